@@ -1,0 +1,34 @@
+"""The few exceptions that a user can meet.
+
+Every message says what was given, where (file and line), and what is allowed or what to do next
+(STYLE 18). The command line prints the message alone and exits with ``exit_code``; a traceback is
+for our own mistakes only.
+"""
+
+from __future__ import annotations
+
+
+class DragomanError(Exception):
+    """Anything that a user can mend. ``str(error)`` is the whole message."""
+
+    exit_code = 1
+
+
+class DataError(DragomanError):
+    """A corpus, a file of sentences or a download is not what it should be."""
+
+
+class RecipeError(DragomanError):
+    """A recipe (or a ``--set``) has an unknown key, a wrong type or values that contradict."""
+
+
+class RunError(DragomanError):
+    """A run folder is missing, incomplete, damaged, or newer than this program."""
+
+
+class TrainingError(DragomanError):
+    """Training cannot go on: losses that are not finite, no memory, no disk."""
+
+
+class SearchError(DragomanError):
+    """A request for a translation cannot be met (a prefix that is too long, say)."""

@@ -1,0 +1,114 @@
+"""The one contract between models and everything that trains, searches, serves or looks inside.
+
+A model *encodes*, *generates*, or both. Training calls ``encode``, ``decode`` and ``project``;
+search calls ``start``, ``step``, ``best`` and the state's ``select`` and ``admit``, and nothing
+else. Property tests hold every model and every fast path to it: ``decode`` equals ``step``
+repeated, however the prefix is cut; selecting or admitting at any moment changes no result.
+
+Shapes: B batch of sources, P packed rows (see ``nn/layout.py``), D model width, V vocabulary,
+N live rows of a search (sentences x beam), t new tokens per row, k candidates per row.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from dragoman.nn.layout import Layout, Sequences
+
+Adjust = Callable[[Tensor], Tensor]
+"""Constraints of a search: log-probabilities (N, V) in and out; -inf forbids a token.
+
+It works on log-probabilities, after the softmax, so that the score of a forced or constrained
+hypothesis stays what the model itself gives it.
+"""
+
+
+@dataclass(frozen=True)
+class Memory:
+    """What the encoder made of B sources. It has lengths of its own: a speech encoder shortens."""
+
+    rows: Tensor
+    """(P, D), one row per position that the decoder may attend to."""
+    layout: Layout
+    visible: Tensor | None = None
+    """(P,) bool, False where attention is switched off (unknown tokens, a hidden word)."""
+
+
+class DecodeState(ABC):
+    """All that a search carries from step to step. Changed in place; belongs to one search.
+
+    Row n continues one hypothesis of source ``sources[n]``. Rows of one source stand together.
+    """
+
+    @property
+    @abstractmethod
+    def rows(self) -> int:
+        """N, the hypotheses under way."""
+
+    @property
+    @abstractmethod
+    def lengths(self) -> Tensor:
+        """(N,) int64: how many target tokens each row has taken in, BOS counted."""
+
+    @abstractmethod
+    def select(self, rows: Tensor) -> None:
+        """Keep ``rows`` (M,) int64, in that order: reorder, drop, or repeat hypotheses.
+
+        A source none of whose rows is kept is forgotten, and its memory is freed.
+        """
+
+    @abstractmethod
+    def admit(self, memory: Memory) -> None:
+        """Add B new sources behind the rows under way, one row each, at position 0."""
+
+
+class Encodes(ABC):
+    """The half of the contract that reads."""
+
+    @abstractmethod
+    def encode(self, source: Sequences) -> Memory:
+        """Read a batch of sources, once. ``source.values`` are (P,) ids, end symbol included."""
+
+
+class Generates(ABC):
+    """The half of the contract that writes."""
+
+    @abstractmethod
+    def decode(self, target_in: Sequences, memory: Memory) -> Tensor:
+        """All positions at once under teacher forcing -> hidden (P, D); what training calls.
+
+        ``target_in.values`` (P,) begins each sentence with BOS; row p of the result predicts the
+        token that follows row p.
+        """
+
+    @abstractmethod
+    def project(self, hidden: Tensor, ids: Tensor | None = None) -> Tensor:
+        """(..., D) -> logits (..., V), or (..., len(ids)) over the tokens ``ids`` alone."""
+
+    @abstractmethod
+    def start(self, memory: Memory) -> DecodeState:
+        """A state with one row per source, at position 0."""
+
+    @abstractmethod
+    def step(self, tokens: Tensor, state: DecodeState) -> Tensor:
+        """Take in ``tokens`` (N, t) -> logits (N, V) of what follows the last of them.
+
+        t is 1 in search; more for a prompt or a forced prefix. The first token is BOS.
+        """
+
+    def best(
+        self, tokens: Tensor, state: DecodeState, k: int, adjust: Adjust | None = None
+    ) -> tuple[Tensor, Tensor]:
+        """Step, then the k best continuations: log-probabilities (N, k) fp32 and ids (N, k).
+
+        Best first; equal scores in any order. Fast paths fuse what this spells out.
+        """
+        log_probabilities = torch.log_softmax(self.step(tokens, state).float(), dim=-1)
+        if adjust is not None:
+            log_probabilities = adjust(log_probabilities)
+        return torch.topk(log_probabilities, min(k, log_probabilities.shape[-1]), dim=-1)

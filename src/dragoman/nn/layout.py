@@ -1,0 +1,105 @@
+"""Sequences of different lengths, laid end to end.
+
+The whole project keeps a batch *packed*: one row per real token, sentence after sentence, no
+padding. Everything that the paper calls position-wise (projections, feed-forward, norms, the
+output layer) then needs no mask at all; only attention asks where a sentence begins and ends.
+
+Shapes: B batch, L longest sequence of the batch, P rows in all (the sum of the lengths), D width.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import torch
+from torch import Tensor
+
+
+class Layout:
+    """Where each of P packed rows stands in a (B, L) grid.
+
+    Lengths are kept on the host, so asking for a size never waits for a device; index tensors are
+    made when first asked for and kept.
+    """
+
+    def __init__(self, lengths: Sequence[int], device: torch.device | str = "cpu") -> None:
+        self.lengths: tuple[int, ...] = tuple(int(n) for n in lengths)
+        self.device = torch.device(device)
+        self.batch = len(self.lengths)
+        self.total = sum(self.lengths)
+        self.longest = max(self.lengths, default=0)
+
+    @classmethod
+    def even(cls, batch: int, length: int, device: torch.device | str = "cpu") -> Layout:
+        """B sequences of one length: packing and padding are then a mere view."""
+        return cls((length,) * batch, device)
+
+    @property
+    def is_even(self) -> bool:
+        """Whether all sequences have one length, so that the grid has no empty cell."""
+        return self.total == self.batch * self.longest
+
+    @cached_property
+    def offsets(self) -> Tensor:
+        """(B + 1,) int32: rows of sequence b are ``offsets[b]:offsets[b + 1]``."""
+        out = torch.zeros(self.batch + 1, dtype=torch.int32)
+        out[1:] = torch.tensor(self.lengths, dtype=torch.int32).cumsum(0)
+        return out.to(self.device)
+
+    @cached_property
+    def sequence(self) -> Tensor:
+        """(P,) int64: which sequence each row belongs to."""
+        lengths = torch.tensor(self.lengths, dtype=torch.int64)
+        return torch.repeat_interleave(torch.arange(self.batch), lengths).to(self.device)
+
+    @cached_property
+    def positions(self) -> Tensor:
+        """(P,) int64: the place of each row in its own sequence, from 0."""
+        rows = torch.arange(self.total, device=self.device)
+        return rows - self.offsets[:-1].long()[self.sequence]
+
+    @cached_property
+    def cells(self) -> Tensor:
+        """(P,) int64: the flat index of each row's cell in the (B, L) grid."""
+        return self.sequence * self.longest + self.positions
+
+    @cached_property
+    def mask(self) -> Tensor:
+        """(B, L) bool, True where a real row stands."""
+        lengths = torch.tensor(self.lengths, dtype=torch.int64, device=self.device)
+        return torch.arange(self.longest, device=self.device) < lengths[:, None]
+
+    def pad(self, rows: Tensor) -> Tensor:
+        """(P, ...) -> (B, L, ...), zeros in the empty cells."""
+        if self.is_even:
+            return rows.view(self.batch, self.longest, *rows.shape[1:])
+        grid = rows.new_zeros(self.batch * self.longest, *rows.shape[1:])
+        grid = grid.index_copy(0, self.cells, rows)
+        return grid.view(self.batch, self.longest, *rows.shape[1:])
+
+    def pack(self, grid: Tensor) -> Tensor:
+        """(B, L, ...) -> (P, ...), the inverse of ``pad``."""
+        flat = grid.reshape(self.batch * self.longest, *grid.shape[2:])
+        return flat if self.is_even else flat.index_select(0, self.cells)
+
+    def to(self, device: torch.device | str) -> Layout:
+        return self if torch.device(device) == self.device else Layout(self.lengths, device)
+
+
+@dataclass(frozen=True)
+class Sequences:
+    """A batch of sequences: values (P,) token ids or (P, F) features, and where each one stands."""
+
+    values: Tensor
+    layout: Layout
+
+    @classmethod
+    def of(cls, sequences: Sequence[Tensor]) -> Sequences:
+        """Join single sequences, each (length,) or (length, F), into one batch."""
+        layout = Layout([len(s) for s in sequences], sequences[0].device)
+        return cls(torch.cat(list(sequences)), layout)
+
+    def to(self, device: torch.device | str) -> Sequences:
+        return Sequences(self.values.to(device, non_blocking=True), self.layout.to(device))

@@ -1,0 +1,17 @@
+"""The base of all settings: frozen, typed, complete; unknown keys are refused (STYLE 14).
+
+A component's settings stand beside the component; ``recipe.py`` only composes them. The docstring
+under a field is its help text.
+"""
+
+from __future__ import annotations
+
+from pydantic import BaseModel, ConfigDict
+
+
+class Settings(BaseModel):
+    """A frozen, typed set of settings. Nothing is derived or changed after parsing."""
+
+    model_config = ConfigDict(
+        frozen=True, extra="forbid", use_attribute_docstrings=True, allow_inf_nan=False
+    )
