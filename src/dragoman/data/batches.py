@@ -1,0 +1,121 @@
+"""Token sequences -> the packed tensors of one micro-batch.
+
+This is where the special symbols enter: stores hold bare tokens; a source sentence ends with EOS,
+``target_in`` begins with BOS and ``target_out`` ends with EOS, so that row p of the decoder's
+hidden states predicts ``target_out[p]``.
+
+Shapes: B sentences, P packed rows of a side (the sum of its lengths; see ``nn/layout.py``).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+import torch
+from torch import Tensor
+
+from dragoman.nn.layout import Layout, Sequences
+
+Tokens = npt.NDArray[np.int32]
+"""The tokens of one sentence, without special symbols."""
+
+
+@dataclass(frozen=True)
+class Batch:
+    """One micro-batch: what ``UpdateStep.forward`` takes."""
+
+    source: Sequences
+    """(P_source,) int64 ids, each sentence with EOS at its end."""
+    target_in: Sequences
+    """(P_target,) int64 ids, each sentence with BOS at its beginning."""
+    target_out: Tensor
+    """(P_target,) int64 ids, each sentence with EOS at its end; laid out as ``target_in``."""
+    ids: tuple[int, ...]
+    """Which example of the store each sentence is."""
+
+    def __len__(self) -> int:
+        """B, the number of sentence pairs."""
+        return self.source.layout.batch
+
+    @property
+    def target_tokens(self) -> int:
+        """Target tokens, EOS counted: what the loss is summed over."""
+        return self.target_in.layout.total
+
+    def to(self, device: torch.device | str) -> Batch:
+        """The same batch on another device."""
+        return Batch(
+            self.source.to(device),
+            self.target_in.to(device),
+            self.target_out.to(device, non_blocking=True),
+            self.ids,
+        )
+
+    def split(self) -> tuple[Batch, Batch]:
+        """Two batches with about half of the target tokens each, in the same order.
+
+        For a batch that did not fit into memory. Raises ValueError if there is but one sentence.
+        """
+        if len(self) < 2:
+            raise ValueError("a batch of one sentence pair cannot be split")
+        lengths = np.array(self.target_in.layout.lengths)
+        half = int(np.searchsorted(lengths.cumsum(), lengths.sum() / 2)) + 1
+        cut = min(max(half, 1), len(self) - 1)
+        return self._part(0, cut), self._part(cut, len(self))
+
+    def _part(self, first: int, last: int) -> Batch:
+        target_in = _rows(self.target_in, first, last)
+        begin = sum(self.target_in.layout.lengths[:first])
+        target_out = self.target_out[begin : begin + target_in.layout.total]
+        source = _rows(self.source, first, last)
+        return Batch(source, target_in, target_out, self.ids[first:last])
+
+
+def make_batch(
+    sources: Sequence[Tokens],
+    targets: Sequence[Tokens],
+    bos: int,
+    eos: int,
+    ids: Sequence[int] | None = None,
+) -> Batch:
+    """Join B pairs of bare token sequences into one packed batch.
+
+    ``ids`` names the examples; left out, they are numbered from 0.
+    """
+    if len(sources) != len(targets):
+        raise ValueError(f"{len(sources)} sources but {len(targets)} targets")
+    end, begin = np.array([eos], np.int32), np.array([bos], np.int32)
+    target_lengths = [len(target) + 1 for target in targets]
+    target_layout = Layout(target_lengths)
+    return Batch(
+        source=make_sources(sources, eos),
+        target_in=Sequences(
+            _join([part for target in targets for part in (begin, target)]), target_layout
+        ),
+        target_out=_join([part for target in targets for part in (target, end)]),
+        ids=tuple(range(len(sources)) if ids is None else (int(i) for i in ids)),
+    )
+
+
+def make_sources(sources: Sequence[Tokens], eos: int) -> Sequences:
+    """Join B bare source sentences, EOS appended to each: what ``model.encode`` takes."""
+    end = np.array([eos], np.int32)
+    values = _join([part for source in sources for part in (source, end)])
+    return Sequences(values, Layout([len(source) + 1 for source in sources]))
+
+
+def _join(parts: Sequence[Tokens]) -> Tensor:
+    if not parts:
+        return torch.empty(0, dtype=torch.int64)
+    return torch.from_numpy(np.concatenate(parts).astype(np.int64))
+
+
+def _rows(sequences: Sequences, first: int, last: int) -> Sequences:
+    """Sentences ``first`` to ``last`` alone."""
+    lengths = sequences.layout.lengths
+    begin = sum(lengths[:first])
+    layout = Layout(lengths[first:last], sequences.layout.device)
+    return Sequences(sequences.values[begin : begin + layout.total], layout)
