@@ -1,0 +1,93 @@
+# Everything here runs in .venv, which is made on first use and again only when pyproject.toml or
+# constraints.txt change. Needed beforehand: Python 3.11 or newer, git, make. Nothing else.
+#
+#   make demo PYTHON=/path/to/python3.12      another Python
+#   make demo TORCH_INDEX=<address>           take torch from another package index: PyTorch's own
+#                                             CPU build is far smaller than the default on Linux
+
+PYTHON ?=
+TORCH_INDEX ?=
+
+VENV := .venv
+BIN := $(VENV)/bin
+CORE := $(VENV)/.installed-core
+DEV := $(VENV)/.installed-dev
+RECIPE_OF_VENV := pyproject.toml constraints.txt
+
+.DEFAULT_GOAL := help
+.PHONY: help setup demo test test-slow check format bench-train bench-translate constraints clean
+
+help: ## show this list
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-16s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+setup: $(DEV) ## make .venv with everything that the tests and linters need
+
+demo: $(CORE) ## train a small translator, measure it, look inside it (about two minutes)
+	@$(BIN)/dragoman demo
+
+test: $(DEV) ## run the tests
+	@$(BIN)/python -m pytest -m 'not slow'
+
+test-slow: $(DEV) ## run all tests, the slow ones too
+	@$(BIN)/python -m pytest
+
+check: $(DEV) ## format, lint and types, as CI does
+	@$(BIN)/ruff format --check .
+	@$(BIN)/ruff check .
+	@$(BIN)/mypy
+
+format: $(DEV) ## rewrite the files as the linters want them
+	@$(BIN)/ruff check --fix .
+	@$(BIN)/ruff format .
+
+bench-train: $(DEV) ## training throughput beside other programs -> benchmarks/results/train.json
+	@$(BIN)/python benchmarks/train.py
+
+bench-translate: $(DEV) ## translation speed beside other programs -> benchmarks/results/translate.json
+	@$(BIN)/python benchmarks/translate.py
+
+constraints: $(DEV) ## write the versions in .venv into constraints.txt, after trying newer ones
+	@{ sed '/^[^#]/,$$d' constraints.txt; \
+	   $(BIN)/python -m pip freeze --exclude-editable \
+	   | sed 's/+.*//' | grep -Ev '^(cuda|nvidia|triton)' | sort -f; } > constraints.new
+	@mv constraints.new constraints.txt
+
+clean: ## remove .venv and what the tools leave behind (runs/ stays)
+	rm -rf $(VENV) build dist .hypothesis .mypy_cache .pytest_cache .ruff_cache
+	find src tests -name __pycache__ -type d -prune -exec rm -rf {} +
+
+# --- setting up -------------------------------------------------------------------------------
+
+# The first Python on the path that is new enough and can make virtual environments.
+define FIND_PYTHON
+for candidate in $(or $(PYTHON),python3 python3.13 python3.12 python3.11 python3.14 python); do \
+  if "$$candidate" -c 'import sys, venv, ensurepip; sys.exit(sys.version_info < (3, 11))' \
+      >/dev/null 2>&1; then echo "$$candidate"; exit 0; fi; \
+  if "$$candidate" -c 'import sys; sys.exit(sys.version_info < (3, 11))' >/dev/null 2>&1; then \
+    echo "$$candidate is new enough but lacks the modules venv or ensurepip." \
+      "On Debian and Ubuntu: apt install python3-venv" >&2; fi; \
+done; \
+echo "dragoman needs Python 3.11 or newer; tried: $(or $(PYTHON),python3, python3.11 to 3.14, python)." \
+  "Install one, or name it: make PYTHON=/path/to/python3.12" >&2; exit 1
+endef
+
+$(BIN)/python:
+	@python=$$($(FIND_PYTHON)) && \
+	  echo "Making $(VENV) with $$($$python --version)" && "$$python" -m venv $(VENV)
+
+# torch first when it comes from an index of its own, so that nothing else is looked for there.
+define INSTALL
+  $(if $(TORCH_INDEX),$(BIN)/python -m pip install -q --disable-pip-version-check \
+    -c constraints.txt --index-url $(TORCH_INDEX) torch,:) && \
+  $(BIN)/python -m pip install -q --disable-pip-version-check -c constraints.txt -e '$(1)'
+endef
+
+$(CORE): $(RECIPE_OF_VENV) | $(BIN)/python
+	@echo "Installing dragoman into $(VENV); torch is large, so the first time takes some minutes"
+	@$(call INSTALL,.)
+	@touch $@
+
+$(DEV): $(RECIPE_OF_VENV) | $(BIN)/python
+	@echo "Installing dragoman and what its tests need into $(VENV); the first time takes some minutes"
+	@$(call INSTALL,.[dev])
+	@touch $(CORE) $@

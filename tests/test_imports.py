@@ -1,0 +1,204 @@
+"""The shape of the house, read from its own source: who may import whom, and what stays light."""
+
+from __future__ import annotations
+
+import ast
+import re
+import subprocess
+import sys
+import tomllib
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+SOURCE = ROOT / "src" / "dragoman"
+
+# Lowest first. Imports point down only; what stands on one level does not import each other.
+LEVELS = (
+    {"errors", "settings"},
+    {"native"},
+    {"nn", "forms", "metrics", "pictures"},
+    {"models", "data"},
+    {"training", "search", "inference"},
+    {"recipe"},
+    {"tasks"},
+    {"insight", "interop"},
+    {"serving"},
+    {"cli"},
+    # The public face and `python -m dragoman` hand on what lies below; nothing imports them.
+    {"__init__", "__main__"},
+)
+LEVEL_OF = {name: level for level, names in enumerate(LEVELS) for name in names}
+
+# A distribution is not always imported by its own name.
+DISTRIBUTION_OF = {
+    "prometheus_client": "prometheus-client",
+    "tomli_w": "tomli-w",
+}
+
+
+@dataclass(frozen=True)
+class Import:
+    """One import statement of the house."""
+
+    importer: str  # dragoman.search.beam
+    imported: str  # dragoman.models.interface, or numpy
+    line: int
+    at_top: bool  # runs when the module is imported
+
+    def __str__(self) -> str:
+        return f"{self.importer}, line {self.line}, imports {self.imported}"
+
+
+def modules() -> dict[str, Path]:
+    """Dotted name -> file, of everything in the package."""
+    found = {}
+    for path in sorted(SOURCE.rglob("*.py")):
+        parts = path.relative_to(SOURCE.parent).with_suffix("").parts
+        found[".".join(parts[:-1] if parts[-1] == "__init__" and len(parts) > 2 else parts)] = path
+    return found
+
+
+MODULES = modules()
+
+
+def part(module: str) -> str:
+    """dragoman.search.beam -> search; dragoman and dragoman.__init__ -> __init__."""
+    pieces = module.split(".")
+    return pieces[1] if len(pieces) > 1 else "__init__"
+
+
+def imports_of(module: str, path: Path) -> Iterator[Import]:
+    """All imports of one file: at the top, inside functions, for types alone, and by name."""
+    tree = ast.parse(path.read_text(encoding="utf-8"), str(path))
+    inside_functions = {
+        id(node)
+        for function in ast.walk(tree)
+        if isinstance(function, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda)
+        for node in ast.walk(function)
+    }
+    package = ".".join(path.relative_to(SOURCE.parent).parent.parts)
+    for node in ast.walk(tree):
+        names: list[str] = []
+        if isinstance(node, ast.Import):
+            names = [alias.name for alias in node.names]
+        elif isinstance(node, ast.ImportFrom):
+            base = node.module or ""
+            if node.level:
+                above = package.split(".")[: len(package.split(".")) - node.level + 1]
+                base = ".".join([*above, *([node.module] if node.module else [])])
+            # `from dragoman.nn import layout` imports the module, not a name of its package.
+            names = [
+                full if (full := f"{base}.{alias.name}") in MODULES else base
+                for alias in node.names
+            ]
+        elif (
+            isinstance(node, ast.Call)
+            and node.args
+            and isinstance(node.args[0], ast.Constant)
+            and isinstance(node.args[0].value, str)
+            and ast.unparse(node.func).endswith("import_module")
+        ):
+            names = [node.args[0].value]
+        for name in dict.fromkeys(names):
+            yield Import(module, name, node.lineno, id(node) not in inside_functions)
+
+
+IMPORTS = [found for module, path in MODULES.items() for found in imports_of(module, path)]
+WITHIN = [i for i in IMPORTS if i.imported.split(".")[0] == "dragoman"]
+OUTSIDE = [
+    i
+    for i in IMPORTS
+    if i.imported.split(".")[0] not in sys.stdlib_module_names | {"dragoman", "__future__"}
+]
+
+
+def test_every_part_has_a_level() -> None:
+    unknown = {part(module) for module in MODULES} - LEVEL_OF.keys()
+    assert not unknown, f"give {sorted(unknown)} a level in {Path(__file__).name}"
+
+
+def test_imports_point_down() -> None:
+    def points_down(found: Import) -> bool:
+        importer, imported = part(found.importer), part(found.imported)
+        return importer == imported or LEVEL_OF[imported] < LEVEL_OF[importer]
+
+    wrong = [str(found) for found in WITHIN if not points_down(found)]
+    assert not wrong, "imports point down only:\n" + "\n".join(wrong)
+
+
+def test_no_circles() -> None:
+    below: dict[str, set[str]] = {module: set() for module in MODULES}
+    for found in WITHIN:
+        if found.imported in below:
+            below[found.importer].add(found.imported)
+    finished: set[str] = set()
+
+    def visit(module: str, way: tuple[str, ...]) -> None:
+        assert module not in way, "a circle: " + " -> ".join([*way, module])
+        if module not in finished:
+            for next_module in sorted(below[module]):
+                visit(next_module, (*way, module))
+            finished.add(module)
+
+    for module in below:
+        visit(module, ())
+
+
+def test_every_import_is_declared() -> None:
+    """At the top of a module only the core's dependencies; those of extras inside functions."""
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+
+    def names(requirements: list[str]) -> set[str]:
+        return {re.split(r"[^\w-]", requirement)[0] for requirement in requirements}
+
+    core = names(project["dependencies"])
+    extras = set().union(
+        *(names(r) for extra, r in project["optional-dependencies"].items() if extra != "dev")
+    )
+    wrong = []
+    for found in OUTSIDE:
+        top = found.imported.split(".")[0]
+        distribution = DISTRIBUTION_OF.get(top, top)
+        # What serves needs its extra throughout; the verb that starts it imports it inside.
+        allowed = core | extras if not found.at_top or part(found.importer) == "serving" else core
+        if distribution not in allowed:
+            wrong.append(str(found))
+    assert not wrong, "not declared in pyproject.toml, or of an extra:\n" + "\n".join(wrong)
+
+
+def test_pictures_and_metrics_need_no_torch() -> None:
+    light = {"pictures", "metrics", "errors", "settings"}
+    wrong = [
+        str(found)
+        for found in OUTSIDE
+        if part(found.importer) in light and found.imported.split(".")[0] == "torch"
+    ]
+    assert not wrong, "\n".join(wrong)
+
+
+HEAVY = ("torch", "matplotlib", "sentencepiece", "sacrebleu", "fastapi", "transformers")
+
+
+@pytest.mark.parametrize(
+    "statement",
+    [
+        "import dragoman",
+        "import dragoman.cli",
+        "from dragoman.cli import main; main()",
+    ],
+)
+def test_start_is_light(statement: str) -> None:
+    """`dragoman --help` answers at once because nothing heavy is imported for it."""
+    program = (
+        "import sys\nsys.argv = ['dragoman', '--help']\n"
+        f"try:\n    exec({statement!r})\n"
+        "except SystemExit as end:\n    assert not end.code, end.code\n"
+        f"print('heavy:', [m for m in {HEAVY!r} if m in sys.modules])"
+    )
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.splitlines()[-1] == "heavy: []"
