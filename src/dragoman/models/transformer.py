@@ -1,0 +1,235 @@
+"""The Transformer (paper §3): an encoder and a decoder of self-attention and feed-forward layers.
+
+Paper to code: d_model ``model_dim``, d_ff ``ffn_dim``, h ``num_heads``, N ``encoder_layers`` and
+``decoder_layers``, P_drop ``dropout``. Departures, all settings: pre-norm, positions other than
+sinusoidal, value width free of key width, vocabularies that are not shared.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Literal
+
+import torch
+from pydantic import model_validator
+from torch import Tensor, nn
+
+from dragoman.models.interface import DecodeState, Encodes, Generates, Memory
+from dragoman.nn import masks
+from dragoman.nn.attention import AttentionSettings
+from dragoman.nn.cache import Cache
+from dragoman.nn.dropout import Dropout
+from dragoman.nn.layers import DecoderLayer, EncoderLayer, LayerNorm, LayerSettings, Norm
+from dragoman.nn.layout import Sequences
+from dragoman.nn.linear import Embedding, Linear, project
+from dragoman.nn.positions import Positions, PositionSettings
+from dragoman.settings import Settings
+
+UNKNOWN = 0
+"""The id of ``<unk>``, the same in every vocabulary of the project."""
+
+
+class TransformerSettings(Settings):
+    """Sizes and choices of a Transformer. The defaults are the paper's base model (table 3)."""
+
+    kind: Literal["transformer"] = "transformer"
+    """Which family of models."""
+    model_dim: int = 512
+    """Width of embeddings and layers (d_model)."""
+    ffn_dim: int = 2048
+    """Width inside the feed-forward layers (d_ff)."""
+    encoder_layers: int = 6
+    """Layers of the encoder (N)."""
+    decoder_layers: int = 6
+    """Layers of the decoder (N)."""
+    attention: AttentionSettings = AttentionSettings()
+    """Heads and their widths."""
+    dropout: float = 0.1
+    """On the output of every sub-layer and on embeddings (P_drop)."""
+    activation_dropout: float = 0.0
+    """Inside the feed-forward layers, after the ReLU. The paper has none here."""
+    norm: Norm = "post"
+    """post: normalise after the residual sum (the paper); pre: before each sub-layer."""
+    positions: PositionSettings = PositionSettings()
+    """How positions are told."""
+    tie: Literal["all", "target", "none"] = "all"
+    """One matrix for source, target and output (the paper), for target and output, or none."""
+    attend_unknown: bool = True
+    """Whether ``<unk>`` tokens may be attended to; off, they are masked as padding is."""
+
+    @model_validator(mode="after")
+    def _agree(self) -> TransformerSettings:
+        if self.attention.key_width is None and self.model_dim % self.attention.num_heads:
+            raise ValueError(
+                f"model_dim {self.model_dim} is no multiple of num_heads "
+                f"{self.attention.num_heads}; set attention.key_width or change one of them"
+            )
+        if self.positions.combine == "concatenate":
+            width = self.positions.width
+            if width is None or not 0 < width < self.model_dim:
+                raise ValueError(
+                    "positions that are concatenated need positions.width between 1 and "
+                    f"model_dim - 1 = {self.model_dim - 1}"
+                )
+            if self.tie != "none":
+                raise ValueError(
+                    "with positions concatenated, embeddings are narrower than the output "
+                    'layer, so they cannot be tied: set tie = "none"'
+                )
+        return self
+
+
+class TransformerState(DecodeState):
+    """A search under way over the plain path: a ``Cache``."""
+
+    def __init__(self, model: Transformer, memory: Memory) -> None:
+        self._model = model
+        self.cache = Cache(memory.rows.device)
+        self.admit(memory)
+
+    @property
+    def rows(self) -> int:
+        return self.cache.rows
+
+    @property
+    def lengths(self) -> Tensor:
+        return self.cache.lengths
+
+    def select(self, rows: Tensor) -> None:
+        self.cache.select(rows)
+
+    def admit(self, memory: Memory) -> None:
+        layout = memory.layout
+        sources = []
+        for layer in self._model.decoder:
+            attention = layer.cross_attention
+            key = attention.split(layout.pad(attention.key(memory.rows)))
+            value = attention.split(layout.pad(attention.value(memory.rows)))
+            sources.append((key, value))  # (B, H, S, K), (B, H, S, Kv)
+        mask = masks.both(masks.padding(layout), masks.visible(memory.visible, layout))
+        self.cache.admit(sources, mask)
+
+
+class Transformer(nn.Module, Encodes, Generates):
+    """Encoder, decoder, and the embeddings around them.
+
+    With ``tie="all"`` source and target must share one vocabulary.
+    """
+
+    def __init__(
+        self, settings: TransformerSettings, source_vocabulary: int, target_vocabulary: int
+    ) -> None:
+        super().__init__()
+        self.settings = settings
+        positions, width = settings.positions, settings.model_dim
+        own = width
+        if positions.combine == "concatenate":
+            assert positions.width is not None
+            own = width - positions.width
+        if settings.tie == "all":
+            assert source_vocabulary == target_vocabulary, "a shared matrix needs one vocabulary"
+        layer = LayerSettings(
+            model_dim=width,
+            ffn_dim=settings.ffn_dim,
+            attention=settings.attention,
+            dropout=settings.dropout,
+            activation_dropout=settings.activation_dropout,
+            norm=settings.norm,
+        )
+        self.source_embedding = Embedding(source_vocabulary, own)
+        self.target_embedding = None if settings.tie == "all" else Embedding(target_vocabulary, own)
+        self.output = (
+            Linear(width, target_vocabulary, bias=False) if settings.tie == "none" else None
+        )
+        self.source_positions = Positions(positions, positions.width or width)
+        self.target_positions = Positions(positions, positions.width or width)
+        self.dropout = Dropout(settings.dropout)
+        self.encoder = nn.ModuleList(
+            EncoderLayer(layer, f"encoder.{i}") for i in range(settings.encoder_layers)
+        )
+        self.decoder = nn.ModuleList(
+            DecoderLayer(layer, f"decoder.{i}") for i in range(settings.decoder_layers)
+        )
+        pre = settings.norm == "pre"
+        self.encoder_norm = LayerNorm(width) if pre else None
+        self.decoder_norm = LayerNorm(width) if pre else None
+
+    # ---- reading
+
+    def encode(self, source: Sequences) -> Memory:
+        layout = source.layout
+        shown = self._shown(source.values)
+        lengths = None
+        if self.settings.positions.kind == "normalised":
+            lengths = torch.tensor(layout.lengths, device=layout.device)[layout.sequence]
+        x = self._embed(
+            self.source_embedding, source.values, self.source_positions, layout.positions, lengths
+        )
+        for layer in self.encoder:
+            x = layer(x, layout, shown)
+        if self.encoder_norm is not None:
+            x = self.encoder_norm(x)
+        return Memory(x, layout, shown)
+
+    # ---- writing
+
+    def decode(self, target_in: Sequences, memory: Memory) -> Tensor:
+        layout = target_in.layout
+        shown = self._shown(target_in.values)
+        x = self._embed(
+            self._target_embedding, target_in.values, self.target_positions, layout.positions, None
+        )
+        for layer in self.decoder:
+            x = layer(x, layout, shown, memory.rows, memory.layout, memory.visible)
+        return x if self.decoder_norm is None else self.decoder_norm(x)  # type: ignore[no-any-return]
+
+    def project(self, hidden: Tensor, ids: Tensor | None = None) -> Tensor:
+        if self.output is not None:
+            return project(hidden, self.output.weight, self.output.low, ids)
+        return self._target_embedding.project(hidden, ids)
+
+    def start(self, memory: Memory) -> TransformerState:
+        return TransformerState(self, memory)
+
+    def step(self, tokens: Tensor, state: DecodeState) -> Tensor:
+        assert isinstance(state, TransformerState)  # a state comes back to the model that made it
+        cache, new = state.cache, tokens.shape[1]
+        shown = self._shown(tokens)
+        places = cache.places(new)
+        x = self._embed(
+            self._target_embedding, tokens.flatten(), self.target_positions, places.flatten(), None
+        )  # (N x t, D)
+        cache.begin(shown, new)
+        for layer, past in zip(self.decoder, cache.layers, strict=True):
+            x = layer.step(x, new, past)
+        cache.end(new)
+        x = x.unflatten(0, (-1, new))[:, -1]  # (N, D)
+        return self.project(x if self.decoder_norm is None else self.decoder_norm(x))
+
+    # ---- inside
+
+    @property
+    def _target_embedding(self) -> Embedding:
+        return self.source_embedding if self.target_embedding is None else self.target_embedding
+
+    def _shown(self, tokens: Tensor) -> Tensor | None:
+        return None if self.settings.attend_unknown else tokens != UNKNOWN
+
+    def _embed(
+        self,
+        embedding: Embedding,
+        tokens: Tensor,
+        encoding: Positions,
+        positions: Tensor,
+        lengths: Tensor | None,
+    ) -> Tensor:
+        """Embedding times √d_model, plus (or beside) its position, then dropout: (P,) -> (P, D)."""
+        x = embedding(tokens) * math.sqrt(self.settings.model_dim)
+        place = encoding(positions, lengths, x.dtype)
+        if self.settings.positions.combine == "add":
+            x = x + place
+        else:
+            x = torch.cat([x, place], dim=-1)
+        if embedding.low is not None:
+            x = x.to(embedding.low.dtype)
+        return self.dropout(x)  # type: ignore[no-any-return]

@@ -1,0 +1,170 @@
+"""Scaled dot-product attention and its multi-head form (paper §3.2).
+
+    Attention(Q, K, V) = softmax(Q Kᵀ / √d_k) V                                     (equation 1)
+    MultiHead(Q, K, V) = Concat(head_1, ..., head_h) W^O
+    head_i             = Attention(Q W_i^Q, K W_i^K, V W_i^V)                       (§3.2.2)
+
+``scaled_dot_product`` is the plain formula and the reference; ``fused`` is torch's own kernel.
+Around them rows are packed (see ``layout.py``): they are laid into a (B, L) grid here and nowhere
+else. Paper to code: h ``num_heads``, d_k ``key_width``, d_v ``value_width``, W^Q ``query``,
+W^K ``key``, W^V ``value``, W^O ``output``.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Literal
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional as F
+
+from dragoman.nn import masks, probes
+from dragoman.nn.dropout import dropout
+from dragoman.nn.layout import Layout
+from dragoman.nn.linear import Linear, SlicedLinear
+from dragoman.settings import Settings
+
+Path = Literal["auto", "plain", "fused"]
+
+
+class AttentionSettings(Settings):
+    """What one multi-head attention is made of."""
+
+    num_heads: int = 8
+    """Heads (h)."""
+    key_width: int | None = None
+    """Width of a head's queries and keys (d_k); model width / heads if not given."""
+    value_width: int | None = None
+    """Width of a head's values (d_v); as ``key_width`` if not given."""
+    scaled: bool = True
+    """Divide scores by √d_k. Off shows why the paper does it: softmax saturates."""
+    whole_input: bool = True
+    """Each head projects the whole input (the paper); off: only its own slice of it."""
+    dropout: float = 0.0
+    """Dropout on attention weights. The paper has none here."""
+    path: Path = "auto"
+    """plain (the formula), fused (torch's kernel), or auto: whichever is faster on this device."""
+
+
+def scaled_dot_product(
+    query: Tensor,
+    key: Tensor,
+    value: Tensor,
+    mask: Tensor | None,
+    *,
+    scale: float,
+    rate: float = 0.0,
+) -> tuple[Tensor, Tensor]:
+    """Equation 1, spelled out: -> outputs (B, H, T, Kv) and weights (B, H, T, S).
+
+    ``query`` (B, H, T, K), ``key`` (B, H, S, K), ``value`` (B, H, S, Kv).
+
+    ``mask`` broadcasts to (B, H, T, S), True = may attend. A query that may attend to nothing
+    gets weights of zero. ``rate`` is dropout on the weights.
+    """
+    scores = (query * scale) @ key.transpose(-2, -1)  # (B, H, T, S)
+    if mask is not None:
+        # The lowest finite value in place of -inf: a row with nothing to attend to stays finite.
+        scores = scores.masked_fill(~mask, torch.finfo(scores.dtype).min)
+    weights = torch.softmax(scores, dim=-1)
+    if mask is not None:
+        weights = weights.masked_fill(~mask, 0.0)
+    return dropout(weights, rate, rate > 0.0) @ value, weights
+
+
+def fused(
+    query: Tensor,
+    key: Tensor,
+    value: Tensor,
+    mask: Tensor | None,
+    *,
+    scale: float,
+    rate: float = 0.0,
+) -> Tensor:
+    """Equation 1 by torch's fused kernel, which never holds the (T, S) weights on a GPU."""
+    return F.scaled_dot_product_attention(
+        query, key, value, attn_mask=mask, dropout_p=rate, scale=scale
+    )
+
+
+class MultiHeadAttention(nn.Module):
+    """Multi-head attention over packed rows.
+
+    ``name`` is what probes know it by, "decoder.2.cross_attention" say.
+    """
+
+    def __init__(self, settings: AttentionSettings, model_dim: int, name: str) -> None:
+        super().__init__()
+        self.name = name
+        self.path = settings.path
+        self.rate = settings.dropout
+        self.heads = settings.num_heads
+        self.key_width = settings.key_width or model_dim // self.heads
+        self.value_width = settings.value_width or self.key_width
+        self.scale = 1.0 / math.sqrt(self.key_width) if settings.scaled else 1.0
+        keys, values = self.heads * self.key_width, self.heads * self.value_width
+        # Gain 1/√2: queries, keys and values are drawn as the one (D, 3D) matrix they form
+        # together. Post-norm models do not start to learn when they are drawn wider.
+        gain = 1.0 / math.sqrt(2.0)
+        if settings.whole_input:
+            self.query: nn.Module = Linear(model_dim, keys, gain=gain)
+            self.key: nn.Module = Linear(model_dim, keys, gain=gain)
+            self.value: nn.Module = Linear(model_dim, values, gain=gain)
+        else:
+            self.query = SlicedLinear(model_dim, keys, self.heads, gain=gain)
+            self.key = SlicedLinear(model_dim, keys, self.heads, gain=gain)
+            self.value = SlicedLinear(model_dim, values, self.heads, gain=gain)
+        self.output = Linear(values, model_dim)
+
+    def forward(
+        self,
+        queries: Tensor,
+        query_layout: Layout,
+        keys: Tensor,
+        key_layout: Layout,
+        *,
+        shown: Tensor | None = None,
+        causal: bool = False,
+    ) -> Tensor:
+        """(Pq, D) attend to (Pk, D) of the same B sequences -> (Pq, D).
+
+        ``shown`` (Pk,) bool hides single keys; ``causal`` hides those behind each query.
+        """
+        query, key, value = self.query(queries), self.key(keys), self.value(keys)
+        mask = masks.both(masks.padding(key_layout), masks.visible(shown, key_layout))
+        if causal:
+            longest = key_layout.longest
+            mask = masks.both(mask, masks.causal(longest, longest, queries.device))
+        out = self.attend(
+            self.split(query_layout.pad(query)),  # (B, H, T, K)
+            self.split(key_layout.pad(key)),  # (B, H, S, K)
+            self.split(key_layout.pad(value)),  # (B, H, S, Kv)
+            mask,
+        )
+        return self.output(query_layout.pack(self.join(out)))  # type: ignore[no-any-return]
+
+    def split(self, grid: Tensor) -> Tensor:
+        """(B, L, H x K) -> (B, H, L, K)."""
+        return grid.unflatten(-1, (self.heads, -1)).transpose(1, 2)
+
+    def join(self, heads: Tensor) -> Tensor:
+        """Concat(head_1, ..., head_h): (B, H, T, Kv) -> (B, T, H x Kv)."""
+        return heads.transpose(1, 2).flatten(-2)
+
+    def attend(self, query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None) -> Tensor:
+        """(B, H, T, K), (B, H, S, K), (B, H, S, Kv) -> (B, H, T, Kv), by the path in force."""
+        rate = self.rate if self.training else 0.0
+        probe = probes.probe()
+        # Measured on CPUs: for narrow heads the fused kernel is slower than the plain formula,
+        # and ten times slower in bf16 with a mask. On a GPU it is the one to use.
+        plain = self.path == "plain" or (self.path == "auto" and query.device.type == "cpu")
+        if probe is None and not plain:
+            return fused(query, key, value, mask, scale=self.scale, rate=rate)
+        out, weights = scaled_dot_product(query, key, value, mask, scale=self.scale, rate=rate)
+        if probe is not None:
+            probe.take_attention(self.name, weights)
+            kept = probe.head_mask(self.name, self.heads, out.device)
+            if kept is not None:
+                out = out * kept[:, None, None].to(out.dtype)
+        return out

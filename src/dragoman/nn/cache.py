@@ -1,0 +1,207 @@
+"""Keys and values of past positions, so that a search never computes a prefix twice.
+
+Rows (hypotheses) come and go and are reordered; every row has its own position. Keys and values
+of the sources are kept once per source however many rows continue it, and go when its last row
+goes. This is the plain cache; fast paths keep their own in place of copying.
+
+Shapes: N rows, B sources under way, T positions kept, S longest source, t new positions.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+from torch.nn import functional as F
+
+from dragoman.nn.layout import Layout
+
+GROWTH = 32
+"""Positions by which a full cache grows: few enough copies, little waste."""
+
+
+@dataclass
+class LayerCache:
+    """One decoder layer's share of a ``Cache``."""
+
+    shared: Cache
+    key: Tensor
+    """(N, H, capacity, K), filled up to each row's length."""
+    value: Tensor
+    """(N, H, capacity, Kv)."""
+    source_key: Tensor
+    """(B, H, S, K)."""
+    source_value: Tensor
+    """(B, H, S, Kv)."""
+
+    @property
+    def source_mask(self) -> Tensor | None:
+        """(B, 1, 1, S), True where a position of the source may be attended to."""
+        return self.shared.source_mask
+
+    def queries_by_source(self, new: int) -> Layout:
+        """How N x t query rows fall to the sources: the rows of one source are one sequence."""
+        return self.shared.queries_by_source(new)
+
+    def append(self, key: Tensor, value: Tensor) -> tuple[Tensor, Tensor, Tensor | None]:
+        """Write (N, H, t, K) behind each row's past; return all of it and who may see what.
+
+        -> keys (N, H, T, K), values (N, H, T, Kv), mask (N, 1, t, T) or None.
+        """
+        shared, new = self.shared, key.shape[2]
+        end = shared.longest + new
+        if end > self.key.shape[2]:
+            grow = end - self.key.shape[2] + GROWTH
+            self.key = F.pad(self.key, (0, 0, 0, grow))
+            self.value = F.pad(self.value, (0, 0, 0, grow))
+        if shared.is_even:
+            self.key[:, :, shared.longest : end] = key
+            self.value[:, :, shared.longest : end] = value
+        else:
+            rows = torch.arange(shared.rows, device=key.device)[:, None]  # (N, 1)
+            places = shared.places(new)  # (N, t)
+            # Indexing with a slice between two index tensors puts the indexed axes first.
+            self.key[rows, :, places] = key.transpose(1, 2)
+            self.value[rows, :, places] = value.transpose(1, 2)
+        return self.key[:, :, :end], self.value[:, :, :end], shared.mask
+
+
+class Cache:
+    """What all layers share, and the layers' own keys and values."""
+
+    def __init__(self, device: torch.device | str = "cpu") -> None:
+        self.lengths = torch.zeros(0, dtype=torch.int64, device=device)
+        """(N,) positions taken in by each row."""
+        self.longest = 0
+        self.is_even = True
+        """Whether all rows stand at one position, which makes writing and masking cheap."""
+        self.counts: list[int] = []
+        """How many rows continue each source, in order; their sum is N."""
+        self.layers: list[LayerCache] = []
+        self.mask: Tensor | None = None
+        self.source_mask: Tensor | None = None
+        self._shown = torch.zeros(0, 0, dtype=torch.bool, device=device)
+        """(N, T) past tokens that may be attended to; unknown tokens may not, if so wished."""
+        self._queries: dict[int, Layout] = {}
+
+    @property
+    def rows(self) -> int:
+        """N."""
+        return len(self.lengths)
+
+    def places(self, new: int) -> Tensor:
+        """(N, t): the positions of the next ``new`` tokens of each row."""
+        return self.lengths[:, None] + torch.arange(new, device=self.lengths.device)
+
+    def queries_by_source(self, new: int) -> Layout:
+        """The layout of N x t query rows in B sequences, one per source."""
+        if new not in self._queries:
+            self._queries[new] = Layout([c * new for c in self.counts], self.lengths.device)
+        return self._queries[new]
+
+    def begin(self, shown: Tensor | None, new: int) -> None:
+        """Before the layers take in ``new`` tokens a row: who may see what.
+
+        ``shown`` (N, t) bool is False for a token that no later one may attend to; None: all.
+        """
+        end = self.longest + new
+        if shown is not None:
+            grown = F.pad(self._shown, (0, end - self._shown.shape[1]), value=True)
+            self._shown = grown.scatter(1, self.places(new), shown)
+        if self.is_even and new == 1 and shown is None:
+            self.mask = None
+            return
+        keys = torch.arange(end, device=self.lengths.device)
+        self.mask = (keys <= self.places(new)[:, :, None])[:, None]  # (N, 1, t, T)
+        if shown is not None:
+            self.mask = self.mask & self._shown[:, None, None, :end]
+
+    def end(self, new: int) -> None:
+        """After the layers: every row has moved on by ``new`` positions."""
+        self.lengths = self.lengths + new
+        self.longest += new
+
+    def select(self, rows: Tensor) -> None:
+        """Keep ``rows`` (M,), in that order; rows of one source must stand together."""
+        owners = torch.repeat_interleave(
+            torch.arange(len(self.counts)), torch.tensor(self.counts, dtype=torch.int64)
+        )[rows.cpu()]
+        kept, counts = torch.unique_consecutive(owners, return_counts=True)
+        assert len(kept) == len(kept.unique()), "rows of one source must stand together"
+        rows = rows.to(self.lengths.device)
+        self.lengths = self.lengths[rows]
+        self._measure()
+        self._shown = (
+            self._shown[rows] if self._shown.shape[1] else self._shown.new_zeros(len(rows), 0)
+        )
+        same_sources = len(kept) == len(self.counts) and bool(
+            (kept == torch.arange(len(kept))).all()
+        )
+        self.counts = counts.tolist()
+        self._queries = {}
+        for layer in self.layers:
+            layer.key = layer.key[:, :, : self.longest + GROWTH].index_select(0, rows)
+            layer.value = layer.value[:, :, : self.longest + GROWTH].index_select(0, rows)
+        if not same_sources:
+            kept = kept.to(self.lengths.device)
+            for layer in self.layers:
+                layer.source_key = layer.source_key.index_select(0, kept)
+                layer.source_value = layer.source_value.index_select(0, kept)
+            if self.source_mask is not None:
+                self.source_mask = self.source_mask.index_select(0, kept)
+
+    def admit(self, sources: list[tuple[Tensor, Tensor]], mask: Tensor | None) -> None:
+        """Add B new sources, one row each at position 0, behind the rows under way.
+
+        ``sources`` holds, per layer, keys (B, H, S, K) and values (B, H, S, Kv); ``mask``
+        (B, 1, 1, S) or None is where they may be attended to.
+        """
+        new = len(sources[0][0])
+        if not self.layers:
+            for key, value in sources:
+                empty = key.new_zeros(new, key.shape[1], GROWTH, key.shape[3])
+                empty_value = value.new_zeros(new, value.shape[1], GROWTH, value.shape[3])
+                self.layers.append(LayerCache(self, empty, empty_value, key, value))
+            self.source_mask = mask
+        else:
+            self.source_mask = _join_masks(
+                self.source_mask, self.layers[0].source_key, mask, sources[0][0]
+            )
+            for layer, (key, value) in zip(self.layers, sources, strict=True):
+                layer.key = F.pad(layer.key, (0, 0, 0, 0, 0, 0, 0, new))
+                layer.value = F.pad(layer.value, (0, 0, 0, 0, 0, 0, 0, new))
+                layer.source_key = _join(layer.source_key, key)
+                layer.source_value = _join(layer.source_value, value)
+        self.counts = [*self.counts, *([1] * new)]
+        self._queries = {}
+        self.lengths = F.pad(self.lengths, (0, new))
+        self._shown = F.pad(self._shown, (0, 0, 0, new), value=True)
+        self._measure()
+
+    def _measure(self) -> None:
+        self.longest = int(self.lengths.max()) if self.rows else 0
+        self.is_even = bool((self.lengths == self.longest).all())
+
+
+def _join(first: Tensor, second: Tensor) -> Tensor:
+    """Stack two (B, H, S, K) whose S differ, zeros behind the shorter."""
+    longest = max(first.shape[2], second.shape[2])
+    grown = [F.pad(x, (0, 0, 0, longest - x.shape[2])) for x in (first, second)]
+    return torch.cat(grown)
+
+
+def _join_masks(
+    first: Tensor | None, first_keys: Tensor, second: Tensor | None, second_keys: Tensor
+) -> Tensor | None:
+    """The masks (B, 1, 1, S) of two stacked batches; None where neither has an empty cell."""
+    lengths = (first_keys.shape[2], second_keys.shape[2])
+    if first is None and second is None and lengths[0] == lengths[1]:
+        return None
+    grown = []
+    for mask, keys in ((first, first_keys), (second, second_keys)):
+        whole = mask
+        if whole is None:
+            whole = torch.ones(len(keys), 1, 1, keys.shape[2], dtype=torch.bool, device=keys.device)
+        grown.append(F.pad(whole, (0, max(lengths) - keys.shape[2])))
+    return torch.cat(grown)

@@ -1,0 +1,191 @@
+"""The layers of encoder and decoder (paper §3.1, §3.3).
+
+A sub-layer is wrapped by a residual connection and a layer norm:
+
+- post-norm, the paper's: x = LayerNorm(x + Dropout(Sublayer(x)))
+- pre-norm, what many later models use: x = x + Dropout(Sublayer(LayerNorm(x))), and one more norm
+  at the end of the stack
+
+Rows are packed, (P, D); see ``layout.py``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Literal
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional as F
+
+from dragoman.nn import probes
+from dragoman.nn.attention import AttentionSettings, MultiHeadAttention
+from dragoman.nn.cache import LayerCache
+from dragoman.nn.dropout import Dropout, dropout
+from dragoman.nn.layout import Layout
+from dragoman.nn.linear import Linear
+from dragoman.settings import Settings
+
+Norm = Literal["post", "pre"]
+
+
+class LayerSettings(Settings):
+    """What one layer is made of."""
+
+    model_dim: int
+    ffn_dim: int
+    attention: AttentionSettings
+    dropout: float
+    activation_dropout: float
+    norm: Norm
+
+
+class LayerNorm(nn.Module):
+    """LayerNorm with gain and bias in fp32, whatever the precision of the rows."""
+
+    eps = 1e-5
+
+    def __init__(self, width: int) -> None:
+        super().__init__()
+        self.weight = nn.Parameter(torch.ones(width))
+        self.bias = nn.Parameter(torch.zeros(width))
+
+    def forward(self, x: Tensor) -> Tensor:
+        """(..., D) -> (..., D)."""
+        return F.layer_norm(x, self.weight.shape, self.weight, self.bias, self.eps)
+
+    def after(self, x: Tensor, sublayer: Tensor, rate: float) -> Tensor:
+        """Post-norm in one call: LayerNorm(x + Dropout(sublayer))."""
+        return self(x + dropout(sublayer, rate, self.training))
+
+
+class FeedForward(nn.Module):
+    """FFN(x) = max(0, x W_1 + b_1) W_2 + b_2 (equation 2), each position by itself."""
+
+    def __init__(self, model_dim: int, ffn_dim: int, activation_dropout: float) -> None:
+        super().__init__()
+        self.inner = Linear(model_dim, ffn_dim)
+        self.outer = Linear(ffn_dim, model_dim)
+        self.dropout = Dropout(activation_dropout)
+
+    def forward(self, x: Tensor) -> Tensor:
+        """(P, D) -> (P, D)."""
+        return self.outer(self.dropout(F.relu(self.inner(x))))  # type: ignore[no-any-return]
+
+
+def residual(
+    x: Tensor, sublayer: Callable[[Tensor], Tensor], norm: LayerNorm, order: Norm, rate: float
+) -> Tensor:
+    """A sub-layer inside its residual connection and norm: (P, D) -> (P, D)."""
+    if order == "post":
+        return norm.after(x, sublayer(x), rate)
+    return x + dropout(sublayer(norm(x)), rate, norm.training)
+
+
+def _show(name: str, x: Tensor) -> None:
+    probe = probes.probe()
+    if probe is not None:
+        probe.take_activation(name, x)
+
+
+class EncoderLayer(nn.Module):
+    """Self-attention, then feed-forward."""
+
+    def __init__(self, settings: LayerSettings, name: str) -> None:
+        super().__init__()
+        self.name = name
+        self.norm = settings.norm
+        self.rate = settings.dropout
+        width = settings.model_dim
+        self.attention = MultiHeadAttention(settings.attention, width, f"{name}.attention")
+        self.attention_norm = LayerNorm(width)
+        self.feed_forward = FeedForward(width, settings.ffn_dim, settings.activation_dropout)
+        self.feed_forward_norm = LayerNorm(width)
+
+    def forward(self, x: Tensor, layout: Layout, shown: Tensor | None) -> Tensor:
+        """(P, D) -> (P, D)."""
+
+        def attend(y: Tensor) -> Tensor:
+            return self.attention(y, layout, y, layout, shown=shown)  # type: ignore[no-any-return]
+
+        x = residual(x, attend, self.attention_norm, self.norm, self.rate)
+        x = residual(x, self.feed_forward, self.feed_forward_norm, self.norm, self.rate)
+        _show(self.name, x)
+        return x
+
+
+class DecoderLayer(nn.Module):
+    """Masked self-attention, attention over the encoder's memory, then feed-forward."""
+
+    def __init__(self, settings: LayerSettings, name: str) -> None:
+        super().__init__()
+        self.name = name
+        self.norm = settings.norm
+        self.rate = settings.dropout
+        width = settings.model_dim
+        self.self_attention = MultiHeadAttention(
+            settings.attention, width, f"{name}.self_attention"
+        )
+        self.self_attention_norm = LayerNorm(width)
+        self.cross_attention = MultiHeadAttention(
+            settings.attention, width, f"{name}.cross_attention"
+        )
+        self.cross_attention_norm = LayerNorm(width)
+        self.feed_forward = FeedForward(width, settings.ffn_dim, settings.activation_dropout)
+        self.feed_forward_norm = LayerNorm(width)
+
+    def forward(
+        self,
+        x: Tensor,
+        layout: Layout,
+        shown: Tensor | None,
+        memory: Tensor,
+        memory_layout: Layout,
+        memory_shown: Tensor | None,
+    ) -> Tensor:
+        """All positions at once: (P, D) over a memory (Ps, D) -> (P, D)."""
+
+        def look_back(y: Tensor) -> Tensor:
+            return self.self_attention(y, layout, y, layout, shown=shown, causal=True)  # type: ignore[no-any-return]
+
+        def look_over(y: Tensor) -> Tensor:
+            return self.cross_attention(y, layout, memory, memory_layout, shown=memory_shown)  # type: ignore[no-any-return]
+
+        return self._wrap(x, look_back, look_over)
+
+    def step(self, x: Tensor, new: int, cache: LayerCache) -> Tensor:
+        """``new`` further positions of each row, past ones from ``cache``: (N x new, D) -> same."""
+
+        def look_back(y: Tensor) -> Tensor:
+            attention = self.self_attention
+            grid = y.unflatten(0, (-1, new))  # (N, t, D)
+            key, value = (
+                attention.split(attention.key(grid)),
+                attention.split(attention.value(grid)),
+            )
+            key, value, mask = cache.append(key, value)
+            query = attention.split(attention.query(grid))
+            out = attention.join(attention.attend(query, key, value, mask))  # (N, t, H x Kv)
+            return attention.output(out.flatten(0, 1))  # type: ignore[no-any-return]
+
+        def look_over(y: Tensor) -> Tensor:
+            attention = self.cross_attention
+            queries = cache.queries_by_source(new)
+            query = attention.split(queries.pad(attention.query(y)))  # (B, H, rows x t, K)
+            out = attention.attend(query, cache.source_key, cache.source_value, cache.source_mask)
+            return attention.output(queries.pack(attention.join(out)))  # type: ignore[no-any-return]
+
+        return self._wrap(x, look_back, look_over)
+
+    def _wrap(
+        self,
+        x: Tensor,
+        look_back: Callable[[Tensor], Tensor],
+        look_over: Callable[[Tensor], Tensor],
+    ) -> Tensor:
+        """The three sub-layers in their order, each within its residual connection."""
+        x = residual(x, look_back, self.self_attention_norm, self.norm, self.rate)
+        x = residual(x, look_over, self.cross_attention_norm, self.norm, self.rate)
+        x = residual(x, self.feed_forward, self.feed_forward_norm, self.norm, self.rate)
+        _show(self.name, x)
+        return x

@@ -1,0 +1,120 @@
+"""Linear maps whose weights are kept in fp32 and used in the precision of the run.
+
+Parameters, gradients and the optimizer stay in fp32. In bf16 a layer holds a bf16 copy of its
+weight, made once per update by ``refresh`` (autocast would cast every weight again in every
+micro-batch), and the matrix products of forward and backward run on the copies.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional as F
+
+Precision = Literal["fp32", "bf16"]
+
+
+class Linear(nn.Module):
+    """y = x Wᵀ + b over the last dimension: (..., in) -> (..., out)."""
+
+    def __init__(self, inputs: int, outputs: int, *, bias: bool = True, gain: float = 1.0) -> None:
+        super().__init__()
+        self.weight = nn.Parameter(torch.empty(outputs, inputs))
+        self.bias = nn.Parameter(torch.zeros(outputs)) if bias else None
+        self.low: Tensor | None = None
+        nn.init.xavier_uniform_(self.weight, gain)
+
+    def forward(self, x: Tensor) -> Tensor:
+        return linear(x, self.weight, self.bias, self.low)
+
+
+class SlicedLinear(nn.Module):
+    """The variant some lectures teach: head h projects only slice h of its input.
+
+    (..., D) -> (..., H x K) with weights (H, K, D / H) in place of the paper's (H x K, D).
+    """
+
+    def __init__(self, inputs: int, outputs: int, heads: int, *, gain: float = 1.0) -> None:
+        super().__init__()
+        self.heads = heads
+        self.weight = nn.Parameter(torch.empty(heads, outputs // heads, inputs // heads))
+        self.bias = nn.Parameter(torch.zeros(outputs))
+        for head in self.weight.unbind():
+            nn.init.xavier_uniform_(head, gain)
+
+    def forward(self, x: Tensor) -> Tensor:
+        slices = x.unflatten(-1, (self.heads, -1))  # (..., H, D / H)
+        weight = self.weight.to(x.dtype)
+        out = torch.einsum("...hi,hki->...hk", slices, weight)  # (..., H, K)
+        return out.flatten(-2) + self.bias.to(x.dtype)
+
+
+def linear(x: Tensor, weight: Tensor, bias: Tensor | None, low: Tensor | None) -> Tensor:
+    """x Wᵀ + b; with ``low``, the bf16 copy of ``weight``, computed and returned in bf16."""
+    if low is None:
+        return F.linear(x, weight, bias)
+    return _LowPrecisionLinear.apply(x, weight, bias, low)  # type: ignore[no-any-return]
+
+
+class _LowPrecisionLinear(torch.autograd.Function):
+    """Products on bf16 copies; the gradients of weight and bias come back in fp32."""
+
+    @staticmethod
+    def forward(ctx: Any, x: Tensor, weight: Tensor, bias: Tensor | None, low: Tensor) -> Tensor:
+        x = x.to(low.dtype)
+        ctx.save_for_backward(x, low)
+        ctx.has_bias = bias is not None
+        return F.linear(x, low, None if bias is None else bias.to(low.dtype))
+
+    @staticmethod
+    def backward(ctx: Any, *grads: Tensor) -> tuple[Tensor, Tensor, Tensor | None, None]:
+        (grad,) = grads
+        x, low = ctx.saved_tensors
+        rows = grad.reshape(-1, grad.shape[-1])
+        grad_weight = (rows.t() @ x.reshape(-1, x.shape[-1])).float()
+        grad_bias = rows.sum(0, dtype=torch.float32) if ctx.has_bias else None
+        return grad @ low, grad_weight, grad_bias, None
+
+
+def use_precision(model: nn.Module, precision: Precision) -> None:
+    """Let every ``Linear`` of ``model`` compute in ``precision``. Parameters stay fp32."""
+    for module in model.modules():
+        if isinstance(module, Linear | Embedding):
+            module.low = module.weight.detach().bfloat16() if precision == "bf16" else None
+
+
+def refresh(model: nn.Module) -> None:
+    """Cast the fp32 weights again after an optimizer step. Nothing to do in fp32."""
+    layers = [m for m in model.modules() if isinstance(m, Linear | Embedding) and m.low is not None]
+    copies = [layer.low for layer in layers if layer.low is not None]
+    if copies:
+        torch._foreach_copy_(copies, [layer.weight.detach() for layer in layers])
+
+
+class Embedding(nn.Module):
+    """A row per token, V x D, which may also serve as the output projection (paper §3.4)."""
+
+    def __init__(self, vocabulary: int, width: int) -> None:
+        super().__init__()
+        self.weight = nn.Parameter(torch.empty(vocabulary, width))
+        self.low: Tensor | None = None
+        # Scaled by √d_model on the way in, rows then have unit variance; as an output matrix
+        # they give logits of unit variance.
+        nn.init.normal_(self.weight, std=width**-0.5)
+
+    def forward(self, ids: Tensor) -> Tensor:
+        """(...) -> (..., D), in fp32."""
+        return F.embedding(ids, self.weight)
+
+    def project(self, hidden: Tensor, ids: Tensor | None = None) -> Tensor:
+        """(..., D) -> (..., V), or over the rows ``ids`` alone: logits with the same matrix."""
+        return project(hidden, self.weight, self.low, ids)
+
+
+def project(hidden: Tensor, weight: Tensor, low: Tensor | None, ids: Tensor | None) -> Tensor:
+    """Logits over all tokens or over ``ids``: (..., D) -> (..., V) or (..., len(ids))."""
+    if ids is None:
+        return linear(hidden, weight, None, low)
+    return linear(hidden, weight[ids], None, None if low is None else low[ids])

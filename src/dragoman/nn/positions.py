@@ -1,0 +1,114 @@
+"""How a model is told where a token stands (paper §3.5), and the simpler ideas that lead there.
+
+Four fixed encodings and a learned one, each a function of the position (and, for one, of the
+sequence's length) to a vector:
+
+- ``index``: the position itself, in every dimension. Unbounded.
+- ``normalised``: position / length. Bounded, but the same place means different values at
+  different lengths. Where the length is not known yet, on the target side, a fixed maximum serves.
+- ``binary``: the binary digits of the position, lowest first. Bounded and unique, but not smooth.
+- ``sinusoidal``: PE(pos, 2i) = sin(pos / 10000^(2i / d_model)), PE(pos, 2i+1) = cos(same).
+- ``learned``: a table trained with the rest.
+
+Each is added to the embedding or concatenated with it.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Literal
+
+import torch
+from torch import Tensor, nn
+
+from dragoman.errors import SearchError
+from dragoman.settings import Settings
+
+Kind = Literal["sinusoidal", "learned", "index", "normalised", "binary", "none"]
+
+
+class PositionSettings(Settings):
+    """How positions are told."""
+
+    kind: Kind = "sinusoidal"
+    """sinusoidal (the paper), learned, index, normalised, binary, or none."""
+    combine: Literal["add", "concatenate"] = "add"
+    """Added to the embedding (the paper), or concatenated with a narrower one."""
+    width: int | None = None
+    """Dimensions given to positions when concatenated; when added it is the model's width."""
+    maximum: int = 1024
+    """Rows of a learned table, and what the target side's normalised index divides by."""
+
+
+def sinusoidal(positions: Tensor, width: int) -> Tensor:
+    """(P,) -> (P, width) fp64: paper §3.5, sine in the even dimensions, cosine in the odd ones."""
+    even = torch.arange(0, width, 2, device=positions.device, dtype=torch.float64)
+    angles = positions.double()[:, None] * torch.exp(even * (-math.log(10000.0) / width))
+    table = torch.zeros(len(positions), width, dtype=torch.float64, device=positions.device)
+    table[:, 0::2] = angles.sin()
+    table[:, 1::2] = angles.cos()[:, : width // 2]
+    return table
+
+
+def index(positions: Tensor, width: int) -> Tensor:
+    """(P,) -> (P, width): the position itself in every dimension."""
+    return positions.float()[:, None].expand(-1, width)
+
+
+def normalised(positions: Tensor, lengths: Tensor, width: int) -> Tensor:
+    """(P,), (P,) -> (P, width): position / length in every dimension."""
+    return (positions / lengths).float()[:, None].expand(-1, width)
+
+
+def binary(positions: Tensor, width: int) -> Tensor:
+    """(P,) -> (P, width): binary digits, lowest first; width digits, zeros beyond the 63rd."""
+    digits = torch.arange(min(width, 63), device=positions.device)
+    table = torch.zeros(len(positions), width, device=positions.device)
+    table[:, : len(digits)] = ((positions[:, None] >> digits) & 1).float()
+    return table
+
+
+class Positions(nn.Module):
+    """One side's position encoding. ``settings.kind`` says which."""
+
+    def __init__(self, settings: PositionSettings, width: int) -> None:
+        super().__init__()
+        self.settings = settings
+        self.width = width
+        self.table: nn.Parameter | None = None
+        if settings.kind == "learned":
+            self.table = nn.Parameter(torch.empty(settings.maximum, width))
+            nn.init.normal_(self.table, std=width**-0.5)
+        # Rows 0..n-1 of a fixed encoding, grown when first needed. Not part of the state dict.
+        self._rows = torch.empty(0, width)
+
+    def forward(self, positions: Tensor, lengths: Tensor | None, dtype: torch.dtype) -> Tensor:
+        """(P,) positions -> (P, width) of type ``dtype``.
+
+        ``lengths`` (P,) is the length of each row's own sequence, None where it is not known.
+        Errors: ``SearchError`` for a position beyond a learned table.
+        """
+        kind = self.settings.kind
+        if kind == "none":
+            return torch.zeros(len(positions), self.width, device=positions.device, dtype=dtype)
+        if kind == "index":
+            return index(positions, self.width).to(dtype)
+        if kind == "normalised":
+            known = torch.full_like(positions, self.settings.maximum)
+            divisor = known if lengths is None else lengths
+            return normalised(positions, divisor, self.width).to(dtype)
+        longest = int(positions.max()) + 1 if len(positions) else 0
+        if self.table is not None:
+            if longest > self.settings.maximum:
+                raise SearchError(
+                    f"position {longest} is beyond this model's learned table of "
+                    f"{self.settings.maximum} positions; cut the sequence, or train with a "
+                    "larger model.positions.maximum or with sinusoidal positions"
+                )
+            return self.table[positions]
+        made = self._rows
+        if longest > len(made) or made.device != positions.device or made.dtype != dtype:
+            every = torch.arange(max(256, 2 * longest), device=positions.device)
+            encode = sinusoidal if kind == "sinusoidal" else binary
+            self._rows = encode(every, self.width).to(dtype)
+        return self._rows[positions]

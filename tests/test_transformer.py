@@ -1,0 +1,412 @@
+"""The model against independent implementations, and the properties of the contract."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+import torch
+from torch import Tensor, nn
+
+from dragoman.models.transformer import Transformer, TransformerSettings
+from dragoman.nn.attention import AttentionSettings
+from dragoman.nn.layout import Layout, Sequences
+from dragoman.nn.linear import refresh, use_precision
+from dragoman.nn.positions import PositionSettings, sinusoidal
+from dragoman.nn.probes import Probe
+
+VOCABULARY = 37
+
+
+@pytest.fixture(autouse=True)
+def _double() -> Iterator[None]:
+    torch.set_default_dtype(torch.float64)
+    torch.manual_seed(0)
+    yield
+    torch.set_default_dtype(torch.float32)
+
+
+def settings(**changes: object) -> TransformerSettings:
+    base: dict[str, object] = {
+        "model_dim": 16, "ffn_dim": 24, "encoder_layers": 2, "decoder_layers": 2,
+        "attention": AttentionSettings(num_heads=4), "dropout": 0.0,
+    }  # fmt: skip
+    return TransformerSettings.model_validate(base | changes)
+
+
+def build(**changes: object) -> Transformer:
+    model = Transformer(settings(**changes), VOCABULARY, VOCABULARY).eval()
+    # Biases and gains start at 0 and 1, which would hide a wrong one.
+    with torch.no_grad():
+        for parameter in model.parameters():
+            parameter.add_(0.1 * torch.randn_like(parameter))
+    return model
+
+
+def sentences(*lengths: int) -> Sequences:
+    return Sequences.of([torch.randint(3, VOCABULARY, (n,)) for n in lengths])
+
+
+def prefixes(*lengths: int) -> Sequences:
+    first = torch.tensor([1])
+    return Sequences.of(
+        [torch.cat([first, torch.randint(0, VOCABULARY, (n - 1,))]) for n in lengths]
+    )
+
+
+def logits_of(model: Transformer, source: Sequences, target: Sequences) -> Tensor:
+    with torch.no_grad():
+        return model.project(model.decode(target, model.encode(source)))
+
+
+VARIANTS = {
+    "paper": {},
+    "pre-norm": {"norm": "pre"},
+    "untied": {"tie": "none"},
+    "target tied": {"tie": "target"},
+    "free value width": {"attention": AttentionSettings(num_heads=4, key_width=3, value_width=5)},
+    "sliced heads": {"attention": AttentionSettings(num_heads=4, whole_input=False)},
+    "unscaled": {"attention": AttentionSettings(num_heads=2, scaled=False)},
+    "fused": {"attention": AttentionSettings(num_heads=4, path="fused")},
+    "unknown masked": {"attend_unknown": False},
+    "learned": {"positions": PositionSettings(kind="learned", maximum=40)},
+    "index": {"positions": PositionSettings(kind="index")},
+    "normalised": {"positions": PositionSettings(kind="normalised", maximum=40)},
+    "binary beside": {
+        "positions": PositionSettings(kind="binary", combine="concatenate", width=5),
+        "tie": "none",
+    },
+    "no positions": {"positions": PositionSettings(kind="none")},
+}
+
+
+@pytest.mark.parametrize(
+    ("sizes", "vocabulary", "count"),
+    [((512, 2048, 8), 37_000, 63_082_496), ((1024, 4096, 16), 37_000, 214_245_376)],
+)
+def test_parameter_counts_of_the_papers_table_3(
+    sizes: tuple[int, int, int], vocabulary: int, count: int
+) -> None:
+    width, ffn, heads = sizes
+    with torch.device("meta"):
+        model = Transformer(
+            TransformerSettings(
+                model_dim=width, ffn_dim=ffn, attention=AttentionSettings(num_heads=heads)
+            ),
+            vocabulary,
+            vocabulary,
+        )
+    assert sum(p.numel() for p in model.parameters()) == count
+
+
+def _copy_attention(ours: nn.Module, theirs: nn.MultiheadAttention) -> None:
+    state = ours.state_dict()
+    theirs.in_proj_weight.copy_(
+        torch.cat([state[f"{part}.weight"] for part in ("query", "key", "value")])
+    )
+    theirs.in_proj_bias.copy_(
+        torch.cat([state[f"{part}.bias"] for part in ("query", "key", "value")])
+    )
+    theirs.out_proj.load_state_dict(
+        {"weight": state["output.weight"], "bias": state["output.bias"]}
+    )
+
+
+def _copy(ours: nn.Module, theirs: nn.Module) -> None:
+    for (name, mine), (_, other) in zip(
+        ours.named_parameters(), theirs.named_parameters(), strict=True
+    ):
+        assert mine.shape == other.shape, name
+        other.copy_(mine)
+
+
+@pytest.mark.parametrize("norm", ["post", "pre"])
+@pytest.mark.parametrize(("dtype", "tolerance"), [(torch.float64, 1e-9), (torch.float32, 2e-4)])
+def test_equals_torch_nn_transformer(norm: str, dtype: torch.dtype, tolerance: float) -> None:
+    torch.set_default_dtype(dtype)
+    model = build(norm=norm)
+    encoder_layer = nn.TransformerEncoderLayer(
+        16, 4, 24, 0.0, batch_first=True, norm_first=norm == "pre"
+    )
+    decoder_layer = nn.TransformerDecoderLayer(
+        16, 4, 24, 0.0, batch_first=True, norm_first=norm == "pre"
+    )
+    # Post-norm stacks carry no further norm; torch.nn.Transformer itself would add one.
+    final = (nn.LayerNorm(16), nn.LayerNorm(16)) if norm == "pre" else (None, None)
+    encoder = nn.TransformerEncoder(encoder_layer, 2, final[0], enable_nested_tensor=False)
+    decoder = nn.TransformerDecoder(decoder_layer, 2, final[1])
+    encoder.eval(), decoder.eval()
+    with torch.no_grad():
+        for mine, other in zip(model.encoder, encoder.layers, strict=True):
+            _copy_attention(mine.attention, other.self_attn)
+            _copy(mine.attention_norm, other.norm1)
+            _copy(mine.feed_forward.inner, other.linear1)
+            _copy(mine.feed_forward.outer, other.linear2)
+            _copy(mine.feed_forward_norm, other.norm2)
+        for mine, other in zip(model.decoder, decoder.layers, strict=True):
+            _copy_attention(mine.self_attention, other.self_attn)
+            _copy_attention(mine.cross_attention, other.multihead_attn)
+            _copy(mine.self_attention_norm, other.norm1)
+            _copy(mine.cross_attention_norm, other.norm2)
+            _copy(mine.feed_forward.inner, other.linear1)
+            _copy(mine.feed_forward.outer, other.linear2)
+            _copy(mine.feed_forward_norm, other.norm3)
+        if norm == "pre":
+            _copy(model.encoder_norm, final[0])
+            _copy(model.decoder_norm, final[1])
+
+        source, target = sentences(7, 3, 5), prefixes(4, 6, 2)
+        table = model.source_embedding.weight
+
+        def embed(batch: Sequences) -> Tensor:
+            places = sinusoidal(torch.arange(batch.layout.longest), 16).to(dtype)
+            ids = batch.layout.pad(batch.values)
+            return table[ids] * 16**0.5 + places
+
+        hidden_keys = ~source.layout.mask
+        memory = encoder(embed(source), src_key_padding_mask=hidden_keys)
+        steps = target.layout.longest
+        out = decoder(
+            embed(target),
+            memory,
+            tgt_mask=torch.ones(steps, steps, dtype=torch.bool).triu(1),
+            tgt_key_padding_mask=~target.layout.mask,
+            memory_key_padding_mask=hidden_keys,
+        )
+        theirs = target.layout.pack(out) @ table.t()
+    assert (logits_of(model, source, target) - theirs).abs().max() < tolerance
+
+
+def test_equals_transformers_marian() -> None:
+    marian = pytest.importorskip("transformers.models.marian.modeling_marian")
+    config = marian.MarianConfig(
+        vocab_size=VOCABULARY, d_model=16, encoder_layers=2, decoder_layers=2,
+        encoder_attention_heads=4, decoder_attention_heads=4, encoder_ffn_dim=24,
+        decoder_ffn_dim=24, dropout=0.0, attention_dropout=0.0, activation_dropout=0.0,
+        activation_function="relu", scale_embedding=True, pad_token_id=0, bos_token_id=1,
+        eos_token_id=2, decoder_start_token_id=1, forced_eos_token_id=None,
+        max_position_embeddings=64, attn_implementation="eager",
+    )  # fmt: skip
+    theirs = marian.MarianMTModel(config).double().eval()
+    model = build()
+    state = theirs.state_dict()
+    names = {
+        "query": "q_proj", "key": "k_proj", "value": "v_proj", "output": "out_proj",
+        "attention.": "self_attn.", "self_attention.": "self_attn.",
+        "cross_attention.": "encoder_attn.",
+    }  # fmt: skip
+    parts = {
+        "attention_norm": "self_attn_layer_norm", "self_attention_norm": "self_attn_layer_norm",
+        "cross_attention_norm": "encoder_attn_layer_norm", "feed_forward_norm": "final_layer_norm",
+        "feed_forward.inner": "fc1", "feed_forward.outer": "fc2",
+    }  # fmt: skip
+    with torch.no_grad():
+        for name, value in model.state_dict().items():
+            if not name.startswith(("encoder.", "decoder.")):
+                continue
+            side, layer, rest = name.split(".", 2)
+            part, kind = rest.rsplit(".", 1)
+            if part in parts:
+                part = parts[part]
+            else:
+                owner, matrix = part.split(".")
+                part = names[f"{owner}."] + names[matrix]
+            state[f"model.{side}.layers.{layer}.{part}.{kind}"].copy_(value)
+        for name in ("shared", "encoder.embed_tokens", "decoder.embed_tokens"):
+            state[f"model.{name}.weight"].copy_(model.source_embedding.weight)
+        state["lm_head.weight"].copy_(model.source_embedding.weight)
+        # Marian lays all sines before all cosines; the paper interleaves them.
+        table = sinusoidal(torch.arange(64), 16)
+        for side in ("encoder", "decoder"):
+            getattr(theirs.model, side).embed_positions.weight.copy_(table)
+        source, target = sentences(7, 3, 5), prefixes(4, 6, 2)
+        out = theirs(
+            input_ids=source.layout.pad(source.values),
+            attention_mask=source.layout.mask.long(),
+            decoder_input_ids=target.layout.pad(target.values),
+        ).logits
+        assert (logits_of(model, source, target) - target.layout.pack(out)).abs().max() < 1e-9
+
+
+@pytest.mark.parametrize("variant", VARIANTS)
+def test_batch_equals_each_sentence_alone(variant: str) -> None:
+    model = build(**VARIANTS[variant])
+    source, target = sentences(7, 1, 5), prefixes(4, 9, 1)
+    together = logits_of(model, source, target)
+    ends = target.layout.offsets.tolist()
+    starts = source.layout.offsets.tolist()
+    for b in range(3):
+        alone = logits_of(
+            model,
+            Sequences.of([source.values[starts[b] : starts[b + 1]]]),
+            Sequences.of([target.values[ends[b] : ends[b + 1]]]),
+        )
+        torch.testing.assert_close(together[ends[b] : ends[b + 1]], alone)
+
+
+@pytest.mark.parametrize("variant", VARIANTS)
+def test_no_position_sees_a_later_token(variant: str) -> None:
+    model = build(**VARIANTS[variant])
+    source, target = sentences(6), prefixes(8)
+    before = logits_of(model, source, target)
+    changed = target.values.clone()
+    changed[5:] = (changed[5:] + 7) % VOCABULARY
+    after = logits_of(model, source, Sequences(changed, target.layout))
+    torch.testing.assert_close(before[:5], after[:5])
+    assert not torch.allclose(before[5:], after[5:])
+
+
+@pytest.mark.parametrize("variant", VARIANTS)
+@pytest.mark.parametrize("cut", [1, 2, 3, 6])
+def test_decode_equals_step_however_cut(variant: str, cut: int) -> None:
+    model = build(**VARIANTS[variant])
+    source, target = sentences(5, 2, 4), prefixes(6, 6, 6)
+    whole = logits_of(model, source, target).view(3, 6, -1)
+    grid = target.layout.pad(target.values)
+    with torch.no_grad():
+        state = model.start(model.encode(source))
+        for begin in range(0, 6, cut):
+            end = min(begin + cut, 6)
+            out = model.step(grid[:, begin:end], state)
+            torch.testing.assert_close(out, whole[:, end - 1])
+    assert state.lengths.tolist() == [6, 6, 6]
+
+
+@pytest.mark.parametrize("variant", VARIANTS)
+def test_selecting_and_admitting_at_any_moment_changes_no_result(variant: str) -> None:
+    model = build(**VARIANTS[variant])
+    generator = torch.Generator().manual_seed(4)
+    with torch.no_grad():
+        state = model.start(model.encode(sentences(5, 2)))
+        sources = [s for s in (state,)]
+        pool = [sentences(int(n)) for n in (4, 7, 3, 1)]
+        first = sentences(5, 2)
+        state = model.start(model.encode(first))
+        starts = first.layout.offsets.tolist()
+        sources = [Sequences.of([first.values[starts[b] : starts[b + 1]]]) for b in range(2)]
+        owners, pasts = [0, 1], [[1], [1]]
+        for turn in range(14):
+            new = torch.tensor([[past[-1]] for past in pasts])
+            out = model.step(new, state)
+            for row, (owner, past) in enumerate(zip(owners, pasts, strict=True)):
+                alone = logits_of(model, sources[owner], Sequences.of([torch.tensor(past)]))[-1]
+                torch.testing.assert_close(out[row], alone)
+            # Repeat, drop and reorder rows within each source, dropping a source now and then.
+            kept: list[int] = []
+            for owner in dict.fromkeys(owners):
+                mine = [r for r, o in enumerate(owners) if o == owner]
+                if len(set(owners)) > 1 and turn % 5 == 4 and owner == owners[0]:
+                    continue
+                picks = torch.randint(len(mine), (2,), generator=generator).tolist()
+                kept += [mine[p] for p in picks]
+            state.select(torch.tensor(kept))
+            owners = [owners[r] for r in kept]
+            pasts = [pasts[r] + [int(torch.randint(0, VOCABULARY, (1,)))] for r in kept]
+            if turn % 3 == 2 and pool:
+                fresh = pool.pop()
+                state.admit(model.encode(fresh))
+                sources.append(fresh)
+                owners.append(len(sources) - 1)
+                pasts.append([1])
+            assert state.rows == len(owners)
+            assert state.lengths.tolist() == [len(p) - 1 for p in pasts]
+
+
+def test_best_is_step_then_log_softmax_then_adjust_then_top_k() -> None:
+    model = build()
+    source = sentences(5, 3)
+    tokens = torch.tensor([[1], [1]])
+    with torch.no_grad():
+        logits = model.step(tokens, model.start(model.encode(source)))
+        forbidden = int(logits[0].argmax())
+
+        def adjust(x: Tensor) -> Tensor:
+            x = x.clone()
+            x[:, forbidden] = -torch.inf
+            return x
+
+        values, ids = model.best(tokens, model.start(model.encode(source)), 3, adjust)
+    expected = adjust(torch.log_softmax(logits.float(), -1)).topk(3)
+    torch.testing.assert_close(values, expected.values)
+    assert torch.equal(ids, expected.indices)
+    assert forbidden not in ids.tolist()
+
+
+def test_unknown_tokens_can_be_masked() -> None:
+    model = build(attend_unknown=False)
+    source, target = sentences(5), prefixes(3)
+    source.values[2] = 0
+    unmasked = build()
+    unmasked.load_state_dict(model.state_dict())
+    probe = Probe()
+    with probe, torch.no_grad():
+        model.decode(target, model.encode(source))
+    assert float(probe.attention["encoder.0.attention"][..., 2].max()) == 0.0
+    assert float(probe.attention["decoder.1.cross_attention"][..., 2].max()) == 0.0
+    assert not torch.allclose(logits_of(model, source, target), logits_of(unmasked, source, target))
+
+
+def test_without_positions_word_order_is_lost() -> None:
+    source = sentences(5)
+    turned = Sequences(source.values.flip(0), source.layout)
+    for kind, same in (("none", True), ("sinusoidal", False), ("binary", False)):
+        model = build(positions=PositionSettings(kind=kind))  # type: ignore[arg-type]
+        with torch.no_grad():
+            one, other = model.encode(source).rows, model.encode(turned).rows.flip(0)
+        assert torch.allclose(one, other) is same, kind
+
+
+def test_probe_sees_every_attention_and_can_switch_a_head_off() -> None:
+    model = build()
+    source, target = sentences(5, 3), prefixes(4, 2)
+    plain = logits_of(model, source, target)
+    with Probe() as probe:
+        inside = logits_of(model, source, target)
+    torch.testing.assert_close(plain, inside)
+    assert len(probe.attention) == 2 + 2 + 2
+    weights = probe.attention["decoder.0.cross_attention"]
+    assert weights.shape == (2, 4, 4, 5)
+    torch.testing.assert_close(weights[0].sum(-1), torch.ones(4, 4))
+    assert float(weights[1, :, :2, 3:].abs().max()) == 0.0
+    with Probe(heads_off=[("encoder.1.attention", 2)]):
+        assert not torch.allclose(plain, logits_of(model, source, target))
+    torch.testing.assert_close(plain, logits_of(model, source, target))
+
+
+def test_bf16_follows_fp32_and_keeps_fp32_parameters_and_gradients() -> None:
+    torch.set_default_dtype(torch.float32)
+    model = build(model_dim=64, ffn_dim=128)
+    source, target = sentences(9, 7), prefixes(8, 9)
+
+    def gradient() -> Tensor:
+        model.zero_grad()
+        logits = model.project(model.decode(target, model.encode(source))).float()
+        torch.logsumexp(logits, -1).sum().backward()
+        return torch.cat([p.grad.flatten() for p in model.parameters() if p.grad is not None])
+
+    exact, logits = gradient(), logits_of(model, source, target)
+    use_precision(model, "bf16")
+    low = gradient()
+    assert low.dtype == torch.float32
+    assert torch.cosine_similarity(exact, low, dim=0) > 0.995
+    out = logits_of(model, source, target)
+    assert out.dtype == torch.bfloat16
+    with torch.no_grad():
+        for parameter in model.parameters():
+            parameter.mul_(0.5)
+    refresh(model)
+    assert torch.equal(
+        model.encoder[0].feed_forward.inner.low,
+        model.encoder[0].feed_forward.inner.weight.bfloat16(),
+    )
+    assert (out.float() - logits).abs().max() < 0.1 * logits.abs().max()
+
+
+def test_layout_pads_and_packs() -> None:
+    layout = Layout([3, 1, 2])
+    rows = torch.randn(6, 4)
+    grid = layout.pad(rows)
+    assert grid.shape == (3, 3, 4)
+    assert float(grid[1, 1:].abs().max()) == 0.0
+    torch.testing.assert_close(layout.pack(grid), rows)
+    assert layout.positions.tolist() == [0, 1, 2, 0, 0, 1]
