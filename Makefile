@@ -48,8 +48,8 @@ bench-translate: $(DEV) ## translation speed beside other programs -> benchmarks
 
 constraints: $(DEV) ## write the versions in .venv into constraints.txt, after trying newer ones
 	@{ sed '/^[^#]/,$$d' constraints.txt; \
-	   $(BIN)/python -m pip freeze --exclude-editable \
-	   | sed 's/+.*//' | grep -Ev '^(cuda|nvidia|triton)' | sort -f; } > constraints.new
+	   $(BIN)/python -m pip freeze --all --exclude-editable \
+	   | sed 's/+.*//' | grep -Ev '^(cuda|nvidia|pip=|triton)' | sort -f; } > constraints.new
 	@mv constraints.new constraints.txt
 
 clean: ## remove .venv and what the tools leave behind (runs/ stays)
@@ -59,16 +59,21 @@ clean: ## remove .venv and what the tools leave behind (runs/ stays)
 # --- setting up -------------------------------------------------------------------------------
 
 # The first Python on the path that is new enough and can make virtual environments.
+CANDIDATES := $(or $(PYTHON),python3 python3.13 python3.12 python3.11 python3.14 python)
 define FIND_PYTHON
-for candidate in $(or $(PYTHON),python3 python3.13 python3.12 python3.11 python3.14 python); do \
-  if "$$candidate" -c 'import sys, venv, ensurepip; sys.exit(sys.version_info < (3, 11))' \
-      >/dev/null 2>&1; then echo "$$candidate"; exit 0; fi; \
+lacking=; \
+for candidate in $(CANDIDATES); do \
   if "$$candidate" -c 'import sys; sys.exit(sys.version_info < (3, 11))' >/dev/null 2>&1; then \
-    echo "$$candidate is new enough but lacks the modules venv or ensurepip." \
-      "On Debian and Ubuntu: apt install python3-venv" >&2; fi; \
+    if "$$candidate" -c 'import venv, ensurepip' >/dev/null 2>&1; \
+      then echo "$$candidate"; exit 0; else lacking="$$lacking $$candidate"; fi; \
+  fi; \
 done; \
-echo "dragoman needs Python 3.11 or newer; tried: $(or $(PYTHON),python3, python3.11 to 3.14, python)." \
-  "Install one, or name it: make PYTHON=/path/to/python3.12" >&2; exit 1
+if [ -n "$$lacking" ]; \
+  then echo "New enough, but without the modules venv and ensurepip:$$lacking." \
+    "On Debian and Ubuntu: apt install python3-venv" >&2; \
+  else echo "dragoman needs Python 3.11 or newer, and none of these is: $(CANDIDATES)." \
+    "Install one, or name it: make PYTHON=/path/to/python3.12" >&2; fi; \
+exit 1
 endef
 
 $(BIN)/python:
