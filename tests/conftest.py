@@ -1,4 +1,4 @@
-"""The same world for every test: no colours, a known width, few threads, no time limits."""
+"""The same world for every test: no colours, a known width, one thread, no time limits."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ os.environ["NO_COLOR"] = "1"
 os.environ["TERM"] = "dumb"
 for name in ("FORCE_COLOR", "CLICOLOR_FORCE"):
     os.environ.pop(name, None)
-os.environ.setdefault("OMP_NUM_THREADS", str(min(2, os.cpu_count() or 1)))
+os.environ.setdefault("OMP_NUM_THREADS", "1")
 os.environ["TOKENIZERS_PARALLELISM"] = "false"
 os.environ["HF_HUB_OFFLINE"] = "1"
 

@@ -277,8 +277,6 @@ def test_selecting_and_admitting_at_any_moment_changes_no_result(variant: str) -
     model = build(**VARIANTS[variant])
     generator = torch.Generator().manual_seed(4)
     with torch.no_grad():
-        state = model.start(model.encode(sentences(5, 2)))
-        sources = [s for s in (state,)]
         pool = [sentences(int(n)) for n in (4, 7, 3, 1)]
         first = sentences(5, 2)
         state = model.start(model.encode(first))

@@ -19,7 +19,7 @@ from dragoman.nn import masks
 from dragoman.nn.attention import AttentionSettings
 from dragoman.nn.cache import Cache
 from dragoman.nn.dropout import Dropout
-from dragoman.nn.layers import DecoderLayer, EncoderLayer, LayerNorm, LayerSettings, Norm
+from dragoman.nn.layers import DecoderLayer, EncoderLayer, LayerNorm, LayerSettings, Norm, Stack
 from dragoman.nn.layout import Sequences
 from dragoman.nn.linear import Embedding, Linear, project
 from dragoman.nn.positions import Positions, PositionSettings
@@ -144,11 +144,11 @@ class Transformer(nn.Module, Encodes, Generates):
         self.source_positions = Positions(positions, positions.width or width)
         self.target_positions = Positions(positions, positions.width or width)
         self.dropout = Dropout(settings.dropout)
-        self.encoder = nn.ModuleList(
-            EncoderLayer(layer, f"encoder.{i}") for i in range(settings.encoder_layers)
+        self.encoder = Stack(
+            [EncoderLayer(layer, f"encoder.{i}") for i in range(settings.encoder_layers)]
         )
-        self.decoder = nn.ModuleList(
-            DecoderLayer(layer, f"decoder.{i}") for i in range(settings.decoder_layers)
+        self.decoder = Stack(
+            [DecoderLayer(layer, f"decoder.{i}") for i in range(settings.decoder_layers)]
         )
         pre = settings.norm == "pre"
         self.encoder_norm = LayerNorm(width) if pre else None
@@ -181,7 +181,7 @@ class Transformer(nn.Module, Encodes, Generates):
         )
         for layer in self.decoder:
             x = layer(x, layout, shown, memory.rows, memory.layout, memory.visible)
-        return x if self.decoder_norm is None else self.decoder_norm(x)  # type: ignore[no-any-return]
+        return x if self.decoder_norm is None else self.decoder_norm.forward(x)
 
     def project(self, hidden: Tensor, ids: Tensor | None = None) -> Tensor:
         if self.output is not None:
@@ -232,4 +232,4 @@ class Transformer(nn.Module, Encodes, Generates):
             x = torch.cat([x, place], dim=-1)
         if embedding.low is not None:
             x = x.to(embedding.low.dtype)
-        return self.dropout(x)  # type: ignore[no-any-return]
+        return self.dropout.forward(x)

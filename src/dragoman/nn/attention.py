@@ -146,7 +146,8 @@ class MultiHeadAttention(nn.Module):
 
     def split(self, grid: Tensor) -> Tensor:
         """(B, L, H x K) -> (B, H, L, K)."""
-        return grid.unflatten(-1, (self.heads, -1)).transpose(1, 2)
+        heads: Tensor = grid.unflatten(-1, (self.heads, -1)).transpose(1, 2)
+        return heads
 
     def join(self, heads: Tensor) -> Tensor:
         """Concat(head_1, ..., head_h): (B, H, T, Kv) -> (B, T, H x Kv)."""

@@ -132,12 +132,8 @@ class Cache:
         rows = rows.to(self.lengths.device)
         self.lengths = self.lengths[rows]
         self._measure()
-        self._shown = (
-            self._shown[rows] if self._shown.shape[1] else self._shown.new_zeros(len(rows), 0)
-        )
-        same_sources = len(kept) == len(self.counts) and bool(
-            (kept == torch.arange(len(kept))).all()
-        )
+        self._shown = self._shown.index_select(0, rows)
+        same_sources = kept.tolist() == list(range(len(self.counts)))
         self.counts = counts.tolist()
         self._queries = {}
         for layer in self.layers:

@@ -11,8 +11,8 @@ Rows are packed, (P, D); see ``layout.py``.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Literal
+from collections.abc import Callable, Iterator
+from typing import Generic, Literal, TypeVar
 
 import torch
 from torch import Tensor, nn
@@ -27,6 +27,7 @@ from dragoman.nn.linear import Linear
 from dragoman.settings import Settings
 
 Norm = Literal["post", "pre"]
+Layer = TypeVar("Layer", bound=nn.Module)
 
 
 class LayerSettings(Settings):
@@ -56,7 +57,7 @@ class LayerNorm(nn.Module):
 
     def after(self, x: Tensor, sublayer: Tensor, rate: float) -> Tensor:
         """Post-norm in one call: LayerNorm(x + Dropout(sublayer))."""
-        return self(x + dropout(sublayer, rate, self.training))
+        return self.forward(x + dropout(sublayer, rate, self.training))
 
 
 class FeedForward(nn.Module):
@@ -86,6 +87,13 @@ def _show(name: str, x: Tensor) -> None:
     probe = probes.probe()
     if probe is not None:
         probe.take_activation(name, x)
+
+
+class Stack(nn.ModuleList, Generic[Layer]):
+    """A ``ModuleList`` that knows what its layers are."""
+
+    def __iter__(self) -> Iterator[Layer]:
+        return super().__iter__()  # type: ignore[return-value]
 
 
 class EncoderLayer(nn.Module):
@@ -159,11 +167,9 @@ class DecoderLayer(nn.Module):
         def look_back(y: Tensor) -> Tensor:
             attention = self.self_attention
             grid = y.unflatten(0, (-1, new))  # (N, t, D)
-            key, value = (
-                attention.split(attention.key(grid)),
-                attention.split(attention.value(grid)),
+            key, value, mask = cache.append(
+                attention.split(attention.key(grid)), attention.split(attention.value(grid))
             )
-            key, value, mask = cache.append(key, value)
             query = attention.split(attention.query(grid))
             out = attention.join(attention.attend(query, key, value, mask))  # (N, t, H x Kv)
             return attention.output(out.flatten(0, 1))  # type: ignore[no-any-return]

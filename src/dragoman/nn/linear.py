@@ -55,7 +55,8 @@ def linear(x: Tensor, weight: Tensor, bias: Tensor | None, low: Tensor | None) -
     """x Wᵀ + b; with ``low``, the bf16 copy of ``weight``, computed and returned in bf16."""
     if low is None:
         return F.linear(x, weight, bias)
-    return _LowPrecisionLinear.apply(x, weight, bias, low)  # type: ignore[no-any-return]
+    out: Tensor = _LowPrecisionLinear.apply(x, weight, bias, low)  # type: ignore[no-untyped-call]
+    return out
 
 
 class _LowPrecisionLinear(torch.autograd.Function):
