@@ -1,0 +1,1 @@
+"""From a model and the batches of its updates to trained weights: exact, resumable, distributed."""

@@ -1,0 +1,111 @@
+"""What training tells the world: one record per update and per validation.
+
+The same records go to ``metrics.jsonl`` (one JSON object a line), to the progress display and to
+TensorBoard. Updates are counted from 1 here: a record of update k describes the k-th change of the
+weights (``batches(k - 1)`` gave its examples).
+
+Lines of ``metrics.jsonl``, told apart by ``kind``::
+
+    {"kind": "update", "update": 12, "loss": 5.31, "nll": 4.97, "perplexity": 144.0,
+     "tokens": 4091, "seconds": 0.61, "tokens_per_second": 6706.6, "learning_rate": 0.00021,
+     "gradient_norm": 1.8, "elapsed": 9.4, "skipped": false}
+    {"kind": "validation", "update": 500, "weights": "current", "best": true, "seconds": 21.0,
+     "elapsed": 340.2, "scores": {"loss": 2.41, "bleu": 24.9},
+     "samples": [{"source": "…", "reference": "…", "translation": "…"}]}
+
+Losses are in nats per target token; ``loss`` is smoothed, ``nll`` is not, ``perplexity`` is
+exp(nll). ``elapsed`` counts seconds of training since the first update, over all resumptions.
+"""
+
+from __future__ import annotations
+
+import json
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
+from typing import Literal
+
+Weights = Literal["current", "ema", "average"]
+"""Which weights were validated: the present ones, their moving average, or the mean of the last
+snapshots."""
+
+
+@dataclass(frozen=True)
+class Sample:
+    """One sentence of the development set as the model translates it now."""
+
+    source: str
+    reference: str
+    translation: str
+
+
+@dataclass(frozen=True)
+class Evaluation:
+    """What ``evaluate`` hands back: named scores (``loss``, ``bleu``, …) and some samples."""
+
+    scores: Mapping[str, float]
+    samples: tuple[Sample, ...] = ()
+
+
+@dataclass(frozen=True)
+class UpdateRecord:
+    """One change of the weights; the numbers of a skipped one are None where not finite."""
+
+    update: int
+    loss: float | None
+    nll: float | None
+    perplexity: float | None
+    tokens: int
+    seconds: float
+    tokens_per_second: float
+    learning_rate: float
+    gradient_norm: float | None
+    elapsed: float
+    skipped: bool = False
+    kind: Literal["update"] = "update"
+
+
+@dataclass(frozen=True)
+class ValidationRecord:
+    """One look at the development set."""
+
+    update: int
+    weights: Weights
+    scores: Mapping[str, float]
+    samples: tuple[Sample, ...]
+    best: bool
+    seconds: float
+    elapsed: float
+    kind: Literal["validation"] = field(default="validation")
+
+
+Record = UpdateRecord | ValidationRecord
+
+
+def as_json(record: Record) -> str:
+    """One line without its end; numbers that JSON cannot say are refused."""
+    return json.dumps(asdict(record), ensure_ascii=False, allow_nan=False)
+
+
+class Listener(ABC):
+    """Someone who follows a training run: a display, TensorBoard. Used as a context manager."""
+
+    @abstractmethod
+    def begin(self, update: int) -> None:
+        """Training starts or goes on; ``update`` updates are done already."""
+
+    @abstractmethod
+    def on_update(self, record: UpdateRecord) -> None:
+        """An update is done."""
+
+    @abstractmethod
+    def on_validation(self, record: ValidationRecord) -> None:
+        """A validation is done."""
+
+    @abstractmethod
+    def on_message(self, text: str) -> None:
+        """Something that a person should read, such as a warning."""
+
+    @abstractmethod
+    def end(self) -> None:
+        """Training is over, for whatever reason; called once."""

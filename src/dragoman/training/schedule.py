@@ -1,0 +1,67 @@
+"""The learning rate of every update.
+
+``noam`` is the paper's equation 3 (§5.3)::
+
+    lrate = d_model^-0.5 · min(step_num^-0.5, step_num · warmup_steps^-1.5)
+
+The others are what the field took up since. All rise linearly during the warm-up.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Literal
+
+from pydantic import Field
+
+from dragoman.settings import Settings
+
+Schedule = Callable[[int], float]
+"""Number of the update, from 1 -> learning rate."""
+
+
+class ScheduleSettings(Settings):
+    """How the learning rate goes up and down."""
+
+    kind: Literal["noam", "inverse_square_root", "cosine", "constant"] = "noam"
+    """noam: the paper's, whose height follows from model width and warm-up; the other three rise to
+    `peak` and then fall with the inverse square root, fall as a cosine to `floor`, or stay."""
+    warmup: int = Field(default=4000, ge=0)
+    """Updates until the rate is highest (warmup_steps)."""
+    factor: float = Field(default=1.0, gt=0)
+    """noam: multiplies the whole schedule; the paper has 1."""
+    peak: float = Field(default=5e-4, gt=0)
+    """The highest rate, for all but noam."""
+    floor: float = Field(default=0.0, ge=0)
+    """cosine: the rate at the last update."""
+
+
+def make_schedule(settings: ScheduleSettings, *, model_dim: int, updates: int) -> Schedule:
+    """The schedule for a model of width ``model_dim`` (d_model) and a run of ``updates``."""
+    if settings.kind == "noam":
+        scale = settings.factor * model_dim**-0.5
+        return lambda step: scale * _rise_and_decay(step, settings.warmup)
+    warmup, peak, floor = settings.warmup, settings.peak, settings.floor
+    if settings.kind == "inverse_square_root":
+        height = peak * max(warmup, 1) ** 0.5
+        return lambda step: height * _rise_and_decay(step, warmup)
+    if settings.kind == "cosine":
+        return lambda step: _warm(step, warmup, peak) or _cosine(step, warmup, updates, peak, floor)
+    return lambda step: _warm(step, warmup, peak) or peak
+
+
+def _rise_and_decay(step: int, warmup: int) -> float:
+    """min(step^-0.5, step · warmup^-1.5); without a warm-up, the first alone."""
+    decay = float(step**-0.5)
+    return decay if warmup == 0 else min(decay, float(step * warmup**-1.5))
+
+
+def _warm(step: int, warmup: int, peak: float) -> float:
+    """The linear rise; 0 when it is over."""
+    return peak * step / warmup if step < warmup else 0.0
+
+
+def _cosine(step: int, warmup: int, updates: int, peak: float, floor: float) -> float:
+    progress = min(max(step - warmup, 0) / max(updates - warmup, 1), 1.0)
+    return floor + (peak - floor) * 0.5 * (1 + math.cos(math.pi * progress))
