@@ -1,0 +1,136 @@
+"""Compile ``native/src`` into the one shared library, where a C++ compiler is found.
+
+Standard library only: the build hook (``hatch_build.py``) runs this file before anything is
+installed, and ``python -m dragoman.native.compile`` runs it again after the sources have changed.
+
+A source names in its first lines the instruction sets it is compiled for (``// levels: avx512
+avx2``) and is compiled once for each (``src/dispatch.h``); a source without that line is compiled
+once for any processor.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import platform
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+HERE = Path(__file__).resolve().parent
+SOURCES = HERE / "src"
+LIBRARY = HERE / "libdragoman.so"
+
+COMMON_FLAGS = (
+    "-std=c++17 -O3 -fPIC -fno-exceptions -fno-rtti -fvisibility=hidden "
+    "-fvisibility-inlines-hidden -fno-math-errno -fno-trapping-math -fno-signed-zeros "
+    "-ffp-contract=fast -Wall -Wextra -Wno-psabi -Wno-ignored-attributes -Wno-unused-function"
+).split()
+LEVEL_FLAGS = {
+    "avx512": (
+        "-mavx2 -mfma -mf16c -mbmi2 -mavx512f -mavx512bw -mavx512vl -mavx512dq "
+        "-mavx512vnni -mavx512bf16 -mprefer-vector-width=512"
+    ).split(),
+    "avxvnni": "-mavx2 -mfma -mf16c -mbmi2 -mavxvnni".split(),
+    "avx2": "-mavx2 -mfma -mf16c -mbmi2".split(),
+}
+LINK_FLAGS = "-shared -fPIC -Wl,-z,noexecstack -Wl,--no-undefined -pthread -ldl".split()
+
+
+class CompileError(Exception):
+    """There is no compiler, or it refused the sources. The message is its first words."""
+
+
+def fingerprint() -> str:
+    """A hash of all sources and flags; the library carries that of what it was made from."""
+    digest = hashlib.sha256()
+    for path in sorted(SOURCES.iterdir()):
+        if path.suffix in {".cpp", ".h"}:
+            digest.update(path.name.encode() + b"\0" + path.read_bytes() + b"\0")
+    digest.update(repr((COMMON_FLAGS, LEVEL_FLAGS)).encode())
+    return digest.hexdigest()[:16]
+
+
+def find_compiler() -> str | None:
+    """``$CXX`` if set, else the first of c++, g++ and clang++ that is on the path."""
+    for name in (os.environ.get("CXX"), "c++", "g++", "clang++"):
+        if name and (found := shutil.which(name)):
+            return found
+    return None
+
+
+def is_supported() -> bool:
+    """Kernels exist for 64-bit x86 on Linux; elsewhere plain torch does the work."""
+    return sys.platform == "linux" and platform.machine().lower() in {"x86_64", "amd64"}
+
+
+def levels(source: Path) -> list[str]:
+    """The instruction sets that a source asks for; ``["base"]`` if it names none."""
+    head = source.read_text(encoding="utf-8")[:2000]
+    found = re.search(r"^// levels:(.*)$", head, re.MULTILINE)
+    return found.group(1).split() if found else ["base"]
+
+
+def _run(command: list[str]) -> None:
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    if done.returncode != 0:
+        raise CompileError(done.stderr.strip() or f"{command[0]} failed ({done.returncode})")
+
+
+def compile_library(target: Path = LIBRARY, jobs: int | None = None) -> Path:
+    """Compile and link everything into ``target``, which is replaced in one move.
+
+    A compiler that does not know a level (an old one) leaves that level out.
+
+    Raises:
+        CompileError: no compiler, an unsupported machine, or sources that do not compile.
+    """
+    if not is_supported():
+        raise CompileError(f"no native kernels for {sys.platform} on {platform.machine()}")
+    compiler = find_compiler()
+    if compiler is None:
+        raise CompileError("no C++ compiler (looked for $CXX, c++, g++, clang++)")
+    known = {"base": []} | {
+        level: flags for level, flags in LEVEL_FLAGS.items() if _understands(compiler, flags)
+    }
+    mark = f'-DDRAGOMAN_FINGERPRINT="{fingerprint()}"'
+    with tempfile.TemporaryDirectory(prefix="dragoman-native-") as folder:
+        work: list[tuple[list[str], Path]] = []
+        for source in sorted(SOURCES.glob("*.cpp"), key=lambda p: -p.stat().st_size):
+            for level in levels(source):
+                if level not in known:
+                    continue
+                made = Path(folder) / f"{source.stem}.{level}.o"
+                define = [] if level == "base" else [f"-DDRAGOMAN_LEVEL={level}"]
+                define += [mark] if source.stem == "dispatch" else []
+                command = [compiler, *COMMON_FLAGS, *known[level], *define]
+                work.append(([*command, "-c", str(source), "-o", str(made)], made))
+        with ThreadPoolExecutor(jobs or os.cpu_count() or 1) as pool:
+            list(pool.map(_run, (command for command, _ in work)))
+        objects = [str(made) for _, made in work]
+        made = Path(folder) / target.name
+        static = ["-static-libstdc++", "-static-libgcc"]
+        try:
+            _run([compiler, *objects, *LINK_FLAGS, *static, "-o", str(made)])
+        except CompileError:
+            _run([compiler, *objects, *LINK_FLAGS, "-o", str(made)])
+        beside = target.with_name(f".{target.name}.{os.getpid()}")
+        shutil.copy(made, beside)
+        os.replace(beside, target)
+    return target
+
+
+def _understands(compiler: str, flags: list[str]) -> bool:
+    command = [compiler, *flags, "-x", "c++", "-fsyntax-only", os.devnull]
+    return subprocess.run(command, capture_output=True, check=False).returncode == 0
+
+
+if __name__ == "__main__":
+    try:
+        print(compile_library())
+    except CompileError as error:
+        sys.exit(f"native kernels were not built: {error}")

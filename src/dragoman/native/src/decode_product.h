@@ -1,0 +1,279 @@
+// The int8 matrix product: unsigned activations times signed weights, for few rows.
+//
+// An activation x is stored as the byte round(x / s) + 128 (or round(x / s), s = max / 255, where
+// no value is negative); weights as round(w / t) in -127 ... 127 with one scale t per output
+// column. The 128 is taken back by starting every accumulator at -128 times the column's sum.
+// Weights lie in panels of 64 columns; in a panel, four consecutive inputs of a column share one
+// 32-bit lane, which is what vpdpbusd multiplies and sums.
+#pragma once
+
+#include "decode_buffer.h"
+#include "decode_vector.h"
+
+namespace DRAGOMAN_SET {
+
+constexpr int PANEL = 64;      // columns of a panel
+constexpr int TILE_ROWS = 6;   // 6 rows x 64 columns fill 24 of 32 registers
+constexpr int PANEL_VECTORS = PANEL / LANES;
+
+inline int round_up(int n, int multiple) { return (n + multiple - 1) / multiple * multiple; }
+
+// A weight matrix ready for `product`.
+struct Packed {
+  int columns = 0;       // a multiple of PANEL; columns not filled give zero
+  int depth = 0;         // a multiple of 4; inputs not filled count nothing
+  bool offset = true;    // whether activations come with the zero point 128
+  Buffer<int8_t> weights;
+  Buffer<float> scale;   // (columns)
+  Buffer<float> bias;    // (columns)
+  Buffer<int32_t> start; // (columns), what an accumulator begins with
+
+  void shape(int wanted_columns, int wanted_depth, bool zero_point) {
+    columns = round_up(wanted_columns, PANEL);
+    depth = round_up(wanted_depth, 4);
+    offset = zero_point;
+    weights.reserve(static_cast<size_t>(columns) * depth);
+    scale.reserve(columns);
+    bias.reserve(columns);
+    start.reserve(columns);
+  }
+
+  int8_t& at(int column, int input) {
+    const size_t panel = static_cast<size_t>(column / PANEL) * PANEL * depth;
+    return weights[panel + static_cast<size_t>(input / 4) * PANEL * 4 + column % PANEL * 4 +
+                   input % 4];
+  }
+
+  // One output: `row` has `inputs` weights; place[i], if given, says which input i is here.
+  void fill(int column, const float* row, float row_bias, int inputs, const int* place,
+            float gain) {
+    float most = 0.0f;
+    for (int i = 0; i < inputs; ++i) {
+      const float size = row[i] < 0 ? -row[i] : row[i];
+      if (size > most) most = size;
+    }
+    const float step = most / 127.0f;
+    const float inverse = most > 0 ? 127.0f / most : 0.0f;
+    int32_t total = 0;
+    for (int i = 0; i < inputs; ++i) {
+      const int value = static_cast<int>(__builtin_rintf(row[i] * inverse));
+      at(column, place ? place[i] : i) = static_cast<int8_t>(value);
+      total += value;
+    }
+    scale[column] = step * gain;
+    bias[column] = row_bias * gain;
+    start[column] = offset ? -128 * total : 0;
+  }
+};
+
+// ---- activations to bytes
+
+// `width` floats (a multiple of 16) -> bytes around 128; returns the scale.
+inline float quantise(const float* x, int width, uint8_t* out) {
+  Floats most = zero();
+  for (int i = 0; i < width; i += LANES) most = larger(most, magnitude(load(x + i)));
+  const float peak = largest(most);
+  const Floats inverse = every(peak > 0 ? 127.0f / peak : 0.0f);
+  const Floats middle = every(128.0f);
+  for (int i = 0; i < width; i += LANES)
+    store_bytes(out + i, multiply_add(load(x + i), inverse, middle));
+  return peak / 127.0f;
+}
+
+// The same for values that are never negative: all 256 steps count.
+inline float quantise_positive(const float* x, int width, uint8_t* out) {
+  Floats most = zero();
+  for (int i = 0; i < width; i += LANES) most = larger(most, load(x + i));
+  const float peak = largest(most);
+  const Floats inverse = every(peak > 0 ? 255.0f / peak : 0.0f);
+  for (int i = 0; i < width; i += LANES) store_bytes(out + i, multiply(load(x + i), inverse));
+  return peak / 255.0f;
+}
+
+// ---- tiles
+
+// What a tile hands on: for each of its rows, four vectors of 16 columns, as fp32 sums still
+// without scales. `store(row, column, sums)`.
+
+#if defined(__AVX512F__)
+
+// Named accumulators and inline assembly: GCC 12 spills arrays of them, at half the speed.
+#define DRAGOMAN_DOT(c, x, w) asm("vpdpbusd %2, %1, %0" : "+v"(c) : "v"(x), "v"(w))
+#define DRAGOMAN_ROW(r) __m512i r##0 = s0, r##1 = s1, r##2 = s2, r##3 = s3
+#define DRAGOMAN_STEP(r, i)                                                         \
+  if constexpr (ROWS > i) {                                                         \
+    int32_t four;                                                                   \
+    __builtin_memcpy(&four, row##i + k, 4);                                         \
+    const __m512i x = _mm512_set1_epi32(four);                                      \
+    DRAGOMAN_DOT(r##0, x, w0);                                                      \
+    DRAGOMAN_DOT(r##1, x, w1);                                                      \
+    DRAGOMAN_DOT(r##2, x, w2);                                                      \
+    DRAGOMAN_DOT(r##3, x, w3);                                                      \
+  }
+#define DRAGOMAN_STORE(r, i)                                                        \
+  if constexpr (ROWS > i) {                                                         \
+    const Floats sums[PANEL_VECTORS] = {_mm512_cvtepi32_ps(r##0), _mm512_cvtepi32_ps(r##1), \
+                                        _mm512_cvtepi32_ps(r##2), _mm512_cvtepi32_ps(r##3)}; \
+    store(i, sums);                                                                 \
+  }
+
+template <int ROWS, class Store>
+DRAGOMAN_INLINE void tile(const uint8_t* rows, size_t stride, const int8_t* panel, int depth,
+                          const int32_t* start, Store&& store) {
+  const __m512i s0 = _mm512_loadu_si512(start), s1 = _mm512_loadu_si512(start + 16),
+                s2 = _mm512_loadu_si512(start + 32), s3 = _mm512_loadu_si512(start + 48);
+  const uint8_t *row0 = rows, *row1 = rows + stride, *row2 = rows + 2 * stride,
+                *row3 = rows + 3 * stride, *row4 = rows + 4 * stride, *row5 = rows + 5 * stride;
+  DRAGOMAN_ROW(a);
+  DRAGOMAN_ROW(b);
+  DRAGOMAN_ROW(c);
+  DRAGOMAN_ROW(d);
+  DRAGOMAN_ROW(e);
+  DRAGOMAN_ROW(f);
+  for (int k = 0; k < depth; k += 4) {
+    const __m512i w0 = _mm512_loadu_si512(panel), w1 = _mm512_loadu_si512(panel + 64),
+                  w2 = _mm512_loadu_si512(panel + 128), w3 = _mm512_loadu_si512(panel + 192);
+    panel += 256;
+    DRAGOMAN_STEP(a, 0)
+    DRAGOMAN_STEP(b, 1)
+    DRAGOMAN_STEP(c, 2)
+    DRAGOMAN_STEP(d, 3)
+    DRAGOMAN_STEP(e, 4)
+    DRAGOMAN_STEP(f, 5)
+  }
+  DRAGOMAN_STORE(a, 0)
+  DRAGOMAN_STORE(b, 1)
+  DRAGOMAN_STORE(c, 2)
+  DRAGOMAN_STORE(d, 3)
+  DRAGOMAN_STORE(e, 4)
+  DRAGOMAN_STORE(f, 5)
+}
+#undef DRAGOMAN_STORE
+
+#else
+
+#if defined(__AVXVNNI__)
+struct Weights {
+  __m256i bytes;
+};
+DRAGOMAN_INLINE Weights spread(__m256i bytes) { return {bytes}; }
+DRAGOMAN_INLINE __m256i dot(__m256i c, __m256i x, const Weights& w) {
+  asm("%{vex%} vpdpbusd %2, %1, %0" : "+x"(c) : "x"(x), "x"(w.bytes));
+  return c;
+}
+#else
+// Without vpdpbusd: even and odd bytes as 16-bit words, exact (vpmaddubsw would saturate).
+struct Weights {
+  __m256i even, odd;
+};
+DRAGOMAN_INLINE Weights spread(__m256i bytes) {
+  return {_mm256_srai_epi16(_mm256_slli_epi16(bytes, 8), 8), _mm256_srai_epi16(bytes, 8)};
+}
+DRAGOMAN_INLINE __m256i dot(__m256i c, __m256i x, const Weights& w) {
+  const __m256i even = _mm256_and_si256(x, _mm256_set1_epi16(0x00FF));
+  const __m256i odd = _mm256_srli_epi16(x, 8);
+  c = _mm256_add_epi32(c, _mm256_madd_epi16(even, w.even));
+  return _mm256_add_epi32(c, _mm256_madd_epi16(odd, w.odd));
+}
+#endif
+
+// A third of the rows and half the columns at a time, for 16 registers.
+template <int ROWS>
+DRAGOMAN_INLINE void half_tile(const uint8_t* rows, size_t stride, const int8_t* panel, int depth,
+                               const int32_t* start, Floats (*out)[PANEL_VECTORS]) {
+  const __m256i s0 = load_half(start), s1 = load_half(start + 8), s2 = load_half(start + 16),
+                s3 = load_half(start + 24);
+  __m256i a0 = s0, a1 = s1, a2 = s2, a3 = s3;
+  __m256i b0 = s0, b1 = s1, b2 = s2, b3 = s3;
+  __m256i c0 = s0, c1 = s1, c2 = s2, c3 = s3;
+  for (int k = 0; k < depth; k += 4, panel += 4 * PANEL) {
+    int32_t four;
+    __builtin_memcpy(&four, rows + k, 4);
+    const __m256i x = _mm256_set1_epi32(four);
+    if constexpr (ROWS > 1) __builtin_memcpy(&four, rows + stride + k, 4);
+    const __m256i y = _mm256_set1_epi32(four);
+    if constexpr (ROWS > 2) __builtin_memcpy(&four, rows + 2 * stride + k, 4);
+    const __m256i z = _mm256_set1_epi32(four);
+#define DRAGOMAN_COLUMN(n)                                      \
+  {                                                             \
+    const Weights w = spread(load_half(panel + 32 * n));        \
+    a##n = dot(a##n, x, w);                                     \
+    if constexpr (ROWS > 1) b##n = dot(b##n, y, w);             \
+    if constexpr (ROWS > 2) c##n = dot(c##n, z, w);             \
+  }
+    DRAGOMAN_COLUMN(0)
+    DRAGOMAN_COLUMN(1)
+    DRAGOMAN_COLUMN(2)
+    DRAGOMAN_COLUMN(3)
+#undef DRAGOMAN_COLUMN
+  }
+  out[0][0] = {_mm256_cvtepi32_ps(a0), _mm256_cvtepi32_ps(a1)};
+  out[0][1] = {_mm256_cvtepi32_ps(a2), _mm256_cvtepi32_ps(a3)};
+  if constexpr (ROWS > 1) {
+    out[1][0] = {_mm256_cvtepi32_ps(b0), _mm256_cvtepi32_ps(b1)};
+    out[1][1] = {_mm256_cvtepi32_ps(b2), _mm256_cvtepi32_ps(b3)};
+  }
+  if constexpr (ROWS > 2) {
+    out[2][0] = {_mm256_cvtepi32_ps(c0), _mm256_cvtepi32_ps(c1)};
+    out[2][1] = {_mm256_cvtepi32_ps(c2), _mm256_cvtepi32_ps(c3)};
+  }
+}
+
+template <int ROWS, class Store>
+DRAGOMAN_INLINE void tile(const uint8_t* rows, size_t stride, const int8_t* panel, int depth,
+                          const int32_t* start, Store&& store) {
+  Floats sums[TILE_ROWS][PANEL_VECTORS];
+  constexpr int FIRST = ROWS < 3 ? ROWS : 3;
+  for (int half = 0; half < 2; ++half) {
+    Floats part[3][PANEL_VECTORS];
+    half_tile<FIRST>(rows, stride, panel + 128 * half, depth, start + 32 * half, part);
+    for (int i = 0; i < FIRST; ++i) {
+      sums[i][2 * half] = part[i][0];
+      sums[i][2 * half + 1] = part[i][1];
+    }
+    if constexpr (ROWS > 3) {
+      half_tile<ROWS - 3>(rows + 3 * stride, stride, panel + 128 * half, depth, start + 32 * half,
+                          part);
+      for (int i = 0; i < ROWS - 3; ++i) {
+        sums[3 + i][2 * half] = part[i][0];
+        sums[3 + i][2 * half + 1] = part[i][1];
+      }
+    }
+  }
+  for (int i = 0; i < ROWS; ++i) store(i, sums[i]);
+}
+
+#endif
+
+// All panels of `w` over `rows` rows of bytes, `stride` bytes apart.
+// store(row, column, sums): four vectors, integer sums of columns column ... column + 63.
+template <class Store>
+inline void product(const Packed& w, const uint8_t* bytes, size_t stride, int rows,
+                    Store&& store) {
+  if (rows == 0) return;
+  const int tiles = (rows + TILE_ROWS - 1) / TILE_ROWS;
+  const int few = rows / tiles, more = rows % tiles;  // the first `more` tiles take few + 1 rows
+  for (int column = 0; column < w.columns; column += PANEL) {
+    const int8_t* panel = w.weights.data() + static_cast<size_t>(column) * w.depth;
+    const int32_t* start = w.start.data() + column;
+    int row = 0;
+    for (int t = 0; t < tiles; ++t) {
+      const int count = few + (t < more);
+      const uint8_t* first = bytes + stride * row;
+      auto put = [&](int i, const Floats(&sums)[PANEL_VECTORS]) DRAGOMAN_LAMBDA {
+        store(row + i, column, sums);
+      };
+      switch (count) {
+        case 1: tile<1>(first, stride, panel, w.depth, start, put); break;
+        case 2: tile<2>(first, stride, panel, w.depth, start, put); break;
+        case 3: tile<3>(first, stride, panel, w.depth, start, put); break;
+        case 4: tile<4>(first, stride, panel, w.depth, start, put); break;
+        case 5: tile<5>(first, stride, panel, w.depth, start, put); break;
+        default: tile<6>(first, stride, panel, w.depth, start, put); break;
+      }
+      row += count;
+    }
+  }
+}
+
+}  // namespace DRAGOMAN_SET
