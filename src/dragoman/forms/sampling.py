@@ -1,0 +1,344 @@
+"""Random segmentations for training, as a pure function of (text, key).
+
+Two ways to show a model a word cut differently each time it comes by:
+
+* BPE-dropout (Provilkov et al., 2020): each merge of the trained table is left out with
+  probability p.
+* Unigram sampling (Kudo, 2018, section 3.2): a segmentation is drawn with a probability
+  proportional to P(segmentation)^α, by forward filtering and backward sampling.
+
+SentencePiece does both, but draws from one generator per thread, so what a sentence becomes
+depends on what was encoded before it. Here the random numbers come from a hash of the key, so an
+interrupted run, or one with more processes, sees the same segmentations. The distribution is
+SentencePiece's own; a test compares the two.
+
+Both walk over the *normalised* text (spaces written as U+2581) word by word, which is exact as
+long as no piece reaches across a word boundary, and both remember words, which makes them fast.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import math
+import re
+from abc import ABC, abstractmethod
+from bisect import bisect_right
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from heapq import heapify, heappop, heappush
+from itertools import accumulate
+
+import numpy as np
+
+SPACE = "▁"
+"""U+2581, how SentencePiece writes a space."""
+
+_MASK_BITS = 64
+_POOL = 1 << 16
+_CACHED_WORD = 22
+"""Characters. A word of n has at most 3(n - 1) decisions, so one mask is enough up to here."""
+_CACHED_NODES = 1 << 18
+"""Segmentations remembered before the memory is cleared: about 80 MB."""
+
+
+@dataclass(frozen=True)
+class Pieces:
+    """What a sampler needs to know of a trained vocabulary."""
+
+    scores: dict[str, float]
+    """The score of every piece that text can become (no control, unknown or byte pieces)."""
+    ids: dict[str, int]
+    """The id of every piece in ``scores``."""
+    bytes: Sequence[int] | None
+    """The ids of the 256 byte pieces; None without byte fallback."""
+    unknown: int
+    whole: Sequence[str] = ()
+    """Symbols that are never cut."""
+
+    def of(self, symbol: str) -> tuple[int, ...]:
+        """The id of a symbol, or of its UTF-8 bytes, or of ``<unk>``."""
+        known = self.ids.get(symbol)
+        if known is not None:
+            return (known,)
+        if self.bytes is None:
+            return (self.unknown,)
+        return tuple(self.bytes[byte] for byte in symbol.encode("utf-8"))
+
+
+class Sampler(ABC):
+    """A keyed random segmentation."""
+
+    @abstractmethod
+    def segment(self, normalised: str, key: int) -> list[int]:
+        """Token ids of a normalised text. The same arguments always give the same ids."""
+
+
+class _Words:
+    """Cuts normalised text where no piece can reach across: before U+2581, around whole symbols."""
+
+    def __init__(self, pieces: Pieces) -> None:
+        self._reach_across = any(SPACE in piece[1:] for piece in pieces.scores)
+        self._whole = frozenset(pieces.whole)
+        longest_first = sorted(self._whole, key=len, reverse=True)
+        self._cut = (
+            re.compile("(" + "|".join(map(re.escape, longest_first)) + ")")
+            if longest_first
+            else None
+        )
+
+    def of(self, normalised: str) -> list[str]:
+        if self._cut is None:
+            return self._plain(normalised)
+        words: list[str] = []
+        for part in self._cut.split(normalised):
+            words.extend([part] if part in self._whole else self._plain(part))
+        return words
+
+    def _plain(self, text: str) -> list[str]:
+        if self._reach_across:
+            return [text] if text else []
+        first, *others = text.split(SPACE)
+        words = [SPACE + other for other in others]
+        return [first, *words] if first else words
+
+
+@dataclass(slots=True)
+class _Node:
+    """One segmentation of a word, reached by dropping certain merges and no later one."""
+
+    decisions: int
+    """Ones in the place of every decision taken on the way."""
+    ids: tuple[int, ...]
+    children: dict[int, _Node] = field(default_factory=dict)
+    """By the bit of the next merge to drop."""
+
+
+class BpeDropout(Sampler):
+    """BPE-dropout over a trained table of merges.
+
+    A departure from Algorithm 1 of the paper, and as SentencePiece has it: whether a merge is left
+    out is decided once, when its turn comes, not anew at each later step.
+
+    A word's decisions are the low bits of a mask, each set with probability p. Segmentations of a
+    word form a tree over the positions of its dropped merges; it is grown as masks arrive and
+    remembered, so the common case is one look-up and one AND per word.
+    """
+
+    def __init__(self, pieces: Pieces, probability: float) -> None:
+        self._pieces = pieces
+        self._split = _Words(pieces)
+        self._whole = frozenset(pieces.whole)
+        self._ranks = {piece: -score for piece, score in pieces.scores.items()}
+        self._masks = _drop_masks(probability)
+        self._roots: dict[str, _Node] = {}
+        self._nodes = 0
+
+    def segment(self, normalised: str, key: int) -> list[int]:
+        words = self._split.of(normalised)
+        draws = _draws(key, len(words), np.dtype("<u2"))
+        masks, roots, ids = self._masks, self._roots, list[int]()
+        for word, draw in zip(words, draws, strict=True):
+            node = roots.get(word)
+            mask = masks[draw]
+            if node is None:
+                if len(word) > _CACHED_WORD:
+                    ids.extend(self._merge(word, self._long_mask(draw, len(word)))[1])
+                    continue
+                node = self._grow(word)
+            drops = 0
+            while mask & node.decisions:
+                lowest = mask & node.decisions & -(mask & node.decisions)
+                drops |= lowest
+                mask ^= lowest
+                child = node.children.get(lowest)
+                node = self._branch(node, lowest, word, drops) if child is None else child
+            ids.extend(node.ids)
+        return _join_unknown(ids, self._pieces)
+
+    def _grow(self, word: str) -> _Node:
+        node = self._roots[word] = self._node(word, 0)
+        return node
+
+    def _branch(self, parent: _Node, bit: int, word: str, drops: int) -> _Node:
+        node = parent.children[bit] = self._node(word, drops)
+        return node
+
+    def _node(self, word: str, drops: int) -> _Node:
+        if self._nodes >= _CACHED_NODES:
+            self._roots.clear()
+            self._nodes = 0
+        self._nodes += 1
+        return _Node(*self._merge(word, drops))
+
+    def _long_mask(self, draw: int, length: int) -> int:
+        """As many mask bits as a long word may need, from masks that follow the drawn one."""
+        count = -(-3 * length // _MASK_BITS)
+        mask = 0
+        for place, random in enumerate(_draws(draw, count, np.dtype("<u2"))):
+            mask |= self._masks[random] << (place * _MASK_BITS)
+        return mask
+
+    def _merge(self, word: str, drops: int) -> tuple[int, tuple[int, ...]]:
+        """Byte-pair encoding with the n-th applicable merge left out where bit n of drops is set.
+
+        Returns ones in the place of each decision taken, and the ids.
+        """
+        if word in self._whole:
+            return 0, self._pieces.of(word)
+        ranks = self._ranks
+        symbols: list[str] = list(word)
+        before = list(range(-1, len(word) - 1))
+        after = list(range(1, len(word) + 1))
+        end = len(word)
+        agenda: list[tuple[float, int, int, int]] = []
+        for left in range(end - 1):
+            rank = ranks.get(symbols[left] + symbols[left + 1])
+            if rank is not None:
+                agenda.append((rank, left, left + 1, 2))
+        heapify(agenda)
+        bit = 1
+        while agenda:
+            _, left, right, length = heappop(agenda)
+            if not symbols[left] or len(symbols[left]) + len(symbols[right]) != length:
+                continue  # one of the two was merged meanwhile
+            if not symbols[right]:
+                continue
+            dropped = drops & bit
+            bit <<= 1
+            if dropped:
+                continue
+            symbols[left] += symbols[right]
+            symbols[right] = ""
+            following = after[left] = after[right]
+            if following < end:
+                before[following] = left
+                joined = symbols[left] + symbols[following]
+                rank = ranks.get(joined)
+                if rank is not None:
+                    heappush(agenda, (rank, left, following, len(joined)))
+            previous = before[left]
+            if previous >= 0:
+                joined = symbols[previous] + symbols[left]
+                rank = ranks.get(joined)
+                if rank is not None:
+                    heappush(agenda, (rank, previous, left, len(joined)))
+        of = self._pieces.of
+        return bit - 1, tuple(token for symbol in symbols if symbol for token in of(symbol))
+
+
+@dataclass(frozen=True, slots=True)
+class _Arrivals:
+    """The pieces that end at one place of a word, with their shares of the probability there."""
+
+    cumulative: list[float]
+    starts: list[int]
+    ids: list[tuple[int, ...]]
+
+
+class UnigramSampling(Sampler):
+    """Segmentations drawn in proportion to P(segmentation)^α, all of them possible."""
+
+    def __init__(self, pieces: Pieces, alpha: float) -> None:
+        self._pieces = pieces
+        self._alpha = alpha
+        self._split = _Words(pieces)
+        self._whole = frozenset(pieces.whole)
+        self._longest = max(map(len, pieces.scores), default=1)
+        # SentencePiece: unknown characters cost ten more than the least likely piece.
+        self._unknown_score = min(pieces.scores.values(), default=0.0) - 10.0
+        self._lattices: dict[str, list[_Arrivals]] = {}
+        self._nodes = 0
+
+    def segment(self, normalised: str, key: int) -> list[int]:
+        words = self._split.of(normalised)
+        draws = iter(_draws(key, len(normalised), np.dtype("<u4")))
+        ids: list[int] = []
+        for word in words:
+            if word in self._whole:
+                ids.extend(self._pieces.of(word))
+            else:
+                ids.extend(self._draw(word, draws))
+        return _join_unknown(ids, self._pieces)
+
+    def _draw(self, word: str, draws: Iterator[int]) -> list[int]:
+        lattice = self._lattice(word)
+        parts: list[tuple[int, ...]] = []
+        place = len(word)
+        while place:
+            arrivals = lattice[place]
+            share = next(draws) / 2**32
+            chosen = min(bisect_right(arrivals.cumulative, share), len(arrivals.starts) - 1)
+            parts.append(arrivals.ids[chosen])
+            place = arrivals.starts[chosen]
+        return [token for part in reversed(parts) for token in part]
+
+    def _lattice(self, word: str) -> list[_Arrivals]:
+        known = self._lattices.get(word)
+        if known is not None:
+            return known
+        lattice = self._filter(word)
+        if len(word) <= _CACHED_WORD:
+            if self._nodes > _CACHED_NODES:
+                self._lattices.clear()
+                self._nodes = 0
+            self._nodes += len(word)
+            self._lattices[word] = lattice
+        return lattice
+
+    def _filter(self, word: str) -> list[_Arrivals]:
+        """Forward filtering: log-sums of all ways to reach each place, shares of the last piece."""
+        scores = self._pieces.scores
+        reached = [0.0]
+        lattice = [_Arrivals([], [], [])]
+        for end in range(1, len(word) + 1):
+            starts: list[int] = []
+            weights: list[float] = []
+            for start in range(max(0, end - self._longest), end):
+                score = scores.get(word[start:end])
+                if score is None:
+                    if end - start > 1:
+                        continue
+                    score = self._unknown_score
+                starts.append(start)
+                weights.append(reached[start] + self._alpha * score)
+            top = max(weights)
+            shares = [math.exp(weight - top) for weight in weights]
+            total = sum(shares)
+            reached.append(top + math.log(total))
+            lattice.append(
+                _Arrivals(
+                    list(accumulate(share / total for share in shares)),
+                    starts,
+                    [self._pieces.of(word[start:end]) for start in starts],
+                )
+            )
+        return lattice
+
+
+def _draws(key: int, count: int, dtype: np.dtype[np.unsignedinteger]) -> list[int]:
+    """``count`` random integers, a pure function of the key."""
+    digest = hashlib.shake_128((key & (2**64 - 1)).to_bytes(8, "little"))
+    return list(np.frombuffer(digest.digest(count * dtype.itemsize), dtype).tolist())
+
+
+def _drop_masks(probability: float) -> list[int]:
+    """2^16 masks of 64 bits, each bit set with the given probability; always the same ones.
+
+    Raw output of a counter-based generator, whose stream NumPy promises not to change.
+    """
+    raw = np.random.Philox(key=2020).random_raw(_POOL * _MASK_BITS // 4)
+    drops = raw.view(np.uint16).reshape(_POOL, _MASK_BITS) < round(probability * 2**16)
+    packed = np.packbits(drops, axis=1, bitorder="little").view("<u8")  # (POOL, 64) -> (POOL, 1)
+    return list(packed[:, 0].tolist())
+
+
+def _join_unknown(ids: list[int], pieces: Pieces) -> list[int]:
+    """Neighbouring unknown symbols are one ``<unk>``, as in SentencePiece."""
+    if pieces.bytes is not None or pieces.unknown not in ids:
+        return ids
+    unknown = pieces.unknown
+    return [
+        token
+        for place, token in enumerate(ids)
+        if token != unknown or place == 0 or ids[place - 1] != unknown
+    ]
