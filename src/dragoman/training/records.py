@@ -20,9 +20,10 @@ exp(nll). ``elapsed`` counts seconds of training since the first update, over al
 from __future__ import annotations
 
 import json
+import math
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass
 from typing import Literal
 
 Weights = Literal["current", "ema", "average"]
@@ -76,19 +77,23 @@ class ValidationRecord:
     best: bool
     seconds: float
     elapsed: float
-    kind: Literal["validation"] = field(default="validation")
+    kind: Literal["validation"] = "validation"
 
 
 Record = UpdateRecord | ValidationRecord
 
 
 def as_json(record: Record) -> str:
-    """One line without its end; numbers that JSON cannot say are refused."""
-    return json.dumps(asdict(record), ensure_ascii=False, allow_nan=False)
+    """One line without its end. A score that is not finite, which JSON cannot say, becomes null."""
+    content = asdict(record)
+    for name, value in content.get("scores", {}).items():
+        if not math.isfinite(value):
+            content["scores"][name] = None
+    return json.dumps(content, ensure_ascii=False, allow_nan=False)
 
 
 class Listener(ABC):
-    """Someone who follows a training run: a display, TensorBoard. Used as a context manager."""
+    """Someone who follows a training run: a display, TensorBoard."""
 
     @abstractmethod
     def begin(self, update: int) -> None:

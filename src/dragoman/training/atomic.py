@@ -1,0 +1,114 @@
+"""Files and folders that are either there whole or not at all, whatever happens while writing.
+
+Content goes under a temporary name in the same folder, is forced to disk, and takes its real name
+in one step; a process killed in between leaves the old content and some ``.writing-…`` rubbish.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import re
+import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from safetensors import SafetensorError
+
+from dragoman.errors import TrainingError
+
+_TEMPORARY = ".writing-"
+_FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
+
+
+@contextmanager
+def replacing_file(path: Path) -> Iterator[Path]:
+    """Write to the path handed out; on leaving, it becomes ``path``. An exception leaves ``path``.
+
+    Raises TrainingError when the disk is full or cannot be written to.
+    """
+    temporary = path.with_name(f"{_TEMPORARY}{path.name}")
+    with _explained(path):
+        try:
+            yield temporary
+            _force_to_disk(temporary)
+            temporary.replace(path)
+            _force_to_disk(path.parent)
+        except BaseException:
+            temporary.unlink(missing_ok=True)
+            raise
+
+
+@contextmanager
+def creating_folder(path: Path) -> Iterator[Path]:
+    """Fill the folder handed out; on leaving, it becomes ``path``, which takes an old one's place.
+
+    Raises TrainingError when the disk is full or cannot be written to.
+    """
+    temporary = path.with_name(f"{_TEMPORARY}{path.name}")
+    with _explained(path):
+        try:
+            shutil.rmtree(temporary, ignore_errors=True)
+            temporary.mkdir(parents=True)
+            yield temporary
+            for file in temporary.iterdir():
+                _force_to_disk(file)
+            _force_to_disk(temporary)
+            remove_folder(path)
+            temporary.rename(path)
+            _force_to_disk(path.parent)
+        except BaseException:
+            shutil.rmtree(temporary, ignore_errors=True)
+            raise
+
+
+def remove_folder(path: Path) -> None:
+    """Remove a folder so that no half of it is ever seen under its own name."""
+    if path.exists():
+        doomed = path.with_name(f"{_TEMPORARY}removing-{path.name}")
+        shutil.rmtree(doomed, ignore_errors=True)
+        path.rename(doomed)
+        shutil.rmtree(doomed, ignore_errors=True)
+
+
+def sweep(folder: Path) -> None:
+    """Remove what killed processes left half-written in ``folder``."""
+    for path in folder.glob(f"{_TEMPORARY}*"):
+        if path.is_dir():
+            shutil.rmtree(path, ignore_errors=True)
+        else:
+            path.unlink(missing_ok=True)
+
+
+@contextmanager
+def _explained(path: Path) -> Iterator[None]:
+    """An error of the file system -> what happened, and that nothing is lost."""
+    try:
+        yield
+    except (OSError, SafetensorError) as error:
+        raise TrainingError(_explanation(path, error)) from error
+
+
+def _explanation(path: Path, error: OSError | SafetensorError) -> str:
+    # safetensors wraps the system's error and keeps only its words: "… (os error 28)".
+    told = re.search(r"os error (\d+)", str(error))
+    number = error.errno if isinstance(error, OSError) else int(told[1]) if told else None
+    reason = os.strerror(number) if number is not None else str(error)
+    lines = [f"cannot write {path}: {reason}."]
+    if number in _FULL:
+        try:
+            free = f"{shutil.disk_usage(path.parent).free / 1e6:,.0f} MB are free"
+        except OSError:
+            free = "its free space is not known"
+        lines.append(f"The disk is full or a quota is used up ({free}).")
+    lines.append("What was there before is untouched. Make room or mend the cause, then resume.")
+    return " ".join(lines)
+
+
+def _force_to_disk(path: Path) -> None:
+    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)

@@ -1,0 +1,64 @@
+"""Ctrl-C and SIGTERM as a request: finish the update, save, say how to go on."""
+
+from __future__ import annotations
+
+import signal
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from types import FrameType
+
+
+class Interrupted(BaseException):
+    """Raised inside long work that may simply be done again (a validation), never in an update.
+
+    Not an ``Exception``, so that nobody's error handling swallows it.
+    """
+
+
+class StopRequest:
+    """Whether somebody asked to stop. Use as a context manager around the training loop."""
+
+    _PATIENCE = 3
+    """The terminal and torchrun may each send one; a third one means: at once, unsaved."""
+
+    def __init__(self) -> None:
+        self.requested = False
+        self._count = 0
+        self._may_raise = False
+
+    @contextmanager
+    def listening(self) -> Iterator[None]:
+        """Handle signals inside; elsewhere than in the main thread there are none to handle."""
+        if threading.current_thread() is not threading.main_thread():
+            yield
+            return
+        numbers = [signal.SIGINT, signal.SIGTERM]
+        if signal.getsignal(signal.SIGHUP) is not signal.SIG_IGN:  # nohup ignores it; so do we
+            numbers.append(signal.SIGHUP)
+        before = {number: signal.signal(number, self._handle) for number in numbers}
+        try:
+            yield
+        finally:
+            for number, handler in before.items():
+                signal.signal(number, handler)
+
+    @contextmanager
+    def interruptible(self) -> Iterator[None]:
+        """Inside, a request raises Interrupted at once (also one that came before)."""
+        self._may_raise = True
+        try:
+            if self.requested:
+                raise Interrupted
+            yield
+        finally:
+            self._may_raise = False
+
+    def _handle(self, number: int, frame: FrameType | None) -> None:
+        self.requested = True
+        self._count += 1
+        if self._count >= self._PATIENCE:
+            raise KeyboardInterrupt
+        if self._may_raise:
+            self._may_raise = False
+            raise Interrupted

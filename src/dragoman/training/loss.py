@@ -1,0 +1,144 @@
+"""Cross-entropy with label smoothing (paper §5.4), without ever holding all logits.
+
+The logits of a batch, P x V, are its largest tensor by far. Here the decoder's hidden states are
+projected a piece at a time; a piece's gradient is computed right behind its loss, while its logits
+are still in cache, so that neither the forward nor the backward pass keeps any.
+
+With smoothing ε the target distribution is 1 - ε on the right token plus ε / V on every token::
+
+    loss = -(1 - ε) log p[target] - ε / V · Σ_v log p[v]
+
+(torch's definition; the authors' own program spreads ε over the V - 1 wrong tokens.) Everything is
+summed over tokens, in nats; the trainer divides once per update.
+
+Shapes: P packed rows, D width, V vocabulary.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any
+
+import torch
+from torch import Tensor
+
+Project = Callable[[Tensor], Tensor]
+"""Hidden states (P, D) -> logits (P, V)."""
+
+CrossEntropy = Callable[[Tensor, Tensor], tuple[Tensor, Tensor]]
+"""Hidden (P, D), targets (P,) -> sums over P of the smoothed loss and of the plain one (nll).
+
+Only the first can be differentiated.
+"""
+
+_LOGITS_AT_ONCE = {"cpu": 1 << 22, "cuda": 1 << 27}
+
+
+def smoothed_cross_entropy(
+    logits: Tensor, targets: Tensor, smoothing: float
+) -> tuple[Tensor, Tensor]:
+    """The plain formula, from logits (P, V): sums of the smoothed loss and of the plain one."""
+    log_probabilities = torch.log_softmax(logits.float(), dim=-1)  # (P, V)
+    nll = -log_probabilities.gather(-1, targets[:, None]).sum()
+    uniform = -log_probabilities.mean(dim=-1).sum()
+    return (1 - smoothing) * nll + smoothing * uniform, nll.detach()
+
+
+class PiecewiseCrossEntropy:
+    """``smoothed_cross_entropy`` of ``project(hidden)``, over pieces of rows."""
+
+    def __init__(
+        self,
+        project: Project,
+        parameters: Iterable[Tensor],
+        smoothing: float,
+        logits_at_once: int | None = None,
+    ) -> None:
+        """``parameters``: all that ``project`` may use, and more; the model's will do."""
+        self.project = project
+        self.smoothing = smoothing
+        self._logits_at_once = logits_at_once
+        self._candidates = tuple(p for p in parameters if p.requires_grad)
+        self._used: tuple[Tensor, ...] | None = None
+        self._rows = 0
+
+    def __call__(self, hidden: Tensor, targets: Tensor) -> tuple[Tensor, Tensor]:
+        """(P, D), (P,) -> (loss sum, nll sum), fp64 scalars."""
+        if self._used is None:
+            self._used = self._look_at(hidden)
+        if torch.is_grad_enabled():
+            return _Pieces.apply(  # type: ignore[no-any-return]
+                self.project, self._rows, self.smoothing, targets, hidden, *self._used
+            )
+        loss = nll = torch.zeros((), dtype=torch.float64, device=hidden.device)
+        for rows, ids in zip(hidden.split(self._rows), targets.split(self._rows), strict=True):
+            piece_loss, piece_nll = smoothed_cross_entropy(self.project(rows), ids, self.smoothing)
+            loss, nll = loss + piece_loss, nll + piece_nll
+        return loss, nll
+
+    def _look_at(self, hidden: Tensor) -> tuple[Tensor, ...]:
+        """Which parameters the projection uses, and how wide it is: seen on one row."""
+        with torch.enable_grad():
+            logits = self.project(hidden[:1].detach().requires_grad_())
+        gradients = torch.autograd.grad(
+            logits, self._candidates, torch.zeros_like(logits), allow_unused=True
+        )
+        budget = self._logits_at_once or _LOGITS_AT_ONCE.get(hidden.device.type, 1 << 24)
+        self._rows = max(budget // logits.shape[-1], 1)
+        pairs = zip(self._candidates, gradients, strict=True)
+        return tuple(p for p, gradient in pairs if gradient is not None)
+
+
+class _Pieces(torch.autograd.Function):
+    """Loss and, in the same pass, its gradients; backward only hands them out."""
+
+    @staticmethod
+    def forward(
+        ctx: Any,
+        project: Project,
+        rows: int,
+        smoothing: float,
+        targets: Tensor,
+        hidden: Tensor,
+        *parameters: Tensor,
+    ) -> tuple[Tensor, Tensor]:
+        loss = torch.zeros((), dtype=torch.float64, device=hidden.device)
+        nll = torch.zeros_like(loss)
+        hidden_gradient = torch.empty_like(hidden)
+        sums: Sequence[Tensor] = [torch.zeros_like(p) for p in parameters]
+        for start in range(0, len(hidden), rows):
+            stop = start + rows
+            piece = hidden[start:stop].detach().requires_grad_()
+            with torch.enable_grad():
+                logits = project(piece)
+            step, piece_loss, piece_nll = _gradient(logits.detach(), targets[start:stop], smoothing)
+            loss += piece_loss
+            nll += piece_nll
+            gradients = torch.autograd.grad(logits, (piece, *parameters), step)
+            hidden_gradient[start:stop] = gradients[0]
+            torch._foreach_add_(sums, gradients[1:])
+        ctx.save_for_backward(hidden_gradient, *sums)
+        ctx.mark_non_differentiable(nll)
+        return loss, nll
+
+    @staticmethod
+    def backward(ctx: Any, *grads: Tensor) -> tuple[Tensor | None, ...]:
+        scaled = [saved * grads[0].to(saved.dtype) for saved in ctx.saved_tensors]
+        return None, None, None, None, *scaled
+
+
+def _gradient(logits: Tensor, targets: Tensor, smoothing: float) -> tuple[Tensor, Tensor, Tensor]:
+    """d loss / d logits = softmax - ε / V - (1 - ε) [v = target], with both sums."""
+    # A cast of its own: log_softmax(bf16, dtype=float32) is three times slower on a CPU.
+    log_probabilities = torch.log_softmax(logits.float(), dim=-1)  # (p, V)
+    target_column = targets[:, None]
+    nll = -log_probabilities.gather(-1, target_column).sum(dtype=torch.float64)
+    uniform = -log_probabilities.mean(dim=-1).sum(dtype=torch.float64)
+    loss = (1 - smoothing) * nll + smoothing * uniform
+    gradient = log_probabilities.exp_()
+    if smoothing:
+        gradient -= smoothing / logits.shape[-1]
+    gradient.scatter_add_(
+        -1, target_column, gradient.new_full((1, 1), smoothing - 1).expand(len(targets), 1)
+    )
+    return gradient.to(logits.dtype), loss, nll

@@ -1,0 +1,132 @@
+"""Adam over one flat buffer (paper §5.3; Kingma and Ba 2015).
+
+All parameters are views into one fp32 buffer, and so are their gradients. Clipping, the step, the
+exchange between processes and moving averages are then a few large operations, whatever the number
+of layers, and never a loop over parameters in Python.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+
+import torch
+from pydantic import Field
+from torch import Tensor, nn
+
+from dragoman.errors import RunError
+from dragoman.settings import Settings
+
+_ALIGNMENT = 16
+"""Each parameter begins at a multiple of 16 elements, 64 bytes: a cache line, a vector register."""
+
+
+class OptimizerSettings(Settings):
+    """Adam's constants; the defaults are the paper's."""
+
+    beta1: float = Field(default=0.9, ge=0, lt=1)
+    """Memory of the mean gradient (β₁)."""
+    beta2: float = Field(default=0.98, ge=0, lt=1)
+    """Memory of the mean squared gradient (β₂)."""
+    epsilon: float = Field(default=1e-9, gt=0)
+    """Added to the root of the latter (ε)."""
+    weight_decay: float = Field(default=0.0, ge=0)
+    """Decoupled decay (AdamW), times the learning rate; the paper has none."""
+
+
+class FlatParameters:
+    """The parameters of a model as one buffer, their gradients as another.
+
+    Making one moves the parameters into the buffer; a parameter used twice (tied
+    weights) stands there once. ``values`` and ``gradients`` are (E,) fp32 on the model's device;
+    the gaps between parameters are and stay zero.
+    """
+
+    def __init__(self, named_parameters: Iterable[tuple[str, nn.Parameter]]) -> None:
+        """``named_parameters``: those of a model, each once (``model.named_parameters()``)."""
+        parameters = dict(named_parameters)
+        device = next(iter(parameters.values())).device
+        self._places: dict[str, tuple[int, torch.Size]] = {}
+        elements = 0
+        for name, parameter in parameters.items():
+            self._places[name] = (elements, parameter.shape)
+            elements += -(-parameter.numel() // _ALIGNMENT) * _ALIGNMENT
+        self.values = torch.zeros(elements, device=device)
+        self.gradients = torch.zeros(elements, device=device)
+        values, gradients = self.views(self.values), self.views(self.gradients)
+        with torch.no_grad():
+            for name, parameter in parameters.items():
+                values[name].copy_(parameter)
+                parameter.data = values[name]
+                parameter.grad = gradients[name]
+
+    def views(self, buffer: Tensor) -> dict[str, Tensor]:
+        """``buffer`` (E,), laid out as the values, cut into named tensors that share its memory."""
+        return {
+            name: buffer[start : start + shape.numel()].view(shape)
+            for name, (start, shape) in self._places.items()
+        }
+
+    def fill(self, buffer: Tensor, named: Mapping[str, Tensor]) -> None:
+        """Copy named tensors into ``buffer`` (E,).
+
+        Raises RunError when names or shapes are not those of the model.
+        """
+        views = self.views(buffer)
+        for problem in _differences(views, named):
+            raise RunError(
+                f"the saved weights do not fit this model: {problem}. Use the recipe that they "
+                "were trained with, or begin a new run."
+            )
+        for name, view in views.items():
+            view.copy_(named[name])
+
+
+def _differences(views: Mapping[str, Tensor], named: Mapping[str, Tensor]) -> Iterator[str]:
+    for name in sorted(views.keys() | named.keys()):
+        if name not in named:
+            yield f"{name} is missing"
+        elif name not in views:
+            yield f"{name} is unknown to it"
+        elif views[name].shape != named[name].shape:
+            yield f"{name} is {tuple(named[name].shape)}, not {tuple(views[name].shape)}"
+
+
+class Adam:
+    """Adam with bias correction; with weight decay, AdamW. One fused pass over the flat buffer."""
+
+    def __init__(self, flat: FlatParameters, settings: OptimizerSettings) -> None:
+        self.first = torch.zeros_like(flat.values)
+        """(E,) running mean of the gradient (m)."""
+        self.second = torch.zeros_like(flat.values)
+        """(E,) running mean of the squared gradient (v)."""
+        self._steps = torch.zeros((), device=flat.values.device)
+        flat.values.grad = flat.gradients
+        fused = flat.values.device.type in ("cpu", "cuda")
+        kind = torch.optim.AdamW if settings.weight_decay else torch.optim.Adam
+        self._adam = kind(
+            [flat.values],
+            lr=0.0,
+            betas=(settings.beta1, settings.beta2),
+            eps=settings.epsilon,
+            weight_decay=settings.weight_decay,
+            fused=fused,
+        )
+        self._adam.state[flat.values] = {
+            "step": self._steps,
+            "exp_avg": self.first,
+            "exp_avg_sq": self.second,
+        }
+
+    @property
+    def steps(self) -> int:
+        """Steps taken so far (t of the bias correction)."""
+        return int(self._steps)
+
+    @steps.setter
+    def steps(self, steps: int) -> None:
+        self._steps.fill_(steps)
+
+    def step(self, learning_rate: float) -> None:
+        """Move the values against the gradients."""
+        self._adam.param_groups[0]["lr"] = learning_rate
+        self._adam.step()

@@ -1,0 +1,35 @@
+"""Which precision a run computes in, when its recipe says "auto"."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import torch
+
+from dragoman.errors import TrainingError
+from dragoman.nn.linear import Precision
+
+
+def choose_precision(wish: str, device: torch.device, cpu_flags: str | None = None) -> Precision:
+    """``auto`` -> bf16 where the processor multiplies it faster than fp32, else fp32.
+
+    ``cpu_flags``: as in /proc/cpuinfo; read from there when left out. Raises TrainingError for
+    bf16 on a GPU that has none. (A CPU without bf16 instructions computes it, slowly.)
+    """
+    if wish == "fp32":
+        return "fp32"
+    if device.type == "cuda":
+        able = torch.cuda.is_bf16_supported(including_emulation=False)
+        if wish == "bf16" and not able:
+            raise TrainingError("this GPU does not compute in bf16: set training.precision = fp32.")
+        return "bf16" if able else "fp32"
+    if wish == "bf16":
+        return "bf16"
+    flags = _cpu_flags() if cpu_flags is None else set(cpu_flags.split())
+    return "bf16" if flags & {"avx512_bf16", "amx_bf16"} else "fp32"
+
+
+def _cpu_flags() -> set[str]:
+    path = Path("/proc/cpuinfo")
+    lines = path.read_text("utf-8").splitlines() if path.exists() else []
+    return {flag for line in lines if line.startswith("flags") for flag in line.split()}

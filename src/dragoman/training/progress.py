@@ -1,0 +1,218 @@
+"""What a person sees while a model trains: a live display in a terminal, plain lines elsewhere."""
+
+from __future__ import annotations
+
+import math
+import sys
+import time
+from collections.abc import Iterable, Mapping
+from typing import TextIO
+
+from rich.console import Console, Group
+from rich.live import Live
+from rich.progress import BarColumn, Progress, TaskID, TextColumn
+from rich.table import Table
+from rich.text import Text
+
+from dragoman.training.records import Listener, Sample, UpdateRecord, ValidationRecord
+
+_SCORE_NAMES = {"bleu": "BLEU", "chrf": "chrF", "chrf++": "chrF++", "ter": "TER"}
+_SAMPLES_SHOWN = 3
+_VALIDATIONS_SHOWN = 5
+
+
+def make_display(updates: int, line_every: float = 10.0, stream: TextIO | None = None) -> Listener:
+    """The display that suits ``stream`` (standard error): live in a terminal, else plain lines.
+
+    ``updates``: how many the run will have. ``line_every``: seconds between plain lines.
+    """
+    console = Console(file=stream or sys.stderr)
+    if console.is_terminal and not console.is_dumb_terminal:
+        return LiveDisplay(updates, console)
+    return PlainDisplay(updates, line_every, stream or sys.stderr)
+
+
+class RecentLoss:
+    """Loss, perplexity and speed over the updates since it was last read, by tokens."""
+
+    def __init__(self) -> None:
+        self._tokens = 0
+        self._nll = self._loss = self._seconds = 0.0
+
+    def add(self, record: UpdateRecord) -> None:
+        self._seconds += record.seconds
+        if record.loss is not None and record.nll is not None:
+            self._tokens += record.tokens
+            self._loss += record.loss * record.tokens
+            self._nll += record.nll * record.tokens
+
+    def read(self, learning_rate: float) -> str:
+        """One phrase, and begin anew."""
+        tokens = max(self._tokens, 1)
+        speed = self._tokens / max(self._seconds, 1e-9)
+        perplexity = math.exp(min(self._nll / tokens, 700.0))
+        phrase = (
+            f"loss {self._loss / tokens:.3f}  perplexity {_short(perplexity)}  "
+            f"{speed:,.0f} tokens/s  rate {learning_rate:.2e}"
+        )
+        self.__init__()  # type: ignore[misc]
+        return phrase
+
+
+class Pace:
+    """How long the rest will take, from how long this session took so far, validations included."""
+
+    def __init__(self, updates: int) -> None:
+        self._updates = updates
+        self._first = 0
+        self._started = time.monotonic()
+
+    def begin(self, update: int) -> None:
+        self._first = update
+        self._started = time.monotonic()
+
+    def left(self, update: int) -> str:
+        """``1:02:03 left``, or nothing before the first update."""
+        done = update - self._first
+        if done <= 0:
+            return ""
+        per_update = (time.monotonic() - self._started) / done
+        return f"{clock(per_update * (self._updates - update))} left"
+
+
+class PlainDisplay(Listener):
+    """Lines for log files, every so often; validations in full."""
+
+    def __init__(self, updates: int, line_every: float, stream: TextIO) -> None:
+        self._updates = updates
+        self._every = line_every
+        self._stream = stream
+        self._recent = RecentLoss()
+        self._pace = Pace(updates)
+        self._next_line = 0.0
+
+    def begin(self, update: int) -> None:
+        self._pace.begin(update)
+        # The first update says whether all is well; then every so often.
+        self._next_line = 0.0
+
+    def on_update(self, record: UpdateRecord) -> None:
+        self._recent.add(record)
+        now = time.monotonic()
+        if now < self._next_line and record.update != self._updates:
+            return
+        self._next_line = now + self._every
+        self._print(
+            f"update {record.update:,} of {self._updates:,}  "
+            f"{self._recent.read(record.learning_rate)}  {self._pace.left(record.update)}"
+        )
+
+    def on_validation(self, record: ValidationRecord) -> None:
+        self._print(describe(record))
+        for line in sample_lines(record.samples):
+            self._print(f"  {line}")
+
+    def on_message(self, text: str) -> None:
+        self._print(text)
+
+    def end(self) -> None:
+        self._stream.flush()
+
+    def _print(self, line: str) -> None:
+        print(line, file=self._stream, flush=True)
+
+
+class LiveDisplay(Listener):
+    """A progress bar, the last validations and some translations, redrawn in place."""
+
+    def __init__(self, updates: int, console: Console) -> None:
+        self._updates = updates
+        self._recent = RecentLoss()
+        self._pace = Pace(updates)
+        self._next_reading = 0.0
+        self._validations: list[ValidationRecord] = []
+        self._bar = Progress(
+            TextColumn("update {task.completed:,.0f} of {task.total:,.0f}"),
+            BarColumn(),
+            TextColumn("{task.fields[left]}"),
+            console=console,
+        )
+        self._task: TaskID = self._bar.add_task("", total=updates, left="")
+        self._numbers = Text()
+        self._live = Live(console=console, refresh_per_second=4)
+
+    def begin(self, update: int) -> None:
+        self._pace.begin(update)
+        self._bar.update(self._task, completed=update)
+        self._live.start()
+        self._draw()
+
+    def on_update(self, record: UpdateRecord) -> None:
+        self._recent.add(record)
+        now = time.monotonic()
+        if now < self._next_reading and record.update != self._updates:
+            return
+        self._next_reading = now + 1.0
+        self._numbers = Text(self._recent.read(record.learning_rate))
+        left = self._pace.left(record.update)
+        self._bar.update(self._task, completed=record.update, left=left)
+        self._draw()
+
+    def on_validation(self, record: ValidationRecord) -> None:
+        self._validations = [*self._validations, record][-_VALIDATIONS_SHOWN:]
+        self._draw()
+
+    def on_message(self, text: str) -> None:
+        self._live.console.print(Text(text))
+
+    def end(self) -> None:
+        self._draw()
+        self._live.stop()
+
+    def _draw(self) -> None:
+        lines: list[Text] = []
+        for record in self._validations:
+            lines.append(Text(describe(record), style="bold" if record.best else ""))
+        if self._validations:
+            lines += [Text(f"  {line}") for line in sample_lines(self._validations[-1].samples)]
+        grid = Table.grid()
+        for line in lines:
+            grid.add_row(line)
+        self._live.update(Group(grid, self._bar, self._numbers))
+
+
+def describe(record: ValidationRecord) -> str:
+    """``validation at 1,000: loss 2.413, BLEU 24.90 (best so far), 21 s``."""
+    which = {"current": "", "ema": " of the moving average", "average": " of the averaged weights"}
+    best = " (best so far)" if record.best else ""
+    return (
+        f"validation{which[record.weights]} at {record.update:,}: "
+        f"{score_list(record.scores)}{best}, {record.seconds:.0f} s"
+    )
+
+
+def score_list(scores: Mapping[str, float]) -> str:
+    """``loss 2.413, BLEU 24.90``."""
+    return ", ".join(
+        f"{_SCORE_NAMES[name]} {value:.2f}" if name in _SCORE_NAMES else f"{name} {value:.3f}"
+        for name, value in scores.items()
+    )
+
+
+def sample_lines(samples: Iterable[Sample]) -> Iterable[str]:
+    """Three lines for each of the first few samples."""
+    for sample in list(samples)[:_SAMPLES_SHOWN]:
+        yield f"source      {sample.source}"
+        yield f"translation {sample.translation}"
+        yield f"reference   {sample.reference}"
+
+
+def clock(seconds: float) -> str:
+    """62.4 -> ``1:02``, 3723 -> ``1:02:03``."""
+    minutes, rest = divmod(round(seconds), 60)
+    hours, minutes = divmod(minutes, 60)
+    return f"{hours}:{minutes:02}:{rest:02}" if hours else f"{minutes}:{rest:02}"
+
+
+def _short(value: float) -> str:
+    return f"{value:,.2f}" if value < 100 else f"{value:,.0f}" if value < 1e6 else f"{value:.1e}"

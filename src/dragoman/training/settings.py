@@ -1,0 +1,70 @@
+"""How long a model is trained, how its updates are made, and which of its weights are kept."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from pydantic import Field, model_validator
+
+from dragoman.settings import Settings
+from dragoman.training.optimizer import OptimizerSettings
+from dragoman.training.schedule import ScheduleSettings
+
+LOWER_IS_BETTER = frozenset({"loss", "nll", "perplexity", "ter"})
+"""Of all other scores more is better."""
+
+
+class TrainingSettings(Settings):
+    """Everything about training, data and model aside."""
+
+    updates: int = Field(default=100_000, ge=1)
+    """How often the weights are changed (steps)."""
+    precision: Literal["auto", "fp32", "bf16"] = "auto"
+    """Of matrix products; auto: bf16 where the processor has it. Weights are always fp32."""
+    label_smoothing: float = Field(default=0.1, ge=0, lt=1)
+    """Share of the target distribution that is spread evenly over all tokens (ε_ls)."""
+    clip_norm: float = Field(default=0.0, ge=0)
+    """Gradients (per target token) longer than this are shortened to it; 0: never, as the paper."""
+    optimizer: OptimizerSettings = OptimizerSettings()
+    """Adam."""
+    schedule: ScheduleSettings = ScheduleSettings()
+    """The learning rate over time."""
+    validate_every: int = Field(default=1000, ge=0)
+    """Updates between validations; the last update is validated too. 0: never."""
+    metric: str = "bleu"
+    """Which score of the validation says what is best: bleu, chrf, loss, …"""
+    patience: int = Field(default=0, ge=0)
+    """Stop after so many validations without a better score. 0: never."""
+    checkpoint_every: int = Field(default=0, ge=0)
+    """Updates between checkpoints, from which a killed run goes on. 0: only by time."""
+    checkpoint_minutes: float = Field(default=5.0, ge=0)
+    """Minutes between checkpoints. 0: only by updates."""
+    snapshot_every: int = Field(default=0, ge=0)
+    """Updates between snapshots of the weights for averaging. 0: with every validation."""
+    keep_snapshots: int = Field(default=10, ge=1)
+    """How many of the last snapshots stay on disk."""
+    average_last: int = Field(default=0, ge=0)
+    """At the end, average so many of the last snapshots. 0: none."""
+    final_weights: Literal["better", "best", "average", "last"] = "better"
+    """What model.safetensors holds at the end: the best validated weights, the average, the last,
+    or (better) the average if it scores higher than the best."""
+    ema: float = Field(default=0.0, ge=0, lt=1)
+    """Decay of an exponential moving average of the weights, which is then what is validated and
+    kept as best. 0: none."""
+    max_bad_updates: int = Field(default=10, ge=1)
+    """Stop after so many updates in a row whose loss or gradient is not finite."""
+    line_every_seconds: float = Field(default=10.0, gt=0)
+    """Seconds between progress lines where no terminal is attached."""
+    tensorboard: bool = False
+    """Write TensorBoard event files beside metrics.jsonl."""
+
+    @model_validator(mode="after")
+    def _fitting(self) -> TrainingSettings:
+        if self.average_last > self.keep_snapshots:
+            raise ValueError(
+                f"average_last = {self.average_last} needs keep_snapshots to be at least as many "
+                f"(it is {self.keep_snapshots})"
+            )
+        if self.final_weights == "average" and self.average_last == 0:
+            raise ValueError('final_weights = "average" needs average_last')
+        return self

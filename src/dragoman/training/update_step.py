@@ -1,0 +1,186 @@
+"""Model and loss as one module, and the work of one update: micro-batches in, summed gradients out.
+
+Losses are summed and tokens counted; the division happens once per update, so that the result does
+not depend on how the update was cut into micro-batches, nor on how many processes shared them.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from typing import Protocol
+
+import torch
+from torch import Tensor, nn
+
+from dragoman.data.batches import Batch
+from dragoman.errors import RunError, TrainingError
+from dragoman.models.interface import Memory
+from dragoman.nn import dropout
+from dragoman.nn.layout import Sequences
+from dragoman.training.loss import CrossEntropy, PiecewiseCrossEntropy
+from dragoman.training.seeding import key
+
+MakeBatch = Callable[[], Batch]
+"""Makes one micro-batch when it is needed: a process makes only those that it works on."""
+
+
+class EncoderDecoder(Protocol):
+    """What training calls: its part of the models' contract (``models/interface.py``), and the
+    parameters of a torch module."""
+
+    def encode(self, source: Sequences) -> Memory: ...
+
+    def decode(self, target_in: Sequences, memory: Memory) -> Tensor: ...
+
+    def project(self, hidden: Tensor) -> Tensor: ...
+
+    def named_parameters(self) -> Iterator[tuple[str, nn.Parameter]]: ...
+
+
+class UpdateStep(nn.Module):
+    """``forward(batch)`` is all that is differentiated.
+
+    Model and loss are one module because what wraps a module (data parallelism, compilation) acts
+    on its ``forward`` alone.
+    """
+
+    def __init__(
+        self, model: EncoderDecoder, smoothing: float, cross_entropy: CrossEntropy | None = None
+    ) -> None:
+        """``cross_entropy`` replaces the pieces of ``model.project`` by a fused one."""
+        super().__init__()
+        self.model = model
+        self.cross_entropy = cross_entropy or PiecewiseCrossEntropy(
+            model.project, [p for _, p in model.named_parameters()], smoothing
+        )
+
+    def forward(self, batch: Batch) -> tuple[Tensor, int, Tensor]:
+        """-> smoothed loss summed over the target tokens, their number, plain loss (nll) summed."""
+        memory = self.model.encode(batch.source)
+        hidden = self.model.decode(batch.target_in, memory)  # (P, D)
+        loss, nll = self.cross_entropy(hidden, batch.target_out)
+        return loss, batch.target_tokens, nll
+
+
+class Gradients:
+    """Runs an update's micro-batches forward and backward, this process's share of them."""
+
+    def __init__(
+        self,
+        step: UpdateStep,
+        gradients: Tensor,
+        *,
+        seed: int,
+        splits: Splits,
+        warn: Callable[[str], None],
+    ) -> None:
+        """``gradients`` (E,): the flat buffer that backward adds to."""
+        self.step = step
+        self.gradients = gradients
+        self.seed = seed
+        self.splits = splits
+        self.warn = warn
+
+    def accumulate(
+        self, update: int, batches: Sequence[MakeBatch], rank: int = 0, ranks: int = 1
+    ) -> Tensor:
+        """Fill the gradient buffer -> (3,) fp64: sums of loss, nll and target tokens.
+
+        Process ``rank`` of ``ranks`` takes every ``ranks``-th micro-batch; one without work leaves
+        zeros. A micro-batch that does not fit into memory is halved, once; the whole share is then
+        done again, because part of its gradient may have been added already.
+        """
+        while True:
+            self.gradients.zero_()
+            sums = torch.zeros(3, dtype=torch.float64, device=self.gradients.device)
+            for number in range(rank, len(batches), ranks):
+                batch = batches[number]()
+                try:
+                    self._run(update, number, batch, sums)
+                except (RuntimeError, MemoryError) as error:
+                    if not _is_lack_of_memory(error):
+                        raise
+                    size = _size(batch)
+                    if (update, number) in self.splits or len(batch) < 2:
+                        raise TrainingError(
+                            f"update {update + 1} does not fit into memory: micro-batch "
+                            f"{number + 1} of {len(batches)} ({size})"
+                            + (", even halved" if len(batch) > 1 else "")
+                            + ". Lower the tokens per micro-batch, or the longest length allowed."
+                        ) from None
+                    break
+            else:
+                return sums
+            if self.gradients.is_cuda:
+                torch.cuda.empty_cache()
+            self.splits.add(update, number)
+            self.warn(
+                f"update {update + 1}: micro-batch {number + 1} of {len(batches)} ({size}) did "
+                "not fit into memory; trying it in two halves. Lower the tokens per micro-batch "
+                "if this comes often."
+            )
+
+    def _run(self, update: int, number: int, batch: Batch, sums: Tensor) -> None:
+        parts = batch.split() if (update, number) in self.splits else (batch,)
+        for half, part in enumerate(parts):
+            # Dropout belongs to (seed, update, micro-batch), not to who computes it and when.
+            draw = key(self.seed, update, number, half)
+            torch.manual_seed(draw)
+            with dropout.pool(draw):
+                loss, tokens, nll = self.step(part.to(self.gradients.device))
+                loss.backward()
+            sums[0] += loss.detach()
+            sums[1] += nll
+            sums[2] += tokens
+
+
+class Splits:
+    """The micro-batches that were halved, remembered in a file.
+
+    Halving changes dropout and rounding, so a resumed run halves the same ones, also when memory
+    would suffice by now.
+    """
+
+    def __init__(self, path: Path) -> None:
+        """A file that is not there yet is one without entries."""
+        self.path = path
+        self._known: set[tuple[int, int]] = set()
+        content = path.read_bytes() if path.exists() else b""
+        whole = content[: content.rfind(b"\n") + 1]
+        if whole != content:
+            # The process died while writing the last line, before it did what the line says.
+            os.truncate(path, len(whole))
+        for number, line in enumerate(whole.splitlines(), start=1):
+            try:
+                record = json.loads(line)
+                self._known.add((int(record["update"]), int(record["micro_batch"])))
+            except (ValueError, KeyError, TypeError):
+                raise RunError(f"{path}, line {number} is damaged: {line[:80]!r}") from None
+
+    def __contains__(self, place: tuple[int, int]) -> bool:
+        return place in self._known
+
+    def add(self, update: int, micro_batch: int) -> None:
+        """Remember it, on disk first."""
+        line = json.dumps({"update": update, "micro_batch": micro_batch})
+        with self.path.open("a", encoding="utf-8") as file:
+            file.write(line + "\n")
+        self._known.add((update, micro_batch))
+
+
+def _is_lack_of_memory(error: BaseException) -> bool:
+    # On a CPU torch raises a bare RuntimeError; only its words tell.
+    return isinstance(error, torch.cuda.OutOfMemoryError | MemoryError) or (
+        "can't allocate memory" in str(error)
+    )
+
+
+def _size(batch: Batch) -> str:
+    source, target = batch.source.layout, batch.target_in.layout
+    return (
+        f"{len(batch)} sentence pairs, {source.total} source and {target.total} target tokens, "
+        f"the longest {max(source.longest, target.longest)}"
+    )

@@ -1,0 +1,52 @@
+"""Weights in files: safetensors, names and plain text metadata; nothing in them can run as code."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from safetensors import SafetensorError, safe_open
+from safetensors.torch import save_file
+from torch import Tensor
+
+from dragoman.errors import RunError
+from dragoman.training.atomic import replacing_file
+
+
+@dataclass(frozen=True)
+class SavedWeights:
+    """The content of a weights file."""
+
+    tensors: Mapping[str, Tensor]
+    """Parameter name -> values, on the CPU."""
+    metadata: Mapping[str, str]
+    """For a run's ``model.safetensors``: ``weights`` (``best``, ``average``, ``last``), ``update``,
+    and where known the ``metric`` and its ``value``."""
+
+
+def save_weights(path: Path, tensors: Mapping[str, Tensor], metadata: Mapping[str, str]) -> None:
+    """Write a file, atomically. Raises TrainingError when the disk is full."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with replacing_file(path) as temporary:
+        save_file(
+            {name: t.detach().contiguous() for name, t in tensors.items()},
+            temporary,
+            metadata=dict(metadata),
+        )
+
+
+def load_weights(path: Path) -> SavedWeights:
+    """Read a file. Raises RunError when it is missing, cut short or not of this format."""
+    if not path.is_file():
+        raise RunError(f"{path} is missing: the run has no weights yet, or they were removed.")
+    try:
+        with safe_open(path, framework="pt") as file:
+            tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
+            metadata = file.metadata() or {}
+    except (OSError, SafetensorError) as error:
+        raise RunError(
+            f"{path} is damaged or cut short ({error}). Copy it again from where it came from, "
+            "or resume the run's training, which writes it anew."
+        ) from error
+    return SavedWeights(tensors, metadata)
