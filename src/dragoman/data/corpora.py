@@ -1,0 +1,230 @@
+"""Files of parallel text -> pairs of sentences, as they stand.
+
+Two files with one sentence a line, or one file that holds both sides (tab-separated or JSON
+Lines); plain or gzip. A line ends at ``\\n`` alone, and one ``\\r`` before it is dropped, so that a
+U+2028 inside a sentence never moves the two sides against each other. Bytes that are not UTF-8
+are carried as lone surrogates; cleaning names and drops them.
+"""
+
+from __future__ import annotations
+
+import gzip
+import hashlib
+import json
+import zlib
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import BinaryIO, Literal, NamedTuple, Self
+
+from pydantic import Field, model_validator
+
+from dragoman.errors import DataError
+from dragoman.settings import Settings
+
+_GZIP = b"\x1f\x8b"
+_UTF8_MARK = b"\xef\xbb\xbf"
+_UTF16_MARKS = (b"\xff\xfe", b"\xfe\xff")
+
+
+class CorpusSettings(Settings):
+    """One corpus: where its two sides are and how much it counts."""
+
+    source: str
+    """File of source sentences, or the one file that holds both sides. May be gzip."""
+    target: str | None = None
+    """File of target sentences; left out when ``source`` holds both sides."""
+    format: Literal["auto", "lines", "tsv", "jsonl"] = "auto"
+    """auto: lines for two files; for one file, tsv or jsonl by its name."""
+    weight: float = Field(1.0, gt=0)
+    """How often each pair is seen in an epoch; 0.5: every second epoch."""
+    source_key: str = "source"
+    """JSON Lines: where the source sentence is. Dots go inside: ``translation.en``."""
+    target_key: str = "target"
+    """JSON Lines: where the target sentence is."""
+
+    @model_validator(mode="after")
+    def _agree(self) -> Self:
+        if (self.target is not None) and self.format in ("tsv", "jsonl"):
+            raise ValueError(f"format {self.format} is one file with both sides: leave target out")
+        if self.target is None and self.format == "lines":
+            raise ValueError("format lines needs two files: name target too")
+        return self
+
+    @property
+    def name(self) -> str:
+        """What to call this corpus in messages: its file or files."""
+        return self.source if self.target is None else f"{self.source} + {self.target}"
+
+
+class Pair(NamedTuple):
+    """A sentence and its translation."""
+
+    line: int
+    """Line in the file, from 1."""
+    source: str
+    target: str
+
+
+def read_pairs(corpus: CorpusSettings) -> Iterator[Pair]:
+    """All pairs of a corpus, in order, in bounded memory.
+
+    Raises DataError for a file that is missing, empty, damaged or not text, for two files with
+    different numbers of lines (both numbers named), and for a line without two sides.
+    """
+    match _format(corpus):
+        case "lines":
+            assert corpus.target is not None
+            return _read_parallel(Path(corpus.source), Path(corpus.target))
+        case "tsv":
+            return _read_tsv(Path(corpus.source))
+        case _:
+            return _read_jsonl(Path(corpus.source), corpus.source_key, corpus.target_key)
+
+
+def read_lines(path: str | Path) -> Iterator[str]:
+    """The lines of one file without their ends. Raises DataError as ``read_pairs`` does."""
+    path = Path(path)
+    with _opened(path) as file:
+        yield from decode_lines(file)
+
+
+def decode_lines(lines: Iterable[bytes]) -> Iterator[str]:
+    """Lines of bytes, such as a binary file or standard input gives, to text without line ends.
+
+    A mark at the beginning that says "UTF-8" is dropped. Invalid bytes become lone surrogates.
+    """
+    for number, line in enumerate(lines):
+        if number == 0 and line.startswith(_UTF8_MARK):
+            line = line[len(_UTF8_MARK) :]
+        yield line.removesuffix(b"\n").removesuffix(b"\r").decode("utf-8", "surrogateescape")
+
+
+def corpus_fingerprint(corpus: CorpusSettings) -> str:
+    """SHA-256, in hex, of the content and format of a corpus, wherever its files lie."""
+    digest = hashlib.sha256()
+    for name in filter(None, (corpus.source, corpus.target)):
+        with _opened(Path(name), packed=True) as file:
+            content = hashlib.sha256()
+            while block := file.read(1 << 20):
+                content.update(block)
+            digest.update(content.digest())
+    how = [_format(corpus), corpus.source_key, corpus.target_key]
+    digest.update(json.dumps(how).encode())
+    return digest.hexdigest()
+
+
+def _format(corpus: CorpusSettings) -> Literal["lines", "tsv", "jsonl"]:
+    if corpus.format != "auto":
+        return corpus.format
+    if corpus.target is not None:
+        return "lines"
+    match Path(corpus.source.removesuffix(".gz")).suffix.lower():
+        case ".tsv" | ".tab":
+            return "tsv"
+        case ".jsonl" | ".ndjson" | ".json":
+            return "jsonl"
+        case _:
+            raise DataError(
+                f"{corpus.source}: one file for both sides must be .tsv or .jsonl (say which with "
+                "format = ...); for two files, name the target as well"
+            )
+
+
+def _read_parallel(source: Path, target: Path) -> Iterator[Pair]:
+    with _opened(source) as source_file, _opened(target) as target_file:
+        sources, targets = decode_lines(source_file), decode_lines(target_file)
+        for line, text in enumerate(sources, start=1):
+            translation = next(targets, None)
+            if translation is None:
+                raise _different_counts(source, line + _count(sources), target, line - 1)
+            yield Pair(line, text, translation)
+        if more := _count(targets):
+            raise _different_counts(source, line, target, line + more)
+
+
+def _count(lines: Iterator[str]) -> int:
+    return sum(1 for _ in lines)
+
+
+def _different_counts(source: Path, sources: int, target: Path, targets: int) -> DataError:
+    return DataError(
+        f"{source} has {sources:,} lines but {target} has {targets:,}: line n of one must be the "
+        "translation of line n of the other"
+    )
+
+
+def _read_tsv(path: Path) -> Iterator[Pair]:
+    with _opened(path) as file:
+        for line, text in enumerate(decode_lines(file), start=1):
+            columns = text.split("\t")
+            if len(columns) < 2:
+                raise DataError(
+                    f"{path}, line {line}: no tab between source and target: {_shown(text)}"
+                )
+            yield Pair(line, columns[0], columns[1])
+
+
+def _read_jsonl(path: Path, source_key: str, target_key: str) -> Iterator[Pair]:
+    with _opened(path) as file:
+        for line, text in enumerate(decode_lines(file), start=1):
+            try:
+                record = json.loads(text)
+            except ValueError as error:
+                raise DataError(
+                    f"{path}, line {line}: not JSON ({error}): {_shown(text)}"
+                ) from error
+            sides = [_at(record, key, path, line) for key in (source_key, target_key)]
+            yield Pair(line, sides[0], sides[1])
+
+
+def _at(record: object, key: str, path: Path, line: int) -> str:
+    """The text at a dotted key."""
+    found = record
+    for part in key.split("."):
+        if not isinstance(found, dict) or part not in found:
+            has = f" (it has {', '.join(map(str, found))})" if isinstance(found, dict) else ""
+            raise DataError(
+                f"{path}, line {line}: no {key!r} in this record{has}; name the right one with "
+                "source_key and target_key"
+            )
+        found = found[part]
+    if not isinstance(found, str):
+        raise DataError(f"{path}, line {line}: {key!r} is {_shown(json.dumps(found))}, not a text")
+    return found
+
+
+def _shown(text: str, width: int = 60) -> str:
+    return repr(text if len(text) <= width else text[:width] + "…")
+
+
+@contextmanager
+def _opened(path: Path, *, packed: bool = False) -> Iterator[BinaryIO]:
+    """A file of bytes, unpacked if it is gzip, unless asked for as it lies.
+
+    Turns what can go wrong on the way into a DataError with the file's name.
+    """
+    try:
+        with path.open("rb") as file:
+            start = file.read(3)
+            if not start:
+                raise DataError(f"{path} is empty")
+            if start[:2] in _UTF16_MARKS:
+                raise DataError(
+                    f"{path} is UTF-16, and UTF-8 is needed; convert it with: "
+                    f"iconv -f UTF-16 -t UTF-8 {path.name}"
+                )
+            file.seek(0)
+            if start[:2] != _GZIP or packed:
+                yield file
+                return
+            with gzip.open(file) as unpacked:
+                if not unpacked.peek(1):
+                    raise DataError(f"{path} is empty inside")
+                yield unpacked  # type: ignore[misc]  # a GzipFile reads like any binary file
+    except (EOFError, gzip.BadGzipFile, zlib.error) as error:
+        raise DataError(f"{path} is damaged or cut off: {error}") from error
+    except FileNotFoundError as error:
+        raise DataError(f"{path} does not exist") from error
+    except OSError as error:
+        raise DataError(f"{path} cannot be read: {error.strerror}") from error

@@ -1,0 +1,367 @@
+"""Which examples make which update: a pure function of (seed, update).
+
+An update is the same set of micro-batches on any number of processes, before and after any
+interruption, because nothing here remembers anything: update k is worked out from the seed, k and
+the lengths of the examples alone.
+
+* **Epoch.** Each corpus is a stream of passes; epoch e takes ``weight`` passes' worth of it, from
+  where epoch e - 1 stopped. With weight 1 that is every example exactly once an epoch.
+* **Block.** A pass goes over the *chunks* of a corpus (runs of up to 1,024 neighbours, fewer in a
+  small corpus) in an order drawn anew. An epoch is cut into blocks of about a million examples,
+  each with its share of every corpus. Only one block is laid out in memory at a time; to find the
+  block of an update takes the sizes of the chunks alone, so any update is found at once.
+* **Update.** The examples of a block are sorted by roughly equal lengths, ties in an order drawn
+  anew, and cut into micro-batches with equal numbers of target tokens. The micro-batches are
+  shuffled and dealt out: an update mixes all lengths, a micro-batch holds near-equal ones.
+
+Sizes are counted in real tokens (batches are packed, see ``nn/layout.py``), with the EOS that
+each sentence gets. Random orders sort by a keyed 64-bit hash instead of asking a generator whose
+stream might change with a library's version.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Protocol
+
+import numpy as np
+import numpy.typing as npt
+from pydantic import Field
+
+from dragoman.data.store import CorpusRange
+from dragoman.errors import DataError
+from dragoman.settings import Settings
+
+Indices = npt.NDArray[np.int64]
+
+_LARGEST_CHUNK = 1024
+_CHUNKS_WANTED = 4096
+_ROWS_READ_TOGETHER = 1 << 22
+
+
+class PlanSettings(Settings):
+    """How examples are made into updates."""
+
+    tokens_per_update: int = Field(8192, ge=1)
+    """Target tokens of one update of the weights, EOS counted (the paper: 25,000)."""
+    tokens_per_micro_batch: int = Field(4096, ge=1)
+    """About how many tokens of either side go through the model at once; bounds the memory."""
+    max_source: int = Field(256, ge=1)
+    """Pairs with a longer source, in tokens with EOS, are left out of training and counted."""
+    max_target: int = Field(256, ge=1)
+    """Pairs with a longer target, in tokens with EOS, are left out of training and counted."""
+    block_examples: int = Field(1_000_000, ge=1)
+    """Examples that are shuffled together; bounds the memory of the plan."""
+
+
+class Lengths(Protocol):
+    """What a plan needs of a store."""
+
+    @property
+    def corpora(self) -> Sequence[CorpusRange]:
+        """The examples of each corpus and its weight."""
+
+    @property
+    def source_lengths(self) -> npt.NDArray[np.int32]:
+        """Tokens of each source, without special symbols."""
+
+    @property
+    def target_lengths(self) -> npt.NDArray[np.int32]:
+        """Tokens of each target, without special symbols."""
+
+
+@dataclass(frozen=True)
+class MicroBatch:
+    """What goes through the model at once."""
+
+    update: int
+    index: int
+    """Its place in the update. (seed, update, index) keys whatever is random in it."""
+    examples: Indices
+    """(B,) numbers of examples in the store."""
+    target_tokens: int
+    """With EOS; of the sentences as stored, when sampling changes their length."""
+
+    @property
+    def id(self) -> str:
+        """For people and logs."""
+        return f"{self.update}.{self.index}"
+
+
+@dataclass(frozen=True)
+class Position:
+    """Where an update stands."""
+
+    epoch: int
+    block: int
+    """In the epoch."""
+    update: int
+    """In the block."""
+
+
+@dataclass(frozen=True)
+class LeftOut:
+    """Examples that are too long for training."""
+
+    source: int
+    """Pairs with too long a source."""
+    target: int
+    """Pairs whose target alone is too long."""
+    first: tuple[int, ...]
+    """The first few of them."""
+
+    @property
+    def pairs(self) -> int:
+        """How many pairs are left out."""
+        return self.source + self.target
+
+
+class Plan:
+    """The order of training over one store. Cheap to make; keeps one block in memory."""
+
+    def __init__(self, store: Lengths, settings: PlanSettings, seed: int) -> None:
+        """Raises DataError if every pair is longer than the settings allow."""
+        self.settings = settings
+        self._store = store
+        self._seed = seed
+        self._corpora = [
+            _Chunks.of(store, settings, corpus, seed, number)
+            for number, corpus in enumerate(store.corpora)
+            if len(corpus)
+        ]
+        self._examples_an_epoch = sum(chunks.weight * chunks.examples for chunks in self._corpora)
+        if not any(chunks.examples for chunks in self._corpora):
+            raise DataError(
+                f"no pair to train on: all {self.left_out.pairs:,} are longer than "
+                f"{settings.max_source} source or {settings.max_target} target tokens; raise "
+                "plan.max_source and plan.max_target"
+            )
+        self._blocks = max(1, round(self._examples_an_epoch / settings.block_examples))
+        # updates before each block, over all epochs; grown as later updates are asked for
+        self._updates_before = [0]
+        self._laid_out: tuple[int, list[list[Indices]]] | None = None
+
+    @cached_property
+    def left_out(self) -> LeftOut:
+        """What is too long for training, counted once over the whole store."""
+        source = target = 0
+        first: list[int] = []
+        for start, sources, targets in _spans(self._store, 0, len(self._store.source_lengths)):
+            too_long = sources > self.settings.max_source
+            beside = (targets > self.settings.max_target) & ~too_long
+            source += int(too_long.sum())
+            target += int(beside.sum())
+            if len(first) < 5:
+                first.extend((start + np.flatnonzero(too_long | beside)[:5]).tolist())
+        return LeftOut(source, target, tuple(first[:5]))
+
+    @property
+    def examples_per_epoch(self) -> float:
+        """Pairs seen in an epoch, corpus weights counted in."""
+        return self._examples_an_epoch
+
+    def updates_per_epoch(self) -> int:
+        """Updates of the first epoch; later ones differ by a few when there are many blocks."""
+        self._grow_to_block(self._blocks)
+        return self._updates_before[self._blocks]
+
+    def position(self, update: int) -> Position:
+        """Where update ``update`` (from 0) stands."""
+        block = self._block_of(update)
+        epoch, in_epoch = divmod(block, self._blocks)
+        return Position(epoch, in_epoch, update - self._updates_before[block])
+
+    def update(self, update: int) -> list[MicroBatch]:
+        """The micro-batches of update ``update`` (from 0)."""
+        block = self._block_of(update)
+        if self._laid_out is None or self._laid_out[0] != block:
+            self._laid_out = (block, self._lay_out(block))
+        batches = self._laid_out[1][update - self._updates_before[block]]
+        targets = self._store.target_lengths
+        return [
+            MicroBatch(update, index, examples, int(targets[examples].sum()) + len(examples))
+            for index, examples in enumerate(batches)
+        ]
+
+    def _block_of(self, update: int) -> int:
+        if update < 0:
+            raise IndexError(f"update {update}")
+        while self._updates_before[-1] <= update:
+            self._grow_to_block(len(self._updates_before))
+        return bisect_right(self._updates_before, update) - 1
+
+    def _grow_to_block(self, block: int) -> None:
+        while len(self._updates_before) <= block:
+            number = len(self._updates_before) - 1
+            sizes = [chunks.size_of(number, self._blocks) for chunks in self._corpora]
+            examples, tokens = map(sum, zip(*sizes, strict=True))
+            added = self._updates_in(examples, tokens)
+            self._updates_before.append(self._updates_before[-1] + added)
+
+    def _updates_in(self, examples: int, tokens: int) -> int:
+        """Rounded up, so that updates are not larger than asked; but none goes without a pair."""
+        return min(examples, -(-tokens // self.settings.tokens_per_update))
+
+    def _lay_out(self, block: int) -> list[list[Indices]]:
+        """The updates of a block (counted over all epochs), each a list of micro-batches."""
+        examples = np.concatenate(
+            [chunks.examples_of(block, self._blocks) for chunks in self._corpora]
+        )
+        sources = self._store.source_lengths[examples].astype(np.int64) + 1
+        targets = self._store.target_lengths[examples].astype(np.int64) + 1
+        fits = (sources <= self.settings.max_source) & (targets <= self.settings.max_target)
+        examples, sources, targets = examples[fits], sources[fits], targets[fits]
+        key = _key(self._seed, 1, block)
+        # A corpus may stand in a block twice (weight 2), so ties go by place, not by example.
+        ties = _hashes(np.arange(len(examples)), key)
+        order = np.lexsort((ties, _roughly(sources), _roughly(targets)))
+        examples, sources, targets = examples[order], sources[order], targets[order]
+
+        updates = self._updates_in(len(examples), int(targets.sum()))
+        in_update = -(-self.settings.tokens_per_update // self.settings.tokens_per_micro_batch)
+        pieces = _cut(targets, min(len(examples), updates * in_update))
+        dealt = np.argsort(_hashes(np.arange(len(pieces)), _key(self._seed, 2, block)))
+        laid_out: list[list[Indices]] = [[] for _ in range(updates)]
+        for turn, piece in enumerate(dealt):
+            first, last = pieces[piece]
+            laid_out[turn % updates].extend(
+                examples[first + a : first + b]
+                for a, b in self._bounded(sources[first:last], targets[first:last])
+            )
+        return laid_out
+
+    def _bounded(self, sources: Indices, targets: Indices) -> list[tuple[int, int]]:
+        """One micro-batch, or several where either side far exceeds what one should hold."""
+        rows = np.maximum(sources, targets)
+        largest = max(int(sources.sum()), int(targets.sum()))
+        budget = self.settings.tokens_per_micro_batch
+        if largest <= 1.25 * budget:
+            return [(0, len(rows))]
+        return _cut(rows, min(len(rows), -(-int(rows.sum()) // budget)))
+
+
+class _Chunks:
+    """One corpus as an endless stream of chunks: pass after pass, each in an order of its own."""
+
+    def __init__(
+        self, corpus: CorpusRange, size: int, examples: Indices, tokens: Indices, key: int
+    ) -> None:
+        self.weight = corpus.weight
+        self.examples = int(examples.sum())
+        """That are not too long."""
+        self._corpus = corpus
+        self._size = size
+        self._examples = examples
+        """(chunks,) examples in each that are not too long."""
+        self._tokens = tokens
+        """(chunks,) target tokens of these examples."""
+        self._key = key
+        self._order: tuple[int, Indices] | None = None
+
+    @classmethod
+    def of(
+        cls, store: Lengths, settings: PlanSettings, corpus: CorpusRange, seed: int, number: int
+    ) -> _Chunks:
+        size = min(_LARGEST_CHUNK, max(1, len(corpus) // _CHUNKS_WANTED))
+        examples: list[Indices] = []
+        tokens: list[Indices] = []
+        for _, sources, targets in _spans(store, corpus.first, corpus.last, size):
+            fits = (sources <= settings.max_source) & (targets <= settings.max_target)
+            firsts = np.arange(0, len(fits), size)
+            examples.append(np.add.reduceat(fits.astype(np.int64), firsts))
+            tokens.append(np.add.reduceat(np.where(fits, targets, 0), firsts))
+        key = _key(seed, 0, number)
+        return cls(corpus, size, np.concatenate(examples), np.concatenate(tokens), key)
+
+    def size_of(self, block: int, blocks: int) -> tuple[int, int]:
+        """Examples and target tokens of a block that are not too long."""
+        parts = list(self._parts(block, blocks))
+        examples, tokens = (
+            sum(int(sizes[part].sum()) for part in parts)
+            for sizes in (self._examples, self._tokens)
+        )
+        return examples, tokens
+
+    def examples_of(self, block: int, blocks: int) -> Indices:
+        parts = [np.empty(0, np.int64), *self._parts(block, blocks)]
+        firsts = self._corpus.first + np.concatenate(parts) * self._size
+        grid = firsts[:, None] + np.arange(self._size)  # (chunks,) -> (chunks, size)
+        return grid[grid < self._corpus.last]
+
+    def _parts(self, block: int, blocks: int) -> Iterator[Indices]:
+        """The chunks that a block (counted over all epochs) takes, pass by pass."""
+        chunks = len(self._tokens)
+        place, end = (self._taken(b, blocks) for b in (block, block + 1))
+        while place < end:
+            number, offset = divmod(place, chunks)
+            taken = min(end - place, chunks - offset)
+            yield self._pass(number)[offset : offset + taken]
+            place += taken
+
+    def _taken(self, block: int, blocks: int) -> int:
+        """Chunks of the stream that stand before a block."""
+        epoch, in_epoch = divmod(block, blocks)
+        begin, end = (round(e * self.weight * len(self._tokens)) for e in (epoch, epoch + 1))
+        return begin + (end - begin) * in_epoch // blocks
+
+    def _pass(self, number: int) -> Indices:
+        if self._order is None or self._order[0] != number:
+            hashes = _hashes(np.arange(len(self._tokens)), _key(self._key, number))
+            self._order = (number, np.argsort(hashes))
+        return self._order[1]
+
+
+def _spans(
+    store: Lengths, first: int, last: int, multiple: int = 1
+) -> Iterator[tuple[int, Indices, Indices]]:
+    """Lengths with EOS, some millions at a time: (first example, sources, targets)."""
+    step = _ROWS_READ_TOGETHER // multiple * multiple
+    for start in range(first, last, step):
+        end = min(start + step, last)
+        sources = store.source_lengths[start:end].astype(np.int64) + 1
+        targets = store.target_lengths[start:end].astype(np.int64) + 1
+        yield start, sources, targets
+
+
+def _roughly(lengths: Indices) -> Indices:
+    """Lengths to within an eighth: 1, 2, … 15, 16, 18, 20, … 32, 36, …"""
+    _, bits = np.frexp(lengths.astype(np.float64))
+    steps = 1 << np.maximum(0, bits.astype(np.int64) - 4)
+    rough: Indices = lengths // steps * steps
+    return rough
+
+
+def _cut(tokens: Indices, count: int) -> list[tuple[int, int]]:
+    """Cut a row of sentences into ``count`` runs of about equal tokens, none of them empty."""
+    assert count <= len(tokens)
+    middles = tokens.cumsum() - tokens / 2
+    places = np.arange(count)
+    # A sentence goes where its middle falls, so runs are too long as often as too short.
+    starts = np.searchsorted(middles, places * (tokens.sum() / max(count, 1)))
+    starts = np.maximum.accumulate(starts - places) + places
+    starts = np.minimum(starts, len(tokens) - count + places)
+    return list(zip(starts.tolist(), [*starts[1:].tolist(), len(tokens)], strict=True))
+
+
+def _key(*parts: int) -> int:
+    """One 64-bit key from several numbers."""
+    key = np.zeros(1, np.uint64)
+    for part in parts:
+        key = _mix(key ^ np.array([part & (2**64 - 1)], np.uint64))
+    return int(key[0])
+
+
+def _hashes(numbers: Indices, key: int) -> npt.NDArray[np.uint64]:
+    """A 64-bit hash of each number; different numbers have different hashes."""
+    return _mix(numbers.astype(np.uint64) ^ np.uint64(key))
+
+
+def _mix(values: npt.NDArray[np.uint64]) -> npt.NDArray[np.uint64]:
+    """SplitMix64 (Steele, Lea and Flood, 2014): a bijection that scatters every bit."""
+    values = values + np.uint64(0x9E3779B97F4A7C15)
+    values = (values ^ (values >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    values = (values ^ (values >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    return values ^ (values >> np.uint64(31))

@@ -1,0 +1,312 @@
+"""Tokens on disk: tokenised once, memory-mapped ever after.
+
+A store is a folder of shards, each with some hundred thousand examples, that is read through
+memory maps: whatever the size of the corpus, only the pages in use are in memory. It is named by
+a key of everything it was made from (content, cleaning, vocabularies), so it is found again when
+nothing changed, and it appears by one rename, so it is whole or absent.
+
+    KEY/store.json            what is inside
+    KEY/{source,target}.lengths   int32, one per example, over all shards
+    KEY/00000.{source,target}.{tokens,offsets}
+    KEY/00000.{source,target}.{text,text-offsets}   UTF-8, for re-encoding and for looking at
+"""
+
+from __future__ import annotations
+
+import fcntl
+import hashlib
+import json
+import os
+import shutil
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from functools import lru_cache
+from itertools import chain, islice
+from pathlib import Path
+from typing import Any, BinaryIO, Protocol
+
+import numpy as np
+import numpy.typing as npt
+
+from dragoman.data.corpora import Pair
+from dragoman.errors import DataError
+
+Tokens = npt.NDArray[np.int32]
+
+_FORMAT = 1
+_SHARD_EXAMPLES = 1 << 18
+_ENCODED_TOGETHER = 1 << 12
+_SIDES = ("source", "target")
+
+
+class Tokeniser(Protocol):
+    """What a store needs of a form: text in, tokens out."""
+
+    @property
+    def size(self) -> int:
+        """The number of different tokens."""
+
+    def encode(self, texts: Sequence[str]) -> list[Tokens]:
+        """Tokens of each text, without special symbols."""
+
+
+@dataclass(frozen=True)
+class WeightedPairs:
+    """A corpus on its way into a store."""
+
+    pairs: Iterable[Pair]
+    weight: float = 1.0
+    """How often each pair is seen in an epoch."""
+    name: str = ""
+
+
+@dataclass(frozen=True)
+class CorpusRange:
+    """Which examples of a store came from one corpus: ``first`` to ``last``, last excluded."""
+
+    first: int
+    last: int
+    weight: float = 1.0
+    name: str = ""
+
+    def __len__(self) -> int:
+        return self.last - self.first
+
+
+class Store:
+    """An opened store. Examples are numbered from 0 in the order they were read."""
+
+    def __init__(self, folder: str | os.PathLike[str]) -> None:
+        """Raises DataError if the folder holds no whole store."""
+        self.folder = Path(folder)
+        try:
+            about = json.loads((self.folder / "store.json").read_bytes())
+        except (OSError, ValueError) as error:
+            raise DataError(f"{self.folder} is not a store of tokens") from error
+        if about["format"] != _FORMAT:
+            raise DataError(f"{self.folder} has format {about['format']}, not {_FORMAT}: delete it")
+        self.corpora = tuple(CorpusRange(**corpus) for corpus in about["corpora"])
+        self.notes: dict[str, Any] = about["notes"]
+        """What the maker wished to keep beside it, such as the cleaning report."""
+        self._length: int = about["examples"]
+        self._shard_examples: int = about["shard_examples"]
+        self._widths = [np.dtype(about["tokens"][side]) for side in _SIDES]
+        self.source_lengths: npt.NDArray[np.int32] = self._map("source.lengths", np.int32)
+        """(len(self),) tokens of each source, no special symbols counted; memory-mapped."""
+        self.target_lengths: npt.NDArray[np.int32] = self._map("target.lengths", np.int32)
+        # A store of 10^9 pairs has 4,000 shards; the maps of one are opened when first needed.
+        self._shard = lru_cache(maxsize=256)(self._open_shard)
+
+    def __len__(self) -> int:
+        return self._length
+
+    def source(self, example: int) -> Tokens:
+        """(length,) int32 source tokens, without special symbols."""
+        return self._tokens(0, example)
+
+    def target(self, example: int) -> Tokens:
+        """(length,) int32 target tokens, without special symbols."""
+        return self._tokens(1, example)
+
+    def text(self, example: int) -> tuple[str, str]:
+        """Source and target as they were read; invalid bytes as lone surrogates."""
+        shard, place = divmod(self._checked(example), self._shard_examples)
+        source, target = (
+            side.text[side.text_offsets[place] : side.text_offsets[place + 1]]
+            .tobytes()
+            .decode("utf-8", "surrogateescape")
+            for side in self._shard(shard)
+        )
+        return source, target
+
+    def corpus_of(self, example: int) -> CorpusRange:
+        """The corpus that an example came from."""
+        return next(c for c in self.corpora if c.first <= self._checked(example) < c.last)
+
+    def _tokens(self, side: int, example: int) -> Tokens:
+        shard, place = divmod(self._checked(example), self._shard_examples)
+        arrays = self._shard(shard)[side]
+        return arrays.tokens[arrays.offsets[place] : arrays.offsets[place + 1]].astype(np.int32)
+
+    def _checked(self, example: int) -> int:
+        if not 0 <= example < self._length:
+            raise IndexError(f"example {example} of {self._length}")
+        return int(example)
+
+    def _open_shard(self, shard: int) -> tuple[_Side, _Side]:
+        source, target = (
+            _Side(
+                tokens=self._map(f"{shard:05}.{side}.tokens", width),
+                offsets=self._map(f"{shard:05}.{side}.offsets", np.int64),
+                text=self._map(f"{shard:05}.{side}.text", np.uint8),
+                text_offsets=self._map(f"{shard:05}.{side}.text-offsets", np.int64),
+            )
+            for side, width in zip(_SIDES, self._widths, strict=True)
+        )
+        return source, target
+
+    def _map(self, name: str, dtype: npt.DTypeLike) -> npt.NDArray[Any]:
+        path = self.folder / name
+        try:
+            if path.stat().st_size == 0:  # nothing to map: all sentences empty
+                return np.empty(0, dtype)
+            # A plain array over the map: the memmap class itself makes each access slower.
+            return np.asarray(np.memmap(path, dtype, mode="r"))
+        except (OSError, ValueError) as error:
+            raise DataError(
+                f"{path}: this store of tokens is damaged; delete {self.folder}"
+            ) from error
+
+
+@dataclass(frozen=True)
+class _Side:
+    """The memory maps of one side of a shard."""
+
+    tokens: npt.NDArray[Any]
+    offsets: npt.NDArray[np.int64]
+    text: npt.NDArray[np.uint8]
+    text_offsets: npt.NDArray[np.int64]
+
+
+def store_key(*parts: str) -> str:
+    """A short name for all that a store is made from: fingerprints of corpora, forms, settings."""
+    return hashlib.sha256(json.dumps([_FORMAT, *parts]).encode()).hexdigest()[:24]
+
+
+def build_store(
+    corpora: Sequence[WeightedPairs],
+    source: Tokeniser,
+    target: Tokeniser,
+    folder: str | os.PathLike[str],
+    key: str,
+    *,
+    notes: Callable[[], dict[str, Any]] = dict,
+) -> Store:
+    """Tokenise corpora into ``folder/key``, or open what is there already.
+
+    The corpora are read only if they must be. ``notes`` is called after that, and what it returns
+    is kept with the store. A second process waits for the first and shares its work.
+
+    Raises DataError if no pair is left, or if the disk is full or cannot be written to; nothing
+    half-written stays behind.
+    """
+    root = Path(folder)
+    finished = root / key
+    if (finished / "store.json").exists():
+        return Store(finished)
+    partial = root / f".{key}.partial"
+    try:
+        root.mkdir(parents=True, exist_ok=True)
+        with _alone(root / f".{key}.lock"):
+            if not (finished / "store.json").exists():
+                shutil.rmtree(partial, ignore_errors=True)  # of a process that was killed
+                partial.mkdir()
+                try:
+                    _write(corpora, source, target, partial, notes)
+                    partial.rename(finished)
+                finally:
+                    shutil.rmtree(partial, ignore_errors=True)
+    except OSError as error:
+        raise DataError(f"{finished}: cannot write the tokens: {error.strerror}") from error
+    return Store(finished)
+
+
+@contextmanager
+def _alone(path: Path) -> Iterator[None]:
+    """Hold a lock that goes with the process, however it ends."""
+    with path.open("wb") as file:
+        fcntl.flock(file, fcntl.LOCK_EX)
+        yield
+
+
+def _write(
+    corpora: Sequence[WeightedPairs],
+    source: Tokeniser,
+    target: Tokeniser,
+    folder: Path,
+    notes: Callable[[], dict[str, Any]],
+) -> None:
+    widths = ["uint16" if side.size <= 1 << 16 else "int32" for side in (source, target)]
+    ranges: list[CorpusRange] = []
+    total = shard = 0
+
+    def counted() -> Iterator[Pair]:
+        nonlocal total
+        for corpus in corpora:
+            first = total
+            for pair in corpus.pairs:
+                total += 1
+                yield pair
+            ranges.append(CorpusRange(first, total, corpus.weight, corpus.name))
+
+    pairs = counted()
+    with ExitStack() as stack:
+        lengths = [stack.enter_context((folder / f"{s}.lengths").open("wb")) for s in _SIDES]
+        for first in pairs:
+            of_shard = islice(chain([first], pairs), _SHARD_EXAMPLES)
+            _write_shard(of_shard, (source, target), widths, folder, shard, lengths)
+            shard += 1
+        if not total:
+            raise DataError(
+                "no sentence pair is left to train on: the corpora or what cleaning "
+                "leaves of them are empty"
+            )
+        for file in lengths:
+            _settle(file)
+    about = {
+        "format": _FORMAT,
+        "examples": total,
+        "shard_examples": _SHARD_EXAMPLES,
+        "tokens": dict(zip(_SIDES, widths, strict=True)),
+        "corpora": [
+            {"first": c.first, "last": c.last, "weight": c.weight, "name": c.name} for c in ranges
+        ],
+        "notes": notes(),
+    }
+    with (folder / "store.json").open("wb") as file:
+        file.write(json.dumps(about, indent=1).encode())
+        _settle(file)
+
+
+def _write_shard(
+    pairs: Iterator[Pair],
+    tokenisers: tuple[Tokeniser, Tokeniser],
+    widths: Sequence[str],
+    folder: Path,
+    shard: int,
+    lengths: Sequence[BinaryIO],
+) -> None:
+    """One shard, a few thousand sentences at a time."""
+    with ExitStack() as stack:
+        files = {
+            (side, kind): stack.enter_context((folder / f"{shard:05}.{side}.{kind}").open("wb"))
+            for side in _SIDES
+            for kind in ("tokens", "offsets", "text", "text-offsets")
+        }
+        ends = dict.fromkeys(files, 0)
+        for side in _SIDES:
+            for kind in ("offsets", "text-offsets"):
+                files[side, kind].write(np.zeros(1, np.int64).tobytes())
+        while some := list(islice(pairs, _ENCODED_TOGETHER)):
+            for place, side in enumerate(_SIDES):
+                texts = [(pair.source, pair.target)[place] for pair in some]
+                encoded = tokenisers[place].encode(texts)
+                written = [text.encode("utf-8", "surrogateescape") for text in texts]
+                counts = np.fromiter(map(len, encoded), np.int64, len(encoded))
+                lengths[place].write(counts.astype(np.int32).tobytes())
+                files[side, "tokens"].write(np.concatenate(encoded).astype(widths[place]).tobytes())
+                files[side, "text"].write(b"".join(written))
+                sizes = np.fromiter(map(len, written), np.int64, len(written))
+                for kind, added in (("offsets", counts), ("text-offsets", sizes)):
+                    offsets = ends[side, kind] + added.cumsum()
+                    files[side, kind].write(offsets.tobytes())
+                    ends[side, kind] = int(offsets[-1])
+        for file in files.values():
+            _settle(file)
+
+
+def _settle(file: BinaryIO) -> None:
+    """On disk, not only on its way there."""
+    file.flush()
+    os.fsync(file.fileno())

@@ -1,0 +1,183 @@
+"""The order of training: every example once an epoch, a pure function of (seed, update)."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from dragoman.data.plan import MicroBatch, Plan, PlanSettings
+from dragoman.data.store import CorpusRange
+from dragoman.errors import DataError
+
+
+@dataclass
+class Lengths:
+    """A store that is nothing but lengths."""
+
+    source_lengths: npt.NDArray[np.int32]
+    target_lengths: npt.NDArray[np.int32]
+    corpora: tuple[CorpusRange, ...]
+
+
+def _lengths(sizes: list[int], weights: list[float], seed: int = 0) -> Lengths:
+    random = np.random.default_rng(seed)
+    total = sum(sizes)
+    targets = random.integers(0, 40, total).astype(np.int32)
+    sources = np.maximum(0, targets + random.integers(-5, 6, total)).astype(np.int32)
+    ends = np.cumsum([0, *sizes]).tolist()
+    ranges = [CorpusRange(a, b, w) for a, b, w in zip(ends[:-1], ends[1:], weights, strict=True)]
+    return Lengths(sources, targets, tuple(ranges))
+
+
+def _epochs(plan: Plan, number: int) -> list[list[list[MicroBatch]]]:
+    """The updates of the first epochs."""
+    out: list[list[list[MicroBatch]]] = [[] for _ in range(number)]
+    update = 0
+    while (epoch := plan.position(update).epoch) < number:
+        out[epoch].append(plan.update(update))
+        update += 1
+    return out
+
+
+def _examples(updates: list[list[MicroBatch]]) -> Counter[int]:
+    return Counter(int(e) for update in updates for batch in update for e in batch.examples)
+
+
+plans = st.builds(
+    PlanSettings,
+    tokens_per_update=st.integers(1, 3000),
+    tokens_per_micro_batch=st.integers(1, 1500),
+    max_source=st.sampled_from([20, 256]),
+    block_examples=st.integers(1, 500),
+)
+
+
+@settings(max_examples=40, deadline=None)
+@given(plans, st.lists(st.integers(0, 300), min_size=1, max_size=3), st.integers(0, 2**64))
+def test_every_example_exactly_once_an_epoch(
+    plan_settings: PlanSettings, sizes: list[int], seed: int
+) -> None:
+    sizes = [*sizes, 50]
+    lengths = _lengths(sizes, [1.0] * len(sizes))
+    plan = Plan(lengths, plan_settings, seed)
+    fits = lengths.source_lengths + 1 <= plan_settings.max_source
+    once = Counter(np.flatnonzero(fits).tolist())
+    for updates in _epochs(plan, 2):
+        assert _examples(updates) == once
+        assert all(update and all(len(batch.examples) for batch in update) for update in updates)
+    assert plan.left_out.pairs == int((~fits).sum())
+
+
+@settings(max_examples=20, deadline=None)
+@given(plans, st.integers(0, 2**64), st.lists(st.integers(0, 400), min_size=1, max_size=6))
+def test_pure_function_of_seed_and_update(
+    plan_settings: PlanSettings, seed: int, asked: list[int]
+) -> None:
+    """Any order of asking, as after a resume, on any process, gives the same micro-batches."""
+    lengths = _lengths([120, 70], [1.0, 2.5])
+    uninterrupted = Plan(lengths, plan_settings, seed)
+    in_order = {k: uninterrupted.update(k) for k in range(max(asked) + 1)}
+    one = Plan(lengths, plan_settings, seed)
+    for k in asked:
+        for other in (one, Plan(lengths, plan_settings, seed)):
+            batches = other.update(k)
+            assert len(batches) == len(in_order[k])
+            for batch, expected in zip(batches, in_order[k], strict=True):
+                assert np.array_equal(batch.examples, expected.examples)
+                assert batch.id == expected.id
+                assert batch.target_tokens == expected.target_tokens
+            assert other.position(k) == uninterrupted.position(k)
+
+
+def test_updates_hold_the_tokens_asked_for() -> None:
+    lengths = _lengths([20_000], [1.0])
+    asked = PlanSettings(tokens_per_update=2000, tokens_per_micro_batch=500, block_examples=6000)
+    plan = Plan(lengths, asked, 1)
+    for update in _epochs(plan, 1)[0]:
+        tokens = sum(batch.target_tokens for batch in update)
+        assert 0.9 * 2000 < tokens < 1.05 * 2000
+        for batch in update:
+            targets = lengths.target_lengths[batch.examples] + 1
+            sources = lengths.source_lengths[batch.examples] + 1
+            assert batch.target_tokens == targets.sum()
+            assert max(targets.sum(), sources.sum()) <= 1.25 * 500 + 45
+
+
+def test_micro_batches_hold_near_equal_lengths_and_updates_mix_them() -> None:
+    lengths = _lengths([20_000], [1.0])
+    plan = Plan(lengths, PlanSettings(tokens_per_update=8000, tokens_per_micro_batch=1000), 1)
+    real = grid = 0
+    means = []
+    for update in _epochs(plan, 1)[0]:
+        for batch in update:
+            targets = lengths.target_lengths[batch.examples] + 1
+            real += int(targets.sum())
+            grid += len(targets) * int(targets.max())
+        examples = np.concatenate([batch.examples for batch in update])
+        means.append(float(lengths.target_lengths[examples].mean()))
+    assert real / grid > 0.93
+    # Sorted but not shuffled micro-batches would make means run from 0 to 39.
+    assert 8 < min(means) and max(means) < 30
+
+
+def test_sources_much_longer_than_targets_are_bounded() -> None:
+    lengths = Lengths(
+        np.full(1000, 99, np.int32), np.full(1000, 9, np.int32), (CorpusRange(0, 1000),)
+    )
+    plan = Plan(lengths, PlanSettings(tokens_per_update=1000, tokens_per_micro_batch=500), 1)
+    update = plan.update(0)
+    assert sum(batch.target_tokens for batch in update) == 1000
+    assert all(100 * len(batch.examples) <= 1.25 * 500 for batch in update)
+
+
+def test_weights_say_how_often() -> None:
+    lengths = _lengths([100, 100, 100], [1.0, 3.0, 0.25])
+    plan = Plan(lengths, PlanSettings(tokens_per_update=300, tokens_per_micro_batch=100), 5)
+    assert plan.examples_per_epoch == 425
+    seen = [_examples(updates) for updates in _epochs(plan, 4)]
+    for epoch in seen:
+        assert [epoch[e] for e in range(100)] == [1] * 100
+        assert [epoch[e] for e in range(100, 200)] == [3] * 100
+        assert sum(epoch[e] for e in range(200, 300)) == 25
+    assert [sum(seen, Counter())[e] for e in range(200, 300)] == [1] * 100
+
+
+def test_epochs_and_seeds_differ() -> None:
+    lengths = _lengths([500], [1.0])
+    asked = PlanSettings(tokens_per_update=500, tokens_per_micro_batch=500)
+    first = Plan(lengths, asked, 1)
+    orders = [
+        [batch.examples.tolist() for update in updates for batch in update]
+        for plan in (first, Plan(lengths, asked, 2))
+        for updates in _epochs(plan, 2)
+    ]
+    assert all(orders[a] != orders[b] for a in range(4) for b in range(a))
+
+
+def test_blocks_mix_distant_examples() -> None:
+    """A corpus sorted by subject must not be trained on subject by subject."""
+    lengths = _lengths([50_000], [1.0])
+    plan = Plan(lengths, PlanSettings(block_examples=5000), 3)
+    parts = Counter[int]()
+    update = 0
+    while plan.position(update).block == 0:
+        for batch in plan.update(update):
+            parts.update((batch.examples // 5000).tolist())
+        update += 1
+    assert len(parts) == 10 and min(parts.values()) > 300
+
+
+def test_only_too_long_pairs_are_an_error() -> None:
+    lengths = _lengths([10], [1.0])
+    with pytest.raises(DataError, match=r"all 10 are longer than 1 source .*plan\.max_source"):
+        Plan(
+            Lengths(lengths.source_lengths + 5, lengths.target_lengths, lengths.corpora),
+            PlanSettings(max_source=1),
+            0,
+        )
