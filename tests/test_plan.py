@@ -122,8 +122,8 @@ def test_micro_batches_hold_near_equal_lengths_and_updates_mix_them() -> None:
         examples = np.concatenate([batch.examples for batch in update])
         means.append(float(lengths.target_lengths[examples].mean()))
     assert real / grid > 0.93
-    # Sorted but not shuffled micro-batches would make means run from 0 to 39.
-    assert 8 < min(means) and max(means) < 30
+    # Sorted micro-batches, not dealt out, would make means run from 0 to 39; the corpus has 19.5.
+    assert min(means) > 12 and max(means) < 20
 
 
 def test_sources_much_longer_than_targets_are_bounded() -> None:

@@ -11,8 +11,9 @@ the lengths of the examples alone.
   each with its share of every corpus. Only one block is laid out in memory at a time; to find the
   block of an update takes the sizes of the chunks alone, so any update is found at once.
 * **Update.** The examples of a block are sorted by roughly equal lengths, ties in an order drawn
-  anew, and cut into micro-batches with equal numbers of target tokens. The micro-batches are
-  shuffled and dealt out: an update mixes all lengths, a micro-batch holds near-equal ones.
+  anew, and cut into micro-batches with equal numbers of target tokens. They are shuffled and
+  dealt out so that each update has its share of short and of long ones: an update mixes lengths
+  as the corpus does, a micro-batch holds near-equal ones.
 
 Sizes are counted in real tokens (batches are packed, see ``nn/layout.py``), with the EOS that
 each sentence gets. Random orders sort by a keyed 64-bit hash instead of asking a generator whose
@@ -223,7 +224,9 @@ class Plan:
         updates = self._updates_in(len(examples), int(targets.sum()))
         in_update = -(-self.settings.tokens_per_update // self.settings.tokens_per_micro_batch)
         pieces = _cut(targets, min(len(examples), updates * in_update))
-        dealt = np.argsort(_hashes(np.arange(len(pieces)), _key(self._seed, 2, block)))
+        # In rounds: every update gets one of the shortest, …, one of the longest micro-batches.
+        turns = np.arange(len(pieces))
+        dealt = np.lexsort((_hashes(turns, _key(self._seed, 2, block)), turns // max(updates, 1)))
         laid_out: list[list[Indices]] = [[] for _ in range(updates)]
         for turn, piece in enumerate(dealt):
             first, last = pieces[piece]
