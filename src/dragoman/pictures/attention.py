@@ -1,0 +1,253 @@
+"""Attention as SVG: one matrix as a heat map, or two hops from a word to what decides it.
+
+A weight is the strength of one ink, linearly: half the weight, half the ink. Nothing is scaled to
+the largest value, so two pictures can be compared.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+import numpy as np
+
+from dragoman.pictures.labels import drawn_width, escape, visible
+from dragoman.pictures.records import Heatmap, Hops, Weights
+from dragoman.pictures.theme import FONT_SIZE, svg
+
+# Beyond this many cells a tooltip for each would make the file heavier than the picture is worth.
+_CELLS_WITH_TOOLTIPS = 2_500
+_LONGEST_LABEL = 18
+# Above this strength of ink the paper's colour reads better on it than the text's.
+_TURNS_LIGHT = 0.7
+
+
+def shortened(label: str, longest: int = _LONGEST_LABEL) -> str:
+    """A label that cannot push the picture off the page."""
+    return label if len(label) <= longest else label[: longest - 1] + "…"
+
+
+def percent(weight: float) -> str:
+    """0.714 -> 71. Nothing below one half of a percent."""
+    return f"{weight * 100:.0f}"
+
+
+def heatmap_svg(heatmap: Heatmap, *, alone: bool = True) -> str:
+    """A heat map with a word beside each row and above each column -> SVG text.
+
+    Up to 16 columns show their numbers (percent, from 5 on); up to 2,500 cells tell row, column
+    and weight when pointed at. Labels are left out where cells are too small to carry them.
+    ``alone=False`` is for a page that brings the style.
+    """
+    rows, columns = (
+        [shortened(visible(label)) for label in side] for side in (heatmap.rows, heatmap.columns)
+    )
+    most = max(len(rows), len(columns), 1)
+    cell = 34.0 if most <= 16 else max(3.0, min(24.0, 720.0 / most))
+    labelled = cell >= 10
+    size = FONT_SIZE if cell >= 15 else 9
+    left = _label_room(rows, size) if labelled else 8.0
+    slant = math.radians(45)
+    above = _label_room(columns, size) * math.sin(slant) + 10 if labelled else 8.0
+    beyond = above / math.tan(slant) if labelled else 8.0
+    top = above + (22 if heatmap.title else 0)
+
+    parts: list[str] = []
+    if heatmap.title:
+        parts.append(f'<text class="muted" x="4" y="16">{escape(heatmap.title)}</text>')
+    if labelled:
+        parts += _column_labels(columns, left, top, cell, size)
+        parts += _row_labels(rows, left, top, cell, size)
+    parts += _cells(heatmap, left, top, cell)
+    width = left + cell * len(columns) + max(beyond - cell / 2, 8)
+    if heatmap.title:
+        width = max(width, drawn_width(heatmap.title, FONT_SIZE) + 12)
+    height = top + cell * len(rows) + 10
+    title = escape(heatmap.title or "attention")
+    return svg("".join(parts), width, height, title, alone=alone)
+
+
+def _label_room(labels: Sequence[str], size: float) -> float:
+    return max((drawn_width(label, size) for label in labels), default=0.0) + 20
+
+
+def _column_labels(
+    labels: Sequence[str], left: float, top: float, cell: float, size: float
+) -> list[str]:
+    style = f' style="font-size:{size}px"' if size != FONT_SIZE else ""
+    parts = []
+    for i, label in enumerate(labels):
+        x, y = left + cell * (i + 0.5), top - 8
+        turned = f'transform="translate({x:.1f} {y:.1f}) rotate(-45)"'
+        parts.append(f"<text {turned}{style}>{escape(label)}</text>")
+    return parts
+
+
+def _row_labels(
+    labels: Sequence[str], left: float, top: float, cell: float, size: float
+) -> list[str]:
+    style = f' style="font-size:{size}px"' if size != FONT_SIZE else ""
+    parts = []
+    for i, label in enumerate(labels):
+        x, y = left - 8, top + cell * (i + 0.5) + size * 0.36
+        parts.append(
+            f'<text x="{x:.1f}" y="{y:.1f}" text-anchor="end"{style}>{escape(label)}</text>'
+        )
+    return parts
+
+
+def _cells(heatmap: Heatmap, left: float, top: float, cell: float) -> list[str]:
+    weights = np.clip(np.nan_to_num(np.asarray(heatmap.weights, dtype=np.float64)), 0.0, 1.0)
+    tooltips = weights.size <= _CELLS_WITH_TOOLTIPS
+    numbers = len(heatmap.columns) <= 16 and cell >= 30
+    gap = 1.5 if cell >= 12 else 0.0
+    side = cell - gap
+    corner = 3 if cell >= 12 else 0
+    ground = f'x="{left:.1f}" y="{top:.1f}" width="{cell * weights.shape[1]:.1f}"'
+    ground += f' height="{cell * weights.shape[0]:.1f}" rx="{corner}"'
+    parts = [f'<g class="f0"><rect {ground} fill-opacity="0.035"/>']
+    on_cells: list[str] = []
+    for row, column in np.ndindex(*weights.shape):
+        weight = float(weights[row, column])
+        # Without tooltips a cell that nobody can see need not be drawn.
+        if weight < 0.004 and not tooltips:
+            continue
+        x, y = left + cell * column + gap / 2, top + cell * row + gap / 2
+        rect = f'<rect x="{x:.1f}" y="{y:.1f}" width="{side:.1f}" height="{side:.1f}"'
+        rect += f' fill-opacity="{weight:.3g}"' + (f' rx="{corner}"' if corner else "")
+        if tooltips:
+            looking, at = visible(heatmap.rows[row]), visible(heatmap.columns[column])
+            parts.append(
+                f"{rect}><title>{escape(f'{looking} → {at}: {weight:.3f}')}</title></rect>"
+            )
+        else:
+            parts.append(f"{rect}/>")
+        if numbers and weight >= 0.05:
+            kind = "on" if weight > _TURNS_LIGHT else "ink" if weight > 0.2 else "muted"
+            place = f'x="{x + side / 2:.1f}" y="{y + side / 2 + 4:.1f}" text-anchor="middle"'
+            on_cells.append(f'<text class="small {kind}" {place}>{percent(weight)}</text>')
+    parts.append("</g>")
+    if on_cells:
+        parts.append(f'<g pointer-events="none">{"".join(on_cells)}</g>')
+    return parts
+
+
+def hops_svg(hops: Hops, *, alone: bool = True) -> str:
+    """Two sentences, one above the other, and the way from a word to what decides it -> SVG text.
+
+    Lines from the target word to the source words are the first hop; arcs below the source are the
+    second. A line is as thick and as dark as its weight; weights from 10 % on carry their number.
+    """
+    target = [shortened(visible(word)) for word in hops.target]
+    source = [shortened(visible(word)) for word in hops.source]
+    size = FONT_SIZE + 2
+    target_x, target_width = _places(target, size)
+    source_x, source_width = _places(source, size)
+    width = max(target_width, source_width) + 24
+    target_x = [x + (width - target_width) / 2 for x in target_x]
+    source_x = [x + (width - source_width) / 2 for x in source_x]
+    upper, lower = 50.0, 162.0
+    spans = [abs(x - source_x[hops.through]) for x in source_x]
+    reach = [_arc_depth(span) for span in spans]
+    height = lower + 28 + max(reach, default=0.0) * 0.75 + 22
+
+    parts: list[str] = []
+    numbers: list[str] = []
+    start = target_x[hops.word]
+    for place, weight in _drawn_weights(hops.first):
+        x = source_x[place]
+        path = f"M{start:.1f} {upper + 9:.1f}C{start:.1f} {upper + 62:.1f} {x:.1f} {lower - 74:.1f}"
+        path += f" {x:.1f} {lower - 20:.1f}"
+        parts.append(_line(path, 0, weight))
+        if weight >= 0.1:
+            numbers.append(_number(x + 5 + weight * 4, lower - 26, weight, 0))
+    centre = source_x[hops.through]
+    for place, weight in _drawn_weights(hops.second):
+        x = source_x[place]
+        if place == hops.through:
+            continue
+        depth = lower + 10 + reach[place]
+        path = f"M{centre:.1f} {lower + 11:.1f}C{centre:.1f} {depth:.1f} {x:.1f} {depth:.1f}"
+        path += f" {x:.1f} {lower + 11:.1f}"
+        parts.append(_line(path, 1, weight))
+        if weight >= 0.1:
+            numbers.append(_number(x + 5 + weight * 4, lower + 26, weight, 1))
+    parts += numbers
+    parts += _words(target, target_x, upper, size, {hops.word: (0, 1.0)})
+    strength = {
+        i: (1, float(weight))
+        for i, weight in enumerate(hops.second)
+        if i != hops.through and weight >= 0.05
+    }
+    parts += _words(source, source_x, lower, size, strength | {hops.through: (0, 1.0)})
+    told = _told(target[hops.word], source, hops.first, hops.first_from)
+    then = _told(source[hops.through], source, hops.second, hops.second_from)
+    parts.append(f'<text class="small f0" x="12" y="18">{escape(told)}</text>')
+    parts.append(f'<text class="small f1" x="12" y="{height - 8:.1f}">{escape(then)}</text>')
+    width = max(width, drawn_width(told, 11) + 24, drawn_width(then, 11) + 24)
+    name = escape(f"What decides “{target[hops.word]}”")
+    return svg("".join(parts), width, height, name, alone=alone)
+
+
+def _places(labels: Sequence[str], size: float) -> tuple[list[float], float]:
+    """The middle of each word on a line, and the line's width."""
+    gap, x = 16.0, 0.0
+    middles = []
+    for label in labels:
+        room = max(drawn_width(label, size), 8.0)
+        middles.append(x + room / 2)
+        x += room + gap
+    return middles, max(x - gap, 0.0)
+
+
+def _arc_depth(span: float) -> float:
+    return 26 + span * 0.3
+
+
+def _drawn_weights(weights: Weights) -> list[tuple[int, float]]:
+    """Places worth a line, the strongest last so that it lies on top."""
+    finite = np.clip(np.nan_to_num(np.asarray(weights, dtype=np.float64)), 0.0, 1.0)
+    return [(int(i), float(finite[i])) for i in np.argsort(finite) if finite[i] >= 0.02]
+
+
+def _line(path: str, ink: int, weight: float) -> str:
+    drawn = f'stroke-width="{0.8 + 5 * weight:.2f}" stroke-opacity="{0.15 + 0.75 * weight:.2f}"'
+    return f'<path class="line s{ink}" d="{path}" {drawn} stroke-linecap="round"/>'
+
+
+def _number(x: float, y: float, weight: float, ink: int) -> str:
+    place = f'x="{x:.1f}" y="{y:.1f}"'
+    return f'<text class="small halo f{ink}" {place}>{percent(weight)} %</text>'
+
+
+def _told(word: str, source: Sequence[str], weights: Weights, origin: str) -> str:
+    """The three strongest looks in words: ``it → animal 27 %, tired 24 %, was 9 %``."""
+    strongest = [i for i in np.argsort(-weights, kind="stable")[:3] if weights[i] >= 0.01]
+    told = f"{word} → " + ", ".join(f"{source[i]} {percent(weights[i])} %" for i in strongest)
+    return f"{told}  ({visible(origin)})" if origin else told
+
+
+def _words(
+    labels: Sequence[str],
+    middles: Sequence[float],
+    y: float,
+    size: float,
+    shaded: dict[int, tuple[int, float]],
+) -> list[str]:
+    """A line of words; ``shaded`` gives some of them a box: its ink and its strength."""
+    parts = []
+    for i, (label, x) in enumerate(zip(labels, middles, strict=True)):
+        kind = ""
+        if i in shaded:
+            ink, weight = shaded[i]
+            room = max(drawn_width(label, size), 8.0) + 10
+            parts.append(
+                f'<rect class="f{ink}" x="{x - room / 2:.1f}" y="{y - 16:.1f}"'
+                f' width="{room:.1f}" height="24" rx="5" fill-opacity="{weight:.3g}"/>'
+            )
+            kind = "on" if weight > _TURNS_LIGHT else "ink"
+        parts.append(
+            f'<text class="{kind}" x="{x:.1f}" y="{y + 1:.1f}" text-anchor="middle"'
+            f' style="font-size:{size}px">{escape(label)}</text>'
+        )
+    return parts

@@ -1,0 +1,82 @@
+"""``card.md``: the model card. What a stranger should know before using a run, as Markdown."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Sequence
+
+from dragoman.pictures.labels import visible
+from dragoman.pictures.records import RunSummary, Sample, Table
+from dragoman.pictures.report import cell_text
+
+
+def card_markdown(run: RunSummary) -> str:
+    """The card, with the header that model hubs read. Text from data cannot become markup."""
+    languages = [name for name in run.languages if re.fullmatch(r"[A-Za-z]{2,3}", name)]
+    parts = [
+        "---",
+        "library_name: dragoman",
+        "pipeline_tag: translation",
+        *(["language:", *(f"- {name}" for name in languages)] if languages else []),
+        f"model_name: {json.dumps(run.name, ensure_ascii=False)}",
+        "---",
+        "",
+        f"# {_inline(run.name)}: {_inline(run.languages[0])} → {_inline(run.languages[1])}",
+        "",
+    ]
+    for text in (run.description, f"**{_inline(run.notice)}**" if run.notice else ""):
+        if text:
+            parts += [text if text.startswith("**") else _inline(text), ""]
+    if run.facts:
+        parts += [*(f"- {_inline(name)}: {_inline(value)}" for name, value in run.facts), ""]
+    if run.scores:
+        parts += ["## Scores", ""]
+        rows = [(s.name, f"{s.value:.2f}", s.test, s.signature) for s in run.scores]
+        parts += _table(Table("", ("score", "value", "test", "signature"), rows))
+    if run.data:
+        parts += ["## Data", ""]
+        for table in run.data:
+            parts += [f"### {_inline(table.title)}", "", *_table(table)]
+    if run.samples:
+        parts += ["## Samples", "", *_samples(run.samples[:10])]
+    if run.limits:
+        parts += ["## Limits", "", *(f"- {_inline(limit)}" for limit in run.limits), ""]
+    if run.machine:
+        parts += ["## Machine", ""]
+        parts += [*(f"- {_inline(name)}: {_inline(value)}" for name, value in run.machine), ""]
+    if run.recipe:
+        parts += ["## Recipe", "", *_fenced(run.recipe.rstrip("\n"), "toml"), ""]
+    parts.append(f"Made by {_inline(run.made_by)}.")
+    return "\n".join(parts) + "\n"
+
+
+def _inline(text: str) -> str:
+    """Text that Markdown shows as it stands, in one line."""
+    return re.sub(r"([\\`*_{}\[\]<>#|~&])", r"\\\1", visible(text))
+
+
+def _table(table: Table) -> list[str]:
+    lines = ["| " + " | ".join(_inline(name) for name in table.header) + " |"]
+    lines.append("|" + " --- |" * len(table.header))
+    for row in table.rows:
+        lines.append("| " + " | ".join(_inline(cell_text(cell)) for cell in row) + " |")
+    lines.append("")
+    return [*lines, _inline(table.note), ""] if table.note else lines
+
+
+def _samples(samples: Sequence[Sample]) -> list[str]:
+    lines = []
+    for sample in samples:
+        lines.append(f"source     {visible(sample.source)}")
+        if sample.reference:
+            lines.append(f"reference  {visible(sample.reference)}")
+        lines += [f"model      {visible(sample.hypothesis)}", ""]
+    return [*_fenced("\n".join(lines[:-1]), "text"), ""]
+
+
+def _fenced(text: str, language: str) -> list[str]:
+    """A code block whose fence is longer than any run of backticks in it."""
+    longest = max((len(run) for run in re.findall(r"`+", text)), default=0)
+    fence = "`" * max(3, longest + 1)
+    return [f"{fence}{language}", text, fence]

@@ -1,0 +1,227 @@
+"""Lines over one axis as SVG, made by hand: a chart is a few kilobytes and needs no library."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from dragoman.pictures.labels import drawn_width, escape
+from dragoman.pictures.records import Chart, Series
+from dragoman.pictures.theme import svg
+
+_LEFT, _RIGHT, _TOP, _BOTTOM = 52.0, 14.0, 46.0, 34.0
+_MOST_STRETCHES = 150
+# A second way, besides colour, to tell lines apart.
+_DASHES = ("", "6 3", "2 3", "9 3 2 3")
+
+
+@dataclass(frozen=True)
+class Band:
+    """A series cut into stretches: where each lies, its mean, and how far its points reach."""
+
+    name: str
+    x: list[float]
+    low: list[float]
+    mean: list[float]
+    high: list[float]
+
+
+def thinned(series: Series, most: int = _MOST_STRETCHES) -> Band:
+    """At most ``most`` stretches; a short series keeps each point as a stretch of its own.
+
+    Points that are not finite are left out, so a skipped update draws no line to zero.
+    """
+    points = [
+        (float(x), float(y))
+        for x, y in zip(series.x, series.y, strict=True)
+        if math.isfinite(x) and math.isfinite(y)
+    ]
+    length = max(1, math.ceil(len(points) / most))
+    band = Band(series.name, [], [], [], [])
+    for start in range(0, len(points), length):
+        stretch = points[start : start + length]
+        heights = [y for _, y in stretch]
+        band.x.append(sum(x for x, _ in stretch) / len(stretch))
+        band.low.append(min(heights))
+        band.mean.append(sum(heights) / len(heights))
+        band.high.append(max(heights))
+    return band
+
+
+def chart_svg(chart: Chart, width: float = 420, height: float = 240, *, alone: bool = True) -> str:
+    """Some lines over one axis -> SVG text. ``alone=False`` is for a page that brings the style.
+
+    Each line names itself and its last value above the axis; pointing at a line says its name. A
+    long series is drawn as its mean inside the band that its points fill.
+    """
+    series = [thinned(one) for one in chart.series]
+    series = [one for one in series if one.x and (not chart.log_y or min(one.low) > 0)]
+    parts = [f'<text class="ink" x="4" y="16">{escape(chart.title)}</text>']
+    if not series:
+        parts.append(
+            f'<text class="small muted" x="4" y="{height / 2:.0f}">nothing recorded</text>'
+        )
+        return svg("".join(parts), width, height, escape(chart.title), alone=alone)
+    across = _Scale.over([x for one in series for x in one.x], _LEFT, width - _RIGHT, log=False)
+    heights = [y for one in series for y in (*one.low, *one.high)]
+    upward = _Scale.over(heights, height - _BOTTOM, _TOP, log=chart.log_y)
+    parts += _grid(chart, across, upward, width, height)
+    if chart.marked_x is not None:
+        parts += _mark(chart, across, width, height)
+    for i, one in enumerate(series):
+        parts.append(_curve(one, i, across, upward))
+    parts.append(_legend(series, width))
+    return svg("".join(parts), width, height, escape(_spoken(chart, series)), alone=alone)
+
+
+@dataclass(frozen=True)
+class _Scale:
+    """Numbers to pixels, from round number to round number."""
+
+    low: float
+    high: float
+    begin: float
+    end: float
+    log: bool
+    step: float
+
+    @classmethod
+    def over(cls, values: Sequence[float], begin: float, end: float, *, log: bool) -> _Scale:
+        low, high = min(values), max(values)
+        if log:
+            low, high = math.log10(low), math.log10(high)
+            if high - low < 0.3:
+                low, high = low - 0.15, high + 0.15
+            return cls(low, high, begin, end, True, 1.0)
+        if high - low <= 1e-12 * max(abs(low), abs(high), 1e-300):
+            room = abs(high) * 0.1 or 1.0
+            # A flat line of counts or scores must not suggest negative ones.
+            low, high = (low - room if low else 0.0), high + room
+        step = _round_step((high - low) / 4)
+        low_tick = math.floor(low / step + 1e-9) * step
+        return cls(
+            low_tick, max(math.ceil(high / step - 1e-9) * step, high), begin, end, False, step
+        )
+
+    def __call__(self, value: float) -> float:
+        at = math.log10(value) if self.log else value
+        return self.begin + (at - self.low) / (self.high - self.low) * (self.end - self.begin)
+
+    def ticks(self) -> list[float]:
+        if not self.log:
+            count = round((self.high - self.low) / self.step)
+            return [self.low + i * self.step for i in range(count + 1)]
+        decades = range(math.floor(self.low), math.ceil(self.high) + 1)
+        fine = (1, 2, 5) if self.high - self.low < 2 else (1,)
+        ticks = [m * 10.0**d for d in decades for m in fine]
+        return [t for t in ticks if self.low - 1e-9 <= math.log10(t) <= self.high + 1e-9]
+
+
+def _round_step(rough: float) -> float:
+    """The next of 1, 2, 2.5, 5 times a power of ten."""
+    power = 10.0 ** math.floor(math.log10(rough))
+    return next(m * power for m in (1, 2, 2.5, 5, 10) if m * power >= rough * (1 - 1e-9))
+
+
+def figure(value: float) -> str:
+    """A number in the fewest signs that keep four digits: 0.00123, 3.214, 12k, 1.5M."""
+    size = abs(value)
+    if size >= 1e6:
+        return f"{value / 1e6:.4g}M"
+    if size >= 1e4:
+        return f"{value / 1e3:.4g}k"
+    if size and size < 1e-3:
+        mantissa, exponent = f"{value:.3e}".split("e")
+        return f"{float(mantissa):g}e{int(exponent)}"
+    return f"{value:.4g}"
+
+
+def _grid(chart: Chart, across: _Scale, upward: _Scale, width: float, height: float) -> list[str]:
+    parts = []
+    for tick in upward.ticks():
+        y = upward(tick)
+        parts.append(
+            f'<path class="rule" d="M{_LEFT:.1f} {y:.1f}H{width - _RIGHT:.1f}"/>'
+            f'<text class="small muted" x="{_LEFT - 7:.1f}" y="{y + 4:.1f}" text-anchor="end">'
+            f"{figure(round(tick, 12))}</text>"
+        )
+    bottom = height - _BOTTOM
+    for tick in across.ticks():
+        x = across(tick)
+        anchor = "end" if x > width - _RIGHT - 6 else "middle"
+        parts.append(
+            f'<text class="small muted" x="{x:.1f}" y="{bottom + 16:.1f}" text-anchor="{anchor}">'
+            f"{figure(round(tick, 12))}</text>"
+        )
+    labels = escape(chart.x_label)
+    parts.append(
+        f'<text class="small muted" x="{(width - _RIGHT + _LEFT) / 2:.1f}" y="{height - 4:.1f}"'
+        f' text-anchor="middle">{labels}</text>'
+    )
+    if chart.y_label:
+        parts.append(
+            f'<text class="small muted" x="{width - _RIGHT:.1f}" y="16" text-anchor="end">'
+            f"{escape(chart.y_label)}</text>"
+        )
+    return parts
+
+
+def _mark(chart: Chart, across: _Scale, width: float, height: float) -> list[str]:
+    assert chart.marked_x is not None
+    x = across(min(max(chart.marked_x, across.low), across.high))
+    anchor = "end" if x > width / 2 else "start"
+    beside = x - 5 if x > width / 2 else x + 5
+    line = f"M{x:.1f} {_TOP:.1f}V{height - _BOTTOM:.1f}"
+    place = f'x="{beside:.1f}" y="{height - _BOTTOM - 6:.1f}" text-anchor="{anchor}"'
+    return [
+        f'<path class="axis" d="{line}" stroke-dasharray="2 3"/>',
+        f'<text class="small halo muted" {place}>{escape(chart.marked_as)}</text>',
+    ]
+
+
+def _curve(band: Band, place: int, across: _Scale, upward: _Scale) -> str:
+    ink = place % 4
+    title = f"<title>{escape(band.name)}</title>"
+
+    def path(heights: Sequence[float]) -> list[str]:
+        return [f"{across(x):.1f} {upward(y):.1f}" for x, y in zip(band.x, heights, strict=True)]
+
+    points = path(band.mean)
+    if len(points) == 1:
+        x, y = points[0].split()
+        return f'<circle class="f{ink}" cx="{x}" cy="{y}" r="3">{title}</circle>'
+    filled = ""
+    if band.low != band.high:
+        outline = "L".join([*path(band.high), *reversed(path(band.low))])
+        filled = f'<path class="f{ink}" fill-opacity="0.16" d="M{outline}Z"/>'
+    dash = f' stroke-dasharray="{_DASHES[ink]}"' if _DASHES[ink] else ""
+    return (
+        f'{filled}<path class="line s{ink}" d="M{"L".join(points)}" stroke-width="1.6"'
+        f' stroke-linejoin="round"{dash}>{title}</path>'
+    )
+
+
+def _legend(series: Sequence[Band], width: float) -> str:
+    """Names with their last values, in one line under the title."""
+    parts, x = [], 4.0
+    for i, one in enumerate(series):
+        ink = i % 4
+        dash = f' stroke-dasharray="{_DASHES[ink]}"' if _DASHES[ink] else ""
+        text = f"{one.name} {figure(one.mean[-1])}" if one.name else figure(one.mean[-1])
+        if x + 18 + drawn_width(text, 11) > width:
+            break
+        parts.append(
+            f'<path class="line s{ink}" d="M{x:.1f} 30h14" stroke-width="2"{dash}/>'
+            f'<text class="small muted" x="{x + 18:.1f}" y="34">{escape(text)}</text>'
+        )
+        x += 18 + drawn_width(text, 11) + 14
+    return "".join(parts)
+
+
+def _spoken(chart: Chart, series: Sequence[Band]) -> str:
+    said = [
+        f"{one.name or chart.title} goes from {figure(one.mean[0])} to {figure(one.mean[-1])}"
+        for one in series
+    ]
+    return f"{chart.title}: {'; '.join(said)}"

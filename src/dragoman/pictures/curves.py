@@ -1,0 +1,99 @@
+"""The curves of a training run, read from the records of its ``metrics.jsonl``.
+
+A record is a mapping with ``kind`` ("update" or "validation") and ``update``; see
+``training/records.py``. Records of other kinds, and numbers that are missing, are passed over, so
+a run that was cut off anywhere still has its curves.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+
+from dragoman.pictures.records import Chart, Series
+
+# Validation scores that are losses in nats per token, drawn beside the training loss.
+_LOSSES = ("nll", "loss")
+# Said otherwise by the losses.
+_LEFT_OUT = ("perplexity",)
+_NAMES = {"bleu": "BLEU", "chrf": "chrF", "chrf++": "chrF++", "ter": "TER"}
+_WEIGHTS = {"current": "", "ema": " (moving average)", "average": " (mean of the last)"}
+
+
+def charts_of(records: Iterable[Mapping[str, object]]) -> tuple[Chart, ...]:
+    """Loss, development scores, learning rate, gradient norm, speed; those that were recorded."""
+    lines: dict[str, _Line] = {}
+    best: float | None = None
+    for record in records:
+        update = _number(record.get("update"))
+        if update is None:
+            continue
+        if record.get("kind") == "update":
+            for key in ("nll", "learning_rate", "gradient_norm", "tokens_per_second"):
+                _line(lines, key).add(update, record.get(key))
+        elif record.get("kind") == "validation":
+            scores = record.get("scores")
+            weights = _WEIGHTS.get(str(record.get("weights")), "")
+            if isinstance(scores, Mapping):
+                for key, value in scores.items():
+                    _line(lines, f"dev {key}{weights}").add(update, value)
+            if record.get("best") is True:
+                best = update
+    return _charts(lines, best)
+
+
+class _Line:
+    """The points of one curve, gathered."""
+
+    def __init__(self) -> None:
+        self.x: list[float] = []
+        self.y: list[float] = []
+
+    def add(self, x: float, y: object) -> None:
+        value = _number(y)
+        if value is not None:
+            self.x.append(x)
+            self.y.append(value)
+
+    def named(self, name: str) -> Series:
+        return Series(name, self.x, self.y)
+
+
+def _line(lines: dict[str, _Line], key: str) -> _Line:
+    return lines.setdefault(key, _Line())
+
+
+def _number(value: object) -> float | None:
+    return float(value) if isinstance(value, int | float) else None
+
+
+def _charts(lines: dict[str, _Line], best: float | None) -> tuple[Chart, ...]:
+    drawn = {key: line for key, line in lines.items() if line.x}
+    losses, scores = [], []
+    if "nll" in drawn:
+        losses.append(drawn["nll"].named("training"))
+    for key, line in drawn.items():
+        if not key.startswith("dev "):
+            continue
+        score = key.removeprefix("dev ").split(" (")[0]
+        if score in _LOSSES:
+            # The unsmoothed loss is the comparable one; the smoothed one stands in for it.
+            if score == "nll" or key.replace("loss", "nll", 1) not in drawn:
+                losses.append(line.named("development" + key.removeprefix(f"dev {score}")))
+        elif score not in _LEFT_OUT:
+            name = _NAMES.get(score, score)
+            scores.append(line.named(name + key.removeprefix(f"dev {score}")))
+    charts = []
+    if losses:
+        charts.append(
+            Chart("Loss", losses, y_label="nats per token", marked_x=best, marked_as="best")
+        )
+    if scores:
+        charts.append(Chart("Development scores", scores, marked_x=best, marked_as="best"))
+    for key, title, label in (
+        ("learning_rate", "Learning rate", ""),
+        ("gradient_norm", "Gradient norm", "before clipping"),
+        ("tokens_per_second", "Speed", "target tokens per second"),
+    ):
+        if key in drawn:
+            charts.append(Chart(title, [drawn[key].named("")], y_label=label))
+    return tuple(charts)

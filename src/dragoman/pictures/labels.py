@@ -1,0 +1,121 @@
+"""Text of users and subword pieces, made fit to be shown: nothing invisible, nothing executable."""
+
+from __future__ import annotations
+
+import html
+import unicodedata
+from collections.abc import Sequence
+
+import numpy as np
+
+from dragoman.pictures.records import Weights
+
+WORD_START = "\u2581"
+"""SentencePiece's mark of a space."""
+
+# Directional embeddings, overrides, isolates: they could turn round what stands beside the text.
+_TURNS_LINES = frozenset("\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069")
+
+
+def visible(text: str) -> str:
+    """Control characters as their pictures (␀, ␛), what cannot be encoded as U+FFFD.
+
+    What is left is allowed in XML and HTML and moves no terminal's cursor.
+    """
+    return "".join(_visible_character(c) if not c.isprintable() else c for c in text)
+
+
+def _visible_character(character: str) -> str:
+    code = ord(character)
+    if code < 0x20:
+        return chr(0x2400 + code)
+    if code == 0x7F:
+        return "\u2421"
+    category = unicodedata.category(character)
+    if category in ("Zl", "Zp"):
+        return "\u2424"
+    noncharacter = code & 0xFFFE == 0xFFFE or 0xFDD0 <= code <= 0xFDEF
+    if category in ("Cc", "Cs") or noncharacter or character in _TURNS_LINES:
+        return "\ufffd"
+    return character  # wide spaces, joiners, private letters, emoji newer than this Python
+
+
+def escape(text: str) -> str:
+    """``visible``, and safe between tags and inside quoted attributes of HTML and XML."""
+    return html.escape(visible(text), quote=True)
+
+
+def labels(pieces: Sequence[str]) -> tuple[str, ...]:
+    """Subword pieces as they are shown: a word's first piece bare, the others after a hyphen.
+
+    ``▁Tier e ▁. </s>`` -> ``Tier -e . </s>``. Pieces of a model that marks no spaces (characters)
+    stay as they are.
+    """
+    if not any(piece.startswith(WORD_START) for piece in pieces):
+        return tuple(pieces)
+    shown = []
+    for place, piece in enumerate(pieces):
+        if piece.startswith(WORD_START):
+            shown.append(piece.removeprefix(WORD_START) or WORD_START)
+        elif place == 0 or is_symbol(piece):
+            shown.append(piece)
+        else:
+            shown.append(f"-{piece}")
+    return tuple(shown)
+
+
+def is_symbol(piece: str) -> bool:
+    """Whether a piece stands for no text: ``<s>``, ``</s>``, ``<unk>``. Bytes ``<0x0A>`` do."""
+    return piece.startswith("<") and piece.endswith(">") and not piece.startswith("<0x")
+
+
+def words(pieces: Sequence[str]) -> tuple[tuple[str, ...], tuple[int, ...]]:
+    """Join pieces into words -> the words, and for each piece the number of its word."""
+    names: list[str] = []
+    word_of: list[int] = []
+    joinable = False
+    for piece in pieces:
+        if joinable and not piece.startswith(WORD_START) and not is_symbol(piece):
+            names[-1] += piece
+        else:
+            names.append(piece.removeprefix(WORD_START) or piece)
+        joinable = not is_symbol(piece)
+        word_of.append(len(names) - 1)
+    return tuple(names), tuple(word_of)
+
+
+def by_word(weights: Weights, word_of_row: Sequence[int], word_of_column: Sequence[int]) -> Weights:
+    """(..., R, C) of pieces -> (..., R', C') of words.
+
+    A word is looked at by as much as its pieces together, and looks as its pieces do on average,
+    so rows that sum to one still do.
+    """
+    rows = np.eye(max(word_of_row, default=-1) + 1, dtype=weights.dtype)[list(word_of_row)]
+    columns = np.eye(max(word_of_column, default=-1) + 1, dtype=weights.dtype)[list(word_of_column)]
+    mean_of_rows = rows / rows.sum(axis=0, keepdims=True)  # (R, R')
+    return np.asarray(mean_of_rows.T @ weights @ columns, dtype=weights.dtype)
+
+
+def drawn_width(text: str, size: float) -> float:
+    """About how wide a text is in a proportional font of ``size`` pixels, rather too much."""
+    ems = 0.0
+    for character in text:
+        if unicodedata.east_asian_width(character) in "WF":
+            ems += 1.0
+        elif character in "iljtfrI.,;:'!|() ":
+            ems += 0.35
+        elif character in "mwMW—…@" or character.isupper():
+            ems += 0.8
+        elif not unicodedata.combining(character):
+            ems += 0.58
+    return ems * size
+
+
+def cells(text: str) -> int:
+    """How many terminal columns a text takes: two for wide (Korean, Chinese, …), none for marks."""
+    width = 0
+    for character in text:
+        if unicodedata.combining(character) or unicodedata.category(character) in ("Mn", "Cf"):
+            continue
+        width += 2 if unicodedata.east_asian_width(character) in "WF" else 1
+    return width

@@ -1,0 +1,186 @@
+"""The records that pictures are drawn from: words, numbers and arrays, nothing that can compute.
+
+Whoever looks inside a model (a task, an experiment, the server) fills these in; every picture and
+page takes them and nothing else. Shapes: S source tokens, T target tokens, L layers, H heads.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+Weights = NDArray[np.float32] | NDArray[np.float64]
+
+AttentionKind = Literal["encoder", "decoder", "cross"]
+
+
+@dataclass(frozen=True)
+class Heatmap:
+    """One matrix of weights from 0 to 1: how much each row looks at each column."""
+
+    rows: Sequence[str]
+    """R labels of those who look."""
+    columns: Sequence[str]
+    """C labels of what is looked at."""
+    weights: Weights
+    """(R, C)."""
+    title: str = ""
+
+    def __post_init__(self) -> None:
+        assert self.weights.shape == (len(self.rows), len(self.columns)), (
+            "labels and weights differ"
+        )
+
+
+@dataclass(frozen=True)
+class Hops:
+    """The way from one target word to what decides it, through one source word.
+
+    For the demo: from *es* or *sie* to *it* (cross-attention), from *it* to what it stands for
+    (the encoder's self-attention).
+    """
+
+    source: Sequence[str]
+    """S words."""
+    target: Sequence[str]
+    """T words."""
+    word: int
+    """Which target word is asked about."""
+    through: int
+    """Which source word the second hop starts from."""
+    first: Weights
+    """(S,), where the target word looked: one row of a cross-attention."""
+    second: Weights
+    """(S,), where source word ``through`` looked: one row of an encoder's self-attention."""
+    first_from: str = ""
+    """Which attention the first hop was read from, e.g. "cross-attention, layer 3, head 2"."""
+    second_from: str = ""
+
+    def __post_init__(self) -> None:
+        assert self.first.shape == self.second.shape == (len(self.source),), "one weight per word"
+
+
+@dataclass(frozen=True)
+class AttentionRecord:
+    """Every attention weight of one translation.
+
+    Row t of ``decoder`` and ``cross`` belongs to the step that chose ``target[t]``; the columns of
+    ``decoder`` are what that step had read: the begin symbol, then ``target`` up to t.
+    """
+
+    source: Sequence[str]
+    """S tokens, the end symbol included where the model read one."""
+    target: Sequence[str]
+    """T tokens that were chosen, the end symbol included."""
+    encoder: Weights
+    """(L, H, S, S)."""
+    decoder: Weights
+    """(L', H, T, T), zero above the diagonal."""
+    cross: Weights
+    """(L', H, T, S)."""
+    begin: str = "<s>"
+    """How the begin symbol is written."""
+
+    def __post_init__(self) -> None:
+        s, t = len(self.source), len(self.target)
+        assert self.encoder.shape[2:] == (s, s), "encoder weights are (L, H, S, S)"
+        assert self.decoder.shape[2:] == (t, t), "decoder weights are (L, H, T, T)"
+        assert self.cross.shape[2:] == (t, s), "cross weights are (L, H, T, S)"
+
+    def heatmap(self, kind: AttentionKind, layer: int, head: int | None = None) -> Heatmap:
+        """One head of one layer, or the mean over the layer's heads."""
+        looking, looked_at, every = {
+            "encoder": (self.source, self.source, self.encoder),
+            "decoder": (self.target, (self.begin, *self.target)[:-1], self.decoder),
+            "cross": (self.target, self.source, self.cross),
+        }[kind]
+        weights = every[layer].mean(axis=0) if head is None else every[layer, head]
+        which = "mean of the heads" if head is None else f"head {head + 1}"
+        name = {"encoder": "encoder", "decoder": "decoder", "cross": "cross-attention"}[kind]
+        return Heatmap(looking, looked_at, weights, f"{name}, layer {layer + 1}, {which}")
+
+
+@dataclass(frozen=True)
+class Series:
+    """One line of a chart. Points may be any number; drawing thins them and keeps the extremes."""
+
+    name: str
+    x: Sequence[float]
+    y: Sequence[float]
+
+
+@dataclass(frozen=True)
+class Chart:
+    """Some lines over one axis."""
+
+    title: str
+    series: Sequence[Series]
+    x_label: str = "update"
+    y_label: str = ""
+    log_y: bool = False
+    marked_x: float | None = None
+    """A place to point out, e.g. the update of the best checkpoint."""
+    marked_as: str = ""
+
+
+@dataclass(frozen=True)
+class Score:
+    """One figure of merit on one test set."""
+
+    name: str
+    value: float
+    test: str = ""
+    """Which sentences, e.g. "test_2016_flickr, 1,000 sentences"."""
+    signature: str = ""
+    """sacreBLEU's signature: without it a BLEU cannot be compared."""
+
+
+@dataclass(frozen=True)
+class Sample:
+    """A sentence the model never saw, what a person wrote, what the model wrote."""
+
+    source: str
+    hypothesis: str
+    reference: str = ""
+
+
+@dataclass(frozen=True)
+class Table:
+    """A few rows of words and numbers, e.g. the cleaning report. Rows are as long as the header."""
+
+    title: str
+    header: Sequence[str]
+    rows: Sequence[Sequence[str | int | float]]
+    note: str = ""
+
+
+@dataclass(frozen=True)
+class RunSummary:
+    """All that the report page and the model card say about a run."""
+
+    name: str
+    languages: tuple[str, str]
+    """Source and target, as the recipe names them."""
+    description: str = ""
+    notice: str = ""
+    """Said first and plainly, e.g. that the corpus is synthetic."""
+    facts: Sequence[tuple[str, str]] = ()
+    """Name and value: parameters, updates, time, which weights these are."""
+    scores: Sequence[Score] = ()
+    samples: Sequence[Sample] = ()
+    charts: Sequence[Chart] = ()
+    hops: Sequence[Hops] = ()
+    attention: Sequence[AttentionRecord] = ()
+    data: Sequence[Table] = ()
+    """Corpora with sizes and hashes, the cleaning report, length statistics."""
+    recipe: str = ""
+    """The recipe as TOML."""
+    machine: Sequence[tuple[str, str]] = ()
+    limits: Sequence[str] = ()
+    """What the model should not be trusted with."""
+    made_by: str = "dragoman"
+    """Program and version."""

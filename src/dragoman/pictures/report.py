@@ -1,0 +1,321 @@
+"""``report.html``: one self-contained page that says what a run learned and how well.
+
+One file, light and dark, from phone to wide screen, printable. It makes no request: styles and the
+script stand inside, and its Content-Security-Policy forbids all else. Every text that came from
+data is escaped.
+"""
+
+from __future__ import annotations
+
+import base64
+import difflib
+import json
+import re
+from collections.abc import Sequence
+from importlib import resources
+
+import numpy as np
+
+from dragoman.pictures.attention import heatmap_svg, hops_svg
+from dragoman.pictures.chart import chart_svg
+from dragoman.pictures.labels import escape, visible
+from dragoman.pictures.records import (
+    AttentionRecord,
+    Chart,
+    Hops,
+    RunSummary,
+    Sample,
+    Score,
+    Table,
+    Weights,
+)
+from dragoman.pictures.theme import DARK, LIGHT, variables
+
+_SAMPLES_SHOWN = 8
+# Weights are one byte each in the page; past this, only the means of each layer's heads are kept.
+_MOST_WEIGHTS = 2_000_000
+
+_POLICY = (
+    "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'; img-src data:; "
+    "base-uri 'none'; form-action 'none'"
+)
+
+
+def report_html(run: RunSummary) -> str:
+    """The page. Sections without content are left out."""
+    styles = (
+        f":root{{{variables(LIGHT)}}}"
+        f"@media (prefers-color-scheme:dark){{:root{{{variables(DARK)}}}}}\n{_part('report.css')}"
+    )
+    title = escape(f"{run.name}: {run.languages[0]} → {run.languages[1]}")
+    sections = [
+        _header(run),
+        _samples(run.samples, run.languages),
+        _charts(run.charts),
+        _look(run.hops, run.attention),
+        _tables("Data", run.data),
+        _recipe(run.recipe),
+        _pairs("Machine", run.machine),
+        _limits(run.limits),
+    ]
+    body = "\n".join(section for section in sections if section)
+    return (
+        '<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
+        f'<meta http-equiv="Content-Security-Policy" content="{_POLICY}">\n'
+        '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
+        '<meta name="color-scheme" content="light dark">\n'
+        f'<link rel="icon" href="data:,">\n<title>{title}</title>\n<style>{styles}</style>\n'
+        f"</head>\n<body>\n<main>\n{body}\n</main>\n"
+        f"<footer><p>Made by {escape(run.made_by)}. This page is one file and asks nothing of any "
+        "server.</p></footer>\n</body>\n</html>\n"
+    )
+
+
+def _part(name: str) -> str:
+    return resources.files("dragoman.pictures").joinpath(name).read_text(encoding="utf-8")
+
+
+def _header(run: RunSummary) -> str:
+    parts = [
+        "<header>",
+        f'<p class="eyebrow">{escape(run.name)}</p>',
+        f"<h1>{escape(run.languages[0])} → {escape(run.languages[1])}</h1>",
+    ]
+    if run.description:
+        parts.append(f'<p class="lead">{escape(run.description)}</p>')
+    if run.notice:
+        parts.append(f'<p class="notice">{escape(run.notice)}</p>')
+    parts.append(_scores(run.scores))
+    if run.facts:
+        parts.append('<dl class="facts">')
+        for name, value in run.facts:
+            parts.append(f"<div><dt>{escape(name)}</dt><dd>{escape(value)}</dd></div>")
+        parts.append("</dl>")
+    parts.append("</header>")
+    return "\n".join(part for part in parts if part)
+
+
+def _scores(scores: Sequence[Score]) -> str:
+    if not scores:
+        return ""
+    parts = ['<ul class="scores">']
+    for score in scores:
+        parts.append(
+            f'<li><span class="value">{score.value:.1f}</span>'
+            f'<span class="name">{escape(score.name)}</span>'
+            f'<span class="test">{escape(score.test)}</span></li>'
+        )
+    parts.append("</ul>")
+    signed = [score for score in scores if score.signature]
+    if signed:
+        parts.append('<div class="signatures">')
+        for score in signed:
+            parts.append(f"<div>{escape(score.name)} <code>{escape(score.signature)}</code></div>")
+        parts.append("</div>")
+    return "\n".join(parts)
+
+
+def _samples(samples: Sequence[Sample], languages: tuple[str, str]) -> str:
+    if not samples:
+        return ""
+    compared = [sample for sample in samples if sample.reference]
+    exact = sum(sample.hypothesis == sample.reference for sample in compared)
+    about = "Sentences that the model never saw."
+    if compared:
+        about += f" {exact} of {len(compared)} are word for word the reference; elsewhere, what"
+        about += " differs from it is underlined. Another wording need not be a worse one."
+    shown, rest = samples[:_SAMPLES_SHOWN], samples[_SAMPLES_SHOWN:]
+    parts = ["<section>", "<h2>What it writes</h2>", f'<p class="muted">{about}</p>']
+    parts.append(_sample_list(shown, languages))
+    if rest:
+        parts.append(f"<details><summary>{len(rest)} more</summary>")
+        parts.append(_sample_list(rest, languages))
+        parts.append("</details>")
+    parts.append("</section>")
+    return "\n".join(parts)
+
+
+def _sample_list(samples: Sequence[Sample], languages: tuple[str, str]) -> str:
+    source_language, target_language = (_language_attribute(name) for name in languages)
+    parts = ['<ul class="samples">']
+    for sample in samples:
+        lines = [("source", escape(sample.source), source_language, "source")]
+        if sample.reference:
+            lines.append(("reference", escape(sample.reference), target_language, "reference"))
+        lines.append(("model", _differences(sample), target_language, "model"))
+        parts.append("<li>")
+        for who, text, language, kind in lines:
+            parts.append(
+                f'<span class="who">{who}</span>'
+                f'<span class="{kind}" dir="auto"{language}>{text or "∅"}</span>'
+            )
+        parts.append("</li>")
+    parts.append("</ul>")
+    return "\n".join(parts)
+
+
+def _language_attribute(name: str) -> str:
+    """Screen readers speak a text in its language where the recipe names it by its code."""
+    return f' lang="{name}"' if re.fullmatch(r"[A-Za-z]{2,3}(-[A-Za-z0-9]+)*", name) else ""
+
+
+def _differences(sample: Sample) -> str:
+    """The hypothesis, its words that the reference does not have in this place marked."""
+    if not sample.reference:
+        return escape(sample.hypothesis)
+    # Languages that write no spaces are compared sign by sign.
+    between = " " if " " in sample.reference.strip() else ""
+    hypothesis = sample.hypothesis.split() if between else list(sample.hypothesis)
+    reference = sample.reference.split() if between else list(sample.reference)
+    matcher = difflib.SequenceMatcher(a=reference, b=hypothesis, autojunk=False)
+    parts = []
+    for kind, _, _, start, end in matcher.get_opcodes():
+        if start < end:
+            text = escape(between.join(hypothesis[start:end]))
+            parts.append(text if kind == "equal" else f"<mark>{text}</mark>")
+    return between.join(parts)
+
+
+def _charts(charts: Sequence[Chart]) -> str:
+    if not charts:
+        return ""
+    drawn = "\n".join(f"<figure>{chart_svg(chart, alone=False)}</figure>" for chart in charts)
+    return f'<section>\n<h2>How it learned</h2>\n<div class="charts">\n{drawn}\n</div>\n</section>'
+
+
+def _look(hops: Sequence[Hops], records: Sequence[AttentionRecord]) -> str:
+    if not hops and not records:
+        return ""
+    parts = ["<section>", "<h2>Where it looked</h2>"]
+    for one in hops:
+        word, through = escape(one.target[one.word]), escape(one.source[one.through])
+        parts.append(
+            f'<figure class="panel"><div class="scroll">{hops_svg(one, alone=False)}</div>'
+            f"<figcaption>What decides “{word}”: it is written while looking at “{through}”"
+            f" (above), and “{through}” itself has looked at other words (below). Lines are as"
+            " strong as the attention weights.</figcaption></figure>"
+        )
+    if records:
+        parts.append(_explorer(records, hops))
+    parts.append("</section>")
+    return "\n".join(parts)
+
+
+def _explorer(records: Sequence[AttentionRecord], hops: Sequence[Hops]) -> str:
+    """Data and script; before the script runs, and without one, a plain heat map stands there."""
+    weights = sum(r.encoder.size + r.decoder.size + r.cross.size for r in records)
+    thinned = weights > _MOST_WEIGHTS
+    asked = hops[0].word if hops and tuple(hops[0].target) == tuple(records[0].target) else None
+    payload = [_packed(record, thinned) for record in records]
+    payload[0]["asked"] = asked if asked is not None else len(records[0].target) // 2
+    data = json.dumps(payload, ensure_ascii=True, separators=(",", ":"))
+    # Inside <script> only these could end it or be read as markup.
+    data = data.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")
+    first = records[0].heatmap("cross", len(records[0].cross) - 1)
+    about = (
+        "Choose an attention and one of the small pictures: each is a head of a layer, the first"
+    )
+    about += " of a row the mean of its heads. Point at a word to see where it looked."
+    if thinned:
+        about += " This model has too many heads for one page: only the means are here."
+    return (
+        f'<div class="panel"><p class="muted">{about}</p>\n'
+        f'<div class="look" id="look"><div class="scroll">{heatmap_svg(first, alone=False)}</div>'
+        f'</div></div>\n<script type="application/json" id="attention-records">{data}</script>\n'
+        f"<script>{_part('report.js')}</script>"
+    )
+
+
+def _packed(record: AttentionRecord, means_only: bool) -> dict[str, object]:
+    def kind(weights: Weights) -> dict[str, object]:
+        kept = weights.mean(axis=1, keepdims=True) if means_only else weights
+        layers, heads, rows, columns = kept.shape
+        whole = np.clip(np.nan_to_num(kept) * 255, 0, 255).round().astype(np.uint8)
+        packed = base64.b64encode(whole.tobytes()).decode("ascii")
+        sizes = {"layers": layers, "heads": heads, "rows": rows, "columns": columns}
+        return {**sizes, "weights": packed}
+
+    return {
+        "source": [visible(token) for token in record.source],
+        "target": [visible(token) for token in record.target],
+        "begin": visible(record.begin),
+        "encoder": kind(record.encoder),
+        "decoder": kind(record.decoder),
+        "cross": kind(record.cross),
+    }
+
+
+def _tables(heading: str, tables: Sequence[Table]) -> str:
+    if not tables:
+        return ""
+    return "\n".join(["<section>", f"<h2>{heading}</h2>", *map(_table, tables), "</section>"])
+
+
+def _table(table: Table) -> str:
+    numeric = [
+        bool(table.rows) and all(not isinstance(row[i], str) for row in table.rows)
+        for i in range(len(table.header))
+    ]
+    parts = [f"<h3>{escape(table.title)}</h3>", '<div class="scroll"><table>', "<thead><tr>"]
+    for name, number in zip(table.header, numeric, strict=True):
+        kind = ' class="number"' if number else ""
+        parts.append(f'<th scope="col"{kind}>{escape(name)}</th>')
+    parts.append("</tr></thead><tbody>")
+    for row in table.rows:
+        parts.append("<tr>")
+        for cell, number in zip(row, numeric, strict=True):
+            kind = ' class="number"' if number else ""
+            parts.append(f'<td{kind} dir="auto">{escape(cell_text(cell))}</td>')
+        parts.append("</tr>")
+    parts.append("</tbody></table></div>")
+    if table.note:
+        parts.append(f'<p class="muted">{escape(table.note)}</p>')
+    return "\n".join(parts)
+
+
+def cell_text(cell: str | int | float) -> str:
+    """Whole numbers with thousands set apart, others with four digits, words as they are."""
+    match cell:
+        case str():
+            return cell
+        case int():
+            return f"{cell:,}"
+        case _:
+            return f"{cell:,.4g}"
+
+
+def _recipe(recipe: str) -> str:
+    if not recipe:
+        return ""
+    lines = []
+    for line in recipe.rstrip().split("\n"):
+        text = escape(line.replace("\t", "  "))
+        if line.lstrip().startswith("#"):
+            text = f'<span class="comment">{text}</span>'
+        elif line.startswith("["):
+            text = f"<strong>{text}</strong>"
+        lines.append(text)
+    body = "\n".join(lines)
+    return (
+        "<section>\n<h2>Recipe</h2>\n"
+        '<p class="muted">Everything that was set. The same recipe, data and machine give the same'
+        " model.</p>\n"
+        f"<details><summary>Show all of it</summary><pre><code>{body}</code></pre></details>\n"
+        "</section>"
+    )
+
+
+def _pairs(heading: str, pairs: Sequence[tuple[str, str]]) -> str:
+    if not pairs:
+        return ""
+    parts = ["<section>", f"<h2>{heading}</h2>", '<dl class="facts">']
+    for name, value in pairs:
+        parts.append(f"<div><dt>{escape(name)}</dt><dd>{escape(value)}</dd></div>")
+    return "\n".join([*parts, "</dl>", "</section>"])
+
+
+def _limits(limits: Sequence[str]) -> str:
+    if not limits:
+        return ""
+    items = "\n".join(f"<li>{escape(limit)}</li>" for limit in limits)
+    return f"<section>\n<h2>Limits</h2>\n<ul>\n{items}\n</ul>\n</section>"

@@ -1,0 +1,132 @@
+"""Attention in a terminal. Colours only add: shade and number stand in the text itself.
+
+Die      sie      müde
+░ 12     █ 83      ·      <- each cell: its shade and its percent, a dot below 5 %
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from rich.style import Style
+from rich.text import Text
+
+from dragoman.pictures.labels import cells, visible
+from dragoman.pictures.records import Heatmap, Hops
+from dragoman.pictures.theme import LIGHT
+
+_SHADES = "·░▒▓█"
+_SHADE_FROM = (0.0, 0.05, 0.2, 0.45, 0.7)
+_LONGEST_LABEL = 14
+_GAP = 1
+
+
+def shade(weight: float) -> str:
+    """0.83 -> █. A dot below 5 %, then four steps: 5, 20, 45, 70 %."""
+    return _SHADES[int(np.searchsorted(_SHADE_FROM, weight, side="right")) - 1]
+
+
+def heatmap_text(heatmap: Heatmap, width: int = 100) -> Text:
+    """A heat map as lines of text no wider than ``width``, to be printed by rich.
+
+    ``.plain`` is the same without colours. Columns that do not fit side by side follow below, in
+    bands that repeat the row labels.
+    """
+    weights = np.clip(np.nan_to_num(np.asarray(heatmap.weights, dtype=np.float64)), 0.0, 1.0)
+    rows, columns = (
+        [_fitted(visible(label)) for label in side] for side in (heatmap.rows, heatmap.columns)
+    )
+    margin = max((cells(label) for label in rows), default=0) + 2
+    out = Text()
+    if heatmap.title:
+        out.append(visible(heatmap.title) + "\n", style="dim")
+    for number, band in enumerate(_bands(columns, max(width - margin, 8))):
+        if number:
+            out.append("\n")
+        _append_band(out, rows, columns, weights, band, margin)
+    return out
+
+
+def hops_text(hops: Hops, width: int = 100) -> Text:
+    """The two hops of a word as two rows: where it looked, and where that word looked."""
+    target, source = hops.target[hops.word], hops.source[hops.through]
+    heatmap = Heatmap(
+        (f"{target} →", f"{source} →"), hops.source, np.stack([hops.first, hops.second])
+    )
+    out = heatmap_text(heatmap, width)
+    named = ((target, hops.first_from), (source, hops.second_from))
+    for word, origin in named:
+        if origin:
+            out.append(f"{visible(word)} → : {visible(origin)}\n", style="dim")
+    return out
+
+
+def _fitted(label: str) -> str:
+    if cells(label) <= _LONGEST_LABEL:
+        return label
+    kept = ""
+    for character in label:
+        if cells(kept + character) >= _LONGEST_LABEL:
+            break
+        kept += character
+    return kept + "…"
+
+
+def _column_width(label: str) -> int:
+    return max(cells(label), 4)
+
+
+def _bands(columns: Sequence[str], room: int) -> list[range]:
+    """Runs of columns that fit into ``room`` cells, at least one column each."""
+    bands: list[range] = []
+    start, used = 0, 0
+    for i, label in enumerate(columns):
+        needed = _column_width(label) + _GAP
+        if i > start and used + needed > room:
+            bands.append(range(start, i))
+            start, used = i, 0
+        used += needed
+    return [*bands, range(start, len(columns))]
+
+
+def _append_band(
+    out: Text,
+    rows: Sequence[str],
+    columns: Sequence[str],
+    weights: np.ndarray,
+    band: range,
+    margin: int,
+) -> None:
+    out.append(" " * margin)
+    for column in band:
+        _append_cell(out, columns[column], _column_width(columns[column]), Style(bold=True))
+    out.append("\n")
+    for row, label in enumerate(rows):
+        out.append(" " * (margin - 2 - cells(label)) + label + "  ")
+        for column in band:
+            weight = float(weights[row, column])
+            text = shade(weight)
+            if weight >= _SHADE_FROM[1]:
+                text += f"{weight * 100:3.0f}"
+            _append_cell(out, text, _column_width(columns[column]), _style(weight))
+        out.append("\n")
+
+
+def _append_cell(out: Text, text: str, width: int, style: Style) -> None:
+    out.append(text + " " * (width - cells(text)), style=style)
+    out.append(" " * _GAP)
+
+
+def _style(weight: float) -> Style:
+    """The light theme's ink mixed into its paper; numbers turn light where the ink is strong."""
+    if weight < _SHADE_FROM[1]:
+        return Style(dim=True)
+    strength = 0.15 + 0.85 * weight
+    paper, ink = _parts(LIGHT.raised), _parts(LIGHT.series[0])
+    mixed = "".join(f"{round(p + (i - p) * strength):02x}" for p, i in zip(paper, ink, strict=True))
+    return Style(color=LIGHT.raised if strength > 0.55 else LIGHT.ink, bgcolor=f"#{mixed}")
+
+
+def _parts(colour: str) -> tuple[int, int, int]:
+    return int(colour[1:3], 16), int(colour[3:5], 16), int(colour[5:7], 16)

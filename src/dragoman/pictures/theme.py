@@ -1,0 +1,85 @@
+"""The few colours and sizes that all pictures share, in light and dark.
+
+Data is drawn in one ink whose strength is the number. A second ink tells apart, never decorates.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Theme:
+    """Colours of one scheme, as #rrggbb."""
+
+    paper: str
+    raised: str
+    ink: str
+    muted: str
+    rule: str
+    series: tuple[str, str, str, str]
+
+
+LIGHT = Theme(
+    paper="#fcfbf8",
+    raised="#ffffff",
+    ink="#1f2126",
+    muted="#686c75",
+    rule="#e5e2da",
+    series=("#33508f", "#b5532b", "#3b7a57", "#85681c"),
+)
+DARK = Theme(
+    paper="#15171b",
+    raised="#1c1f24",
+    ink="#e8e6e0",
+    muted="#979ba5",
+    rule="#2d3138",
+    series=("#8fabf5", "#e8976d", "#82c39d", "#d3b564"),
+)
+
+FONT = "system-ui, -apple-system, 'Segoe UI', Roboto, 'Noto Sans', 'Noto Sans KR', sans-serif"
+FONT_SIZE = 13
+
+
+def variables(theme: Theme) -> str:
+    """The theme as CSS custom properties, for pages."""
+    named = {"paper": theme.paper, "raised": theme.raised, "ink": theme.ink}
+    named |= {"muted": theme.muted, "rule": theme.rule}
+    named |= {f"series-{i}": colour for i, colour in enumerate(theme.series)}
+    return "".join(f"--{name}:{colour};" for name, colour in named.items())
+
+
+def _rules(theme: Theme) -> str:
+    """The classes that pictures use, in plain colours: not every SVG reader knows variables."""
+    rules = [
+        f".paper{{fill:{theme.paper}}}",
+        f"text{{fill:{theme.ink}}}",
+        f".muted{{fill:{theme.muted}}}",
+        f".rule{{stroke:{theme.rule}}}",
+        f".axis{{stroke:{theme.muted}}}",
+        f".on{{fill:{theme.paper}}}",
+        f".halo{{stroke:{theme.paper}}}",
+    ]
+    for i, colour in enumerate(theme.series):
+        rules.append(f".f{i}{{fill:{colour}}}.s{i}{{stroke:{colour}}}")
+    return "".join(rules)
+
+
+SVG_STYLE = (
+    f"text{{font:{FONT_SIZE}px {FONT}}}.small{{font-size:11px}}.line{{fill:none}}"
+    ".halo{paint-order:stroke;stroke-width:4px;stroke-linejoin:round}"
+    f"{_rules(LIGHT)}@media (prefers-color-scheme:dark){{{_rules(DARK)}}}"
+)
+"""Style of an SVG that stands alone. Inside a page the page's own rules hold."""
+
+
+def svg(body: str, width: float, height: float, title: str, *, alone: bool) -> str:
+    """Wrap drawn elements. ``title`` (already escaped) is what a screen reader says.
+
+    ``alone`` adds style and paper, for a file of its own; without, the page brings them.
+    """
+    size = f'width="{width:.0f}" height="{height:.0f}" viewBox="0 0 {width:.0f} {height:.0f}"'
+    head = f'<svg xmlns="http://www.w3.org/2000/svg" {size} role="img" aria-label="{title}">'
+    if alone:
+        head += f'<style>{SVG_STYLE}</style><rect class="paper" width="100%" height="100%"/>'
+    return f"{head}{body}</svg>\n"
