@@ -7,7 +7,7 @@
 #include <cstdlib>
 #include <cstring>
 
-namespace DRAGOMAN_SET {
+namespace {
 
 // An array of plain values. Aligned to cache lines; new values are zero.
 template <class T>
@@ -74,4 +74,4 @@ class List {
   size_t count_ = 0;
 };
 
-}  // namespace DRAGOMAN_SET
+}  // namespace

@@ -10,13 +10,13 @@
 #include "decode_buffer.h"
 #include "decode_vector.h"
 
-namespace DRAGOMAN_SET {
+namespace {
 
 constexpr int PANEL = 64;      // columns of a panel
 constexpr int TILE_ROWS = 6;   // 6 rows x 64 columns fill 24 of 32 registers
 constexpr int PANEL_VECTORS = PANEL / LANES;
 
-inline int round_up(int n, int multiple) { return (n + multiple - 1) / multiple * multiple; }
+static inline int round_up(int n, int multiple) { return (n + multiple - 1) / multiple * multiple; }
 
 // A weight matrix ready for `product`.
 struct Packed {
@@ -69,7 +69,7 @@ struct Packed {
 // ---- activations to bytes
 
 // `width` floats (a multiple of 16) -> bytes around 128; returns the scale.
-inline float quantise(const float* x, int width, uint8_t* out) {
+static inline float quantise(const float* x, int width, uint8_t* out) {
   Floats most = zero();
   for (int i = 0; i < width; i += LANES) most = larger(most, magnitude(load(x + i)));
   const float peak = largest(most);
@@ -81,7 +81,7 @@ inline float quantise(const float* x, int width, uint8_t* out) {
 }
 
 // The same for values that are never negative: all 256 steps count.
-inline float quantise_positive(const float* x, int width, uint8_t* out) {
+static inline float quantise_positive(const float* x, int width, uint8_t* out) {
   Floats most = zero();
   for (int i = 0; i < width; i += LANES) most = larger(most, load(x + i));
   const float peak = largest(most);
@@ -98,19 +98,19 @@ inline float quantise_positive(const float* x, int width, uint8_t* out) {
 #if defined(__AVX512F__)
 
 // Named accumulators and inline assembly: GCC 12 spills arrays of them, at half the speed.
-#define DRAGOMAN_DOT(c, x, w) asm("vpdpbusd %2, %1, %0" : "+v"(c) : "v"(x), "v"(w))
-#define DRAGOMAN_ROW(r) __m512i r##0 = s0, r##1 = s1, r##2 = s2, r##3 = s3
-#define DRAGOMAN_STEP(r, i)                                                         \
+#define DECODE_DOT(c, x, w) asm("vpdpbusd %2, %1, %0" : "+v"(c) : "v"(x), "v"(w))
+#define DECODE_ROW(r) __m512i r##0 = s0, r##1 = s1, r##2 = s2, r##3 = s3
+#define DECODE_STEP(r, i)                                                         \
   if constexpr (ROWS > i) {                                                         \
     int32_t four;                                                                   \
     __builtin_memcpy(&four, row##i + k, 4);                                         \
     const __m512i x = _mm512_set1_epi32(four);                                      \
-    DRAGOMAN_DOT(r##0, x, w0);                                                      \
-    DRAGOMAN_DOT(r##1, x, w1);                                                      \
-    DRAGOMAN_DOT(r##2, x, w2);                                                      \
-    DRAGOMAN_DOT(r##3, x, w3);                                                      \
+    DECODE_DOT(r##0, x, w0);                                                      \
+    DECODE_DOT(r##1, x, w1);                                                      \
+    DECODE_DOT(r##2, x, w2);                                                      \
+    DECODE_DOT(r##3, x, w3);                                                      \
   }
-#define DRAGOMAN_STORE(r, i)                                                        \
+#define DECODE_STORE(r, i)                                                        \
   if constexpr (ROWS > i) {                                                         \
     const Floats sums[PANEL_VECTORS] = {_mm512_cvtepi32_ps(r##0), _mm512_cvtepi32_ps(r##1), \
                                         _mm512_cvtepi32_ps(r##2), _mm512_cvtepi32_ps(r##3)}; \
@@ -118,37 +118,37 @@ inline float quantise_positive(const float* x, int width, uint8_t* out) {
   }
 
 template <int ROWS, class Store>
-DRAGOMAN_INLINE void tile(const uint8_t* rows, size_t stride, const int8_t* panel, int depth,
+static ALWAYS_INLINE void tile(const uint8_t* rows, size_t stride, const int8_t* panel, int depth,
                           const int32_t* start, Store&& store) {
   const __m512i s0 = _mm512_loadu_si512(start), s1 = _mm512_loadu_si512(start + 16),
                 s2 = _mm512_loadu_si512(start + 32), s3 = _mm512_loadu_si512(start + 48);
   const uint8_t *row0 = rows, *row1 = rows + stride, *row2 = rows + 2 * stride,
                 *row3 = rows + 3 * stride, *row4 = rows + 4 * stride, *row5 = rows + 5 * stride;
-  DRAGOMAN_ROW(a);
-  DRAGOMAN_ROW(b);
-  DRAGOMAN_ROW(c);
-  DRAGOMAN_ROW(d);
-  DRAGOMAN_ROW(e);
-  DRAGOMAN_ROW(f);
+  DECODE_ROW(a);
+  DECODE_ROW(b);
+  DECODE_ROW(c);
+  DECODE_ROW(d);
+  DECODE_ROW(e);
+  DECODE_ROW(f);
   for (int k = 0; k < depth; k += 4) {
     const __m512i w0 = _mm512_loadu_si512(panel), w1 = _mm512_loadu_si512(panel + 64),
                   w2 = _mm512_loadu_si512(panel + 128), w3 = _mm512_loadu_si512(panel + 192);
     panel += 256;
-    DRAGOMAN_STEP(a, 0)
-    DRAGOMAN_STEP(b, 1)
-    DRAGOMAN_STEP(c, 2)
-    DRAGOMAN_STEP(d, 3)
-    DRAGOMAN_STEP(e, 4)
-    DRAGOMAN_STEP(f, 5)
+    DECODE_STEP(a, 0)
+    DECODE_STEP(b, 1)
+    DECODE_STEP(c, 2)
+    DECODE_STEP(d, 3)
+    DECODE_STEP(e, 4)
+    DECODE_STEP(f, 5)
   }
-  DRAGOMAN_STORE(a, 0)
-  DRAGOMAN_STORE(b, 1)
-  DRAGOMAN_STORE(c, 2)
-  DRAGOMAN_STORE(d, 3)
-  DRAGOMAN_STORE(e, 4)
-  DRAGOMAN_STORE(f, 5)
+  DECODE_STORE(a, 0)
+  DECODE_STORE(b, 1)
+  DECODE_STORE(c, 2)
+  DECODE_STORE(d, 3)
+  DECODE_STORE(e, 4)
+  DECODE_STORE(f, 5)
 }
-#undef DRAGOMAN_STORE
+#undef DECODE_STORE
 
 #else
 
@@ -156,8 +156,8 @@ DRAGOMAN_INLINE void tile(const uint8_t* rows, size_t stride, const int8_t* pane
 struct Weights {
   __m256i bytes;
 };
-DRAGOMAN_INLINE Weights spread(__m256i bytes) { return {bytes}; }
-DRAGOMAN_INLINE __m256i dot(__m256i c, __m256i x, const Weights& w) {
+static ALWAYS_INLINE Weights spread(__m256i bytes) { return {bytes}; }
+static ALWAYS_INLINE __m256i dot(__m256i c, __m256i x, const Weights& w) {
   asm("%{vex%} vpdpbusd %2, %1, %0" : "+x"(c) : "x"(x), "x"(w.bytes));
   return c;
 }
@@ -166,10 +166,10 @@ DRAGOMAN_INLINE __m256i dot(__m256i c, __m256i x, const Weights& w) {
 struct Weights {
   __m256i even, odd;
 };
-DRAGOMAN_INLINE Weights spread(__m256i bytes) {
+static ALWAYS_INLINE Weights spread(__m256i bytes) {
   return {_mm256_srai_epi16(_mm256_slli_epi16(bytes, 8), 8), _mm256_srai_epi16(bytes, 8)};
 }
-DRAGOMAN_INLINE __m256i dot(__m256i c, __m256i x, const Weights& w) {
+static ALWAYS_INLINE __m256i dot(__m256i c, __m256i x, const Weights& w) {
   const __m256i even = _mm256_and_si256(x, _mm256_set1_epi16(0x00FF));
   const __m256i odd = _mm256_srli_epi16(x, 8);
   c = _mm256_add_epi32(c, _mm256_madd_epi16(even, w.even));
@@ -179,7 +179,7 @@ DRAGOMAN_INLINE __m256i dot(__m256i c, __m256i x, const Weights& w) {
 
 // A third of the rows and half the columns at a time, for 16 registers.
 template <int ROWS>
-DRAGOMAN_INLINE void half_tile(const uint8_t* rows, size_t stride, const int8_t* panel, int depth,
+static ALWAYS_INLINE void half_tile(const uint8_t* rows, size_t stride, const int8_t* panel, int depth,
                                const int32_t* start, Floats (*out)[PANEL_VECTORS]) {
   const __m256i s0 = load_half(start), s1 = load_half(start + 8), s2 = load_half(start + 16),
                 s3 = load_half(start + 24);
@@ -194,18 +194,18 @@ DRAGOMAN_INLINE void half_tile(const uint8_t* rows, size_t stride, const int8_t*
     const __m256i y = _mm256_set1_epi32(four);
     if constexpr (ROWS > 2) __builtin_memcpy(&four, rows + 2 * stride + k, 4);
     const __m256i z = _mm256_set1_epi32(four);
-#define DRAGOMAN_COLUMN(n)                                      \
+#define DECODE_COLUMN(n)                                      \
   {                                                             \
     const Weights w = spread(load_half(panel + 32 * n));        \
     a##n = dot(a##n, x, w);                                     \
     if constexpr (ROWS > 1) b##n = dot(b##n, y, w);             \
     if constexpr (ROWS > 2) c##n = dot(c##n, z, w);             \
   }
-    DRAGOMAN_COLUMN(0)
-    DRAGOMAN_COLUMN(1)
-    DRAGOMAN_COLUMN(2)
-    DRAGOMAN_COLUMN(3)
-#undef DRAGOMAN_COLUMN
+    DECODE_COLUMN(0)
+    DECODE_COLUMN(1)
+    DECODE_COLUMN(2)
+    DECODE_COLUMN(3)
+#undef DECODE_COLUMN
   }
   out[0][0] = {_mm256_cvtepi32_ps(a0), _mm256_cvtepi32_ps(a1)};
   out[0][1] = {_mm256_cvtepi32_ps(a2), _mm256_cvtepi32_ps(a3)};
@@ -220,7 +220,7 @@ DRAGOMAN_INLINE void half_tile(const uint8_t* rows, size_t stride, const int8_t*
 }
 
 template <int ROWS, class Store>
-DRAGOMAN_INLINE void tile(const uint8_t* rows, size_t stride, const int8_t* panel, int depth,
+static ALWAYS_INLINE void tile(const uint8_t* rows, size_t stride, const int8_t* panel, int depth,
                           const int32_t* start, Store&& store) {
   Floats sums[TILE_ROWS][PANEL_VECTORS];
   constexpr int FIRST = ROWS < 3 ? ROWS : 3;
@@ -248,7 +248,7 @@ DRAGOMAN_INLINE void tile(const uint8_t* rows, size_t stride, const int8_t* pane
 // All panels of `w` over `rows` rows of bytes, `stride` bytes apart.
 // store(row, column, sums): four vectors, integer sums of columns column ... column + 63.
 template <class Store>
-inline void product(const Packed& w, const uint8_t* bytes, size_t stride, int rows,
+static inline void product(const Packed& w, const uint8_t* bytes, size_t stride, int rows,
                     Store&& store) {
   if (rows == 0) return;
   const int tiles = (rows + TILE_ROWS - 1) / TILE_ROWS;
@@ -260,7 +260,7 @@ inline void product(const Packed& w, const uint8_t* bytes, size_t stride, int ro
     for (int t = 0; t < tiles; ++t) {
       const int count = few + (t < more);
       const uint8_t* first = bytes + stride * row;
-      auto put = [&](int i, const Floats(&sums)[PANEL_VECTORS]) DRAGOMAN_LAMBDA {
+      auto put = [&](int i, const Floats(&sums)[PANEL_VECTORS]) INLINE_LAMBDA {
         store(row + i, column, sums);
       };
       switch (count) {
@@ -276,4 +276,4 @@ inline void product(const Packed& w, const uint8_t* bytes, size_t stride, int ro
   }
 }
 
-}  // namespace DRAGOMAN_SET
+}  // namespace

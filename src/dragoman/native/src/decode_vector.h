@@ -1,23 +1,22 @@
 // Sixteen floats at a time on every instruction set that the int8 decoder runs on.
 //
-// This header is compiled once per instruction set, each time inside another namespace (see
-// decode.cpp), so that no function built for one set can be linked into the code of another.
-// For the same reason nothing here or in the other decode_*.h instantiates a template of the
-// standard library.
+// Wider than the level's own vectors where those hold eight, so that weights, keys and values have
+// one layout everywhere (vector_math.h serves the training kernels).
 //
 //   Floats  16 fp32 lanes
 //   Words   32 bf16 values, seen as 16 pairs: the even one in the low half of each 32-bit lane
 #pragma once
 
+// GCC takes the unmasked lanes of its own intrinsics for uninitialised.
+#pragma GCC diagnostic ignored "-Wmaybe-uninitialized"
+#pragma GCC diagnostic ignored "-Wuninitialized"
 #include <immintrin.h>
 
-#include <cstddef>
-#include <cstdint>
+#include "dispatch.h"
 
-namespace DRAGOMAN_SET {
+namespace {
 
-#define DRAGOMAN_INLINE inline __attribute__((always_inline))
-#define DRAGOMAN_LAMBDA __attribute__((always_inline))
+#define INLINE_LAMBDA __attribute__((always_inline))
 
 constexpr int LANES = 16;
 
@@ -26,28 +25,29 @@ constexpr int LANES = 16;
 using Floats = __m512;
 using Words = __m512i;
 
-DRAGOMAN_INLINE Floats zero() { return _mm512_setzero_ps(); }
-DRAGOMAN_INLINE Floats every(float x) { return _mm512_set1_ps(x); }
-DRAGOMAN_INLINE Floats load(const float* p) { return _mm512_loadu_ps(p); }
-DRAGOMAN_INLINE void store(float* p, Floats v) { _mm512_storeu_ps(p, v); }
-DRAGOMAN_INLINE Floats add(Floats a, Floats b) { return _mm512_add_ps(a, b); }
-DRAGOMAN_INLINE Floats subtract(Floats a, Floats b) { return _mm512_sub_ps(a, b); }
-DRAGOMAN_INLINE Floats multiply(Floats a, Floats b) { return _mm512_mul_ps(a, b); }
-DRAGOMAN_INLINE Floats multiply_add(Floats a, Floats b, Floats c) {
+static ALWAYS_INLINE Floats zero() { return _mm512_setzero_ps(); }
+static ALWAYS_INLINE Floats every(float x) { return _mm512_set1_ps(x); }
+static ALWAYS_INLINE Floats load(const float* p) { return _mm512_loadu_ps(p); }
+static ALWAYS_INLINE void store(float* p, Floats v) { _mm512_storeu_ps(p, v); }
+static ALWAYS_INLINE Floats add(Floats a, Floats b) { return _mm512_add_ps(a, b); }
+static ALWAYS_INLINE Floats subtract(Floats a, Floats b) { return _mm512_sub_ps(a, b); }
+static ALWAYS_INLINE Floats multiply(Floats a, Floats b) { return _mm512_mul_ps(a, b); }
+static ALWAYS_INLINE Floats divide(Floats a, Floats b) { return _mm512_div_ps(a, b); }
+static ALWAYS_INLINE Floats multiply_add(Floats a, Floats b, Floats c) {
   return _mm512_fmadd_ps(a, b, c);
 }
-DRAGOMAN_INLINE Floats larger(Floats a, Floats b) { return _mm512_max_ps(a, b); }
-DRAGOMAN_INLINE Floats magnitude(Floats a) { return _mm512_abs_ps(a); }
-DRAGOMAN_INLINE float sum(Floats a) { return _mm512_reduce_add_ps(a); }
-DRAGOMAN_INLINE float largest(Floats a) { return _mm512_reduce_max_ps(a); }
+static ALWAYS_INLINE Floats larger(Floats a, Floats b) { return _mm512_max_ps(a, b); }
+static ALWAYS_INLINE Floats magnitude(Floats a) { return _mm512_abs_ps(a); }
+static ALWAYS_INLINE float sum(Floats a) { return _mm512_reduce_add_ps(a); }
+static ALWAYS_INLINE float largest(Floats a) { return _mm512_reduce_max_ps(a); }
 
 // One bit per lane: a > b.
-DRAGOMAN_INLINE unsigned above(Floats a, Floats b) {
+static ALWAYS_INLINE unsigned above(Floats a, Floats b) {
   return _mm512_cmp_ps_mask(a, b, _CMP_GT_OQ);
 }
 
 // 2^x with a relative error of 4e-6; 0 for x far below -126.
-DRAGOMAN_INLINE Floats power_of_two(Floats x) {
+static ALWAYS_INLINE Floats power_of_two(Floats x) {
   const Floats fraction = _mm512_reduce_ps(x, 0x01);  // x - floor(x)
   Floats y = every(0.0136839829f);
   y = multiply_add(y, fraction, every(0.0517177355f));
@@ -58,47 +58,47 @@ DRAGOMAN_INLINE Floats power_of_two(Floats x) {
 }
 
 // Sixteen values of 0 ... 255, rounded to bytes.
-DRAGOMAN_INLINE void store_bytes(uint8_t* p, Floats v) {
+static ALWAYS_INLINE void store_bytes(uint8_t* p, Floats v) {
   _mm_storeu_si128(reinterpret_cast<__m128i*>(p),
                    _mm512_cvtusepi32_epi8(_mm512_cvtps_epi32(v)));
 }
 
-DRAGOMAN_INLINE Words load_words(const uint16_t* p) {
+static ALWAYS_INLINE Words load_words(const uint16_t* p) {
   return _mm512_loadu_si512(reinterpret_cast<const void*>(p));
 }
-DRAGOMAN_INLINE void store_words(uint32_t* p, Words v) {
+static ALWAYS_INLINE void store_words(uint32_t* p, Words v) {
   _mm512_storeu_si512(reinterpret_cast<void*>(p), v);
 }
-DRAGOMAN_INLINE Words load_pairs(const uint32_t* p) {
+static ALWAYS_INLINE Words load_pairs(const uint32_t* p) {
   return _mm512_loadu_si512(reinterpret_cast<const void*>(p));
 }
 
 // The top halves of fp32 lanes after rounding; ties away from zero are as good as to even here.
-DRAGOMAN_INLINE Words rounded(Floats v) {
+static ALWAYS_INLINE Words rounded(Floats v) {
   return _mm512_add_epi32(_mm512_castps_si512(v), _mm512_set1_epi32(0x8000));
 }
 
 // Lane i becomes the pair (even[i], odd[i]) in bf16.
-DRAGOMAN_INLINE Words pair(Floats even, Floats odd) {
+static ALWAYS_INLINE Words pair(Floats even, Floats odd) {
   return _mm512_ternarylogic_epi32(_mm512_srli_epi32(rounded(even), 16), rounded(odd),
-                                   _mm512_set1_epi32(0xFFFF0000), 0xEA);  // a | (b & c)
+                                   _mm512_set1_epi32(0xFFFF0000), 0xF8);  // a | (b & c)
 }
 
-DRAGOMAN_INLINE void store_bf16(uint16_t* p, Floats v) {
+static ALWAYS_INLINE void store_bf16(uint16_t* p, Floats v) {
   _mm256_storeu_si256(reinterpret_cast<__m256i*>(p),
                       _mm512_cvtepi32_epi16(_mm512_srli_epi32(rounded(v), 16)));
 }
-DRAGOMAN_INLINE Floats load_bf16(const uint16_t* p) {
+static ALWAYS_INLINE Floats load_bf16(const uint16_t* p) {
   const __m256i words = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(p));
   return _mm512_castsi512_ps(_mm512_slli_epi32(_mm512_cvtepu16_epi32(words), 16));
 }
 
 // Within each quarter of 128 bits: the low (high) four words of a and b, interleaved.
-DRAGOMAN_INLINE Words interleave_low(Words a, Words b) { return _mm512_unpacklo_epi16(a, b); }
-DRAGOMAN_INLINE Words interleave_high(Words a, Words b) { return _mm512_unpackhi_epi16(a, b); }
+static ALWAYS_INLINE Words interleave_low(Words a, Words b) { return _mm512_unpacklo_epi16(a, b); }
+static ALWAYS_INLINE Words interleave_high(Words a, Words b) { return _mm512_unpackhi_epi16(a, b); }
 
 // c[i] + a[2i] b[2i] + a[2i+1] b[2i+1]
-DRAGOMAN_INLINE Floats pair_product(Floats c, Words a, Words b) {
+static ALWAYS_INLINE Floats pair_product(Floats c, Words a, Words b) {
 #if defined(__AVX512BF16__)
   return _mm512_dpbf16_ps(c, reinterpret_cast<__m512bh>(a), reinterpret_cast<__m512bh>(b));
 #else
@@ -111,7 +111,7 @@ DRAGOMAN_INLINE Floats pair_product(Floats c, Words a, Words b) {
 }
 
 // Every group of `width` neighbouring lanes gets the sum of the group in all its lanes.
-DRAGOMAN_INLINE Floats sum_groups(Floats v, int width) {
+static ALWAYS_INLINE Floats sum_groups(Floats v, int width) {
   if (width > 1) v = add(v, _mm512_permute_ps(v, 0xB1));
   if (width > 2) v = add(v, _mm512_permute_ps(v, 0x4E));
   if (width > 4) v = add(v, _mm512_shuffle_f32x4(v, v, 0xB1));
@@ -128,51 +128,54 @@ struct Words {
   __m256i low, high;
 };
 
-DRAGOMAN_INLINE Floats zero() { return {_mm256_setzero_ps(), _mm256_setzero_ps()}; }
-DRAGOMAN_INLINE Floats every(float x) { return {_mm256_set1_ps(x), _mm256_set1_ps(x)}; }
-DRAGOMAN_INLINE Floats load(const float* p) { return {_mm256_loadu_ps(p), _mm256_loadu_ps(p + 8)}; }
-DRAGOMAN_INLINE void store(float* p, Floats v) {
+static ALWAYS_INLINE Floats zero() { return {_mm256_setzero_ps(), _mm256_setzero_ps()}; }
+static ALWAYS_INLINE Floats every(float x) { return {_mm256_set1_ps(x), _mm256_set1_ps(x)}; }
+static ALWAYS_INLINE Floats load(const float* p) { return {_mm256_loadu_ps(p), _mm256_loadu_ps(p + 8)}; }
+static ALWAYS_INLINE void store(float* p, Floats v) {
   _mm256_storeu_ps(p, v.low);
   _mm256_storeu_ps(p + 8, v.high);
 }
-DRAGOMAN_INLINE Floats add(Floats a, Floats b) {
+static ALWAYS_INLINE Floats add(Floats a, Floats b) {
   return {_mm256_add_ps(a.low, b.low), _mm256_add_ps(a.high, b.high)};
 }
-DRAGOMAN_INLINE Floats subtract(Floats a, Floats b) {
+static ALWAYS_INLINE Floats subtract(Floats a, Floats b) {
   return {_mm256_sub_ps(a.low, b.low), _mm256_sub_ps(a.high, b.high)};
 }
-DRAGOMAN_INLINE Floats multiply(Floats a, Floats b) {
+static ALWAYS_INLINE Floats multiply(Floats a, Floats b) {
   return {_mm256_mul_ps(a.low, b.low), _mm256_mul_ps(a.high, b.high)};
 }
-DRAGOMAN_INLINE Floats multiply_add(Floats a, Floats b, Floats c) {
+static ALWAYS_INLINE Floats divide(Floats a, Floats b) {
+  return {_mm256_div_ps(a.low, b.low), _mm256_div_ps(a.high, b.high)};
+}
+static ALWAYS_INLINE Floats multiply_add(Floats a, Floats b, Floats c) {
   return {_mm256_fmadd_ps(a.low, b.low, c.low), _mm256_fmadd_ps(a.high, b.high, c.high)};
 }
-DRAGOMAN_INLINE Floats larger(Floats a, Floats b) {
+static ALWAYS_INLINE Floats larger(Floats a, Floats b) {
   return {_mm256_max_ps(a.low, b.low), _mm256_max_ps(a.high, b.high)};
 }
-DRAGOMAN_INLINE Floats magnitude(Floats a) {
+static ALWAYS_INLINE Floats magnitude(Floats a) {
   const __m256 sign = _mm256_set1_ps(-0.0f);
   return {_mm256_andnot_ps(sign, a.low), _mm256_andnot_ps(sign, a.high)};
 }
-DRAGOMAN_INLINE float sum(Floats a) {
+static ALWAYS_INLINE float sum(Floats a) {
   const __m256 eight = _mm256_add_ps(a.low, a.high);
   __m128 four = _mm_add_ps(_mm256_castps256_ps128(eight), _mm256_extractf128_ps(eight, 1));
   four = _mm_add_ps(four, _mm_movehl_ps(four, four));
   return _mm_cvtss_f32(_mm_add_ss(four, _mm_movehdup_ps(four)));
 }
-DRAGOMAN_INLINE float largest(Floats a) {
+static ALWAYS_INLINE float largest(Floats a) {
   const __m256 eight = _mm256_max_ps(a.low, a.high);
   __m128 four = _mm_max_ps(_mm256_castps256_ps128(eight), _mm256_extractf128_ps(eight, 1));
   four = _mm_max_ps(four, _mm_movehl_ps(four, four));
   return _mm_cvtss_f32(_mm_max_ss(four, _mm_movehdup_ps(four)));
 }
-DRAGOMAN_INLINE unsigned above(Floats a, Floats b) {
+static ALWAYS_INLINE unsigned above(Floats a, Floats b) {
   return static_cast<unsigned>(
              _mm256_movemask_ps(_mm256_cmp_ps(a.low, b.low, _CMP_GT_OQ))) |
          static_cast<unsigned>(_mm256_movemask_ps(_mm256_cmp_ps(a.high, b.high, _CMP_GT_OQ)))
              << 8;
 }
-DRAGOMAN_INLINE __m256 power_of_two(__m256 x) {
+static ALWAYS_INLINE __m256 power_of_two(__m256 x) {
   x = _mm256_max_ps(x, _mm256_set1_ps(-126.0f));
   const __m256 whole = _mm256_floor_ps(x);
   const __m256 fraction = _mm256_sub_ps(x, whole);
@@ -185,10 +188,10 @@ DRAGOMAN_INLINE __m256 power_of_two(__m256 x) {
       _mm256_slli_epi32(_mm256_add_epi32(_mm256_cvtps_epi32(whole), _mm256_set1_epi32(127)), 23);
   return _mm256_mul_ps(y, _mm256_castsi256_ps(exponent));
 }
-DRAGOMAN_INLINE Floats power_of_two(Floats x) {
+static ALWAYS_INLINE Floats power_of_two(Floats x) {
   return {power_of_two(x.low), power_of_two(x.high)};
 }
-DRAGOMAN_INLINE void store_bytes(uint8_t* p, Floats v) {
+static ALWAYS_INLINE void store_bytes(uint8_t* p, Floats v) {
   const __m256i words =
       _mm256_packs_epi32(_mm256_cvtps_epi32(v.low), _mm256_cvtps_epi32(v.high));
   const __m256i ordered = _mm256_permute4x64_epi64(words, 0xD8);
@@ -196,61 +199,61 @@ DRAGOMAN_INLINE void store_bytes(uint8_t* p, Floats v) {
                    _mm_packus_epi16(_mm256_castsi256_si128(ordered),
                                     _mm256_extracti128_si256(ordered, 1)));
 }
-DRAGOMAN_INLINE __m256i load_half(const void* p) {
+static ALWAYS_INLINE __m256i load_half(const void* p) {
   return _mm256_loadu_si256(static_cast<const __m256i*>(p));
 }
-DRAGOMAN_INLINE Words load_words(const uint16_t* p) { return {load_half(p), load_half(p + 16)}; }
-DRAGOMAN_INLINE Words load_pairs(const uint32_t* p) { return {load_half(p), load_half(p + 8)}; }
-DRAGOMAN_INLINE void store_words(uint32_t* p, Words v) {
+static ALWAYS_INLINE Words load_words(const uint16_t* p) { return {load_half(p), load_half(p + 16)}; }
+static ALWAYS_INLINE Words load_pairs(const uint32_t* p) { return {load_half(p), load_half(p + 8)}; }
+static ALWAYS_INLINE void store_words(uint32_t* p, Words v) {
   _mm256_storeu_si256(reinterpret_cast<__m256i*>(p), v.low);
   _mm256_storeu_si256(reinterpret_cast<__m256i*>(p + 8), v.high);
 }
-DRAGOMAN_INLINE __m256i rounded(__m256 v) {
+static ALWAYS_INLINE __m256i rounded(__m256 v) {
   return _mm256_add_epi32(_mm256_castps_si256(v), _mm256_set1_epi32(0x8000));
 }
-DRAGOMAN_INLINE __m256i pair(__m256 even, __m256 odd) {
+static ALWAYS_INLINE __m256i pair(__m256 even, __m256 odd) {
   return _mm256_or_si256(
       _mm256_srli_epi32(rounded(even), 16),
       _mm256_and_si256(rounded(odd), _mm256_set1_epi32(static_cast<int>(0xFFFF0000))));
 }
-DRAGOMAN_INLINE Words pair(Floats even, Floats odd) {
+static ALWAYS_INLINE Words pair(Floats even, Floats odd) {
   return {pair(even.low, odd.low), pair(even.high, odd.high)};
 }
-DRAGOMAN_INLINE void store_bf16(uint16_t* p, Floats v) {
+static ALWAYS_INLINE void store_bf16(uint16_t* p, Floats v) {
   const __m256i words = _mm256_packus_epi32(_mm256_srli_epi32(rounded(v.low), 16),
                                             _mm256_srli_epi32(rounded(v.high), 16));
   _mm256_storeu_si256(reinterpret_cast<__m256i*>(p), _mm256_permute4x64_epi64(words, 0xD8));
 }
-DRAGOMAN_INLINE Floats load_bf16(const uint16_t* p) {
+static ALWAYS_INLINE Floats load_bf16(const uint16_t* p) {
   const __m256i low = _mm256_cvtepu16_epi32(_mm_loadu_si128(reinterpret_cast<const __m128i*>(p)));
   const __m256i high =
       _mm256_cvtepu16_epi32(_mm_loadu_si128(reinterpret_cast<const __m128i*>(p + 8)));
   return {_mm256_castsi256_ps(_mm256_slli_epi32(low, 16)),
           _mm256_castsi256_ps(_mm256_slli_epi32(high, 16))};
 }
-DRAGOMAN_INLINE Words interleave_low(Words a, Words b) {
+static ALWAYS_INLINE Words interleave_low(Words a, Words b) {
   return {_mm256_unpacklo_epi16(a.low, b.low), _mm256_unpacklo_epi16(a.high, b.high)};
 }
-DRAGOMAN_INLINE Words interleave_high(Words a, Words b) {
+static ALWAYS_INLINE Words interleave_high(Words a, Words b) {
   return {_mm256_unpackhi_epi16(a.low, b.low), _mm256_unpackhi_epi16(a.high, b.high)};
 }
-DRAGOMAN_INLINE __m256 pair_product(__m256 c, __m256i a, __m256i b) {
+static ALWAYS_INLINE __m256 pair_product(__m256 c, __m256i a, __m256i b) {
   const __m256i top = _mm256_set1_epi32(static_cast<int>(0xFFFF0000));
   c = _mm256_fmadd_ps(_mm256_castsi256_ps(_mm256_slli_epi32(a, 16)),
                       _mm256_castsi256_ps(_mm256_slli_epi32(b, 16)), c);
   return _mm256_fmadd_ps(_mm256_castsi256_ps(_mm256_and_si256(a, top)),
                          _mm256_castsi256_ps(_mm256_and_si256(b, top)), c);
 }
-DRAGOMAN_INLINE Floats pair_product(Floats c, Words a, Words b) {
+static ALWAYS_INLINE Floats pair_product(Floats c, Words a, Words b) {
   return {pair_product(c.low, a.low, b.low), pair_product(c.high, a.high, b.high)};
 }
-DRAGOMAN_INLINE __m256 sum_groups(__m256 v, int width) {
+static ALWAYS_INLINE __m256 sum_groups(__m256 v, int width) {
   if (width > 1) v = _mm256_add_ps(v, _mm256_permute_ps(v, 0xB1));
   if (width > 2) v = _mm256_add_ps(v, _mm256_permute_ps(v, 0x4E));
   if (width > 4) v = _mm256_add_ps(v, _mm256_permute2f128_ps(v, v, 0x01));
   return v;
 }
-DRAGOMAN_INLINE Floats sum_groups(Floats v, int width) {
+static ALWAYS_INLINE Floats sum_groups(Floats v, int width) {
   Floats out = {sum_groups(v.low, width), sum_groups(v.high, width)};
   if (width > 8) out.low = out.high = _mm256_add_ps(out.low, out.high);
   return out;
@@ -258,4 +261,4 @@ DRAGOMAN_INLINE Floats sum_groups(Floats v, int width) {
 
 #endif
 
-}  // namespace DRAGOMAN_SET
+}  // namespace

@@ -1,0 +1,359 @@
+"""A Transformer that translates in int8, a whole step of the search in one native call.
+
+``FastTransformer`` obeys the contract of ``models/interface.py``: what ``Transformer`` encodes,
+starts and steps, it does from packed int8 weights, with activations quantised row by row as they
+come (no calibration). Teacher forcing (``decode``, ``project``), and ``best`` under constraints,
+take the plain path or plain logits, so nothing that search can do is missing.
+
+``fastest`` chooses between it and plain torch, and says in one line why.
+
+The kernels are in ``native/src/decode*``; their plain twin, and the reference, is the model itself.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import threading
+import weakref
+from collections.abc import Iterator
+from ctypes import c_int, c_void_p
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import torch
+from torch import Tensor, nn
+
+from dragoman.errors import DragomanError
+from dragoman.models.interface import Adjust, DecodeState, Encodes, Generates, Memory
+from dragoman.models.transformer import UNKNOWN, Transformer
+from dragoman.native import library
+from dragoman.nn.attention import MultiHeadAttention
+from dragoman.nn.layers import FeedForward, LayerNorm
+from dragoman.nn.layout import Sequences
+from dragoman.nn.linear import SlicedLinear, use_precision
+from dragoman.nn.positions import Positions
+
+Precision = Literal["auto", "int8", "bf16", "fp32"]
+
+MOST_CANDIDATES = 64
+"""Up to this k the best tokens are kept while logits pass by; beyond, all logits are sorted."""
+
+
+@dataclass(frozen=True)
+class Path:
+    """How a model will be run on this machine."""
+
+    model: FastTransformer | Transformer
+    """Encodes and Generates: the fast one, or the model that was given."""
+    precision: Literal["int8", "bf16", "fp32"]
+    reason: str
+    """One line for people: what was chosen and why."""
+
+
+def fastest(model: Transformer, precision: Precision = "auto") -> Path:
+    """The fastest way to run ``model`` in inference within ``precision``.
+
+    "auto" is int8 where there are kernels for it, else plain torch in bf16 where the processor has
+    it, else in fp32. "int8" where it cannot be had is not an error: it falls back and says so.
+    """
+    model.eval()
+    if precision in ("auto", "int8"):
+        missing = why_not(model)
+        if missing is None:
+            level = library.status().level
+            return Path(FastTransformer(model), "int8", f"int8, native kernels for {level}")
+        chosen: Literal["bf16", "fp32"] = "bf16" if _has_bf16() else "fp32"
+        line = f"{chosen} on plain torch: no int8, because {missing}"
+    else:
+        chosen = precision
+        line = f"{chosen} on plain torch, as asked for"
+    use_precision(model, chosen)
+    return Path(model, chosen, line)
+
+
+def why_not(model: Transformer) -> str | None:
+    """Why ``model`` cannot be run by the native int8 kernels here; None if it can."""
+    positions = model.settings.positions
+    if not library.available():
+        return library.status().reason
+    if _Kernels.bind() is None:
+        return "the native library has no int8 decoder for this processor"
+    if positions.combine == "concatenate" or positions.kind == "normalised":
+        return f"its kernels do not know {positions.kind} positions ({positions.combine})"
+    return None
+
+
+def _has_bf16() -> bool:
+    """Whether bf16 matrix products are faster than fp32 ones on this processor."""
+    capability: dict[str, bool] = torch.cpu.get_capabilities()
+    return bool(capability.get("avx512_bf16") or capability.get("amx_bf16"))
+
+
+@dataclass(frozen=True)
+class _Kernels:
+    """The C interface of ``native/src/decode.cpp``, bound once per model (one level for all)."""
+
+    model_new: Any
+    model_free: Any
+    model_width: Any
+    encode: Any
+    state_new: Any
+    state_free: Any
+    state_rows: Any
+    state_lengths: Any
+    state_admit: Any
+    state_select: Any
+    step: Any
+    best: Any
+
+    @classmethod
+    def bind(cls) -> _Kernels | None:
+        handle, number = c_void_p, c_int
+        table: dict[str, tuple[tuple[Any, ...], Any]] = {
+            "model_new": ((handle, handle, handle), handle),
+            "model_free": ((handle,), None),
+            "model_width": ((handle,), number),
+            "encode": ((handle, handle, handle, number, handle, handle, handle), number),
+            "state_new": ((handle,), handle),
+            "state_free": ((handle,), None),
+            "state_rows": ((handle,), number),
+            "state_lengths": ((handle, handle), None),
+            "state_admit": ((handle, handle, handle, number, handle), None),
+            "state_select": ((handle, handle, number), number),
+            "step": ((handle, handle, number, handle, number, handle), number),
+            "best": ((handle, handle, number, handle, number, number, handle, handle), number),
+        }
+        found = {
+            name: library.function(f"decode_{name}", *arguments, result=result)
+            for name, (arguments, result) in table.items()
+        }
+        if any(function is None for function in found.values()):
+            return None
+        return cls(**found)
+
+
+class _PositionTable:
+    """The first rows of a position encoding, as the kernels read them; grown when asked for."""
+
+    def __init__(self, positions: Positions, width: int) -> None:
+        self._positions = positions
+        self._width = width
+        self._lock = threading.Lock()
+        self.rows = torch.zeros(0, width)
+
+    def reach(self, length: int) -> Tensor:
+        """At least ``length`` rows, (n, width rounded up). Safe from several threads.
+
+        Errors: ``SearchError`` for a position beyond a learned table.
+        """
+        with self._lock:
+            if length > len(self.rows):
+                wanted = max(256, 2 * length)
+                if self._positions.table is not None:
+                    wanted = max(length, len(self._positions.table))
+                with torch.no_grad():
+                    made = self._positions(torch.arange(wanted), None, torch.float32)
+                self.rows = torch.zeros(wanted, self._width)
+                self.rows[:, : made.shape[1]] = made
+            return self.rows
+
+
+class FastState(DecodeState):
+    """A search under way in native memory. One thread at a time; any number of states at once."""
+
+    def __init__(self, model: FastTransformer) -> None:
+        kernels = model.kernels
+        self.handle: int = kernels.state_new(model.handle)
+        self._model = model  # the native state points into the native model
+        self._free = weakref.finalize(self, kernels.state_free, self.handle)
+
+    @property
+    def rows(self) -> int:
+        return int(self._model.kernels.state_rows(self.handle))
+
+    @property
+    def lengths(self) -> Tensor:
+        out = torch.empty(self.rows, dtype=torch.int64)
+        self._model.kernels.state_lengths(self.handle, out.data_ptr())
+        return out
+
+    def select(self, rows: Tensor) -> None:
+        wanted = _as(rows, torch.int64)
+        kernels = self._model.kernels
+        if not kernels.state_select(self.handle, wanted.data_ptr(), len(wanted)):
+            raise IndexError(f"select: rows {rows.tolist()} of a state that has {self.rows}")
+
+    def admit(self, memory: Memory) -> None:
+        rows = _as(memory.rows, torch.float32)
+        visible = None if memory.visible is None else _as(memory.visible, torch.uint8)
+        lengths = torch.tensor(memory.layout.lengths, dtype=torch.int32)
+        self._model.kernels.state_admit(
+            self.handle, rows.data_ptr(), lengths.data_ptr(), len(lengths), _address(visible)
+        )
+
+
+class FastTransformer(Encodes, Generates):
+    """``model`` in int8. Its weights are packed now; later changes to ``model`` do not show.
+
+    Safe to share between threads as long as each state stays with one of them.
+
+    Errors: ``DragomanError`` where ``why_not(model)`` gives a reason.
+    """
+
+    def __init__(self, model: Transformer) -> None:
+        missing = why_not(model)
+        kernels = _Kernels.bind()
+        if missing is not None or kernels is None:
+            raise DragomanError(f"int8 cannot be had: {missing}; use precision bf16 or fp32")
+        self.model = model
+        self.settings = model.settings
+        self.kernels = kernels
+        source, target = (e.weight.shape[0] for e in (model.source_embedding, _target(model)))
+        self.vocabulary = int(target)
+        shape, factors = _sizes(model, int(source), int(target))
+        weights = [None if w is None else w.detach().float().contiguous() for w in _weights(model)]
+        pointers = (c_void_p * len(weights))(*(_address(w) for w in weights))
+        self.handle: int = kernels.model_new(shape.data_ptr(), factors.data_ptr(), pointers)
+        self._free = weakref.finalize(self, kernels.model_free, self.handle)
+        width = kernels.model_width(self.handle)
+        self._source_positions = _PositionTable(model.source_positions, width)
+        self._target_positions = _PositionTable(model.target_positions, width)
+
+    # ---- reading
+
+    def encode(self, source: Sequences) -> Memory:
+        """Packed ids -> Memory with fp32 rows (P, D)."""
+        layout = source.layout
+        tokens = _as(source.values, torch.int64)
+        visible = None if self.settings.attend_unknown else source.values != UNKNOWN
+        shown = None if visible is None else visible.to(torch.uint8)
+        positions = self._source_positions.reach(layout.longest)
+        lengths = torch.tensor(layout.lengths, dtype=torch.int32)
+        out = torch.empty(layout.total, self.settings.model_dim)
+        done = self.kernels.encode(
+            self.handle, tokens.data_ptr(), lengths.data_ptr(), layout.batch, _address(shown),
+            positions.data_ptr(), out.data_ptr(),
+        )  # fmt: skip
+        if done != 0:
+            raise IndexError("encode: a token is not in the source vocabulary")
+        return Memory(out, layout, visible)
+
+    # ---- writing
+
+    def decode(self, target_in: Sequences, memory: Memory) -> Tensor:
+        """Teacher forcing, by the plain model."""
+        return self.model.decode(target_in, memory)
+
+    def project(self, hidden: Tensor, ids: Tensor | None = None) -> Tensor:
+        """Logits of given hidden rows, by the plain model."""
+        return self.model.project(hidden, ids)
+
+    def start(self, memory: Memory) -> FastState:
+        state = FastState(self)
+        state.admit(memory)
+        return state
+
+    def step(self, tokens: Tensor, state: DecodeState) -> Tensor:
+        out = torch.empty(len(tokens), self.vocabulary)
+        self._take(self.kernels.step, tokens, state, (out.data_ptr(),))
+        return out
+
+    def best(
+        self, tokens: Tensor, state: DecodeState, k: int, adjust: Adjust | None = None
+    ) -> tuple[Tensor, Tensor]:
+        k = min(k, self.vocabulary)
+        if adjust is not None or k > MOST_CANDIDATES:
+            return super().best(tokens, state, k, adjust)
+        scores = torch.empty(len(tokens), k)
+        ids = torch.empty(len(tokens), k, dtype=torch.int64)
+        self._take(self.kernels.best, tokens, state, (k, scores.data_ptr(), ids.data_ptr()))
+        return scores, ids
+
+    def _take(self, kernel: Any, tokens: Tensor, state: DecodeState, rest: tuple[int, ...]) -> None:
+        """Hand ``tokens`` (N, t) to a kernel, with a table of positions that reaches far enough."""
+        assert isinstance(state, FastState)  # a state comes back to the model that made it
+        assert tokens.shape[0] == state.rows and tokens.shape[1] > 0
+        given = _as(tokens, torch.int64)
+        positions = self._target_positions.rows
+        while True:
+            wanted = kernel(
+                state.handle, given.data_ptr(), given.shape[1], positions.data_ptr(),
+                len(positions), *rest,
+            )  # fmt: skip
+            if wanted == 0:
+                return
+            if wanted < 0:
+                raise IndexError("step: a token is not in the target vocabulary")
+            positions = self._target_positions.reach(wanted)
+
+
+# ---- what the kernels are handed
+
+
+def _as(tensor: Tensor, dtype: torch.dtype) -> Tensor:
+    """The tensor as the kernels read it; the same object where it is so already."""
+    if tensor.dtype != dtype:
+        tensor = tensor.to(dtype)
+    return tensor if tensor.is_contiguous() else tensor.contiguous()
+
+
+def _address(tensor: Tensor | None) -> int | None:
+    return None if tensor is None else tensor.data_ptr()
+
+
+def _target(model: Transformer) -> nn.Module:
+    return model.target_embedding or model.source_embedding
+
+
+def _sizes(model: Transformer, source: int, target: int) -> tuple[Tensor, Tensor]:
+    """``Shape`` and ``Factors`` of ``native/src/decode_model.h``."""
+    settings = model.settings
+    attention = settings.attention
+    key_width = attention.key_width or settings.model_dim // attention.num_heads
+    shape = (
+        settings.model_dim, settings.ffn_dim, attention.num_heads,
+        key_width, attention.value_width or key_width,
+        settings.encoder_layers, settings.decoder_layers, source, target,
+        int(settings.norm == "pre"), -1 if settings.attend_unknown else UNKNOWN,
+    )  # fmt: skip
+    scale = key_width**-0.5 if attention.scaled else 1.0
+    epsilon = next(m.eps for m in model.modules() if isinstance(m, LayerNorm))
+    factors = (scale, settings.model_dim**0.5, epsilon)
+    return torch.tensor(shape, dtype=torch.int32), torch.tensor(factors, dtype=torch.float32)
+
+
+def _weights(model: Transformer) -> Iterator[Tensor | None]:
+    """Every weight in the order of ``pack_model`` in ``native/src/decode_model.h``."""
+    for layer in model.encoder:
+        yield from _attention(layer.attention)
+        yield from (layer.attention_norm.weight, layer.attention_norm.bias)
+        yield from _feed_forward(layer.feed_forward)
+        yield from (layer.feed_forward_norm.weight, layer.feed_forward_norm.bias)
+    for layer in model.decoder:
+        yield from _attention(layer.self_attention)
+        yield from (layer.self_attention_norm.weight, layer.self_attention_norm.bias)
+        yield from _attention(layer.cross_attention)
+        yield from (layer.cross_attention_norm.weight, layer.cross_attention_norm.bias)
+        yield from _feed_forward(layer.feed_forward)
+        yield from (layer.feed_forward_norm.weight, layer.feed_forward_norm.bias)
+    for norm in (model.encoder_norm, model.decoder_norm):
+        yield from (None, None) if norm is None else (norm.weight, norm.bias)
+    target = _target(model).weight
+    output = target if model.output is None else model.output.weight
+    yield from (model.source_embedding.weight, target, output)
+
+
+def _attention(attention: MultiHeadAttention) -> Iterator[Tensor]:
+    for linear in (attention.query, attention.key, attention.value, attention.output):
+        yield from (_dense(linear), linear.bias)
+
+
+def _dense(linear: nn.Module) -> Tensor:
+    """(out, in), also where each head sees its own slice of the input alone."""
+    if isinstance(linear, SlicedLinear):
+        return torch.block_diag(*linear.weight.detach())
+    return linear.weight
+
+
+def _feed_forward(layer: FeedForward) -> Iterator[Tensor]:
+    yield from (layer.inner.weight, layer.inner.bias, layer.outer.weight, layer.outer.bias)

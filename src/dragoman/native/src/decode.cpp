@@ -1,0 +1,197 @@
+// levels: avx512 avxvnni avx2
+// The int8 encoder and decoder of a Transformer: a whole step of a search in one call.
+//
+// C interface, used by inference/fast.py. Handles are opaque; a model may be used by any number
+// of threads at once, a state by one at a time.
+#include "decode_encoder.h"
+#include "decode_output.h"
+#include "decode_state.h"
+
+namespace {
+
+static void self_attention(State& state, const DecoderLayer& layer, int index) {
+  const Model& m = *state.model;
+  Rows& work = state.work;
+  const int offset = index * (m.keys + m.values);
+  project(layer.projections, work.bytes.data(), m.width, work.scale.data(), work.count,
+          [&](int r, int column, Floats value) INLINE_LAMBDA {
+            uint16_t* to = column < m.keys
+                               ? state.queries.data() + static_cast<size_t>(r) * m.keys + column
+                               : state.slots[r] + offset + (column - m.keys);
+            store_bf16(to, value);
+          });
+  for (int r = 0; r < work.count; ++r) {
+    const List<Slot>& past = *state.rows[r].past;
+    const Slot* slots = past.data();
+    attend(
+        m.heads, state.queries.data() + static_cast<size_t>(r) * m.keys,
+        static_cast<int>(past.size()), [&](int i) INLINE_LAMBDA { return slots[i] + offset; },
+        [&](int i) INLINE_LAMBDA { return slots[i] + offset + m.keys; }, work.scratch,
+        work.context.data());
+    quantise_context(m, work, r);
+  }
+  add_projection(m, work, layer.output, 0, work.count, work.narrow.data(), m.values,
+                 work.narrow_scale.data());
+}
+
+static void cross_attention(State& state, const DecoderLayer& layer, int index) {
+  const Model& m = *state.model;
+  Rows& work = state.work;
+  const int offset = index * (m.keys + m.values);
+  project(layer.cross_query, work.bytes.data(), m.width, work.scale.data(), work.count,
+          [&](int r, int column, Floats value) INLINE_LAMBDA {
+            store_bf16(state.queries.data() + static_cast<size_t>(r) * m.keys + column, value);
+          });
+  for (int r = 0; r < work.count; ++r) {
+    const List<Slot>& memory = state.rows[r].source->memory;
+    const Slot* slots = memory.data();
+    attend(
+        m.heads, state.queries.data() + static_cast<size_t>(r) * m.keys,
+        static_cast<int>(memory.size()), [&](int i) INLINE_LAMBDA { return slots[i] + offset; },
+        [&](int i) INLINE_LAMBDA { return slots[i] + offset + m.keys; }, work.scratch,
+        work.context.data());
+    quantise_context(m, work, r);
+  }
+  add_projection(m, work, layer.cross_output, 0, work.count, work.narrow.data(), m.values,
+                 work.narrow_scale.data());
+}
+
+// Takes in one token a row; the stream then stands quantised before the output layer.
+// `tokens` are `stride` apart. `positions` (.., width) is the table of position vectors.
+static void take_in(State& state, const int64_t* tokens, int stride, const float* positions) {
+  const Model& m = *state.model;
+  Rows& work = state.work;
+  const int count = static_cast<int>(state.rows.size());
+  const bool pre = m.shape.pre_norm;
+  work.shape(m, count);
+  state.slots.reserve(count);
+  state.queries.reserve(static_cast<size_t>(count) * m.keys);
+  for (int r = 0; r < count; ++r) {
+    Row& row = state.rows[r];
+    const int64_t token = tokens[static_cast<size_t>(r) * stride];
+    state.slots[r] = state.take_slot(row.source);
+    if (token != m.shape.hidden_token) row.past->push(state.slots[r]);
+    embed(m, m.target_embedding, token,
+          positions + static_cast<size_t>(row.source->position) * m.width,
+          work.x.data() + static_cast<size_t>(r) * m.width);
+  }
+  if (!pre) quantise_rows(m, work);
+  for (int i = 0; i < m.shape.decoder_layers; ++i) {
+    const DecoderLayer& layer = m.decoder[i];
+    if (pre) norm_rows(m, work, layer.self_norm);
+    self_attention(state, layer, i);
+    norm_rows(m, work, pre ? layer.cross_norm : layer.self_norm);
+    cross_attention(state, layer, i);
+    norm_rows(m, work, pre ? layer.feed_forward_norm : layer.cross_norm);
+    feed_forward(m, work, layer.feed_forward);
+    if (!pre) norm_rows(m, work, layer.feed_forward_norm);
+  }
+  if (pre) norm_rows(m, work, m.decoder_norm);
+  // Positions move on once per source, however many rows it has.
+  for (int r = 0; r < count; ++r) state.rows[r].source->rows = 0;
+  for (int r = 0; r < count; ++r)
+    if (state.rows[r].source->rows++ == 0) ++state.rows[r].source->position;
+}
+
+
+// 0 if these tokens can be taken in, else what decode_step returns.
+static int check(const State& state, const int64_t* tokens, int count, int known) {
+  const int64_t vocabulary = state.model->shape.target_vocabulary;
+  int longest = 0;
+  for (size_t r = 0; r < state.rows.size(); ++r) {
+    const int position = state.rows[r].source->position;
+    if (position > longest) longest = position;
+    for (int i = 0; i < count; ++i)
+      if (tokens[r * count + i] < 0 || tokens[r * count + i] >= vocabulary) return -1;
+  }
+  return longest + count > known ? longest + count : 0;
+}
+
+}  // namespace
+
+// Packs `weights` (see decode_model.h). Nothing given is needed afterwards.
+KERNEL(void*, decode_model_new, const int32_t* shape, const float* factors,
+       const float* const* weights) {
+  Model* model = new Model();
+  const Shape& sizes = *reinterpret_cast<const Shape*>(shape);
+  pack_model(*model, sizes, *reinterpret_cast<const Factors*>(factors), Weights32{weights});
+  return model;
+}
+
+KERNEL(void, decode_model_free, void* model) { delete static_cast<Model*>(model); }
+
+// Width of the rows of a table of positions: model_dim rounded up, the rest zero.
+KERNEL(int, decode_model_width, const void* model) {
+  return static_cast<const Model*>(model)->width;
+}
+
+// tokens (P) of `batch` sentences -> out (P, model_dim). `visible` (P) bytes or null.
+// Returns 0, or -1 if a token is none of the vocabulary.
+KERNEL(int, decode_encode, const void* model, const int64_t* tokens, const int32_t* lengths,
+       int batch, const uint8_t* visible, const float* positions, float* out) {
+  const Model& m = *static_cast<const Model*>(model);
+  int64_t total = 0;
+  for (int b = 0; b < batch; ++b) total += lengths[b];
+  for (int64_t i = 0; i < total; ++i)
+    if (tokens[i] < 0 || tokens[i] >= m.shape.source_vocabulary) return -1;
+  EncoderWork work;
+  for (int b = 0; b < batch;) {
+    int end = b, count = 0;
+    while (end < batch && (end == b || count + lengths[end] <= BLOCK_ROWS)) count += lengths[end++];
+    encode_block(m, work, tokens, lengths + b, end - b, count, visible, positions, out);
+    tokens += count;
+    if (visible != nullptr) visible += count;
+    out += static_cast<size_t>(count) * m.shape.model_dim;
+    b = end;
+  }
+  return 0;
+}
+
+KERNEL(void*, decode_state_new, const void* model) {
+  return new State(static_cast<const Model*>(model));
+}
+
+KERNEL(void, decode_state_free, void* state) { delete static_cast<State*>(state); }
+
+KERNEL(int, decode_state_rows, const void* state) {
+  return static_cast<int>(static_cast<const State*>(state)->rows.size());
+}
+
+// out (N): tokens taken in by each row.
+KERNEL(void, decode_state_lengths, const void* state, int64_t* out) {
+  const State& s = *static_cast<const State*>(state);
+  for (size_t r = 0; r < s.rows.size(); ++r) out[r] = s.rows[r].source->position;
+}
+
+KERNEL(void, decode_state_admit, void* state, const float* encoded, const int32_t* lengths,
+       int batch, const uint8_t* visible) {
+  static_cast<State*>(state)->admit(encoded, lengths, batch, visible);
+}
+
+// 1: done; 0: a row that does not exist was asked for, and nothing changed.
+KERNEL(int, decode_state_select, void* state, const int64_t* rows, int count) {
+  return static_cast<State*>(state)->select(rows, count);
+}
+
+// The two below return 0 when done. Else nothing has changed: -1, a token is none of the
+// vocabulary; n > 0, the table of positions must have n rows.
+
+// tokens (N, t) -> logits (N, V) of what follows the last.
+KERNEL(int, decode_step, void* state, const int64_t* tokens, int count, const float* positions,
+       int known, float* logits) {
+  State& s = *static_cast<State*>(state);
+  if (const int wrong = check(s, tokens, count, known)) return wrong;
+  for (int i = 0; i < count; ++i) take_in(s, tokens + i, count, positions);
+  all_logits(s, logits);
+  return 0;
+}
+
+// tokens (N, t) -> the k best of what follows: log-probabilities (N, k) and ids (N, k).
+KERNEL(int, decode_best, void* state, const int64_t* tokens, int count, const float* positions,
+       int known, int k, float* log_probabilities, int64_t* ids) {
+  State& s = *static_cast<State*>(state);
+  if (const int wrong = check(s, tokens, count, known)) return wrong;
+  for (int i = 0; i < count; ++i) take_in(s, tokens + i, count, positions);
+  best_tokens(s, k, log_probabilities, ids);
+  return 0;
+}

@@ -1,0 +1,115 @@
+// The output layer: all logits, or only the k best with their exact log-probabilities.
+//
+// The k best are found and the softmax's denominator is summed while logits are still in
+// registers; no logit is stored.
+#pragma once
+
+#include "decode_state.h"
+
+namespace {
+
+static void all_logits(State& state, float* logits) {
+  const Model& m = *state.model;
+  const int vocabulary = m.shape.target_vocabulary;
+  project(m.output, state.work.bytes.data(), m.width, state.work.scale.data(), state.work.count,
+          [&](int r, int column, Floats value) INLINE_LAMBDA {
+            float* at = logits + static_cast<size_t>(r) * vocabulary + column;
+            if (column + LANES <= vocabulary) {
+              store(at, value);
+            } else {
+              float rest[LANES];
+              store(rest, value);
+              for (int i = column; i < vocabulary; ++i) at[i - column] = rest[i - column];
+            }
+          });
+}
+
+// Insert what is above the row's threshold among `sums` (without the row's scale).
+static __attribute__((noinline)) void insert(Candidates& row, float* values, int32_t* ids, int k,
+                                             const Floats* sums, int column) {
+  for (int j = 0; j < PANEL_VECTORS; ++j) {
+    unsigned which = above(sums[j], every(row.threshold));
+    if (which == 0) continue;
+    float lanes[LANES];
+    store(lanes, sums[j]);
+    for (; which != 0; which &= which - 1) {
+      const int lane = __builtin_ctz(which);
+      const float value = lanes[lane];
+      if (!(value > row.threshold)) continue;
+      int at = row.found < k ? row.found++ : k - 1;
+      for (; at > 0 && values[at - 1] < value; --at) {
+        values[at] = values[at - 1];
+        ids[at] = ids[at - 1];
+      }
+      values[at] = value;
+      ids[at] = column + LANES * j + lane;
+      if (row.found == k) row.threshold = values[k - 1];
+    }
+  }
+}
+
+static void best_tokens(State& state, int k, float* log_probabilities, int64_t* ids) {
+  const Model& m = *state.model;
+  const int count = state.work.count;
+  state.candidates.reserve(count);
+  state.sums.reserve(static_cast<size_t>(count) * LANES);
+  state.best_values.reserve(static_cast<size_t>(count) * k);
+  state.best_ids.reserve(static_cast<size_t>(count) * k);
+  for (int r = 0; r < count; ++r) state.candidates[r] = {-1.0e29f, 0.0f, 0};
+  // Only logits that are not numbers leave a place unfilled.
+  for (size_t i = 0; i < static_cast<size_t>(count) * k; ++i) {
+    state.best_values[i] = -1.0e30f;
+    state.best_ids[i] = 0;
+  }
+  const float* scales = state.work.scale.data();
+  const float* column_scale = m.output.scale.data();
+  const float* column_bias = m.output.bias.data();
+  for (int first = 0; first < count; first += BLOCK_ROWS) {
+    const int block = count - first < BLOCK_ROWS ? count - first : BLOCK_ROWS;
+    product(m.output, state.work.bytes.data() + static_cast<size_t>(first) * m.width, m.width,
+            block, [&](int i, int column, const Floats(&sums)[PANEL_VECTORS]) INLINE_LAMBDA {
+              const int r = first + i;
+              Candidates& row = state.candidates[r];
+              Floats values[PANEL_VECTORS];
+              for (int j = 0; j < PANEL_VECTORS; ++j)
+                values[j] = multiply_add(sums[j], load(column_scale + column + LANES * j),
+                                         load(column_bias + column + LANES * j));
+              const Floats most =
+                  larger(larger(values[0], values[1]), larger(values[2], values[3]));
+              // Logits in powers of two are values x to_powers; sums are relative to `reference`.
+              const float to_powers = scales[r] * LOG2_E;
+              float* total = state.sums.data() + static_cast<size_t>(r) * LANES;
+              if (column == 0) {
+                row.reference = largest(most) * to_powers;
+                store(total, zero());
+              }
+              if (above(most, every(row.threshold)) != 0) {
+                float* own = state.best_values.data() + static_cast<size_t>(r) * k;
+                insert(row, own, state.best_ids.data() + static_cast<size_t>(r) * k, k, values,
+                       column);
+                const float best = own[0] * to_powers;
+                if (best > row.reference + 60.0f) {  // far from overflow, which is at 127
+                  store(total, multiply(load(total), power_of_two(every(row.reference - best))));
+                  row.reference = best;
+                }
+              }
+              const Floats factor = every(to_powers), shift = every(-row.reference);
+              Floats powers = load(total);
+              for (int j = 0; j < PANEL_VECTORS; ++j)
+                powers = add(powers, power_of_two(multiply_add(values[j], factor, shift)));
+              store(total, powers);
+            });
+  }
+  for (int r = 0; r < count; ++r) {
+    const Candidates& row = state.candidates[r];
+    const float total = sum(load(state.sums.data() + static_cast<size_t>(r) * LANES));
+    const float normaliser = (row.reference + __builtin_log2f(total)) / LOG2_E;
+    for (int j = 0; j < k; ++j) {
+      const size_t at = static_cast<size_t>(r) * k + j;
+      log_probabilities[at] = state.best_values[at] * scales[r] - normaliser;
+      ids[at] = state.best_ids[at];
+    }
+  }
+}
+
+}  // namespace

@@ -1,0 +1,185 @@
+// What a search carries from step to step.
+//
+// Keys and values of one position (all layers together) are a slot. Slots are never copied or
+// reordered: every row holds the addresses of the slots of its own past, so that selecting rows
+// costs a copy of addresses. A source owns the pages that its slots lie in, both of its encoded
+// words and of its hypotheses' pasts; when its last row goes, its pages serve the next source.
+#pragma once
+
+#include "decode_layers.h"
+
+namespace {
+
+static constexpr int PAGE_SLOTS = 16;
+
+using Slot = uint16_t*;
+
+struct Source {
+  int position = 0;    // rows of one source always stand at one position
+  int rows = 0;
+  int used = 0;        // slots taken from the last page
+  List<Slot> pages;
+  List<Slot> memory;   // the visible encoded words
+};
+
+struct Row {
+  Source* source;
+  List<Slot>* past;    // positions that may be attended to
+};
+
+// What the output layer knows of a row so far.
+struct Candidates {
+  float threshold;     // the k-th best so far, in units of the row's scale
+  float reference;     // what sums of powers of two are relative to
+  int found;
+};
+
+struct State {
+  const Model* model;
+  Rows work;
+  List<Row> rows;
+  List<Row> fresh;             // select() builds the next rows here
+  List<Source*> idle_sources;
+  List<List<Slot>*> idle_pasts;
+  List<Slot> free_pages;
+  List<Slot> chunks;           // what free() gets in the end
+  Buffer<int> uses;
+  Buffer<Slot> slots;          // (rows), where this step writes
+  Buffer<uint16_t> queries;    // (rows, keys)
+  Buffer<Candidates> candidates;
+  Buffer<float> sums;          // (rows, 16)
+  Buffer<float> best_values;   // (rows, k)
+  Buffer<int32_t> best_ids;    // (rows, k)
+
+  explicit State(const Model* m) : model(m) {}
+
+  ~State() {
+    for (size_t r = 0; r < rows.size(); ++r) release_past(rows[r]);
+    for (size_t r = 0; r < rows.size(); ++r)
+      if (--rows[r].source->rows == 0) delete rows[r].source;
+    for (size_t i = 0; i < idle_sources.size(); ++i) delete idle_sources[i];
+    for (size_t i = 0; i < idle_pasts.size(); ++i) delete idle_pasts[i];
+    for (size_t i = 0; i < chunks.size(); ++i) std::free(chunks[i]);
+  }
+
+  void release_past(Row& row) {
+    row.past->clear();
+    idle_pasts.push(row.past);
+  }
+
+  void release_source(Source* source) {
+    for (size_t i = 0; i < source->pages.size(); ++i) free_pages.push(source->pages[i]);
+    source->pages.clear();
+    source->memory.clear();
+    source->used = source->position = 0;
+    idle_sources.push(source);
+  }
+
+  Source* take_source() {
+    return idle_sources.size() > 0 ? idle_sources.pop() : new Source();
+  }
+  List<Slot>* take_past() { return idle_pasts.size() > 0 ? idle_pasts.pop() : new List<Slot>(); }
+
+  void grow() {
+    const size_t page = static_cast<size_t>(PAGE_SLOTS) * model->slot;
+    size_t pages = (4u << 20) / (page * sizeof(uint16_t));
+    if (pages < 4) pages = 4;
+    const size_t bytes = (pages * page * sizeof(uint16_t) + 63) / 64 * 64;
+    Slot chunk = static_cast<Slot>(std::aligned_alloc(64, bytes));
+    if (chunk == nullptr) std::abort();
+    chunks.push(chunk);
+    for (size_t i = pages; i-- > 0;) free_pages.push(chunk + i * page);
+  }
+
+  Slot take_slot(Source* source) {
+    if (source->pages.size() == 0 || source->used == PAGE_SLOTS) {
+      if (free_pages.size() == 0) grow();
+      source->pages.push(free_pages.pop());
+      source->used = 0;
+    }
+    Slot page = source->pages[source->pages.size() - 1];
+    return page + static_cast<size_t>(source->used++) * model->slot;
+  }
+
+  // New sources behind the rows under way, one row each. `encoded` (P, model_dim).
+  void admit(const float* encoded, const int32_t* lengths, int batch, const uint8_t* visible) {
+    const Model& m = *model;
+    int first = 0;
+    for (int b = 0; b < batch;) {
+      int count = 0, begin = first;
+      work.shape(m, BLOCK_ROWS);
+      slots.reserve(BLOCK_ROWS);
+      // Fill a block of rows with visible words of as many sentences as come.
+      for (; b < batch; ++b) {
+        if (count > 0 && count + lengths[b] > BLOCK_ROWS) break;
+        Source* source = take_source();
+        source->rows = 1;
+        rows.push({source, take_past()});
+        for (int i = begin; i < begin + lengths[b]; ++i) {
+          if (visible != nullptr && !visible[i]) continue;
+          if (count == BLOCK_ROWS) {
+            write_memory(count);
+            count = 0;
+          }
+          Slot slot = take_slot(source);
+          source->memory.push(slot);
+          slots[count] = slot;
+          float* x = work.x.data() + static_cast<size_t>(count) * m.width;
+          __builtin_memcpy(x, encoded + static_cast<size_t>(i) * m.shape.model_dim,
+                           sizeof(float) * m.shape.model_dim);
+          for (int j = m.shape.model_dim; j < m.width; ++j) x[j] = 0.0f;
+          ++count;
+        }
+        begin += lengths[b];
+      }
+      first = begin;
+      write_memory(count);
+    }
+  }
+
+  void write_memory(int count) {
+    const Model& m = *model;
+    work.count = count;
+    quantise_rows(m, work);
+    project(m.memory, work.bytes.data(), m.width, work.scale.data(), count,
+            [&](int r, int column, Floats value) INLINE_LAMBDA {
+              store_bf16(slots[r] + column, value);
+            });
+  }
+
+  // Rows `wanted` in that order. False if one of them does not exist.
+  bool select(const int64_t* wanted, int count) {
+    const int before = static_cast<int>(rows.size());
+    bool same = count == before;
+    for (int i = 0; i < count; ++i) {
+      if (wanted[i] < 0 || wanted[i] >= before) return false;
+      same = same && wanted[i] == i;
+    }
+    if (same) return true;
+    uses.reserve(before);
+    for (int r = 0; r < before; ++r) uses[r] = 0;
+    fresh.clear();
+    for (int i = 0; i < count; ++i) {
+      Row row = rows[wanted[i]];
+      if (uses[wanted[i]]++ > 0) {
+        const List<Slot>* past = row.past;
+        row.past = take_past();
+        row.past->resize(past->size());
+        if (past->size() > 0)
+          __builtin_memcpy(row.past->data(), past->data(), sizeof(Slot) * past->size());
+        ++row.source->rows;
+      }
+      fresh.push(row);
+    }
+    for (int r = 0; r < before; ++r) {
+      if (uses[r] > 0) continue;
+      release_past(rows[r]);
+      if (--rows[r].source->rows == 0) release_source(rows[r].source);
+    }
+    rows.resize(count);
+    for (int i = 0; i < count; ++i) rows[i] = fresh[i];
+    return true;
+  }
+};
+
+}  // namespace
