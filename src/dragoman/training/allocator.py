@@ -36,7 +36,8 @@ def keep_memory() -> bool:
         _M_TRIM_THRESHOLD: _OUT_OF_REACH,
         _M_TOP_PAD: _TOP_PAD_BYTES,
     }
-    return all([library.mallopt(option, value) == 1 for option, value in wishes.items()])
+    accepted = [library.mallopt(option, value) == 1 for option, value in wishes.items()]
+    return all(accepted)
 
 
 def release_memory() -> None:

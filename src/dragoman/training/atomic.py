@@ -42,7 +42,7 @@ def replacing_file(path: Path) -> Iterator[Path]:
 
 @contextmanager
 def creating_folder(path: Path) -> Iterator[Path]:
-    """Fill the folder handed out; on leaving, it becomes ``path``, which takes an old one's place.
+    """Fill the folder handed out; on leaving, it becomes ``path``, where nothing may be yet.
 
     Raises TrainingError when the disk is full or cannot be written to.
     """
@@ -55,7 +55,6 @@ def creating_folder(path: Path) -> Iterator[Path]:
             for file in temporary.iterdir():
                 _force_to_disk(file)
             _force_to_disk(temporary)
-            remove_folder(path)
             temporary.rename(path)
             _force_to_disk(path.parent)
         except BaseException:

@@ -54,5 +54,3 @@ def swap(one: Tensor, other: Tensor) -> None:
     kept = one.clone()
     one.copy_(other)
     other.copy_(kept)
-
-

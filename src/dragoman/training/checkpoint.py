@@ -3,9 +3,11 @@
 ::
 
     RUN/training/
-      checkpoint-00001200/   the newest resumable state; the one before goes when it is complete
+      checkpoint-00001200-0/ the newest resumable state; the one before goes when it is complete
         weights.safetensors    parameters
-        moments.safetensors    Adam's first.* and second.*, the moving average's ema.*
+        first.safetensors      Adam's mean gradients
+        second.safetensors     Adam's mean squared gradients
+        ema.safetensors        the moving average of the weights, if there is one
         state.json             TrainingState
       snapshots/00001000.safetensors …   weights alone, for averaging
       splits.jsonl           micro-batches halved for lack of memory
@@ -25,11 +27,13 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from pathlib import Path
+from typing import Literal
 
 from safetensors.torch import save_file
 from torch import Tensor
 
 from dragoman.errors import RunError
+from dragoman.nn.linear import Precision
 from dragoman.training.atomic import creating_folder, remove_folder, sweep
 from dragoman.training.weights import load_weights, save_weights
 
@@ -58,10 +62,15 @@ class TrainingState:
     bad_in_all: int = 0
     finished: int = 0
     """The number of updates with which the run came to its end (all done, or out of patience)."""
-    precision: str = ""
-    """fp32 or bf16: what "auto" chose when the run began."""
+    precision: Precision | Literal[""] = ""
+    """What "auto" chose when the run began."""
     threads: int = 0
-    torch: str = ""
+    cores: int = 0
+
+    def take(self, other: TrainingState) -> None:
+        """Become equal to ``other``."""
+        for name, value in asdict(other).items():
+            setattr(self, name, value)
 
     def to_json(self) -> str:
         return json.dumps({"format": _FORMAT, **asdict(self)}, indent=2) + "\n"
@@ -84,7 +93,8 @@ class Checkpoint:
     """What ``Checkpoints.latest`` finds."""
 
     weights: Mapping[str, Tensor]
-    moments: Mapping[str, Tensor]
+    moments: Mapping[str, Mapping[str, Tensor]]
+    """``first``, ``second`` and perhaps ``ema``, each by parameter name."""
     state: TrainingState
 
 
@@ -124,15 +134,23 @@ class Checkpoints:
             yield
 
     def save(
-        self, state: TrainingState, weights: Mapping[str, Tensor], moments: Mapping[str, Tensor]
+        self,
+        state: TrainingState,
+        weights: Mapping[str, Tensor],
+        moments: Mapping[str, Mapping[str, Tensor]],
     ) -> None:
-        """Write a checkpoint, then remove the one before. TrainingError when the disk is full."""
-        with creating_folder(self.folder / f"checkpoint-{state.update:08d}") as folder:
+        """Write a checkpoint, then remove those before. TrainingError when the disk is full."""
+        # The same update may be saved twice (asked to stop right behind a checkpoint); the new
+        # one must not take the old one's name before it is complete.
+        same = [again for update, again in self._complete() if update == state.update]
+        name = f"checkpoint-{state.update:08d}-{max(same, default=-1) + 1}"
+        with creating_folder(self.folder / name) as folder:
             save_file(dict(weights), folder / "weights.safetensors")
-            save_file(dict(moments), folder / "moments.safetensors")
+            for moment, tensors in moments.items():
+                save_file(dict(tensors), folder / f"{moment}.safetensors")
             (folder / "state.json").write_text(state.to_json(), "utf-8")
-        for update, path in self._complete().items():
-            if update != state.update:
+        for path in self._complete().values():
+            if path.name != name:
                 remove_folder(path)
 
     def latest(self) -> Checkpoint:
@@ -144,10 +162,11 @@ class Checkpoints:
         state = folder / "state.json"
         if not state.is_file():
             raise RunError(f"{state} is missing, so {folder.name} is damaged; remove the folder.")
+        files = {path.stem: path for path in sorted(folder.glob("*.safetensors"))}
+        weights = load_weights(files.pop("weights", folder / "weights.safetensors")).tensors
+        moments = {name: load_weights(path).tensors for name, path in files.items()}
         return Checkpoint(
-            load_weights(folder / "weights.safetensors").tensors,
-            load_weights(folder / "moments.safetensors").tensors,
-            TrainingState.from_json(state.read_text("utf-8"), state),
+            weights, moments, TrainingState.from_json(state.read_text("utf-8"), state)
         )
 
     def snapshot(self, update: int, weights: Mapping[str, Tensor], keep: int) -> None:
@@ -163,6 +182,10 @@ class Checkpoints:
         files = {int(p.stem): p for p in self._snapshots.glob("*.safetensors") if p.stem.isdigit()}
         return sorted(files.items())
 
-    def _complete(self) -> dict[int, Path]:
-        names = {p: re.fullmatch(r"checkpoint-(\d+)", p.name) for p in self.folder.glob("check*")}
-        return {int(match[1]): path for path, match in names.items() if match}
+    def _complete(self) -> dict[tuple[int, int], Path]:
+        """(update, how often it was saved before) -> folder."""
+        found = {}
+        for path in self.folder.glob("checkpoint-*"):
+            if match := re.fullmatch(r"checkpoint-(\d+)-(\d+)", path.name):
+                found[int(match[1]), int(match[2])] = path
+        return found

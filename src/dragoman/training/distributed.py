@@ -62,6 +62,14 @@ class Ranks:
         if self.size > 1:
             distributed.all_reduce(tensor)
 
+    def any(self, flag: bool) -> bool:
+        """Whether ``flag`` is true in any process."""
+        if self.size == 1:
+            return flag
+        count = torch.tensor([float(flag)], device=self.device)
+        self.add_up(count)
+        return bool(count)
+
     def spread(self, tensor: Tensor) -> None:
         """Replace ``tensor`` by that of the first process."""
         if self.size > 1:

@@ -16,7 +16,7 @@ Shapes: P packed rows, D width, V vocabulary.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import torch
@@ -67,7 +67,7 @@ class PiecewiseCrossEntropy:
         if self._used is None:
             self._used = self._look_at(hidden)
         if torch.is_grad_enabled():
-            return _Pieces.apply(  # type: ignore[no-any-return]
+            return _Pieces.apply(  # type: ignore[no-any-return, no-untyped-call]
                 self.project, self._rows, self.smoothing, targets, hidden, *self._used
             )
         loss = nll = torch.zeros((), dtype=torch.float64, device=hidden.device)
@@ -105,7 +105,7 @@ class _Pieces(torch.autograd.Function):
         loss = torch.zeros((), dtype=torch.float64, device=hidden.device)
         nll = torch.zeros_like(loss)
         hidden_gradient = torch.empty_like(hidden)
-        sums: Sequence[Tensor] = [torch.zeros_like(p) for p in parameters]
+        sums = [torch.zeros_like(p) for p in parameters]
         for start in range(0, len(hidden), rows):
             stop = start + rows
             piece = hidden[start:stop].detach().requires_grad_()

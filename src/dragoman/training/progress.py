@@ -36,6 +36,9 @@ class RecentLoss:
     """Loss, perplexity and speed over the updates since it was last read, by tokens."""
 
     def __init__(self) -> None:
+        self._clear()
+
+    def _clear(self) -> None:
         self._tokens = 0
         self._nll = self._loss = self._seconds = 0.0
 
@@ -55,7 +58,7 @@ class RecentLoss:
             f"loss {self._loss / tokens:.3f}  perplexity {_short(perplexity)}  "
             f"{speed:,.0f} tokens/s  rate {learning_rate:.2e}"
         )
-        self.__init__()  # type: ignore[misc]
+        self._clear()
         return phrase
 
 

@@ -1,0 +1,74 @@
+"""How fast this machine trains a model: measured before a run, to turn minutes into updates."""
+
+from __future__ import annotations
+
+import resource
+import sys
+import time
+from dataclasses import dataclass
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import torch
+
+from dragoman.training.checkpoint import TrainingState
+from dragoman.training.distributed import Ranks
+from dragoman.training.loss import CrossEntropy
+from dragoman.training.settings import TrainingSettings
+from dragoman.training.trainer import Batches
+from dragoman.training.update_step import EncoderDecoder, Gradients, Splits
+from dragoman.training.updater import Updater
+
+
+@dataclass(frozen=True)
+class Throughput:
+    """What was measured."""
+
+    tokens_per_second: float
+    """Target tokens, end symbols counted."""
+    seconds_per_update: float
+    updates: int
+    """How many were timed, after one that was not."""
+    peak_bytes: int
+    """The most memory that this process has held so far; on a GPU, of the GPU's."""
+
+
+def measure_throughput(
+    model: EncoderDecoder,
+    settings: TrainingSettings,
+    batches: Batches,
+    *,
+    seconds: float = 5.0,
+    device: str = "cpu",
+    cross_entropy: CrossEntropy | None = None,
+) -> Throughput:
+    """Make updates 0, 1, 2, … for ``seconds``, at learning rate 0: the weights stay as they are.
+
+    At least one update is timed, however long it takes.
+    """
+    updater = Updater(model, settings, lambda _: 0.0, Ranks(device=device), cross_entropy)
+    state = TrainingState()
+    updater.repeat_choices(state)
+    tokens, spent = 0, 0.0
+    with TemporaryDirectory() as folder:
+        gradients = Gradients(
+            updater.step,
+            updater.flat.gradients,
+            seed=0,
+            splits=Splits(Path(folder) / "splits.jsonl"),
+            warn=lambda _: None,
+        )
+        while state.update < 2 or spent < seconds:
+            began = time.perf_counter()
+            record = updater.update(state, batches(state.update), gradients)
+            if state.update > 1:  # the first one warms up
+                spent += time.perf_counter() - began
+                tokens += record.tokens
+    peak = torch.cuda.max_memory_allocated(device) if device != "cpu" else _peak_resident_bytes()
+    updates = state.update - 1
+    return Throughput(tokens / spent, spent / updates, updates, peak)
+
+
+def _peak_resident_bytes() -> int:
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    return peak if sys.platform == "darwin" else peak * 1024

@@ -1,0 +1,312 @@
+"""The training loop: one update after another, validated, saved, resumable at any moment.
+
+The trainer is handed a model, the batches of each update and a way to evaluate, and never sees
+recipes, vocabularies or search. What happens after k updates depends on the state after k updates
+alone, so a run that was killed ends as one that was not. After every update the order is: record,
+snapshot, validation, checkpoint; what happened behind the last checkpoint is done again.
+"""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, nullcontext, suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+import torch
+
+from dragoman.errors import TrainingError
+from dragoman.training.allocator import release_memory
+from dragoman.training.averaging import average_weights
+from dragoman.training.checkpoint import Checkpoints, TrainingState
+from dragoman.training.distributed import Ranks
+from dragoman.training.interrupt import Interrupted, StopRequest
+from dragoman.training.loss import CrossEntropy
+from dragoman.training.metrics_log import MetricsLog
+from dragoman.training.records import Listener, ValidationRecord
+from dragoman.training.schedule import Schedule
+from dragoman.training.settings import TrainingSettings
+from dragoman.training.tensorboard import TensorBoard
+from dragoman.training.update_step import EncoderDecoder, Gradients, MakeBatch, Splits
+from dragoman.training.updater import Updater
+from dragoman.training.validation import Evaluate, Validator
+
+__all__ = ["Batches", "Outcome", "Trainer", "TrainingSettings"]
+
+Batches = Callable[[int], Sequence[MakeBatch]]
+"""Updates done -> the micro-batches of the next update. A pure function."""
+
+Reason = Literal["finished", "patience", "interrupted"]
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """How a run ended."""
+
+    update: int
+    """Updates done."""
+    reason: Reason
+    best_value: float | None
+    """The best validation score, by the metric of the settings."""
+    best_update: int
+    elapsed: float
+    """Seconds of updates and validations, over all resumptions."""
+
+
+class Trainer:
+    """Trains one model into one run folder. Make it, then ``run`` it; that also resumes."""
+
+    def __init__(
+        self,
+        model: EncoderDecoder,
+        settings: TrainingSettings,
+        *,
+        seed: int,
+        batches: Batches,
+        schedule: Schedule,
+        folder: Path,
+        evaluate: Evaluate | None = None,
+        listeners: Sequence[Listener] = (),
+        cross_entropy: CrossEntropy | None = None,
+        ranks: Ranks | None = None,
+        resume_command: str = "",
+    ) -> None:
+        """``folder``: the run's. ``model`` is moved to the ranks' device and into flat memory.
+
+        ``schedule``: update, from 1 -> learning rate. ``cross_entropy``: a fused loss, in place of
+        pieces of ``model.project``. ``ranks``: left out, this process trains alone on the CPU.
+        """
+        self.settings = settings
+        self.batches = batches
+        self.schedule = schedule
+        self.folder = folder
+        self.evaluate = evaluate
+        self.ranks = ranks or Ranks()
+        self.resume_command = resume_command or f"dragoman resume {folder}"
+        self._listeners = list(listeners) if self.ranks.first else []
+        if settings.tensorboard and self.ranks.first:
+            self._listeners.append(TensorBoard(folder / "tensorboard"))
+        self._seed = seed
+        self._updater = Updater(model, settings, schedule, self.ranks, cross_entropy)
+        self._checkpoints = Checkpoints(folder / "training")
+        self._state = TrainingState()
+        self._stop = StopRequest()
+        self._validator = Validator(
+            self._updater.step,
+            self._updater.flat,
+            settings,
+            self._state,
+            self._stop,
+            evaluate,
+            folder / "model.safetensors",
+        )
+        self._log: MetricsLog | None = None
+        self._saved_when = time.monotonic()
+
+    def run(self) -> Outcome:
+        """Train to the end, or until somebody asks to stop (Ctrl-C, SIGTERM); both are saved.
+
+        Goes on from the newest checkpoint of the folder if there is one. Raises TrainingError when
+        it cannot go on, RunError when the checkpoint does not fit or another process trains here.
+        """
+        alone = self._checkpoints.locked() if self.ranks.first else nullcontext()
+        with alone, self._stop.listening():
+            fresh = self._restore()
+            with self._recording():
+                if fresh:
+                    self._save()
+                return self._train()
+
+    @contextmanager
+    def _recording(self) -> Iterator[None]:
+        if not self.ranks.first:
+            yield
+            return
+        self._log = MetricsLog(self.folder / "metrics.jsonl", self._state.metrics_bytes)
+        try:
+            for listener in self._listeners:
+                listener.begin(self._state.update)
+            yield
+        finally:
+            self._log.close()
+            for listener in self._listeners:
+                listener.end()
+
+    # ---- the loop
+
+    def _train(self) -> Outcome:
+        if self._is_done() and self._state.finished == self._state.update:
+            return self._outcome()
+        self._updater.step.train()
+        gradients = Gradients(
+            self._updater.step,
+            self._updater.flat.gradients,
+            seed=self._seed,
+            splits=Splits(self.folder / "training" / "splits.jsonl"),
+            warn=self._say,
+        )
+        self._validate_if_due()  # one that was interrupted
+        while not self._asked_to_stop():
+            if self._is_done():
+                return self._finish()
+            self._update(gradients)
+            self._snapshot_if_due()
+            self._validate_if_due()
+            self._checkpoint_if_due()
+        return self._stop_here()
+
+    def _update(self, gradients: Gradients) -> None:
+        batches = self.batches(self._state.update)
+        record = self._updater.update(self._state, batches, gradients)
+        if self._log is not None:
+            self._log.write(record)
+        for listener in self._listeners:
+            listener.on_update(record)
+        if record.skipped:
+            self._complain()
+
+    def _complain(self) -> None:
+        """Say that an update was skipped; when there were too many, save and give up."""
+        state, most = self._state, self.settings.max_bad_updates
+        self._say(
+            f"update {state.update}: loss or gradient is not finite; skipped "
+            f"({state.bad_in_a_row} of at most {most} in a row, {state.bad_in_all} in all)"
+        )
+        if state.bad_in_a_row < most:
+            return
+        state.bad_in_a_row = 0  # whoever resumes has another try
+        self._save()
+        raise TrainingError(
+            f"stopped at update {state.update}: {most} updates in a row had a loss or gradient "
+            "that is not finite. The weights from before them are saved. Likely remedies: a lower "
+            "learning rate or a longer warm-up (training.schedule), clipped gradients "
+            "(training.clip_norm = 1.0), training.precision = fp32. Then go on with: "
+            f"{self.resume_command}"
+        )
+
+    # ---- what is due after an update
+
+    def _snapshot_if_due(self) -> None:
+        update, settings = self._state.update, self.settings
+        every = settings.snapshot_every or settings.validate_every
+        due = every > 0 and (update % every == 0 or update >= settings.updates)
+        if due and self.ranks.first:
+            self._checkpoints.snapshot(update, self._updater.weights(), settings.keep_snapshots)
+
+    def _validate_if_due(self) -> None:
+        update, every = self._state.update, self.settings.validate_every
+        if self.evaluate is None or every == 0 or self._state.validated == update:
+            return
+        if update % every and update < self.settings.updates:
+            return
+        if self.ranks.first:
+            validate, average = self._validator.validate, self._updater.average
+            # Interrupted, the loop stops at once; going on begins with the validation.
+            with suppress(Interrupted):
+                self._record_validation(
+                    validate("ema", average.values) if average else validate("current")
+                )
+        self._share_state()
+
+    def _record_validation(self, record: ValidationRecord) -> None:
+        if self._log is not None:
+            self._log.write(record)
+        for listener in self._listeners:
+            listener.on_validation(record)
+        release_memory()
+
+    def _checkpoint_if_due(self) -> None:
+        update, every = self._state.update, self.settings.checkpoint_every
+        minutes = self.settings.checkpoint_minutes
+        late = minutes > 0 and time.monotonic() - self._saved_when >= 60 * minutes
+        if late or (every > 0 and update % every == 0):
+            self._save()
+
+    def _is_done(self) -> bool:
+        out_of_patience = 0 < self.settings.patience <= self._state.validations_without_gain
+        return out_of_patience or self._state.update >= self.settings.updates
+
+    def _asked_to_stop(self) -> bool:
+        """Whether any process was asked; all then stop after the same update."""
+        return self.ranks.any(self._stop.requested)
+
+    # ---- endings
+
+    def _finish(self) -> Outcome:
+        """Decide what model.safetensors holds, and save a last time. May be done twice."""
+        if self.ranks.first:
+            with suppress(Interrupted):
+                self._choose_weights()
+                self._state.finished = self._state.update
+        self._share_state()
+        if self._state.finished != self._state.update:
+            return self._stop_here()
+        self._save()
+        return self._outcome()
+
+    def _choose_weights(self) -> None:
+        settings, state = self.settings, self._state
+        files = [path for number, path in self._checkpoints.snapshots() if number <= state.update]
+        files = files[-settings.average_last :] if settings.average_last else []
+        if settings.final_weights == "last" or (state.best_value is None and not files):
+            self._validator.keep("last")
+        elif files and settings.final_weights in ("better", "average"):
+            flat = self._updater.flat
+            average = torch.zeros_like(flat.values)
+            flat.fill(average, average_weights(files))
+            value = None
+            if self.evaluate is not None and settings.validate_every:
+                record = self._validator.validate("average", average)
+                self._record_validation(record)
+                value = record.scores[settings.metric]
+            if settings.final_weights == "average" or value is None:
+                self._validator.keep("average", value, average)
+
+    def _stop_here(self) -> Outcome:
+        self._save()
+        self._say(
+            f"stopped at update {self._state.update:,} of {self.settings.updates:,}; all is "
+            f"saved. Go on with: {self.resume_command}"
+        )
+        return self._outcome("interrupted")
+
+    def _outcome(self, reason: Reason | None = None) -> Outcome:
+        state = self._state
+        if reason is None:
+            reason = "finished" if state.update >= self.settings.updates else "patience"
+        return Outcome(state.update, reason, state.best_value, state.best_update, state.elapsed)
+
+    # ---- the state, in files and in other processes
+
+    def _restore(self) -> bool:
+        """Go on from the newest checkpoint or begin, all processes alike -> whether it begins."""
+        found = self.ranks.first and self._checkpoints.exists
+        checkpoint = self._checkpoints.latest() if found else None
+        if checkpoint is not None:
+            self._state.take(checkpoint.state)
+        self._share_state()
+        self._updater.restore(checkpoint, self._state)
+        if warning := self._updater.repeat_choices(self._state):
+            self._say(warning)
+        return checkpoint is None
+
+    def _save(self) -> None:
+        if self._log is not None:
+            self._log.force_to_disk()
+            self._state.metrics_bytes = self._log.position
+            self._checkpoints.save(self._state, self._updater.weights(), self._updater.moments())
+        self._saved_when = time.monotonic()
+
+    def _share_state(self) -> None:
+        """All processes take over the state of the first."""
+        text = self.ranks.spread_text(self._state.to_json() if self.ranks.first else "")
+        self._state.take(TrainingState.from_json(text, self.folder))
+
+    def _say(self, text: str) -> None:
+        for listener in self._listeners:
+            listener.on_message(text)
+        if not self._listeners:
+            print(text, file=sys.stderr)

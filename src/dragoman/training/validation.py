@@ -1,0 +1,128 @@
+"""How good the model is by now, and which of its weights RUN/model.safetensors holds."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import torch
+from torch import Tensor
+
+from dragoman.errors import TrainingError
+from dragoman.nn.linear import refresh
+from dragoman.training.averaging import swap
+from dragoman.training.checkpoint import TrainingState
+from dragoman.training.interrupt import StopRequest
+from dragoman.training.optimizer import FlatParameters
+from dragoman.training.records import Evaluation, ValidationRecord, Weights
+from dragoman.training.settings import LOWER_IS_BETTER, TrainingSettings
+from dragoman.training.update_step import UpdateStep
+from dragoman.training.weights import save_weights
+
+Evaluate = Callable[[int], Evaluation]
+"""Updates done -> how good the model is. Called in evaluation mode, without gradients."""
+
+
+class Validator:
+    """Evaluates the model and judges the outcome; ``state`` remembers the best so far."""
+
+    def __init__(
+        self,
+        step: UpdateStep,
+        flat: FlatParameters,
+        settings: TrainingSettings,
+        state: TrainingState,
+        stop: StopRequest,
+        evaluate: Evaluate | None,
+        path: Path,
+    ) -> None:
+        """``path``: RUN/model.safetensors."""
+        self.step = step
+        self.flat = flat
+        self.settings = settings
+        self.state = state
+        self.stop = stop
+        self.evaluate = evaluate
+        self.path = path
+
+    def validate(self, weights: Weights, values: Tensor | None = None) -> ValidationRecord:
+        """Evaluate, with ``values`` (E,) in place of the present ones if given, and judge.
+
+        Better weights than all before are written to ``path``. Raises Interrupted when somebody
+        asks to stop meanwhile; then nothing has changed.
+        """
+        with self._in_place(values):
+            began = time.perf_counter()
+            evaluation = self._evaluate()
+            value = self._value(evaluation)
+            best = self._is_best(value)
+            if best:
+                self.keep(weights if weights == "average" else "best", value)
+                self.state.best_value, self.state.best_update = value, self.state.update
+            seconds = time.perf_counter() - began
+        self.state.elapsed += seconds
+        if weights != "average":
+            self.state.validated = self.state.update
+            self.state.validations_without_gain += 1
+            if best:
+                self.state.validations_without_gain = 0
+        return ValidationRecord(
+            update=self.state.update,
+            weights=weights,
+            scores=evaluation.scores,
+            samples=evaluation.samples,
+            best=best,
+            seconds=seconds,
+            elapsed=self.state.elapsed,
+        )
+
+    def keep(self, which: str, value: float | None = None, values: Tensor | None = None) -> None:
+        """Write ``values`` (E,), or the present weights, to ``path``; the metadata say which."""
+        metadata = {"weights": which, "update": str(self.state.update)}
+        if value is not None:
+            metadata |= {"metric": self.settings.metric, "value": repr(value)}
+        views = self.flat.views(self.flat.values if values is None else values)
+        save_weights(self.path, views, metadata)
+
+    def _evaluate(self) -> Evaluation:
+        assert self.evaluate is not None, "validation is due only where there is an evaluation"
+        self.step.eval()
+        try:
+            with torch.no_grad(), self.stop.interruptible():
+                return self.evaluate(self.state.update)
+        finally:
+            self.step.train()
+
+    def _value(self, evaluation: Evaluation) -> float:
+        metric = self.settings.metric
+        if metric not in evaluation.scores:
+            raise TrainingError(
+                f"training.metric is {metric!r}, but validation gives "
+                f"{', '.join(sorted(evaluation.scores)) or 'no scores'}."
+            )
+        return evaluation.scores[metric]
+
+    def _is_best(self, value: float) -> bool:
+        best = self.state.best_value
+        if not math.isfinite(value):
+            return False
+        if best is None:
+            return True
+        return value < best if self.settings.metric in LOWER_IS_BETTER else value > best
+
+    @contextmanager
+    def _in_place(self, values: Tensor | None) -> Iterator[None]:
+        """``values`` stand in the model meanwhile."""
+        if values is None:
+            yield
+            return
+        swap(self.flat.values, values)
+        refresh(self.step)
+        try:
+            yield
+        finally:
+            swap(self.flat.values, values)
+            refresh(self.step)
