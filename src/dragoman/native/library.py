@@ -153,28 +153,34 @@ def _loaded_openmp_runtimes() -> Sequence[str]:
     return sorted(found, key=lambda path: ("torch" not in path, path))
 
 
+_comparing = False
+
+
 @cache
 def status() -> Status:
     """What is in use, after the kernels were compared with their twins on small products."""
+    global _comparing, _forced
     from dragoman.native.check import first_difference
 
     library, found = _load()
     if library is None:
         return found
-    wrong = first_difference()
-    return found if wrong is None else _disable(wrong)
-
-
-def _disable(wrong: str) -> Status:
-    global _forced
+    _comparing = True
+    try:
+        wrong = first_difference()
+    finally:
+        _comparing = False
+    if wrong is None:
+        return found
     _forced = "off"
-    reset()
+    _load.cache_clear()
+    function.cache_clear()
     return _without(f"{wrong} differs from its plain twin on this machine ({_remedy()})")[1]
 
 
 def available() -> bool:
     """Whether native kernels do the work. Decided once; costs a few milliseconds the first time."""
-    return status().level is not None
+    return _comparing or status().level is not None
 
 
 @cache

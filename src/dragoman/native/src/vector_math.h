@@ -239,6 +239,20 @@ static ALWAYS_INLINE Mask at_least(Int a, Int b) {
 #error "vector_math.h needs AVX2 or AVX-512: name the levels in the source's first lines"
 #endif
 
+// As load and store with a count, without its price where all lanes are there.
+template <class T>
+static ALWAYS_INLINE Vec load_some(const T *p, int64_t left) {
+  return left >= LANES ? load(p) : load(p, left);
+}
+template <class T>
+static ALWAYS_INLINE void store_some(T *p, Vec a, int64_t left) {
+  if (left >= LANES) {
+    store(p, a);
+  } else {
+    store(p, a, left);
+  }
+}
+
 // e^x for x <= 88; below -87.3 it is e^-87.3 (about 1e-38), so -infinity gives next to nothing.
 // Cephes' polynomial on [-ln2/2, ln2/2]; relative error below 2e-7.
 static ALWAYS_INLINE Vec exponential(Vec x) {

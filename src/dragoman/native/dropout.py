@@ -1,0 +1,106 @@
+"""Dropout whose mask is a pure function of (seed, row, column), never stored.
+
+The backward pass makes the mask again; it depends on neither the number of threads nor the
+instruction set, and the plain twins below compute the same bits (``src/random.h`` says how).
+An element is dropped with probability round(65536 p) / 65536, and the kept ones are scaled by
+exactly 1 / (share kept).
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from dragoman.native import library
+from dragoman.native.pointers import POINTER, REAL, SEED, SUFFIXES, WHOLE, address, as_rows, is_plain
+
+_WORD = 0xFFFFFFFF
+
+
+def new_seed() -> int:
+    """A seed for one use of dropout, drawn from torch's default generator (so it is replayable)."""
+    return int(torch.randint(2**62, (), dtype=torch.int64))
+
+
+def dropout(x: Tensor, rate: float, seed: int) -> Tensor:
+    """x (..., D) times 0 or 1 / (1 - rate), drawn per element."""
+    if rate == 0.0:
+        return x
+    if not (is_plain(x) and library.available()):
+        return dropout_plain(x, rate, seed)
+    out: Tensor = _Dropout.apply(x, rate, seed)  # type: ignore[no-untyped-call]
+    return out
+
+
+def dropout_plain(x: Tensor, rate: float, seed: int) -> Tensor:
+    """The twin of ``dropout``."""
+    if rate == 0.0:
+        return x
+    rows = x.reshape(-1, x.shape[-1])
+    mask = factors(rows.shape[0], rows.shape[1], rate, seed, x.dtype, x.device)
+    return x * mask.view_as(x)
+
+
+def relu_dropout_plain(x: Tensor, rate: float, seed: int) -> Tensor:
+    """Dropout(max(0, x)), as inside ``native.linear.feed_forward``."""
+    return dropout_plain(torch.relu(x), rate, seed)
+
+
+def factors(
+    rows: int,
+    columns: int,
+    rate: float,
+    seed: int,
+    dtype: torch.dtype = torch.float32,
+    device: torch.device | str = "cpu",
+) -> Tensor:
+    """The mask itself: (rows, columns) of 0 and 1 / (share kept)."""
+    threshold = min(int(rate * 65536.0 + 0.5), 65535)
+    bits = random_bits(rows, columns, seed, device)
+    kept = 65536.0 / (65536 - threshold)
+    return torch.where(bits >= threshold, kept, 0.0).to(dtype)
+
+
+def random_bits(rows: int, columns: int, seed: int, device: torch.device | str = "cpu") -> Tensor:
+    """(rows, columns) int64: the 16 random bits of each element."""
+    row = torch.arange(rows, dtype=torch.int64, device=device)
+    keys = _mix(_mix((row + (seed & _WORD)) & _WORD) ^ ((seed >> 32) & _WORD))  # (rows,)
+    blocks = (columns + 31) // 32
+    counter = torch.arange(blocks * 16, dtype=torch.int64, device=device)
+    hashed = _mix((keys[:, None] + counter) & _WORD).view(rows, blocks, 16)
+    both = torch.stack([hashed & 0xFFFF, hashed >> 16], dim=2)  # (rows, blocks, 2, 16)
+    return both.flatten(1)[:, :columns]
+
+
+def _mix(x: Tensor) -> Tensor:
+    """lowbias32 on the low 32 bits of int64 numbers."""
+    x = x ^ (x >> 16)
+    x = (x * 0x7FEB352D) & _WORD
+    x = x ^ (x >> 15)
+    x = (x * 0x846CA68B) & _WORD
+    return x ^ (x >> 16)
+
+
+def _apply(x: Tensor, rate: float, seed: int) -> Tensor:
+    rows = as_rows(x.detach())
+    out = torch.empty(rows.shape, dtype=x.dtype)
+    kernel = library.function(
+        f"dropout_{SUFFIXES[x.dtype]}", POINTER, WHOLE, POINTER, WHOLE, WHOLE, WHOLE, REAL, SEED
+    )
+    assert kernel is not None
+    places = (address(rows), rows.stride(0), address(out), out.stride(0))
+    kernel(*places, rows.shape[0], rows.shape[1], rate, seed)
+    return out.view(x.shape)
+
+
+class _Dropout(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx: Any, x: Tensor, rate: float, seed: int) -> Tensor:
+        ctx.rate, ctx.seed = rate, seed
+        return _apply(x, rate, seed)
+
+    @staticmethod
+    def backward(ctx: Any, *grads: Tensor) -> tuple[Tensor, None, None]:
+        return _apply(grads[0], ctx.rate, ctx.seed), None, None

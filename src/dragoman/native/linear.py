@@ -1,0 +1,293 @@
+"""Linear layers for training, on weights that are packed once per update.
+
+    linear        y = x Wᵀ + b, also for several matrices that read the same x
+    feed_forward  Dropout(ReLU(x W_1ᵀ + b_1)) W_2ᵀ + b_2                    (paper, equation 2)
+
+Parameters are fp32; ``Packed`` holds them in the order the matrix kernel reads, in fp32 or bf16,
+once for y = x Wᵀ and once for dx = dy W. Sums are kept in fp32 and the gradients of weights and
+biases are fp32. Bias, ReLU and dropout happen while a result is still in registers.
+
+P rows, K inputs, N outputs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Literal
+
+import torch
+from torch import Tensor
+from torch.nn import functional as F
+
+from dragoman.native import library
+from dragoman.native.dropout import relu_dropout_plain
+from dragoman.native.pointers import POINTER, REAL, SEED, SUFFIXES, WHOLE, address, as_rows
+
+Precision = Literal["fp32", "bf16"]
+
+TYPES = {"fp32": torch.float32, "bf16": torch.bfloat16}
+
+
+def supported(inputs: int, outputs: int, precision: Precision) -> bool:
+    """Whether this machine has the kernels, for these sizes (bf16 takes numbers in pairs)."""
+    if not library.available() or library.function("packed_words") is None:
+        return False
+    return precision == "fp32" or (inputs % 2 == 0 and outputs % 2 == 0)
+
+
+class Packed:
+    """Weights (N_i, K) fp32 of linear maps that read the same input, packed as one (sum N_i, K).
+
+    They are packed again when torch has seen a weight change (``load_state_dict``, an optimizer
+    of torch's); whoever writes to them behind torch's back calls ``refresh``.
+    """
+
+    def __init__(self, weights: Sequence[Tensor], precision: Precision) -> None:
+        self.weights = tuple(weights)
+        self.precision: Precision = precision
+        self.dtype = TYPES[precision]
+        self.inputs = weights[0].shape[1]
+        self.sizes = tuple(weight.shape[0] for weight in weights)
+        self.outputs = sum(self.sizes)
+        low = int(precision == "bf16")
+        words = library.function("packed_words", WHOLE, WHOLE, WHOLE, result=WHOLE)
+        assert words is not None, "ask supported() first"
+        self._forward = torch.empty(words(self.outputs, self.inputs, low), dtype=torch.int32)
+        self._backward = torch.empty(words(self.inputs, self.outputs, low), dtype=torch.int32)
+        self._seen: tuple[tuple[int, int], ...] = ()
+        self._addresses = (POINTER * len(weights))()
+        self._rows = (WHOLE * len(weights))(*self.sizes)
+
+    def refresh(self) -> None:
+        """Pack the weights as they are now."""
+        weights = [weight.detach() for weight in self.weights]
+        if not all(weight.is_contiguous() for weight in weights):
+            weights = [weight.contiguous() for weight in weights]
+        for place, weight in enumerate(weights):
+            self._addresses[place] = weight.data_ptr()
+        pack = library.function(
+            f"pack_weights_{self.precision}", POINTER, POINTER, WHOLE, WHOLE, POINTER, POINTER
+        )
+        assert pack is not None
+        pack(
+            self._addresses,
+            self._rows,
+            len(weights),
+            self.inputs,
+            address(self._forward),
+            address(self._backward),
+        )
+        self._seen = self._state()
+
+    def forward_words(self) -> Tensor:
+        """B operand of x Wᵀ, up to date."""
+        if self._seen != self._state():
+            self.refresh()
+        return self._forward
+
+    def backward_words(self) -> Tensor:
+        """B operand of dy W."""
+        return self._backward
+
+    def _state(self) -> tuple[tuple[int, int], ...]:
+        return tuple((weight.data_ptr(), weight._version) for weight in self.weights)
+
+
+def linear(x: Tensor, weights: Sequence[Tensor], biases: Sequence[Tensor], packed: Packed) -> Tensor:
+    """x (..., K) -> (..., sum N_i): every x W_iᵀ + b_i, side by side, in ``packed``'s precision.
+
+    ``biases`` is empty for a map without bias.
+    """
+    out: Tensor = _Linear.apply(x, packed, len(weights), *weights, *biases)  # type: ignore[no-untyped-call]
+    return out
+
+
+def linear_plain(
+    x: Tensor, weights: Sequence[Tensor], biases: Sequence[Tensor], dtype: torch.dtype
+) -> Tensor:
+    """The twin of ``linear``."""
+    bias = torch.cat(list(biases)).to(dtype) if biases else None
+    return F.linear(x.to(dtype), torch.cat(list(weights)).to(dtype), bias)
+
+
+def feed_forward(
+    x: Tensor,
+    inner: tuple[Tensor, Tensor],
+    outer: tuple[Tensor, Tensor],
+    packed: tuple[Packed, Packed],
+    *,
+    dropout: float = 0.0,
+    seed: int = 0,
+) -> Tensor:
+    """Dropout(ReLU(x W_1ᵀ + b_1)) W_2ᵀ + b_2: (..., D) -> (..., D).
+
+    ``inner`` and ``outer`` are (weight, bias); ``dropout`` is on the hidden activations.
+    """
+    out: Tensor = _FeedForward.apply(x, *inner, *outer, *packed, dropout, seed)  # type: ignore[no-untyped-call]
+    return out
+
+
+def feed_forward_plain(
+    x: Tensor,
+    inner: tuple[Tensor, Tensor],
+    outer: tuple[Tensor, Tensor],
+    *,
+    dropout: float = 0.0,
+    seed: int = 0,
+) -> Tensor:
+    """The twin of ``feed_forward``, in the type of ``x``."""
+    hidden = F.linear(x, inner[0].to(x.dtype), inner[1].to(x.dtype))
+    hidden = relu_dropout_plain(hidden, dropout, seed)
+    return F.linear(hidden, outer[0].to(x.dtype), outer[1].to(x.dtype))
+
+
+# ---- products on rows
+
+
+def forward_rows(x: Tensor, packed: Packed, bias: Tensor | None) -> Tensor:
+    """x (P, K) -> (P, N)."""
+    out = torch.empty((x.shape[0], packed.outputs), dtype=packed.dtype)
+    kernel = library.function(
+        f"linear_forward_{packed.precision}", POINTER, WHOLE, POINTER, POINTER, POINTER, *[WHOLE] * 4
+    )
+    assert kernel is not None
+    kernel(
+        address(x),
+        x.stride(0),
+        address(packed.forward_words()),
+        address(bias),
+        address(out),
+        out.stride(0),
+        x.shape[0],
+        packed.outputs,
+        packed.inputs,
+    )
+    return out
+
+
+def _forward_relu(x: Tensor, packed: Packed, bias: Tensor, dropout: float, seed: int) -> Tensor:
+    out = torch.empty((x.shape[0], packed.outputs), dtype=packed.dtype)
+    types = (POINTER, WHOLE, POINTER, POINTER, POINTER, *[WHOLE] * 4, REAL, SEED)
+    kernel = library.function(f"linear_relu_{packed.precision}", *types)
+    assert kernel is not None
+    words = packed.forward_words()
+    places = (address(x), x.stride(0), address(words), address(bias), address(out), out.stride(0))
+    kernel(*places, x.shape[0], packed.outputs, packed.inputs, dropout, seed)
+    return out
+
+
+def backward_input_rows(
+    grad: Tensor, packed: Packed, hidden: Tensor | None = None, dropout: float = 0.0
+) -> Tensor:
+    """dy (P, N) -> dx (P, K); through the ReLU and dropout that made ``hidden`` (P, K), if given."""
+    out = torch.empty((grad.shape[0], packed.inputs), dtype=packed.dtype)
+    types = (POINTER, WHOLE, POINTER, POINTER, *[WHOLE] * 4, POINTER, WHOLE, REAL)
+    kernel = library.function(f"linear_backward_input_{packed.precision}", *types)
+    assert kernel is not None
+    kernel(
+        address(grad),
+        grad.stride(0),
+        address(packed.backward_words()),
+        address(out),
+        out.stride(0),
+        grad.shape[0],
+        packed.outputs,
+        packed.inputs,
+        address(hidden),
+        0 if hidden is None else hidden.stride(0),
+        dropout,
+    )
+    return out
+
+
+def backward_weight_rows(
+    grad: Tensor, x: Tensor, weight: Tensor, bias: Tensor | None, *, add: bool
+) -> None:
+    """Write (or add) dW = dyᵀ x into ``weight`` (N, K) and db into ``bias`` (N,), both fp32."""
+    types = (POINTER, WHOLE, POINTER, WHOLE, POINTER, WHOLE, POINTER, *[WHOLE] * 4)
+    kernel = library.function(f"linear_backward_weight_{SUFFIXES[grad.dtype]}", *types)
+    assert kernel is not None
+    kernel(
+        address(grad),
+        grad.stride(0),
+        address(x),
+        x.stride(0),
+        address(weight),
+        weight.stride(0),
+        address(bias),
+        grad.shape[0],
+        grad.shape[1],
+        x.shape[1],
+        int(add),
+    )
+
+
+def _weight_gradients(
+    grad: Tensor, x: Tensor, packed: Packed, has_bias: bool
+) -> tuple[list[Tensor], list[Tensor]]:
+    """Gradients of each of the packed weights, and of their biases."""
+    weight = torch.empty((packed.outputs, packed.inputs))
+    bias = torch.empty(packed.outputs) if has_bias else None
+    backward_weight_rows(grad, x, weight, bias, add=False)
+    biases = [] if bias is None else list(bias.split(packed.sizes))
+    return list(weight.split(packed.sizes)), biases
+
+
+class _Linear(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx: Any, x: Tensor, packed: Packed, count: int, *parameters: Tensor) -> Tensor:
+        biases = [bias.detach() for bias in parameters[count:]]
+        rows = as_rows(x.detach().to(packed.dtype))
+        bias = None if not biases else biases[0] if len(biases) == 1 else torch.cat(biases)
+        ctx.save_for_backward(rows)
+        ctx.packed, ctx.has_bias, ctx.dtype = packed, bool(biases), x.dtype
+        return forward_rows(rows, packed, bias).view(*x.shape[:-1], packed.outputs)
+
+    @staticmethod
+    def backward(ctx: Any, *grads: Tensor) -> tuple[Any, ...]:
+        (rows,) = ctx.saved_tensors
+        packed: Packed = ctx.packed
+        grad = as_rows(grads[0].to(packed.dtype))
+        weights, biases = _weight_gradients(grad, rows, packed, ctx.has_bias)
+        dx = None
+        if ctx.needs_input_grad[0]:
+            dx = backward_input_rows(grad, packed).to(ctx.dtype)
+            dx = dx.view(*grads[0].shape[:-1], packed.inputs)
+        return (dx, None, None, *weights, *biases)
+
+
+class _FeedForward(torch.autograd.Function):
+    @staticmethod
+    def forward(
+        ctx: Any,
+        x: Tensor,
+        inner_weight: Tensor,
+        inner_bias: Tensor,
+        outer_weight: Tensor,
+        outer_bias: Tensor,
+        inner: Packed,
+        outer: Packed,
+        dropout: float,
+        seed: int,
+    ) -> Tensor:
+        rows = as_rows(x.detach().to(inner.dtype))
+        hidden = _forward_relu(rows, inner, inner_bias.detach(), dropout, seed)
+        ctx.save_for_backward(rows, hidden)
+        ctx.packed, ctx.dropout, ctx.dtype = (inner, outer), dropout, x.dtype
+        out = forward_rows(hidden, outer, outer_bias.detach())
+        return out.view(*x.shape[:-1], outer.outputs)
+
+    @staticmethod
+    def backward(ctx: Any, *grads: Tensor) -> tuple[Any, ...]:
+        rows, hidden = ctx.saved_tensors
+        inner, outer = ctx.packed
+        grad = as_rows(grads[0].to(outer.dtype))
+        outer_weights, outer_biases = _weight_gradients(grad, hidden, outer, True)
+        inner_grad = backward_input_rows(grad, outer, hidden, ctx.dropout)
+        inner_weights, inner_biases = _weight_gradients(inner_grad, rows, inner, True)
+        dx = None
+        if ctx.needs_input_grad[0]:
+            dx = backward_input_rows(inner_grad, inner).to(ctx.dtype)
+            dx = dx.view(*grads[0].shape[:-1], inner.inputs)
+        parameters = (*inner_weights, *inner_biases, *outer_weights, *outer_biases)
+        return (dx, *parameters, None, None, None, None)

@@ -1,0 +1,151 @@
+"""A sub-layer's residual connection and layer norm in one pass.
+
+    residual_norm   LayerNorm(x + Dropout(sublayer))      post-norm, the paper's (§3.1)
+    layer_norm      LayerNorm(x)
+    residual        x + Dropout(sublayer)                 pre-norm
+
+Gain and bias are fp32, rows fp32 or bf16; sums are fp32. P rows, D width.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+from torch import Tensor
+from torch.nn import functional as F
+
+from dragoman.native import library
+from dragoman.native.dropout import dropout_plain
+from dragoman.native.dropout import dropout as masked
+from dragoman.native.pointers import POINTER, REAL, SEED, SUFFIXES, WHOLE, address, as_rows, is_plain
+
+
+def residual_norm(
+    x: Tensor,
+    sublayer: Tensor,
+    weight: Tensor,
+    bias: Tensor,
+    *,
+    eps: float = 1e-5,
+    dropout: float = 0.0,
+    seed: int = 0,
+) -> Tensor:
+    """x, sublayer (..., D) of one type -> LayerNorm(x + Dropout(sublayer)), (..., D)."""
+    if not (_takes(x, sublayer, weight, bias) and x.dtype == sublayer.dtype):
+        return residual_norm_plain(
+            x, sublayer, weight, bias, eps=eps, dropout=dropout, seed=seed
+        )
+    out: Tensor = _ResidualNorm.apply(x, sublayer, weight, bias, eps, dropout, seed)  # type: ignore[no-untyped-call]
+    return out
+
+
+def residual_norm_plain(
+    x: Tensor,
+    sublayer: Tensor,
+    weight: Tensor,
+    bias: Tensor,
+    *,
+    eps: float = 1e-5,
+    dropout: float = 0.0,
+    seed: int = 0,
+) -> Tensor:
+    """The twin of ``residual_norm``."""
+    return layer_norm_plain(x + dropout_plain(sublayer, dropout, seed), weight, bias, eps=eps)
+
+
+def layer_norm(x: Tensor, weight: Tensor, bias: Tensor, *, eps: float = 1e-5) -> Tensor:
+    """(..., D) -> (..., D)."""
+    if not _takes(x, weight, bias):
+        return layer_norm_plain(x, weight, bias, eps=eps)
+    out: Tensor = _ResidualNorm.apply(x, None, weight, bias, eps, 0.0, 0)  # type: ignore[no-untyped-call]
+    return out
+
+
+def layer_norm_plain(x: Tensor, weight: Tensor, bias: Tensor, *, eps: float = 1e-5) -> Tensor:
+    """The twin of ``layer_norm``."""
+    return F.layer_norm(x, weight.shape, weight.to(x.dtype), bias.to(x.dtype), eps)
+
+
+def residual(x: Tensor, sublayer: Tensor, *, dropout: float = 0.0, seed: int = 0) -> Tensor:
+    """x + Dropout(sublayer), (..., D)."""
+    if dropout == 0.0:
+        return x + sublayer
+    if not (_takes(x, sublayer) and x.dtype == sublayer.dtype):
+        return x + dropout_plain(sublayer, dropout, seed)
+    out: Tensor = _Residual.apply(x, sublayer, dropout, seed)  # type: ignore[no-untyped-call]
+    return out
+
+
+def _takes(*tensors: Tensor) -> bool:
+    return is_plain(*tensors) and library.available()
+
+
+_FORWARD = (*[POINTER] * 7, WHOLE, WHOLE, REAL, REAL, SEED)
+_BACKWARD = (*[POINTER] * 8, WHOLE, WHOLE, REAL, SEED, POINTER)
+
+
+class _ResidualNorm(torch.autograd.Function):
+    @staticmethod
+    def forward(
+        ctx: Any,
+        x: Tensor,
+        sublayer: Tensor | None,
+        weight: Tensor,
+        bias: Tensor,
+        eps: float,
+        dropout: float,
+        seed: int,
+    ) -> Tensor:
+        rows = as_rows(x.detach()).contiguous()
+        added = None if sublayer is None else as_rows(sublayer.detach()).contiguous()
+        weight = weight.detach().float()
+        keep = any(ctx.needs_input_grad)
+        out = torch.empty_like(rows)
+        normal = torch.empty_like(rows) if keep else None
+        scale = torch.empty(rows.shape[0]) if keep else None
+        kernel = library.function(f"norm_forward_{SUFFIXES[x.dtype]}", *_FORWARD)
+        assert kernel is not None
+        tensors = (rows, added, weight, bias.detach().float(), out, normal, scale)
+        kernel(*map(address, tensors), *rows.shape, eps, dropout, seed)
+        if normal is not None and scale is not None:
+            ctx.save_for_backward(normal, scale, weight)
+        ctx.dropout, ctx.seed, ctx.has_sublayer = dropout, seed, sublayer is not None
+        return out.view(x.shape)
+
+    @staticmethod
+    def backward(ctx: Any, *grads: Tensor) -> tuple[Any, ...]:
+        normal, scale, weight = ctx.saved_tensors
+        grad = as_rows(grads[0].to(normal.dtype)).contiguous()
+        rows, width = normal.shape
+        dropped = ctx.has_sublayer and ctx.dropout > 0.0
+        dx = torch.empty_like(normal)
+        dsublayer = torch.empty_like(normal) if dropped else None
+        dgain, dbias = torch.empty(width), torch.empty(width)
+        count = library.function("norm_sums", WHOLE, WHOLE, result=WHOLE)
+        kernel = library.function(f"norm_backward_{SUFFIXES[normal.dtype]}", *_BACKWARD)
+        assert count is not None and kernel is not None
+        sums = torch.empty(count(rows, width))
+        tensors = (grad, normal, scale, weight, dx, dsublayer, dgain, dbias)
+        kernel(*map(address, tensors), rows, width, ctx.dropout, ctx.seed, address(sums))
+        dx = dx.view(grads[0].shape)
+        other = dx if dsublayer is None else dsublayer.view(grads[0].shape)
+        return dx, other if ctx.has_sublayer else None, dgain, dbias, None, None, None
+
+
+class _Residual(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx: Any, x: Tensor, sublayer: Tensor, dropout: float, seed: int) -> Tensor:
+        base, added = as_rows(x.detach()), as_rows(sublayer.detach())
+        out = torch.empty(base.shape, dtype=x.dtype)
+        types = (*[POINTER, WHOLE] * 3, WHOLE, WHOLE, REAL, SEED)
+        kernel = library.function(f"residual_{SUFFIXES[x.dtype]}", *types)
+        assert kernel is not None
+        places = [p for t in (added, base, out) for p in (address(t), t.stride(0))]
+        kernel(*places, *base.shape, dropout, seed)
+        ctx.dropout, ctx.seed = dropout, seed
+        return out.view(x.shape)
+
+    @staticmethod
+    def backward(ctx: Any, *grads: Tensor) -> tuple[Any, ...]:
+        return grads[0], masked(grads[0], ctx.dropout, ctx.seed), None, None
