@@ -115,7 +115,7 @@ class Store:
         source, target = (
             side.text[side.text_offsets[place] : side.text_offsets[place + 1]]
             .tobytes()
-            .decode("utf-8", "surrogateescape")
+            .decode("utf-8", "surrogatepass")
             for side in self._shard(shard)
         )
         return source, target
@@ -292,7 +292,7 @@ def _write_shard(
             for place, side in enumerate(_SIDES):
                 texts = [(pair.source, pair.target)[place] for pair in some]
                 encoded = tokenisers[place].encode(texts)
-                written = [text.encode("utf-8", "surrogateescape") for text in texts]
+                written = [text.encode("utf-8", "surrogatepass") for text in texts]
                 counts = np.fromiter(map(len, encoded), np.int64, len(encoded))
                 lengths[place].write(counts.astype(np.int32).tobytes())
                 files[side, "tokens"].write(np.concatenate(encoded).astype(widths[place]).tobytes())

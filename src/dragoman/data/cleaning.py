@@ -1,0 +1,215 @@
+"""Which sentence pairs are fit to learn from. Each filter has a name, and each pair that is dropped
+is counted under the first filter that it fails, with the line it stood on.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from pydantic import Field
+
+from dragoman.data.corpora import Pair
+from dragoman.errors import DataError
+from dragoman.settings import Settings
+
+_EXAMPLES = 3
+_SHOWN_CHARACTERS = 120
+_RECENT = 1 << 20
+_REMEMBERED = 1 << 26
+"""Pairs among which duplicates are found: 64 million, 8 bytes each."""
+_SURROGATE = re.compile("[\ud800-\udfff]")
+_CONTROL = re.compile("[\x00-\x08\x0a-\x1f\x7f-\x9f]")
+"""Unicode category Cc, but for the tab, which is a space to most people."""
+
+
+class CleaningSettings(Settings):
+    """Which pairs are dropped before training. Lengths are in characters."""
+
+    invalid_utf8: bool = True
+    """Drop pairs with bytes that are not UTF-8; if kept, such bytes read as U+FFFD."""
+    control_characters: bool = True
+    """Drop pairs with control characters other than the tab."""
+    empty: bool = True
+    """Drop pairs of which a side is empty or only spaces."""
+    max_length: int | None = Field(2000, ge=1)
+    """Drop pairs of which a side has more characters; none: no limit."""
+    max_length_ratio: float | None = Field(9.0, ge=1)
+    """Drop pairs of which one side has so many times the characters of the other."""
+    identical: bool = True
+    """Drop pairs whose sides are the same."""
+    duplicates: bool = True
+    """Drop exact copies of an earlier pair, the first 64 million pairs back at least."""
+
+
+@dataclass(frozen=True)
+class DroppedPair:
+    """A pair that a filter dropped, shortened for showing."""
+
+    corpus: str
+    line: int
+    source: str
+    target: str
+
+
+@dataclass
+class Dropped:
+    """What one filter dropped."""
+
+    count: int = 0
+    first: list[DroppedPair] = field(default_factory=list)
+
+
+@dataclass
+class CleaningReport:
+    """How many pairs were read and kept, and which filter dropped how many."""
+
+    read: int = 0
+    kept: int = 0
+    filters: dict[str, Dropped] = field(default_factory=dict)
+
+    def table(self) -> str:
+        """The report in plain text, for people."""
+        width = max(map(len, [*self.filters, "read"]))
+        rows = [f"{'read':<{width}}  {self.read:>12,}"]
+        for name, dropped in self.filters.items():
+            rows.append(f"{name:<{width}}  {-dropped.count:>12,}")
+            rows.extend(
+                f"    {pair.corpus + ', ' if pair.corpus else ''}line {pair.line}: "
+                f"{pair.source!r} | {pair.target!r}"
+                for pair in dropped.first
+            )
+        rows.append(f"{'kept':<{width}}  {self.kept:>12,}")
+        return "\n".join(rows)
+
+    def to_dict(self) -> dict[str, Any]:
+        """The report as JSON can hold it."""
+        return {
+            "read": self.read,
+            "kept": self.kept,
+            "filters": {
+                name: {"count": dropped.count, "first": [vars(pair) for pair in dropped.first]}
+                for name, dropped in self.filters.items()
+            },
+        }
+
+    def in_words(self) -> str:
+        """One line: which filters dropped how many."""
+        dropped = [f"{name} {d.count:,}" for name, d in self.filters.items() if d.count]
+        return ", ".join(dropped) or "nothing dropped"
+
+
+class Cleaner:
+    """Drops pairs and keeps account. One cleaner serves all corpora of a training set."""
+
+    def __init__(self, settings: CleaningSettings) -> None:
+        self._filters = _filters(settings)
+        self.report = CleaningReport(filters={name: Dropped() for name in self._filters})
+        """Grows while pairs are read."""
+
+    def pairs(self, pairs: Iterable[Pair], corpus: str = "") -> Iterator[Pair]:
+        """The pairs that pass, unchanged.
+
+        Raises DataError at the end if there were pairs and none passed.
+        """
+        before = self.report.kept
+        for pair in pairs:
+            self.report.read += 1
+            name = self._failed(pair)
+            if name is None:
+                self.report.kept += 1
+                yield pair
+            else:
+                self._drop(self.report.filters[name], pair, corpus)
+        if self.report.kept == before:
+            raise DataError(
+                f"{corpus or 'this corpus'}: cleaning left no pair at all "
+                f"({self.report.in_words()}). First of them:\n{self.report.table()}"
+            )
+
+    def _failed(self, pair: Pair) -> str | None:
+        for name, fails in self._filters.items():
+            if fails(pair):
+                return name
+        return None
+
+    def _drop(self, dropped: Dropped, pair: Pair, corpus: str) -> None:
+        dropped.count += 1
+        if len(dropped.first) < _EXAMPLES:
+            shown = DroppedPair(corpus, pair.line, _shortened(pair.source), _shortened(pair.target))
+            dropped.first.append(shown)
+
+
+def _filters(settings: CleaningSettings) -> dict[str, Callable[[Pair], bool]]:
+    """The filters that are switched on, in the order they are asked. True drops the pair."""
+    filters: dict[str, Callable[[Pair], bool]] = {}
+    if settings.invalid_utf8:
+        filters["invalid_utf8"] = lambda pair: _has(_SURROGATE, pair)
+    if settings.control_characters:
+        filters["control_characters"] = lambda pair: _has(_CONTROL, pair)
+    if settings.empty:
+        filters["empty"] = lambda pair: not pair.source.strip() or not pair.target.strip()
+    if (longest := settings.max_length) is not None:
+        filters["length"] = lambda pair: max(len(pair.source), len(pair.target)) > longest
+    if (ratio := settings.max_length_ratio) is not None:
+        filters["length_ratio"] = lambda pair: _ratio(pair) > ratio
+    if settings.identical:
+        filters["identical"] = lambda pair: pair.source.strip() == pair.target.strip()
+    if settings.duplicates:
+        seen = _Seen()
+        filters["duplicates"] = lambda pair: not seen.add(_hash(pair))
+    return filters
+
+
+def _has(pattern: re.Pattern[str], pair: Pair) -> bool:
+    return bool(pattern.search(pair.source) or pattern.search(pair.target))
+
+
+def _ratio(pair: Pair) -> float:
+    short, long = sorted((len(pair.source), len(pair.target)))
+    return long / max(short, 1)
+
+
+def _hash(pair: Pair) -> int:
+    both = f"{len(pair.source)} {pair.source}{pair.target}".encode("utf-8", "surrogatepass")
+    return int.from_bytes(hashlib.blake2b(both, digest_size=8).digest(), "little")
+
+
+class _Seen:
+    """A set of 64-bit hashes in 8 bytes each, that forgets the oldest half when it is full."""
+
+    def __init__(self) -> None:
+        self._recent: set[int] = set()
+        # Both sorted; the older generation is dropped when the younger one is full.
+        self._younger: npt.NDArray[np.uint64] = np.empty(0, np.uint64)
+        self._older: npt.NDArray[np.uint64] = np.empty(0, np.uint64)
+
+    def add(self, value: int) -> bool:
+        """Whether the value is new."""
+        if value in self._recent or self._holds(self._younger, value):
+            return False
+        new = not self._holds(self._older, value)
+        self._recent.add(value)
+        if len(self._recent) >= _RECENT:
+            recent = np.fromiter(self._recent, np.uint64, len(self._recent))
+            self._younger = np.sort(np.concatenate([self._younger, recent]))
+            self._recent.clear()
+            if len(self._younger) >= _REMEMBERED // 2:
+                self._older, self._younger = self._younger, np.empty(0, np.uint64)
+        return new
+
+    @staticmethod
+    def _holds(values: npt.NDArray[np.uint64], value: int) -> bool:
+        place = values.searchsorted(np.uint64(value)) if len(values) else 0
+        return bool(place < len(values) and values[place] == value)
+
+
+def _shortened(text: str) -> str:
+    """For showing: not too long, and fit for any terminal and file."""
+    text = _SURROGATE.sub("\ufffd", text)
+    return text if len(text) <= _SHOWN_CHARACTERS else text[: _SHOWN_CHARACTERS - 1] + "…"
