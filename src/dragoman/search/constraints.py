@@ -1,0 +1,146 @@
+"""What a search may not say, and what it must.
+
+*Forbidden* tokens never need the whole vocabulary: whoever wants k candidates of which m at most
+are forbidden asks for k + m and drops those. So n-gram blocking, minimum length and forbidden
+symbols run on the fastest path of any model. Only where one token alone may follow (a prefix, or a
+token drawn by chance) is ``best`` handed an ``adjust``.
+
+Shapes: N rows, k candidates per row, F forbidden tokens per row at most, L longest output, V.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+import torch
+from torch import Tensor
+
+from dragoman.search.hypothesis import Booleans, Floats32, Integers
+from dragoman.search.live import Live
+from dragoman.search.sampling import SamplingSettings, draw, uniform
+
+NOTHING = -1
+"""Fills up rows of forbidden tokens; no id of a token."""
+
+
+def repeating_tokens(tokens: npt.NDArray[np.int32], length: Integers, ngram: int) -> Integers:
+    """The tokens that would complete an n-gram which a row already holds.
+
+    ``tokens`` (N, L), of which ``length`` (N,) count -> (N, F), ``NOTHING`` where there is none.
+    """
+    width = tokens.shape[1] - ngram + 1
+    if width <= 0:
+        return np.full((len(tokens), 0), NOTHING, dtype=np.int64)
+    # Every place at which an n-gram begins and, with it, ends inside the row: (N, width).
+    repeats: Booleans = np.arange(width) <= (length - ngram)[:, None]
+    for offset in range(ngram - 1):
+        current = np.take_along_axis(
+            tokens, np.maximum(length - ngram + 1 + offset, 0)[:, None], axis=1
+        )
+        repeats &= tokens[:, offset : offset + width] == current
+    completing = np.where(repeats, tokens[:, ngram - 1 :], NOTHING).astype(np.int64)
+    most = int(repeats.sum(axis=1).max())
+    completing.sort(axis=1)
+    return completing[:, width - most :]
+
+
+def drop_forbidden(log_probabilities: Floats32, ids: Integers, forbidden: Integers) -> Floats32:
+    """Candidates (N, k) with -inf where an id is among the row's ``forbidden`` (N, F)."""
+    is_forbidden = (ids[:, :, None] == forbidden[:, None, :]).any(axis=2)
+    return np.where(is_forbidden, np.float32(-np.inf), log_probabilities)
+
+
+@dataclass
+class OnlyTokens:
+    """An ``Adjust``: leaves one token to some rows, with the log-probability the model gives it."""
+
+    forced_rows: Tensor
+    """(M,) int64, rows whose next token is given."""
+    forced_tokens: Tensor
+    """(M,) int64."""
+    drawn: list[tuple[SamplingSettings, Tensor, Tensor]]
+    """How to draw, for which rows (M,) int64, by which numbers (M,) fp64."""
+    forbidden: Tensor | None
+    """(N, F) tokens that are not drawn, ``NOTHING`` where there is none."""
+
+    def __call__(self, log_probabilities: Tensor) -> Tensor:
+        """(N, V) -> (N, V), changed in place."""
+        for settings, rows, numbers in self.drawn:
+            allowed = log_probabilities[rows]  # (M, V), a copy
+            if self.forbidden is not None:
+                allowed = allowed.masked_fill(self._mask(rows, allowed.shape[1]), -torch.inf)
+            tokens = draw(allowed, settings, numbers)
+            values = allowed.gather(1, tokens[:, None]).squeeze(1)
+            log_probabilities[rows] = -torch.inf
+            log_probabilities[rows, tokens] = values
+        values = log_probabilities[self.forced_rows, self.forced_tokens]
+        log_probabilities[self.forced_rows] = -torch.inf
+        log_probabilities[self.forced_rows, self.forced_tokens] = values
+        return log_probabilities
+
+    def _mask(self, rows: Tensor, vocabulary: int) -> Tensor:
+        """(M, V) bool, True for the forbidden tokens of ``rows``."""
+        assert self.forbidden is not None
+        ids = self.forbidden[rows]
+        ids = torch.where(ids == NOTHING, vocabulary, ids)  # NOTHING gets a column that goes
+        mask = ids.new_zeros(len(rows), vocabulary + 1, dtype=torch.bool)
+        return mask.scatter_(1, ids, True)[:, :vocabulary]
+
+
+def forbidden_tokens(
+    live: Live, is_forced: Booleans | None, always: Integers, eos: int
+) -> Integers | None:
+    """(N, F) what may not follow each row; None if anything may.
+
+    ``is_forced`` (G,): groups whose next token is given, whatever it is. ``always`` (F,): tokens
+    that no output may hold.
+    """
+    groups, rows = live.groups, live.groups["rows"]
+    parts: list[Integers] = []
+    if len(always):
+        parts.append(np.broadcast_to(always, (live.rows, len(always))))
+    if live.greatest_least:
+        too_short = groups["length"] < groups["least"]
+        parts.append(np.where(too_short, eos, NOTHING).repeat(rows)[:, None])
+    for ngram in live.ngrams:
+        length = np.where(groups["ngram"] == ngram, groups["length"], 0).repeat(rows)
+        tokens = live.tokens[:, : int(length.max())]
+        parts.append(repeating_tokens(tokens, length, ngram))
+    if not parts:
+        return None
+    forbidden = np.concatenate(parts, axis=1)
+    if is_forced is not None:
+        forbidden[is_forced.repeat(rows)] = NOTHING
+    return forbidden
+
+
+def only_tokens(
+    live: Live,
+    is_forced: Booleans | None,
+    forbidden: Integers | None,
+    device: torch.device,
+) -> OnlyTokens:
+    """What leaves one token to each row whose next is given (``is_forced`` (G,)) or drawn."""
+    groups, rows = live.groups, live.groups["rows"]
+    if is_forced is None:
+        is_forced = np.zeros(len(groups), np.bool_)
+    forced_tokens = [
+        live.pools[group].task.request.prefix[int(groups["length"][group])]
+        for group in np.flatnonzero(is_forced).tolist()
+    ]
+    drawn = []
+    for settings, draws in live.drawing() if live.draws else []:
+        group = np.flatnonzero(draws & ~is_forced)
+        if len(group):
+            # A group that samples has one row, and so has one that is forced.
+            of_rows = torch.from_numpy(np.flatnonzero((draws & ~is_forced).repeat(rows)))
+            numbers = torch.from_numpy(uniform(groups["key"][group], groups["length"][group]))
+            drawn.append((settings, of_rows.to(device), numbers.to(device)))
+    return OnlyTokens(
+        torch.from_numpy(np.flatnonzero(is_forced.repeat(rows))).to(device),
+        torch.tensor(forced_tokens, dtype=torch.int64, device=device),
+        drawn,
+        None if forbidden is None else torch.from_numpy(forbidden).to(device),
+    )

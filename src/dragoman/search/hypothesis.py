@@ -1,0 +1,59 @@
+"""What a search answers: hypotheses, each with its score and the probability of every token.
+
+The score is that of Wu et al. 2016 (GNMT), section 7, which the paper takes over (section 6.1)::
+
+    score(Y | X) = log P(Y | X) / lp(Y),    lp(Y) = ((5 + |Y|) / (5 + 1))^α
+
+|Y| counts the tokens that were chosen, the end symbol included. log P is always the model's own:
+temperature, forced prefixes and forbidden tokens decide which token is taken, never what it costs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+Floats = npt.NDArray[np.float64]
+Floats32 = npt.NDArray[np.float32]
+Integers = npt.NDArray[np.int64]
+Booleans = npt.NDArray[np.bool_]
+
+
+@dataclass(frozen=True, slots=True)
+class Hypothesis:
+    """One output of a search, or a given output scored by force decoding."""
+
+    tokens: tuple[int, ...]
+    """Without the begin and end symbols."""
+    score: float
+    """Log-probability over length penalty: higher is better; n-best lists are sorted by it."""
+    log_probability: float
+    """log P(Y | X) in nats; of the tokens so far if not finished."""
+    token_log_probabilities: tuple[float, ...]
+    """One per token, and one more for the end symbol if finished; their sum is the above."""
+    finished: bool
+    """Whether the model ended it. If not, it was cut: by its length limit, or because no token
+    was allowed to follow."""
+
+
+def length_penalty(length: Integers, alpha: Floats) -> Floats:
+    """lp(Y) of Wu et al. 2016, equation 14, where ``length`` is |Y|; 1 where α is 0."""
+    penalty: Floats = ((5.0 + length) / 6.0) ** alpha
+    return penalty
+
+
+def hypothesis_of(
+    tokens: Sequence[int], log_probabilities: Sequence[float], alpha: float, finished: bool
+) -> Hypothesis:
+    """Score a sequence; ``log_probabilities`` has one entry more than ``tokens`` if finished."""
+    total = sum(log_probabilities)
+    score = total / ((5.0 + len(log_probabilities)) / 6.0) ** alpha
+    return Hypothesis(tuple(tokens), score, total, tuple(log_probabilities), finished)
+
+
+def ranked(hypotheses: Sequence[Hypothesis], count: int) -> list[Hypothesis]:
+    """The ``count`` best, best first; what was cut stands behind what the model ended."""
+    return sorted(hypotheses, key=lambda h: (not h.finished, -h.score))[:count]

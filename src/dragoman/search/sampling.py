@@ -1,0 +1,83 @@
+"""Drawing tokens by chance: temperature, top-k (Fan et al. 2018), top-p (Holtzman et al. 2020).
+
+A draw depends on the request alone: its seed, its source, which of its samples it is, and the
+place in the output. What else is in the batch, and when it came, changes nothing.
+
+Shapes: M rows that are drawn for, V vocabulary, K candidates that top-k leaves.
+"""
+
+from __future__ import annotations
+
+import hashlib
+
+import numpy as np
+import numpy.typing as npt
+import torch
+from pydantic import Field
+from torch import Tensor
+
+from dragoman.search.hypothesis import Floats, Integers
+from dragoman.settings import Settings
+
+
+class SamplingSettings(Settings):
+    """How to draw. Temperature comes first, then top-k, then top-p."""
+
+    temperature: float = Field(default=1.0, gt=0)
+    """Log-probabilities are divided by it: below 1 is sharper, above 1 flatter."""
+    top_k: int = Field(default=0, ge=0)
+    """Draw among the k most probable tokens only; 0: among all."""
+    top_p: float = Field(default=1.0, gt=0, le=1)
+    """Draw among the fewest most probable tokens that together hold this probability."""
+    seed: int = Field(default=0, ge=0, lt=2**63)
+    """The same seed gives the same samples of the same source."""
+
+
+def sampling_key(seed: int, source: Tensor, sample: int) -> int:
+    """64 bits from which all draws of one sample of one source follow.
+
+    The source is part of them, so that one seed does not draw alike for all sentences.
+    """
+    digest = hashlib.blake2b(np.array([seed, sample], dtype=np.int64).tobytes(), digest_size=8)
+    digest.update(source.detach().cpu().contiguous().numpy().tobytes())
+    return int.from_bytes(digest.digest(), "little")
+
+
+def uniform(keys: npt.NDArray[np.uint64], places: Integers) -> Floats:
+    """(M,) numbers in [0, 1): number ``places`` of the streams ``keys``.
+
+    SplitMix64 (Steele, Lea and Flood 2014), whose state after i steps needs no steps.
+    """
+    state = keys + (places.astype(np.uint64) + np.uint64(1)) * np.uint64(0x9E3779B97F4A7C15)
+    state = (state ^ (state >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    state = (state ^ (state >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    state = (state ^ (state >> np.uint64(31))) >> np.uint64(11)
+    numbers: Floats = state.astype(np.float64) * 2.0**-53
+    return numbers
+
+
+def draw(log_probabilities: Tensor, settings: SamplingSettings, numbers: Tensor) -> Tensor:
+    """One token per row, by inverting the cumulative distribution -> ids (M,) int64.
+
+    ``log_probabilities`` (M, V), -inf for what is forbidden; ``numbers`` (M,) fp64 in [0, 1).
+    A row in which everything is forbidden gets any id.
+    """
+    scaled = log_probabilities / settings.temperature
+    vocabulary = scaled.shape[-1]
+    kept = min(settings.top_k or vocabulary, vocabulary)
+    ids = None
+    if kept < vocabulary or settings.top_p < 1.0:
+        # Best first, so that what top-p keeps is the beginning of a row.
+        scaled, ids = torch.topk(scaled, kept, dim=-1)  # (M, K)
+    # fp64: summing over a big vocabulary must not round small probabilities away.
+    mass = torch.softmax(scaled.double(), dim=-1).nan_to_num(0.0)
+    if settings.top_p < 1.0:
+        before = mass.cumsum(dim=-1) - mass
+        mass = mass * (before < settings.top_p)
+    heap = mass.cumsum(dim=-1)
+    # The first place at which the heap exceeds the number; a place without mass is never that.
+    places = torch.searchsorted(heap, numbers[:, None] * heap[:, -1:], right=True)  # (M, 1)
+    # A number that rounds up to the whole heap belongs to the last place with mass.
+    last = ((mass > 0) * torch.arange(kept, device=mass.device)).amax(dim=-1, keepdim=True)
+    places = torch.minimum(places, last)
+    return (places if ids is None else ids.gather(-1, places)).squeeze(-1)

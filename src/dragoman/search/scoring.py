@@ -1,0 +1,90 @@
+"""Force decoding: what the model thinks of outputs that are given.
+
+Shapes: P packed rows of a batch, D width, V vocabulary.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Protocol
+
+import torch
+from torch import Tensor
+
+from dragoman.models.interface import Memory
+from dragoman.nn.layout import Sequences
+from dragoman.search.hypothesis import Hypothesis, hypothesis_of
+
+TOKENS_PER_BATCH = 4096
+"""Source and target positions that are worked on at once."""
+
+ROWS_PER_PIECE = 512
+"""Logits held at once are this times V."""
+
+
+class Scorable(Protocol):
+    """What scoring needs of a model: ``Encodes``, and of ``Generates`` what training speaks."""
+
+    def encode(self, source: Sequences, /) -> Memory: ...
+
+    def decode(self, target_in: Sequences, memory: Memory, /) -> Tensor: ...
+
+    def project(self, hidden: Tensor, /) -> Tensor: ...
+
+
+@torch.no_grad()
+def force_decode(
+    model: Scorable,
+    sources: Sequence[Tensor],
+    targets: Sequence[Sequence[int]],
+    *,
+    bos: int,
+    eos: int,
+    length_penalty: float = 0.6,
+    tokens_per_batch: int = TOKENS_PER_BATCH,
+    device: torch.device | str = "cpu",
+) -> list[Hypothesis]:
+    """Score ``targets`` (tokens without begin and end symbols) as outputs for ``sources``.
+
+    ``sources`` are as in ``Request``: just what the model encodes, not empty. -> one finished
+    hypothesis per pair, in order, with the log-probability of each token and of the end symbol.
+    Long inputs: call it window by window.
+    """
+    scored: list[Hypothesis | None] = [None] * len(sources)
+    for batch in _batches(sources, targets, tokens_per_batch):
+        memory = model.encode(Sequences.of([sources[i] for i in batch]).to(device))
+        target_in = Sequences.of([torch.tensor([bos, *targets[i]]) for i in batch])
+        target_out = torch.cat([torch.tensor([*targets[i], eos]) for i in batch]).to(device)
+        hidden = model.decode(target_in.to(device), memory)  # (P, D)
+        pieces = []
+        for rows, out in zip(
+            hidden.split(ROWS_PER_PIECE), target_out.split(ROWS_PER_PIECE), strict=True
+        ):
+            log_probabilities = torch.log_softmax(model.project(rows).float(), dim=-1)
+            pieces.append(log_probabilities.gather(1, out[:, None]).squeeze(1))
+        of_tokens = torch.cat(pieces).split(list(target_in.layout.lengths))
+        for i, log_probabilities in zip(batch, of_tokens, strict=True):
+            scored[i] = hypothesis_of(
+                [int(token) for token in targets[i]],
+                log_probabilities.tolist(),
+                length_penalty,
+                finished=True,
+            )
+    return [hypothesis for hypothesis in scored if hypothesis is not None]
+
+
+def _batches(
+    sources: Sequence[Tensor], targets: Sequence[Sequence[int]], tokens_per_batch: int
+) -> Iterator[list[int]]:
+    """Pairs of like length together, by index, each batch within the budget or a single pair."""
+    cost = [len(source) + len(target) + 1 for source, target in zip(sources, targets, strict=True)]
+    batch: list[int] = []
+    tokens = 0
+    for i in sorted(range(len(cost)), key=lambda i: (len(targets[i]), len(sources[i]))):
+        if batch and tokens + cost[i] > tokens_per_batch:
+            yield batch
+            batch, tokens = [], 0
+        batch.append(i)
+        tokens += cost[i]
+    if batch:
+        yield batch
