@@ -186,7 +186,11 @@ class Text:
 
     def decode_exact(self, ids: Iterable[int]) -> str:
         """The text of some tokens as it stands; with ``lossless`` exactly what was encoded."""
-        return str(self._processor.decode([int(token) for token in ids]))
+        text = str(self._processor.decode([int(token) for token in ids]))
+        if SPACE in text and not self.settings.lossless:
+            # From bytes: an unknown word is spelled with the space before it, or a model wrote it.
+            return text.removeprefix(SPACE).replace(SPACE, " ")
+        return text
 
     def pieces(self, ids: Iterable[int]) -> list[str]:
         """The written form of each token: U+2581 for a space, <0x41> for a byte."""
@@ -277,7 +281,7 @@ def _trainer_arguments(settings: TextSettings, longest: int) -> dict[str, Any]:
 
 
 def _vocabulary_error(message: str, settings: TextSettings) -> DataError:
-    """SentencePiece's complaint about the size of a vocabulary, as an error that says what to do."""
+    """SentencePiece's complaint about the size, as an error that says what to do."""
     asked = settings.vocabulary
     if largest := re.search(r"value <= (\d+)", message):
         return DataError(
