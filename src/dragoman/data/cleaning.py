@@ -22,7 +22,7 @@ _EXAMPLES = 3
 _SHOWN_CHARACTERS = 120
 _RECENT = 1 << 20
 _REMEMBERED = 1 << 26
-"""Pairs among which duplicates are found: 64 million, 8 bytes each."""
+"""Different pairs that are remembered: 64 million, 8 bytes each."""
 _SURROGATE = re.compile("[\ud800-\udfff]")
 _CONTROL = re.compile("[\x00-\x08\x0a-\x1f\x7f-\x9f]")
 """Unicode category Cc, but for the tab, which is a space to most people."""
@@ -44,7 +44,7 @@ class CleaningSettings(Settings):
     identical: bool = True
     """Drop pairs whose sides are the same."""
     duplicates: bool = True
-    """Drop exact copies of an earlier pair, the first 64 million pairs back at least."""
+    """Drop exact copies of any of the last 32 million different pairs, or of still earlier ones."""
 
 
 @dataclass(frozen=True)
@@ -191,9 +191,12 @@ class _Seen:
 
     def add(self, value: int) -> bool:
         """Whether the value is new."""
-        if value in self._recent or self._holds(self._younger, value):
+        if (
+            value in self._recent
+            or self._holds(self._younger, value)
+            or self._holds(self._older, value)
+        ):
             return False
-        new = not self._holds(self._older, value)
         self._recent.add(value)
         if len(self._recent) >= _RECENT:
             recent = np.fromiter(self._recent, np.uint64, len(self._recent))
@@ -201,7 +204,7 @@ class _Seen:
             self._recent.clear()
             if len(self._younger) >= _REMEMBERED // 2:
                 self._older, self._younger = self._younger, np.empty(0, np.uint64)
-        return new
+        return True
 
     @staticmethod
     def _holds(values: npt.NDArray[np.uint64], value: int) -> bool:

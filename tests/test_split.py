@@ -1,0 +1,58 @@
+"""Held-out sentences: copies stay together; what training has seen is said."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from pydantic import ValidationError
+
+from dragoman.data.corpora import Pair
+from dragoman.data.split import SplitSettings, find_overlap, side_of, split_pairs
+
+HALF = SplitSettings(dev=0.3, test=0.3)
+
+
+@given(st.text())
+def test_copies_stay_on_one_side(source: str) -> None:
+    side = side_of(source, HALF)
+    assert side_of(f"  {source} ", HALF) == side
+    assert side_of(source + "!", HALF) == side
+    # Held-out sets grow and shrink without sentences crossing from one to the other.
+    if side == "test":
+        assert side_of(source, SplitSettings(dev=0.1, test=0.4)) == "test"
+
+
+def test_the_sides_are_a_partition_of_about_the_shares_asked() -> None:
+    pairs = [Pair(line, f"sentence number {line}", "x") for line in range(4000)]
+    sides = {side: list(split_pairs(pairs, HALF, side)) for side in ("train", "dev", "test")}
+    assert sorted(pair for side in sides.values() for pair in side) == pairs
+    assert abs(len(sides["dev"]) - 1200) < 120 and abs(len(sides["test"]) - 1200) < 120
+    assert side_of("A dog runs", HALF) == side_of("a  DOG runs.", HALF)
+    overlap = find_overlap(sides["train"], sides["test"])
+    assert overlap.source == 0 and overlap.both == 0
+
+
+def test_shares_for_a_corpus() -> None:
+    assert SplitSettings.for_pairs(1_000_000) == SplitSettings(dev=0.001, test=0.001)
+    assert SplitSettings.for_pairs(100) == SplitSettings(dev=0.05, test=0.05)
+    assert SplitSettings.for_pairs(100, test=False) == SplitSettings(dev=0.05)
+    with pytest.raises(ValidationError):
+        SplitSettings(dev=0.5, test=0.5)
+
+
+def test_overlap_is_counted_by_side() -> None:
+    train = [Pair(1, "A dog.", "Ein Hund."), Pair(2, "A cat.", "Eine Katze."), Pair(3, "x", "y")]
+    test = [
+        Pair(1, "new", "neu"),
+        Pair(2, "a dog", "ein Hund"),
+        Pair(3, "A cat.", "Ein Kater."),
+        Pair(4, "A hound.", "Ein Hund."),
+        Pair(5, "A dog.", "Eine Katze."),
+    ]
+    overlap = find_overlap(train, test)
+    assert (overlap.pairs, overlap.source, overlap.target, overlap.both) == (5, 3, 3, 1)
+    assert [pair.line for pair in overlap.first] == [2, 3, 4]
+    words = overlap.in_words("test")
+    assert words is not None and "source of 3" in words and "lines 2, 3, 4" in words
+    assert find_overlap(train, test[:1]).in_words("test") is None

@@ -1,0 +1,180 @@
+"""The store: what goes in comes out, once, whole or not at all."""
+
+from __future__ import annotations
+
+import errno
+import json
+import multiprocessing
+import os
+import signal
+import time
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import BinaryIO
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from dragoman.data import store as store_module
+from dragoman.data.corpora import Pair
+from dragoman.data.store import Store, Tokens, WeightedPairs, build_store, store_key
+from dragoman.errors import DataError
+
+
+class Codepoints:
+    """A tokeniser without a vocabulary to train."""
+
+    def __init__(self, size: int = 0x110000) -> None:
+        self.size = size
+
+    def encode(self, texts: Sequence[str]) -> list[Tokens]:
+        return [np.array([min(ord(c), self.size - 1) for c in text], np.int32) for text in texts]
+
+
+WIDE, NARROW = Codepoints(), Codepoints(1000)
+PAIRS = [Pair(n + 1, f"source {n}" * (n % 4), f"{'x' * (n % 7)}🙂 {n}") for n in range(25)]
+
+
+@pytest.fixture(autouse=True)
+def small(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(store_module, "_SHARD_EXAMPLES", 8)
+    monkeypatch.setattr(store_module, "_ENCODED_TOGETHER", 3)
+
+
+def _holds(store: Store, pairs: Sequence[Pair]) -> bool:
+    expected = WIDE.encode([pair.source for pair in pairs])
+    return len(store) == len(pairs) and all(
+        np.array_equal(store.source(n), expected[n])
+        and np.array_equal(store.target(n), NARROW.encode([pair.target])[0])
+        and store.text(n) == (pair.source, pair.target)
+        and store.source_lengths[n] == len(pair.source)
+        and store.target_lengths[n] == len(pair.target)
+        for n, pair in enumerate(pairs)
+    )
+
+
+texts = st.text(max_size=6)
+
+
+@settings(max_examples=25, deadline=None)
+@given(st.lists(st.tuples(texts, texts), min_size=1, max_size=30))
+def test_what_goes_in_comes_out(
+    tmp_path_factory: pytest.TempPathFactory, sides: list[tuple[str, str]]
+) -> None:
+    pairs = [Pair(n, *side) for n, side in enumerate(sides)]
+    folder = tmp_path_factory.mktemp("store")
+    store = build_store([WeightedPairs(pairs)], WIDE, NARROW, folder, "key")
+    assert _holds(store, pairs) and _holds(Store(folder / "key"), pairs)
+
+
+def test_lone_surrogates_are_kept(tmp_path: Path) -> None:
+    pairs = [Pair(1, "a\udcff", "\ud83d")]
+    assert _holds(build_store([WeightedPairs(pairs)], WIDE, NARROW, tmp_path, "key"), pairs)
+
+
+def test_corpora_notes_and_types(tmp_path: Path) -> None:
+    corpora = [WeightedPairs(PAIRS[:10], 1.0, "a"), WeightedPairs(PAIRS[10:], 0.5, "b")]
+    seen: list[str] = []
+    store = build_store(
+        corpora, WIDE, NARROW, tmp_path, "key", notes=lambda: {"dropped": len(seen)}
+    )
+    assert [(c.first, c.last, c.weight, c.name) for c in store.corpora] == [
+        (0, 10, 1.0, "a"),
+        (10, 25, 0.5, "b"),
+    ]
+    assert store.corpus_of(9).name == "a" and store.corpus_of(10).name == "b"
+    assert store.notes == {"dropped": 0}
+    assert store.source(3).dtype == store.target(3).dtype == np.int32
+    for outside in (-1, 25):
+        with pytest.raises(IndexError):
+            store.source(outside)
+
+
+def test_made_once(tmp_path: Path) -> None:
+    def once() -> Iterator[Pair]:
+        yield from PAIRS
+
+    corpus = WeightedPairs(once())
+    assert _holds(build_store([corpus], WIDE, NARROW, tmp_path, "key"), PAIRS)
+    assert _holds(build_store([corpus], WIDE, NARROW, tmp_path, "key"), PAIRS)
+    with pytest.raises(DataError, match="no sentence pair is left"):
+        build_store([corpus], WIDE, NARROW, tmp_path, "other")
+
+
+def test_keys_name_everything() -> None:
+    assert store_key("a", "bc") == store_key("a", "bc") != store_key("ab", "c")
+
+
+def test_an_error_leaves_nothing_behind(tmp_path: Path) -> None:
+    def broken() -> Iterator[Pair]:
+        yield from PAIRS
+        raise DataError("line 26 is bad")
+
+    with pytest.raises(DataError, match="line 26"):
+        build_store([WeightedPairs(broken())], WIDE, NARROW, tmp_path, "key")
+    assert [path.name for path in tmp_path.iterdir()] == [".key.lock"]
+
+
+def test_a_full_disk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def full(_file: BinaryIO) -> None:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    monkeypatch.setattr(store_module, "_settle", full)
+    with pytest.raises(DataError, match="cannot write the tokens: No space left"):
+        build_store([WeightedPairs(PAIRS)], WIDE, NARROW, tmp_path, "key")
+    assert [path.name for path in tmp_path.iterdir()] == [".key.lock"]
+
+
+def test_damaged_stores(tmp_path: Path) -> None:
+    with pytest.raises(DataError, match="not a store"):
+        Store(tmp_path)
+    folder = build_store([WeightedPairs(PAIRS)], WIDE, NARROW, tmp_path, "key").folder
+    (folder / "00001.target.tokens").unlink()
+    store = Store(folder)
+    assert len(store.target(0)) == store.target_lengths[0]
+    with pytest.raises(DataError, match=r"00001\.target\.tokens: .*damaged"):
+        store.target(9)
+    about = json.loads((folder / "store.json").read_text())
+    (folder / "store.json").write_text(json.dumps({**about, "format": 99}))
+    with pytest.raises(DataError, match="format 99"):
+        Store(folder)
+
+
+def _slow_pairs(folder: Path) -> Iterator[Pair]:
+    """Says when it has begun, so that others can come in between."""
+    with (folder / "readers").open("a") as file:
+        file.write("reader\n")
+    for pair in PAIRS:
+        time.sleep(0.01)
+        yield pair
+
+
+def _build(folder: Path) -> None:
+    store = build_store([WeightedPairs(_slow_pairs(folder))], WIDE, NARROW, folder, "key")
+    assert _holds(store, PAIRS)
+
+
+def test_processes_that_start_together_share_the_work(tmp_path: Path) -> None:
+    context = multiprocessing.get_context("fork")
+    processes = [context.Process(target=_build, args=(tmp_path,)) for _ in range(3)]
+    for process in processes:
+        process.start()
+    for process in processes:
+        process.join(30)
+        assert process.exitcode == 0
+    assert (tmp_path / "readers").read_text() == "reader\n"
+
+
+def test_a_killed_builder_is_no_obstacle(tmp_path: Path) -> None:
+    process = multiprocessing.get_context("fork").Process(target=_build, args=(tmp_path,))
+    process.start()
+    while not (tmp_path / ".key.partial" / "00000.source.text").exists():
+        time.sleep(0.005)
+    assert process.pid is not None
+    os.kill(process.pid, signal.SIGKILL)
+    process.join(30)
+    assert not (tmp_path / "key").exists()
+    _build(tmp_path)
+    assert sorted(path.name for path in tmp_path.iterdir()) == [".key.lock", "key", "readers"]
