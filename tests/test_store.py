@@ -134,8 +134,11 @@ def test_damaged_stores(tmp_path: Path) -> None:
     (folder / "00001.target.tokens").unlink()
     store = Store(folder)
     assert len(store.target(0)) == store.target_lengths[0]
-    with pytest.raises(DataError, match=r"00001\.target\.tokens: .*damaged"):
+    with pytest.raises(DataError, match=r"00001\.target\.tokens: .*damaged; delete .*key"):
         store.target(9)
+    os.truncate(folder / "00002.source.text", 5)
+    with pytest.raises(DataError, match=r"00002.*damaged"):
+        store.target(17)
     about = json.loads((folder / "store.json").read_text())
     (folder / "store.json").write_text(json.dumps({**about, "format": 99}))
     with pytest.raises(DataError, match="format 99"):

@@ -144,6 +144,10 @@ class Store:
             )
             for side, width in zip(_SIDES, self._widths, strict=True)
         )
+        for side in (source, target):
+            ends = [*side.offsets[-1:], *side.text_offsets[-1:]]
+            if ends != [len(side.tokens), len(side.text)]:
+                raise self._damaged(f"{shard:05}.*")
         return source, target
 
     def _map(self, name: str, dtype: npt.DTypeLike) -> npt.NDArray[Any]:
@@ -154,9 +158,13 @@ class Store:
             # A plain array over the map: the memmap class itself makes each access slower.
             return np.asarray(np.memmap(path, dtype, mode="r"))
         except (OSError, ValueError) as error:
-            raise DataError(
-                f"{path}: this store of tokens is damaged; delete {self.folder}"
-            ) from error
+            raise self._damaged(name) from error
+
+    def _damaged(self, name: str) -> DataError:
+        return DataError(
+            f"{self.folder / name}: these stored tokens are damaged; delete {self.folder}, "
+            "and they will be made again"
+        )
 
 
 @dataclass(frozen=True)
