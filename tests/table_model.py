@@ -106,7 +106,9 @@ class TableModel(Encodes, Generates):
     def decode(self, target_in: Sequences, memory: Memory) -> Tensor:
         hidden = []
         for state, tokens in zip(
-            source_hashes(memory), target_in.values.split(list(target_in.layout.lengths)), strict=True
+            source_hashes(memory),
+            target_in.values.split(list(target_in.layout.lengths)),
+            strict=True,
         ):
             for token in tokens:
                 state = mix(state, token)
@@ -118,15 +120,15 @@ class TableModel(Encodes, Generates):
         return logits if ids is None else logits[..., ids]
 
 
-def next_log_probabilities(
-    model: Encodes, source: Tensor, prefix: Sequence[int]
-) -> list[float]:
+def next_log_probabilities(model: Encodes, source: Tensor, prefix: Sequence[int]) -> list[float]:
     """(V,) after a prefix, by the model's ``decode``: no state, no batch."""
     assert isinstance(model, Generates)
     memory = model.encode(Sequences.of([source]))
     target_in = Sequences(torch.tensor([BOS, *prefix]), Layout([len(prefix) + 1]))
     hidden = model.decode(target_in, memory)[-1:]
-    log_probabilities: list[float] = torch.log_softmax(model.project(hidden).float(), -1)[0].tolist()
+    log_probabilities: list[float] = torch.log_softmax(model.project(hidden).float(), -1)[
+        0
+    ].tolist()
     return log_probabilities
 
 

@@ -1,0 +1,179 @@
+"""Beam search against the truth (every output tried) and against a textbook without any batch."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import torch
+from table_model import BOS, EOS, TableModel, exhaustive, next_log_probabilities, same, textbook
+
+from dragoman.search.beam import BeamStep, candidates_wanted, expand
+from dragoman.search.hypothesis import Hypothesis
+from dragoman.search.offline import search
+from dragoman.search.request import Request, SearchSettings
+
+
+def only(model: TableModel, request: Request) -> list[Hypothesis]:
+    (answer,) = search(model, [request], bos=BOS, eos=EOS)
+    return answer
+
+
+@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("alpha", [0.0, 0.6, 1.0, 2.0])
+@pytest.mark.parametrize(("vocabulary", "limit"), [(3, 6), (4, 4), (5, 3), (7, 2), (9, 1), (4, 0)])
+def test_a_wide_beam_is_exhaustive(seed: int, alpha: float, vocabulary: int, limit: int) -> None:
+    model = TableModel(vocabulary, seed, ending=-1.0)
+    settings = SearchSettings(
+        beam=vocabulary ** (limit + 1), length_penalty=alpha, max_length=limit, n_best=2
+    )
+    request = Request(torch.tensor([3, 1, seed]), settings)
+    assert same(only(model, request), exhaustive(model, request))
+
+
+def test_a_wide_beam_is_exhaustive_from_a_minimum_length() -> None:
+    model = TableModel(4, 7, ending=2.0)
+    settings = SearchSettings(beam=600, max_length=4, min_length=3, n_best=20)
+    request = Request(torch.tensor([5]), settings)
+    assert same(only(model, request), exhaustive(model, request))
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_beam_1_is_greedy(seed: int) -> None:
+    model = TableModel(12, seed)
+    request = Request(torch.tensor([4, seed, 2]), SearchSettings(beam=1, max_length=9))
+    tokens: list[int] = []
+    scores: list[float] = []
+    while len(tokens) <= 9:
+        following = next_log_probabilities(model, request.source, tokens)
+        best = int(np.argmax(following))
+        if best != EOS and len(tokens) == 9:
+            break
+        scores.append(following[best])
+        if best == EOS:
+            break
+        tokens.append(best)
+    (hypothesis,) = only(model, request)
+    assert hypothesis.tokens == tuple(tokens)
+    assert hypothesis.token_log_probabilities == pytest.approx(scores, abs=1e-5)
+    assert hypothesis.finished == (len(scores) > len(tokens))
+
+
+@pytest.mark.parametrize("seed", range(12))
+@pytest.mark.parametrize("stop", ["certain", "full"])
+def test_early_stopping_loses_nothing(seed: int, stop: str) -> None:
+    """The textbook goes on to the very end; `certain` stops early and must not be told apart."""
+    model = TableModel(10, seed, ending=1.0)
+    beam = 1 + seed % 5
+    settings = SearchSettings(
+        beam=beam, n_best=1 + seed % beam, length_penalty=seed % 3 * 0.6, max_length=14, stop=stop
+    )
+    request = Request(torch.tensor([seed, 8]), settings)
+    assert same(only(model, request), textbook(model, request))
+
+
+def test_it_does_stop_early() -> None:
+    """Otherwise the test above would say nothing."""
+    model = TableModel(10, 3, ending=2.0)
+    certain = SearchSettings(beam=4, max_length=200)
+    full = SearchSettings(beam=4, max_length=200, stop="full")
+    only(model, Request(torch.tensor([1, 8]), certain))
+    steps = len(model.stepped)
+    assert steps < 100
+    only(model, Request(torch.tensor([1, 8]), full))
+    assert len(model.stepped) - steps <= steps
+
+
+def test_score_is_that_of_the_paper() -> None:
+    (found,) = only(TableModel(8, 1), Request(torch.tensor([4]), SearchSettings(max_length=6)))
+    total = sum(found.token_log_probabilities)
+    length = len(found.tokens) + 1
+    assert found.finished and len(found.token_log_probabilities) == length
+    assert found.log_probability == pytest.approx(total)
+    assert found.score == pytest.approx(total / ((5 + length) / 6) ** 0.6)
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_alternatives_differ_in_their_first_free_token(seed: int) -> None:
+    model = TableModel(9, seed)
+    settings = SearchSettings(beam=3, n_best=4, alternatives=True, max_length=8)
+    source, prefix = torch.tensor([seed, 5]), (4, 6)
+    found = only(model, Request(source, settings, prefix))
+    following = next_log_probabilities(model, source, prefix)
+    best = sorted(range(9), key=lambda token: -following[token])[:4]
+    firsts = [h.tokens[2] if len(h.tokens) > 2 else EOS for h in found]
+    assert sorted(firsts) == sorted(best)
+    assert found == sorted(found, key=lambda h: (h.finished, h.score), reverse=True)
+    for first, hypothesis in zip(firsts, found, strict=True):
+        if first != EOS:
+            alone = SearchSettings(beam=3, max_length=8)
+            assert same([hypothesis], textbook(model, Request(source, alone, (*prefix, first))))
+
+
+def test_record_holds_what_each_step_looked_at() -> None:
+    model = TableModel(9, 5)
+    record: list[BeamStep] = []
+    source = torch.tensor([5, 5])
+    settings = SearchSettings(beam=3, max_length=7)
+    (found,) = only(model, Request(source, settings, record=record))
+    prefixes: list[tuple[int, ...]] = [()]
+    ended = []
+    for place, step in enumerate(record):
+        assert (step.branch, step.place) == (0, place)
+        totals = [candidate.total for candidate in step.candidates]
+        assert totals == sorted(totals, reverse=True) and len(totals) <= 6
+        kept = []
+        for candidate in step.candidates:
+            prefix = prefixes[candidate.parent]
+            following = next_log_probabilities(model, source, prefix)
+            assert candidate.log_probability == pytest.approx(following[candidate.token], abs=1e-5)
+            if candidate.outcome == "kept":
+                kept.append((*prefix, candidate.token))
+            elif candidate.outcome == "ended":
+                ended.append(prefix)
+        prefixes = kept
+        assert len(prefixes) <= 3
+    assert found.tokens in ended
+    assert same([found], only(model, Request(source, settings)))
+
+
+def test_expand_leaves_out_what_is_not_possible() -> None:
+    nan, no = np.float32(np.nan), np.float32(-np.inf)
+    result = expand(
+        totals=np.array([-1.0, -2.0, -1.0]),
+        rows=np.array([2, 1]),
+        width=np.array([2, 2]),
+        may_grow=np.array([True, True]),
+        log_probabilities=np.array([[-1.0, no, nan], [-0.5, -9.0, no], [no, no, nan]], np.float32),
+        ids=np.array([[7, 8, 9], [5, EOS, 3], [1, 3, 4]]),
+        eos=EOS,
+    )
+    assert result.goes_on.sum(axis=1).tolist() == [2, 0]
+    assert result.token[result.goes_on].tolist() == [7, 5]
+    assert (result.candidate[result.goes_on] // 3).tolist() == [0, 1]
+    assert result.total[result.goes_on].tolist() == [-2.0, -2.5]
+    assert not result.ends.any()  # third best of a beam of 2
+
+
+def test_expand_takes_groups_of_any_shape() -> None:
+    """Ragged groups, one by one, are chosen as they are together."""
+    generator = np.random.default_rng(0)
+    for _ in range(50):
+        rows = generator.integers(1, 5, 6)
+        width = rows + generator.integers(0, 3, 6)
+        k = candidates_wanted(int(width.max()))
+        totals = -generator.random(rows.sum()) * 5
+        scores = -np.sort(generator.random((rows.sum(), k)) * 5, axis=1).astype(np.float32)
+        ids = generator.integers(0, 6, (rows.sum(), k))
+        may_grow = generator.random(6) < 0.8
+        together = expand(totals, rows, width, may_grow, scores, ids, EOS)
+        for group, first in enumerate(rows.cumsum() - rows):
+            mine, one = slice(first, first + rows[group]), slice(group, group + 1)
+            alone = expand(
+                totals[mine], rows[one], width[one], may_grow[one], scores[mine], ids[mine], EOS
+            )
+            for kind in ("ends", "goes_on"):
+                chosen, wanted = getattr(together, kind)[group], getattr(alone, kind)[0]
+                assert (
+                    together.candidate[group][chosen] - first * k == alone.candidate[0][wanted]
+                ).all()
+                assert (together.total[group][chosen] == alone.total[0][wanted]).all()
