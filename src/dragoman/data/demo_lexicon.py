@@ -1,0 +1,326 @@
+"""The words of the embedded corpus: nouns, adjectives and verbs of English with their German.
+
+Tables only; ``demo_grammar`` knows how to inflect and to order them. Every word has exactly one
+translation in its place, so that each English sentence of the corpus has one German reference.
+The tables are small on purpose: about 300 written words a side, so that a network of modest size
+meets each of them often within two minutes.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+Gender = Literal["m", "f", "n"]
+Case = Literal["nominative", "accusative", "dative"]
+Kind = Literal[
+    "person", "animal", "crossing", "summit", "hurdle", "load", "food", "opening", "thing", "place"
+]
+
+
+@dataclass(frozen=True, slots=True)
+class Noun:
+    """A noun. Only persons and animals have a plural here."""
+
+    english: str
+    german: str
+    gender: Gender
+    kind: Kind
+    too: tuple[str, ...] = ()
+    """Adjectives (English) that, said as "because it was too …", point at this noun as the thing
+    acted upon: a street is too wide, a soup too salty, a mouse too fast."""
+    english_plural: str = ""
+    german_plural: str = ""
+    oblique: str = ""
+    """Singular other than nominative, for nouns of the weak declension (der Bär, den Bären)."""
+    pronoun: str = "it"
+    """The English pronoun; empty where usage wavers (the child, the girl), so none is made."""
+
+
+@dataclass(frozen=True, slots=True)
+class Adjective:
+    """An adjective: as a predicate (dunkel) and the stem that takes endings (dunkl-)."""
+
+    english: str
+    german: str
+    stem: str
+
+
+@dataclass(frozen=True, slots=True)
+class Verb:
+    """A verb with its forms. German forms are those of the stem, without the particle.
+
+    ``heben`` with the particle ``auf`` gives "hebt … auf" in a main clause, "aufhebt" at the end
+    of a subordinate clause and "aufheben" after a modal verb.
+    """
+
+    base: str
+    third: str
+    past: str
+    infinitive: str
+    present: str
+    preterite: str
+    preterite_plural: str
+    subjects: tuple[Kind, ...]
+    objects: tuple[Kind, ...] = ()
+    particle: str = ""
+    case: Case = "accusative"
+    preposition: str = ""
+    """The German preposition that introduces the object (warten *auf*); English has its own
+    within ``base``."""
+
+
+PEOPLE_WORDS: tuple[Noun, ...] = (
+    Noun("man", "Mann", "m", "person", (), "men", "Männer", pronoun="he"),
+    Noun("woman", "Frau", "f", "person", (), "women", "Frauen", pronoun="she"),
+    Noun("child", "Kind", "n", "person", (), "children", "Kinder", pronoun=""),
+    Noun("boy", "Junge", "m", "person", (), "boys", "Jungen", "Jungen", pronoun="he"),
+    Noun("girl", "Mädchen", "n", "person", (), "girls", "Mädchen", pronoun=""),
+    Noun("king", "König", "m", "person", (), "kings", "Könige", pronoun="he"),
+    Noun("queen", "Königin", "f", "person", (), "queens", "Königinnen", pronoun="she"),
+)
+
+_QUARRY = ("fast", "clever")
+
+ANIMAL_WORDS: tuple[Noun, ...] = (
+    Noun("animal", "Tier", "n", "animal", _QUARRY, "animals", "Tiere"),
+    Noun("dinosaur", "Dinosaurier", "m", "animal", _QUARRY, "dinosaurs", "Dinosaurier"),
+    Noun("dog", "Hund", "m", "animal", _QUARRY, "dogs", "Hunde"),
+    Noun("cat", "Katze", "f", "animal", _QUARRY, "cats", "Katzen"),
+    Noun("horse", "Pferd", "n", "animal", _QUARRY, "horses", "Pferde"),
+    Noun("bear", "Bär", "m", "animal", _QUARRY, "bears", "Bären", "Bären"),
+    Noun("lion", "Löwe", "m", "animal", _QUARRY, "lions", "Löwen", "Löwen"),
+    Noun("mouse", "Maus", "f", "animal", _QUARRY, "mice", "Mäuse"),
+    Noun("bird", "Vogel", "m", "animal", _QUARRY, "birds", "Vögel"),
+    Noun("cow", "Kuh", "f", "animal", _QUARRY, "cows", "Kühe"),
+    Noun("pig", "Schwein", "n", "animal", _QUARRY, "pigs", "Schweine"),
+    Noun("goat", "Ziege", "f", "animal", _QUARRY, "goats", "Ziegen"),
+    Noun("camel", "Kamel", "n", "animal", _QUARRY, "camels", "Kamele"),
+    Noun("snake", "Schlange", "f", "animal", _QUARRY, "snakes", "Schlangen"),
+)
+
+OTHER_WORDS: tuple[Noun, ...] = (
+    # What one crosses, climbs, jumps over, pulls.
+    Noun("street", "Straße", "f", "crossing", ("wide", "long", "icy")),
+    Noun("river", "Fluss", "m", "crossing", ("wide", "deep")),
+    Noun("bridge", "Brücke", "f", "crossing", ("narrow", "long", "icy")),
+    Noun("field", "Feld", "n", "crossing", ("wide", "muddy")),
+    Noun("canal", "Kanal", "m", "crossing", ("wide", "deep")),
+    Noun("valley", "Tal", "n", "crossing", ("wide", "deep")),
+    Noun("meadow", "Wiese", "f", "crossing", ("wide", "muddy")),
+    Noun("mountain", "Berg", "m", "summit", ("high", "steep")),
+    Noun("hill", "Hügel", "m", "summit", ("steep", "muddy")),
+    Noun("roof", "Dach", "n", "summit", ("high", "steep", "icy")),
+    Noun("pyramid", "Pyramide", "f", "summit", ("high", "steep")),
+    Noun("wall", "Mauer", "f", "hurdle", ("high", "wide")),
+    Noun("fence", "Zaun", "m", "hurdle", ("high",)),
+    Noun("gate", "Tor", "n", "hurdle", ("high",)),
+    Noun("ditch", "Graben", "m", "hurdle", ("wide", "deep")),
+    Noun("wagon", "Wagen", "m", "load", ("heavy", "full")),
+    Noun("boat", "Boot", "n", "load", ("heavy", "full")),
+    Noun("box", "Kiste", "f", "load", ("heavy", "full")),
+    # What one eats.
+    Noun("apple", "Apfel", "m", "food", ("sour", "hard")),
+    Noun("soup", "Suppe", "f", "food", ("salty", "bitter")),
+    Noun("bread", "Brot", "n", "food", ("salty", "hard")),
+    Noun("cake", "Kuchen", "m", "food", ("bitter", "hard")),
+    Noun("pear", "Birne", "f", "food", ("sour", "hard")),
+    Noun("egg", "Ei", "n", "food", ("salty", "hard")),
+    # What one opens and closes, takes and gives.
+    Noun("window", "Fenster", "n", "opening"),
+    Noun("door", "Tür", "f", "opening"),
+    Noun("bag", "Tasche", "f", "opening"),
+    Noun("letter", "Brief", "m", "opening"),
+    Noun("book", "Buch", "n", "thing"),
+    Noun("ball", "Ball", "m", "thing"),
+    Noun("flower", "Blume", "f", "thing"),
+    Noun("lamp", "Lampe", "f", "thing"),
+    # Where one is.
+    Noun("house", "Haus", "n", "place"),
+    Noun("garden", "Garten", "m", "place"),
+    Noun("forest", "Wald", "m", "place"),
+    Noun("school", "Schule", "f", "place"),
+    Noun("city", "Stadt", "f", "place"),
+)
+
+NOUNS: tuple[Noun, ...] = PEOPLE_WORDS + ANIMAL_WORDS + OTHER_WORDS
+
+_ADJECTIVES: tuple[tuple[str, str] | tuple[str, str, str], ...] = (
+    ("small", "klein"),
+    ("big", "groß"),
+    ("old", "alt"),
+    ("young", "jung"),
+    ("new", "neu"),
+    ("black", "schwarz"),
+    ("strong", "stark"),
+    ("hungry", "hungrig"),
+    ("fresh", "frisch"),
+    ("dark", "dunkel", "dunkl"),
+    # Said of the one that acts, in "because it was too …".
+    ("tired", "müde", "müd"),
+    ("sick", "krank"),
+    ("weak", "schwach"),
+    ("lazy", "faul"),
+    ("sleepy", "schläfrig"),
+    ("nervous", "nervös"),
+    ("sad", "traurig"),
+    # Said of what is acted upon.
+    ("wide", "breit"),
+    ("long", "lang"),
+    ("icy", "eisig"),
+    ("deep", "tief"),
+    ("narrow", "schmal"),
+    ("muddy", "schlammig"),
+    ("high", "hoch", "hoh"),
+    ("steep", "steil"),
+    ("heavy", "schwer"),
+    ("full", "voll"),
+    ("sour", "sauer", "saur"),
+    ("salty", "salzig"),
+    ("bitter", "bitter"),
+    ("hard", "hart"),
+    ("fast", "schnell"),
+    ("clever", "schlau"),
+)
+
+ADJECTIVES: dict[str, Adjective] = {
+    row[0]: Adjective(row[0], row[1], row[2] if len(row) == 3 else row[1]) for row in _ADJECTIVES
+}
+
+TOO_OF_THE_ACTOR: tuple[str, ...] = ("tired", "sick", "weak", "lazy", "sleepy", "nervous", "sad")
+"""Adjectives that, said as "because it was too …", point at the one that acts."""
+
+ATTRIBUTES: dict[Kind, tuple[str, ...]] = {
+    "person": ("small", "big", "old", "young", "strong", "tired"),
+    "animal": ("small", "big", "old", "young", "strong", "tired", "black"),
+    "crossing": ("big", "old", "wide"),
+    "summit": ("big", "old", "dark"),
+    "hurdle": ("big", "old", "new"),
+    "load": ("small", "big", "old", "new"),
+    "food": ("small", "big", "fresh"),
+    "opening": ("small", "big", "old", "new", "black"),
+    "thing": ("small", "big", "old", "new", "black"),
+    "place": ("small", "big", "old", "dark"),
+}
+"""Adjectives that may stand before a noun of each kind."""
+
+TOO_OF_A_HUNTER: tuple[str, ...] = ("tired", "lazy", "sleepy", "nervous")
+"""Those of them that point at the one that acts even where an animal is acted upon."""
+
+STATES: tuple[str, ...] = ("hungry", "small", "big", "old", "young", "strong", *TOO_OF_THE_ACTOR)
+"""Adjectives that may be said of persons and animals ("the dog is hungry")."""
+
+_LIVING: tuple[Kind, ...] = ("person", "animal")
+_PEOPLE: tuple[Kind, ...] = ("person",)
+_ANIMALS: tuple[Kind, ...] = ("animal",)
+
+# base, third person, past; infinitive, present, preterite, preterite plural; subjects; objects
+SEE = Verb("see", "sees", "saw", "sehen", "sieht", "sah", "sahen", _LIVING, (*_LIVING, "thing"))
+FIND = Verb(
+    "find", "finds", "found", "finden", "findet", "fand", "fanden", _LIVING, (*_LIVING, "thing")
+)
+LOVE = Verb(
+    "love", "loves", "loved", "lieben", "liebt", "liebte", "liebten", _LIVING, (*_LIVING, "food")
+)
+CHASE = Verb("chase", "chases", "chased", "jagen", "jagt", "jagte", "jagten", _LIVING, _LIVING)
+CATCH = Verb("catch", "catches", "caught", "fangen", "fängt", "fing", "fingen", _LIVING, _ANIMALS)
+CARRY = Verb(
+    "carry", "carries", "carried", "tragen", "trägt", "trug", "trugen", _LIVING, (*_LIVING, "load")
+)
+HELP = Verb(
+    "help", "helps", "helped", "helfen", "hilft", "half", "halfen", _LIVING, _LIVING, case="dative"
+)
+FOLLOW = Verb(
+    "follow", "follows", "followed", "folgen", "folgt", "folgte", "folgten", _LIVING, _LIVING,
+    case="dative",
+)  # fmt: skip
+WAIT = Verb(
+    "wait for", "waits for", "waited for", "warten", "wartet", "wartete", "warteten", _LIVING,
+    _LIVING, preposition="auf",
+)  # fmt: skip
+EAT_OF_PEOPLE = Verb(
+    "eat", "eats", "ate", "essen", "isst", "aß", "aßen", _PEOPLE, ("food", "animal")
+)
+EAT_OF_ANIMALS = Verb(
+    "eat", "eats", "ate", "fressen", "frisst", "fraß", "fraßen", _ANIMALS, ("food", *_LIVING)
+)
+CROSS = Verb(
+    "cross", "crosses", "crossed", "überqueren", "überquert", "überquerte", "überquerten", _LIVING,
+    ("crossing",),
+)  # fmt: skip
+CLIMB = Verb(
+    "climb", "climbs", "climbed", "erklimmen", "erklimmt", "erklomm", "erklommen", _LIVING,
+    ("summit",),
+)  # fmt: skip
+JUMP = Verb(
+    "jump over", "jumps over", "jumped over", "springen", "springt", "sprang", "sprangen", _LIVING,
+    ("hurdle",), preposition="über",
+)  # fmt: skip
+PULL = Verb("pull", "pulls", "pulled", "ziehen", "zieht", "zog", "zogen", _LIVING, ("load",))
+BUY = Verb(
+    "buy", "buys", "bought", "kaufen", "kauft", "kaufte", "kauften", _PEOPLE,
+    ("animal", "food", "thing", "load"),
+)  # fmt: skip
+CALL = Verb(
+    "call", "calls", "called", "rufen", "ruft", "rief", "riefen", _PEOPLE, _PEOPLE, particle="an"
+)
+INVITE = Verb(
+    "invite", "invites", "invited", "laden", "lädt", "lud", "luden", _PEOPLE, _LIVING,
+    particle="ein",
+)  # fmt: skip
+PICK_UP = Verb(
+    "pick up", "picks up", "picked up", "heben", "hebt", "hob", "hoben", _LIVING,
+    ("thing", "food"), particle="auf",
+)  # fmt: skip
+OPEN = Verb(
+    "open", "opens", "opened", "machen", "macht", "machte", "machten", _LIVING, ("opening",),
+    particle="auf",
+)  # fmt: skip
+CLOSE = Verb(
+    "close", "closes", "closed", "machen", "macht", "machte", "machten", _LIVING, ("opening",),
+    particle="zu",
+)  # fmt: skip
+
+TRANSITIVE: tuple[Verb, ...] = (
+    SEE, FIND, LOVE, CHASE, CATCH, CARRY, HELP, FOLLOW, WAIT, EAT_OF_PEOPLE, EAT_OF_ANIMALS, CROSS,
+    CLIMB, JUMP, PULL, BUY, CALL, INVITE, PICK_UP, OPEN, CLOSE,
+)  # fmt: skip
+
+COME_BACK = Verb(
+    "come back", "comes back", "came back", "kommen", "kommt", "kam", "kamen", _LIVING,
+    particle="zurück",
+)  # fmt: skip
+GET_UP = Verb(
+    "get up", "gets up", "got up", "stehen", "steht", "stand", "standen", _LIVING, particle="auf"
+)
+FALL_ASLEEP = Verb(
+    "fall asleep", "falls asleep", "fell asleep", "schlafen", "schläft", "schlief", "schliefen",
+    _LIVING, particle="ein",
+)  # fmt: skip
+SLEEP = Verb("sleep", "sleeps", "slept", "schlafen", "schläft", "schlief", "schliefen", _LIVING)
+DANCE = Verb("dance", "dances", "danced", "tanzen", "tanzt", "tanzte", "tanzten", _LIVING)
+
+INTRANSITIVE: tuple[Verb, ...] = (SLEEP, DANCE, GET_UP, FALL_ASLEEP, COME_BACK)
+
+MOTION: tuple[Verb, ...] = (COME_BACK, GET_UP)
+"""Verbs that take no place here: German would want a direction."""
+
+GIVING: tuple[Verb, ...] = (
+    Verb("give", "gives", "gave", "geben", "gibt", "gab", "gaben", _PEOPLE, ("food", "thing")),
+    Verb("show", "shows", "showed", "zeigen", "zeigt", "zeigte", "zeigten", _PEOPLE,
+         ("animal", "thing", "opening")),
+)  # fmt: skip
+"""Verbs with two objects: "gives the child an apple", "gibt dem Kind einen Apfel"."""
+
+KNOWING: tuple[Verb, ...] = (
+    Verb("know", "knows", "knew", "wissen", "weiß", "wusste", "wussten", _PEOPLE),
+    Verb("say", "says", "said", "sagen", "sagt", "sagte", "sagten", _PEOPLE),
+    Verb("see", "sees", "saw", "sehen", "sieht", "sah", "sahen", _LIVING),
+)
+"""Verbs followed by "that …", "dass …"."""
+
+ORDER_VERBS: tuple[Verb, ...] = (EAT_OF_ANIMALS, SEE, CHASE, FOLLOW, HELP, CARRY, FIND, LOVE)
+"""Verbs that two living beings can exchange: "the small man eats the dinosaur" and back."""
+
+PRONOUN_VERBS: tuple[Verb, ...] = (CROSS, CLIMB, JUMP, PULL, CATCH, EAT_OF_ANIMALS, EAT_OF_PEOPLE)
+"""Verbs whose two sides can both be the "it" of "because it was too …"."""
