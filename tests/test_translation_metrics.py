@@ -1,0 +1,221 @@
+"""BLEU, chrF, TER and the Moses protocol: against sacreBLEU's own front door and the formulas."""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+import math
+import random
+import sys
+from collections import Counter
+
+import pytest
+import sacrebleu
+
+from dragoman.errors import DataError
+from dragoman.metrics.moses import MosesText, both_bleus
+from dragoman.metrics.translation import (
+    bleu_tokenizer,
+    evaluate_translation,
+    tokenised_bleu,
+)
+
+WORDS = [
+    "der",
+    "die",
+    "das",
+    "Hund",
+    "Katze",
+    "läuft",
+    "schläft",
+    "im",
+    "Garten",
+    "nicht",
+    ",",
+    ".",
+    "und",
+    "müde",
+]
+
+
+def corrupted(seed: int, lines: int, errors: float) -> tuple[list[str], list[str]]:
+    """References of random words, and hypotheses with some words exchanged."""
+    draw = random.Random(seed)
+    references = [" ".join(draw.choices(WORDS, k=draw.randint(1, 14))) for _ in range(lines)]
+    hypotheses = [
+        " ".join(draw.choice(WORDS) if draw.random() < errors else word for word in line.split())
+        for line in references
+    ]
+    return hypotheses, references
+
+
+def test_scores_and_signatures_are_sacrebleus() -> None:
+    hypotheses, references = corrupted(1, 60, 0.3)
+    for lowercase in (False, True):
+        scores = evaluate_translation(hypotheses, references, "de", lowercase=lowercase)
+        assert scores["BLEU"] == pytest.approx(
+            sacrebleu.corpus_bleu(hypotheses, [references], lowercase=lowercase).score
+        )
+        assert scores["chrF"] == pytest.approx(
+            sacrebleu.CHRF(lowercase=lowercase).corpus_score(hypotheses, [references]).score
+        )
+        assert scores["chrF++"] == pytest.approx(
+            sacrebleu.CHRF(word_order=2, lowercase=lowercase)
+            .corpus_score(hypotheses, [references])
+            .score
+        )
+        assert scores["TER"] == pytest.approx(
+            sacrebleu.corpus_ter(hypotheses, [references], case_sensitive=not lowercase).score
+        )
+        signatures = [score.signature for score in scores.scores]
+        assert all(("case:lc" if lowercase else "case:mixed") in s for s in signatures)
+        assert "tok:13a" in signatures[0]
+        assert "nw:2" in signatures[2]
+        assert f"version:{sacrebleu.__version__}" in signatures[3]
+
+
+def test_lowercase_forgives_case_alone() -> None:
+    hypotheses, references = ["der hund läuft heute weg"], ["Der Hund läuft heute weg"]
+    assert evaluate_translation(hypotheses, references, "de")["BLEU"] < 100
+    lowered = evaluate_translation(hypotheses, references, "de", lowercase=True)
+    assert lowered["BLEU"] == pytest.approx(100)
+    assert lowered["TER"] == 0
+
+
+def test_table_and_json_hold_every_figure() -> None:
+    hypotheses, references = corrupted(2, 20, 0.3)
+    scores = evaluate_translation(hypotheses, references, "de")
+    table = scores.table()
+    for score in scores.scores:
+        assert f"{score.value:.2f}  {score.signature}" in table
+    read = json.loads(json.dumps(scores.to_dict()))
+    assert read["sentences"] == 20
+    assert read["scores"]["chrF++"]["value"] == scores["chrF++"]
+    assert "BP" in read["scores"]["BLEU"]["detail"]
+    with pytest.raises(KeyError):
+        evaluate_translation(hypotheses, references, "de", metrics=("BLEU",))["TER"]
+
+
+def test_lengths_must_pair_up() -> None:
+    with pytest.raises(DataError, match="2 translations but 1 references"):
+        evaluate_translation(["a", "b"], ["a"], "de")
+    with pytest.raises(DataError, match="nothing to score"):
+        tokenised_bleu([], [])
+
+
+@pytest.mark.skipif(
+    importlib.util.find_spec("mecab_ko") is None, reason="needs the extra dragoman[ko]"
+)
+def test_korean_counts_morphemes() -> None:
+    lines = ["개가 길을 건너지 않았다.", "고양이가 정원에서 잔다."]
+    scores = evaluate_translation(lines, lines, "ko-KR")
+    assert scores["BLEU"] == pytest.approx(100)
+    assert "tok:ko-mecab" in scores.scores[0].signature
+    assert not scores.notes
+
+
+def test_without_mecab_korean_counts_characters_and_says_so(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
+    name, notes = bleu_tokenizer("ko")
+    assert name == "char"
+    assert "dragoman[ko]" in notes[0]
+    scores = evaluate_translation(["개가 길을 건너지"], ["개가 길을 건너지"], "ko")
+    assert "dragoman[ko]" in scores.table()
+
+
+def test_tokeniser_may_be_chosen_but_must_exist() -> None:
+    assert bleu_tokenizer("ko", "char") == ("char", ())
+    assert bleu_tokenizer("zh-Hans")[0] == "zh"
+    with pytest.raises(DataError, match=r"no tokeniser 'moses'.*intl"):
+        evaluate_translation(["a"], ["a"], "de", tokenizer="moses")
+
+
+def papineni(hypotheses: list[str], references: list[str]) -> float:
+    """BLEU of Papineni et al. (2002), section 2.3, without smoothing, over given tokens."""
+    matched, possible = [0] * 4, [0] * 4
+    for hypothesis, reference in zip(hypotheses, references, strict=True):
+        for order in range(1, 5):
+            ours, theirs = (
+                Counter(
+                    tuple(line.split()[i : i + order]) for i in range(len(line.split()) - order + 1)
+                )
+                for line in (hypothesis, reference)
+            )
+            matched[order - 1] += sum((ours & theirs).values())
+            possible[order - 1] += sum(ours.values())
+    if 0 in matched:
+        return 0.0
+    ours_long = sum(len(line.split()) for line in hypotheses)
+    theirs_long = sum(len(line.split()) for line in references)
+    penalty = min(1.0, math.exp(1 - theirs_long / ours_long))
+    precisions = [m / p for m, p in zip(matched, possible, strict=True)]
+    return 100 * penalty * math.exp(sum(map(math.log, precisions)) / 4)
+
+
+@pytest.mark.parametrize("errors", [0.0, 0.1, 0.4, 1.0])
+def test_tokenised_bleu_is_the_plain_formula(errors: float) -> None:
+    hypotheses, references = corrupted(3, 40, errors)
+    hypotheses = [line.rsplit(" ", 1)[0] for line in hypotheses]  # shorter: a brevity penalty
+    score = tokenised_bleu(hypotheses, references)
+    assert score.value == pytest.approx(papineni(hypotheses, references))
+    assert "tok:none" in score.signature and "smooth:none" in score.signature
+
+
+def test_tokenised_bleu_neither_cuts_nor_smooths() -> None:
+    assert tokenised_bleu(["a b c d"], ["a b x d"]).value == 0  # no 3-gram matches
+    assert tokenised_bleu(["es regnet heute nicht."], ["es regnet heute nicht ."]).value == 0
+
+
+# Lines of the form in which prepared corpora are shared: lower-cased, normalised, tokenised.
+PREPARED = [
+    (
+        "en",
+        "One man holds another man's head down, and prepares to punch him.",
+        "one man holds another man &apos;s head down , and prepares to punch him .",
+    ),
+    (
+        "en",
+        "A woman on a boat named “El Corazon” drops black weights.",
+        "a woman on a boat named &quot; el corazon &quot; drops black weights .",
+    ),
+    (
+        "de",
+        "Ein Boston Terrier läuft über saftig-grünes Gras vor einem weißen Zaun.",
+        "ein boston terrier läuft über saftig-grünes gras vor einem weißen zaun .",
+    ),
+    ("de", "Das ist z.B. Nr. 5, oder?", "das ist z.b. nr . 5 , oder ?"),
+]
+
+
+@pytest.mark.parametrize(("language", "plain", "prepared"), PREPARED)
+def test_moses_prepares_text_as_papers_do(language: str, plain: str, prepared: str) -> None:
+    pytest.importorskip("sacremoses")
+    assert MosesText(language).prepare(plain) == prepared
+
+
+def test_moses_restores_plain_text() -> None:
+    pytest.importorskip("sacremoses")
+    moses = MosesText("en", lowercase=False)
+    line = "The animal didn't cross the street, because it was too tired."
+    assert moses.prepare(line) == (
+        "The animal didn &apos;t cross the street , because it was too tired ."
+    )
+    assert moses.restore(moses.prepare(line)) == line
+
+
+def test_both_figures_stand_side_by_side() -> None:
+    pytest.importorskip("sacremoses")
+    references = ["Ein Hund läuft im Garten, nicht wahr?", "Die Katze schläft heute im Haus."]
+    both = both_bleus([line.lower() for line in references], references, "de")
+    assert both.prepared.value == pytest.approx(100)
+    assert both.plain.value < 80
+    assert "not comparable" in both.table() and f"{both.plain.value:.2f}" in both.table()
+    assert json.loads(json.dumps(both.to_dict()))["prepared"]["value"] == both.prepared.value
+
+
+def test_without_sacremoses_the_error_names_the_extra(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "sacremoses", None)
+    with pytest.raises(DataError, match=r"dragoman\[moses\]"):
+        MosesText("de")
