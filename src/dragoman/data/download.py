@@ -1,0 +1,287 @@
+"""Named downloads: public corpora by name, each file pinned by address, size and SHA-256.
+
+A file is written beside its place under a temporary name, checked, and only then renamed, so that
+what stands in the folder is whole and right, however a download ends. What is already there is
+checked and kept, so that a broken download goes on where it stopped, file by file. The same
+function takes the files from a folder (``origin``) for machines without a network.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import difflib
+import errno
+import hashlib
+import http.client
+import os
+import tempfile
+import urllib.error
+import urllib.request
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import IO
+
+from dragoman.errors import DataError
+
+Progress = Callable[[str, int, int], None]
+"""Called with a file's name, the bytes that have come, and the bytes there are."""
+
+_PIECE = 1 << 16
+_TIMEOUT_SECONDS = 30.0
+
+
+@dataclass(frozen=True, slots=True)
+class RemoteFile:
+    """One file: its name in the folder, where it comes from, and what it must be."""
+
+    name: str
+    address: str
+    size: int
+    """In bytes."""
+    sha256: str
+    """Hexadecimal."""
+
+
+@dataclass(frozen=True, slots=True)
+class Download:
+    """A named set of files that make a parallel corpus."""
+
+    name: str
+    description: str
+    licence: str
+    languages: tuple[str, str]
+    """Source and target, as in the names of the files."""
+    parts: dict[str, tuple[str, str]]
+    """``train``, ``dev``, ``test``: the names of the source and the target file."""
+    files: tuple[RemoteFile, ...]
+
+    @property
+    def size(self) -> int:
+        """Bytes of all files."""
+        return sum(file.size for file in self.files)
+
+
+_MULTI30K = (
+    "https://raw.githubusercontent.com/multi30k/dataset/"
+    "a3d2e0d26b56f3846f66a952536ffed4e401d05a/data/task1/raw/"
+)
+
+
+def _multi30k(name: str, size: int, sha256: str) -> RemoteFile:
+    return RemoteFile(name, _MULTI30K + name, size, sha256)
+
+
+MULTI30K = Download(
+    name="multi30k",
+    description="Image captions, English and German: 29,000 to train, 1,014 dev, 1,000 test",
+    licence="captions without a stated licence; images for research and education",
+    languages=("en", "de"),
+    parts={
+        "train": ("train.en.gz", "train.de.gz"),
+        "dev": ("val.en.gz", "val.de.gz"),
+        "test": ("test_2016_flickr.en.gz", "test_2016_flickr.de.gz"),
+    },
+    files=(
+        _multi30k(
+            "train.en.gz",
+            568_929,
+            "d79cfa999dd4c51d2cb42499b6796d5a882c3a8a961923c25a898c90f8bbd56f",
+        ),
+        _multi30k(
+            "train.de.gz",
+            637_044,
+            "726e39b2fa9eb9ffb6dc763fb35a179f80fae06ffc5d28b6ace5faa883de28a6",
+        ),
+        _multi30k(
+            "val.en.gz",
+            21_650,
+            "14f7d25ddd868909a9213e361768460edcacdd6ab9d1e77b92560dc10c10dc28",
+        ),
+        _multi30k(
+            "val.de.gz",
+            24_681,
+            "f0cba2f995189cf5770f29a8a9a537a3ad3f51657ad873405082ff6863a5e75a",
+        ),
+        _multi30k(
+            "test_2016_flickr.en.gz",
+            21_077,
+            "611d361c6334bc7246101d48097c13cf5c4413c5befc793cc629934359d532d9",
+        ),
+        _multi30k(
+            "test_2016_flickr.de.gz",
+            22_890,
+            "9204244e408ccb38d2a55cfcd344df15005fc42a07a6e55ca6c52b6ababb8cc8",
+        ),
+    ),
+)
+
+DOWNLOADS: dict[str, Download] = {MULTI30K.name: MULTI30K}
+
+
+def named_download(name: str) -> Download:
+    """The download of that name.
+
+    Raises:
+        DataError: there is none; the message names those there are.
+    """
+    if name in DOWNLOADS:
+        return DOWNLOADS[name]
+    near = difflib.get_close_matches(name, DOWNLOADS, n=1)
+    hint = f" Did you mean {near[0]}?" if near else ""
+    raise DataError(
+        f"There is no download named {name!r}.{hint} There are: {', '.join(DOWNLOADS)}."
+    )
+
+
+def fetch(
+    download: Download,
+    folder: Path,
+    origin: Path | None = None,
+    progress: Progress | None = None,
+) -> tuple[Path, ...]:
+    """Put all files of a download into ``folder``, verified; return their paths in order.
+
+    ``origin`` is a folder that already holds files of these names; nothing is then asked of the
+    network. Files of ``folder`` that are right are left as they are.
+
+    Raises:
+        DataError: no connection, an answer that is not the file, a file of another size or
+            SHA-256, another file in its place, no room on the disk. Nothing half-written is left.
+    """
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise DataError(f"{folder}: cannot make this folder: {_reason(error)}.") from error
+    return tuple(_fetch_file(file, folder, origin, progress) for file in download.files)
+
+
+def _fetch_file(
+    file: RemoteFile, folder: Path, origin: Path | None, progress: Progress | None
+) -> Path:
+    path = folder / file.name
+    if path.exists():
+        if _is_right(path, file):
+            if progress:
+                progress(file.name, file.size, file.size)
+            return path
+        raise DataError(
+            f"{path} is there already and is not the file of this download (it has another size or "
+            "SHA-256). Move it away, or choose another folder."
+        )
+    with _opened(file, origin) as (stream, source), _temporary_beside(path) as written:
+        _copy_checked(file, stream, source, written, progress)
+    return path
+
+
+def _is_right(path: Path, file: RemoteFile) -> bool:
+    try:
+        if path.stat().st_size != file.size:
+            return False
+        with path.open("rb") as stream:
+            return hashlib.file_digest(stream, "sha256").hexdigest() == file.sha256
+    except OSError as error:
+        raise DataError(f"{path}: cannot be read: {_reason(error)}.") from error
+
+
+@contextlib.contextmanager
+def _opened(file: RemoteFile, origin: Path | None) -> Iterator[tuple[IO[bytes], str]]:
+    """The bytes of the file, and what to call the place they come from."""
+    if origin is not None:
+        path = origin / file.name
+        try:
+            stream: IO[bytes] = path.open("rb")
+        except OSError as error:
+            raise DataError(
+                f"{path}: cannot be read: {_reason(error)}. The folder must hold {file.name} as it "
+                f"comes from {file.address}"
+            ) from error
+        with stream:
+            yield stream, str(path)
+        return
+    try:
+        answer = urllib.request.urlopen(file.address, timeout=_TIMEOUT_SECONDS)
+    except urllib.error.HTTPError as error:
+        error.close()
+        raise DataError(
+            f"{file.address}: the server answers {error.code} {error.reason}."
+        ) from error
+    except (OSError, http.client.HTTPException) as error:
+        raise _no_connection(file, error) from error
+    with answer:
+        yield answer, file.address
+
+
+@contextlib.contextmanager
+def _temporary_beside(path: Path) -> Iterator[IO[bytes]]:
+    """A file that takes the name ``path`` if all goes well, and vanishes if not."""
+    temporary: Path | None = None
+    try:
+        with tempfile.NamedTemporaryFile(
+            dir=path.parent, prefix=f".{path.name}.", delete=False
+        ) as stream:
+            temporary = Path(stream.name)
+            yield stream
+            stream.flush()
+            os.fsync(stream.fileno())
+        # A temporary file is private; this one is to be read like any other.
+        temporary.chmod(0o644)
+        temporary.replace(path)
+        temporary = None
+    except OSError as error:
+        full = " Make room and try again." if error.errno == errno.ENOSPC else ""
+        raise DataError(f"{path}: cannot be written: {_reason(error)}.{full}") from error
+    finally:
+        if temporary is not None:
+            temporary.unlink(missing_ok=True)
+
+
+def _copy_checked(
+    file: RemoteFile,
+    stream: IO[bytes],
+    source: str,
+    written: IO[bytes],
+    progress: Progress | None,
+) -> None:
+    digest, done = hashlib.sha256(), 0
+    while True:
+        try:
+            piece = stream.read(_PIECE)
+        except (OSError, http.client.HTTPException) as error:
+            raise _no_connection(file, error) from error
+        if not piece:
+            break
+        done += len(piece)
+        if done > file.size:
+            raise DataError(
+                f"{source} is longer than the {file.size:,} bytes it should have.{_NOT_IT}"
+            )
+        digest.update(piece)
+        written.write(piece)
+        if progress:
+            progress(file.name, done, file.size)
+    if done < file.size:
+        raise DataError(
+            f"{source} ended after {done:,} of {file.size:,} bytes. If the connection broke, the "
+            "same command again takes up where this one stopped."
+        )
+    if digest.hexdigest() != file.sha256:
+        raise DataError(
+            f"{source} has the SHA-256 {digest.hexdigest()} where {file.sha256} is "
+            f"expected.{_NOT_IT}"
+        )
+
+
+_NOT_IT = " It is not the file that was pinned: changed, damaged or replaced. Nothing was kept."
+
+
+def _no_connection(file: RemoteFile, error: Exception) -> DataError:
+    reason = error.reason if isinstance(error, urllib.error.URLError) else error
+    return DataError(
+        f"{file.address}: no connection ({reason}). On a machine without a network, fetch the "
+        "files elsewhere and give their folder (--from FOLDER)."
+    )
+
+
+def _reason(error: OSError) -> str:
+    return error.strerror or str(error)
