@@ -10,7 +10,7 @@ from dragoman.pictures.labels import drawn_width, escape
 from dragoman.pictures.records import Chart, Series
 from dragoman.pictures.theme import svg
 
-_LEFT, _RIGHT, _TOP, _BOTTOM = 52.0, 14.0, 46.0, 34.0
+_LEFT, _RIGHT, _TOP, _BOTTOM = 52.0, 14.0, 54.0, 34.0
 _MOST_STRETCHES = 150
 # A second way, besides colour, to tell lines apart.
 _DASHES = ("", "6 3", "2 3", "9 3 2 3")
@@ -65,6 +65,8 @@ def chart_svg(chart: Chart, width: float = 420, height: float = 240, *, alone: b
         return svg("".join(parts), width, height, escape(chart.title), alone=alone)
     across = _Scale.over([x for one in series for x in one.x], _LEFT, width - _RIGHT, log=False)
     heights = [y for one in series for y in (*one.low, *one.high)]
+    if chart.from_zero:
+        heights.append(0.0)
     upward = _Scale.over(heights, height - _BOTTOM, _TOP, log=chart.log_y)
     parts += _grid(chart, across, upward, width, height)
     if chart.marked_x is not None:
@@ -125,13 +127,13 @@ def _round_step(rough: float) -> float:
 
 
 def figure(value: float) -> str:
-    """A number in the fewest signs that keep four digits: 0.00123, 3.214, 12k, 1.5M."""
+    """A number in the fewest signs that keep four digits: 1.23e-3, 3.214, 12k, 1.5M."""
     size = abs(value)
     if size >= 1e6:
         return f"{value / 1e6:.4g}M"
     if size >= 1e4:
         return f"{value / 1e3:.4g}k"
-    if size and size < 1e-3:
+    if size and size < 0.01:
         mantissa, exponent = f"{value:.3e}".split("e")
         return f"{float(mantissa):g}e{int(exponent)}"
     return f"{value:.4g}"
@@ -170,10 +172,8 @@ def _grid(chart: Chart, across: _Scale, upward: _Scale, width: float, height: fl
 def _mark(chart: Chart, across: _Scale, width: float, height: float) -> list[str]:
     assert chart.marked_x is not None
     x = across(min(max(chart.marked_x, across.low), across.high))
-    anchor = "end" if x > width / 2 else "start"
-    beside = x - 5 if x > width / 2 else x + 5
     line = f"M{x:.1f} {_TOP:.1f}V{height - _BOTTOM:.1f}"
-    place = f'x="{beside:.1f}" y="{height - _BOTTOM - 6:.1f}" text-anchor="{anchor}"'
+    place = f'x="{x:.1f}" y="{_TOP - 5:.1f}" text-anchor="middle"'
     return [
         f'<path class="axis" d="{line}" stroke-dasharray="2 3"/>',
         f'<text class="small halo muted" {place}>{escape(chart.marked_as)}</text>',

@@ -95,5 +95,5 @@ def _charts(lines: dict[str, _Line], best: float | None) -> tuple[Chart, ...]:
         ("tokens_per_second", "Speed", "target tokens per second"),
     ):
         if key in drawn:
-            charts.append(Chart(title, [drawn[key].named("")], y_label=label))
+            charts.append(Chart(title, [drawn[key].named("")], y_label=label, from_zero=True))
     return tuple(charts)

@@ -6,12 +6,10 @@ import html
 import unicodedata
 from collections.abc import Sequence
 
-import numpy as np
-
-from dragoman.pictures.records import Weights
-
 WORD_START = "\u2581"
 """SentencePiece's mark of a space."""
+SPACE = "\u2423"
+"""How a piece that is nothing but a space is shown."""
 
 # Directional embeddings, overrides, isolates: they could turn round what stands beside the text.
 _TURNS_LINES = frozenset("\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069")
@@ -56,7 +54,7 @@ def labels(pieces: Sequence[str]) -> tuple[str, ...]:
     shown = []
     for place, piece in enumerate(pieces):
         if piece.startswith(WORD_START):
-            shown.append(piece.removeprefix(WORD_START) or WORD_START)
+            shown.append(piece.removeprefix(WORD_START) or SPACE)
         elif place == 0 or is_symbol(piece):
             shown.append(piece)
         else:
@@ -67,33 +65,6 @@ def labels(pieces: Sequence[str]) -> tuple[str, ...]:
 def is_symbol(piece: str) -> bool:
     """Whether a piece stands for no text: ``<s>``, ``</s>``, ``<unk>``. Bytes ``<0x0A>`` do."""
     return piece.startswith("<") and piece.endswith(">") and not piece.startswith("<0x")
-
-
-def words(pieces: Sequence[str]) -> tuple[tuple[str, ...], tuple[int, ...]]:
-    """Join pieces into words -> the words, and for each piece the number of its word."""
-    names: list[str] = []
-    word_of: list[int] = []
-    joinable = False
-    for piece in pieces:
-        if joinable and not piece.startswith(WORD_START) and not is_symbol(piece):
-            names[-1] += piece
-        else:
-            names.append(piece.removeprefix(WORD_START) or piece)
-        joinable = not is_symbol(piece)
-        word_of.append(len(names) - 1)
-    return tuple(names), tuple(word_of)
-
-
-def by_word(weights: Weights, word_of_row: Sequence[int], word_of_column: Sequence[int]) -> Weights:
-    """(..., R, C) of pieces -> (..., R', C') of words.
-
-    A word is looked at by as much as its pieces together, and looks as its pieces do on average,
-    so rows that sum to one still do.
-    """
-    rows = np.eye(max(word_of_row, default=-1) + 1, dtype=weights.dtype)[list(word_of_row)]
-    columns = np.eye(max(word_of_column, default=-1) + 1, dtype=weights.dtype)[list(word_of_column)]
-    mean_of_rows = rows / rows.sum(axis=0, keepdims=True)  # (R, R')
-    return np.asarray(mean_of_rows.T @ weights @ columns, dtype=weights.dtype)
 
 
 def drawn_width(text: str, size: float) -> float:

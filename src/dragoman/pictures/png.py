@@ -10,7 +10,7 @@ import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -86,7 +86,10 @@ def _drawing() -> Iterator[Figure]:
             "PNG needs matplotlib: pip install 'dragoman[plots]'. SVG and HTML need nothing."
         ) from error
     installed = {font.name for font in font_manager.fontManager.ttflist}
-    settings = {
+    # matplotlib's types name every key of its settings literally.
+    settings: dict[Any, Any] = {
+        **matplotlib.rcParamsDefault,
+        "backend": "agg",
         "font.family": [name for name in _FONTS if name in installed],
         "font.size": 9,
         "svg.fonttype": "none",
@@ -100,7 +103,7 @@ def _drawing() -> Iterator[Figure]:
         "ytick.color": LIGHT.muted,
     }
     with (
-        matplotlib.rc_context({**matplotlib.rcParamsDefault, "backend": "agg", **settings}),
+        matplotlib.rc_context(settings),
         warnings.catch_warnings(),
     ):
         warnings.filterwarnings("ignore", message="Glyph .* missing from", category=UserWarning)
@@ -148,6 +151,8 @@ def _draw_chart(axes: Axes, chart: Chart) -> None:
     axes.set_title(visible(chart.title), loc="left", fontsize=10)
     axes.set_xlabel(visible(chart.x_label))
     axes.set_ylabel(visible(chart.y_label))
+    if chart.from_zero:
+        axes.set_ylim(bottom=0.0)
     axes.grid(axis="y", color=LIGHT.rule, linewidth=0.8)
     axes.set_axisbelow(True)
     for side in ("top", "right"):

@@ -13,7 +13,9 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-Weights = NDArray[np.float32] | NDArray[np.float64]
+from dragoman.pictures.labels import labels
+
+Weights = NDArray[np.floating]
 
 AttentionKind = Literal["encoder", "decoder", "cross"]
 
@@ -73,13 +75,13 @@ class AttentionRecord:
     """
 
     source: Sequence[str]
-    """S tokens, the end symbol included where the model read one."""
+    """S words, or subword pieces with their ``▁``; the end symbol included if the model read one."""
     target: Sequence[str]
-    """T tokens that were chosen, the end symbol included."""
+    """T words or pieces that were chosen, the end symbol included."""
     encoder: Weights
     """(L, H, S, S)."""
     decoder: Weights
-    """(L', H, T, T), zero above the diagonal."""
+    """(L', H, T, T)."""
     cross: Weights
     """(L', H, T, S)."""
     begin: str = "<s>"
@@ -101,7 +103,9 @@ class AttentionRecord:
         weights = every[layer].mean(axis=0) if head is None else every[layer, head]
         which = "mean of the heads" if head is None else f"head {head + 1}"
         name = {"encoder": "encoder", "decoder": "decoder", "cross": "cross-attention"}[kind]
-        return Heatmap(looking, looked_at, weights, f"{name}, layer {layer + 1}, {which}")
+        return Heatmap(
+            labels(looking), labels(looked_at), weights, f"{name}, layer {layer + 1}, {which}"
+        )
 
 
 @dataclass(frozen=True)
@@ -122,6 +126,8 @@ class Chart:
     x_label: str = "update"
     y_label: str = ""
     log_y: bool = False
+    from_zero: bool = False
+    """For speeds and sizes: what is drawn twice as high is twice as much."""
     marked_x: float | None = None
     """A place to point out, e.g. the update of the best checkpoint."""
     marked_as: str = ""

@@ -55,14 +55,14 @@
 
   const controls = make("div", { className: "controls" });
   const heads = make("div", { className: "heads" });
-  const headsScroll = make("div", { className: "scroll" }, heads);
+  const headsScroll = make("div", { className: "scroll", tabIndex: 0 }, heads);
   const looking = make("div", { className: "tokens" });
   const lookedAt = make("div", { className: "tokens" });
   const lookingName = make("p", { className: "side" });
   const lookedAtName = make("p", { className: "side" });
   const told = make("p", { className: "told" });
   told.setAttribute("aria-live", "polite");
-  const map = make("div", { className: "scroll" });
+  const map = make("div", { className: "scroll", tabIndex: 0 });
   root.replaceChildren(
     controls,
     headsScroll,
@@ -158,6 +158,8 @@
       body.append(line);
     });
     const table = make("table", { className: columns > DENSE ? "map dense" : "map" });
+    const longest = Math.max(...to.map((word) => word.length));
+    table.style.setProperty("--tall", `${Math.min(9, 1 + longest * 0.42).toFixed(2)}rem`);
     const name = `layer ${state.layer + 1}, ${named(state.head)}`;
     table.setAttribute("aria-label", `${kinds[state.kind]}, ${name}`);
     table.append(make("thead", {}, head), body);

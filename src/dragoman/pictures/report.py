@@ -18,7 +18,7 @@ import numpy as np
 
 from dragoman.pictures.attention import heatmap_svg, hops_svg
 from dragoman.pictures.chart import chart_svg
-from dragoman.pictures.labels import escape, visible
+from dragoman.pictures.labels import escape, labels, visible
 from dragoman.pictures.records import (
     AttentionRecord,
     Chart,
@@ -190,7 +190,7 @@ def _look(hops: Sequence[Hops], records: Sequence[AttentionRecord]) -> str:
     for one in hops:
         word, through = escape(one.target[one.word]), escape(one.source[one.through])
         parts.append(
-            f'<figure class="panel"><div class="scroll">{hops_svg(one, alone=False)}</div>'
+            f'<figure class="panel">{_scrolled(hops_svg(one, alone=False))}'
             f"<figcaption>What decides “{word}”: it is written while looking at “{through}”"
             f" (above), and “{through}” itself has looked at other words (below). Lines are as"
             " strong as the attention weights.</figcaption></figure>"
@@ -199,6 +199,11 @@ def _look(hops: Sequence[Hops], records: Sequence[AttentionRecord]) -> str:
         parts.append(_explorer(records, hops))
     parts.append("</section>")
     return "\n".join(parts)
+
+
+def _scrolled(wide: str) -> str:
+    """Something that may be wider than the screen; the keyboard can scroll it too."""
+    return f'<div class="scroll" tabindex="0">{wide}</div>'
 
 
 def _explorer(records: Sequence[AttentionRecord], hops: Sequence[Hops]) -> str:
@@ -220,8 +225,8 @@ def _explorer(records: Sequence[AttentionRecord], hops: Sequence[Hops]) -> str:
         about += " This model has too many heads for one page: only the means are here."
     return (
         f'<div class="panel"><p class="muted">{about}</p>\n'
-        f'<div class="look" id="look"><div class="scroll">{heatmap_svg(first, alone=False)}</div>'
-        f'</div></div>\n<script type="application/json" id="attention-records">{data}</script>\n'
+        f'<div class="look" id="look">{_scrolled(heatmap_svg(first, alone=False))}</div></div>\n'
+        f'<script type="application/json" id="attention-records">{data}</script>\n'
         f"<script>{_part('report.js')}</script>"
     )
 
@@ -236,8 +241,8 @@ def _packed(record: AttentionRecord, means_only: bool) -> dict[str, object]:
         return {**sizes, "weights": packed}
 
     return {
-        "source": [visible(token) for token in record.source],
-        "target": [visible(token) for token in record.target],
+        "source": [visible(token) for token in labels(record.source)],
+        "target": [visible(token) for token in labels(record.target)],
         "begin": visible(record.begin),
         "encoder": kind(record.encoder),
         "decoder": kind(record.decoder),
@@ -256,7 +261,11 @@ def _table(table: Table) -> str:
         bool(table.rows) and all(not isinstance(row[i], str) for row in table.rows)
         for i in range(len(table.header))
     ]
-    parts = [f"<h3>{escape(table.title)}</h3>", '<div class="scroll"><table>', "<thead><tr>"]
+    parts = [
+        f"<h3>{escape(table.title)}</h3>",
+        '<div class="scroll" tabindex="0"><table>',
+        "<thead><tr>",
+    ]
     for name, number in zip(table.header, numeric, strict=True):
         kind = ' class="number"' if number else ""
         parts.append(f'<th scope="col"{kind}>{escape(name)}</th>')

@@ -1,0 +1,126 @@
+"""Curves: what is drawn is what was recorded."""
+
+from __future__ import annotations
+
+import math
+from pathlib import Path
+from xml.etree import ElementTree
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from dragoman.pictures.chart import chart_svg, figure, thinned
+from dragoman.pictures.curves import charts_of
+from dragoman.pictures.png import chart_png
+from dragoman.pictures.records import Chart, Series
+
+SVG = "{http://www.w3.org/2000/svg}"
+numbers = st.floats(-1e12, 1e12, allow_subnormal=False)
+
+
+def records() -> list[dict[str, object]]:
+    lines: list[dict[str, object]] = []
+    for update in range(1, 21):
+        lines.append(
+            {"kind": "update", "update": update, "loss": 5.0, "nll": 5 - update / 10,
+             "learning_rate": update * 1e-4, "gradient_norm": None if update == 3 else 1.0,
+             "tokens_per_second": 6000.0, "skipped": update == 3}
+        )  # fmt: skip
+        if update % 10 == 0:
+            for weights in ("current", "average"):
+                scores = {"loss": 4.0, "nll": 3.5, "perplexity": 33.0, "bleu": update * 2.0}
+                lines.append(
+                    {"kind": "validation", "update": update, "weights": weights, "scores": scores,
+                     "best": update == 10}
+                )  # fmt: skip
+    return lines
+
+
+def test_charts_of_a_run() -> None:
+    charts = {chart.title: chart for chart in charts_of(records())}
+    assert list(charts) == ["Loss", "Development scores", "Learning rate", "Gradient norm", "Speed"]
+    loss = {one.name: one for one in charts["Loss"].series}
+    assert [one.name for one in charts["Loss"].series] == [
+        "training",
+        "development",
+        "development (mean of the last)",
+    ]
+    assert loss["training"].y[4] == 4.5
+    assert loss["development"].y == [3.5, 3.5]  # the unsmoothed one, where both are there
+    assert [one.name for one in charts["Development scores"].series] == [
+        "BLEU",
+        "BLEU (mean of the last)",
+    ]
+    assert charts["Loss"].marked_x == 10
+    assert list(charts["Gradient norm"].series[0].x)[:4] == [1, 2, 4, 5]  # the skipped one left out
+
+
+def test_charts_of_a_run_that_has_hardly_begun() -> None:
+    assert charts_of([]) == ()
+    assert charts_of([{"kind": "other"}, {"kind": "update", "update": 1}]) == ()
+
+
+@given(st.lists(st.tuples(st.integers(0, 10**7), numbers), max_size=40), st.booleans())
+def test_any_numbers_give_a_chart_within_its_frame(
+    points: list[tuple[int, float]], zero: bool
+) -> None:
+    points = sorted(points)
+    series = Series("s", [x for x, _ in points], [y for _, y in points])
+    root = ElementTree.fromstring(chart_svg(Chart("t", [series], from_zero=zero, marked_x=3.0)))
+    for path in root.iter(f"{SVG}path"):
+        if "line" in path.get("class", "") and "h" not in path.get("d", ""):
+            for point in path.get("d", "").removeprefix("M").split("L"):
+                x, y = map(float, point.split())
+                assert 0 <= x <= 420
+                assert 0 <= y <= 240
+
+
+def test_what_is_not_finite_or_not_positive_leaves_no_trace() -> None:
+    series = Series("s", [1, 2, 3], [math.nan, 1.0, math.inf])
+    assert thinned(series).mean == [1.0]
+    assert "nothing recorded" in chart_svg(Chart("t", [Series("s", [1], [math.nan])]))
+    assert "nothing recorded" in chart_svg(Chart("t", [Series("s", [1], [-1.0])], log_y=True))
+
+
+@given(st.integers(1, 2000))
+def test_thinning_keeps_the_extremes(count: int) -> None:
+    heights = [math.sin(i * 1.7) * i for i in range(count)]
+    band = thinned(Series("s", range(count), heights), 50)
+    assert len(band.x) <= 50
+    assert min(band.low) == min(heights)
+    assert max(band.high) == max(heights)
+    assert all(
+        low <= mean + 1e-9 and mean <= high + 1e-9
+        for low, mean, high in zip(band.low, band.mean, band.high, strict=True)
+    )
+
+
+def test_a_long_run_is_a_small_picture() -> None:
+    series = [
+        Series(f"s{i}", range(100_000), [math.sin(x / 50 + i) for x in range(100_000)])
+        for i in range(3)
+    ]
+    assert len(chart_svg(Chart("t", series))) < 25_000
+
+
+@pytest.mark.parametrize(
+    ("value", "shown"),
+    [(0.0, "0"), (0.00071512, "7.151e-4"), (0.002, "2e-3"), (36.4049, "36.4"), (3000, "3000"),
+     (12_000, "12k"), (1_500_000, "1.5M"), (-20_000, "-20k")],
+)  # fmt: skip
+def test_figures_are_short(value: float, shown: str) -> None:
+    assert figure(value) == shown
+
+
+def test_names_are_escaped() -> None:
+    name = "<b>&\x00"
+    chart = Chart(name, [Series(name, [1, 2], [1, 2])], name, name, marked_x=1, marked_as=name)
+    ElementTree.fromstring(chart_svg(chart))
+
+
+def test_png_of_charts(tmp_path: Path) -> None:
+    pytest.importorskip("matplotlib")
+    path = tmp_path / "curves.png"
+    chart_png(charts_of(records()), path, dots_per_inch=50)
+    assert path.read_bytes().startswith(b"\x89PNG")
