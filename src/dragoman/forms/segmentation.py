@@ -99,8 +99,8 @@ _LANGUAGES = {
         inner=_words(
             "Mr Mrs Dr Prof Hr Hrn Fr Frl Dipl Ing Mag St bzw ca circa d.h z.B z.T u.a u.U u.ä "
             "i.d.R i.A i.V m.E o.g s.o s.u v.a vgl Vgl evtl ggf inkl exkl einschl max min mind "
-            "sog bspw ehem gem jew lt rd insb insbes zzgl abzgl bez betr geb gest verh Hl hl Bd Hrsg "
-            "Str Tel Mio Mrd Tsd Std allg amtl ung verm wg zw Art"
+            "sog bspw ehem gem jew lt rd insb insbes zzgl abzgl bez betr geb gest verh Hl hl Bd "
+            "Hrsg Str Tel Mio Mrd Tsd Std allg amtl ung verm wg zw Art"
         ),
         before_number=_words(
             "Nr Nrn Abs Art Abb Tab Kap S Aufl Jg Bd Ziff Anm Jan Feb Mär Apr Jun Jul Aug Sep Sept "
