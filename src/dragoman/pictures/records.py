@@ -75,7 +75,7 @@ class AttentionRecord:
     """
 
     source: Sequence[str]
-    """S words, or subword pieces with their ``▁``; the end symbol included if the model read one."""
+    """S words, or pieces with their ``▁``; the end symbol included where the model read one."""
     target: Sequence[str]
     """T words or pieces that were chosen, the end symbol included."""
     encoder: Weights

@@ -233,7 +233,9 @@
     controls.append(choice);
     if (records.length > 1) {
       const select = make("select", { ariaLabel: "Sentence" });
-      for (const { source } of records) select.append(make("option", { textContent: source.join(" ") }));
+      const short = (text) => (text.length > 60 ? `${text.slice(0, 59)}…` : text);
+      for (const { source } of records)
+        select.append(make("option", { textContent: short(source.join(" ")) }));
       select.onchange = () => {
         Object.assign(state, { record: select.selectedIndex, pointed: null, asked: 0 });
         unpacked = {};

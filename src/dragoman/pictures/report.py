@@ -190,7 +190,7 @@ def _look(hops: Sequence[Hops], records: Sequence[AttentionRecord]) -> str:
     for one in hops:
         word, through = escape(one.target[one.word]), escape(one.source[one.through])
         parts.append(
-            f'<figure class="panel">{_scrolled(hops_svg(one, alone=False))}'
+            f'<figure class="panel hops">{_scrolled(hops_svg(one, alone=False))}'
             f"<figcaption>What decides “{word}”: it is written while looking at “{through}”"
             f" (above), and “{through}” itself has looked at other words (below). Lines are as"
             " strong as the attention weights.</figcaption></figure>"
