@@ -74,11 +74,12 @@ def part(module: str) -> str:
 def imports_of(module: str, path: Path) -> Iterator[Import]:
     """All imports of one file: at the top, inside functions, for types alone, and by name."""
     tree = ast.parse(path.read_text(encoding="utf-8"), str(path))
-    inside_functions = {
+    later = {
         id(node)
-        for function in ast.walk(tree)
-        if isinstance(function, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda)
-        for node in ast.walk(function)
+        for part_of_file in ast.walk(tree)
+        if isinstance(part_of_file, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda)
+        or (isinstance(part_of_file, ast.If) and "TYPE_CHECKING" in ast.unparse(part_of_file.test))
+        for node in ast.walk(part_of_file)
     }
     package = ".".join(path.relative_to(SOURCE.parent).parent.parts)
     for node in ast.walk(tree):
@@ -104,7 +105,7 @@ def imports_of(module: str, path: Path) -> Iterator[Import]:
         ):
             names = [node.args[0].value]
         for name in dict.fromkeys(names):
-            yield Import(module, name, node.lineno, id(node) not in inside_functions)
+            yield Import(module, name, node.lineno, id(node) not in later)
 
 
 IMPORTS = [found for module, path in MODULES.items() for found in imports_of(module, path)]
