@@ -1,1 +1,79 @@
-"""The Transformer of *Attention Is All You Need* as software that people use."""
+"""The Transformer of *Attention Is All You Need* as software that people use.
+
+    import dragoman
+    translator = dragoman.load("runs/demo")
+    print(translator("The dog sleeps."))
+
+    recipe = dragoman.Recipe.load("demo")
+    dragoman.train(recipe, "runs/mine")
+
+Names are imported when first used, so that importing the package costs nothing.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from dragoman.errors import DragomanError
+    from dragoman.recipe import Recipe
+    from dragoman.search.request import SearchSettings
+    from dragoman.tasks.run import Run
+    from dragoman.tasks.translator import Translation, Translator, TranslatorSettings
+    from dragoman.training.trainer import Outcome
+
+__all__ = [
+    "DragomanError",
+    "Outcome",
+    "Recipe",
+    "Run",
+    "SearchSettings",
+    "Translation",
+    "Translator",
+    "TranslatorSettings",
+    "load",
+    "train",
+]
+
+_HOME = {
+    "DragomanError": "dragoman.errors",
+    "Outcome": "dragoman.training.trainer",
+    "Recipe": "dragoman.recipe",
+    "Run": "dragoman.tasks.run",
+    "SearchSettings": "dragoman.search.request",
+    "Translation": "dragoman.tasks.translator",
+    "Translator": "dragoman.tasks.translator",
+    "TranslatorSettings": "dragoman.tasks.translator",
+}
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOME:
+        raise AttributeError(f"module 'dragoman' has no attribute {name!r}")
+    from importlib import import_module
+
+    return getattr(import_module(_HOME[name]), name)
+
+
+def load(run: str | Path, settings: TranslatorSettings | None = None) -> Translator:
+    """Open a run folder and make it ready to translate.
+
+    Errors: ``RunError`` (a ``DragomanError``) if it is no run, or one that is damaged.
+    """
+    from dragoman.tasks.run import Run
+    from dragoman.tasks.translator import Translator
+
+    return Translator(Run.open(run), settings)
+
+
+def train(
+    recipe: Recipe, folder: str | Path, *, minutes: float | None = None, display: bool = True
+) -> Outcome:
+    """Train by a recipe into a new run folder; ``minutes`` replaces its number of updates.
+
+    Errors: ``DragomanError`` for text that cannot be used, or a folder that is a run already.
+    """
+    from dragoman.tasks.translation import train as train_run
+
+    return train_run(recipe, Path(folder), minutes=minutes, display=display)

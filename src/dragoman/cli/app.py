@@ -1,0 +1,76 @@
+"""The verbs, put together, and what happens when one fails.
+
+Exit codes: 0 done; 1 an error that a user can mend, told in one message; 2 wrong use of the
+command line; 130 interrupted.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+
+import typer
+
+from dragoman.cli import (
+    average,
+    compare,
+    data,
+    demo,
+    doctor,
+    evaluate,
+    score,
+    train,
+    translate,
+)
+from dragoman.errors import DragomanError
+
+app = typer.Typer(
+    name="dragoman",
+    help="Train a translator on your own pairs of sentences, measure it, use it, see inside it.",
+    epilog="Begin with: dragoman demo. Your own text: dragoman train my.en my.de",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    rich_markup_mode=None,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+app.command("demo")(demo.demo)
+app.add_typer(data.app, name="data")
+app.command("train")(train.train)
+app.command("resume")(train.resume)
+app.command("translate")(translate.translate)
+app.command("evaluate")(evaluate.evaluate)
+app.command("score")(score.score)
+app.command("compare")(compare.compare)
+app.command("average")(average.average)
+app.command("doctor")(doctor.doctor)
+
+
+@app.callback(invoke_without_command=True)
+def options(
+    context: typer.Context,
+    version: bool = typer.Option(False, "--version", help="Print the version and stop."),
+) -> None:
+    """Options of the program itself."""
+    if version:
+        from importlib.metadata import version as installed
+
+        typer.echo(f"dragoman {installed('dragoman')}")
+        raise typer.Exit
+    if context.invoked_subcommand is None:
+        raise typer.Exit(2)
+
+
+def main() -> None:
+    """The program ``dragoman``. A user's mistake never shows a traceback."""
+    try:
+        app()
+    except DragomanError as error:
+        sys.stderr.write(f"error: {error}\n")
+        sys.exit(error.exit_code)
+    except KeyboardInterrupt:
+        sys.exit(130)
+    except BrokenPipeError:
+        # The reader (head, say) has gone. Keep the interpreter from complaining as it flushes.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        sys.exit(0)

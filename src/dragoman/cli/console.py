@@ -1,0 +1,51 @@
+"""How the verbs speak to people, and what every verb that trains does before and after."""
+
+from __future__ import annotations
+
+import logging
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import typer
+
+if TYPE_CHECKING:
+    from dragoman.training.trainer import Outcome
+
+
+def log_to_stderr(quiet: bool = False) -> None:
+    """Show the program's own warnings (and, unless quiet, its notes), one line each."""
+    handler = logging.StreamHandler(sys.stderr)
+    handler.setFormatter(logging.Formatter("%(message)s"))
+    logger = logging.getLogger("dragoman")
+    logger.handlers = [handler]
+    logger.setLevel(logging.ERROR if quiet else logging.INFO)
+    logger.propagate = False
+
+
+def prepare_process() -> None:
+    """What must happen before torch is imported."""
+    from dragoman.training.allocator import keep_memory
+
+    keep_memory()
+
+
+def finish_run(folder: Path, outcome: Outcome) -> None:
+    """After training: measure on the test set, write the report, name the next commands."""
+    if outcome.reason == "interrupted":
+        raise typer.Exit(130)
+    from dragoman.tasks.evaluation import evaluate_run
+    from dragoman.tasks.prepare import has_test_set
+    from dragoman.tasks.report import write_report
+    from dragoman.tasks.run import Run
+
+    run = Run.open(folder)
+    if has_test_set(run.recipe):
+        typer.echo(evaluate_run(run).table())
+    page = write_report(run)
+    typer.echo(
+        f"\nreport: {page}\n\nNext:\n"
+        f"  dragoman translate {folder} < input.txt > output.txt\n"
+        f"  dragoman evaluate {folder} test.source test.target\n"
+        f"  dragoman resume {folder} (after raising training.updates in {folder}/recipe.toml)"
+    )

@@ -1,0 +1,80 @@
+"""``dragoman data``: look at text before training on it, and fetch what is public."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+app = typer.Typer(
+    help="Look at parallel text, or fetch some that is public.",
+    no_args_is_help=True,
+    rich_markup_mode=None,
+)
+
+
+@app.command("show")
+def show(
+    inputs: Annotated[
+        list[str],
+        typer.Argument(help="Two files, one .tsv or .jsonl file, or a recipe.", metavar="FILES"),
+    ],
+    set_: Annotated[
+        list[str] | None, typer.Option("--set", help="Any setting: data.cleaning.max_length=500")
+    ] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="JSON in place of text.")] = False,
+) -> None:
+    """Statistics, the cleaning report with the first lines dropped, and length histograms."""
+    import json
+
+    from dragoman.tasks.inputs import recipe_of
+    from dragoman.tasks.inspection import inspect_data
+
+    recipe, _ = recipe_of(inputs, changes=set_ or [])
+    found = inspect_data(recipe)
+    typer.echo(
+        json.dumps(found.to_dict(), indent=2, ensure_ascii=False) if as_json else found.text()
+    )
+
+
+@app.command("get")
+def get(
+    name: Annotated[str, typer.Argument(help="What to fetch; dragoman data list names them.")],
+    to: Annotated[Path | None, typer.Option(help="Where to; data/NAME if not given.")] = None,
+    source: Annotated[
+        Path | None,
+        typer.Option("--from", help="Take the files from this folder, not from the network."),
+    ] = None,
+) -> None:
+    """Fetch public data: every file is checked by size and SHA-256 before it is put in place."""
+    from rich.console import Console
+    from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn
+
+    from dragoman.data.download import fetch, named_download
+
+    download = named_download(name)
+    folder = to or Path("data") / name
+    columns = (TextColumn("{task.description}"), BarColumn(), DownloadColumn())
+    with Progress(*columns, console=Console(stderr=True)) as progress:
+        tasks = {
+            file.name: progress.add_task(file.name, total=file.size) for file in download.files
+        }
+        paths = fetch(
+            download,
+            folder,
+            source,
+            lambda file, done, total: progress.update(tasks[file], completed=done, total=total),
+        )
+    typer.echo(f"{len(paths)} files in {folder}, each of the right size and SHA-256")
+    typer.echo(f"licence: {download.licence}")
+
+
+@app.command("list")
+def list_() -> None:
+    """What ``get`` can fetch, and under which terms."""
+    from dragoman.data.download import DOWNLOADS
+
+    for download in DOWNLOADS.values():
+        typer.echo(f"{download.name}: {download.description} ({download.size / 1e6:.1f} MB)")
+        typer.echo(f"  licence: {download.licence}")

@@ -1,0 +1,38 @@
+"""``dragoman evaluate``: how good a translator is, in figures that can be compared."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+
+def evaluate(
+    run: Annotated[Path, typer.Argument(help="A run folder.", metavar="RUN")],
+    source: Annotated[Path | None, typer.Argument(help="Source sentences.")] = None,
+    reference: Annotated[Path | None, typer.Argument(help="Their references.")] = None,
+    beam: Annotated[int | None, typer.Option(min=1, help="Beam width.")] = None,
+    set_: Annotated[
+        list[str] | None, typer.Option("--set", help="Any search setting: length_penalty=1.0")
+    ] = None,
+    precision: Annotated[str, typer.Option(help="auto, int8, bf16 or fp32.")] = "auto",
+    output: Annotated[
+        Path | None, typer.Option(help="Also write the translations to this file.")
+    ] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="JSON in place of a table.")] = False,
+) -> None:
+    """Translate a test set and score it: BLEU, chrF, chrF++ and TER with sacreBLEU's signatures.
+
+    Without files, the test set of the recipe is used. Where the run follows the older protocol
+    (lower-cased, Moses-tokenised text), its own BLEU is given beside, with the reason they differ.
+    """
+    from dragoman.cli.console import log_to_stderr
+    from dragoman.tasks.evaluation import evaluate_run
+
+    log_to_stderr()
+    changes = [*(set_ or []), *([f"beam={beam}"] if beam is not None else [])]
+    result = evaluate_run(run, source, reference, changes, precision)
+    if output is not None:
+        output.write_text("".join(f"{h}\n" for h in result.hypotheses), encoding="utf-8")
+    typer.echo(result.to_json() if as_json else result.table())

@@ -1,0 +1,42 @@
+"""``dragoman score``: how likely a model finds given translations."""
+
+from __future__ import annotations
+
+import math
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+
+def score(
+    run: Annotated[Path, typer.Argument(help="A run folder.", metavar="RUN")],
+    source: Annotated[Path, typer.Argument(help="Source sentences, one a line.")],
+    target: Annotated[Path, typer.Argument(help="Their translations, line by line.")],
+    tokens: Annotated[
+        bool, typer.Option("--tokens", help="Also the log-probability of every token.")
+    ] = False,
+) -> None:
+    """Write log P(target | source) for each pair, and the perplexity of all to standard error.
+
+    Columns: log-probability in nats, tokens (the end symbol counted), perplexity per token.
+    """
+    from dragoman.data.corpora import CorpusSettings, read_pairs
+    from dragoman.tasks.run import Run
+    from dragoman.tasks.translator import Translator, TranslatorSettings
+
+    translator = Translator(Run.open(run), TranslatorSettings(precision="fp32"))
+    pairs = read_pairs(CorpusSettings(source=str(source), target=str(target), format="lines"))
+    total, count = 0.0, 0
+    while window := [(pair.source, pair.target) for _, pair in zip(range(256), pairs)]:  # noqa: B905
+        for result in translator.score(window):
+            log_probability = sum(result.token_log_probabilities)
+            length = len(result.token_log_probabilities)
+            total, count = total + log_probability, count + length
+            line = f"{log_probability:.4f}\t{length}\t{math.exp(-log_probability / length):.3f}"
+            if tokens:
+                every = zip((*result.tokens, "</s>"), result.token_log_probabilities, strict=True)
+                line += "\t" + " ".join(f"{token}:{value:.3f}" for token, value in every)
+            typer.echo(line)
+    if count:
+        typer.echo(f"perplexity {math.exp(-total / count):.3f} over {count} tokens", err=True)

@@ -1,0 +1,94 @@
+"""``dragoman train`` and ``dragoman resume``."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+
+def train(
+    inputs: Annotated[
+        list[str],
+        typer.Argument(
+            help="Two files of parallel text, one file with both sides (.tsv, .jsonl), or a recipe "
+            "(a .toml file, or the name of one that ships).",
+            metavar="SOURCE TARGET | RECIPE",
+        ),
+    ],
+    to: Annotated[
+        Path | None, typer.Option(help="The run folder to make; runs/NAME if not given.")
+    ] = None,
+    minutes: Annotated[
+        float | None,
+        typer.Option(min=0.05, help="Train about so long; turned into a number of updates once."),
+    ] = None,
+    epochs: Annotated[float | None, typer.Option(min=0.01, help="Train so many epochs.")] = None,
+    recipe: Annotated[
+        str | None, typer.Option(help="Sizes and schedule from this recipe, for two files.")
+    ] = None,
+    dev: Annotated[
+        tuple[str, str] | None, typer.Option(help="Source and target to validate on.")
+    ] = None,
+    test: Annotated[
+        tuple[str, str] | None, typer.Option(help="Source and target to measure on at the end.")
+    ] = None,
+    languages: Annotated[
+        str | None, typer.Option(help="Such as en-de; guessed from file names if not given.")
+    ] = None,
+    start_from: Annotated[
+        Path | None,
+        typer.Option("--from", help="Fine-tune this finished run: its weights and vocabulary."),
+    ] = None,
+    seed: Annotated[int | None, typer.Option(help="Every random draw follows from it.")] = None,
+    set_: Annotated[
+        list[str] | None, typer.Option("--set", help="Any setting: model.dropout=0.2")
+    ] = None,
+) -> None:
+    """Train a translator on your own pairs of sentences.
+
+    Without dev and test files, some pairs are held out. The size of the model follows from the
+    number of pairs, the length of the training from --minutes or --epochs; all of it is written
+    into the run's recipe.toml.
+
+    Examples:
+
+      dragoman train my.en my.de
+
+      dragoman train multi30k-en-de --minutes 30 --set model.dropout=0.2
+    """
+    from dragoman.cli.console import finish_run, log_to_stderr, prepare_process
+
+    prepare_process()
+    from dragoman.tasks.inputs import recipe_of
+    from dragoman.tasks.run import Run
+    from dragoman.tasks.translation import train as train_run
+
+    log_to_stderr()
+    changes = [*(set_ or []), *([f"seed={seed}"] if seed is not None else [])]
+    base = Run.open(start_from) if start_from else None
+    chosen, default_epochs = recipe_of(
+        inputs, base=recipe, dev=dev, test=test, languages=languages, start_from=base,
+        changes=changes,
+    )  # fmt: skip
+    if minutes is not None and epochs is not None:
+        raise typer.BadParameter("give --minutes or --epochs, not both")
+    if minutes is None and epochs is None and not any("training.updates" in c for c in changes):
+        epochs = default_epochs
+    folder = to or Path("runs") / chosen.name
+    outcome = train_run(chosen, folder, start_from=base, minutes=minutes, epochs=epochs)
+    finish_run(folder, outcome)
+
+
+def resume(
+    run: Annotated[Path, typer.Argument(help="A run folder.", metavar="RUN")],
+) -> None:
+    """Go on with a training that was stopped or killed; it ends as if it had not been."""
+    from dragoman.cli.console import finish_run, log_to_stderr, prepare_process
+
+    prepare_process()
+    from dragoman.tasks.translation import resume as resume_run
+
+    log_to_stderr()
+    finish_run(run, resume_run(run))

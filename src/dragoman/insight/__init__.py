@@ -1,0 +1,1 @@
+"""Experiments on a trained run: what its inside shows, as records and figures."""

@@ -1,0 +1,270 @@
+"""A recipe: one TOML file that says everything about a run.
+
+Each section is the settings of one component, defined beside it; here they are only composed,
+read, merged with ``--set``, checked and written. Paths in a recipe file are relative to that file;
+in a recipe that ships with the program, to the folder in which the program is run.
+"""
+
+from __future__ import annotations
+
+import difflib
+import os
+import tomllib
+from collections.abc import Mapping, Sequence
+from importlib import resources
+from pathlib import Path
+from types import UnionType
+from typing import Any, Literal, Union, get_args, get_origin
+
+import tomli_w
+from pydantic import BaseModel, ValidationError, model_validator
+
+from dragoman.data.cleaning import CleaningSettings
+from dragoman.data.corpora import CorpusSettings
+from dragoman.data.plan import PlanSettings
+from dragoman.data.split import SplitSettings
+from dragoman.errors import RecipeError
+from dragoman.forms.text import TextSettings
+from dragoman.models.transformer import TransformerSettings
+from dragoman.search.request import SearchSettings
+from dragoman.settings import Settings
+from dragoman.training.settings import TrainingSettings
+
+FORMAT = 1
+"""The version of recipe files that this program writes, and the newest that it reads."""
+
+
+class LanguageSettings(Settings):
+    """Which languages are translated, as BCP 47 codes ("en", "de", "ko"); "und" is not known."""
+
+    source: str = "und"
+    """Language of the source side."""
+    target: str = "und"
+    """Language of the target side; decides the BLEU tokeniser (ko-mecab for "ko")."""
+
+
+class DataSettings(Settings):
+    """The text to learn from and to be measured on."""
+
+    embedded: Literal["demo"] | None = None
+    """A corpus that the program generates itself, in place of files."""
+    train: tuple[CorpusSettings, ...] = ()
+    """Corpora to train on, with weights."""
+    dev: CorpusSettings | None = None
+    """What validation uses; held out of ``train`` if not given."""
+    test: CorpusSettings | None = None
+    """What the final score is measured on; held out of ``train`` if not given."""
+    split: SplitSettings = SplitSettings()
+    """How much is held out where dev or test is not given."""
+    moses: bool = False
+    """Lower-case and tokenise all text as Moses does, as older papers have it (metrics/moses.py);
+    translations are put back into plain text, in lower case."""
+    cleaning: CleaningSettings = CleaningSettings()
+    """What is not worth training on."""
+
+    @model_validator(mode="after")
+    def _one_of_both(self) -> DataSettings:
+        if self.train and self.embedded:
+            raise ValueError('give either corpora ("train") or "embedded", not both')
+        return self
+
+
+class EvaluationSettings(Settings):
+    """How a finished model is measured."""
+
+    dev_sentences: int = 500
+    """So many sentences of dev are translated at each validation; its loss is over all of them."""
+    dev_beam: int = 1
+    """Beam of those translations; 1 is greedy, which is several times faster."""
+    samples: int = 10
+    """Sentences of the test set that the report shows."""
+
+
+class Recipe(Settings):
+    """Everything about a run. ``Recipe.load`` reads one, ``save`` writes one, complete."""
+
+    format: int = FORMAT
+    """Version of this file's layout."""
+    name: str = "translator"
+    """What the run is called."""
+    task: Literal["translation"] = "translation"
+    """What the model is for."""
+    seed: int = 1
+    """Every random draw of the run follows from it."""
+    languages: LanguageSettings = LanguageSettings()
+    data: DataSettings = DataSettings()
+    text: TextSettings = TextSettings()
+    model: TransformerSettings = TransformerSettings()
+    plan: PlanSettings = PlanSettings()
+    training: TrainingSettings = TrainingSettings()
+    search: SearchSettings = SearchSettings()
+    evaluation: EvaluationSettings = EvaluationSettings()
+
+    @classmethod
+    def load(cls, source: str | Path, changes: Sequence[str] = ()) -> Recipe:
+        """Read a recipe file, or one that ships by its name ("multi30k-en-de").
+
+        ``changes`` are ``section.key=value`` and are merged before anything is checked.
+        Errors: ``RecipeError`` naming the file, the key and what is allowed.
+        """
+        path = Path(source)
+        if path.suffix == ".toml" or path.exists():
+            text, base, where = _read(path), path.resolve().parent, str(path)
+        else:
+            text, base, where = _shipped(str(source)), Path.cwd(), f"recipe {source}"
+        try:
+            values = tomllib.loads(text)
+        except tomllib.TOMLDecodeError as error:
+            raise RecipeError(f"{where} is not valid TOML: {error}") from error
+        return cls.parse(_map_paths(values, lambda p: os.path.join(base, p)), changes, where)
+
+    @classmethod
+    def parse(
+        cls, values: Mapping[str, Any], changes: Sequence[str] = (), where: str = "the recipe"
+    ) -> Recipe:
+        """Check plain values, as TOML has them, after merging ``changes``."""
+        version = values.get("format", FORMAT)
+        if isinstance(version, int) and version > FORMAT:
+            raise RecipeError(
+                f"{where} has format {version}; this program reads up to {FORMAT}. "
+                "It was written by a newer dragoman: upgrade with pip install -U dragoman"
+            )
+        merged = dict(values)
+        for change in changes:
+            merged = _merge(merged, change)
+        try:
+            return cls.model_validate(merged)
+        except ValidationError as error:
+            raise RecipeError(_explain(error, where)) from None
+
+    def change(self, changes: Sequence[str]) -> Recipe:
+        """The same recipe with ``section.key=value`` merged in, checked again."""
+        return self.parse(self.model_dump(mode="json", exclude_none=True), changes)
+
+    def to_toml(self, base: Path) -> str:
+        """The whole recipe as TOML, defaults included; paths are relative to ``base``."""
+        values = self.model_dump(mode="json", exclude_none=True)
+        return tomli_w.dumps(_map_paths(values, lambda p: os.path.relpath(p, base)))
+
+    def save(self, path: Path) -> None:
+        """Write ``to_toml`` for the folder of ``path``."""
+        path.write_text(self.to_toml(path.resolve().parent), encoding="utf-8")
+
+
+def shipped_recipes() -> list[str]:
+    """Names of the recipes that come with the program."""
+    folder = resources.files("dragoman") / "recipes"
+    return sorted(
+        f.name.removesuffix(".toml") for f in folder.iterdir() if f.name.endswith(".toml")
+    )
+
+
+def _read(path: Path) -> str:
+    try:
+        return path.read_text(encoding="utf-8")
+    except FileNotFoundError:
+        raise RecipeError(
+            f"there is no recipe {path}. Recipes that ship: {', '.join(shipped_recipes())}"
+        ) from None
+    except (OSError, UnicodeDecodeError) as error:
+        raise RecipeError(f"cannot read recipe {path}: {error}") from error
+
+
+def _shipped(name: str) -> str:
+    names = shipped_recipes()
+    if name not in names:
+        near = difflib.get_close_matches(name, names, 1)
+        hint = f" Did you mean {near[0]}?" if near else ""
+        raise RecipeError(
+            f"{name!r} is neither a file nor a recipe that ships ({', '.join(names)}).{hint}"
+        )
+    return (resources.files("dragoman") / "recipes" / f"{name}.toml").read_text(encoding="utf-8")
+
+
+def _map_paths(values: Mapping[str, Any], change: Any) -> dict[str, Any]:
+    """``change`` applied to every path under ``data``: the only section that names files."""
+    data = values.get("data")
+    if not isinstance(data, Mapping):
+        return dict(values)
+
+    def corpus(entry: Any) -> Any:
+        if not isinstance(entry, Mapping):
+            return entry
+        return {
+            key: change(value) if key in ("source", "target") and isinstance(value, str) else value
+            for key, value in entry.items()
+        }
+
+    mapped = dict(data)
+    if isinstance(mapped.get("train"), list):
+        mapped["train"] = [corpus(entry) for entry in mapped["train"]]
+    for key in ("dev", "test"):
+        if key in mapped:
+            mapped[key] = corpus(mapped[key])
+    return {**values, "data": mapped}
+
+
+def _merge(values: Mapping[str, Any], change: str) -> dict[str, Any]:
+    """``section.key=value`` merged into ``values``; the value is TOML, or else a plain string."""
+    key, equals, raw = change.partition("=")
+    if not equals or not key.strip():
+        raise RecipeError(f"--set {change!r} is not of the form section.key=value")
+    try:
+        value = tomllib.loads(f"value = {raw}")["value"]
+    except tomllib.TOMLDecodeError:
+        value = raw
+    merged = dict(values)
+    inner = merged
+    *sections, last = key.strip().split(".")
+    for section in sections:
+        below = inner.get(section, {})
+        if not isinstance(below, Mapping):
+            raise RecipeError(f"--set {change}: {section!r} is a value, not a section")
+        inner[section] = dict(below)
+        inner = inner[section]
+    inner[last] = value
+    return merged
+
+
+def _explain(error: ValidationError, where: str) -> str:
+    """One line per mistake: the key, what is wrong, and the nearest key or what is allowed."""
+    lines = []
+    for problem in error.errors():
+        location = [part for part in problem["loc"] if isinstance(part, str | int)]
+        key = ".".join(str(part) for part in location)
+        if problem["type"] == "extra_forbidden":
+            known = sorted(_section(Recipe, location[:-1]))
+            near = difflib.get_close_matches(str(location[-1]), known, 1, 0.5)
+            hint = f"did you mean {near[0]!r}?" if near else "known are " + ", ".join(known)
+            lines.append(f"unknown key {key!r}; {hint}")
+        elif problem["type"] == "missing":
+            lines.append(f"{key!r} is missing")
+        else:
+            message = problem["msg"].removeprefix("Value error, ")
+            given = problem["input"]
+            shown = "" if isinstance(given, dict | list | tuple) else f" (given: {given!r})"
+            lines.append(f"{key}: {message}{shown}" if key else f"{message}{shown}")
+    return f"{where}: " + "\n  ".join(lines)
+
+
+def _section(model: type[BaseModel], location: Sequence[str | int]) -> list[str]:
+    """The field names of the settings at ``location`` within ``model``."""
+    for part in location:
+        if isinstance(part, int) or part not in model.model_fields:
+            continue
+        found = _settings_in(model.model_fields[part].annotation)
+        if found is not None:
+            model = found
+    return list(model.model_fields)
+
+
+def _settings_in(annotation: Any) -> type[BaseModel] | None:
+    """The settings class inside an annotation such as ``CorpusSettings | None``."""
+    if isinstance(annotation, type) and issubclass(annotation, BaseModel):
+        return annotation
+    if get_origin(annotation) in (Union, UnionType, tuple, list):
+        for inner in get_args(annotation):
+            found = _settings_in(inner)
+            if found is not None:
+                return found
+    return None

@@ -1,0 +1,79 @@
+"""What this machine is and can do, in words: for ``doctor``, reports and benchmarks."""
+
+from __future__ import annotations
+
+import os
+import platform
+import shutil
+from importlib import metadata
+from pathlib import Path
+
+import torch
+
+from dragoman.native import library
+from dragoman.training.precision import choose_precision
+
+_UNITS = (
+    ("amx_int8", "AMX int8"),
+    ("amx_bf16", "AMX bf16"),
+    ("avx512_vnni", "AVX512-VNNI (int8)"),
+    ("avx512_bf16", "AVX512-BF16"),
+    ("avx_vnni", "AVX-VNNI (int8)"),
+    ("avx512f", "AVX512"),
+    ("avx2", "AVX2"),
+)
+
+
+def machine_facts() -> list[tuple[str, str]]:
+    """Name and value, most telling first."""
+    flags = _cpu_flags()
+    units = [name for flag, name in _UNITS if flag in flags] or ["none that is known"]
+    gpus = [torch.cuda.get_device_name(i) for i in range(torch.cuda.device_count())]
+    status = library.status()
+    return [
+        ("processor", _cpu_name()),
+        ("cores to use", str(len(os.sched_getaffinity(0)))),
+        ("threads of torch", str(torch.get_num_threads())),
+        ("memory", f"{_memory_gib():.0f} GiB"),
+        ("vector and matrix units", ", ".join(units)),
+        ("GPU", ", ".join(gpus) or "none"),
+        (
+            "precision of training",
+            choose_precision("auto", torch.device("cuda" if gpus else "cpu")),
+        ),
+        ("native kernels", status.reason),
+        ("compiler", shutil.which(os.environ.get("CXX", "c++")) or shutil.which("g++") or "none"),
+        ("Python", platform.python_version()),
+        *((name, _version(name)) for name in ("dragoman", "torch", "sentencepiece", "sacrebleu")),
+        ("system", platform.platform(terse=True)),
+    ]
+
+
+def _cpu_name() -> str:
+    for line in _cpuinfo():
+        if line.startswith("model name"):
+            return line.partition(":")[2].strip()
+    return platform.processor() or platform.machine()
+
+
+def _cpu_flags() -> set[str]:
+    for line in _cpuinfo():
+        if line.startswith(("flags", "Features")):
+            return set(line.partition(":")[2].split())
+    return set()
+
+
+def _cpuinfo() -> list[str]:
+    path = Path("/proc/cpuinfo")
+    return path.read_text(encoding="utf-8").splitlines() if path.exists() else []
+
+
+def _memory_gib() -> float:
+    return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 2**30
+
+
+def _version(name: str) -> str:
+    try:
+        return metadata.version(name)
+    except metadata.PackageNotFoundError:
+        return "not installed"

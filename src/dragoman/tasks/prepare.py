@@ -1,0 +1,217 @@
+"""From the files that a recipe names to what training takes: vocabularies and stores of tokens.
+
+The way of the data: read -> clean -> hold out -> learn subwords (train side alone) -> tokenise once
+into a memory-mapped store, which is kept in a cache and found again as long as nothing changed.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from itertools import chain
+from pathlib import Path
+from typing import Any
+
+from dragoman.data.cleaning import Cleaner
+from dragoman.data.corpora import CorpusSettings, Pair, corpus_fingerprint, read_pairs
+from dragoman.data.demo_corpus import DemoPair, demo_corpus
+from dragoman.data.split import SplitSettings, find_overlap, split_pairs
+from dragoman.data.store import Store, WeightedPairs, build_store, store_key
+from dragoman.errors import RecipeError
+from dragoman.forms.text import Text
+from dragoman.metrics.moses import MosesText
+from dragoman.recipe import Recipe
+from dragoman.tasks.run import vocabulary_name
+
+Say = Callable[[str], None]
+"""Tells a person one line."""
+
+
+def cache_folder() -> Path:
+    """Where stores are kept: $DRAGOMAN_CACHE, or the user's cache folder."""
+    given = os.environ.get("DRAGOMAN_CACHE")
+    if given:
+        return Path(given)
+    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "dragoman"
+
+
+@dataclass(frozen=True)
+class Prepared:
+    """Everything that training needs of the data. Prepared by Moses, if the recipe says so."""
+
+    source_text: Text
+    target_text: Text
+    train: Store
+    dev: list[Pair]
+    test: list[Pair]
+    notes: dict[str, Any]
+    """The cleaning report, hashes of the corpora, overlap between train and held-out sets."""
+
+
+def corpora_of(recipe: Recipe, side: str, cleaner: Cleaner | None = None) -> list[WeightedPairs]:
+    """The corpora of ``side`` ("train", "dev" or "test"), lazily read.
+
+    A dev or test set that the recipe does not name is what the split holds out of ``train``.
+    """
+    corpora = _plain_corpora(recipe, side, cleaner)
+    if not recipe.data.moses:
+        return corpora
+    source, target = (
+        MosesText(code) for code in (recipe.languages.source, recipe.languages.target)
+    )
+
+    def prepared(pairs: Iterable[Pair]) -> Iterator[Pair]:
+        for pair in pairs:
+            yield Pair(pair.line, source.prepare(pair.source), target.prepare(pair.target))
+
+    return [WeightedPairs(prepared(c.pairs), c.weight, c.name) for c in corpora]
+
+
+def _plain_corpora(
+    recipe: Recipe, side: str, cleaner: Cleaner | None = None
+) -> list[WeightedPairs]:
+    data = recipe.data
+    if data.embedded == "demo":
+        return [WeightedPairs(_numbered(getattr(demo_corpus(), side)), 1.0, "demo")]
+    named: CorpusSettings | None = {"dev": data.dev, "test": data.test}.get(side)
+    if named is not None:
+        return [WeightedPairs(read_pairs(named), 1.0, named.name)]
+    if side != "train" and getattr(data.split, side) == 0.0:
+        return []
+    _require_text(recipe)
+    used = cleaner or Cleaner(data.cleaning)
+    return [
+        WeightedPairs(
+            _held(used.pairs(read_pairs(corpus), corpus.name), data.split, side),
+            corpus.weight,
+            corpus.name,
+        )
+        for corpus in data.train
+    ]
+
+
+def prepare(recipe: Recipe, run_folder: Path, say: Say) -> Prepared:
+    """Read, clean, split, learn vocabularies into ``run_folder``, tokenise.
+
+    Vocabularies that stand in the folder already are kept (a resumed or fine-tuned run).
+    Errors: ``DataError`` for files that cannot be used, or a corpus that cleaning empties.
+    """
+    source_text, target_text = _vocabularies(recipe, run_folder, say)
+    fingerprints = _fingerprints(recipe)
+    key = store_key(
+        source_text.fingerprint,
+        target_text.fingerprint,
+        recipe.data.cleaning.model_dump_json(),
+        recipe.data.split.model_dump_json(),
+        f"moses {recipe.data.moses}",
+        *(f"{name} {fingerprint} {weight}" for name, fingerprint, weight in fingerprints),
+    )
+    cleaner = Cleaner(recipe.data.cleaning)
+    store = build_store(
+        corpora_of(recipe, "train", cleaner),
+        source_text,
+        target_text,
+        cache_folder() / "stores",
+        key,
+        notes=lambda: {"cleaning": cleaner.report.to_dict()},
+    )
+    dev, test = _held_out(recipe, "dev"), _held_out(recipe, "test")
+    notes = {
+        **store.notes,
+        "corpora": [
+            {"name": name, "sha256": fingerprint, "weight": weight}
+            for name, fingerprint, weight in fingerprints
+        ],
+        "pairs": {"train": len(store), "dev": len(dev), "test": len(test)},
+    }
+    if recipe.data.embedded is None:
+        seen = find_overlap(chain.from_iterable(c.pairs for c in corpora_of(recipe, "train")), test)
+        warning = seen.in_words("test")
+        if warning:
+            say(f"warning: {warning}")
+            notes["overlap"] = warning
+    say(f"{len(store):,} pairs to train on, {len(dev):,} dev, {len(test):,} test")
+    return Prepared(source_text, target_text, store, dev, test, notes)
+
+
+def _require_text(recipe: Recipe) -> None:
+    if not recipe.data.train:
+        raise RecipeError(
+            f"recipe {recipe.name} names no text to train on: give two files (dragoman train my.en "
+            f"my.de --recipe {recipe.name}), or set data.train in it"
+        )
+
+
+def training_pairs(recipe: Recipe, cleaner: Cleaner) -> Iterator[Pair]:
+    """All pairs of the training corpora that ``cleaner`` keeps, before anything is held out."""
+    data = recipe.data
+    if data.embedded is not None:
+        parts = demo_corpus()
+        yield from cleaner.pairs(_numbered(chain(parts.train, parts.dev, parts.test)), "demo")
+        return
+    _require_text(recipe)
+    for corpus in data.train:
+        yield from cleaner.pairs(read_pairs(corpus), corpus.name)
+
+
+def has_test_set(recipe: Recipe) -> bool:
+    """Whether there is something to measure a finished run on."""
+    data = recipe.data
+    return data.embedded is not None or data.test is not None or data.split.test > 0
+
+
+def plain_pairs(recipe: Recipe, side: str) -> list[Pair]:
+    """All pairs of "dev" or "test", as plain text whatever the recipe prepares text to."""
+    return list(chain.from_iterable(corpus.pairs for corpus in _plain_corpora(recipe, side)))
+
+
+def _held_out(recipe: Recipe, side: str) -> list[Pair]:
+    return list(chain.from_iterable(corpus.pairs for corpus in corpora_of(recipe, side)))
+
+
+def _held(pairs: Iterable[Pair], split: SplitSettings, side: str) -> Iterator[Pair]:
+    assert side in ("train", "dev", "test")
+    return split_pairs(pairs, split, side)  # type: ignore[arg-type]
+
+
+def _numbered(pairs: Iterable[DemoPair]) -> Iterator[Pair]:
+    return (Pair(line, pair.source, pair.target) for line, pair in enumerate(pairs, 1))
+
+
+def _fingerprints(recipe: Recipe) -> list[tuple[str, str, float]]:
+    if recipe.data.embedded is not None:
+        return [(recipe.data.embedded, f"embedded {_demo_fingerprint()}", 1.0)]
+    return [(c.name, corpus_fingerprint(c), c.weight) for c in recipe.data.train]
+
+
+def _demo_fingerprint() -> str:
+    return store_key(json.dumps([pair[:2] for pair in demo_corpus().train]))
+
+
+def _vocabularies(recipe: Recipe, folder: Path, say: Say) -> tuple[Text, Text]:
+    """The vocabularies of the folder, learned first if they are not there."""
+    paths = {side: folder / vocabulary_name(recipe, side) for side in ("source", "target")}
+    if all(path.exists() for path in paths.values()):
+        source = Text.load(paths["source"])
+        return source, source if recipe.text.shared else Text.load(paths["target"])
+
+    def sentences(sides: tuple[str, ...]) -> Iterator[str]:
+        for corpus in corpora_of(recipe, "train"):
+            for pair in corpus.pairs:
+                for side in sides:
+                    yield getattr(pair, side)
+
+    kind = recipe.text.kind
+    if recipe.text.shared:
+        text = Text.train(sentences(("source", "target")), recipe.text, seed=recipe.seed)
+        text.save(paths["source"])
+        say(f"learned {text.size:,} {kind} tokens, shared by both languages")
+        return text, text
+    source = Text.train(sentences(("source",)), recipe.text, seed=recipe.seed)
+    target = Text.train(sentences(("target",)), recipe.text, seed=recipe.seed)
+    source.save(paths["source"])
+    target.save(paths["target"])
+    say(f"learned {source.size:,} source and {target.size:,} target {kind} tokens")
+    return source, target

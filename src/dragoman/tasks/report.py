@@ -1,0 +1,136 @@
+"""``report.html`` and ``card.md`` of a run, from what stands in its folder."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from importlib import metadata
+from pathlib import Path
+from typing import Any
+
+from dragoman.data.demo_corpus import NOTICE
+from dragoman.pictures.card import card_markdown
+from dragoman.pictures.curves import charts_of
+from dragoman.pictures.records import AttentionRecord, Hops, RunSummary, Sample, Score, Table
+from dragoman.pictures.report import report_html
+from dragoman.tasks.machine import machine_facts
+from dragoman.tasks.run import NOTES, RECIPE, Run
+
+
+def write_report(
+    run: Run, *, hops: Sequence[Hops] = (), attention: Sequence[AttentionRecord] = ()
+) -> Path:
+    """Write ``report.html`` and ``card.md`` into the run's folder -> the page."""
+    summary = summarise(run, hops=hops, attention=attention)
+    page = run.folder / "report.html"
+    page.write_text(report_html(summary), encoding="utf-8")
+    (run.folder / "card.md").write_text(card_markdown(summary), encoding="utf-8")
+    return page
+
+
+def summarise(
+    run: Run, *, hops: Sequence[Hops] = (), attention: Sequence[AttentionRecord] = ()
+) -> RunSummary:
+    """All that the report says about a run."""
+    recipe = run.recipe
+    records = _metrics(run)
+    scores = run.scores()
+    updates = [r for r in records if r.get("kind") == "update"]
+    weights = run.metadata()
+    facts = [
+        ("parameters", f"{sum(p.numel() for p in run.model().parameters()):,}"),
+        ("vocabulary", _vocabulary(run)),
+    ]
+    if updates:
+        tokens = sum(r["tokens"] for r in updates)
+        seconds = updates[-1]["elapsed"]
+        facts += [
+            ("updates", f"{updates[-1]['update']:,} of {recipe.training.updates:,}"),
+            ("target tokens seen", f"{tokens:,}"),
+            ("time", f"{seconds / 60:.1f} minutes, {tokens / max(seconds, 1e-9):,.0f} tokens/s"),
+        ]
+    held = weights.get("weights", "unknown")
+    facts.append(
+        ("weights", f"{held}, update {weights['update']}" if "update" in weights else held)
+    )
+    test = f"{scores.get('test', '')}, {scores.get('sentences', 0):,} sentences"
+    named = [
+        Score(name, value["value"], test, value["signature"])
+        for name, value in scores.get("scores", {}).items()
+    ]
+    if "prepared_bleu" in scores:
+        prepared = scores["prepared_bleu"]
+        named.append(
+            Score("BLEU, lower-cased Moses tokens", prepared["value"], test, prepared["signature"])
+        )
+    samples = [
+        Sample(s["source"], s["translation"], s["reference"]) for s in scores.get("samples", [])
+    ]
+    embedded = recipe.data.embedded is not None
+    limits = [] if not embedded else ["It knows some 300 words and a few kinds of sentences."]
+    limits += [
+        "It translates sentence by sentence and knows nothing of those around.",
+        "It may leave out, add or invent; figures and names deserve a second look.",
+    ]
+    return RunSummary(
+        name=recipe.name,
+        languages=run.languages,
+        notice=NOTICE if embedded else "",
+        facts=facts,
+        scores=named,
+        samples=samples,
+        charts=charts_of(records),
+        hops=hops,
+        attention=attention,
+        data=_data_tables(run),
+        recipe=(run.folder / RECIPE).read_text(encoding="utf-8"),
+        machine=machine_facts(),
+        limits=limits,
+        made_by=f"dragoman {metadata.version('dragoman')}",
+    )
+
+
+def _metrics(run: Run) -> list[dict[str, Any]]:
+    path = run.folder / "metrics.jsonl"
+    if not path.is_file():
+        return []
+    with path.open(encoding="utf-8") as lines:
+        return [json.loads(line) for line in lines if line.endswith("\n")]
+
+
+def _vocabulary(run: Run) -> str:
+    kind = run.recipe.text.kind
+    if run.recipe.text.shared:
+        return f"{run.source_text.size:,} {kind} tokens, shared"
+    return f"{run.source_text.size:,} source, {run.target_text.size:,} target {kind} tokens"
+
+
+def _data_tables(run: Run) -> list[Table]:
+    path = run.folder / NOTES
+    if not path.is_file():
+        return []
+    notes = json.loads(path.read_text(encoding="utf-8"))
+    tables = []
+    pairs = notes.get("pairs", {})
+    if pairs:
+        note = notes.get("overlap", "")
+        tables.append(
+            Table("Sentence pairs", ("part", "pairs"), [(k, n) for k, n in pairs.items()], note)
+        )
+    corpora = notes.get("corpora", [])
+    if corpora:
+        rows = [(c["name"], c["weight"], c["sha256"][:16]) for c in corpora]
+        tables.append(Table("Corpora", ("name", "weight", "SHA-256 (first 16 digits)"), rows))
+    cleaning = notes.get("cleaning")
+    if cleaning:
+        dropped = [
+            (
+                name,
+                filtered["count"],
+                "; ".join(f"line {e['line']}: {e['source'][:60]}" for e in filtered["first"]),
+            )
+            for name, filtered in cleaning["filters"].items()
+        ]
+        note = f"{cleaning['read']:,} pairs read, {cleaning['kept']:,} kept"
+        tables.append(Table("Cleaning", ("filter", "dropped", "first examples"), dropped, note))
+    return tables

@@ -1,0 +1,136 @@
+"""A run folder: everything about one model, and how it is opened.
+
+    recipe.toml          complete and resolved
+    model.safetensors    the weights to use; its metadata say which they are
+    shared.model         the vocabulary, or source.model and target.model
+    metrics.jsonl        one line per update and per validation
+    data.json            what preparing the data found: cleaning report, hashes, overlap
+    scores.json          what the last evaluation found
+    report.html card.md  for people
+    training/            resumable state; without it the model still works
+
+Opening a run executes nothing from it: TOML, safetensors, SentencePiece, JSON.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from dragoman.errors import RunError
+from dragoman.forms.text import Text
+from dragoman.models.transformer import Transformer
+from dragoman.recipe import Recipe
+from dragoman.training.weights import load_weights
+
+RECIPE = "recipe.toml"
+WEIGHTS = "model.safetensors"
+SCORES = "scores.json"
+NOTES = "data.json"
+
+
+class Run:
+    """A run folder, opened. Parts are read when first asked for."""
+
+    def __init__(self, folder: Path, recipe: Recipe) -> None:
+        self.folder = folder
+        self.recipe = recipe
+
+    @classmethod
+    def open(cls, folder: str | Path) -> Run:
+        """Errors: ``RunError`` if this is no run folder, or one that is not complete."""
+        path = Path(folder)
+        if not path.is_dir():
+            raise RunError(
+                f"there is no run folder {path}; a run is what dragoman train or demo makes"
+            )
+        if not (path / RECIPE).is_file():
+            raise RunError(f"{path} is not a run folder: it has no {RECIPE}")
+        return cls(path, Recipe.load(path / RECIPE))
+
+    @property
+    def languages(self) -> tuple[str, str]:
+        """Source and target language codes, as the recipe names them."""
+        return self.recipe.languages.source, self.recipe.languages.target
+
+    @cached_property
+    def source_text(self) -> Text:
+        return self._vocabulary("source")
+
+    @cached_property
+    def target_text(self) -> Text:
+        return self.source_text if self.recipe.text.shared else self._vocabulary("target")
+
+    @cached_property
+    def weights_hash(self) -> str:
+        """SHA-256 of the weights file: what derived files are keyed by."""
+        with self._weights_path.open("rb") as file:
+            return hashlib.file_digest(file, "sha256").hexdigest()
+
+    def metadata(self) -> dict[str, str]:
+        """What the weights file says of itself: which weights, of which update."""
+        return dict(load_weights(self._weights_path).metadata)
+
+    def new_model(self) -> Transformer:
+        """The model that the recipe describes, with fresh weights."""
+        return build_model(self.recipe, self.source_text, self.target_text)
+
+    def model(self, weights: Path | None = None) -> Transformer:
+        """The trained model, in evaluation mode; from another weights file if given.
+
+        Errors: ``RunError`` for missing, truncated or foreign weights.
+        """
+        path = weights or self._weights_path
+        with torch.device("meta"):
+            model = self.new_model()
+        state = load_weights(path).tensors
+        expected = {name: value.shape for name, value in model.state_dict().items()}
+        found = {name: value.shape for name, value in state.items()}
+        if expected != found:
+            odd = sorted(
+                name
+                for name in expected.keys() | found.keys()
+                if expected.get(name) != found.get(name)
+            )
+            raise RunError(
+                f"{path} does not hold the model that {self.folder / RECIPE} describes: "
+                f"{len(odd)} tensors differ, {odd[0]} first. Was the recipe edited?"
+            )
+        model.load_state_dict(state, assign=True)
+        return model.eval()
+
+    def scores(self) -> dict[str, Any]:
+        """What the last evaluation found, or nothing."""
+        path = self.folder / SCORES
+        if not path.is_file():
+            return {}
+        loaded: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
+        return loaded
+
+    @property
+    def _weights_path(self) -> Path:
+        path = self.folder / WEIGHTS
+        if not path.is_file():
+            raise RunError(
+                f"{self.folder} has no {WEIGHTS} yet: the training has not reached its first "
+                f"validation. Go on with: dragoman resume {self.folder}"
+            )
+        return path
+
+    def _vocabulary(self, side: str) -> Text:
+        return Text.load(self.folder / vocabulary_name(self.recipe, side))
+
+
+def vocabulary_name(recipe: Recipe, side: str) -> str:
+    """The file of the vocabulary of ``side``, "source" or "target"."""
+    return "shared.model" if recipe.text.shared else f"{side}.model"
+
+
+def build_model(recipe: Recipe, source: Text, target: Text) -> Transformer:
+    """The model of a recipe, with fresh weights drawn from torch's generator."""
+    return Transformer(recipe.model, source.size, target.size)

@@ -1,0 +1,169 @@
+"""A sane size and schedule for a corpus, when a user gives nothing but two files.
+
+``TABLE`` is the whole wisdom: the number of pairs chooses a row. Minutes become a number of
+updates once, by a short measurement on this machine, and that number is written into the recipe;
+from then on the run is as reproducible as any.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import islice
+from pathlib import Path
+
+from dragoman.data.corpora import CorpusSettings, read_pairs
+from dragoman.data.split import SplitSettings
+from dragoman.errors import DataError
+from dragoman.recipe import Recipe
+from dragoman.training.throughput import Throughput
+
+
+@dataclass(frozen=True)
+class Size:
+    """One row: what is chosen below ``pairs`` sentence pairs."""
+
+    pairs: float
+    vocabulary: int
+    model_dim: int
+    ffn_dim: int
+    heads: int
+    layers: int
+    dropout: float
+    tokens_per_update: int
+    warmup: int
+    peak: float
+    epochs: int
+    """How long to train if no time is given."""
+
+
+TABLE = (
+    Size(5_000, 2_000, 128, 512, 4, 2, 0.3, 2_048, 400, 3e-3, 100),
+    Size(100_000, 8_000, 256, 1_024, 8, 3, 0.3, 4_096, 1_000, 2e-3, 40),
+    Size(1_000_000, 16_000, 256, 1_024, 8, 4, 0.2, 8_192, 2_000, 1.5e-3, 15),
+    Size(10_000_000, 32_000, 512, 2_048, 8, 6, 0.1, 16_384, 4_000, 7e-4, 6),
+    Size(float("inf"), 37_000, 512, 2_048, 8, 6, 0.1, 25_000, 4_000, 7e-4, 3),
+)
+"""Chosen by experience with corpora of these sizes; docs/recipes.md shows it for users."""
+
+_LOOKED_AT = 100_000
+_VALIDATIONS = 20
+
+
+def recipe_for(
+    train: Sequence[CorpusSettings],
+    dev: CorpusSettings | None,
+    test: CorpusSettings | None,
+    languages: tuple[str, str],
+    name: str,
+    base: str | None = None,
+) -> tuple[Recipe, int]:
+    """A recipe for these files, by ``TABLE`` or by the shipped recipe ``base``, and their pairs.
+
+    Errors: ``DataError`` for files that cannot be used.
+    """
+    pairs, words, characters = _look(train)
+    split = SplitSettings.for_pairs(pairs, dev=dev is None, test=test is None)
+    data = {
+        "train": [corpus.model_dump(exclude_none=True) for corpus in train],
+        "split": split.model_dump(),
+        **({"dev": dev.model_dump(exclude_none=True)} if dev else {}),
+        **({"test": test.model_dump(exclude_none=True)} if test else {}),
+    }
+    about = {"name": name, "languages": {"source": languages[0], "target": languages[1]}}
+    if base is not None:
+        values = Recipe.load(base).model_dump(mode="json", exclude_none=True)
+        return Recipe.parse({**values, **about, "data": data}), pairs
+    size = next(row for row in TABLE if pairs < row.pairs)
+    # Every word and character of the text could be a token, so this much is always possible;
+    # 259 are the special and the byte tokens.
+    vocabulary = min(size.vocabulary, 259 + characters + words // 2)
+    values = {
+        **about,
+        "data": data,
+        "text": {"vocabulary": vocabulary, "character_coverage": 0.9999},
+        "model": {
+            "model_dim": size.model_dim,
+            "ffn_dim": size.ffn_dim,
+            "encoder_layers": size.layers,
+            "decoder_layers": size.layers,
+            "dropout": size.dropout,
+            "attention": {"num_heads": size.heads},
+        },
+        "plan": {
+            "tokens_per_update": size.tokens_per_update,
+            "tokens_per_micro_batch": min(4096, size.tokens_per_update),
+        },
+        "training": {
+            "updates": 10 * size.warmup,
+            "average_last": 5,
+            "clip_norm": 1.0,
+            "schedule": {
+                "kind": "inverse_square_root",
+                "warmup": size.warmup,
+                "peak": size.peak,
+            },
+        },
+    }
+    return Recipe.parse(values), pairs
+
+
+def default_epochs(pairs: int) -> int:
+    """How many epochs the row for so many pairs trains when no time is given."""
+    return next(row for row in TABLE if pairs < row.pairs).epochs
+
+
+def with_updates(recipe: Recipe, updates: int) -> Recipe:
+    """The recipe for ``updates`` updates: its warm-up, validations and snapshots fit in."""
+    schedule = recipe.training.schedule
+    every = max(1, updates // _VALIDATIONS)
+    return recipe.change(
+        [
+            f"training.updates={max(1, updates)}",
+            f"training.validate_every={every}",
+            f"training.schedule.warmup={min(schedule.warmup, max(1, updates // 4))}",
+        ]
+    )
+
+
+def updates_in(minutes: float, measured: Throughput) -> int:
+    """How many updates fit into ``minutes``, validations (about a tenth) counted in."""
+    return max(1, int(0.9 * minutes * 60 / measured.seconds_per_update))
+
+
+def in_words(updates: int, measured: Throughput, per_epoch: int) -> str:
+    """What a run will cost, said before it starts."""
+    minutes = updates * measured.seconds_per_update / 0.9 / 60
+    duration = f"{minutes:.0f} minutes" if minutes < 120 else f"{minutes / 60:.1f} hours"
+    return (
+        f"{updates:,} updates, {updates / max(1, per_epoch):.1f} epochs: about {duration} at "
+        f"{measured.tokens_per_second:,.0f} target tokens/s; "
+        f"memory about {measured.peak_bytes / 2**30:.1f} GiB"
+    )
+
+
+def languages_of(paths: Sequence[str]) -> tuple[str, str]:
+    """Guess languages from names: my.en and my.de.gz are "en" and "de"; "und" if unsure."""
+    codes = []
+    for path in paths:
+        suffix = Path(path.removesuffix(".gz")).suffix.removeprefix(".").lower()
+        codes.append(suffix if suffix.isalpha() and 2 <= len(suffix) <= 3 else "und")
+    return (codes[0], codes[1]) if len(codes) == 2 else ("und", "und")
+
+
+def _look(corpora: Sequence[CorpusSettings]) -> tuple[int, int, int]:
+    """Pairs in all, and different words and characters of the first ones."""
+    total = 0
+    words: set[str] = set()
+    characters: set[str] = set()
+    for corpus in corpora:
+        pairs = read_pairs(corpus)
+        for pair in islice(pairs, _LOOKED_AT):
+            total += 1
+            for side in (pair.source, pair.target):
+                words.update(side.split())
+                characters.update(side)
+        total += sum(1 for _ in pairs)
+    if not total:
+        raise DataError("the corpora hold no pair")
+    return total, len(words), len(characters)

@@ -1,0 +1,65 @@
+"""Standard input in windows: large enough to batch, never waiting long for more."""
+
+from __future__ import annotations
+
+import queue
+import threading
+from collections.abc import Iterable, Iterator
+
+WINDOW = 1000
+"""Lines translated together at most, and lines read ahead at most."""
+PATIENCE = 0.05
+"""Seconds that a window waits for a further line before it is translated as it is."""
+
+
+def windows(
+    lines: Iterable[str], size: int = WINDOW, patience: float = PATIENCE
+) -> Iterator[list[str]]:
+    """Cut a stream into windows: of ``size`` lines, or of what came when no more comes soon.
+
+    Lines are read ahead by a thread while a window is being translated, at most ``size`` of them.
+    An error of reading comes up here.
+    """
+    waiting: queue.Queue[str | Exception | None] = queue.Queue(maxsize=size)
+    gone = threading.Event()
+
+    def put(item: str | Exception | None) -> bool:
+        while not gone.is_set():
+            try:
+                waiting.put(item, timeout=0.2)
+                return True
+            except queue.Full:
+                continue
+        return False
+
+    def read() -> None:
+        try:
+            for line in lines:
+                if not put(line):
+                    return
+            put(None)
+        except (OSError, ValueError) as error:
+            put(error)
+
+    threading.Thread(target=read, daemon=True, name="reader").start()
+    try:
+        window: list[str] = []
+        while True:
+            try:
+                item = waiting.get(timeout=patience) if window else waiting.get()
+            except queue.Empty:
+                yield window
+                window = []
+                continue
+            if isinstance(item, Exception):
+                raise item
+            if item is None:
+                break
+            window.append(item)
+            if len(window) == size:
+                yield window
+                window = []
+        if window:
+            yield window
+    finally:
+        gone.set()

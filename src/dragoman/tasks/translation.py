@@ -1,0 +1,213 @@
+"""The task of translation: everything that one recipe needs, put together in one visible place.
+
+``train`` and ``resume`` make a run folder; ``translator.py`` is what uses it.
+"""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Sequence
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+
+import torch
+
+from dragoman.data.batches import Batch, make_batch
+from dragoman.data.plan import MicroBatch, Plan
+from dragoman.data.store import Store
+from dragoman.errors import RunError
+from dragoman.forms.text import Text
+from dragoman.recipe import Recipe
+from dragoman.tasks.prepare import Prepared, Say, prepare
+from dragoman.tasks.run import NOTES, RECIPE, WEIGHTS, Run, build_model, vocabulary_name
+from dragoman.tasks.sizing import in_words, updates_in, with_updates
+from dragoman.tasks.validation import Validation
+from dragoman.training.averaging import average_weights
+from dragoman.training.checkpoint import Checkpoints
+from dragoman.training.distributed import Ranks
+from dragoman.training.progress import make_display
+from dragoman.training.schedule import make_schedule
+from dragoman.training.seeding import key
+from dragoman.training.throughput import measure_throughput
+from dragoman.training.trainer import Outcome, Trainer
+from dragoman.training.update_step import MakeBatch
+from dragoman.training.weights import save_weights
+
+
+def train(
+    recipe: Recipe,
+    folder: Path,
+    *,
+    start_from: Run | None = None,
+    minutes: float | None = None,
+    epochs: float | None = None,
+    say: Say = print,
+    display: bool = True,
+) -> Outcome:
+    """Train by ``recipe`` into a new run ``folder``.
+
+    ``minutes`` or ``epochs`` replace the recipe's number of updates; minutes by a measurement of
+    some seconds on this machine. What was chosen is written into the run's recipe.
+
+    ``start_from``: a finished run whose weights and vocabulary are taken over (fine-tuning); its
+    model and text settings replace those of the recipe.
+    Errors: ``RunError`` if the folder is a run already; ``DataError`` for unusable text.
+    """
+    with Ranks.joined() as ranks:
+        if ranks.first:
+            if (folder / RECIPE).exists():
+                raise RunError(
+                    f"{folder} is a run already. Go on with it: dragoman resume {folder}; "
+                    "or train into another folder: --to FOLDER"
+                )
+            is_new = not folder.exists()
+            folder.mkdir(parents=True, exist_ok=True)
+            try:
+                if start_from is not None:
+                    for side in ("source", "target"):
+                        name = vocabulary_name(start_from.recipe, side)
+                        shutil.copyfile(start_from.folder / name, folder / name)
+                prepared = prepare(recipe, folder, say)
+                notes = json.dumps(prepared.notes, indent=2, ensure_ascii=False)
+                (folder / NOTES).write_text(notes + "\n", encoding="utf-8")
+                recipe = _fit_updates(recipe, prepared, ranks, minutes, epochs, say)
+                recipe.save(folder / RECIPE)
+            except BaseException:
+                if is_new:
+                    shutil.rmtree(folder, ignore_errors=True)
+                raise
+        ranks.spread_text("prepared")
+        if not ranks.first:
+            recipe = Recipe.load(folder / RECIPE)
+            prepared = prepare(recipe, folder, _say_nothing)
+        return _train(recipe, folder, prepared, ranks, start_from, display)
+
+
+def resume(folder: Path, *, say: Say = print, display: bool = True) -> Outcome:
+    """Go on with a run that was stopped or killed; it ends as if it had not been.
+
+    Errors: ``RunError`` if there is nothing to go on with.
+    """
+    run = Run.open(folder)
+    with Ranks.joined() as ranks:
+        prepared = prepare(run.recipe, folder, say if ranks.first else _say_nothing)
+        return _train(run.recipe, folder, prepared, ranks, None, display)
+
+
+def _train(
+    recipe: Recipe,
+    folder: Path,
+    prepared: Prepared,
+    ranks: Ranks,
+    start_from: Run | None,
+    display: bool,
+) -> Outcome:
+    """The one place where data, model and training meet."""
+    source, target = prepared.source_text, prepared.target_text
+    torch.manual_seed(key(recipe.seed))
+    model = build_model(recipe, source, target)
+    if start_from is not None:
+        model.load_state_dict(start_from.model().state_dict())
+    plan = Plan(prepared.train, recipe.plan, recipe.seed)
+    settings = recipe.training
+    trainer = Trainer(
+        model,
+        settings,
+        seed=recipe.seed,
+        batches=TrainingBatches(plan, prepared.train, source, target, recipe.seed),
+        schedule=make_schedule(
+            settings.schedule, model_dim=recipe.model.model_dim, updates=settings.updates
+        ),
+        folder=folder,
+        evaluate=Validation(model, recipe, source, target, prepared.dev, ranks.device)
+        if prepared.dev
+        else None,
+        listeners=[make_display(settings.updates, settings.line_every_seconds)] if display else [],
+        ranks=ranks,
+        resume_command=f"dragoman resume {folder}",
+    )
+    return trainer.run()
+
+
+def _fit_updates(
+    recipe: Recipe,
+    prepared: Prepared,
+    ranks: Ranks,
+    minutes: float | None,
+    epochs: float | None,
+    say: Say,
+) -> Recipe:
+    """Turn minutes or epochs into updates, and say what the run will cost."""
+    plan = Plan(prepared.train, recipe.plan, recipe.seed)
+    if plan.left_out.pairs:
+        say(f"{plan.left_out.pairs:,} pairs are longer than plan.max_source or plan.max_target")
+    source, target = prepared.source_text, prepared.target_text
+    torch.manual_seed(key(recipe.seed))
+    measured = measure_throughput(
+        build_model(recipe, source, target),
+        recipe.training,
+        TrainingBatches(plan, prepared.train, source, target, recipe.seed),
+        seconds=5.0,
+        device=str(ranks.device),
+    )
+    # Every process makes its share.
+    measured = replace(measured, seconds_per_update=measured.seconds_per_update / ranks.size)
+    if minutes is not None:
+        recipe = with_updates(recipe, updates_in(minutes, measured))
+    elif epochs is not None:
+        recipe = with_updates(recipe, round(epochs * plan.updates_per_epoch()))
+    say(in_words(recipe.training.updates, measured, plan.updates_per_epoch()))
+    return recipe
+
+
+class TrainingBatches:
+    """Update -> its micro-batches, each made when it is asked for. A pure function of the seed."""
+
+    def __init__(self, plan: Plan, store: Store, source: Text, target: Text, seed: int) -> None:
+        self._plan = plan
+        self._store = store
+        self._source = source
+        self._target = target
+        self._seed = seed
+        self._sampled = source.settings.sampling > 0 or target.settings.sampling > 0
+
+    def __call__(self, update: int) -> Sequence[MakeBatch]:
+        return [partial(self._make, micro_batch) for micro_batch in self._plan.update(update)]
+
+    def _make(self, micro_batch: MicroBatch) -> Batch:
+        store, examples = self._store, micro_batch.examples.tolist()
+        if self._sampled:
+            # Keyed by update and example: the same cut in any process, another one next epoch.
+            texts = [store.text(example) for example in examples]
+            keys = [key(self._seed, 3, micro_batch.update, example) for example in examples]
+            sources = [self._source.sample(s, k) for (s, _), k in zip(texts, keys, strict=True)]
+            targets = [self._target.sample(t, k) for (_, t), k in zip(texts, keys, strict=True)]
+        else:
+            sources = [store.source(example) for example in examples]
+            targets = [store.target(example) for example in examples]
+        return make_batch(sources, targets, self._target.bos, self._target.eos, examples)
+
+
+def average_run(folder: Path, last: int, to: Path | None) -> tuple[Path, list[int]]:
+    """Replace the weights of a run (or write ``to``) by the mean of its last snapshots.
+
+    -> the file, and the updates whose weights went into it. Errors: ``RunError`` without any.
+    """
+    run = Run.open(folder)
+    snapshots = Checkpoints(folder / "training").snapshots()[-last:]
+    if not snapshots:
+        raise RunError(
+            f"{folder / 'training'} holds no snapshots to average; they are kept while training "
+            "(training.keep_snapshots) and are gone if that folder was deleted"
+        )
+    updates = [update for update, _ in snapshots]
+    path = to or run.folder / WEIGHTS
+    weights = average_weights([file for _, file in snapshots])
+    save_weights(path, weights, {"weights": "average", "updates": " ".join(map(str, updates))})
+    return path, updates
+
+
+def _say_nothing(_: str) -> None:
+    pass

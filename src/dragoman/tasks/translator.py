@@ -1,0 +1,321 @@
+"""The predictor: text in, translations out. The command line, the server and every picture use it.
+
+    translator = dragoman.load("runs/x")
+    translator("Guten Tag").text
+    translator.batch(["Eins.", "Zwei."])
+    for translation in translator.stream(open("big.de")): ...
+
+One sentence's way: normalise and cut into tokens (SentencePiece), ``encode`` once, search, join
+tokens to text again. A line with more tokens than ``longest`` is split into sentences first, and a
+sentence that is still too long is cut.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from itertools import islice
+from typing import Literal, Self
+
+import numpy as np
+import numpy.typing as npt
+import torch
+from pydantic import Field, ValidationError
+
+from dragoman.errors import DragomanError
+from dragoman.forms.segmentation import segment
+from dragoman.inference.fast import Path as FastPath
+from dragoman.inference.fast import Precision, fastest
+from dragoman.metrics.moses import MosesText
+from dragoman.nn.layout import Sequences
+from dragoman.nn.probes import Probe
+from dragoman.pictures.records import AttentionRecord
+from dragoman.recipe import Recipe
+from dragoman.search.hypothesis import Hypothesis
+from dragoman.search.offline import search
+from dragoman.search.request import Request, SearchSettings
+from dragoman.search.scoring import force_decode
+from dragoman.settings import Settings
+from dragoman.tasks.run import Run
+
+logger = logging.getLogger("dragoman")
+
+WINDOW = 1000
+"""Lines that ``stream`` holds at once: enough to sort by length, little enough to stay small."""
+
+
+class TranslatorSettings(Settings):
+    """How a translator treats its input and this machine."""
+
+    precision: Precision = "auto"
+    """auto: the fastest that this machine can run with the quality kept; or int8, bf16, fp32."""
+    rows: int = Field(64, ge=1)
+    """Hypotheses under way at once: sentences x beam."""
+    longest: int = Field(250, ge=2)
+    """Source tokens of one piece of text that is translated whole."""
+    long_lines: Literal["split", "cut"] = "split"
+    """What happens to longer ones: split into sentences and pieces, or cut off at the end."""
+    threads: int = Field(0, ge=0)
+    """Processor cores to use; 0: all that this process may use."""
+
+    @classmethod
+    def check(cls, **values: object) -> Self:
+        """The settings, or a ``DragomanError`` that says in one line what is allowed."""
+        try:
+            return cls.model_validate(values)
+        except ValidationError as error:
+            problem = error.errors()[0]
+            name = "-".join(str(part) for part in problem["loc"]).replace("_", "-")
+            given = problem["input"]
+            raise DragomanError(f"--{name}: {problem['msg']} (given: {given!r})") from None
+
+
+@dataclass(frozen=True)
+class Translation:
+    """One translation. ``str(translation)`` is its text."""
+
+    source: str
+    """The text that was given."""
+    text: str
+    """Its translation: one line for one line."""
+    score: float
+    """Log-probability over length penalty (see ``search.hypothesis``); higher is better. Summed
+    over the sentences of a text that was split."""
+    tokens: tuple[str, ...]
+    """Target tokens as the vocabulary writes them, without the end symbol."""
+    token_log_probabilities: tuple[float, ...]
+    """log P of each token, in nats, and of the end symbol if the model ended the sentence."""
+    alternatives: tuple[Translation, ...] = ()
+    """The further hypotheses when more than one was asked for, best first."""
+    ids: tuple[int, ...] = ()
+    """The tokens as ids."""
+    prepared: str = ""
+    """What the model wrote before it was put back into plain text; the same as ``text`` but where
+    the model was trained on text prepared by Moses."""
+    attention: AttentionRecord | None = None
+    """Where every layer and head looked, when asked for."""
+
+    def __str__(self) -> str:
+        return self.text
+
+
+def parse_search(settings: SearchSettings, changes: Sequence[str]) -> SearchSettings:
+    """Search settings with ``key=value`` merged in. Errors: ``RecipeError``."""
+    recipe = Recipe(search=settings).change([f"search.{change}" for change in changes])
+    return recipe.search
+
+
+class Translator:
+    """A trained model, ready to translate. Make one with ``dragoman.load``.
+
+    Not for several threads at once; a server gives each run one thread.
+    """
+
+    def __init__(
+        self,
+        run: Run,
+        settings: TranslatorSettings | None = None,
+        search_settings: SearchSettings | None = None,
+    ) -> None:
+        self.run = run
+        self.settings = settings or TranslatorSettings()
+        self.search_settings = search_settings or run.recipe.search
+        self._plain = run.model()
+        self._path: FastPath = fastest(self._plain, self.settings.precision)
+        self._threads = self.settings.threads or len(os.sched_getaffinity(0))
+        self.moses: tuple[MosesText, MosesText] | None = None
+        """Source and target preparation of a model that was trained on Moses tokens."""
+        if run.recipe.data.moses:
+            source, target = run.languages
+            self.moses = (MosesText(source), MosesText(target))
+
+    @property
+    def description(self) -> str:
+        """One line: which path translates on this machine, and why."""
+        return self._path.reason
+
+    # ---- translating
+
+    def __call__(
+        self,
+        text: str,
+        *,
+        settings: SearchSettings | None = None,
+        prefix: str = "",
+        attention: bool = False,
+    ) -> Translation:
+        """Translate one text. ``prefix`` is how the translation must begin."""
+        translation = self.batch([text], settings=settings, prefixes=[prefix])[0]
+        if attention:
+            return replace(translation, attention=self.look(text, translation.ids))
+        return translation
+
+    def batch(
+        self,
+        texts: Sequence[str],
+        *,
+        settings: SearchSettings | None = None,
+        prefixes: Sequence[str] | None = None,
+    ) -> list[Translation]:
+        """Translate several texts, in their order. Each gives one line, an empty one an empty one.
+
+        Errors: ``SearchError`` for a prefix that is too long.
+        """
+        chosen = settings or self.search_settings
+        pieces: list[tuple[int, str, list[int]]] = []  # text, separator behind, source tokens
+        for number, text in enumerate(texts):
+            pieces += [(number, behind, ids) for ids, behind in self._pieces(text)]
+        requests = []
+        for number, _, ids in pieces:
+            prefix = prefixes[number] if prefixes else ""
+            given = (
+                tuple(int(i) for i in self.run.target_text.encode([prefix])[0]) if prefix else ()
+            )
+            requests.append(Request(torch.tensor(ids), chosen, given))
+        found = self._search(requests)
+        by_text: list[list[tuple[str, Sequence[Hypothesis]]]] = [[] for _ in texts]
+        for (number, behind, _), hypotheses in zip(pieces, found, strict=True):
+            by_text[number].append((behind, hypotheses))
+        return [self._join(text, parts) for text, parts in zip(texts, by_text, strict=True)]
+
+    def stream(
+        self, texts: Iterable[str], *, settings: SearchSettings | None = None
+    ) -> Iterator[Translation]:
+        """Translate any number of texts, a window at a time, in their order and in flat memory."""
+        waiting = iter(texts)
+        while window := list(islice(waiting, WINDOW)):
+            yield from self.batch(window, settings=settings)
+
+    def paragraphs(self, text: str, *, settings: SearchSettings | None = None) -> str:
+        """Running text: its sentences are translated and put back between their own spaces."""
+        sentences = segment(text, self.run.recipe.languages.source)
+        results = self.batch([s.text for s in sentences], settings=settings)
+        return "".join(r.text + s.gap for r, s in zip(results, sentences, strict=True))
+
+    # ---- measuring and looking
+
+    def score(self, pairs: Sequence[tuple[str, str]]) -> list[Translation]:
+        """Score given translations (force decoding): ``text`` is the given target."""
+        sources = [self._ids(source) for source, _ in pairs]
+        targets = [
+            tuple(int(i) for i in ids)
+            for ids in self.run.target_text.encode([target for _, target in pairs])
+        ]
+        hypotheses = force_decode(
+            self._plain,
+            [torch.tensor(ids) for ids in sources],
+            targets,
+            bos=self.run.target_text.bos,
+            eos=self.run.target_text.eos,
+            length_penalty=self.search_settings.length_penalty,
+        )
+        return [
+            self._translation(source, h, target)
+            for (source, target), h in zip(pairs, hypotheses, strict=True)
+        ]
+
+    def look(self, source: str, target_ids: Sequence[int]) -> AttentionRecord:
+        """Every attention weight of a translation, by the plain model: see ``AttentionRecord``."""
+        model, target_text = self._plain, self.run.target_text
+        ids = self._ids(source)
+        prefix = [target_text.bos, *target_ids]
+        with torch.inference_mode(), Probe() as probe:
+            memory = model.encode(Sequences.of([torch.tensor(ids)]))
+            model.decode(Sequences.of([torch.tensor(prefix)]), memory)
+
+        def stack(side: str, name: str) -> npt.NDArray[np.float32]:
+            layers = getattr(self.run.recipe.model, f"{side}_layers")
+            weights = [probe.attention[f"{side}.{i}.{name}"][0] for i in range(layers)]
+            stacked: npt.NDArray[np.float32] = torch.stack(weights).float().numpy()
+            return stacked
+
+        return AttentionRecord(
+            source=self.run.source_text.pieces(ids),
+            target=[*target_text.pieces(target_ids), target_text.pieces([target_text.eos])[0]],
+            encoder=stack("encoder", "attention"),
+            decoder=stack("decoder", "self_attention"),
+            cross=stack("decoder", "cross_attention"),
+        )
+
+    # ---- inside
+
+    def _ids(self, text: str) -> list[int]:
+        """Source tokens with the end symbol."""
+        source = self.run.source_text
+        if self.moses is not None:
+            text = self.moses[0].prepare(text)
+        return [*(int(i) for i in source.encode([text])[0]), source.eos]
+
+    def _pieces(self, text: str) -> list[tuple[list[int], str]]:
+        """The parts of one text that are translated by themselves, and what stands behind each."""
+        eos, longest = self.run.source_text.eos, self.settings.longest
+        ids = self._ids(text)
+        if len(ids) == 1:
+            return []
+        if len(ids) <= longest:
+            return [(ids, "")]
+        if self.settings.long_lines == "cut":
+            logger.warning("a line of %d tokens is cut to %d", len(ids), longest)
+            return [([*ids[: longest - 1], eos], "")]
+        logger.warning("a line of %d tokens is longer than %d and is split", len(ids), longest)
+        parts: list[tuple[list[int], str]] = []
+        for sentence in segment(text, self.run.recipe.languages.source):
+            tokens = self._ids(sentence.text)[:-1]
+            for begin in range(0, len(tokens), longest - 1):
+                parts.append(([*tokens[begin : begin + longest - 1], eos], " "))
+            if parts and sentence.gap:
+                parts[-1] = (parts[-1][0], sentence.gap.replace("\n", " "))
+        parts[-1:] = [(parts[-1][0], "")]
+        return parts
+
+    def _search(self, requests: Sequence[Request]) -> list[list[Hypothesis]]:
+        """Search for all. int8 kernels run on one core each; torch spreads over all of them."""
+        target = self.run.target_text
+        workers = self._threads if self._path.precision == "int8" and len(requests) > 1 else 1
+        return list(
+            search(
+                self._path.model,
+                requests,
+                bos=target.bos,
+                eos=target.eos,
+                capacity_rows=self.settings.rows,
+                workers=workers,
+            )
+        )
+
+    def _join(self, source: str, parts: Sequence[tuple[str, Sequence[Hypothesis]]]) -> Translation:
+        if not parts:
+            return Translation(source, "", 0.0, (), ())
+        if len(parts) == 1:
+            best, *others = [self._translation(source, h) for h in parts[0][1]]
+            return replace(best, alternatives=tuple(others))
+        best_of_each = [self._translation(source, hypotheses[0]) for _, hypotheses in parts]
+        return Translation(
+            source,
+            "".join(t.text + behind for t, (behind, _) in zip(best_of_each, parts, strict=True)),
+            sum(t.score for t in best_of_each),
+            tuple(token for t in best_of_each for token in t.tokens),
+            tuple(value for t in best_of_each for value in t.token_log_probabilities),
+            ids=tuple(i for t in best_of_each for i in t.ids),
+            prepared="".join(
+                t.prepared + behind for t, (behind, _) in zip(best_of_each, parts, strict=True)
+            ),
+        )
+
+    def _translation(
+        self, source: str, hypothesis: Hypothesis, text: str | None = None
+    ) -> Translation:
+        target = self.run.target_text
+        prepared = target.decode(hypothesis.tokens)
+        plain = prepared if self.moses is None else self.moses[1].restore(prepared)
+        return Translation(
+            source,
+            plain if text is None else text,
+            hypothesis.score,
+            tuple(target.pieces(hypothesis.tokens)),
+            hypothesis.token_log_probabilities,
+            ids=hypothesis.tokens,
+            prepared=prepared,
+        )

@@ -1,0 +1,122 @@
+"""How good the model is while it trains: loss on all of dev, real translations of a part of it."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Sequence
+
+import torch
+
+from dragoman.data.batches import Batch, make_batch
+from dragoman.data.corpora import Pair
+from dragoman.forms.text import Text
+from dragoman.metrics.translation import evaluate_translation
+from dragoman.models.transformer import Transformer
+from dragoman.recipe import Recipe
+from dragoman.search.offline import search
+from dragoman.search.request import Request
+from dragoman.training.loss import smoothed_cross_entropy
+from dragoman.training.records import Evaluation, Sample
+
+_TOKENS_AT_ONCE = 2048
+_SAMPLES = 5
+
+
+class Validation:
+    """Scores a model on the dev set: ``loss`` (nats per token), ``perplexity``, ``bleu``, ``chrf``.
+
+    Call it with the number of updates done; the model must be in evaluation mode.
+    """
+
+    def __init__(
+        self,
+        model: Transformer,
+        recipe: Recipe,
+        source: Text,
+        target: Text,
+        pairs: Sequence[Pair],
+        device: torch.device,
+    ) -> None:
+        self._model = model
+        self._recipe = recipe
+        self._target = target
+        self._device = device
+        self._pairs = [pair for pair in pairs if pair.source.strip() and pair.target.strip()]
+        longest = recipe.plan
+        tokens = zip(
+            source.encode([pair.source for pair in self._pairs]),
+            target.encode([pair.target for pair in self._pairs]),
+            strict=True,
+        )
+        kept = [
+            (s, t) for s, t in tokens if len(s) < longest.max_source and len(t) < longest.max_target
+        ]
+        kept.sort(key=lambda pair: len(pair[1]))
+        self._batches: list[Batch] = []
+        start = 0
+        while start < len(kept):
+            end, size = start, 0
+            while end < len(kept) and (end == start or size + len(kept[end][1]) < _TOKENS_AT_ONCE):
+                size += len(kept[end][1]) + 1
+                end += 1
+            sources, targets = zip(*kept[start:end], strict=True)
+            self._batches.append(make_batch(sources, targets, target.bos, target.eos))
+            start = end
+        # Spread over the whole set, so that a part of it stands for all of it.
+        step = max(1, len(self._pairs) // max(1, recipe.evaluation.dev_sentences))
+        self._translated = self._pairs[::step][: recipe.evaluation.dev_sentences]
+        self._requests = [
+            Request(
+                torch.tensor([*ids.tolist(), source.eos]),
+                recipe.search.model_copy(
+                    update={"beam": recipe.evaluation.dev_beam, "n_best": 1, "sampling": None}
+                ),
+            )
+            for ids in source.encode([pair.source for pair in self._translated])
+        ]
+
+    def __call__(self, update: int) -> Evaluation:
+        loss = self._loss()
+        found = search(
+            self._model,
+            self._requests,
+            bos=self._target.bos,
+            eos=self._target.eos,
+            device=self._device,
+        )
+        hypotheses = self._target.decode_batch([best.tokens for best, *_ in found])
+        references = [pair.target for pair in self._translated]
+        scores = evaluate_translation(
+            hypotheses,
+            references,
+            self._recipe.languages.target,
+            # Text that Moses has tokenised already must not be tokenised again.
+            tokenizer="none" if self._recipe.data.moses else None,
+            metrics=("BLEU", "chrF"),
+        )
+        samples = tuple(
+            Sample(pair.source, pair.target, hypothesis)
+            for pair, hypothesis in itertools.islice(
+                zip(self._translated, hypotheses, strict=True), _SAMPLES
+            )
+        )
+        return Evaluation(
+            {
+                "loss": loss,
+                "perplexity": math.exp(min(loss, 700.0)),
+                "bleu": scores["BLEU"],
+                "chrf": scores["chrF"],
+            },
+            samples,
+        )
+
+    def _loss(self) -> float:
+        total, tokens = 0.0, 0
+        for batch in self._batches:
+            batch = batch.to(self._device)
+            hidden = self._model.decode(batch.target_in, self._model.encode(batch.source))
+            logits = self._model.project(hidden).float()
+            total += float(smoothed_cross_entropy(logits, batch.target_out, 0.0)[1])
+            tokens += batch.target_tokens
+        return total / max(tokens, 1)
