@@ -97,6 +97,8 @@ class Text:
         prepared = [_prepare(sentence, settings) for sentence in chosen]
         if not any(sentence.strip() for sentence in prepared):
             raise DataError("no text to learn a vocabulary from: every sentence is empty")
+        if settings.lossless:
+            prepared.append(" ")  # a space must be among the tokens, also if no sentence has one
         written = io.BytesIO()
         try:
             sentencepiece.SentencePieceTrainer.train(
