@@ -7,9 +7,11 @@ import pytest
 import torch
 from table_model import BOS, EOS, TableModel, exhaustive, next_log_probabilities, same, textbook
 
-from dragoman.search.beam import BeamStep, candidates_wanted, expand
+from dragoman.search.beam import PlainBeam
 from dragoman.search.hypothesis import Hypothesis
+from dragoman.search.live import Live, Task
 from dragoman.search.offline import search
+from dragoman.search.record import StepRecord
 from dragoman.search.request import Request, SearchSettings
 
 
@@ -111,7 +113,7 @@ def test_alternatives_differ_in_their_first_free_token(seed: int) -> None:
 
 def test_record_holds_what_each_step_looked_at() -> None:
     model = TableModel(9, 5)
-    record: list[BeamStep] = []
+    record: list[StepRecord] = []
     source = torch.tensor([5, 5])
     settings = SearchSettings(beam=3, max_length=7)
     (found,) = only(model, Request(source, settings, record=record))
@@ -119,10 +121,10 @@ def test_record_holds_what_each_step_looked_at() -> None:
     ended = []
     for place, step in enumerate(record):
         assert (step.branch, step.place) == (0, place)
-        totals = [candidate.total for candidate in step.candidates]
+        totals = [candidate.total for candidate in step.continuations]
         assert totals == sorted(totals, reverse=True) and len(totals) <= 6
         kept = []
-        for candidate in step.candidates:
+        for candidate in step.continuations:
             prefix = prefixes[candidate.parent]
             following = next_log_probabilities(model, source, prefix)
             assert candidate.log_probability == pytest.approx(following[candidate.token], abs=1e-5)
@@ -136,44 +138,33 @@ def test_record_holds_what_each_step_looked_at() -> None:
     assert same([found], only(model, Request(source, settings)))
 
 
+def live_of(rows: list[int], width: list[int], totals: list[float], limit: int = 9) -> Live:
+    """A batch in the middle of its way: groups of so many rows."""
+    live = Live(BOS)
+    tasks = [
+        Task(i, Request(torch.tensor([3]), SearchSettings(beam=w, max_length=limit)), 1)
+        for i, w in enumerate(width)
+    ]
+    live.add(tasks, max(sum(width), sum(rows)))
+    live.groups["rows"] = rows
+    live.rows = sum(rows)
+    live.totals[:] = totals
+    return live
+
+
 def test_expand_leaves_out_what_is_not_possible() -> None:
-    nan, no = np.float32(np.nan), np.float32(-np.inf)
-    result = expand(
-        totals=np.array([-1.0, -2.0, -1.0]),
-        rows=np.array([2, 1]),
-        width=np.array([2, 2]),
-        may_grow=np.array([True, True]),
-        log_probabilities=np.array([[-1.0, no, nan], [-0.5, -9.0, no], [no, no, nan]], np.float32),
-        ids=np.array([[7, 8, 9], [5, EOS, 3], [1, 3, 4]]),
-        eos=EOS,
-    )
-    assert result.goes_on.sum(axis=1).tolist() == [2, 0]
-    assert result.token[result.goes_on].tolist() == [7, 5]
-    assert (result.candidate[result.goes_on] // 3).tolist() == [0, 1]
-    assert result.total[result.goes_on].tolist() == [-2.0, -2.5]
-    assert not result.ends.any()  # third best of a beam of 2
-
-
-def test_expand_takes_groups_of_any_shape() -> None:
-    """Ragged groups, one by one, are chosen as they are together."""
-    generator = np.random.default_rng(0)
-    for _ in range(50):
-        rows = generator.integers(1, 5, 6)
-        width = rows + generator.integers(0, 3, 6)
-        k = candidates_wanted(int(width.max()))
-        totals = -generator.random(rows.sum()) * 5
-        scores = -np.sort(generator.random((rows.sum(), k)) * 5, axis=1).astype(np.float32)
-        ids = generator.integers(0, 6, (rows.sum(), k))
-        may_grow = generator.random(6) < 0.8
-        together = expand(totals, rows, width, may_grow, scores, ids, EOS)
-        for group, first in enumerate(rows.cumsum() - rows):
-            mine, one = slice(first, first + rows[group]), slice(group, group + 1)
-            alone = expand(
-                totals[mine], rows[one], width[one], may_grow[one], scores[mine], ids[mine], EOS
-            )
-            for kind in ("ends", "goes_on"):
-                chosen, wanted = getattr(together, kind)[group], getattr(alone, kind)[0]
-                assert (
-                    together.candidate[group][chosen] - first * k == alone.candidate[0][wanted]
-                ).all()
-                assert (together.total[group][chosen] == alone.total[0][wanted]).all()
+    nan, no = np.nan, -np.inf
+    live = live_of([2, 1], [2, 2], [-1.0, -2.0, -1.0])
+    scores = torch.tensor([[-1.0, no, nan], [-0.5, -9.0, no], [no, no, nan]])
+    ids = torch.tensor([[7, 8, 9], [5, EOS, 3], [1, 3, 4]])
+    beam = PlainBeam(live)
+    # The end symbol is the third best of a beam of 2.
+    assert beam.expand(scores, ids, EOS) == 0
+    chosen = live.looked[live.looked["goes_on"]]
+    assert chosen["token"].tolist() == [7, 5]
+    assert chosen["total"].tolist() == [-2.0, -2.5]
+    assert (chosen["candidate"] // 3).tolist() == [0, 1]
+    assert beam.judge()
+    assert live.groups["done"].tolist() == [False, True]
+    assert beam.move()
+    assert (live.rows, live.parents.tolist()) == (2, [0, 1])

@@ -1,35 +1,25 @@
-"""One step of beam search over all sentences at once, as a pure function of arrays.
+"""One step of beam search over all sentences at once.
 
 Each sentence (a *group* of rows) looks at the continuations of its live hypotheses together. Best
 first: a continuation by the end symbol that stands among the first ``width`` has ended; of the
 others the first ``width`` go on. Groups may differ in width and in how many rows are live, so
 greedy search, sampling and beams of any width share one batch: greedy search is a width of 1.
 
-Shapes: N live rows, G groups, k candidates per row, C continuations that a group looks at.
+A step has three parts, between which the scheduler puts away what has ended: ``expand`` looks at
+the candidates, ``judge`` says which groups are done, ``move`` goes on with the others. This is the
+plain form in numpy; ``native_beam.py`` does the same in native code.
+
+Shapes: N rows, G groups, k candidates per row, C continuations that a group looks at.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from typing import Protocol
 
 import numpy as np
+from torch import Tensor
 
-from dragoman.search.hypothesis import Booleans, Floats, Floats32, Integers
-
-
-@dataclass(frozen=True)
-class Expansion:
-    """The best continuations of each group, best first: (G, C) each."""
-
-    candidate: Integers
-    """Row x k + place: which of the (N, k) candidates it is; anything where total is -inf."""
-    token: Integers
-    total: Floats
-    """Log-probability of the whole hypothesis; -inf where there is none."""
-    ends: Booleans
-    """Ended by this step."""
-    goes_on: Booleans
-    """Live after this step."""
+from dragoman.search.live import Live
 
 
 def candidates_wanted(width: int) -> int:
@@ -40,105 +30,102 @@ def candidates_wanted(width: int) -> int:
     return width + 1 if width > 1 else 1
 
 
-def expand(
-    totals: Floats,
-    rows: Integers,
-    width: Integers,
-    may_grow: Booleans,
-    log_probabilities: Floats32,
-    ids: Integers,
-    eos: int,
-) -> Expansion:
-    """Choose among the candidates of a step.
+class BeamStep(Protocol):
+    """The arithmetic of one step, done on the arrays of a ``Live``."""
 
-    ``totals`` (N,) log-probabilities of the hypotheses so far; ``rows`` (G,) how many rows each
-    group has, standing together and in order; ``width`` (G,) how many it may keep; ``may_grow``
-    (G,) False where only the end symbol may follow; ``log_probabilities`` and ``ids`` (N, k) from
-    ``best``, where -inf, or what is not a number, is never chosen.
-    """
-    count, k = ids.shape
-    groups, most_rows, widest = len(rows), int(rows.max()), int(width.max())
-    scores = (totals[:, None] + log_probabilities).ravel()  # (N, k) -> (N k,)
-    first = ((rows.cumsum() - rows) * k)[:, None]  # (G, 1)
-    # Of C = 2 widest at most ``widest`` are ends (one per row), so that enough are left to go on.
-    columns = min(2 * widest, most_rows * k)
-    if count == groups * most_rows:
-        grid = scores.reshape(groups, most_rows * k)
-    else:
-        cells = np.arange(most_rows * k)
-        grid = scores.take(first + cells, mode="clip")  # (G, most_rows k)
+    def expand(self, log_probabilities: Tensor, ids: Tensor, eos: int) -> int:
+        """Fill ``looked`` and ``all_ended`` from candidates (N, k) -> how many have ended.
+
+        The candidates of a row stand best first; -inf, and what is not a number, may stand
+        anywhere and is never chosen.
+        """
+
+    def judge(self) -> bool:
+        """Set ``done`` and ``next_rows`` of each group -> whether any is done."""
+
+    def move(self) -> bool:
+        """Go on to the next rows -> whether any row moved, for which ``parents`` then stand."""
+
+
+class PlainBeam:
+    """The three parts in numpy."""
+
+    def __init__(self, live: Live) -> None:
+        self._live = live
+        self._log_probabilities = np.zeros((0, 0), np.float32)
+
+    def expand(self, log_probabilities: Tensor, ids: Tensor, eos: int) -> int:
+        live, groups = self._live, self._live.groups
+        looked = live.looked
+        self._log_probabilities = log_probabilities.numpy()
+        rows, width = groups["rows"], groups["width"]
+        k = ids.shape[1]
+        scores = (live.totals[:, None] + self._log_probabilities).ravel()  # (N, k) -> (N k,)
+        first = ((rows.cumsum() - rows) * k)[:, None]  # (G, 1)
+        cells = np.arange(int(rows.max()) * k)
+        grid = scores.take(first + cells, mode="clip")  # (G, most rows x k)
         grid[cells >= (rows * k)[:, None]] = -np.inf
-    if grid.shape[1] > 1:
-        candidate = first + (-grid).argsort(axis=1, kind="stable")[:, :columns]  # (G, C)
-    else:
-        candidate = first
-    total = scores.take(candidate, mode="clip")
-    if count != groups * most_rows:
-        total[candidate >= first + (rows * k)[:, None]] = -np.inf
-    token = ids.take(candidate, mode="clip")
-    is_end = token == eos
-    live = total > -np.inf
-    ends = live & is_end
-    goes_on = (live ^ ends) & may_grow[:, None]
-    if columns > 1:
-        place = np.arange(columns)
-        ends &= place < width[:, None]
+        # Of C = 2 width at most ``width`` are ends (one per row): enough are left to go on.
+        columns = min(looked.shape[1], len(cells))
+        order = (-grid).argsort(axis=1, kind="stable")[:, :columns]  # (G, columns)
+        total = np.take_along_axis(grid, order, axis=1)
+        token = ids.numpy().ravel().take(first + order, mode="clip")
+        live_ones, is_end, place = total > -np.inf, token == eos, np.arange(columns)
+        ends = live_ones & is_end & (place < width[:, None])
+        goes_on = live_ones & ~is_end & (groups["length"] < groups["limit"])[:, None]
         goes_on &= goes_on.cumsum(axis=1) <= width[:, None]
-    return Expansion(candidate, token, total, ends, goes_on)
+        # Of a group that splits, the end symbol is one of the alternatives.
+        is_splitting = groups["splits"] & (groups["length"] == groups["prefix"])
+        goes_on &= ~is_splitting[:, None] | (place < width[:, None])
+        looked["total"] = -np.inf
+        looked["ends"] = looked["goes_on"] = False
+        for name, value in (
+            ("candidate", first + order),
+            ("token", token),
+            ("total", total),
+            ("ends", ends),
+            ("goes_on", goes_on),
+        ):
+            looked[name][:, :columns] = value
+        group, column = ends.nonzero()
+        ended = live.all_ended[: len(group)]
+        candidate = looked["candidate"][group, column]
+        ended["group"] = group
+        ended["row"] = candidate // k
+        ended["length"] = groups["length"][group]
+        ended["total"] = total[group, column]
+        ended["end"] = self._log_probabilities.ravel()[candidate]
+        return len(group)
 
+    def judge(self) -> bool:
+        groups, looked = self._live.groups, self._live.looked
+        groups["ended"] += looked["ends"].sum(axis=1)
+        counts = looked["goes_on"].sum(axis=1)
+        first = looked["goes_on"].argmax(axis=1)
+        best = looked["total"][np.arange(len(groups)), first]
+        # What is live can at best go on to its greatest length at no cost.
+        is_done = groups["worst"] >= best / groups["ceiling"]
+        is_done |= groups["ended"] >= groups["quota"]
+        is_done &= ~(groups["splits"] & (groups["length"] == groups["prefix"]))
+        is_done |= counts == 0
+        looked["goes_on"][is_done] = False
+        groups["done"] = is_done
+        groups["next_rows"] = np.where(is_done, 0, counts)
+        return bool(is_done.any())
 
-@dataclass(frozen=True)
-class BeamCandidate:
-    """One continuation that a search looked at."""
-
-    parent: int
-    """Which of the continuations that went on in the step before (counted from 0) it extends."""
-    token: int
-    log_probability: float
-    """Of the token alone, in nats."""
-    total: float
-    """Of the whole hypothesis, in nats."""
-    outcome: str
-    """kept: went on; ended: finished here; dropped: fell out of the beam."""
-
-
-@dataclass(frozen=True)
-class BeamStep:
-    """What one search looked at in one step, best first."""
-
-    branch: int
-    """Which of a request's searches: its samples and alternatives each have one of their own."""
-    place: int
-    """The place in the output that was being filled, from 0."""
-    candidates: tuple[BeamCandidate, ...]
-
-
-def beam_step(
-    expansion: Expansion,
-    group: int,
-    first_row: int,
-    log_probabilities: Floats32,
-    *,
-    branch: int,
-    place: int,
-) -> BeamStep:
-    """The record of one group's step, for those who ask to see it."""
-    candidates = []
-    k = log_probabilities.shape[1]
-    for column in np.flatnonzero(expansion.total[group] > -np.inf).tolist():
-        candidate = int(expansion.candidate[group, column])
-        outcome = "dropped"
-        if expansion.goes_on[group, column]:
-            outcome = "kept"
-        elif expansion.ends[group, column]:
-            outcome = "ended"
-        candidates.append(
-            BeamCandidate(
-                parent=candidate // k - first_row,
-                token=int(expansion.token[group, column]),
-                log_probability=float(log_probabilities.ravel()[candidate]),
-                total=float(expansion.total[group, column]),
-                outcome=outcome,
-            )
-        )
-    return BeamStep(branch, place, tuple(candidates))
+    def move(self) -> bool:
+        live, groups, looked = self._live, self._live.groups, self._live.looked
+        chosen = looked[looked["goes_on"]]  # (M,)
+        place = groups["length"].repeat(groups["next_rows"])
+        parents = chosen["candidate"] // self._log_probabilities.shape[1]
+        count, before = len(chosen), live.rows
+        live.all_tokens[:count] = live.all_tokens[parents]
+        live.all_log_probabilities[:count] = live.all_log_probabilities[parents]
+        live.rows = count
+        rows = np.arange(count)
+        live.tokens[rows, place] = chosen["token"]
+        live.log_probabilities[rows, place] = self._log_probabilities.ravel()[chosen["candidate"]]
+        live.totals[:] = chosen["total"]
+        live.last_array[:count] = chosen["token"]
+        live.parent_array[:count] = parents
+        return count != before or bool((parents != rows).any())

@@ -39,18 +39,17 @@ class Hypothesis:
     was allowed to follow."""
 
 
-def length_penalty(length: Integers, alpha: Floats) -> Floats:
+def length_penalty(length: int, alpha: float) -> float:
     """lp(Y) of Wu et al. 2016, equation 14, where ``length`` is |Y|; 1 where α is 0."""
-    penalty: Floats = ((5.0 + length) / 6.0) ** alpha
-    return penalty
+    return float(((5.0 + length) / 6.0) ** alpha)
 
 
 def hypothesis_of(
     tokens: Sequence[int], log_probabilities: Sequence[float], alpha: float, finished: bool
 ) -> Hypothesis:
     """Score a sequence; ``log_probabilities`` has one entry more than ``tokens`` if finished."""
-    total = sum(log_probabilities)
-    score = total / ((5.0 + len(log_probabilities)) / 6.0) ** alpha
+    total = sum(log_probabilities, 0.0)
+    score = total / length_penalty(len(log_probabilities), alpha)
     return Hypothesis(tuple(tokens), score, total, tuple(log_probabilities), finished)
 
 

@@ -1,9 +1,11 @@
 """What is under way in a batch: rows (hypotheses) and the groups (searches) that they stand in.
 
-All of it is a few arrays, so a step costs a few operations however many rows there are. The rows
-of one group stand together, best first. A request has one group, or one per sample or alternative.
+All of it is a few arrays, so a step costs a few operations however many rows there are, in numpy
+(``beam.py``) or in one pass of native code (``native_beam.py``). The arrays have room to spare and
+stay where they are; only their beginnings count. The rows of one group stand together, best first.
+A request has one group, or one per sample or alternative.
 
-Shapes: N rows, G groups, L places for tokens.
+Shapes: N rows, G groups, C continuations that a group looks at, L places for tokens.
 """
 
 from __future__ import annotations
@@ -13,6 +15,8 @@ from dataclasses import dataclass, field
 
 import numpy as np
 import numpy.typing as npt
+import torch
+from torch import Tensor
 
 from dragoman.search.hypothesis import (
     Booleans,
@@ -21,6 +25,7 @@ from dragoman.search.hypothesis import (
     Hypothesis,
     Integers,
     hypothesis_of,
+    length_penalty,
 )
 from dragoman.search.request import Request, SearchSettings
 from dragoman.search.sampling import SamplingSettings, sampling_key
@@ -31,6 +36,7 @@ NEVER = 2**62
 SPARE_PLACES = 32
 """By how many places the history grows when it is full."""
 
+# The records below are C structs of native/src/search.cpp, field by field.
 GROUP = np.dtype(
     [
         ("rows", np.int64),  # live hypotheses
@@ -42,16 +48,45 @@ GROUP = np.dtype(
         ("ngram", np.int64),  # no run of so many tokens twice; 0: no limit
         ("ended", np.int64),  # hypotheses that have ended
         ("quota", np.int64),  # ended hypotheses at which it stops
-        ("splits", np.bool_),  # becomes one group per hypothesis at its first free token
-        ("draws", np.bool_),  # samples
-        ("recorded", np.bool_),  # someone wants to see its steps
         ("alpha", np.float64),  # of the length penalty
         ("ceiling", np.float64),  # the greatest length penalty that it can reach
         ("worst", np.float64),  # score of the worst of its n best ended; -inf while fewer
         ("key", np.uint64),  # of its random numbers
-    ]
+        ("next_rows", np.int64),  # live hypotheses after this step
+        ("done", np.bool_),  # done with this step
+        ("splits", np.bool_),  # becomes one group per hypothesis at its first free token
+        ("draws", np.bool_),  # samples
+        ("recorded", np.bool_),  # someone wants to see its steps
+        ("special", np.bool_),  # asks for anything that not every search does
+    ],
+    align=True,
 )
-Groups = npt.NDArray[np.void]
+
+LOOKED = np.dtype(
+    [
+        ("candidate", np.int64),  # row x k + place: which of the (N, k) candidates
+        ("token", np.int64),
+        ("total", np.float64),  # log-probability of the whole; -inf where there is none
+        ("ends", np.bool_),  # ended by this step
+        ("goes_on", np.bool_),  # live after this step
+    ],
+    align=True,
+)
+"""One continuation that a group looks at."""
+
+ENDED = np.dtype(
+    [
+        ("group", np.int64),
+        ("row", np.int64),
+        ("length", np.int64),  # tokens, the end symbol not counted
+        ("total", np.float64),  # log-probability of the whole
+        ("end", np.float64),  # log-probability of the end symbol
+    ],
+    align=True,
+)
+"""One hypothesis that has ended."""
+
+Records = npt.NDArray[np.void]
 
 
 @dataclass
@@ -66,48 +101,28 @@ class Task:
     """Those of the groups that are done."""
 
 
-@dataclass(frozen=True, slots=True)
-class Ended:
-    """A hypothesis that left the batch; made into a ``Hypothesis`` only if it stays wanted."""
-
-    score: float
-    tokens: npt.NDArray[np.int32]
-    log_probabilities: Floats32
-    end: float | None
-    """Log-probability of the end symbol; None if it was cut."""
-
-
 @dataclass
 class Pool:
-    """The best ended hypotheses of one group."""
+    """The best ended hypotheses of one group, best first; those that were cut stand behind."""
 
     task: Task
     branch: int
     """Which of its request's groups it is."""
     keep: int
-    ended: list[Ended] = field(default_factory=list)
+    hypotheses: list[Hypothesis] = field(default_factory=list)
+    worst: float = -np.inf
+    """The score of the last, once there are ``keep``."""
 
-    def offer(self, ended: Ended) -> float:
-        """Keep it if it is among the best -> the worst score kept, -inf while there is room."""
-        self.ended.append(ended)
-        self.ended.sort(key=lambda e: (e.end is None, -e.score))
-        del self.ended[self.keep :]
-        return self.ended[-1].score if len(self.ended) == self.keep else -np.inf
-
-    def hypotheses(self) -> list[Hypothesis]:
-        """What it keeps, best first."""
-        alpha = self.task.request.settings.length_penalty
-        hypotheses = []
-        for ended in self.ended:
-            log_probabilities = ended.log_probabilities.tolist()
-            if ended.end is not None:
-                log_probabilities.append(ended.end)
-            hypotheses.append(
-                hypothesis_of(
-                    ended.tokens.tolist(), log_probabilities, alpha, ended.end is not None
-                )
-            )
-        return hypotheses
+    def offer(self, hypothesis: Hypothesis) -> None:
+        """Keep it if it is among the best."""
+        self.hypotheses.append(hypothesis)
+        if self.keep > 1:
+            self.hypotheses.sort(key=lambda h: (not h.finished, -h.score))
+        elif len(self.hypotheses) > 1 and hypothesis.score > self.worst:
+            self.hypotheses.reverse()
+        del self.hypotheses[self.keep :]
+        if len(self.hypotheses) == self.keep:
+            self.worst = self.hypotheses[-1].score
 
 
 def _quota(width: int, settings: SearchSettings) -> int:
@@ -123,6 +138,15 @@ def _group(request: Request, branch: int) -> tuple[object, ...]:
     if settings.sampling is not None:
         width = 1
         key = sampling_key(settings.sampling.seed, request.source, branch)
+    draws, recorded = settings.sampling is not None, request.record is not None
+    special = (
+        draws
+        or recorded
+        or settings.alternatives
+        or bool(request.prefix)
+        or settings.min_length > 0
+        or settings.no_repeat_ngram > 0
+    )
     return (
         1,
         width,
@@ -133,13 +157,16 @@ def _group(request: Request, branch: int) -> tuple[object, ...]:
         settings.no_repeat_ngram,
         0,
         _quota(width, settings),
-        settings.alternatives,
-        settings.sampling is not None,
-        request.record is not None,
         settings.length_penalty,
-        ((5.0 + request.limit + 1) / 6.0) ** settings.length_penalty,
+        length_penalty(request.limit + 1, settings.length_penalty),
         -np.inf,
         key,
+        0,
+        False,
+        settings.alternatives,
+        draws,
+        recorded,
+        special,
     )
 
 
@@ -148,91 +175,109 @@ class Live:
 
     def __init__(self, bos: int) -> None:
         self._bos = bos
-        self.groups: Groups = np.zeros(0, GROUP)
+        self.rows = 0
+        """N."""
         self.pools: list[Pool] = []
         """One per group."""
-        self.last: Integers = np.zeros(0, np.int64)
-        """(N,) the token that each row takes in next."""
-        self.totals: Floats = np.zeros(0)
-        """(N,) log-probability of each row."""
-        self.tokens: npt.NDArray[np.int32] = np.zeros((0, SPARE_PLACES), np.int32)
-        """(N, L) filled up to the length of the row's group."""
-        self.log_probabilities: Floats32 = np.zeros((0, SPARE_PLACES), np.float32)
-        """(N, L) of each token alone."""
+        self.all_groups: Records = np.zeros(0, GROUP)
+        self.all_looked: Records = np.zeros((0, 0), LOOKED)
+        self.all_ended: Records = np.zeros(0, ENDED)
+        self.all_tokens: npt.NDArray[np.int32] = np.zeros((0, SPARE_PLACES), np.int32)
+        self.all_log_probabilities: Floats32 = np.zeros((0, SPARE_PLACES), np.float32)
+        self.all_totals: Floats = np.zeros(0)
+        self.all_last: Tensor = torch.zeros(0, 1, dtype=torch.int64)
+        self.all_parents: Tensor = torch.zeros(0, dtype=torch.int64)
+        self.last_array: Integers = self.all_last[:, 0].numpy()
+        self.parent_array: Integers = self.all_parents.numpy()
+        self.moves = 0
+        """How often the arrays were replaced by bigger ones."""
+        self._longest = 0
         self._note()
 
     @property
-    def rows(self) -> int:
-        """N."""
-        return len(self.last)
+    def groups(self) -> Records:
+        """(G,) GROUP."""
+        return self.all_groups[: len(self.pools)]
 
-    def add(self, tasks: Sequence[Task]) -> None:
-        """Begin the searches of new requests behind those under way, one row each."""
-        groups = []
+    @property
+    def looked(self) -> Records:
+        """(G, C) LOOKED, best first: what the last step looked at."""
+        return self.all_looked[: len(self.pools), : 2 * self.widest]
+
+    @property
+    def last(self) -> Tensor:
+        """(N, 1) the token that each row takes in next."""
+        return self.all_last[: self.rows]
+
+    @property
+    def parents(self) -> Tensor:
+        """(N,) which row of the last step each row continues."""
+        return self.all_parents[: self.rows]
+
+    @property
+    def totals(self) -> Floats:
+        """(N,) log-probability of each row."""
+        return self.all_totals[: self.rows]
+
+    @property
+    def tokens(self) -> npt.NDArray[np.int32]:
+        """(N, L) filled up to the length of the row's group."""
+        return self.all_tokens[: self.rows]
+
+    @property
+    def log_probabilities(self) -> Floats32:
+        """(N, L) of each token alone."""
+        return self.all_log_probabilities[: self.rows]
+
+    def add(self, tasks: Sequence[Task], rows: int) -> None:
+        """Begin the searches of new requests behind those under way, one row each.
+
+        ``rows``: the most that there can be with them.
+        """
+        records = []
         for task in tasks:
             request = task.request
             single = request.searches == 1 and not request.settings.alternatives
             for branch in range(request.searches):
-                groups.append(_group(request, branch))
+                records.append(_group(request, branch))
                 self.pools.append(Pool(task, branch, request.settings.n_best if single else 1))
-        new, places = len(groups), self.tokens.shape[1]
-        self.groups = np.concatenate([self.groups, np.array(groups, GROUP)])
-        self.last = np.concatenate([self.last, np.full(new, self._bos, np.int64)])
-        self.totals = np.concatenate([self.totals, np.zeros(new)])
-        self.tokens = np.concatenate([self.tokens, np.zeros((new, places), np.int32)])
-        self.log_probabilities = np.concatenate(
-            [self.log_probabilities, np.zeros((new, places), np.float32)]
-        )
+        new = len(records)
+        self._make_room(rows)
+        self.all_groups[len(self.pools) - new : len(self.pools)] = records
+        self.last_array[self.rows : self.rows + new] = self._bos
+        self.all_totals[self.rows : self.rows + new] = 0.0
+        self.rows += new
         self._note()
 
-    def grow(
-        self,
-        rows: Integers,
-        counts: Integers,
-        tokens: Integers,
-        totals: Floats,
-        log_probabilities: Floats32,
-    ) -> bool:
-        """Each group goes on with ``counts`` (G,) rows: ``rows`` (M,), each with one more token.
-
-        -> whether any row moved; in greedy search, between two ends, none does.
-        """
-        places = self.groups["length"].repeat(counts)
-        if len(places) and int(places.max()) == self.tokens.shape[1]:
-            self._make_room()
-        moved = len(rows) != len(self.last) or bool((rows != np.arange(len(rows))).any())
-        if moved:
-            self.tokens = self.tokens.take(rows, axis=0)
-            self.log_probabilities = self.log_probabilities.take(rows, axis=0)
-        every = np.arange(len(rows))
-        self.tokens[every, places] = tokens
-        self.log_probabilities[every, places] = log_probabilities
-        self.last = tokens
-        self.totals = totals
-        self.groups["rows"] = counts
-        self.groups["length"] += 1
-        return moved
+    def grew(self) -> None:
+        """Take note that each group has gone on to ``next_rows`` rows of one more token."""
+        groups = self.groups
+        groups["rows"] = groups["next_rows"]
+        groups["length"] += 1
+        self._longest += 1
+        if self._longest == self.all_tokens.shape[1]:
+            self._longest = int(groups["length"].max(initial=0))
+            if self._longest == self.all_tokens.shape[1]:
+                self._make_places()
 
     def drop_done(self) -> None:
         """Forget the groups that have no rows."""
-        stays = self.groups["rows"] > 0
-        self.groups = self.groups[stays]
-        self.pools = [self.pools[group] for group in np.flatnonzero(stays).tolist()]
-        if not self.rows:
-            self.tokens = self.tokens[:, :SPARE_PLACES].copy()
-            self.log_probabilities = self.log_probabilities[:, :SPARE_PLACES].copy()
+        stay = self.groups["rows"].nonzero()[0]
+        self.all_groups[: len(stay)] = self.all_groups[stay]
+        self.pools = [self.pools[group] for group in stay.tolist()]
         self._note()
 
-    def discard(self, groups: Booleans) -> Integers:
-        """Take some groups (G,) out between two steps -> the rows (M,) that are left."""
-        rows = np.flatnonzero(~groups.repeat(self.groups["rows"]))
-        self.tokens = self.tokens[rows]
-        self.log_probabilities = self.log_probabilities[rows]
-        self.last = self.last[rows]
-        self.totals = self.totals[rows]
+    def discard(self, groups: Booleans) -> None:
+        """Take some groups (G,) out between two steps; ``parents`` are the rows that are left."""
+        left = np.flatnonzero(~groups.repeat(self.groups["rows"]))
         self.groups["rows"][groups] = 0
+        self.all_tokens[: len(left)] = self.tokens[left]
+        self.all_log_probabilities[: len(left)] = self.log_probabilities[left]
+        self.last_array[: len(left)] = self.last_array[left]
+        self.all_totals[: len(left)] = self.all_totals[left]
+        self.parent_array[: len(left)] = left
+        self.rows = len(left)
         self.drop_done()
-        return rows
 
     def split(self, groups: Booleans) -> None:
         """Make one group of each row of some groups (G,): they are searched from here alone."""
@@ -241,29 +286,41 @@ class Live:
             self.pools, groups.tolist(), self.groups["rows"].tolist(), strict=True
         ):
             if splits:
-                pool.task.answers += pool.hypotheses()
+                pool.task.answers += pool.hypotheses
                 pool.task.open += rows - 1
                 pools += [Pool(pool.task, row, 1) for row in range(rows)]
             else:
                 pools.append(pool)
-        self.pools = pools
         times = np.where(groups, self.groups["rows"], 1)
-        self.groups = self.groups.repeat(times)
+        records = self.groups.repeat(times)
+        self.pools = pools
         for group in np.flatnonzero(groups.repeat(times)).tolist():
-            settings = self.pools[group].task.request.settings
-            record = self.groups[group]
-            record["rows"], record["width"], record["splits"] = 1, settings.beam, False
-            record["ended"], record["worst"] = 0, -np.inf
-            record["quota"] = _quota(settings.beam, settings)
+            settings = pools[group].task.request.settings
+            records["rows"][group] = 1
+            records["width"][group] = settings.beam
+            records["splits"][group] = False
+            records["ended"][group] = 0
+            records["worst"][group] = -np.inf
+            records["quota"][group] = _quota(settings.beam, settings)
+        self.all_groups[: len(records)] = records
         self._note()
 
-    def end(self, group: int, row: int, score: float, end: float | None) -> None:
-        """One of ``group``'s rows has ended, or is cut (``end`` None): keep it if it is good."""
-        length = int(self.groups["length"][group])
-        tokens = self.tokens[row, :length].copy()
-        log_probabilities = self.log_probabilities[row, :length].copy()
-        ended = Ended(score, tokens, log_probabilities, end)
-        self.groups["worst"][group] = self.pools[group].offer(ended)
+    def end(self, group: int, row: int, length: int, end: float | None) -> None:
+        """A row of ``group`` has ended, ``end`` being what the end symbol costs, or is cut (None):
+        keep it if it is among the best."""
+        pool = self.pools[group]
+        log_probabilities = self.all_log_probabilities[row, :length].tolist()
+        if end is not None:
+            log_probabilities.append(end)
+        pool.offer(
+            hypothesis_of(
+                self.all_tokens[row, :length].tolist(),
+                log_probabilities,
+                pool.task.request.settings.length_penalty,
+                end is not None,
+            )
+        )
+        self.all_groups["worst"][group] = pool.worst
 
     def hypothesis(self, group: int) -> Hypothesis:
         """The best live hypothesis of a group, as it stands."""
@@ -286,18 +343,41 @@ class Live:
             ways.setdefault(way, np.zeros(len(self.pools), np.bool_))[group] = True
         return list(ways.items())
 
-    def _make_room(self) -> None:
-        spare = ((0, 0), (0, SPARE_PLACES))
-        self.tokens = np.pad(self.tokens, spare)
-        self.log_probabilities = np.pad(self.log_probabilities, spare)
-
     def _note(self) -> None:
         """What no group asks for costs nothing in a step: find out when groups come and go."""
         groups = self.groups
         self.widest = int(groups["width"].max(initial=1))
-        self.longest_prefix = int(groups["prefix"].max(initial=0))
-        self.greatest_least = int(groups["least"].max(initial=0))
-        self.ngrams = [n for n in np.unique(groups["ngram"]).tolist() if n > 0]
-        self.draws = bool(groups["draws"].any())
-        self.splits = bool(groups["splits"].any())
-        self.recorded = bool(groups["recorded"].any())
+        if 2 * self.widest > self.all_looked.shape[1]:
+            self.all_looked = np.zeros((len(self.all_groups), 2 * self.widest), LOOKED)
+            self.moves += 1
+        special = bool(groups["special"].any())
+        self.longest_prefix = int(groups["prefix"].max()) if special else 0
+        self.greatest_least = int(groups["least"].max()) if special else 0
+        self.ngrams = sorted({n for n in groups["ngram"].tolist() if n}) if special else []
+        self.draws = special and bool(groups["draws"].any())
+        self.splits = special and bool(groups["splits"].any())
+        self.recorded = special and bool(groups["recorded"].any())
+
+    def _make_room(self, rows: int) -> None:
+        """See to it that there is room for so many rows, each of which may be a group."""
+        more = rows - len(self.all_totals)
+        if more <= 0:
+            return
+        spare = (0, more)
+        self.all_groups = np.concatenate([self.all_groups, np.zeros(more, GROUP)])
+        self.all_looked = np.zeros((rows, self.all_looked.shape[1]), LOOKED)
+        self.all_ended = np.zeros(rows, ENDED)
+        self.all_tokens = np.pad(self.all_tokens, (spare, (0, 0)))
+        self.all_log_probabilities = np.pad(self.all_log_probabilities, (spare, (0, 0)))
+        self.all_totals = np.pad(self.all_totals, spare)
+        self.all_last = torch.cat([self.all_last, self.all_last.new_zeros(more, 1)])
+        self.all_parents = torch.cat([self.all_parents, self.all_parents.new_zeros(more)])
+        self.last_array = self.all_last[:, 0].numpy()
+        self.parent_array = self.all_parents.numpy()
+        self.moves += 1
+
+    def _make_places(self) -> None:
+        spare = ((0, 0), (0, SPARE_PLACES))
+        self.all_tokens = np.pad(self.all_tokens, spare)
+        self.all_log_probabilities = np.pad(self.all_log_probabilities, spare)
+        self.moves += 1

@@ -9,7 +9,7 @@ from pydantic import Field, model_validator
 from torch import Tensor
 
 from dragoman.errors import SearchError
-from dragoman.search.beam import BeamStep
+from dragoman.search.record import StepRecord
 from dragoman.search.sampling import SamplingSettings
 from dragoman.settings import Settings
 
@@ -65,7 +65,7 @@ class Request:
     settings: SearchSettings
     prefix: tuple[int, ...] = ()
     """Tokens with which the output must begin. Their scores are the model's own."""
-    record: list[BeamStep] | None = None
+    record: list[StepRecord] | None = None
     """If a list is given, what each step looked at is appended to it."""
 
     @property

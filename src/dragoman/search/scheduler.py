@@ -22,22 +22,16 @@ from torch import Tensor
 
 from dragoman.models.interface import Adjust, DecodeState, Memory
 from dragoman.nn.layout import Sequences
-from dragoman.search.beam import Expansion, beam_step, candidates_wanted, expand
+from dragoman.search.beam import BeamStep, PlainBeam, candidates_wanted
 from dragoman.search.constraints import (
     NOTHING,
     drop_forbidden,
     forbidden_tokens,
     only_tokens,
 )
-from dragoman.search.hypothesis import (
-    Booleans,
-    Floats32,
-    Hypothesis,
-    Integers,
-    length_penalty,
-    ranked,
-)
+from dragoman.search.hypothesis import Booleans, Hypothesis, length_penalty, ranked
 from dragoman.search.live import Live, Task
+from dragoman.search.record import Continuation, StepRecord
 from dragoman.search.request import Request
 
 CAPACITY_ROWS = 64
@@ -95,6 +89,7 @@ class Scheduler:
         self._running_rows = 0
         self._running_tokens = 0
         self._live = Live(bos)
+        self._beam: BeamStep = PlainBeam(self._live)
         self._state: DecodeState | None = None
         self._tickets = 0
         self._answers: list[tuple[int, list[Hypothesis]]] = []
@@ -143,7 +138,8 @@ class Scheduler:
             self._waiting_rows -= task.request.rows
         if ticket in self._running:
             self._forget(self._running[ticket])
-            self._select(self._live.discard(self._groups_of(ticket)))
+            self._live.discard(self._groups_of(ticket))
+            self._follow()
 
     def so_far(self, ticket: int) -> Hypothesis | None:
         """The best live hypothesis of a running request, to be shown while it grows.
@@ -169,20 +165,22 @@ class Scheduler:
 
     def _admit(self) -> None:
         """Encode what waits and fits, and let it join."""
+        if not self._waiting:
+            return
         if self._running and self._capacity_rows - self._running_rows < self._refill_rows:
             return
         while tasks := self._next_tasks():
             sources = Sequences.of([task.request.source for task in tasks]).to(self._device)
             memory = self._model.encode(sources)
-            old = self._live.rows
             if self._state is None:
                 self._state = self._model.start(memory)
             else:
                 self._state.admit(memory)
-            self._live.add(tasks)
-            copies = [1] * old + [task.request.searches for task in tasks]
+            copies = [1] * self._live.rows + [task.request.searches for task in tasks]
+            self._live.add(tasks, self._running_rows)
             if max(copies) > 1:
-                self._select(np.arange(len(copies)).repeat(copies))
+                rows = torch.arange(len(copies)).repeat_interleave(torch.tensor(copies))
+                self._state.select(rows.to(self._device))
 
     def _next_tasks(self) -> list[Task]:
         """Take from the queue what fits into the batch, in order, and count it as running."""
@@ -215,128 +213,100 @@ class Scheduler:
         adjust: Adjust | None = None
         if is_forced is not None or live.draws:
             adjust = only_tokens(live, is_forced, forbidden, self._device)
-        tokens = torch.from_numpy(live.last[:, None]).to(self._device)  # (N, 1)
-        best, best_ids = self._model.best(tokens, state, wanted, adjust)
-        log_probabilities, ids = best.cpu().numpy(), best_ids.cpu().numpy()  # (N, k)
+        log_probabilities, ids = self._model.best(
+            live.last.to(self._device), state, wanted, adjust
+        )  # (N, k) each
+        log_probabilities, ids = log_probabilities.cpu(), ids.cpu()
         if forbidden is not None:
-            log_probabilities = drop_forbidden(log_probabilities, ids, forbidden)
-        expansion = expand(
-            live.totals,
-            groups["rows"],
-            groups["width"],
-            groups["length"] < groups["limit"],
-            log_probabilities,
-            ids,
-            self._eos,
-        )
-        self._settle(expansion, log_probabilities)
+            log_probabilities = torch.from_numpy(
+                drop_forbidden(log_probabilities.numpy(), ids.numpy(), forbidden)
+            )
+        ended = self._beam.expand(log_probabilities, ids, self._eos)
+        if ended:
+            self._end(ended)
+        any_done = self._beam.judge()
+        if any_done:
+            self._close(ended)
+        if live.recorded:
+            self._record(log_probabilities)
+        self._go_on(any_done)
 
-    def _settle(self, expansion: Expansion, log_probabilities: Floats32) -> None:
-        """Put away what has ended, find out which groups are done, and go on with the others."""
-        live, groups = self._live, self._live.groups
-        goes_on = expansion.goes_on
-        if expansion.ends.any():
-            self._end(expansion, log_probabilities)
+    def _go_on(self, any_done: bool) -> None:
+        live = self._live
         is_splitting: Booleans | None = None
         if live.splits:
+            groups = live.groups
             is_splitting = groups["splits"] & (groups["length"] == groups["prefix"])
-            # Each of the n best tokens is one alternative, and so is the end symbol.
-            place = np.arange(goes_on.shape[1])
-            goes_on &= ~is_splitting[:, None] | (place < groups["width"][:, None])
-        if live.recorded:
-            self._record(expansion, log_probabilities)
-        counts = goes_on.sum(axis=1)
-        best = expansion.total[np.arange(len(groups)), goes_on.argmax(axis=1)]
-        # What is live can at best go on at no cost to its greatest length.
-        is_done = (groups["worst"] >= best / groups["ceiling"]) | (
-            groups["ended"] >= groups["quota"]
-        )
-        if is_splitting is not None:
-            is_done &= ~is_splitting
-        is_done |= counts == 0
-        if is_done.any():
-            goes_on[is_done] = False
-            counts[is_done] = 0
-            self._close(is_done, expansion, log_probabilities.shape[1])
-        candidate = expansion.candidate[goes_on]  # (M,)
-        rows = candidate // log_probabilities.shape[1]
-        moved = live.grow(
-            rows,
-            counts,
-            expansion.token[goes_on],
-            expansion.total[goes_on],
-            log_probabilities.take(candidate),
-        )
-        if is_done.any():
+            is_splitting = is_splitting[~groups["done"]]
+        moved = self._beam.move()
+        live.grew()
+        if any_done:
             live.drop_done()
         if is_splitting is not None and is_splitting.any():
-            live.split(is_splitting[~is_done])
+            live.split(is_splitting)
         if moved:
-            self._select(rows)
+            self._follow()
 
-    def _select(self, rows: Integers) -> None:
-        if not len(rows):
+    def _follow(self) -> None:
+        """Let the model's state have the rows that are live now."""
+        if not self._live.rows:
             self._state = None
         elif self._state is not None:
-            self._state.select(torch.from_numpy(rows).to(self._device))
+            self._state.select(self._live.parents.to(self._device))
 
-    def _end(self, expansion: Expansion, log_probabilities: Floats32) -> None:
-        """Keep the ended hypotheses that are among the n best of their group."""
-        groups, ends = self._live.groups, expansion.ends
-        group = ends.nonzero()[0]
-        groups["ended"] += ends.sum(axis=1)
-        penalty = length_penalty(groups["length"][group] + 1, groups["alpha"][group])
-        score = expansion.total[ends] / penalty
-        is_better = score > groups["worst"][group]
-        candidate = expansion.candidate[ends][is_better]
-        for one_group, row, one_score, end in zip(
-            group[is_better].tolist(),
-            (candidate // log_probabilities.shape[1]).tolist(),
-            score[is_better].tolist(),
-            log_probabilities.take(candidate).tolist(),
-            strict=True,
-        ):
-            self._live.end(one_group, row, one_score, end)
+    def _end(self, ended: int) -> None:
+        """Keep the hypotheses that have ended and are among the n best of their group."""
+        live = self._live
+        for group, row, length, total, end in live.all_ended[:ended].tolist():
+            pool = live.pools[group]
+            alpha = pool.task.request.settings.length_penalty
+            if total / length_penalty(length + 1, alpha) > pool.worst:
+                live.end(group, row, length, end)
 
-    def _close(self, is_done: Booleans, expansion: Expansion, k: int) -> None:
+    def _close(self, ended: int) -> None:
         """Take the results of the groups that are done; answer requests without open groups."""
         live, groups = self._live, self._live.groups
-        first_row = groups["rows"].cumsum() - groups["rows"]
-        for group in np.flatnonzero(is_done).tolist():
+        for group in groups["done"].nonzero()[0].tolist():
             pool = live.pools[group]
-            if len(pool.ended) < pool.keep:
-                # Too few have ended, and nothing may follow: give those that were live as they are.
-                ended = (expansion.candidate[group, expansion.ends[group]] // k).tolist()
-                first, count = int(first_row[group]), int(groups["rows"][group])
-                penalty = length_penalty(groups["length"][group], groups["alpha"][group])
-                for row in sorted(set(range(first, first + count)).difference(ended)):
-                    live.end(group, row, float(live.totals[row] / penalty), None)
+            if len(pool.hypotheses) < pool.keep:
+                # Too few have ended and nothing may follow: give what is live as it stands.
+                first, length = int(groups["rows"][:group].sum()), int(groups["length"][group])
+                rows = range(first, first + int(groups["rows"][group]))
+                for row in sorted(set(rows).difference(live.all_ended["row"][:ended].tolist())):
+                    live.end(group, row, length, None)
             task = pool.task
-            task.answers += pool.hypotheses()
+            task.answers += pool.hypotheses
             task.open -= 1
             if not task.open:
                 best = ranked(task.answers, task.request.settings.n_best)
                 self._answers.append((task.ticket, best))
                 self._forget(task)
 
-    def _record(self, expansion: Expansion, log_probabilities: Floats32) -> None:
+    def _record(self, log_probabilities: Tensor) -> None:
         """Show the step to those who asked to see it."""
         live, groups = self._live, self._live.groups
+        k = log_probabilities.shape[1]
+        of_tokens = log_probabilities.reshape(-1)
         first_row = groups["rows"].cumsum() - groups["rows"]
         for group in np.flatnonzero(groups["recorded"]).tolist():
             pool = live.pools[group]
+            continuations = tuple(
+                Continuation(
+                    parent=candidate // k - int(first_row[group]),
+                    token=token,
+                    log_probability=float(of_tokens[candidate]),
+                    total=total,
+                    outcome="kept" if goes_on else "ended" if ends else "dropped",
+                )
+                for candidate, token, total, ends, goes_on in live.looked[
+                    group, : 2 * int(groups["width"][group])
+                ].tolist()
+                if total > -np.inf
+            )
+            place = int(groups["length"][group])
             record = pool.task.request.record
             assert record is not None
-            record.append(
-                beam_step(
-                    expansion,
-                    group,
-                    int(first_row[group]),
-                    log_probabilities,
-                    branch=pool.branch,
-                    place=int(groups["length"][group]),
-                )
-            )
+            record.append(StepRecord(pool.branch, place, continuations))
 
     def _groups_of(self, ticket: int) -> Booleans:
         """(G,) which groups belong to a request."""
