@@ -12,47 +12,43 @@ namespace {
 static void self_attention(State& state, const DecoderLayer& layer, int index) {
   const Model& m = *state.model;
   Rows& work = state.work;
-  const int offset = index * (m.keys + m.values);
+  const int key = 2 * index * m.part, value = key + m.part;
   project(layer.projections, work.bytes.data(), m.width, work.scale.data(), work.count,
-          [&](int r, int column, Floats value) INLINE_LAMBDA {
-            uint16_t* to = column < m.keys
-                               ? state.queries.data() + static_cast<size_t>(r) * m.keys + column
-                               : state.slots[r] + offset + (column - m.keys);
-            store_bf16(to, value);
+          [&](int r, int column, const Floats(&values)[PANEL_VECTORS]) INLINE_LAMBDA {
+            uint16_t* to;
+            if (column < m.keys) {
+              to = state.queries.data() + static_cast<size_t>(r) * m.keys + column;
+            } else if (column < 2 * m.keys) {
+              to = state.slots[r] + key + column - m.keys;
+            } else {
+              to = state.slots[r] + value + column - 2 * m.keys;
+            }
+            store_bf16_panel(to, values);
           });
   for (int r = 0; r < work.count; ++r) {
     const List<Slot>& past = *state.rows[r].past;
-    const Slot* slots = past.data();
-    attend(
-        m.heads, state.queries.data() + static_cast<size_t>(r) * m.keys,
-        static_cast<int>(past.size()), [&](int i) INLINE_LAMBDA { return slots[i] + offset; },
-        [&](int i) INLINE_LAMBDA { return slots[i] + offset + m.keys; }, work.scratch,
-        work.context.data());
-    quantise_context(m, work, r);
+    attend_row(m, work, r, state.queries.data() + static_cast<size_t>(r) * m.keys, past.data(),
+               static_cast<int>(past.size()), key, value);
   }
-  add_projection(m, work, layer.output, 0, work.count, work.narrow.data(), m.values,
+  add_projection(m, work, layer.output, 0, work.count, work.narrow.data(), m.keys,
                  work.narrow_scale.data());
 }
 
 static void cross_attention(State& state, const DecoderLayer& layer, int index) {
   const Model& m = *state.model;
   Rows& work = state.work;
-  const int offset = index * (m.keys + m.values);
+  const int key = 2 * index * m.part, value = key + m.part;
   project(layer.cross_query, work.bytes.data(), m.width, work.scale.data(), work.count,
-          [&](int r, int column, Floats value) INLINE_LAMBDA {
-            store_bf16(state.queries.data() + static_cast<size_t>(r) * m.keys + column, value);
+          [&](int r, int column, const Floats(&values)[PANEL_VECTORS]) INLINE_LAMBDA {
+            store_bf16_panel(state.queries.data() + static_cast<size_t>(r) * m.keys + column,
+                             values);
           });
   for (int r = 0; r < work.count; ++r) {
     const List<Slot>& memory = state.rows[r].source->memory;
-    const Slot* slots = memory.data();
-    attend(
-        m.heads, state.queries.data() + static_cast<size_t>(r) * m.keys,
-        static_cast<int>(memory.size()), [&](int i) INLINE_LAMBDA { return slots[i] + offset; },
-        [&](int i) INLINE_LAMBDA { return slots[i] + offset + m.keys; }, work.scratch,
-        work.context.data());
-    quantise_context(m, work, r);
+    attend_row(m, work, r, state.queries.data() + static_cast<size_t>(r) * m.keys, memory.data(),
+               static_cast<int>(memory.size()), key, value);
   }
-  add_projection(m, work, layer.cross_output, 0, work.count, work.narrow.data(), m.values,
+  add_projection(m, work, layer.cross_output, 0, work.count, work.narrow.data(), m.keys,
                  work.narrow_scale.data());
 }
 

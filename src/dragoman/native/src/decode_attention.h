@@ -58,16 +58,17 @@ struct HeadLayout {
   }
 };
 
-// Sums of weighted values, COUNT vectors of 32 at a time.
-template <int COUNT, class Value>
-static ALWAYS_INLINE void weigh(const uint32_t* weights, int count, const Value& value, int first,
-                                Floats scale, float* out) {
+// Sums of weighted values, COUNT vectors of 32 at a time. `rows` are addresses; a row's values
+// begin `offset` behind its address.
+template <int COUNT>
+static ALWAYS_INLINE void weigh(const uint32_t* weights, const uint16_t* const* rows, int count,
+                                int offset, Floats scale, float* out) {
   Floats low[COUNT], high[COUNT];
   for (int j = 0; j < COUNT; ++j) low[j] = high[j] = zero();
   for (int i = 0; i < count; i += 2, weights += LANES) {
     const Words weight = load_pairs(weights);
-    const uint16_t* even = value(i) + first * 32;
-    const uint16_t* odd = value(i + 1 < count ? i + 1 : i) + first * 32;
+    const uint16_t* even = rows[i] + offset;
+    const uint16_t* odd = rows[i + 1 < count ? i + 1 : i] + offset;
     for (int j = 0; j < COUNT; ++j) {
       const Words a = load_words(even + 32 * j), b = load_words(odd + 32 * j);
       low[j] = pair_product(low[j], interleave_low(a, b), weight);
@@ -80,11 +81,37 @@ static ALWAYS_INLINE void weigh(const uint32_t* weights, int count, const Value&
   }
 }
 
+// Scores of one block of heads, stored 16 lanes a key; returns the largest of every lane.
+// FOLD and VECTORS as in HeadLayout, known when compiled for the usual shapes; 0: `layout` says.
+template <int FOLD, int VECTORS>
+static ALWAYS_INLINE Floats score(const HeadLayout& layout, const uint16_t* query,
+                                  const uint16_t* const* rows, int count, int offset,
+                                  float* scores) {
+  const int fold = FOLD > 0 ? FOLD : layout.fold;
+  const int vectors = VECTORS > 0 ? VECTORS : layout.key_vectors;
+  Floats most = every(-3.0e38f);
+  for (int i = 0; i < count; ++i) {
+    const uint16_t* row = rows[i] + offset;
+    Floats x = zero(), y = zero();
+    int j = 0;
+    for (; j + 1 < vectors; j += 2) {
+      x = pair_product(x, load_words(query + 32 * j), load_words(row + 32 * j));
+      y = pair_product(y, load_words(query + 32 * j + 32), load_words(row + 32 * j + 32));
+    }
+    if (j < vectors) x = pair_product(x, load_words(query + 32 * j), load_words(row + 32 * j));
+    x = sum_groups(add(x, y), fold);
+    store(scores + LANES * i, x);
+    most = larger(most, x);
+  }
+  return most;
+}
+
 // softmax over `count` keys; scores are powers of two (log2 e is in the query's scale).
-// key(i), value(i): permuted bf16 rows. out: fp32, in the order of context_place.
-template <class Key, class Value>
-static inline void attend(const HeadLayout& layout, const uint16_t* query, int count,
-                          const Key& key, const Value& value, Buffer<float>& scratch, float* out) {
+// Row i's permuted bf16 keys (values) begin `key` (`value`) behind rows[i]. out: fp32, in the
+// order of context_place; zeros where there is nothing to attend to.
+static inline void attend(const HeadLayout& layout, const uint16_t* query,
+                          const uint16_t* const* rows, int count, int key, int value,
+                          Buffer<float>& scratch, float* out) {
   if (count == 0) {
     for (int i = 0; i < layout.value_size(); ++i) out[i] = 0.0f;
     return;
@@ -94,20 +121,17 @@ static inline void attend(const HeadLayout& layout, const uint16_t* query, int c
   float* scores = scratch.data();
   uint32_t* weights = reinterpret_cast<uint32_t*>(scores + even * LANES);
   for (int b = 0; b < layout.blocks; ++b) {
-    const int n = layout.key_vectors, first = b * n * 32;
-    Floats most = every(-3.0e38f);
-    for (int i = 0; i < count; ++i) {
-      const uint16_t* row = key(i) + first;
-      Floats x = zero(), y = zero();
-      int j = 0;
-      for (; j + 1 < n; j += 2) {
-        x = pair_product(x, load_words(query + first + 32 * j), load_words(row + 32 * j));
-        y = pair_product(y, load_words(query + first + 32 * j + 32), load_words(row + 32 * j + 32));
-      }
-      if (j < n) x = pair_product(x, load_words(query + first + 32 * j), load_words(row + 32 * j));
-      x = sum_groups(add(x, y), layout.fold);
-      store(scores + LANES * i, x);
-      most = larger(most, x);
+    const int first = key + b * layout.key_vectors * 32;
+    const uint16_t* asked = query + b * layout.key_vectors * 32;
+    Floats most;
+    if (layout.fold == 2 && layout.key_vectors == 8) {
+      most = score<2, 8>(layout, asked, rows, count, first, scores);
+    } else if (layout.fold == 2 && layout.key_vectors == 16) {
+      most = score<2, 16>(layout, asked, rows, count, first, scores);
+    } else if (layout.fold == 4 && layout.key_vectors == 4) {
+      most = score<4, 4>(layout, asked, rows, count, first, scores);
+    } else {
+      most = score<0, 0>(layout, asked, rows, count, first, scores);
     }
     Floats total = zero();
     if (even > count) store(scores + LANES * count, every(-1.0e30f));
@@ -119,15 +143,13 @@ static inline void attend(const HeadLayout& layout, const uint16_t* query, int c
     }
     const Floats scale = divide(every(1.0f), total);
     const int values = layout.value_vectors;
+    int offset = value + b * values * 32, v = 0;
     float* at = out + static_cast<size_t>(b) * values * 32;
-    const auto mine = [&](int i) INLINE_LAMBDA { return value(i) + b * values * 32; };
-    int v = 0;
-    for (; v + 4 <= values; v += 4) weigh<4>(weights, count, mine, v, scale, at + 32 * v);
-    if (v + 2 <= values) {
-      weigh<2>(weights, count, mine, v, scale, at + 32 * v);
-      v += 2;
-    }
-    if (v < values) weigh<1>(weights, count, mine, v, scale, at + 32 * v);
+    for (; v + 8 <= values; v += 8)
+      weigh<8>(weights, rows, count, offset + 32 * v, scale, at + 32 * v);
+    for (; v + 2 <= values; v += 2)
+      weigh<2>(weights, rows, count, offset + 32 * v, scale, at + 32 * v);
+    if (v < values) weigh<1>(weights, rows, count, offset + 32 * v, scale, at + 32 * v);
   }
 }
 

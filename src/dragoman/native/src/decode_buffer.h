@@ -9,6 +9,19 @@
 
 namespace {
 
+// Memory that is aligned to cache lines, or to large pages if it fills some. Not cleared.
+static inline void* allocate(size_t bytes) {
+  const size_t page = 2u << 20;
+  const size_t alignment = bytes >= page ? page : 64;
+  const size_t whole = (bytes + alignment - 1) / alignment * alignment;
+  void* memory = std::aligned_alloc(alignment, whole);
+  if (memory == nullptr) std::abort();
+#if defined(MADV_HUGEPAGE)
+  if (alignment == page) madvise(memory, whole, MADV_HUGEPAGE);
+#endif
+  return memory;
+}
+
 // An array of plain values. Aligned to cache lines; new values are zero.
 template <class T>
 class Buffer {
@@ -22,20 +35,13 @@ class Buffer {
   void reserve(size_t count, bool keep = false) {
     if (count <= capacity_) return;
     if (keep && count < 2 * capacity_) count = 2 * capacity_;
-    const size_t page = 2u << 20;
     const size_t bytes = count * sizeof(T);
-    const size_t alignment = bytes >= page ? page : 64;
-    const size_t whole = (bytes + alignment - 1) / alignment * alignment;
-    void* fresh = std::aligned_alloc(alignment, whole);
-    if (fresh == nullptr) std::abort();
-#if defined(MADV_HUGEPAGE)
-    if (alignment == page) madvise(fresh, whole, MADV_HUGEPAGE);
-#endif
-    std::memset(fresh, 0, whole);
+    void* fresh = allocate(bytes);
+    std::memset(fresh, 0, bytes);
     if (keep && capacity_ > 0) std::memcpy(fresh, data_, capacity_ * sizeof(T));
     std::free(data_);
     data_ = static_cast<T*>(fresh);
-    capacity_ = whole / sizeof(T);
+    capacity_ = count;
   }
 
   T* data() { return data_; }

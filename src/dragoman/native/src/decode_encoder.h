@@ -17,27 +17,20 @@ static inline void encoder_attention(const Model& m, EncoderWork& work, const En
   const size_t stride = layer.projections.columns;
   uint16_t* at = work.projections.data();
   project(layer.projections, rows.bytes.data(), m.width, rows.scale.data(), rows.count,
-          [&](int r, int column, Floats value) INLINE_LAMBDA {
-            store_bf16(at + r * stride + column, value);
+          [&](int r, int column, const Floats(&values)[PANEL_VECTORS]) INLINE_LAMBDA {
+            store_bf16_panel(at + r * stride + column, values);
           });
   int first = 0;
   for (int b = 0; b < batch; ++b) {
     work.keys.clear();
     for (int i = first; i < first + lengths[b]; ++i)
-      if (visible == nullptr || visible[i]) work.keys.push(at + i * stride + m.keys);
-    const uint16_t* const* keys = work.keys.data();
-    const int value = m.keys;
-    for (int i = first; i < first + lengths[b]; ++i) {
-      attend(
-          m.heads, at + i * stride, static_cast<int>(work.keys.size()),
-          [&](int k) INLINE_LAMBDA { return keys[k]; },
-          [&](int k) INLINE_LAMBDA { return keys[k] + value; }, rows.scratch,
-          rows.context.data());
-      quantise_context(m, rows, i);
-    }
+      if (visible == nullptr || visible[i]) work.keys.push(at + i * stride);
+    for (int i = first; i < first + lengths[b]; ++i)
+      attend_row(m, rows, i, at + i * stride, work.keys.data(),
+                 static_cast<int>(work.keys.size()), m.keys, 2 * m.keys);
     first += lengths[b];
   }
-  add_projection(m, rows, layer.output, 0, rows.count, rows.narrow.data(), m.values,
+  add_projection(m, rows, layer.output, 0, rows.count, rows.narrow.data(), m.keys,
                  rows.narrow_scale.data());
 }
 

@@ -19,7 +19,8 @@ struct Rows {
   Buffer<float> scratch;      // of attention
   Buffer<uint8_t> narrow;     // (count, values): quantised contexts
   Buffer<float> narrow_scale; // (count)
-  Buffer<float> hidden;       // (block, hidden_width)
+  Buffer<uint16_t> hidden;    // (block, hidden_width) bf16
+  Buffer<float> hidden_most;  // (block, 16)
   Buffer<uint8_t> hidden_bytes;
   Buffer<float> hidden_scale;
 
@@ -29,38 +30,49 @@ struct Rows {
     x.reserve(n * m.width);
     scale.reserve(n);
     bytes.reserve(n * m.width);
-    context.reserve(m.values);
+    context.reserve(m.keys);
     normal.reserve(m.width);
-    narrow.reserve(n * m.values);
+    narrow.reserve(n * m.keys);
     narrow_scale.reserve(n);
     hidden.reserve(block * m.hidden_width);
     hidden_bytes.reserve(block * m.hidden_width);
     hidden_scale.reserve(block);
+    hidden_most.reserve(block * LANES);
   }
 };
 
-// LayerNorm over model_dim of `width` padded values (the padding is zero and stays zero).
-static inline void normalise(const Model& m, const Norm& norm, const float* x, float* out) {
-  Floats total = zero();
-  for (int i = 0; i < m.width; i += LANES) total = add(total, load(x + i));
-  const float mean = sum(total) / m.shape.model_dim;
-  const Floats middle = every(mean);
-  Floats squares = zero();
-  for (int i = 0; i < m.width; i += LANES) {
-    const Floats d = subtract(load(x + i), middle);
-    squares = multiply_add(d, d, squares);
-  }
-  const float padding = mean * mean * (m.width - m.shape.model_dim);
-  const float variance = (sum(squares) - padding) / m.shape.model_dim;
-  const Floats by = every(1.0f / __builtin_sqrtf(variance + m.factors.epsilon));
-  for (int i = 0; i < m.width; i += LANES) {
-    const Floats y = multiply(subtract(load(x + i), middle), by);
-    store(out + i, multiply_add(y, load(norm.weight.data() + i), load(norm.bias.data() + i)));
-  }
-}
-
-static inline void quantise_row(const Model& m, Rows& rows, int r, const float* x) {
-  rows.scale[r] = quantise(x, m.width, rows.bytes.data() + static_cast<size_t>(r) * m.width);
+// LayerNorm over model_dim of `width` padded values (the padding is zero and stays zero), and
+// the largest magnitude of the result.
+static inline float normalise(const Model& m, const Norm& norm, const float* x, float* out) {
+  // Sums of differences to one of the values: exact enough however far they all are from zero.
+  const Floats pivot = every(x[0]);
+  Floats sums[4], squares[4];
+  for (int j = 0; j < 4; ++j) sums[j] = squares[j] = zero();
+  for (int i = 0; i < m.width; i += PANEL)
+    for (int j = 0; j < 4; ++j) {
+      const Floats d = subtract(load(x + i + LANES * j), pivot);
+      sums[j] = add(sums[j], d);
+      squares[j] = multiply_add(d, d, squares[j]);
+    }
+  const float padding = m.width - m.shape.model_dim, count = m.shape.model_dim;
+  const float total = sum(add(add(sums[0], sums[1]), add(sums[2], sums[3])));
+  const float square = sum(add(add(squares[0], squares[1]), add(squares[2], squares[3])));
+  const float mean = (total + padding * x[0]) / count;
+  const float variance = (square - padding * x[0] * x[0]) / count - mean * mean;
+  const float by = 1.0f / __builtin_sqrtf((variance > 0.0f ? variance : 0.0f) + m.factors.epsilon);
+  const Floats factor = every(by), shift = every(-(mean + x[0]) * by);
+  Floats most[4];
+  for (int j = 0; j < 4; ++j) most[j] = zero();
+  for (int i = 0; i < m.width; i += PANEL)
+    for (int j = 0; j < 4; ++j) {
+      const int at = i + LANES * j;
+      const Floats y = multiply_add(load(x + at), factor, shift);
+      const Floats z =
+          multiply_add(y, load(norm.weight.data() + at), load(norm.bias.data() + at));
+      store(out + at, z);
+      most[j] = larger(most[j], magnitude(z));
+    }
+  return largest(larger(larger(most[0], most[1]), larger(most[2], most[3])));
 }
 
 // The input of the next sub-layer as bytes. Post-norm: the stream itself is normalised by `norm`,
@@ -69,14 +81,17 @@ static inline void norm_rows(const Model& m, Rows& rows, const Norm& norm) {
   for (int r = 0; r < rows.count; ++r) {
     float* x = rows.x.data() + static_cast<size_t>(r) * m.width;
     float* out = m.shape.pre_norm ? rows.normal.data() : x;
-    normalise(m, norm, x, out);
-    quantise_row(m, rows, r, out);
+    const float peak = normalise(m, norm, x, out);
+    rows.scale[r] = quantise(out, m.width, peak, rows.bytes.data() + static_cast<size_t>(r) * m.width);
   }
 }
 
 static inline void quantise_rows(const Model& m, Rows& rows) {
-  for (int r = 0; r < rows.count; ++r)
-    quantise_row(m, rows, r, rows.x.data() + static_cast<size_t>(r) * m.width);
+  for (int r = 0; r < rows.count; ++r) {
+    const float* x = rows.x.data() + static_cast<size_t>(r) * m.width;
+    rows.scale[r] = quantise(x, m.width, peak_of(x, m.width),
+                             rows.bytes.data() + static_cast<size_t>(r) * m.width);
+  }
 }
 
 // sums -> values: times both scales, plus bias.
@@ -85,7 +100,7 @@ static ALWAYS_INLINE Floats value_of(const Packed& w, int column, Floats sums, F
                       load(w.bias.data() + column));
 }
 
-// put(row, column, values) for 16 columns at a time; rows in blocks that stay in the cache.
+// put(row, column, values) for 64 columns at a time; rows in blocks that stay in the cache.
 template <class Put>
 static inline void project(const Packed& w, const uint8_t* bytes, size_t stride,
                            const float* scales, int rows, const Put& put) {
@@ -94,49 +109,66 @@ static inline void project(const Packed& w, const uint8_t* bytes, size_t stride,
     product(w, bytes + stride * first, stride, count,
             [&](int r, int column, const Floats(&sums)[PANEL_VECTORS]) INLINE_LAMBDA {
               const Floats scale = every(scales[first + r]);
+              Floats values[PANEL_VECTORS];
               for (int j = 0; j < PANEL_VECTORS; ++j)
-                put(first + r, column + LANES * j,
-                    value_of(w, column + LANES * j, sums[j], scale));
+                values[j] = value_of(w, column + LANES * j, sums[j], scale);
+              put(first + r, column, values);
             });
   }
+}
+
+static ALWAYS_INLINE void store_bf16_panel(uint16_t* to, const Floats (&values)[PANEL_VECTORS]) {
+  for (int j = 0; j < PANEL_VECTORS; j += 2) store_bf16(to + LANES * j, values[j], values[j + 1]);
 }
 
 // stream += projection of what `bytes` holds
 static inline void add_projection(const Model& m, Rows& rows, const Packed& w, int first, int count,
                                   const uint8_t* bytes, size_t stride, const float* scales) {
   float* x = rows.x.data() + static_cast<size_t>(first) * m.width;
-  project(w, bytes, stride, scales, count, [&](int r, int column, Floats value) INLINE_LAMBDA {
-    float* at = x + static_cast<size_t>(r) * m.width + column;
-    store(at, add(load(at), value));
-  });
+  project(w, bytes, stride, scales, count,
+          [&](int r, int column, const Floats(&values)[PANEL_VECTORS]) INLINE_LAMBDA {
+            float* at = x + static_cast<size_t>(r) * m.width + column;
+            for (int j = 0; j < PANEL_VECTORS; ++j)
+              store(at + LANES * j, add(load(at + LANES * j), values[j]));
+          });
 }
 
-// stream += W_outer relu(W_inner bytes)
+// stream += W_outer relu(W_inner bytes). The hidden values wait in bf16 until the largest of their
+// row is known.
 static inline void feed_forward(const Model& m, Rows& rows, const FeedForward& f) {
   for (int first = 0; first < rows.count; first += BLOCK_ROWS) {
     const int count = rows.count - first < BLOCK_ROWS ? rows.count - first : BLOCK_ROWS;
-    float* hidden = rows.hidden.data();
-    uint8_t* bytes = rows.hidden_bytes.data();
-    const Floats least = zero();
+    uint16_t* hidden = rows.hidden.data();
+    float* most = rows.hidden_most.data();
+    for (int i = 0; i < count * LANES; i += LANES) store(most + i, zero());
     project(f.inner, rows.bytes.data() + static_cast<size_t>(first) * m.width, m.width,
-            rows.scale.data() + first, count, [&](int r, int column, Floats value) INLINE_LAMBDA {
-              store(hidden + static_cast<size_t>(r) * m.hidden_width + column,
-                    larger(value, least));
+            rows.scale.data() + first, count,
+            [&](int r, int column, const Floats(&values)[PANEL_VECTORS]) INLINE_LAMBDA {
+              Floats positive[PANEL_VECTORS];
+              for (int j = 0; j < PANEL_VECTORS; ++j) positive[j] = larger(values[j], zero());
+              store_bf16_panel(hidden + static_cast<size_t>(r) * m.hidden_width + column, positive);
+              store(most + LANES * r, larger(larger(larger(positive[0], positive[1]),
+                                                    larger(positive[2], positive[3])),
+                                             load(most + LANES * r)));
             });
     for (int r = 0; r < count; ++r)
-      rows.hidden_scale[r] =
-          quantise_positive(hidden + static_cast<size_t>(r) * m.hidden_width, m.hidden_width,
-                            bytes + static_cast<size_t>(r) * m.hidden_width);
-    add_projection(m, rows, f.outer, first, count, bytes, m.hidden_width,
+      rows.hidden_scale[r] = quantise_positive(
+          hidden + static_cast<size_t>(r) * m.hidden_width, m.hidden_width,
+          largest(load(most + LANES * r)),
+          rows.hidden_bytes.data() + static_cast<size_t>(r) * m.hidden_width);
+    add_projection(m, rows, f.outer, first, count, rows.hidden_bytes.data(), m.hidden_width,
                    rows.hidden_scale.data());
   }
 }
 
-// Attention's result of one row, quantised for the output projection.
-static inline void quantise_context(const Model& m, Rows& rows, int r) {
-  rows.narrow_scale[r] =
-      quantise(rows.context.data(), m.heads.value_size(),
-               rows.narrow.data() + static_cast<size_t>(r) * m.values);
+// Attention of row r over `count` positions, quantised for the output projection.
+static inline void attend_row(const Model& m, Rows& rows, int r, const uint16_t* query,
+                              const uint16_t* const* positions, int count, int key, int value) {
+  float* context = rows.context.data();
+  attend(m.heads, query, positions, count, key, value, rows.scratch, context);
+  const int size = m.heads.value_size();
+  rows.narrow_scale[r] = quantise(context, size, peak_of(context, size),
+                                  rows.narrow.data() + static_cast<size_t>(r) * m.keys);
 }
 
 // x = embedding[token] * sqrt(d_model) + position

@@ -6,6 +6,9 @@
 
 namespace {
 
+// Positions of one source whose keys and values lie together (decode_state.h).
+static constexpr int PAGE_SLOTS = 16;
+
 // Sizes and choices, in the order in which inference/fast.py hands them over.
 struct Shape {
   int32_t model_dim, ffn_dim, heads, key_width, value_width;
@@ -56,8 +59,8 @@ struct Model {
   HeadLayout heads;
   int width = 0;         // model_dim rounded up to whole panels
   int hidden_width = 0;  // ffn_dim likewise
-  int keys = 0, values = 0;    // of one position and layer, rounded up to whole panels
-  int slot = 0;          // values of one position: all layers' keys and values, and a gap
+  int keys = 0;          // of one position and layer, in whole panels; values take as much room
+  int part = 0;          // keys (or values) of one layer on a page: PAGE_SLOTS positions
   EncoderLayer* encoder = nullptr;
   DecoderLayer* decoder = nullptr;
   Packed memory;         // key | value of every decoder layer's cross-attention
@@ -141,7 +144,7 @@ static void pack_self_attention(Packed& projections, Packed& output, const Model
                                 Weights32& from) {
   const float* w[8];
   for (const float*& each : w) each = from.next();
-  projections.shape(2 * m.keys + m.values, m.shape.model_dim, true);
+  projections.shape(3 * m.keys, m.shape.model_dim, true);
   pack_keys(projections, 0, m, w[0], w[1], m.factors.attention * LOG2_E);
   pack_keys(projections, m.keys, m, w[2], w[3], 1.0f);
   pack_values(projections, 2 * m.keys, m, w[4], w[5]);
@@ -153,8 +156,8 @@ static void pack_cross_attention(DecoderLayer& layer, int index, Model& m, Weigh
   for (const float*& each : w) each = from.next();
   layer.cross_query.shape(m.keys, m.shape.model_dim, true);
   pack_keys(layer.cross_query, 0, m, w[0], w[1], m.factors.attention * LOG2_E);
-  pack_keys(m.memory, index * (m.keys + m.values), m, w[2], w[3], 1.0f);
-  pack_values(m.memory, index * (m.keys + m.values) + m.keys, m, w[4], w[5]);
+  pack_keys(m.memory, 2 * index * m.keys, m, w[2], w[3], 1.0f);
+  pack_values(m.memory, (2 * index + 1) * m.keys, m, w[4], w[5]);
   pack_output(layer.cross_output, m, w[6], w[7]);
 }
 
@@ -189,12 +192,11 @@ static void pack_model(Model& m, const Shape& shape, const Factors& factors, Wei
   m.width = round_up(shape.model_dim, PANEL);
   m.hidden_width = round_up(shape.ffn_dim, PANEL);
   m.keys = round_up(m.heads.key_size(), PANEL);
-  m.values = round_up(m.heads.value_size(), PANEL);
-  // An odd number of cache lines: positions then do not fall on the same lines of the cache.
-  m.slot = shape.decoder_layers * (m.keys + m.values) + 32;
+  if (m.heads.value_size() > m.keys) m.keys = round_up(m.heads.value_size(), PANEL);
+  m.part = PAGE_SLOTS * m.keys;
   m.encoder = new EncoderLayer[shape.encoder_layers];
   m.decoder = new DecoderLayer[shape.decoder_layers];
-  m.memory.shape(shape.decoder_layers * (m.keys + m.values), shape.model_dim, true);
+  m.memory.shape(2 * shape.decoder_layers * m.keys, shape.model_dim, true);
   for (int i = 0; i < shape.encoder_layers; ++i) {
     EncoderLayer& layer = m.encoder[i];
     pack_self_attention(layer.projections, layer.output, m, from);

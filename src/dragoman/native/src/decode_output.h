@@ -8,57 +8,85 @@
 
 namespace {
 
+// Below every logit, above the columns that are no token.
+static constexpr float LEAST = -1.0e29f;
+
 static void all_logits(State& state, float* logits) {
   const Model& m = *state.model;
   const int vocabulary = m.shape.target_vocabulary;
   project(m.output, state.work.bytes.data(), m.width, state.work.scale.data(), state.work.count,
-          [&](int r, int column, Floats value) INLINE_LAMBDA {
+          [&](int r, int column, const Floats(&values)[PANEL_VECTORS]) INLINE_LAMBDA {
             float* at = logits + static_cast<size_t>(r) * vocabulary + column;
-            if (column + LANES <= vocabulary) {
-              store(at, value);
-            } else {
-              float rest[LANES];
-              store(rest, value);
-              for (int i = column; i < vocabulary; ++i) at[i - column] = rest[i - column];
+            for (int j = 0; j < PANEL_VECTORS; ++j) {
+              const int left = vocabulary - column - LANES * j;
+              if (left >= LANES) {
+                store(at + LANES * j, values[j]);
+              } else {
+                float rest[LANES];
+                store(rest, values[j]);
+                for (int i = 0; i < left; ++i) at[LANES * j + i] = rest[i];
+              }
             }
           });
 }
 
-// Insert what is above the row's threshold among `sums` (without the row's scale).
+// Room for a row's candidates: as many as fit into a vector, or k.
+static inline int room_for(int k) { return k > LANES ? k : LANES; }
+
+// Insert what is above the row's threshold among the 64 `sums` (without the row's scale).
 static __attribute__((noinline)) void insert(Candidates& row, float* values, int32_t* ids, int k,
                                              const Floats* sums, int column) {
+  float lanes[PANEL];
+  uint64_t which = 0;
   for (int j = 0; j < PANEL_VECTORS; ++j) {
-    unsigned which = above(sums[j], every(row.threshold));
-    if (which == 0) continue;
-    float lanes[LANES];
-    store(lanes, sums[j]);
-    for (; which != 0; which &= which - 1) {
-      const int lane = __builtin_ctz(which);
-      const float value = lanes[lane];
-      if (!(value > row.threshold)) continue;
-      int at = row.found < k ? row.found++ : k - 1;
-      for (; at > 0 && values[at - 1] < value; --at) {
-        values[at] = values[at - 1];
-        ids[at] = ids[at - 1];
-      }
-      values[at] = value;
-      ids[at] = column + LANES * j + lane;
-      if (row.found == k) row.threshold = values[k - 1];
-    }
+    store(lanes + LANES * j, sums[j]);
+    which |= static_cast<uint64_t>(above(sums[j], every(row.threshold))) << (LANES * j);
   }
+#if defined(__AVX512F__)
+  if (k <= LANES) {  // sorted in one vector: what is smaller moves up by one lane
+    __m512 best = _mm512_loadu_ps(values);
+    __m512i names = _mm512_loadu_si512(ids);
+    for (; which != 0; which &= which - 1) {
+      const int at = __builtin_ctzll(which);
+      const __m512 value = _mm512_set1_ps(lanes[at]);
+      const __mmask16 larger_ones = _mm512_cmp_ps_mask(best, value, _CMP_GE_OQ);
+      const __mmask16 others = static_cast<__mmask16>(~(larger_ones + 1));
+      best = _mm512_mask_expand_ps(value, others, best);
+      names = _mm512_mask_expand_epi32(_mm512_set1_epi32(column + at), others, names);
+    }
+    _mm512_storeu_ps(values, best);
+    _mm512_storeu_si512(ids, names);
+    row.threshold = values[k - 1];
+    return;
+  }
+#endif
+  for (; which != 0; which &= which - 1) {
+    const int lane = __builtin_ctzll(which);
+    const float value = lanes[lane];
+    if (!(value > values[k - 1])) continue;
+    int at = k - 1;
+    for (; at > 0 && values[at - 1] < value; --at) {
+      values[at] = values[at - 1];
+      ids[at] = ids[at - 1];
+    }
+    values[at] = value;
+    ids[at] = column + lane;
+  }
+  row.threshold = values[k - 1];
 }
 
 static void best_tokens(State& state, int k, float* log_probabilities, int64_t* ids) {
   const Model& m = *state.model;
   const int count = state.work.count;
+  const size_t room = room_for(k);
   state.candidates.reserve(count);
   state.sums.reserve(static_cast<size_t>(count) * LANES);
-  state.best_values.reserve(static_cast<size_t>(count) * k);
-  state.best_ids.reserve(static_cast<size_t>(count) * k);
-  for (int r = 0; r < count; ++r) state.candidates[r] = {-1.0e29f, 0.0f, 0};
+  state.best_values.reserve(count * room);
+  state.best_ids.reserve(count * room);
+  for (int r = 0; r < count; ++r) state.candidates[r] = {LEAST, 0.0f};
   // Only logits that are not numbers leave a place unfilled.
-  for (size_t i = 0; i < static_cast<size_t>(count) * k; ++i) {
-    state.best_values[i] = -1.0e30f;
+  for (size_t i = 0; i < count * room; ++i) {
+    state.best_values[i] = LEAST;
     state.best_ids[i] = 0;
   }
   const float* scales = state.work.scale.data();
@@ -84,9 +112,8 @@ static void best_tokens(State& state, int k, float* log_probabilities, int64_t* 
                 store(total, zero());
               }
               if (above(most, every(row.threshold)) != 0) {
-                float* own = state.best_values.data() + static_cast<size_t>(r) * k;
-                insert(row, own, state.best_ids.data() + static_cast<size_t>(r) * k, k, values,
-                       column);
+                float* own = state.best_values.data() + r * room;
+                insert(row, own, state.best_ids.data() + r * room, k, values, column);
                 const float best = own[0] * to_powers;
                 if (best > row.reference + 60.0f) {  // far from overflow, which is at 127
                   store(total, multiply(load(total), power_of_two(every(row.reference - best))));
@@ -106,8 +133,8 @@ static void best_tokens(State& state, int k, float* log_probabilities, int64_t* 
     const float normaliser = (row.reference + __builtin_log2f(total)) / LOG2_E;
     for (int j = 0; j < k; ++j) {
       const size_t at = static_cast<size_t>(r) * k + j;
-      log_probabilities[at] = state.best_values[at] * scales[r] - normaliser;
-      ids[at] = state.best_ids[at];
+      log_probabilities[at] = state.best_values[r * room + j] * scales[r] - normaliser;
+      ids[at] = state.best_ids[r * room + j];
     }
   }
 }

@@ -68,11 +68,17 @@ struct Packed {
 
 // ---- activations to bytes
 
-// `width` floats (a multiple of 16) -> bytes around 128; returns the scale.
-static inline float quantise(const float* x, int width, uint8_t* out) {
-  Floats most = zero();
-  for (int i = 0; i < width; i += LANES) most = larger(most, magnitude(load(x + i)));
-  const float peak = largest(most);
+static inline float peak_of(const float* x, int width) {
+  Floats most = zero(), more = zero();
+  for (int i = 0; i < width; i += 2 * LANES) {
+    most = larger(most, magnitude(load(x + i)));
+    more = larger(more, magnitude(load(x + i + LANES)));
+  }
+  return largest(larger(most, more));
+}
+
+// `width` floats (a multiple of 32), none beyond `peak`, -> bytes around 128; returns the scale.
+static inline float quantise(const float* x, int width, float peak, uint8_t* out) {
   const Floats inverse = every(peak > 0 ? 127.0f / peak : 0.0f);
   const Floats middle = every(128.0f);
   for (int i = 0; i < width; i += LANES)
@@ -80,13 +86,10 @@ static inline float quantise(const float* x, int width, uint8_t* out) {
   return peak / 127.0f;
 }
 
-// The same for values that are never negative: all 256 steps count.
-static inline float quantise_positive(const float* x, int width, uint8_t* out) {
-  Floats most = zero();
-  for (int i = 0; i < width; i += LANES) most = larger(most, load(x + i));
-  const float peak = largest(most);
+// The same for bf16 values that are never negative: all 256 steps count.
+static inline float quantise_positive(const uint16_t* x, int width, float peak, uint8_t* out) {
   const Floats inverse = every(peak > 0 ? 255.0f / peak : 0.0f);
-  for (int i = 0; i < width; i += LANES) store_bytes(out + i, multiply(load(x + i), inverse));
+  for (int i = 0; i < width; i += LANES) store_bytes(out + i, multiply(load_bf16(x + i), inverse));
   return peak / 255.0f;
 }
 
@@ -117,9 +120,11 @@ static inline float quantise_positive(const float* x, int width, uint8_t* out) {
     store(i, sums);                                                                 \
   }
 
-template <int ROWS, class Store>
+// `ahead`: part of the next panel, brought into the cache on the way, LINES cache lines at a time;
+// the processor's own prefetching stops at every page of 4 KB.
+template <int ROWS, int LINES, class Store>
 static ALWAYS_INLINE void tile(const uint8_t* rows, size_t stride, const int8_t* panel, int depth,
-                          const int32_t* start, Store&& store) {
+                               const int32_t* start, const int8_t* ahead, Store&& store) {
   const __m512i s0 = _mm512_loadu_si512(start), s1 = _mm512_loadu_si512(start + 16),
                 s2 = _mm512_loadu_si512(start + 32), s3 = _mm512_loadu_si512(start + 48);
   const uint8_t *row0 = rows, *row1 = rows + stride, *row2 = rows + 2 * stride,
@@ -134,6 +139,8 @@ static ALWAYS_INLINE void tile(const uint8_t* rows, size_t stride, const int8_t*
     const __m512i w0 = _mm512_loadu_si512(panel), w1 = _mm512_loadu_si512(panel + 64),
                   w2 = _mm512_loadu_si512(panel + 128), w3 = _mm512_loadu_si512(panel + 192);
     panel += 256;
+    for (int line = 0; line < LINES; ++line) prefetch(ahead + 64 * line);
+    ahead += 64 * LINES;
     DECODE_STEP(a, 0)
     DECODE_STEP(b, 1)
     DECODE_STEP(c, 2)
@@ -219,9 +226,10 @@ static ALWAYS_INLINE void half_tile(const uint8_t* rows, size_t stride, const in
   }
 }
 
-template <int ROWS, class Store>
+template <int ROWS, int LINES, class Store>
 static ALWAYS_INLINE void tile(const uint8_t* rows, size_t stride, const int8_t* panel, int depth,
-                          const int32_t* start, Store&& store) {
+                               const int32_t* start, const int8_t* ahead, Store&& store) {
+  for (int line = 0; line < LINES * depth / 4; ++line) prefetch(ahead + 64 * line);
   Floats sums[TILE_ROWS][PANEL_VECTORS];
   constexpr int FIRST = ROWS < 3 ? ROWS : 3;
   for (int half = 0; half < 2; ++half) {
@@ -245,31 +253,47 @@ static ALWAYS_INLINE void tile(const uint8_t* rows, size_t stride, const int8_t*
 
 #endif
 
+// A tile of `count` rows, 1 ... TILE_ROWS.
+template <int LINES, class Store>
+static ALWAYS_INLINE void any_tile(int count, const uint8_t* rows, size_t stride,
+                                   const int8_t* panel, int depth, const int32_t* start,
+                                   const int8_t* ahead, Store&& store) {
+  switch (count) {
+    case 1: return tile<1, LINES>(rows, stride, panel, depth, start, ahead, store);
+    case 2: return tile<2, LINES>(rows, stride, panel, depth, start, ahead, store);
+    case 3: return tile<3, LINES>(rows, stride, panel, depth, start, ahead, store);
+    case 4: return tile<4, LINES>(rows, stride, panel, depth, start, ahead, store);
+    case 5: return tile<5, LINES>(rows, stride, panel, depth, start, ahead, store);
+    default: return tile<6, LINES>(rows, stride, panel, depth, start, ahead, store);
+  }
+}
+
 // All panels of `w` over `rows` rows of bytes, `stride` bytes apart.
 // store(row, column, sums): four vectors, integer sums of columns column ... column + 63.
 template <class Store>
 static inline void product(const Packed& w, const uint8_t* bytes, size_t stride, int rows,
-                    Store&& store) {
+                           Store&& store) {
   if (rows == 0) return;
   const int tiles = (rows + TILE_ROWS - 1) / TILE_ROWS;
   const int few = rows / tiles, more = rows % tiles;  // the first `more` tiles take few + 1 rows
+  const size_t panel_bytes = static_cast<size_t>(PANEL) * w.depth;
   for (int column = 0; column < w.columns; column += PANEL) {
-    const int8_t* panel = w.weights.data() + static_cast<size_t>(column) * w.depth;
+    const int8_t* panel = w.weights.data() + panel_bytes * (column / PANEL);
+    const int8_t* next = panel + (column + PANEL < w.columns ? panel_bytes : 0);
     const int32_t* start = w.start.data() + column;
     int row = 0;
     for (int t = 0; t < tiles; ++t) {
       const int count = few + (t < more);
       const uint8_t* first = bytes + stride * row;
-      auto put = [&](int i, const Floats(&sums)[PANEL_VECTORS]) INLINE_LAMBDA {
+      const auto put = [&](int i, const Floats(&sums)[PANEL_VECTORS]) INLINE_LAMBDA {
         store(row + i, column, sums);
       };
-      switch (count) {
-        case 1: tile<1>(first, stride, panel, w.depth, start, put); break;
-        case 2: tile<2>(first, stride, panel, w.depth, start, put); break;
-        case 3: tile<3>(first, stride, panel, w.depth, start, put); break;
-        case 4: tile<4>(first, stride, panel, w.depth, start, put); break;
-        case 5: tile<5>(first, stride, panel, w.depth, start, put); break;
-        default: tile<6>(first, stride, panel, w.depth, start, put); break;
+      // The first four tiles fetch a quarter of the next panel each, or the only one all of it.
+      const int8_t* ahead = next + (tiles < 4 ? 0 : panel_bytes / 4 * (t < 4 ? t : 3));
+      if (tiles < 4) {
+        any_tile<4>(count, first, stride, panel, w.depth, start, ahead, put);
+      } else {
+        any_tile<1>(count, first, stride, panel, w.depth, start, ahead, put);
       }
       row += count;
     }

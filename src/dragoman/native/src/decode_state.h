@@ -1,17 +1,17 @@
 // What a search carries from step to step.
 //
-// Keys and values of one position (all layers together) are a slot. Slots are never copied or
-// reordered: every row holds the addresses of the slots of its own past, so that selecting rows
-// costs a copy of addresses. A source owns the pages that its slots lie in, both of its encoded
-// words and of its hypotheses' pasts; when its last row goes, its pages serve the next source.
+// Keys and values of one position are a slot, PAGE_SLOTS of them are a page: first layer's keys of
+// all its positions, their values, second layer's keys, and so on, so that neighbours are read in
+// one sweep. Slots are never copied or reordered: every row holds the addresses of the slots of its
+// own past, so that selecting rows costs a copy of addresses. A source owns its pages, those of its
+// encoded words and those of its hypotheses' pasts; when its last row goes they serve the next.
 #pragma once
 
 #include "decode_layers.h"
 
 namespace {
 
-static constexpr int PAGE_SLOTS = 16;
-
+// Its keys in layer l are 2 l part behind this address, its values (2 l + 1) part.
 using Slot = uint16_t*;
 
 struct Source {
@@ -31,7 +31,6 @@ struct Row {
 struct Candidates {
   float threshold;     // the k-th best so far, in units of the row's scale
   float reference;     // what sums of powers of two are relative to
-  int found;
 };
 
 struct State {
@@ -48,8 +47,8 @@ struct State {
   Buffer<uint16_t> queries;    // (rows, keys)
   Buffer<Candidates> candidates;
   Buffer<float> sums;          // (rows, 16)
-  Buffer<float> best_values;   // (rows, k)
-  Buffer<int32_t> best_ids;    // (rows, k)
+  Buffer<float> best_values;   // (rows, room_for(k)), best first
+  Buffer<int32_t> best_ids;
 
   explicit State(const Model* m) : model(m) {}
 
@@ -81,12 +80,11 @@ struct State {
   List<Slot>* take_past() { return idle_pasts.size() > 0 ? idle_pasts.pop() : new List<Slot>(); }
 
   void grow() {
-    const size_t page = static_cast<size_t>(PAGE_SLOTS) * model->slot;
+    // An odd number of cache lines apart, so that sources do not share the same few sets.
+    const size_t page = 2 * static_cast<size_t>(model->shape.decoder_layers) * model->part + 32;
     size_t pages = (4u << 20) / (page * sizeof(uint16_t));
     if (pages < 4) pages = 4;
-    const size_t bytes = (pages * page * sizeof(uint16_t) + 63) / 64 * 64;
-    Slot chunk = static_cast<Slot>(std::aligned_alloc(64, bytes));
-    if (chunk == nullptr) std::abort();
+    Slot chunk = static_cast<Slot>(allocate(pages * page * sizeof(uint16_t)));
     chunks.push(chunk);
     for (size_t i = pages; i-- > 0;) free_pages.push(chunk + i * page);
   }
@@ -98,7 +96,7 @@ struct State {
       source->used = 0;
     }
     Slot page = source->pages[source->pages.size() - 1];
-    return page + static_cast<size_t>(source->used++) * model->slot;
+    return page + static_cast<size_t>(source->used++) * model->keys;
   }
 
   // New sources behind the rows under way, one row each. `encoded` (P, model_dim).
@@ -142,8 +140,9 @@ struct State {
     work.count = count;
     quantise_rows(m, work);
     project(m.memory, work.bytes.data(), m.width, work.scale.data(), count,
-            [&](int r, int column, Floats value) INLINE_LAMBDA {
-              store_bf16(slots[r] + column, value);
+            [&](int r, int column, const Floats(&values)[PANEL_VECTORS]) INLINE_LAMBDA {
+              const int part = column / m.keys;
+              store_bf16_panel(slots[r] + part * m.part + column % m.keys, values);
             });
   }
 

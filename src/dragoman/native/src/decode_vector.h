@@ -84,9 +84,16 @@ static ALWAYS_INLINE Words pair(Floats even, Floats odd) {
                                    _mm512_set1_epi32(0xFFFF0000), 0xF8);  // a | (b & c)
 }
 
-static ALWAYS_INLINE void store_bf16(uint16_t* p, Floats v) {
-  _mm256_storeu_si256(reinterpret_cast<__m256i*>(p),
-                      _mm512_cvtepi32_epi16(_mm512_srli_epi32(rounded(v), 16)));
+// 32 values, one after the other.
+static ALWAYS_INLINE void store_bf16(uint16_t* p, Floats first, Floats second) {
+#if defined(__AVX512BF16__)
+  _mm512_storeu_si512(reinterpret_cast<void*>(p),
+                      reinterpret_cast<__m512i>(_mm512_cvtne2ps_pbh(second, first)));
+#else
+  __m256i* to = reinterpret_cast<__m256i*>(p);
+  _mm256_storeu_si256(to, _mm512_cvtepi32_epi16(_mm512_srli_epi32(rounded(first), 16)));
+  _mm256_storeu_si256(to + 1, _mm512_cvtepi32_epi16(_mm512_srli_epi32(rounded(second), 16)));
+#endif
 }
 static ALWAYS_INLINE Floats load_bf16(const uint16_t* p) {
   const __m256i words = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(p));
@@ -110,6 +117,10 @@ static ALWAYS_INLINE Floats pair_product(Floats c, Words a, Words b) {
 #endif
 }
 
+static ALWAYS_INLINE void prefetch(const void* p) {
+  _mm_prefetch(static_cast<const char*>(p), _MM_HINT_T1);
+}
+
 // Every group of `width` neighbouring lanes gets the sum of the group in all its lanes.
 static ALWAYS_INLINE Floats sum_groups(Floats v, int width) {
   if (width > 1) v = add(v, _mm512_permute_ps(v, 0xB1));
@@ -120,6 +131,10 @@ static ALWAYS_INLINE Floats sum_groups(Floats v, int width) {
 }
 
 #else  // AVX2: a vector is two registers
+
+static ALWAYS_INLINE void prefetch(const void* p) {
+  _mm_prefetch(static_cast<const char*>(p), _MM_HINT_T1);
+}
 
 struct Floats {
   __m256 low, high;
@@ -219,10 +234,14 @@ static ALWAYS_INLINE __m256i pair(__m256 even, __m256 odd) {
 static ALWAYS_INLINE Words pair(Floats even, Floats odd) {
   return {pair(even.low, odd.low), pair(even.high, odd.high)};
 }
-static ALWAYS_INLINE void store_bf16(uint16_t* p, Floats v) {
+static ALWAYS_INLINE void store_bf16_half(uint16_t* p, Floats v) {
   const __m256i words = _mm256_packus_epi32(_mm256_srli_epi32(rounded(v.low), 16),
                                             _mm256_srli_epi32(rounded(v.high), 16));
   _mm256_storeu_si256(reinterpret_cast<__m256i*>(p), _mm256_permute4x64_epi64(words, 0xD8));
+}
+static ALWAYS_INLINE void store_bf16(uint16_t* p, Floats first, Floats second) {
+  store_bf16_half(p, first);
+  store_bf16_half(p + 16, second);
 }
 static ALWAYS_INLINE Floats load_bf16(const uint16_t* p) {
   const __m256i low = _mm256_cvtepu16_epi32(_mm_loadu_si128(reinterpret_cast<const __m128i*>(p)));
