@@ -1,0 +1,186 @@
+"""The server's application: its runs, endpoints, page and errors, put together in one place."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
+from importlib.metadata import version
+
+from fastapi import FastAPI, Request
+from starlette.exceptions import HTTPException
+from starlette.middleware.cors import CORSMiddleware
+from starlette.responses import FileResponse, HTMLResponse, JSONResponse, Response
+
+from dragoman.errors import DragomanError
+from dragoman.serving import libretranslate, page, run_view, schema, v1
+from dragoman.serving.catalogue import Catalogue
+from dragoman.serving.connection import ClientGone
+from dragoman.serving.docs import STYLE, docs_html
+from dragoman.serving.languages import Detector
+from dragoman.serving.limits import ApiKeys
+from dragoman.serving.meters import CONTENT_TYPE, Meters
+from dragoman.serving.middleware import BodyLimit, Measured
+from dragoman.serving.openapi import describe
+from dragoman.serving.refusals import Refusal, not_found
+from dragoman.serving.served import ServedRun
+from dragoman.serving.service import Service
+from dragoman.serving.settings import ServeSettings
+
+logger = logging.getLogger("dragoman")
+
+ABOUT = (
+    "Translation by models that were trained here. The endpoints of LibreTranslate, for its "
+    "clients, and our own under `/v1`, which tell what the model knows of its translation. Every "
+    'error is `{"error": "…"}` and says what to do.'
+)
+
+
+def create_app(runs: Sequence[ServedRun], settings: ServeSettings, detector: Detector) -> FastAPI:
+    """An application that serves ``runs``, of which there is at least one.
+
+    Errors: ``DataError`` for a file of API keys that cannot be used.
+    """
+    keys = ApiKeys.load(settings.api_keys) if settings.api_keys else ApiKeys({})
+    meters = Meters(runs)
+    service = Service(Catalogue(runs, detector), settings, keys, meters)
+
+    @asynccontextmanager
+    async def lifespan(_: FastAPI) -> AsyncIterator[None]:
+        for run in runs:
+            run.queue.start()
+        yield
+        service.closing = True
+        await asyncio.gather(*(run.queue.close() for run in runs))
+
+    app = FastAPI(
+        title="dragoman",
+        summary="A translator over runs of your own",
+        description=ABOUT,
+        version=version("dragoman"),
+        lifespan=lifespan,
+        docs_url=None,
+        redoc_url=None,
+        openapi_tags=[
+            {"name": "LibreTranslate", "description": "Works with LibreTranslate's clients."},
+            {"name": "dragoman", "description": "Our own."},
+            {"name": "operation", "description": "For those who run the server."},
+        ],
+    )
+    app.state.service = service
+    app.include_router(libretranslate.router(service))
+    app.include_router(v1.router(service))
+    _add_operation(app, service)
+    _add_run(app, service)
+    _add_page(app, settings)
+    _add_errors(app, service)
+    describe(app, [schema.LibreTranslateRequest, schema.DetectRequest, schema.TranslateRequest])
+    app.add_middleware(BodyLimit, most_bytes=settings.limits.body_bytes)
+    if settings.origins:
+        app.add_middleware(
+            CORSMiddleware,
+            allow_origins=list(settings.origins),
+            allow_methods=["GET", "POST"],
+            allow_headers=["authorization", "content-type"],
+        )
+    app.add_middleware(page.SafeHeaders)
+    app.add_middleware(Measured, meters=meters)
+    return app
+
+
+def _add_operation(app: FastAPI, service: Service) -> None:
+    """Endpoints for those who run the server."""
+
+    @app.get("/health", summary="Whether the process lives", tags=["operation"])
+    async def health() -> schema.Health:
+        """Answers as long as the server can answer anything."""
+        return schema.Health()
+
+    @app.get(
+        "/ready",
+        summary="Whether requests are taken",
+        tags=["operation"],
+        responses={503: {"model": schema.Readiness, "description": "Not now"}},
+    )
+    async def ready() -> Response:
+        """503 while the server shuts down, or if a run's search has died."""
+        runs = service.catalogue.runs
+        is_ready = not service.closing and all(run.queue.alive for run in runs)
+        body = schema.Readiness(ready=is_ready, runs=[run.name for run in runs])
+        return JSONResponse(body.model_dump(), 200 if is_ready else 503)
+
+    @app.get("/metrics", summary="Figures for Prometheus", tags=["operation"])
+    async def metrics() -> Response:
+        """Requests, latency, queues, batches, tokens."""
+        return Response(service.meters.text(), headers={"content-type": CONTENT_TYPE})
+
+
+def _add_run(app: FastAPI, service: Service) -> None:
+    known: dict[str, run_view.RunView] = {}
+
+    @app.get(
+        "/v1/runs/{name}",
+        summary="How a run was trained, and how good it is",
+        tags=["dragoman"],
+        responses={404: {"model": schema.ErrorBody, "description": "There is no such run"}},
+    )
+    async def run(name: str, http: Request) -> run_view.RunView:
+        """Curves, scores, samples and the recipe."""
+        with service.admit(http):
+            served = service.catalogue.named(name)
+            if served.run is None:
+                raise not_found(f"Nothing is known of how {name} was trained.")
+            if name not in known:
+                known[name] = await asyncio.to_thread(run_view.view, served.run, name)
+            return known[name]
+
+
+def _add_page(app: FastAPI, settings: ServeSettings) -> None:
+    """The page and the documentation, outside the API's description."""
+    if settings.page:
+
+        @app.get("/", include_in_schema=False)
+        async def index() -> Response:
+            return page.index()
+
+        @app.get("/assets/{name}", include_in_schema=False)
+        async def asset(name: str) -> Response:
+            return page.file(name)
+
+    @app.get("/docs", include_in_schema=False)
+    async def docs(http: Request) -> Response:
+        return HTMLResponse(docs_html(app.openapi(), str(http.base_url)))
+
+    @app.get("/docs.css", include_in_schema=False)
+    async def style() -> Response:
+        return FileResponse(STYLE, media_type="text/css")
+
+
+def _add_errors(app: FastAPI, service: Service) -> None:
+    """Every error as ``{"error": "…"}``."""
+
+    @app.exception_handler(Refusal)
+    async def refusal(_: Request, error: Refusal) -> Response:
+        headers = {}
+        if error.retry_after is not None:
+            headers["retry-after"] = str(max(1, round(error.retry_after)))
+        return JSONResponse({"error": error.message}, error.status, headers)
+
+    @app.exception_handler(DragomanError)
+    async def mendable(_: Request, error: DragomanError) -> Response:
+        return JSONResponse({"error": str(error)}, 500)
+
+    @app.exception_handler(ClientGone)
+    async def gone(_: Request, error: ClientGone) -> Response:
+        service.meters.gone.inc()
+        # nginx's number for it; nobody reads this but the meters.
+        return Response(status_code=499)
+
+    @app.exception_handler(HTTPException)
+    async def framework(_: Request, error: HTTPException) -> Response:
+        return JSONResponse({"error": error.detail}, error.status_code, error.headers)
+
+    @app.exception_handler(Exception)
+    async def failure(_: Request, error: Exception) -> Response:
+        return JSONResponse({"error": "The server failed at this; its log says why."}, 500)

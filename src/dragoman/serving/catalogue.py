@@ -1,0 +1,83 @@
+"""Which run translates a text: by name, by languages, or by the language that the text is in."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from dragoman.serving.languages import Detector, base, name_of
+from dragoman.serving.refusals import Refusal, bad_request
+from dragoman.serving.schema import DetectedLanguage, Language
+from dragoman.serving.served import ServedRun
+
+AUTO = "auto"
+
+
+@dataclass(frozen=True)
+class Choice:
+    """A run, and the language that was detected if the client left it open."""
+
+    run: ServedRun
+    detected: DetectedLanguage | None = None
+
+
+class Catalogue:
+    """The runs of a server, in the order in which they were named; the first one counts most."""
+
+    def __init__(self, runs: Sequence[ServedRun], detector: Detector) -> None:
+        self.runs = list(runs)
+        self.detector = detector
+
+    def named(self, name: str) -> ServedRun:
+        """Raises Refusal 404."""
+        for run in self.runs:
+            if run.name == name:
+                return run
+        known = ", ".join(run.name for run in self.runs)
+        raise Refusal(404, f"There is no run {name!r} here; there are: {known}.")
+
+    def choose(self, text: str, source: str, target: str | None, name: str | None = None) -> Choice:
+        """The run for one text. Raises Refusal 400 for languages that no run has."""
+        runs = [self.named(name)] if name else self.runs
+        if target is None:
+            targets = list(dict.fromkeys(run.target for run in runs))
+            if len(targets) > 1:
+                raise bad_request(f"Say which target language: {', '.join(targets)}.")
+        else:
+            runs = self._matching(runs, "target", target)
+        if source != AUTO:
+            return Choice(self._matching(runs, "source", source)[0])
+        sources = list(dict.fromkeys(run.source for run in runs))
+        found = self.detector.choose(text, sources)
+        run = next(run for run in runs if run.source == found.language)
+        return Choice(run, detected(found.language, found.confidence))
+
+    def languages(self) -> list[Language]:
+        """Source languages and what each can be translated into."""
+        targets: dict[str, list[str]] = {}
+        for run in self.runs:
+            of_source = targets.setdefault(run.source, [])
+            if run.target not in of_source:
+                of_source.append(run.target)
+        # LibreTranslate's clients look for the target among the languages too.
+        for run in self.runs:
+            targets.setdefault(run.target, [])
+        return [
+            Language(code=code, name=name_of(code), targets=found)
+            for code, found in targets.items()
+        ]
+
+    def _matching(self, runs: Sequence[ServedRun], side: str, code: str) -> list[ServedRun]:
+        """The runs whose ``side`` is the language: the very code first, then without region."""
+        of_run = {id(run): run.source if side == "source" else run.target for run in runs}
+        found = [run for run in runs if of_run[id(run)] == code]
+        found += [run for run in runs if run not in found and base(of_run[id(run)]) == base(code)]
+        if not found:
+            pairs = ", ".join(f"{run.source} to {run.target}" for run in self.runs)
+            raise bad_request(f"{code} is not supported as a {side} language; there is {pairs}.")
+        return found
+
+
+def detected(language: str, confidence: float) -> DetectedLanguage:
+    """``confidence`` from 0 to 1 -> in percent, as LibreTranslate gives it."""
+    return DetectedLanguage(language=language, confidence=round(100 * confidence, 1))

@@ -1,0 +1,74 @@
+"""The client at the other end: who it is, what it sent, and whether it is still there."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Coroutine
+from typing import Any, TypeVar
+
+from starlette.exceptions import HTTPException
+from starlette.requests import ClientDisconnect, Request
+from starlette.types import Receive
+
+from dragoman.serving.refusals import bad_request
+
+FORMS = ("application/x-www-form-urlencoded", "multipart/form-data")
+
+T = TypeVar("T")
+
+
+class ClientGone(Exception):
+    """Nobody is there to read the answer."""
+
+
+def address_of(http: Request) -> str:
+    """The peer's address; that of the real client if a trusted proxy said so."""
+    return http.client.host if http.client else "unknown"
+
+
+async def read_fields(http: Request) -> dict[str, Any]:
+    """The fields of a JSON or form body. Raises Refusal for any other, or one too large."""
+    try:
+        if _media_type(http) in FORMS:
+            async with http.form(max_files=0, max_fields=64) as form:
+                return {name: value for name, value in form.items() if isinstance(value, str)}
+        fields = json.loads((await http.body()).decode("utf-8"))
+    except ClientDisconnect:
+        raise ClientGone from None
+    except HTTPException as error:  # a form that is not one
+        raise bad_request(error.detail) from None
+    except (ValueError, RecursionError):
+        raise bad_request(
+            "The body is neither valid JSON nor a form. Send JSON with the header "
+            "Content-Type: application/json."
+        ) from None
+    if not isinstance(fields, dict):
+        raise bad_request('The body must be a JSON object, as {"q": "…"}.')
+    return fields
+
+
+def _media_type(http: Request) -> str:
+    return http.headers.get("content-type", "").partition(";")[0].strip().lower()
+
+
+async def gone(receive: Receive) -> None:
+    """Wait until the client has closed the connection. The body must have been read."""
+    while (await receive())["type"] != "http.disconnect":
+        pass
+
+
+async def while_connected(receive: Receive, work: Coroutine[Any, Any, T]) -> T:
+    """Do ``work``, but give it up when the client goes away: raises ClientGone."""
+    task = asyncio.ensure_future(work)
+    absence = asyncio.ensure_future(gone(receive))
+    try:
+        await asyncio.wait({task, absence}, return_when=asyncio.FIRST_COMPLETED)
+        if task.done():
+            return task.result()
+        raise ClientGone
+    finally:
+        for pending in (task, absence):
+            if not pending.done():
+                pending.cancel()
+        await asyncio.gather(task, absence, return_exceptions=True)

@@ -1,0 +1,157 @@
+"""The LibreTranslate interface, so that its clients work here as they are.
+
+https://docs.libretranslate.com/. JSON and forms; errors as ``{"error": "…"}``.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from fastapi import APIRouter, Request
+from starlette.responses import Response
+
+from dragoman.search.hypothesis import Hypothesis
+from dragoman.search.request import SearchSettings
+from dragoman.serving import schema
+from dragoman.serving.catalogue import Choice, detected
+from dragoman.serving.markup import Markup
+from dragoman.serving.openapi import REFUSALS, answer, body_of
+from dragoman.serving.passage import Passage
+from dragoman.serving.refusals import bad_request
+from dragoman.serving.served import ServedRun, Wish
+from dragoman.serving.service import Service
+
+DETECTED = 5
+"""How many guesses ``/detect`` gives."""
+
+
+def router(service: Service) -> APIRouter:
+    """The endpoints of LibreTranslate over one server."""
+    routes = APIRouter(tags=["LibreTranslate"])
+
+    @routes.post(
+        "/translate",
+        summary="Translate text or HTML",
+        responses={200: {"model": schema.LibreTranslateAnswer}, **REFUSALS},
+        openapi_extra=body_of(schema.LibreTranslateRequest, form=True),
+    )
+    async def translate(http: Request) -> Response:
+        """One text or several, plain or HTML. Running text is cut into sentences and joined
+        again with its spacing and line breaks."""
+        request = await service.read(http, schema.LibreTranslateRequest)
+        with service.admit(http, request.api_key) as client:
+            return answer(await service.finish(http, _translate(service, request, client.name)))
+
+    @routes.get(
+        "/languages",
+        summary="Languages that can be translated",
+        responses={200: {"model": list[schema.Language]}},
+    )
+    async def languages() -> list[schema.Language]:
+        """Each language and what it can be translated into."""
+        return service.catalogue.languages()
+
+    @routes.post(
+        "/detect",
+        summary="Detect the language of a text",
+        responses={200: {"model": list[schema.DetectedLanguage]}, **REFUSALS},
+        openapi_extra=body_of(schema.DetectRequest, form=True),
+    )
+    async def detect(http: Request) -> list[schema.DetectedLanguage]:
+        """The most probable languages, of all that the detector knows."""
+        request = await service.read(http, schema.DetectRequest)
+        with service.admit(http, request.api_key):
+            service.limiter.check_texts([request.q])
+            if not request.q.strip():
+                raise bad_request("Invalid request: missing q parameter")
+            ranked = service.catalogue.detector.rank(request.q)[:DETECTED]
+            return [detected(guess.language, guess.confidence) for guess in ranked]
+
+    @routes.get("/frontend/settings", summary="What a client should know of this server")
+    async def frontend_settings() -> schema.FrontendSettings:
+        """Limits, whether a key is needed, and the languages to begin with."""
+        first = service.catalogue.runs[0]
+        named = {language.code: language.name for language in service.catalogue.languages()}
+        return schema.FrontendSettings(
+            apiKeys=service.keys.required,
+            charLimit=service.settings.limits.characters,
+            keyRequired=service.keys.required,
+            language=schema.LanguagePair(
+                source=schema.LanguageChoice(code="auto", name="Auto Detect"),
+                target=schema.LanguageChoice(code=first.target, name=named[first.target]),
+            ),
+        )
+
+    return routes
+
+
+async def _translate(
+    service: Service, request: schema.LibreTranslateRequest, client: str
+) -> schema.LibreTranslateAnswer:
+    texts = request.q if isinstance(request.q, list) else [request.q]
+    if not texts or (isinstance(request.q, str) and not request.q):
+        raise bad_request("Invalid request: missing q parameter")
+    service.limiter.check_texts(texts)
+    markups = [Markup.cut(text) if request.format == "html" else None for text in texts]
+    choices = [
+        service.catalogue.choose(
+            text if markup is None else " ".join(markup.texts), request.source, request.target
+        )
+        for text, markup in zip(texts, markups, strict=True)
+    ]
+    # One list of plain texts; an HTML text has several, or none.
+    plain: list[str] = []
+    plain_choices: list[Choice] = []
+    for text, markup, choice in zip(texts, markups, choices, strict=True):
+        inner = [text] if markup is None else markup.texts
+        plain += inner
+        plain_choices += [choice] * len(inner)
+    wishes = {choice.run.name: _wish(choice.run, request.alternatives) for choice in choices}
+    found = iter(await service.translate(plain_choices, plain, wishes, client))
+    versions: list[list[str]] = []  # of each text: the translation and its alternatives
+    for markup, choice in zip(markups, choices, strict=True):
+        parts = [next(found) for _ in ([0] if markup is None else markup.texts)]
+        versions.append(
+            [_assemble(choice.run, markup, parts, rank) for rank in range(request.alternatives + 1)]
+        )
+    return _answer(request, choices, versions)
+
+
+def _wish(run: ServedRun, alternatives: int) -> Wish:
+    values: dict[str, Any] = run.search.model_dump()
+    values |= {"n_best": alternatives + 1, "sampling": None, "alternatives": False}
+    values["beam"] = max(values["beam"], alternatives + 1)
+    settings = SearchSettings.model_validate(values)
+    run.check(settings)
+    return Wish(settings)
+
+
+def _assemble(
+    run: ServedRun,
+    markup: Markup | None,
+    parts: list[tuple[Passage, list[list[Hypothesis]]]],
+    rank: int,
+) -> str:
+    """A text with its sentences' translations of one rank; the best where there are fewer."""
+    translated = []
+    for passage, found in parts:
+        chosen = [run.plain(n_best[rank if rank < len(n_best) else 0]) for n_best in found]
+        translated.append(passage.join(chosen))
+    return translated[0] if markup is None else markup.join(translated)
+
+
+def _answer(
+    request: schema.LibreTranslateRequest, choices: list[Choice], versions: list[list[str]]
+) -> schema.LibreTranslateAnswer:
+    texts = [version[0] for version in versions]
+    others = [
+        [other for other in dict.fromkeys(version[1:]) if other != version[0]]
+        for version in versions
+    ]
+    languages = [choice.detected for choice in choices if choice.detected is not None]
+    is_list = isinstance(request.q, list)
+    return schema.LibreTranslateAnswer(
+        translatedText=texts if is_list else texts[0],
+        detectedLanguage=(languages if is_list else languages[0]) if languages else None,
+        alternatives=(others if is_list else others[0]) if request.alternatives else None,
+    )

@@ -1,0 +1,92 @@
+"""What Prometheus reads at ``/metrics``: requests, latency, queues, batches, tokens.
+
+Queues are read when Prometheus asks, so counting costs the search nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+
+from prometheus_client import CollectorRegistry, Counter, Histogram, generate_latest
+from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
+from prometheus_client.registry import Collector
+
+from dragoman.serving.served import ServedRun
+
+CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
+SECONDS = (0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 30, 60)
+
+
+class Meters:
+    """The figures of one server."""
+
+    def __init__(self, runs: Sequence[ServedRun]) -> None:
+        self._registry = CollectorRegistry()
+        self._registry.register(_Queues(runs))
+        self.requests = Counter(
+            "dragoman_requests_total",
+            "Requests answered, by path and status.",
+            ("path", "status"),
+            registry=self._registry,
+        )
+        self.seconds = Histogram(
+            "dragoman_request_seconds",
+            "Time from a request to the end of its answer.",
+            ("path",),
+            buckets=SECONDS,
+            registry=self._registry,
+        )
+        self.characters = Counter(
+            "dragoman_characters_total",
+            "Characters of text that were translated.",
+            ("run",),
+            registry=self._registry,
+        )
+        self.gone = Counter(
+            "dragoman_clients_gone_total",
+            "Requests whose client went away before the answer.",
+            registry=self._registry,
+        )
+
+    def text(self) -> bytes:
+        """All figures as Prometheus reads them."""
+        return generate_latest(self._registry)
+
+
+class _Queues(Collector):
+    """The queue of each run, read when asked."""
+
+    def __init__(self, runs: Sequence[ServedRun]) -> None:
+        self._runs = runs
+
+    def collect(self) -> Iterator[Metric]:
+        gauges: list[tuple[str, str, Callable[[ServedRun], float]]] = [
+            ("waiting_sentences", "Sentences that wait.", lambda run: run.queue.waiting),
+            ("batch_rows", "Hypotheses under way now.", lambda run: run.queue.rows),
+        ]
+        counters: list[tuple[str, str, Callable[[ServedRun], float]]] = [
+            ("sentences", "Sentences translated.", lambda run: run.queue.figures.sentences),
+            ("tokens", "Tokens of translations given.", lambda run: run.queue.figures.tokens),
+            ("steps", "Steps of the search.", lambda run: run.queue.figures.steps),
+            (
+                "step_rows",
+                "Hypotheses, summed over the steps: over steps, the mean batch.",
+                lambda run: run.queue.figures.rows,
+            ),
+            (
+                "given_up_sentences",
+                "Sentences under way whose client went away.",
+                lambda run: run.queue.figures.given_up,
+            ),
+            ("model_failures", "Failures of a model.", lambda run: run.queue.figures.failures),
+        ]
+        for name, meaning, value in gauges:
+            gauge = GaugeMetricFamily(f"dragoman_{name}", meaning, labels=["run"])
+            for run in self._runs:
+                gauge.add_metric([run.name], value(run))
+            yield gauge
+        for name, meaning, value in counters:
+            counter = CounterMetricFamily(f"dragoman_{name}", meaning, labels=["run"])
+            for run in self._runs:
+                counter.add_metric([run.name], value(run))
+            yield counter

@@ -1,0 +1,65 @@
+"""How endpoints are described, and how answers are written.
+
+Bodies are read by the endpoints themselves (JSON or a form, one error for both), so their models
+are named here for the description.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from fastapi import FastAPI
+from fastapi.openapi.utils import get_openapi
+from pydantic import BaseModel
+from starlette.responses import Response
+
+from dragoman.serving.schema import ErrorBody
+
+REFUSALS: dict[int | str, dict[str, Any]] = {
+    400: {"model": ErrorBody, "description": "The request must change"},
+    403: {"model": ErrorBody, "description": "An API key is missing or not known"},
+    413: {"model": ErrorBody, "description": "The request is too large"},
+    429: {"model": ErrorBody, "description": "Too many requests; see the header Retry-After"},
+    500: {"model": ErrorBody, "description": "The server failed"},
+    503: {"model": ErrorBody, "description": "The server is shutting down"},
+    504: {"model": ErrorBody, "description": "The request took too long"},
+}
+"""What an endpoint that translates may answer but 200."""
+
+
+def body_of(model: type[BaseModel], *, form: bool = False) -> dict[str, Any]:
+    """The description of a body of ``model``; a ``form`` may be sent too."""
+    reference = {"schema": {"$ref": f"#/components/schemas/{model.__name__}"}}
+    content = {"application/json": reference}
+    if form:
+        content["application/x-www-form-urlencoded"] = reference
+    return {"requestBody": {"required": True, "content": content}}
+
+
+def answer(model: BaseModel) -> Response:
+    """A JSON answer; what is None is left out."""
+    return Response(model.model_dump_json(exclude_none=True), media_type="application/json")
+
+
+def describe(app: FastAPI, bodies: list[type[BaseModel]]) -> None:
+    """Make ``/openapi.json`` tell the bodies that the endpoints read themselves."""
+
+    def openapi() -> dict[str, Any]:
+        if app.openapi_schema is None:
+            described = get_openapi(
+                title=app.title,
+                version=app.version,
+                summary=app.summary,
+                description=app.description,
+                routes=app.routes,
+                tags=app.openapi_tags,
+            )
+            schemas = described.setdefault("components", {}).setdefault("schemas", {})
+            for body in bodies:
+                whole = body.model_json_schema(ref_template="#/components/schemas/{model}")
+                schemas |= whole.pop("$defs", {})
+                schemas[body.__name__] = whole
+            app.openapi_schema = described
+        return app.openapi_schema
+
+    app.openapi = openapi  # type: ignore[method-assign]

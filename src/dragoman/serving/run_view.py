@@ -1,0 +1,138 @@
+"""What the page's tab *Run* shows: curves, scores, samples and the recipe of a run."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+from pydantic import Field
+
+from dragoman.pictures.records import RunSummary
+from dragoman.serving.schema import Message
+from dragoman.tasks.report import summarise
+from dragoman.tasks.run import Run
+
+MOST_POINTS = 400
+"""Points of one line: more than a screen can tell apart."""
+
+
+class Line(Message):
+    """One line of a chart."""
+
+    name: str
+    x: list[float]
+    y: list[float]
+
+
+class ChartView(Message):
+    """Some lines over one axis."""
+
+    title: str
+    x_label: str
+    y_label: str
+    log_y: bool
+    marked_x: Annotated[float | None, Field(default=None)]
+    marked_as: str
+    series: list[Line]
+
+
+class ScoreView(Message):
+    name: str
+    value: float
+    test: str
+    """Which sentences it was measured on."""
+    signature: str
+    """sacreBLEU's: without it a BLEU cannot be compared."""
+
+
+class SampleView(Message):
+    source: str
+    hypothesis: str
+    reference: str
+
+
+class TableView(Message):
+    title: str
+    header: list[str]
+    rows: list[list[str | int | float]]
+    note: str
+
+
+class RunView(Message):
+    """All that is told of a run."""
+
+    name: str
+    source: str
+    target: str
+    notice: str
+    """Said first and plainly, e.g. that the corpus is synthetic."""
+    facts: list[tuple[str, str]]
+    scores: list[ScoreView]
+    samples: list[SampleView]
+    charts: list[ChartView]
+    tables: list[TableView]
+    recipe: str
+    """As TOML."""
+    limits: list[str]
+
+
+def view(run: Run, name: str) -> RunView:
+    """Read from the run's folder; takes a moment, so call it in a thread. Errors: ``RunError``."""
+    return view_of(summarise(run), name)
+
+
+def view_of(summary: RunSummary, name: str) -> RunView:
+    return RunView(
+        name=name,
+        source=summary.languages[0],
+        target=summary.languages[1],
+        notice=summary.notice,
+        facts=list(summary.facts),
+        scores=[
+            ScoreView(name=s.name, value=s.value, test=s.test, signature=s.signature)
+            for s in summary.scores
+        ],
+        samples=[
+            SampleView(source=s.source, hypothesis=s.hypothesis, reference=s.reference)
+            for s in summary.samples
+        ],
+        charts=[
+            ChartView(
+                title=chart.title,
+                x_label=chart.x_label,
+                y_label=chart.y_label,
+                log_y=chart.log_y,
+                marked_x=chart.marked_x,
+                marked_as=chart.marked_as,
+                series=[_line(s.name, list(s.x), list(s.y)) for s in chart.series],
+            )
+            for chart in summary.charts
+        ],
+        tables=[
+            TableView(
+                title=table.title,
+                header=list(table.header),
+                rows=[list(row) for row in table.rows],
+                note=table.note,
+            )
+            for table in summary.data
+        ],
+        recipe=summary.recipe,
+        limits=list(summary.limits),
+    )
+
+
+def _line(name: str, x: list[float], y: list[float]) -> Line:
+    """Thin a line, keeping in each stretch its least and its greatest value."""
+    points = [(a, b) for a, b in zip(x, y, strict=True) if _is_number(a) and _is_number(b)]
+    if len(points) > MOST_POINTS:
+        stretch = -(-2 * len(points) // MOST_POINTS)
+        kept = []
+        for begin in range(0, len(points), stretch):
+            part = points[begin : begin + stretch]
+            kept += sorted({min(part, key=lambda p: p[1]), max(part, key=lambda p: p[1])})
+        points = [points[0], *(p for p in kept if p not in (points[0], points[-1])), points[-1]]
+    return Line(name=name, x=[a for a, _ in points], y=[b for _, b in points])
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, int | float) and value == value and abs(value) != float("inf")

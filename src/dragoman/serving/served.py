@@ -1,0 +1,279 @@
+"""A run as the server holds it: its vocabularies, its queue, and the way of a text through them."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from collections.abc import AsyncIterator, Sequence
+from dataclasses import dataclass
+
+from pydantic import ValidationError
+
+from dragoman.forms.text import Text
+from dragoman.inference.fast import fastest
+from dragoman.metrics.moses import MosesText
+from dragoman.search.hypothesis import Hypothesis
+from dragoman.search.request import Request, SearchSettings
+from dragoman.search.scheduler import Scheduler, Searchable
+from dragoman.serving import schema
+from dragoman.serving.languages import WITHOUT_SPACES, base
+from dragoman.serving.passage import Passage, Piece, cut
+from dragoman.serving.queue import Answer, SearchQueue
+from dragoman.serving.refusals import bad_request
+from dragoman.serving.settings import ServeSettings
+from dragoman.serving.words import words_of
+from dragoman.tasks.run import Run
+
+LONG = 2000
+"""Characters. Longer texts are cut in a thread, so that the event loop goes on meanwhile."""
+
+
+@dataclass(frozen=True)
+class Engine:
+    """What a run translates with."""
+
+    model: Searchable
+    precision: str
+    """One line: which path runs on this machine, and why."""
+    workers: int
+    """Threads, each with a batch of its own."""
+
+
+@dataclass(frozen=True)
+class Wish:
+    """How one request wants its texts translated."""
+
+    settings: SearchSettings
+    whole: bool = False
+    prefix: tuple[int, ...] = ()
+    """For the first sentence of each text."""
+
+
+@dataclass(frozen=True)
+class Draft:
+    """The translation of one sentence as it stands."""
+
+    text: int
+    sentence: int
+    draft: str
+
+
+@dataclass(frozen=True)
+class Finished:
+    """A sentence that is done."""
+
+    text: int
+    sentence: int
+    hypotheses: list[Hypothesis]
+
+
+class ServedRun:
+    """One run. ``start`` its queue in the event loop before use, ``close`` it after."""
+
+    def __init__(
+        self,
+        *,
+        name: str,
+        languages: tuple[str, str],
+        vocabularies: tuple[Text, Text],
+        engine: Engine,
+        search: SearchSettings,
+        settings: ServeSettings,
+        moses: tuple[MosesText, MosesText] | None = None,
+        run: Run | None = None,
+    ) -> None:
+        """``vocabularies``: of source and target. ``run``: its folder, for what is told of it."""
+        self.name = name
+        self.source, self.target = languages
+        self.engine = engine
+        self.search = search
+        self.run = run
+        self._settings = settings
+        self._source_text, self._target_text = vocabularies
+        self._moses = moses
+        self._spaced = base(self.target) not in WITHOUT_SPACES
+        target = self._target_text
+        self.queue = SearchQueue(
+            lambda: Scheduler(
+                engine.model, bos=target.bos, eos=target.eos, capacity_rows=settings.rows
+            ),
+            name=name,
+            eos=target.eos,
+            waiting=settings.limits.waiting,
+            workers=engine.workers,
+        )
+
+    @classmethod
+    def open(cls, run: Run, settings: ServeSettings, name: str) -> ServedRun:
+        """Load a run for serving. Errors: ``RunError``."""
+        path = fastest(run.model(), settings.precision)
+        cores = settings.threads or len(os.sched_getaffinity(0))
+        moses = None
+        if run.recipe.data.moses:
+            moses = (MosesText(run.languages[0]), MosesText(run.languages[1]))
+        return cls(
+            name=name,
+            languages=run.languages,
+            vocabularies=(run.source_text, run.target_text),
+            engine=Engine(path.model, path.reason, cores if path.precision == "int8" else 1),
+            search=run.recipe.search,
+            settings=settings,
+            moses=moses,
+            run=run,
+        )
+
+    # ---- translating
+
+    async def translate(
+        self, texts: Sequence[str], wish: Wish, client: str
+    ) -> tuple[list[Passage], list[list[list[Hypothesis]]]]:
+        """Each text cut up, and for each of its pieces the n best."""
+        passages = await self.cut(texts, wish)
+        found = iter(await self.queue.search(self._requests(passages, wish), client))
+        return passages, [[next(found) for _ in passage.pieces] for passage in passages]
+
+    async def watch(
+        self, passages: Sequence[Passage], wish: Wish, client: str
+    ) -> AsyncIterator[Draft | Finished]:
+        """Sentence by sentence, each first as it grows."""
+        places = [(t, s) for t, passage in enumerate(passages) for s in range(len(passage.pieces))]
+        async for news in self.queue.watch(self._requests(passages, wish), client):
+            text, sentence = places[news.number]
+            if isinstance(news, Answer):
+                yield Finished(text, sentence, news.hypotheses)
+            else:
+                yield Draft(text, sentence, self.plain(news.hypothesis))
+
+    async def cut(self, texts: Sequence[str], wish: Wish) -> list[Passage]:
+        """The texts as they will be translated."""
+        longest, whole = self._settings.longest, wish.whole
+        if sum(map(len, texts)) > LONG:
+            return await asyncio.to_thread(self._cut, texts, longest, whole)
+        return self._cut(texts, longest, whole)
+
+    def wish(self, request: schema.TranslateRequest) -> Wish:
+        """What a request of our own interface asks for. Raises Refusal 400."""
+        try:
+            settings = schema.search_settings(request, self.search)
+        except ValidationError as error:
+            raise bad_request(first_problem(error)) from None
+        self.check(settings)
+        if request.prefix and request.prefix_tokens:
+            raise bad_request("Give either prefix or prefix_tokens, not both.")
+        tokens = tuple(request.prefix_tokens or ())
+        size = self._target_text.size
+        if any(token >= size for token in tokens):
+            raise bad_request(f"prefix_tokens must be below {size}, the size of the vocabulary.")
+        if request.prefix:
+            prefix = self._moses[1].prepare(request.prefix) if self._moses else request.prefix
+            tokens = tuple(self._target_text.encode([prefix])[0].tolist())
+        return Wish(settings, request.whole, tokens)
+
+    def check(self, settings: SearchSettings) -> None:
+        """Raises Refusal 400 for a search that is wider than this server allows."""
+        limit = self._settings.limits.beam
+        if settings.beam > limit or settings.n_best > limit:
+            raise bad_request(
+                f"This server searches with a beam of at most {limit} and gives at most {limit} "
+                f"translations of one text; beam {settings.beam} and n_best {settings.n_best} "
+                "were asked for."
+            )
+        several = settings.alternatives or settings.sampling is not None
+        rows = (
+            settings.n_best * (1 if settings.sampling else settings.beam)
+            if several
+            else settings.beam
+        )
+        if rows > self._settings.rows:
+            raise bad_request(
+                f"{settings.n_best} alternatives with beam {settings.beam} take {rows} places; "
+                f"this server has {self._settings.rows}. Ask for fewer, or a narrower beam."
+            )
+
+    # ---- what was found, for the API
+
+    def plain(self, hypothesis: Hypothesis) -> str:
+        """The text of a hypothesis."""
+        text = self._target_text.decode(hypothesis.tokens)
+        return text if self._moses is None else self._moses[1].restore(text)
+
+    def sentence(self, piece: Piece, hypotheses: Sequence[Hypothesis]) -> schema.Sentence:
+        """A sentence with all that is known of its translations."""
+        return schema.Sentence(
+            source=piece.text,
+            behind=piece.behind,
+            hypotheses=[self._hypothesis(hypothesis) for hypothesis in hypotheses],
+        )
+
+    def translation(
+        self,
+        passage: Passage,
+        found: Sequence[Sequence[Hypothesis]],
+        detected: schema.DetectedLanguage | None,
+    ) -> schema.Translation:
+        """A whole text with all that is known of its translation."""
+        sentences = [self.sentence(p, h) for p, h in zip(passage.pieces, found, strict=True)]
+        return schema.Translation(
+            text=passage.join([sentence.hypotheses[0].text for sentence in sentences]),
+            source=self.source,
+            target=self.target,
+            run=self.name,
+            detected=detected,
+            before=passage.before,
+            sentences=sentences,
+        )
+
+    def _hypothesis(self, hypothesis: Hypothesis) -> schema.Hypothesis:
+        text = self.plain(hypothesis)
+        pieces = self._target_text.pieces(hypothesis.tokens)
+        values = hypothesis.token_log_probabilities
+        words = words_of(text, pieces, values, spaced=self._spaced)
+        return schema.Hypothesis(
+            text=text,
+            score=hypothesis.score,
+            log_probability=hypothesis.log_probability,
+            finished=hypothesis.finished,
+            words=[
+                schema.Word(
+                    before=word.before,
+                    text=word.text,
+                    probability=word.probability,
+                    first=word.first,
+                    count=word.count,
+                )
+                for word in words
+            ],
+            tokens=[
+                schema.Token(id=token, piece=piece, log_probability=value)
+                for token, piece, value in zip(hypothesis.tokens, pieces, values, strict=False)
+            ],
+        )
+
+    # ---- inside
+
+    def _cut(self, texts: Sequence[str], longest: int, whole: bool) -> list[Passage]:
+        prepare = self._moses[0].prepare if self._moses else None
+        return cut(
+            texts,
+            self._source_text,
+            language=self.source,
+            into=self.target,
+            longest=longest,
+            whole=whole,
+            prepare=prepare,
+        )
+
+    def _requests(self, passages: Sequence[Passage], wish: Wish) -> list[Request]:
+        return [
+            Request(piece.ids, wish.settings, wish.prefix if place == 0 else ())
+            for passage in passages
+            for place, piece in enumerate(passage.pieces)
+        ]
+
+
+def first_problem(error: ValidationError) -> str:
+    """The first thing that is wrong with some settings, in one line."""
+    problem = error.errors()[0]
+    where = ".".join(str(part) for part in problem["loc"])
+    message = problem["msg"].removeprefix("Value error, ")
+    return f"{where}: {message}" if where else message

@@ -1,0 +1,80 @@
+"""What a server is set up with: where it listens, who may use it, how it runs its models."""
+
+from __future__ import annotations
+
+import difflib
+import tomllib
+from collections.abc import Sequence
+from pathlib import Path
+
+from pydantic import Field, ValidationError
+
+from dragoman.errors import RecipeError
+from dragoman.inference.fast import Precision
+from dragoman.serving.limits import LimitSettings
+from dragoman.settings import Settings
+
+
+class ServeSettings(Settings):
+    """Settings of ``dragoman serve``. The defaults serve this machine alone."""
+
+    host: str = "127.0.0.1"
+    """Address to listen on; 0.0.0.0 lets other machines in."""
+    port: int = Field(default=5050, ge=0, le=65535)
+    """Port to listen on; 0 takes a free one."""
+    limits: LimitSettings = LimitSettings()
+    """What one client may ask for."""
+    api_keys: Path | None = None
+    """File with the keys that may use the server, one a line; without it anyone may."""
+    origins: tuple[str, ...] = ()
+    """Web sites whose pages may call the API (CORS), as "https://example.org"."""
+    proxies: tuple[str, ...] = ()
+    """Addresses of reverse proxies whose word on the client's address is taken."""
+    precision: Precision = "auto"
+    """auto: the fastest that this machine can run with the quality kept; or int8, bf16, fp32."""
+    rows: int = Field(default=64, ge=1)
+    """Hypotheses under way at once in each worker: sentences x beam."""
+    longest: int = Field(default=250, ge=2)
+    """Source tokens that are read at once; longer sentences are cut between words."""
+    threads: int = Field(default=0, ge=0)
+    """Processor cores to use; 0: all that this process may use."""
+    grace_seconds: float = Field(default=30.0, ge=0)
+    """How long a shutdown waits for the requests that it took."""
+    page: bool = True
+    """Serve the page; without it the API alone."""
+
+
+def parse_settings(values: dict[str, object], changes: Sequence[str]) -> ServeSettings:
+    """Settings with ``key=value`` merged in; values are TOML, or else plain strings.
+
+    Errors: ``RecipeError`` naming the key and what is allowed.
+    """
+    merged = {key: value for key, value in values.items() if value is not None}
+    for change in changes:
+        key, equals, raw = change.partition("=")
+        if not equals:
+            raise RecipeError(f"--set {change!r} is not of the form key=value")
+        try:
+            value = tomllib.loads(f"value = {raw}")["value"]
+        except tomllib.TOMLDecodeError:
+            value = raw
+        section, dot, last = key.strip().rpartition(".")
+        if not dot:
+            merged[last] = value
+            continue
+        inner = merged.setdefault(section, {})
+        if not isinstance(inner, dict):
+            raise RecipeError(f"--set {change}: {section!r} is a value, not a section")
+        inner[last] = value
+    try:
+        return ServeSettings.model_validate(merged)
+    except ValidationError as error:
+        problem = error.errors()[0]
+        where = ".".join(str(part) for part in problem["loc"])
+        known = [*ServeSettings.model_fields]
+        known += [f"limits.{name}" for name in LimitSettings.model_fields]
+        if problem["type"] == "extra_forbidden":
+            near = difflib.get_close_matches(where, known, 1, 0.5)
+            hint = f"did you mean {near[0]!r}?" if near else "known are " + ", ".join(known)
+            raise RecipeError(f"unknown setting {where!r}; {hint}") from None
+        raise RecipeError(f"{where}: {problem['msg']} (given: {problem['input']!r})") from None

@@ -1,0 +1,82 @@
+"""Server-sent events: an answer in parts, each as soon as it is known.
+
+https://html.spec.whatwg.org/multipage/server-sent-events.html. Each event has a name and one line
+of JSON. A client that goes away ends the work behind it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import AsyncIterator, Callable
+from typing import Any
+
+from starlette.responses import Response
+from starlette.types import Receive, Scope, Send
+
+from dragoman.serving.connection import gone
+
+HEARTBEAT_SECONDS = 15.0
+"""While nothing happens a comment is sent so often: proxies cut silent connections."""
+
+
+def event(name: str, data: str) -> bytes:
+    """One event; ``data`` is JSON, which has no line break."""
+    return f"event: {name}\ndata: {data}\n\n".encode()
+
+
+def event_of(name: str, values: dict[str, Any]) -> bytes:
+    return event(name, json.dumps(values, ensure_ascii=False, allow_nan=False))
+
+
+class EventStream(Response):
+    """A response that sends what ``parts`` gives, until it ends or the client goes away."""
+
+    media_type = "text/event-stream"
+
+    def __init__(self, parts: AsyncIterator[bytes], at_end: Callable[[], None]) -> None:
+        """``at_end`` is called once, however it ends."""
+        super().__init__(headers={"cache-control": "no-store", "x-accel-buffering": "no"})
+        del self.headers["content-length"]
+        self._parts = parts
+        self._at_end = at_end
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Called by the framework."""
+        work = asyncio.ensure_future(self._send(send))
+        absence = asyncio.ensure_future(gone(receive))
+        try:
+            await asyncio.wait({work, absence}, return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            for pending in (work, absence):
+                if not pending.done():
+                    pending.cancel()
+            await asyncio.gather(work, absence, return_exceptions=True)
+            self._at_end()
+        if not work.cancelled():
+            work.result()
+
+    async def _send(self, send: Send) -> None:
+        await send({"type": "http.response.start", "status": 200, "headers": self.raw_headers})
+        following = asyncio.ensure_future(anext(self._parts, None))
+        try:
+            while True:
+                done, _ = await asyncio.wait({following}, timeout=HEARTBEAT_SECONDS)
+                if not done:
+                    await send(_body(b": still here\n\n"))
+                    continue
+                part = following.result()
+                if part is None:
+                    break
+                await send(_body(part))
+                following = asyncio.ensure_future(anext(self._parts, None))
+        finally:
+            if not following.done():
+                following.cancel()
+            await asyncio.gather(following, return_exceptions=True)
+            await self._parts.aclose()  # type: ignore[attr-defined]
+        await send({"type": "http.response.body", "body": b"", "more_body": False})
+
+
+def _body(part: bytes) -> dict[str, Any]:
+    return {"type": "http.response.body", "body": part, "more_body": True}
