@@ -64,8 +64,11 @@ class TrainingState:
     """The number of updates with which the run came to its end (all done, or out of patience)."""
     precision: Precision | Literal[""] = ""
     """What "auto" chose when the run began."""
+    processes: int = 1
     threads: int = 0
+    """Of each process."""
     cores: int = 0
+    """Of the machine that the run began on."""
 
     def take(self, other: TrainingState) -> None:
         """Become equal to ``other``."""

@@ -92,30 +92,22 @@ def _differences(views: Mapping[str, Tensor], named: Mapping[str, Tensor]) -> It
 
 
 class Adam:
-    """Adam with bias correction; with weight decay, AdamW. One fused pass over the flat buffer."""
+    """Adam with bias correction and decoupled weight decay, in one pass over the flat buffer.
+
+    Not ``torch.optim.Adam``: making one imports torch's compiler, which takes longer than many a
+    training update and a hundred megabytes.
+    """
 
     def __init__(self, flat: FlatParameters, settings: OptimizerSettings) -> None:
+        self.settings = settings
+        self.values = flat.values
+        self.gradients = flat.gradients
         self.first = torch.zeros_like(flat.values)
         """(E,) running mean of the gradient (m)."""
         self.second = torch.zeros_like(flat.values)
         """(E,) running mean of the squared gradient (v)."""
         self._steps = torch.zeros((), device=flat.values.device)
-        flat.values.grad = flat.gradients
-        fused = flat.values.device.type in ("cpu", "cuda")
-        kind = torch.optim.AdamW if settings.weight_decay else torch.optim.Adam
-        self._adam = kind(
-            [flat.values],
-            lr=0.0,
-            betas=(settings.beta1, settings.beta2),
-            eps=settings.epsilon,
-            weight_decay=settings.weight_decay,
-            fused=fused,
-        )
-        self._adam.state[flat.values] = {
-            "step": self._steps,
-            "exp_avg": self.first,
-            "exp_avg_sq": self.second,
-        }
+        self._fused = flat.values.device.type in ("cpu", "cuda")
 
     @property
     def steps(self) -> int:
@@ -126,7 +118,35 @@ class Adam:
     def steps(self, steps: int) -> None:
         self._steps.fill_(steps)
 
-    def step(self, learning_rate: float) -> None:
-        """Move the values against the gradients."""
-        self._adam.param_groups[0]["lr"] = learning_rate
-        self._adam.step()
+    def step(self, learning_rate: float, divisor: float = 1.0) -> None:
+        """Divide the gradients (in place), and move the values against them."""
+        self._steps += 1
+        if not self._fused:
+            self.gradients /= divisor
+            self._plain_step(learning_rate)
+            return
+        torch._fused_adamw_(
+            [self.values],
+            [self.gradients],
+            [self.first],
+            [self.second],
+            [],
+            [self._steps],
+            lr=learning_rate,
+            beta1=self.settings.beta1,
+            beta2=self.settings.beta2,
+            weight_decay=self.settings.weight_decay,
+            eps=self.settings.epsilon,
+            amsgrad=False,
+            maximize=False,
+            grad_scale=torch.full((), divisor, device=self.values.device),
+        )
+
+    def _plain_step(self, learning_rate: float) -> None:
+        """Algorithm 1 of Kingma and Ba, with the decay of Loshchilov and Hutter (2019)."""
+        beta1, beta2, step = self.settings.beta1, self.settings.beta2, self.steps
+        self.values *= 1 - learning_rate * self.settings.weight_decay
+        self.first.lerp_(self.gradients, 1 - beta1)
+        self.second.mul_(beta2).addcmul_(self.gradients, self.gradients, value=1 - beta2)
+        root = (self.second / (1 - beta2**step)).sqrt_().add_(self.settings.epsilon)
+        self.values.addcdiv_(self.first, root, value=-learning_rate / (1 - beta1**step))

@@ -48,10 +48,11 @@ class Evaluation:
     samples: tuple[Sample, ...] = ()
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class UpdateRecord:
     """One change of the weights; the numbers of a skipped one are None where not finite."""
 
+    kind: Literal["update"] = "update"
     update: int
     loss: float | None
     nll: float | None
@@ -63,13 +64,13 @@ class UpdateRecord:
     gradient_norm: float | None
     elapsed: float
     skipped: bool = False
-    kind: Literal["update"] = "update"
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class ValidationRecord:
     """One look at the development set."""
 
+    kind: Literal["validation"] = "validation"
     update: int
     weights: Weights
     scores: Mapping[str, float]
@@ -77,7 +78,6 @@ class ValidationRecord:
     best: bool
     seconds: float
     elapsed: float
-    kind: Literal["validation"] = "validation"
 
 
 Record = UpdateRecord | ValidationRecord

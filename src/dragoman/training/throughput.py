@@ -15,9 +15,8 @@ from dragoman.training.checkpoint import TrainingState
 from dragoman.training.distributed import Ranks
 from dragoman.training.loss import CrossEntropy
 from dragoman.training.settings import TrainingSettings
-from dragoman.training.trainer import Batches
 from dragoman.training.update_step import EncoderDecoder, Gradients, Splits
-from dragoman.training.updater import Updater
+from dragoman.training.updater import Batches, Updater
 
 
 @dataclass(frozen=True)
@@ -60,7 +59,7 @@ def measure_throughput(
         )
         while state.update < 2 or spent < seconds:
             began = time.perf_counter()
-            record = updater.update(state, batches(state.update), gradients)
+            record = updater.update(state, batches, gradients)
             if state.update > 1:  # the first one warms up
                 spent += time.perf_counter() - began
                 tokens += record.tokens

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import sys
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -30,14 +30,11 @@ from dragoman.training.records import Listener, ValidationRecord
 from dragoman.training.schedule import Schedule
 from dragoman.training.settings import TrainingSettings
 from dragoman.training.tensorboard import TensorBoard
-from dragoman.training.update_step import EncoderDecoder, Gradients, MakeBatch, Splits
-from dragoman.training.updater import Updater
+from dragoman.training.update_step import EncoderDecoder, Gradients, Splits
+from dragoman.training.updater import Batches, Updater
 from dragoman.training.validation import Evaluate, Validator
 
 __all__ = ["Batches", "Outcome", "Trainer", "TrainingSettings"]
-
-Batches = Callable[[int], Sequence[MakeBatch]]
-"""Updates done -> the micro-batches of the next update. A pure function."""
 
 Reason = Literal["finished", "patience", "interrupted"]
 
@@ -159,8 +156,7 @@ class Trainer:
         return self._stop_here()
 
     def _update(self, gradients: Gradients) -> None:
-        batches = self.batches(self._state.update)
-        record = self._updater.update(self._state, batches, gradients)
+        record = self._updater.update(self._state, self.batches, gradients)
         if self._log is not None:
             self._log.write(record)
         for listener in self._listeners:
@@ -248,22 +244,20 @@ class Trainer:
         return self._outcome()
 
     def _choose_weights(self) -> None:
-        settings, state = self.settings, self._state
+        settings, state, flat = self.settings, self._state, self._updater.flat
         files = [path for number, path in self._checkpoints.snapshots() if number <= state.update]
-        files = files[-settings.average_last :] if settings.average_last else []
-        if settings.final_weights == "last" or (state.best_value is None and not files):
-            self._validator.keep("last")
-        elif files and settings.final_weights in ("better", "average"):
-            flat = self._updater.flat
-            average = torch.zeros_like(flat.values)
-            flat.fill(average, average_weights(files))
-            value = None
+        if settings.average_last and files and settings.final_weights in ("better", "average"):
+            average, value = torch.zeros_like(flat.values), None
+            flat.fill(average, average_weights(files[-settings.average_last :]))
             if self.evaluate is not None and settings.validate_every:
                 record = self._validator.validate("average", average)
                 self._record_validation(record)
                 value = record.scores[settings.metric]
-            if settings.final_weights == "average" or value is None:
+            if value is None or settings.final_weights == "average":
                 self._validator.keep("average", value, average)
+        elif state.best_value is None or settings.final_weights == "last":
+            moving = self._updater.average
+            self._validator.keep("last", values=None if moving is None else moving.values)
 
     def _stop_here(self) -> Outcome:
         self._save()

@@ -124,7 +124,8 @@ class Gradients:
             )
 
     def _run(self, update: int, number: int, batch: Batch, sums: Tensor) -> None:
-        parts = batch.split() if (update, number) in self.splits else (batch,)
+        halve = (update, number) in self.splits and len(batch) > 1
+        parts = batch.split() if halve else (batch,)
         for half, part in enumerate(parts):
             # Dropout belongs to (seed, update, micro-batch), not to who computes it and when.
             draw = key(self.seed, update, number, half)

@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 import os
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import torch
 from torch import Tensor
@@ -26,6 +26,9 @@ from dragoman.training.records import UpdateRecord
 from dragoman.training.schedule import Schedule
 from dragoman.training.settings import TrainingSettings
 from dragoman.training.update_step import EncoderDecoder, Gradients, MakeBatch, UpdateStep
+
+Batches = Callable[[int], Sequence[MakeBatch]]
+"""Updates done -> the micro-batches of the next update. A pure function."""
 
 
 class Updater:
@@ -78,24 +81,26 @@ class Updater:
         use_precision(self.step, state.precision)
         warning = None
         cores, threads = os.cpu_count() or 1, torch.get_num_threads()
-        if state.threads and state.threads != threads:
-            if state.cores == cores:
+        if state.threads and (state.threads, state.processes) != (threads, self.ranks.size):
+            if (state.cores, state.processes) == (cores, self.ranks.size):
                 torch.set_num_threads(state.threads)
             else:
                 warning = (
-                    f"this run was begun with {state.threads} threads and goes on with {threads}: "
-                    "its weights will differ in the last digits from what they would have been"
+                    f"this run was begun on {state.processes} x {state.threads} threads and goes "
+                    f"on with {self.ranks.size} x {threads}: its weights will differ in the last "
+                    "digits from what they would have been"
                 )
         state.threads, state.cores = torch.get_num_threads(), cores
+        state.processes = self.ranks.size
         return warning
 
-    def update(
-        self, state: TrainingState, batches: Sequence[MakeBatch], gradients: Gradients
-    ) -> UpdateRecord:
+    def update(self, state: TrainingState, batches: Batches, gradients: Gradients) -> UpdateRecord:
         """Make the update that follows ``state``; skip it if loss or gradient are not finite."""
         began = time.perf_counter()
         number = state.update + 1
-        sums = gradients.accumulate(state.update, batches, self.ranks.rank, self.ranks.size)
+        sums = gradients.accumulate(
+            state.update, batches(state.update), self.ranks.rank, self.ranks.size
+        )
         self.ranks.add_up(self.flat.gradients)
         self.ranks.add_up(sums)
         length = self.flat.gradients.norm().double()
@@ -130,8 +135,7 @@ class Updater:
     def _change_weights(self, rate: float, norm: float, tokens: float, step: int) -> None:
         clip = self.settings.clip_norm
         shorten = clip / norm if clip and norm > clip else 1.0
-        self.flat.gradients.mul_(shorten / tokens)
-        self.adam.step(rate)
+        self.adam.step(rate, divisor=tokens / shorten)
         refresh(self.step)
         if self.average is not None:
             self.average.follow(self.flat.values, step)

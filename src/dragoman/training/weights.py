@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -29,11 +30,21 @@ def save_weights(path: Path, tensors: Mapping[str, Tensor], metadata: Mapping[st
     """Write a file, atomically. Raises TrainingError when the disk is full."""
     path.parent.mkdir(parents=True, exist_ok=True)
     with replacing_file(path) as temporary:
-        save_file(
-            {name: t.detach().contiguous() for name, t in tensors.items()},
-            temporary,
-            metadata=dict(metadata),
-        )
+        contiguous = {name: tensor.detach().contiguous() for name, tensor in tensors.items()}
+        save_file(contiguous, temporary, metadata=dict(metadata))
+        _sort_metadata(temporary)
+
+
+def _sort_metadata(path: Path) -> None:
+    """Equal weights make equal files; safetensors writes the metadata in random order."""
+    with path.open("r+b") as file:
+        length = int.from_bytes(file.read(8), "little")
+        header = json.loads(file.read(length))
+        header["__metadata__"] = dict(sorted(header.get("__metadata__", {}).items()))
+        text = json.dumps(header, separators=(",", ":"), ensure_ascii=False).encode()
+        if len(text) <= length:
+            file.seek(8)
+            file.write(text.ljust(length))
 
 
 def load_weights(path: Path) -> SavedWeights:

@@ -1,0 +1,256 @@
+"""A run killed at any moment ends as one that was not; stopping, locks, full disks."""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import re
+import shutil
+import signal
+import time
+from collections.abc import Callable
+from dataclasses import replace
+from multiprocessing.process import BaseProcess
+from pathlib import Path
+from typing import Any, Literal
+
+import pytest
+from training_toy import ToyRun, run_in_process, start
+
+from dragoman.errors import RunError
+from dragoman.training.checkpoint import Checkpoints, TrainingState
+from dragoman.training.weights import load_weights
+
+
+def started(run: ToyRun) -> BaseProcess:
+    return start(run_in_process, run)
+
+
+def finished(run: ToyRun) -> ToyRun:
+    """Run (or resume) to the end."""
+    process = started(run)
+    process.join(60)
+    assert process.exitcode == 0, (run.folder / "said").read_text()
+    return run
+
+
+def said(run: ToyRun) -> str:
+    return (run.folder / "said").read_text()
+
+
+def records(run: ToyRun) -> list[dict[str, Any]]:
+    """What metrics.jsonl says, times aside."""
+    lines = (run.folder / "metrics.jsonl").read_text().splitlines()
+    timed = ("seconds", "elapsed", "tokens_per_second")
+    return [{k: v for k, v in json.loads(line).items() if k not in timed} for line in lines]
+
+
+def assert_same_end(run: ToyRun, uninterrupted: ToyRun) -> None:
+    assert records(run) == records(uninterrupted)
+    updates = [r["update"] for r in records(run) if r["kind"] == "update"]
+    assert updates == list(range(1, run.updates + 1))
+    assert tensors(run) == tensors(uninterrupted)
+
+
+def tensors(run: ToyRun) -> dict[str, bytes]:
+    """All weights and moments; only how often the last update was saved may differ."""
+    found = {
+        re.sub(r"(checkpoint-\d+)-\d+", r"\1", str(path.relative_to(run.folder))): path.read_bytes()
+        for path in run.folder.rglob("*.safetensors")
+    }
+    assert {Path(name).name for name in found} >= {"model.safetensors", "second.safetensors"}
+    return found
+
+
+@pytest.fixture(scope="module")
+def uninterrupted(tmp_path_factory: pytest.TempPathFactory) -> ToyRun:
+    return finished(ToyRun(tmp_path_factory.mktemp("uninterrupted") / "run"))
+
+
+def kill_again_and_again(run: ToyRun, kills: int, draw: random.Random) -> int:
+    """Kill at random moments, every other time inside the writing of a file -> how many of those
+    left something half-written behind."""
+    halves = killed = 0
+    while killed < kills:
+        if killed % 2:
+            process = started(replace(run, kill_at_sync=draw.randint(1, 40)))
+            process.join(60)
+        else:
+            process = started(run)
+            process.join(draw.uniform(0.0, 0.3))
+            assert process.pid is not None
+            os.kill(process.pid, signal.SIGKILL)
+            process.join(60)
+        halves += any(run.folder.rglob(".writing-*"))
+        if process.exitcode == 0:  # it came to its end first: begin anew
+            shutil.rmtree(run.folder)
+        else:
+            assert process.exitcode == -signal.SIGKILL, said(run)
+            killed += 1
+    return halves
+
+
+def test_ten_kills_change_nothing(tmp_path: Path, uninterrupted: ToyRun) -> None:
+    run = replace(uninterrupted, folder=tmp_path / "run")
+    assert kill_again_and_again(run, 10, random.Random(1)) >= 2
+    assert_same_end(finished(run), uninterrupted)
+
+
+@pytest.mark.slow
+def test_two_hundred_kills_change_nothing(tmp_path: Path, uninterrupted: ToyRun) -> None:
+    for number in range(20):
+        run = replace(uninterrupted, folder=tmp_path / str(number))
+        kill_again_and_again(run, 10, random.Random(number))
+        assert_same_end(finished(run), uninterrupted)
+
+
+def test_a_kill_at_every_single_write_changes_nothing(
+    tmp_path: Path, uninterrupted: ToyRun
+) -> None:
+    """The first twelve syncs: the first checkpoint, and the way to the second."""
+    for sync in range(1, 13):
+        run = replace(uninterrupted, folder=tmp_path / str(sync), updates=5)
+        process = started(replace(run, kill_at_sync=sync))
+        process.join(60)
+        assert process.exitcode == -signal.SIGKILL
+        finished(run)
+        updates = [r for r in records(run) if r["kind"] == "update"]
+        assert updates == records(uninterrupted)[:5]
+        assert not any(run.folder.rglob(".writing-*"))
+
+
+def wait_for(condition: Callable[[], bool]) -> None:
+    give_up = time.monotonic() + 60
+    while not condition():
+        assert time.monotonic() < give_up
+        time.sleep(0.005)
+
+
+def lines(run: ToyRun) -> int:
+    path = run.folder / "metrics.jsonl"
+    return len(path.read_bytes().splitlines()) if path.exists() else 0
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_request_to_stop_saves_and_names_the_resume_command(
+    tmp_path: Path, uninterrupted: ToyRun, number: int
+) -> None:
+    run = replace(uninterrupted, folder=tmp_path / "run")
+    process = started(replace(run, seconds_per_update=0.02))
+    wait_for(lambda: lines(run) >= 7)
+    assert process.pid is not None
+    os.kill(process.pid, number)
+    process.join(60)
+    assert process.exitcode == 0
+    done = records(run)[-1]["update"]
+    assert 7 <= done < run.updates
+    assert f"stopped at update {done} of 40; all is saved" in said(run)
+    assert f"dragoman resume {run.folder}" in said(run)
+    assert Checkpoints(run.folder / "training").latest().state.update == done
+    assert_same_end(finished(run), uninterrupted)
+
+
+def test_a_request_during_validation_stops_at_once_and_validates_later(
+    tmp_path: Path, uninterrupted: ToyRun
+) -> None:
+    run = replace(uninterrupted, folder=tmp_path / "run")
+    process = started(replace(run, slow_validation=True))
+    wait_for((run.folder / "validating").exists)
+    began = time.monotonic()
+    assert process.pid is not None
+    os.kill(process.pid, signal.SIGINT)
+    process.join(60)
+    assert time.monotonic() - began < 20  # the validation takes 30 seconds
+    assert process.exitcode == 0
+    assert "stopped at update 10 of 40" in said(run)
+    assert [r["kind"] for r in records(run)] == ["update"] * 10
+    assert_same_end(finished(run), uninterrupted)
+
+
+def test_a_third_request_stops_unsaved(tmp_path: Path) -> None:
+    run = ToyRun(tmp_path / "run", seconds_per_update=10)
+    process = started(run)
+    wait_for((run.folder / "updating").exists)
+    assert process.pid is not None
+    while process.is_alive():
+        os.kill(process.pid, signal.SIGINT)
+        process.join(0.1)
+    assert process.exitcode == 1
+    assert lines(run) == 0
+
+
+def test_a_finished_run_stays_as_it_is_and_can_be_made_longer(
+    tmp_path: Path, uninterrupted: ToyRun
+) -> None:
+    run = replace(uninterrupted, folder=tmp_path / "run", updates=20)
+    finished(run)
+    before = (run.folder / "metrics.jsonl").read_bytes()
+    finished(run)
+    assert (run.folder / "metrics.jsonl").read_bytes() == before
+    longer = finished(replace(run, updates=40))
+    updates = [r for r in records(longer) if r["kind"] == "update"]
+    assert updates == [r for r in records(uninterrupted) if r["kind"] == "update"]
+
+
+@pytest.mark.parametrize("when", ["always", "while saving"])
+def test_a_full_disk_leaves_the_old_checkpoint(
+    tmp_path: Path, uninterrupted: ToyRun, when: Literal["always", "while saving"]
+) -> None:
+    run = finished(replace(uninterrupted, folder=tmp_path / "run", updates=20))
+    before = tensors(run)
+    longer = replace(run, updates=uninterrupted.updates)
+    process = started(replace(longer, full_disk=when))
+    process.join(60)
+    assert process.exitcode == 1
+    if when == "while saving":  # else the words do not fit on the disk either
+        assert "File too large. The disk is full" in said(run)
+        assert "untouched" in said(run) and "Traceback" not in said(run)
+    assert tensors(run) == before
+    assert not any(run.folder.rglob(".writing-*"))
+    done = [r for r in records(finished(longer)) if r["kind"] == "update"]
+    assert done == [r for r in records(uninterrupted) if r["kind"] == "update"]
+
+
+def test_only_one_process_trains_in_a_folder(tmp_path: Path) -> None:
+    run = ToyRun(tmp_path / "run", seconds_per_update=0.05)
+    process = started(run)
+    wait_for(lambda: lines(run) > 0)
+    with pytest.raises(RunError, match=rf"trained by another process \(process {process.pid}\)"):
+        run.train()
+    process.kill()
+    process.join()
+    finished(replace(run, seconds_per_update=0.0))
+
+
+def test_damaged_checkpoints_are_told_in_words(tmp_path: Path, uninterrupted: ToyRun) -> None:
+    def damaged(change: Callable[[Path], object]) -> str:
+        folder = tmp_path / "run"
+        shutil.rmtree(folder, ignore_errors=True)
+        shutil.copytree(uninterrupted.folder, folder)
+        change(next(folder.glob("training/checkpoint-*")))
+        with pytest.raises(RunError) as caught:
+            Checkpoints(folder / "training").latest()
+        return str(caught.value)
+
+    def cut(path: Path) -> None:
+        path.write_bytes(path.read_bytes()[:-7])
+
+    assert "damaged or cut short" in damaged(lambda c: cut(c / "weights.safetensors"))
+    assert "damaged or cut short" in damaged(lambda c: cut(c / "second.safetensors"))
+    assert "weights.safetensors is missing" in damaged(
+        lambda c: (c / "weights.safetensors").unlink()
+    )
+    assert "state.json is missing" in damaged(lambda c: (c / "state.json").unlink())
+    assert "is damaged" in damaged(lambda c: cut(c / "state.json"))
+    newer = TrainingState().to_json().replace('"format": 1', '"format": 99')
+    assert "newer version" in damaged(lambda c: (c / "state.json").write_text(newer))
+    assert "holds no checkpoint" in damaged(shutil.rmtree)
+
+
+def test_weights_at_the_end_say_which_they_are(uninterrupted: ToyRun) -> None:
+    metadata = load_weights(uninterrupted.folder / "model.safetensors").metadata
+    assert metadata["weights"] in ("best", "average")
+    best = [r for r in records(uninterrupted) if r["kind"] == "validation" and r["best"]][-1]
+    assert metadata["update"] == str(best["update"])
+    assert float(metadata["value"]) == best["scores"]["loss"]

@@ -1,0 +1,417 @@
+"""One update, however it is cut and shared; lack of memory, bad numbers, which weights are kept."""
+
+from __future__ import annotations
+
+import json
+import socket
+import subprocess
+import sys
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+import training_toy
+from torch import Tensor
+from training_toy import VOCABULARY, WIDTH, Toy, ToyRun, run_as_rank, start, toy_batch, toy_batches
+
+from dragoman.data.batches import Batch
+from dragoman.errors import RunError, TrainingError
+from dragoman.models.interface import Memory
+from dragoman.nn.layout import Sequences
+from dragoman.training.checkpoint import TrainingState
+from dragoman.training.distributed import Ranks
+from dragoman.training.records import Evaluation
+from dragoman.training.settings import TrainingSettings
+from dragoman.training.throughput import measure_throughput
+from dragoman.training.trainer import Trainer
+from dragoman.training.update_step import Gradients, MakeBatch, Splits, UpdateStep
+from dragoman.training.updater import Updater
+from dragoman.training.weights import load_weights
+
+
+def updater_of(model: Toy, **settings: Any) -> Updater:
+    chosen = TrainingSettings.model_validate({"precision": "fp32"} | settings)
+    updater = Updater(model, chosen, lambda step: 0.1, Ranks())
+    updater.repeat_choices(TrainingState())
+    return updater
+
+
+def gradients_of(updater: Updater, folder: Path, warnings: list[str] | None = None) -> Gradients:
+    return Gradients(
+        updater.step,
+        updater.flat.gradients,
+        seed=5,
+        splits=Splits(folder / "splits.jsonl"),
+        warn=(warnings if warnings is not None else []).append,
+    )
+
+
+def joined(update: int) -> Batch:
+    """The micro-batches of ``toy_batches(update)`` as one."""
+    parts = [make() for make in toy_batches(update)]
+
+    def join(sides: Sequence[Sequences]) -> Sequences:
+        return Sequences.of([piece for side in sides for piece in pieces(side)])
+
+    return Batch(
+        join([part.source for part in parts]),
+        join([part.target_in for part in parts]),
+        torch.cat([part.target_out for part in parts]),
+        tuple(range(sum(len(part) for part in parts))),
+    )
+
+
+def pieces(side: Sequences) -> Sequence[Tensor]:
+    return side.values.split(list(side.layout.lengths))
+
+
+@pytest.mark.parametrize("precision", ["fp32", "bf16"])
+def test_an_update_does_not_depend_on_how_it_is_cut(tmp_path: Path, precision: str) -> None:
+    results = []
+    for batches in (toy_batches, lambda update: [lambda: joined(update)]):
+        model = Toy(2)
+        updater, state = updater_of(model, precision=precision, clip_norm=0.1), TrainingState()
+        gradients = gradients_of(updater, tmp_path)
+        records = [updater.update(state, batches, gradients) for _ in range(5)]
+        results.append((updater.flat.values, [(r.loss, r.nll, r.gradient_norm) for r in records]))
+    # Adam divides by the root of the square: where a gradient is near 0 its rounding shows.
+    rounding = 1e-4 if precision == "fp32" else 0.1
+    torch.testing.assert_close(results[0][0], results[1][0], rtol=rounding, atol=rounding)
+    torch.testing.assert_close(results[0][1], results[1][1], rtol=rounding, atol=rounding)
+
+
+def test_losses_and_norms_are_per_target_token(tmp_path: Path) -> None:
+    model, reference = Toy(2), Toy(2)
+    updater, state = updater_of(model, clip_norm=1e-3, label_smoothing=0.2), TrainingState()
+    record = updater.update(state, toy_batches, gradients_of(updater, tmp_path))
+    batch = joined(0)
+    logits = reference.project(reference.decode(batch.target_in, reference.encode(batch.source)))
+    loss = torch.nn.functional.cross_entropy(logits, batch.target_out, label_smoothing=0.2)
+    loss.backward()
+    norm = torch.nn.utils.clip_grad_norm_(reference.parameters(), 1e-3)
+    nll = torch.nn.functional.cross_entropy(logits, batch.target_out)
+    assert record.loss == pytest.approx(loss.item(), rel=1e-5)
+    assert record.nll == pytest.approx(nll.item(), rel=1e-5)
+    assert record.perplexity == pytest.approx(nll.exp().item(), rel=1e-5)
+    assert record.gradient_norm == pytest.approx(norm.item(), rel=1e-4)
+    assert record.tokens == batch.target_tokens
+    for name, parameter in reference.named_parameters():
+        gradient = updater.flat.views(updater.flat.gradients)[name]
+        torch.testing.assert_close(gradient, parameter.grad, rtol=1e-2, atol=1e-9)
+
+
+def test_dropout_belongs_to_the_micro_batch_not_to_the_order(tmp_path: Path) -> None:
+    updater = updater_of(Toy(rate=0.5))
+    gradients = gradients_of(updater, tmp_path)
+    first = gradients.accumulate(7, toy_batches(7))
+    whole = gradients.gradients.clone()
+    torch.manual_seed(99)
+    parts = torch.zeros_like(whole)
+    sums = torch.zeros(3, dtype=torch.float64)
+    for rank in (1, 0):
+        sums += gradients.accumulate(7, toy_batches(7), rank, 2)
+        parts += gradients.gradients
+    torch.testing.assert_close(parts, whole)
+    torch.testing.assert_close(sums, first)
+    assert not torch.equal(gradients.accumulate(8, toy_batches(7)), first)
+
+
+def test_a_process_without_work_adds_nothing(tmp_path: Path) -> None:
+    updater = updater_of(Toy())
+    gradients = gradients_of(updater, tmp_path)
+    assert gradients.accumulate(0, toy_batches(0, 1), 1, 2).tolist() == [0, 0, 0]
+    assert gradients.gradients.count_nonzero() == 0
+
+
+# ---- lack of memory
+
+
+class Hungry(Toy):
+    """Cannot take more than a number of sentences at once."""
+
+    def __init__(self, most: int, error: Callable[[], BaseException]) -> None:
+        super().__init__(2)
+        self.most = most
+        self.error = error
+
+    def project(self, hidden: Tensor, ids: Tensor | None = None) -> Tensor:
+        return super().project(hidden, ids)
+
+    def encode(self, source: Sequences) -> Memory:
+        if source.layout.batch > self.most:
+            raise self.error()
+        return super().encode(source)
+
+
+def cpu_error() -> RuntimeError:
+    """What torch itself says when a CPU has no more memory."""
+    with pytest.raises(RuntimeError) as caught:
+        torch.empty(1 << 60, dtype=torch.uint8)
+    return caught.value
+
+
+OUT_OF_MEMORY: list[Callable[[], BaseException]] = [cpu_error, torch.cuda.OutOfMemoryError]
+
+
+@pytest.mark.parametrize("error", OUT_OF_MEMORY)
+def test_a_batch_that_is_too_large_is_halved_once(
+    tmp_path: Path, error: Callable[[], BaseException]
+) -> None:
+    def batches(update: int) -> Sequence[MakeBatch]:
+        return [lambda: toy_batch(1, 3), lambda: toy_batch(2, 6), lambda: toy_batch(3, 2)]
+
+    modest, hungry = updater_of(Toy(2)), updater_of(Hungry(4, error))
+    warnings: list[str] = []
+    records = [
+        modest.update(TrainingState(), batches, gradients_of(modest, tmp_path / "none")),
+        hungry.update(TrainingState(), batches, gradients_of(hungry, tmp_path, warnings)),
+    ]
+    assert len(warnings) == 1
+    assert "micro-batch 2 of 3 (6 sentence pairs," in warnings[0]
+    assert records[0].loss == pytest.approx(records[1].loss)
+    torch.testing.assert_close(modest.flat.values, hungry.flat.values)
+
+    # Resumed where memory would suffice, the same micro-batch is halved again, without a word.
+    again, silent = updater_of(Toy(2)), list[str]()
+    again.update(TrainingState(), batches, gradients_of(again, tmp_path, silent))
+    assert silent == []
+    assert torch.equal(again.flat.values, hungry.flat.values)
+
+
+def test_a_batch_that_does_not_fit_halved_stops_training(tmp_path: Path) -> None:
+    updater = updater_of(Hungry(1, torch.cuda.OutOfMemoryError))
+    with pytest.raises(TrainingError, match=r"micro-batch 1 of 3 \(4 sentence pairs.*even halved"):
+        updater.update(TrainingState(), toy_batches, gradients_of(updater, tmp_path))
+    updater = updater_of(Hungry(0, torch.cuda.OutOfMemoryError))
+    with pytest.raises(TrainingError, match=r"does not fit.*1 sentence pairs"):
+        updater.update(
+            TrainingState(), lambda _: [lambda: toy_batch(1, 1)], gradients_of(updater, tmp_path)
+        )
+
+
+def test_other_errors_are_not_taken_for_lack_of_memory(tmp_path: Path) -> None:
+    updater = updater_of(Hungry(0, lambda: RuntimeError("shapes differ")))
+    with pytest.raises(RuntimeError, match="shapes differ"):
+        updater.update(TrainingState(), toy_batches, gradients_of(updater, tmp_path))
+
+
+def test_splits_survive_a_death_while_writing(tmp_path: Path) -> None:
+    path = tmp_path / "splits.jsonl"
+    Splits(path).add(3, 1)
+    with path.open("a") as file:
+        file.write('{"update": 4, "mic')
+    splits = Splits(path)
+    assert (3, 1) in splits and (4, 1) not in splits
+    splits.add(5, 0)
+    assert (5, 0) in Splits(path)
+    path.write_text("[]\n")
+    with pytest.raises(RunError, match="line 1 is damaged"):
+        Splits(path)
+
+
+# ---- numbers that are not finite
+
+
+class Bad(Toy):
+    """Gives NaN in the updates that are named."""
+
+    def __init__(self, updates: set[int]) -> None:
+        super().__init__()
+        self.updates = updates
+        self.calls = 0
+
+    def encode(self, source: Sequences) -> Memory:
+        update, self.calls = self.calls // 3, self.calls + 1
+        memory = super().encode(source)
+        return (
+            Memory(memory.rows * float("nan"), source.layout) if update in self.updates else memory
+        )
+
+
+def bad_trainer(folder: Path, updates: set[int]) -> Trainer:
+    settings = TrainingSettings(updates=12, precision="fp32", validate_every=0, max_bad_updates=3)
+    folder.mkdir(exist_ok=True)
+    return Trainer(
+        Bad(updates), settings, seed=1, batches=toy_batches, schedule=lambda _: 0.01, folder=folder
+    )
+
+
+def records_of(folder: Path) -> list[dict[str, Any]]:
+    lines = (folder / "metrics.jsonl").read_text().splitlines()
+    return [json.loads(line) for line in lines]
+
+
+def test_bad_updates_are_skipped_and_counted(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    trainer = bad_trainer(tmp_path, {2, 3, 7})
+    assert trainer.run().reason == "finished"
+    records = records_of(tmp_path)
+    assert [r["update"] for r in records if r["skipped"]] == [3, 4, 8]
+    assert all((r["loss"] is None) == r["skipped"] for r in records)
+    assert trainer._state.steps == 9 and trainer._state.bad_in_all == 3
+    weights = load_weights(tmp_path / "model.safetensors").tensors
+    assert all(tensor.isfinite().all() for tensor in weights.values())
+    assert "(2 of at most 3 in a row, 2 in all)" in capsys.readouterr().err
+
+
+def test_too_many_bad_updates_stop_the_run_and_nothing_is_lost(tmp_path: Path) -> None:
+    with pytest.raises(TrainingError, match=r"stopped at update 7: 3 updates in a row.*dragoman r"):
+        bad_trainer(tmp_path, {4, 5, 6}).run()
+    resumed = bad_trainer(tmp_path, set())
+    assert resumed.run().update == 12
+    assert [r["update"] for r in records_of(tmp_path)] == list(range(1, 13))
+
+
+# ---- several processes
+
+
+def free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
+
+
+def assert_same_path(one: Path, other: Path) -> None:
+    first, second = records_of(one), records_of(other)
+    assert [(r["kind"], r["update"], r.get("tokens")) for r in first] == [
+        (r["kind"], r["update"], r.get("tokens")) for r in second
+    ]
+    for mine, theirs in zip(first, second, strict=True):
+        if mine["kind"] == "update":
+            assert mine["loss"] == pytest.approx(theirs["loss"], rel=1e-4)
+            assert mine["gradient_norm"] == pytest.approx(theirs["gradient_norm"], rel=1e-3)
+    weights, others = (load_weights(f / "model.safetensors").tensors for f in (one, other))
+    torch.testing.assert_close(weights, others, rtol=1e-3, atol=1e-3)
+
+
+def test_two_processes_follow_the_path_of_one(tmp_path: Path) -> None:
+    alone, together = ToyRun(tmp_path / "one", 20), ToyRun(tmp_path / "two", 20)
+    alone.train()
+    port = free_port()
+    ranks = [start(run_as_rank, together, rank, 2, port) for rank in (0, 1)]
+    for process in ranks:
+        process.join(60)
+        assert process.exitcode == 0
+    assert_same_path(alone.folder, together.folder)
+
+
+def test_torchrun_follows_the_path_of_one(tmp_path: Path) -> None:
+    ToyRun(tmp_path / "one").train()
+    subprocess.run(
+        [
+            *(sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node=2"),
+            *(training_toy.__file__, str(tmp_path / "two")),
+        ],
+        check=True,
+        capture_output=True,
+        timeout=120,
+    )
+    assert_same_path(tmp_path / "one", tmp_path / "two")
+
+
+# ---- the rest of a trainer's life
+
+
+def test_the_toy_learns_in_both_precisions(tmp_path: Path) -> None:
+    for precision in ("fp32", "bf16"):
+        ToyRun(tmp_path / precision, 50, {"precision": precision, "ema": 0.0}).train()
+        updates = [r for r in records_of(tmp_path / precision) if r["kind"] == "update"]
+        assert sum(r["nll"] for r in updates[-5:]) < 0.85 * sum(r["nll"] for r in updates[:5])
+
+
+def test_out_of_patience(tmp_path: Path) -> None:
+    scores = iter([1.0, 3.0, 2.0, 3.0, 2.5, 9.0])
+    trainer = Trainer(
+        Toy(),
+        TrainingSettings(updates=60, precision="fp32", validate_every=5, patience=3),
+        seed=1,
+        batches=toy_batches,
+        schedule=lambda _: 0.01,
+        folder=tmp_path,
+        evaluate=lambda _: Evaluation({"bleu": next(scores)}),
+    )
+    outcome = trainer.run()
+    assert (outcome.reason, outcome.update, outcome.best_update) == ("patience", 25, 10)
+    saved = load_weights(tmp_path / "model.safetensors")
+    assert saved.metadata == {"weights": "best", "update": "10", "metric": "bleu", "value": "3.0"}
+    snapshot = load_weights(tmp_path / "training" / "snapshots" / "00000010.safetensors")
+    assert all(torch.equal(snapshot.tensors[n], t) for n, t in saved.tensors.items())
+
+
+@pytest.mark.parametrize(
+    ("final", "average_score", "expected"),
+    [
+        ("better", 5.0, "average"),
+        ("better", 1.0, "best"),
+        ("best", 5.0, "best"),
+        ("average", 1.0, "average"),
+        ("last", 5.0, "last"),
+    ],
+)
+def test_final_weights(tmp_path: Path, final: str, average_score: float, expected: str) -> None:
+    scores = iter([3.0, 4.0, 2.0, average_score])
+    settings = {"final_weights": final, "average_last": 2, "validate_every": 4, "updates": 12}
+    trainer = Trainer(
+        Toy(),
+        TrainingSettings.model_validate(settings | {"precision": "fp32"}),
+        seed=1,
+        batches=toy_batches,
+        schedule=lambda _: 0.01,
+        folder=tmp_path,
+        evaluate=lambda _: Evaluation({"bleu": next(scores)}),
+    )
+    trainer.run()
+    saved = load_weights(tmp_path / "model.safetensors")
+    assert saved.metadata["weights"] == expected
+    snapshots = [
+        load_weights(tmp_path / "training" / "snapshots" / f"{n:08d}.safetensors").tensors
+        for n in (8, 12)
+    ]
+    mean = {name: (snapshots[0][name] + snapshots[1][name]) / 2 for name in snapshots[0]}
+    wished = {"best": snapshots[0], "last": snapshots[1], "average": mean}[expected]
+    torch.testing.assert_close(dict(saved.tensors), wished)
+
+
+def test_a_metric_that_validation_does_not_give(tmp_path: Path) -> None:
+    trainer = Trainer(
+        Toy(),
+        TrainingSettings(updates=5, precision="fp32", validate_every=5, metric="chrf"),
+        seed=1,
+        batches=toy_batches,
+        schedule=lambda _: 0.01,
+        folder=tmp_path,
+        evaluate=lambda _: Evaluation({"bleu": 1.0, "loss": 2.0}),
+    )
+    with pytest.raises(TrainingError, match="'chrf', but validation gives bleu, loss"):
+        trainer.run()
+
+
+def test_a_fused_loss_takes_the_place_of_pieces(tmp_path: Path) -> None:
+    model, calls = Toy(), []
+
+    def fused(hidden: Tensor, targets: Tensor) -> tuple[Tensor, Tensor]:
+        calls.append(hidden.shape)
+        loss = torch.nn.functional.cross_entropy(
+            hidden @ model.embedding.weight.T, targets, reduction="sum"
+        )
+        return loss, loss.detach()
+
+    step = UpdateStep(model, 0.1, fused)
+    loss, tokens, nll = step(toy_batch(1))
+    assert calls == [(tokens, WIDTH)]
+    assert loss.item() == nll.item()
+    assert model.embedding.weight.shape[0] == VOCABULARY
+
+
+def test_measuring_leaves_the_weights_alone() -> None:
+    model = Toy(2, rate=0.1)
+    before = {name: p.detach().clone() for name, p in model.named_parameters()}
+    settings = TrainingSettings(precision="fp32")
+    speed = measure_throughput(model, settings, toy_batches, seconds=0.05)
+    assert speed.updates >= 1
+    assert speed.tokens_per_second > 0 and speed.seconds_per_update > 0
+    assert speed.peak_bytes > 10**7
+    assert all(torch.equal(p, before[name]) for name, p in model.named_parameters())
