@@ -1,0 +1,328 @@
+"""The int8 path equals the plain one within what int8 can hold, and itself exactly however cut."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+import pytest
+import torch
+from torch import Tensor
+
+from dragoman.errors import DragomanError, SearchError
+from dragoman.inference.fast import FastTransformer, fastest, why_not
+from dragoman.models.interface import Memory
+from dragoman.models.transformer import Transformer, TransformerSettings
+from dragoman.native import library
+from dragoman.nn.layout import Sequences
+
+needs_native = pytest.mark.skipif(
+    not library.available(), reason=f"no native kernels: {library.status().reason}"
+)
+
+WITHIN = 0.03
+"""Distance of logits from the plain ones, as a share of their length: int8 rounds each activation
+to one part in 254 of the largest of its row, and a few layers add that up."""
+
+BOS = 1
+
+
+def model_of(vocabulary: int = 50, seed: int = 0, **changes: Any) -> Transformer:
+    """A random model, biases and norms too."""
+    torch.manual_seed(seed)
+    defaults: dict[str, Any] = {
+        "model_dim": 48, "ffn_dim": 70, "encoder_layers": 2, "decoder_layers": 2,
+        "attention": {"num_heads": 4},
+    }  # fmt: skip
+    settings = TransformerSettings.model_validate(defaults | changes)
+    target = vocabulary if settings.tie == "all" else vocabulary + 13
+    model = Transformer(settings, vocabulary, target).eval()
+    with torch.no_grad():
+        for name, parameter in model.named_parameters():
+            if name.endswith("bias"):
+                parameter.normal_(0.0, 0.2)
+            elif "norm" in name:
+                parameter.uniform_(0.7, 1.3)
+    return model.requires_grad_(False)
+
+
+def sources_of(lengths: Sequence[int], vocabulary: int = 50, seed: int = 0) -> list[Tensor]:
+    generator = torch.Generator().manual_seed(seed)
+    return [torch.randint(0, vocabulary, (n,), generator=generator) for n in lengths]
+
+
+def distance(found: Tensor, expected: Tensor) -> float:
+    return float((found - expected).norm() / expected.norm())
+
+
+def follow(model: Any, memory: Memory, tokens: Tensor, cut: int = 1) -> Tensor:
+    """Logits after each of ``tokens`` (N, T), fed ``cut`` at a time: (N, T / cut, V)."""
+    state = model.start(memory)
+    parts = [model.step(part, state) for part in tokens.split(cut, dim=1)]
+    return torch.stack(parts, dim=1)
+
+
+SHAPES: dict[str, dict[str, Any]] = {
+    "even": {"model_dim": 64, "ffn_dim": 128, "attention": {"num_heads": 8}},
+    "pre-norm": {"norm": "pre"},
+    "odd width": {"model_dim": 33, "ffn_dim": 67, "attention": {"num_heads": 3}},
+    "six heads": {"model_dim": 66, "attention": {"num_heads": 6}},
+    "twelve heads": {"model_dim": 96, "attention": {"num_heads": 12}, "encoder_layers": 1},
+    "wide heads": {"model_dim": 64, "attention": {"num_heads": 8, "key_width": 64}},
+    "one head, free widths": {"attention": {"num_heads": 1, "key_width": 5, "value_width": 19}},
+    "unscaled, sliced": {"attention": {"num_heads": 4, "scaled": False, "whole_input": False}},
+    "untied": {"tie": "none", "decoder_layers": 3},
+    "target tied": {"tie": "target", "positions": {"kind": "learned"}},
+    "no positions": {"positions": {"kind": "none"}, "encoder_layers": 1},
+    "unknown hidden": {"attend_unknown": False, "norm": "pre"},
+}
+
+
+@needs_native
+@pytest.mark.parametrize("name", SHAPES)
+def test_equals_plain(name: str) -> None:
+    model = model_of(**SHAPES[name])
+    fast = FastTransformer(model)
+    source = Sequences.of(sources_of((1, 7, 40, 2, 17, 33)))
+    plain_memory, fast_memory = model.encode(source), fast.encode(source)
+    assert distance(fast_memory.rows, plain_memory.rows) < WITHIN
+    tokens = torch.stack(sources_of([9] * 6, vocabulary=50, seed=1))
+    expected = follow(model, plain_memory, tokens)
+    assert distance(follow(fast, fast_memory, tokens), expected) < WITHIN
+
+
+@needs_native
+@pytest.mark.parametrize("level", library.LEVELS)
+def test_every_instruction_set_agrees(level: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    model = model_of(model_dim=64, attention={"num_heads": 8})
+    source = Sequences.of(sources_of((5, 21, 1)))
+    tokens = torch.stack(sources_of([6] * 3, seed=1))
+    best = FastTransformer(model)
+    expected = follow(best, best.encode(source), tokens)
+    monkeypatch.setattr(library, "_forced", level)
+    library.reset()
+    try:
+        if why_not(model) is not None:
+            pytest.skip(f"this processor cannot run {level}")
+        forced = FastTransformer(model)
+        found = follow(forced, forced.encode(source), tokens)
+        # Integer products are exact everywhere; only the order of fp32 sums differs, which now
+        # and then moves an activation to the next of its 255 steps.
+        assert distance(found, expected) < WITHIN / 2
+        state = forced.start(forced.encode(source))
+        scores, ids = forced.best(tokens[:, :1], state, 20)
+        check = torch.log_softmax(
+            forced.step(tokens[:, :1], forced.start(forced.encode(source))), -1
+        )
+        torch.testing.assert_close(scores, check.gather(1, ids), atol=1e-4, rtol=0)
+    finally:
+        monkeypatch.undo()
+        library.reset()
+
+
+@needs_native
+def test_however_the_prefix_is_cut() -> None:
+    fast = FastTransformer(model_of())
+    memory = fast.encode(Sequences.of(sources_of((3, 12, 7))))
+    tokens = torch.stack(sources_of([12] * 3, seed=1))
+    whole = follow(fast, memory, tokens)
+    for cut in (2, 3, 12):
+        assert torch.equal(follow(fast, memory, tokens, cut), whole[:, cut - 1 :: cut])
+
+
+@needs_native
+def test_decode_is_step_repeated() -> None:
+    fast = FastTransformer(model_of())
+    memory = fast.encode(Sequences.of(sources_of((3, 12))))
+    tokens = torch.stack(sources_of([8] * 2, seed=1))
+    hidden = fast.decode(Sequences.of(list(tokens)), memory)
+    expected = fast.project(hidden).unflatten(0, (2, 8))
+    assert distance(follow(fast, memory, tokens), expected) < WITHIN
+
+
+@needs_native
+@pytest.mark.parametrize("seed", range(6))
+def test_neighbours_change_nothing(seed: int) -> None:
+    """Hypotheses that are repeated, reordered, dropped and joined get what they get alone."""
+    fast = FastTransformer(model_of(attend_unknown=seed % 2 == 0))
+    generator = torch.Generator().manual_seed(seed)
+    sources = sources_of([int(n) for n in torch.randint(1, 40, (30,), generator=generator)])
+    waiting = list(range(len(sources)))
+    under_way: list[tuple[int, list[int]]] = []  # of each row: its source, its tokens
+    state = fast.start(fast.encode(Sequences.of([sources[i] for i in waiting[:3]])))
+    under_way = [(i, []) for i in waiting[:3]]
+    del waiting[:3]
+    for _ in range(24):
+        if under_way:
+            tokens = torch.randint(0, 50, (len(under_way), 1), generator=generator)
+            logits = fast.step(tokens, state)
+            for row, (_, past) in enumerate(under_way):
+                past.append(int(tokens[row, 0]))
+            row = int(torch.randint(0, len(under_way), (1,), generator=generator))
+            source, past = under_way[row]
+            alone = fast.start(fast.encode(Sequences.of([sources[source]])))
+            assert torch.equal(fast.step(torch.tensor([past]), alone)[0], logits[row])
+            assert state.lengths.tolist() == [len(past) for _, past in under_way]
+        # Rows of one source stay together, as the contract has it.
+        kept = torch.randint(0, max(1, len(under_way)), (min(9, 2 * len(under_way)),),
+                             generator=generator).sort().values  # fmt: skip
+        kept = kept[:: 1 + int(torch.randint(0, 3, (1,), generator=generator))]
+        state.select(kept)
+        under_way = [(under_way[i][0], list(under_way[i][1])) for i in kept.tolist()]
+        if waiting:
+            count = min(len(waiting), int(torch.randint(0, 3, (1,), generator=generator)))
+            if count:
+                state.admit(fast.encode(Sequences.of([sources[i] for i in waiting[:count]])))
+                under_way += [(i, []) for i in waiting[:count]]
+                del waiting[:count]
+        assert state.rows == len(under_way)
+
+
+@needs_native
+def test_a_long_sentence_beside_short_ones() -> None:
+    model = model_of(encoder_layers=1, decoder_layers=1)
+    fast = FastTransformer(model)
+    source = Sequences.of(sources_of((3, 2000, 1)))
+    memory = fast.encode(source)
+    assert distance(memory.rows, model.encode(source).rows) < WITHIN
+    alone = fast.encode(Sequences.of([source.values[:3]]))
+    assert torch.equal(memory.rows[:3], alone.rows)
+    tokens = torch.stack(sources_of([70] * 3, seed=1))  # more than one page of slots
+    expected = follow(model, model.encode(source), tokens)
+    assert distance(follow(fast, memory, tokens), expected) < WITHIN
+
+
+@needs_native
+@pytest.mark.parametrize("k", [1, 4, 16, 17, 64, 200])
+@pytest.mark.parametrize("vocabulary", [50, 300])
+def test_best_is_step_and_the_k_best(k: int, vocabulary: int) -> None:
+    model = model_of(vocabulary=vocabulary)
+    with torch.no_grad():
+        model.source_embedding.weight.mul_(4.0)  # sharper than fresh logits are
+    fast = FastTransformer(model)
+    memory = fast.encode(Sequences.of(sources_of((4, 9, 2, 30, 8, 1, 6, 5), vocabulary)))
+    tokens = torch.full((8, 1), BOS)
+    expected = torch.log_softmax(fast.step(tokens, fast.start(memory)), -1)
+    scores, ids = fast.best(tokens, fast.start(memory), k)
+    assert scores.shape == ids.shape == (8, min(k, vocabulary))
+    torch.testing.assert_close(scores, expected.topk(scores.shape[1]).values, atol=2e-4, rtol=0)
+    torch.testing.assert_close(scores, expected.gather(1, ids), atol=2e-4, rtol=0)
+    assert all(len(set(row)) == len(row) for row in ids.tolist())
+
+
+@needs_native
+def test_best_adjusted() -> None:
+    fast = FastTransformer(model_of())
+    memory = fast.encode(Sequences.of(sources_of((4, 9))))
+    tokens = torch.full((2, 1), BOS)
+    free, _ = fast.best(tokens, fast.start(memory), 50)
+    order = fast.best(tokens, fast.start(memory), 50)[1]
+
+    def forbid(log_probabilities: Tensor) -> Tensor:
+        return log_probabilities.scatter(1, order[:, :3], float("-inf"))
+
+    scores, ids = fast.best(tokens, fast.start(memory), 5, forbid)
+    assert torch.equal(ids, order[:, 3:8])
+    torch.testing.assert_close(scores, free[:, 3:8], atol=2e-4, rtol=0)
+
+
+@needs_native
+def test_a_memory_whose_words_are_hidden() -> None:
+    model = model_of()
+    fast = FastTransformer(model)
+    source = Sequences.of(sources_of((4, 9, 3)))
+    visible = torch.ones(16, dtype=torch.bool)
+    visible[5] = False
+    visible[13:] = False  # the last sentence whole
+    tokens = torch.stack(sources_of([4] * 3, seed=1))
+    plain, quick = model.encode(source), fast.encode(source)
+    expected = follow(model, Memory(plain.rows, plain.layout, visible), tokens)
+    found = follow(fast, Memory(quick.rows, quick.layout, visible), tokens)
+    assert distance(found, expected) < WITHIN
+    assert distance(found, follow(fast, quick, tokens)) > WITHIN
+
+
+@needs_native
+def test_one_model_in_several_threads() -> None:
+    fast = FastTransformer(model_of())
+    tokens = torch.stack(sources_of([20] * 3, seed=1))
+
+    def run(seed: int) -> Tensor:
+        source = Sequences.of(sources_of((3, 11, 6), seed=seed))
+        return follow(fast, fast.encode(source), tokens)
+
+    expected = [run(seed) for seed in range(8)]
+    with ThreadPoolExecutor(4) as threads:
+        for found, wanted in zip(threads.map(run, range(8)), expected, strict=True):
+            assert torch.equal(found, wanted)
+
+
+@needs_native
+def test_an_empty_state_is_filled_again() -> None:
+    fast = FastTransformer(model_of())
+    memory = fast.encode(Sequences.of(sources_of((4, 9))))
+    tokens = torch.full((2, 1), BOS)
+    state = fast.start(memory)
+    expected = fast.step(tokens, state)
+    state.select(torch.zeros(0, dtype=torch.int64))
+    assert state.rows == 0 and fast.step(torch.zeros(0, 1, dtype=torch.int64), state).shape[0] == 0
+    state.admit(memory)
+    assert torch.equal(fast.step(tokens, state), expected)
+
+
+@needs_native
+def test_what_does_not_exist_is_refused() -> None:
+    fast = FastTransformer(model_of(positions={"kind": "learned", "maximum": 10}))
+    state = fast.start(fast.encode(Sequences.of(sources_of((4, 9)))))
+    with pytest.raises(IndexError, match="select"):
+        state.select(torch.tensor([0, 2]))
+    with pytest.raises(IndexError, match="target vocabulary"):
+        fast.step(torch.tensor([[3], [50]]), state)
+    with pytest.raises(IndexError, match="source vocabulary"):
+        fast.encode(Sequences.of([torch.tensor([3, -1])]))
+    assert state.lengths.tolist() == [0, 0]
+    fast.step(torch.full((2, 10), BOS), state)
+    with pytest.raises(SearchError, match="learned table of 10"):
+        fast.step(torch.full((2, 1), BOS), state)
+    with pytest.raises(SearchError, match="learned table of 10"):
+        fast.encode(Sequences.of(sources_of((11,))))
+
+
+@pytest.fixture
+def without_native(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    monkeypatch.setattr(library, "_forced", "off")
+    library.reset()
+    yield
+    monkeypatch.undo()
+    library.reset()
+
+
+@pytest.mark.usefixtures("without_native")
+def test_without_kernels_plain_torch_does_the_work() -> None:
+    model = model_of()
+    path = fastest(model, "int8")
+    assert path.model is model and path.precision in ("bf16", "fp32")
+    assert "no int8" in path.reason and "\n" not in path.reason
+    with pytest.raises(DragomanError, match="int8 cannot be had"):
+        FastTransformer(model)
+
+
+def test_the_reference_when_asked_for() -> None:
+    model = model_of()
+    source = Sequences.of(sources_of((4, 9)))
+    expected = model.encode(source).rows
+    path = fastest(model, "fp32")
+    assert path.model is model and path.precision == "fp32"
+    assert torch.equal(model.encode(source).rows, expected)
+
+
+@needs_native
+def test_fastest_says_what_it_chose() -> None:
+    path = fastest(model_of())
+    assert path.precision == "int8" and str(library.status().level) in path.reason
+    concatenated = model_of(
+        model_dim=32, tie="none", positions={"combine": "concatenate", "width": 8}
+    )
+    path = fastest(concatenated)
+    assert path.model is concatenated and "positions" in path.reason
