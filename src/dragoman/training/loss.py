@@ -80,9 +80,7 @@ class PiecewiseCrossEntropy:
         """Which parameters the projection uses, and how wide it is: seen on one row."""
         with torch.enable_grad():
             logits = self.project(hidden[:1].detach().requires_grad_())
-        gradients = torch.autograd.grad(
-            logits, self._candidates, torch.zeros_like(logits), allow_unused=True
-        )
+        gradients = torch.autograd.grad(logits.sum(), self._candidates, allow_unused=True)
         budget = self._logits_at_once or _LOGITS_AT_ONCE.get(hidden.device.type, 1 << 24)
         self._rows = max(budget // logits.shape[-1], 1)
         pairs = zip(self._candidates, gradients, strict=True)
@@ -111,10 +109,12 @@ class _Pieces(torch.autograd.Function):
             piece = hidden[start:stop].detach().requires_grad_()
             with torch.enable_grad():
                 logits = project(piece)
-            step, piece_loss, piece_nll = _gradient(logits.detach(), targets[start:stop], smoothing)
-            loss += piece_loss
+                piece_loss, piece_nll = _Piece.apply(  # type: ignore[no-untyped-call]
+                    logits, targets[start:stop], smoothing
+                )
+            gradients = torch.autograd.grad(piece_loss, (piece, *parameters))
+            loss += piece_loss.detach()
             nll += piece_nll
-            gradients = torch.autograd.grad(logits, (piece, *parameters), step)
             hidden_gradient[start:stop] = gradients[0]
             torch._foreach_add_(sums, gradients[1:])
         ctx.save_for_backward(hidden_gradient, *sums)
@@ -127,18 +127,31 @@ class _Pieces(torch.autograd.Function):
         return None, None, None, None, *scaled
 
 
-def _gradient(logits: Tensor, targets: Tensor, smoothing: float) -> tuple[Tensor, Tensor, Tensor]:
-    """d loss / d logits = softmax - ε / V - (1 - ε) [v = target], with both sums."""
-    # A cast of its own: log_softmax(bf16, dtype=float32) is three times slower on a CPU.
-    log_probabilities = torch.log_softmax(logits.float(), dim=-1)  # (p, V)
-    target_column = targets[:, None]
-    nll = -log_probabilities.gather(-1, target_column).sum(dtype=torch.float64)
-    uniform = -log_probabilities.mean(dim=-1).sum(dtype=torch.float64)
-    loss = (1 - smoothing) * nll + smoothing * uniform
-    gradient = log_probabilities.exp_()
-    if smoothing:
-        gradient -= smoothing / logits.shape[-1]
-    gradient.scatter_add_(
-        -1, target_column, gradient.new_full((1, 1), smoothing - 1).expand(len(targets), 1)
-    )
-    return gradient.to(logits.dtype), loss, nll
+class _Piece(torch.autograd.Function):
+    """The loss of one piece, and its gradient in place of what autograd would keep for it.
+
+    d loss / d logits = softmax - ε / V - (1 - ε) [v = target]
+    """
+
+    @staticmethod
+    def forward(
+        ctx: Any, logits: Tensor, targets: Tensor, smoothing: float
+    ) -> tuple[Tensor, Tensor]:
+        # A cast of its own: log_softmax(bf16, dtype=float32) is three times slower on a CPU.
+        log_probabilities = torch.log_softmax(logits.float(), dim=-1)  # (p, V)
+        target = targets[:, None]
+        nll = -log_probabilities.gather(-1, target).sum(dtype=torch.float64)
+        uniform = -log_probabilities.mean(dim=-1).sum(dtype=torch.float64)
+        gradient = log_probabilities.exp_()
+        if smoothing:
+            gradient -= smoothing / logits.shape[-1]
+        gradient.scatter_add_(-1, target, gradient.new_full(target.shape, smoothing - 1))
+        ctx.save_for_backward(gradient.to(logits.dtype))
+        ctx.mark_non_differentiable(nll)
+        return (1 - smoothing) * nll + smoothing * uniform, nll
+
+    @staticmethod
+    def backward(ctx: Any, *grads: Tensor) -> tuple[Tensor, None, None]:
+        # Only ``_Pieces`` asks, and with 1.
+        (gradient,) = ctx.saved_tensors
+        return gradient, None, None
