@@ -29,11 +29,13 @@ GERMAN = "ein kleiner Hund mit Ümläuten\n".encode() * 50
 
 
 class Server:
-    """Serves bytes by path; ``broken`` cuts an answer short, ``asked`` counts the requests."""
+    """Serves bytes by path, or half of them where ``broken`` or ``stuck`` (and then waits)."""
 
     def __init__(self) -> None:
         self.files: dict[str, bytes] = {"/train.en.gz": ENGLISH, "/train.de.gz": GERMAN}
         self.broken: set[str] = set()
+        self.stuck: set[str] = set()
+        self.closing = threading.Event()
         self.asked: list[str] = []
         outer = self
 
@@ -47,18 +49,23 @@ class Server:
                 self.send_response(200)
                 self.send_header("Content-Length", str(len(content)))
                 self.end_headers()
-                half = self.path in outer.broken
+                half = self.path in outer.broken | outer.stuck
                 self.wfile.write(content[: len(content) // 2] if half else content)
+                if self.path in outer.stuck:
+                    outer.closing.wait()
 
             def log_message(self, *args: object) -> None:
                 pass
 
         self._server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
         self.address = f"http://127.0.0.1:{self._server.server_port}"
-        self._thread = threading.Thread(target=self._server.serve_forever, daemon=True)
+        self._thread = threading.Thread(
+            target=self._server.serve_forever, args=(0.01,), daemon=True
+        )
         self._thread.start()
 
     def close(self) -> None:
+        self.closing.set()
         self._server.shutdown()
         self._server.server_close()
         self._thread.join()
@@ -156,6 +163,16 @@ def test_a_broken_connection_leaves_nothing_and_can_be_taken_up(
     fetch(download(server.address), tmp_path)
     assert server.asked == ["/train.de.gz"]
     assert names(tmp_path) == ["train.de.gz", "train.en.gz"]
+
+
+def test_a_silent_server_is_given_up(
+    server: Server, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("dragoman.data.download._TIMEOUT_SECONDS", 0.2)
+    server.stuck.add("/train.en.gz")
+    with pytest.raises(DataError, match=r"no connection \(timed out\)"):
+        fetch(download(server.address), tmp_path)
+    assert names(tmp_path) == []
 
 
 def test_an_interrupted_download_leaves_nothing(server: Server, tmp_path: Path) -> None:
