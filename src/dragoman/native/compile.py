@@ -28,7 +28,8 @@ LIBRARY = HERE / "libdragoman.so"
 COMMON_FLAGS = (
     "-std=c++17 -O3 -fPIC -fno-exceptions -fno-rtti -fvisibility=hidden "
     "-fvisibility-inlines-hidden -fno-math-errno -fno-trapping-math -fno-signed-zeros "
-    "-ffp-contract=fast -Wall -Wextra -Wno-psabi -Wno-ignored-attributes -Wno-unused-function"
+    "-ffp-contract=fast -Wall -Wextra -Wno-psabi -Wno-ignored-attributes -Wno-unused-function "
+    "-Wno-maybe-uninitialized"
 ).split()
 LEVEL_FLAGS = {
     "avx512": (

@@ -55,17 +55,20 @@ def factors(
     seed: int,
     dtype: torch.dtype = torch.float32,
     device: torch.device | str = "cpu",
+    first: int = 0,
 ) -> Tensor:
-    """The mask itself: (rows, columns) of 0 and 1 / (share kept)."""
+    """The mask itself: (rows, columns) of 0 and 1 / (share kept), from row ``first`` on."""
     threshold = min(int(rate * 65536.0 + 0.5), 65535)
-    bits = random_bits(rows, columns, seed, device)
+    bits = random_bits(rows, columns, seed, device, first)
     kept = 65536.0 / (65536 - threshold)
     return torch.where(bits >= threshold, kept, 0.0).to(dtype)
 
 
-def random_bits(rows: int, columns: int, seed: int, device: torch.device | str = "cpu") -> Tensor:
+def random_bits(
+    rows: int, columns: int, seed: int, device: torch.device | str = "cpu", first: int = 0
+) -> Tensor:
     """(rows, columns) int64: the 16 random bits of each element."""
-    row = torch.arange(rows, dtype=torch.int64, device=device)
+    row = torch.arange(first, first + rows, dtype=torch.int64, device=device)
     keys = _mix(_mix((row + (seed & _WORD)) & _WORD) ^ ((seed >> 32) & _WORD))  # (rows,)
     blocks = (columns + 31) // 32
     counter = torch.arange(blocks * 16, dtype=torch.int64, device=device)

@@ -8,40 +8,13 @@
 
 namespace {
 
-// 16 x 16 words, transposed in registers.
-static ALWAYS_INLINE void transpose(__m512i r[16]) {
-  __m512i t[16];
-  for (int i = 0; i < 16; i += 2) {
-    t[i] = _mm512_unpacklo_epi32(r[i], r[i + 1]);
-    t[i + 1] = _mm512_unpackhi_epi32(r[i], r[i + 1]);
-  }
-  for (int i = 0; i < 16; i += 4) {
-    r[i] = _mm512_unpacklo_epi64(t[i], t[i + 2]);
-    r[i + 1] = _mm512_unpackhi_epi64(t[i], t[i + 2]);
-    r[i + 2] = _mm512_unpacklo_epi64(t[i + 1], t[i + 3]);
-    r[i + 3] = _mm512_unpackhi_epi64(t[i + 1], t[i + 3]);
-  }
-  for (int i = 0; i < 4; i++) {
-    t[i] = _mm512_shuffle_i32x4(r[i], r[i + 4], 0x88);
-    t[i + 4] = _mm512_shuffle_i32x4(r[i], r[i + 4], 0xdd);
-    t[i + 8] = _mm512_shuffle_i32x4(r[i + 8], r[i + 12], 0x88);
-    t[i + 12] = _mm512_shuffle_i32x4(r[i + 8], r[i + 12], 0xdd);
-  }
-  for (int i = 0; i < 4; i++) {
-    r[i] = _mm512_shuffle_i32x4(t[i], t[i + 8], 0x88);
-    r[i + 8] = _mm512_shuffle_i32x4(t[i], t[i + 8], 0xdd);
-    r[i + 4] = _mm512_shuffle_i32x4(t[i + 4], t[i + 12], 0x88);
-    r[i + 12] = _mm512_shuffle_i32x4(t[i + 4], t[i + 12], 0xdd);
-  }
-}
-
 // Steps s .. s + 15 (of which `left` exist) of one row of fp32 weights, as words.
 template <bool BF16>
-static ALWAYS_INLINE __m512i words_of_row(const float *w, int64_t s, int64_t left) {
-  if (!BF16) return _mm512_castps_si512(load(w + s, left).v);
+static ALWAYS_INLINE Vec words_of_row(const float *w, int64_t s, int64_t left) {
+  if (!BF16) return load(w + s, left);
   const Vec low = load(w + 2 * s, larger(0, 2 * left));
   const Vec high = left > 8 ? load(w + 2 * s + 16, 2 * left - 16) : zero();
-  return join_bf16(low, high);
+  return {_mm512_castsi512_ps(join_bf16(low, high))};
 }
 
 // forward[panel][s][j]: word s of row 64 panel + j.
@@ -51,14 +24,14 @@ static void pack_forward(const float *const *rows, int64_t outputs, int64_t step
   for (int64_t s = 0; s < steps; s += 16) {
     const int64_t left = steps - s;
     for (int64_t j = 0; j < PANEL; j += 16) {
-      __m512i block[16];
-      for (int64_t i = 0; i < 16; i++) {
+      Vec block[LANES];
+      for (int64_t i = 0; i < LANES; i++) {
         const int64_t n = panel * PANEL + j + i;
-        block[i] = n < outputs ? words_of_row<BF16>(rows[n], s, left) : _mm512_setzero_si512();
+        block[i] = n < outputs ? words_of_row<BF16>(rows[n], s, left) : zero();
       }
       transpose(block);
-      for (int64_t i = 0; i < smaller(16, left); i++) {
-        _mm512_storeu_si512(out + (s + i) * PANEL + j, block[i]);
+      for (int64_t i = 0; i < smaller(LANES, left); i++) {
+        _mm512_storeu_ps(out + (s + i) * PANEL + j, block[i].v);
       }
     }
   }
@@ -197,10 +170,18 @@ static ALWAYS_INLINE void step_words(const bf16 *x, int64_t x_row, int64_t rows,
 }
 static ALWAYS_INLINE void step_words(const float *x, int64_t x_row, int64_t, int64_t s,
                                      int64_t first, int64_t width, uint32_t *out) {
+  const float *from = x + s * x_row + first;
   for (int64_t j = 0; j < PANEL; j += 16) {
-    const Vec v = width - j > 0 ? load(x + s * x_row + first + j, width - j) : zero();
+    const Vec v = width >= PANEL ? load(from + j) : load(from + j, larger(0, width - j));
     _mm512_storeu_si512(out + j, _mm512_castps_si512(v.v));
   }
+}
+
+template <class T>
+static ALWAYS_INLINE void fetch(const T *from, int64_t count) {
+  const char *line = reinterpret_cast<const char *>(from);
+  const char *end = reinterpret_cast<const char *>(from + count);
+  for (; line < end; line += 64) _mm_prefetch(line, _MM_HINT_T1);
 }
 
 // dW (N x K, fp32) = or += dyᵀ x over P rows, and db (N) likewise if it is not null.
@@ -240,7 +221,7 @@ static void backward_weight(const T *dy, int64_t dy_row, const T *x, int64_t x_r
       const T *dy_block = dy + p * dy_row, *x_block = x + p * x_row;
       for (int64_t s = 0; s < steps; s++) {
         for (int64_t n = n0; n < n1; n += PANEL) {
-          step_words(dy_block, dy_row, count, s, n, n1 - n, left + s * stride + (n - n0));
+          step_words(dy_block, dy_row, count, s, n, outputs - n, left + s * stride + (n - n0));
         }
         for (int64_t panel = first_panel; panel < last_panel; panel++) {
           step_words(x_block, x_row, count, s, panel * PANEL, inputs - panel * PANEL,
@@ -257,20 +238,31 @@ static void backward_weight(const T *dy, int64_t dy_row, const T *x, int64_t x_r
           store(sums + n, total, width);
         }
       }
+      // The next block of rows is fetched while this one is summed: of each row only a few columns
+      // are read, too few for the processor to guess what comes next.
+      const int64_t tiles = (n1 - n0 + TILE_ROWS - 1) / TILE_ROWS * (last_panel - first_panel);
+      const int64_t next_end = smaller(p + 2 * SUM_ROWS, rows), per_tile = (SUM_ROWS - 1) / tiles + 1;
+      int64_t next = p + SUM_ROWS;
       for (int64_t panel = first_panel; panel < last_panel; panel++) {
         const int64_t column = panel * PANEL, width = smaller(PANEL, inputs - column);
         const uint32_t *packed = right + (panel - first_panel) * most_steps * PANEL;
         for (int64_t n = n0; n < n1; n += TILE_ROWS) {
           float *out = dw + n * dw_row + column;
-          tile_of<is_bf16<T>>(
-              smaller(TILE_ROWS, n1 - n), left + (n - n0), 1, stride, packed, steps, nullptr, 0,
-              [=](int64_t r, Vec a, Vec b, Vec c, Vec d) {
-                float *to = out + r * dw_row;
-                store_row(to, width, a + load(to, width),
-                          b + (width > 16 ? load(to + 16, width - 16) : zero()),
-                          c + (width > 32 ? load(to + 32, width - 32) : zero()),
-                          d + (width > 48 ? load(to + 48, width - 48) : zero()));
-              });
+          for (int64_t i = 0; i < per_tile && next < next_end; i++, next++) {
+            fetch(dy + next * dy_row + n0, n1 - n0);
+            fetch(x + next * x_row + first_panel * PANEL, (last_panel - first_panel) * PANEL);
+          }
+          const int64_t tile_rows = smaller(TILE_ROWS, n1 - n);
+          const uint32_t *tile_words = left + (n - n0);
+          if (width >= PANEL) {
+            tile_of<is_bf16<T>>(tile_rows, tile_words, 1, stride, packed, steps, out, out, dw_row);
+            continue;
+          }
+          float edge[TILE_ROWS * PANEL];
+          tile_of<is_bf16<T>>(tile_rows, tile_words, 1, stride, packed, steps, nullptr, edge, PANEL);
+          for (int64_t r = 0; r < tile_rows; r++) {
+            for (int64_t j = 0; j < width; j++) out[r * dw_row + j] += edge[r * PANEL + j];
+          }
         }
       }
     }

@@ -6,8 +6,8 @@
 //   A is read in place: row i, step s is the 32-bit word a[i * row + s * step].
 //   B is packed in panels of 64 columns: [N / 64][S][64] words, padded with zeros.
 //
-// A tile of 6 rows x 64 columns lives in 24 named accumulators. GCC 12 spills arrays of them,
-// which halves the speed; named variables with inline assembly stay in registers.
+// A tile of 6 rows x 64 columns lives in 24 named accumulators. GCC 12 spills arrays of them (half
+// the speed), and spills named ones where the tile is inlined into other code (a third of it).
 #pragma once
 
 #include "random.h"
@@ -42,60 +42,66 @@ struct Multiply<false> {
 
 #define DRAGOMAN_TILE_ROWS(DO) DO(0) DO(1) DO(2) DO(3) DO(4) DO(5)
 
-// One tile. `finish(i, v0, v1, v2, v3)` takes the 64 sums of tile row i. The sums begin at the fp32
-// values of `start` (row stride `start_row`, 64 columns wide), or at zero if it is null.
-template <bool BF16, int ROWS, class Finish>
-static ALWAYS_INLINE void tile(const uint32_t *RESTRICT a, int64_t row, int64_t step,
-                               const uint32_t *RESTRICT b, int64_t steps, const float *start,
-                               int64_t start_row, const Finish &finish) {
+// One tile: out (row stride `out_row`) = start (likewise; null for zeros) + A's rows times a panel.
+// A function of its own, so that the compiler has nothing else to keep in registers.
+template <bool BF16, int ROWS>
+static __attribute__((noinline)) void tile(const uint32_t *RESTRICT a, int64_t row, int64_t step,
+                                           const uint32_t *RESTRICT b, int64_t steps,
+                                           const float *start, float *out, int64_t out_row) {
   __m512 c00, c01, c02, c03, c10, c11, c12, c13, c20, c21, c22, c23;
   __m512 c30, c31, c32, c33, c40, c41, c42, c43, c50, c51, c52, c53;
-#define DRAGOMAN_START(i)                                   \
-  if (start != nullptr && ROWS > i) {                       \
-    c##i##0 = _mm512_loadu_ps(start + i * start_row);       \
-    c##i##1 = _mm512_loadu_ps(start + i * start_row + 16);  \
-    c##i##2 = _mm512_loadu_ps(start + i * start_row + 32);  \
-    c##i##3 = _mm512_loadu_ps(start + i * start_row + 48);  \
-  } else {                                                  \
+#define DRAGOMAN_START(i)                                        \
+  if (start != nullptr && ROWS > i) {                            \
+    c##i##0 = _mm512_loadu_ps(start + i * out_row);              \
+    c##i##1 = _mm512_loadu_ps(start + i * out_row + 16);         \
+    c##i##2 = _mm512_loadu_ps(start + i * out_row + 32);         \
+    c##i##3 = _mm512_loadu_ps(start + i * out_row + 48);         \
+  } else {                                                       \
     c##i##0 = c##i##1 = c##i##2 = c##i##3 = _mm512_setzero_ps(); \
   }
   DRAGOMAN_TILE_ROWS(DRAGOMAN_START)
 #undef DRAGOMAN_START
   using M = Multiply<BF16>;
+#pragma GCC unroll 1
   for (int64_t s = 0; s < steps; s++) {
     const __m512i b0 = _mm512_loadu_si512(b), b1 = _mm512_loadu_si512(b + 16);
     const __m512i b2 = _mm512_loadu_si512(b + 32), b3 = _mm512_loadu_si512(b + 48);
-#define DRAGOMAN_STEP(i)                                        \
-  if (ROWS > i) {                                               \
+#define DRAGOMAN_STEP(i)                                               \
+  if (ROWS > i) {                                                      \
     const __m512i x = _mm512_set1_epi32(static_cast<int>(a[i * row])); \
-    M::add(c##i##0, x, b0);                                     \
-    M::add(c##i##1, x, b1);                                     \
-    M::add(c##i##2, x, b2);                                     \
-    M::add(c##i##3, x, b3);                                     \
+    M::add(c##i##0, x, b0);                                            \
+    M::add(c##i##1, x, b1);                                            \
+    M::add(c##i##2, x, b2);                                            \
+    M::add(c##i##3, x, b3);                                            \
   }
     DRAGOMAN_TILE_ROWS(DRAGOMAN_STEP)
 #undef DRAGOMAN_STEP
     a += step;
     b += PANEL;
   }
-#define DRAGOMAN_FINISH(i) \
-  if (ROWS > i) finish(i, Vec{c##i##0}, Vec{c##i##1}, Vec{c##i##2}, Vec{c##i##3});
-  DRAGOMAN_TILE_ROWS(DRAGOMAN_FINISH)
-#undef DRAGOMAN_FINISH
+#define DRAGOMAN_STORE(i)                           \
+  if (ROWS > i) {                                   \
+    _mm512_storeu_ps(out + i * out_row, c##i##0);      \
+    _mm512_storeu_ps(out + i * out_row + 16, c##i##1); \
+    _mm512_storeu_ps(out + i * out_row + 32, c##i##2); \
+    _mm512_storeu_ps(out + i * out_row + 48, c##i##3); \
+  }
+  DRAGOMAN_TILE_ROWS(DRAGOMAN_STORE)
+#undef DRAGOMAN_STORE
 }
 
 // `rows` (1..6) chosen at run time.
-template <bool BF16, class Finish>
-static ALWAYS_INLINE void tile_of(int64_t rows, const uint32_t *a, int64_t row, int64_t step,
-                                  const uint32_t *b, int64_t steps, const float *start,
-                                  int64_t start_row, const Finish &finish) {
+template <bool BF16>
+static inline void tile_of(int64_t rows, const uint32_t *a, int64_t row, int64_t step,
+                           const uint32_t *b, int64_t steps, const float *start, float *out,
+                           int64_t out_row) {
   switch (rows) {
-    case 6: return tile<BF16, 6>(a, row, step, b, steps, start, start_row, finish);
-    case 5: return tile<BF16, 5>(a, row, step, b, steps, start, start_row, finish);
-    case 4: return tile<BF16, 4>(a, row, step, b, steps, start, start_row, finish);
-    case 3: return tile<BF16, 3>(a, row, step, b, steps, start, start_row, finish);
-    case 2: return tile<BF16, 2>(a, row, step, b, steps, start, start_row, finish);
-    default: return tile<BF16, 1>(a, row, step, b, steps, start, start_row, finish);
+    case 6: return tile<BF16, 6>(a, row, step, b, steps, start, out, out_row);
+    case 5: return tile<BF16, 5>(a, row, step, b, steps, start, out, out_row);
+    case 4: return tile<BF16, 4>(a, row, step, b, steps, start, out, out_row);
+    case 3: return tile<BF16, 3>(a, row, step, b, steps, start, out, out_row);
+    case 2: return tile<BF16, 2>(a, row, step, b, steps, start, out, out_row);
+    default: return tile<BF16, 1>(a, row, step, b, steps, start, out, out_row);
   }
 }
 
@@ -128,28 +134,33 @@ static ALWAYS_INLINE void store_row(bf16 *out, int64_t width, Vec a, Vec b, Vec 
   }
 }
 
-template <bool BF16, class Keep>
-static inline void partial_tile(int64_t rows, const uint32_t *a, int64_t row, const uint32_t *b,
-                                int64_t steps, const float *start, const Keep &keep) {
-  tile_of<BF16>(rows, a, row, 1, b, steps, start, PANEL, keep);
-}
-
 // ---- packing
 
-// Two bf16 rows -> 64 words: (first[j], second[j]). A missing second row reads as zeros.
+// The words (a[j], b[j]) of 16 columns, the low or the high half of 32 bf16 numbers.
+static ALWAYS_INLINE __m512i pair_low(__m512i a, __m512i b) {
+  const __m512i order = _mm512_set_epi16(47, 15, 46, 14, 45, 13, 44, 12, 43, 11, 42, 10, 41, 9, 40,
+                                         8, 39, 7, 38, 6, 37, 5, 36, 4, 35, 3, 34, 2, 33, 1, 32, 0);
+  return _mm512_permutex2var_epi16(a, order, b);
+}
+static ALWAYS_INLINE __m512i pair_high(__m512i a, __m512i b) {
+  const __m512i order =
+      _mm512_set_epi16(63, 31, 62, 30, 61, 29, 60, 28, 59, 27, 58, 26, 57, 25, 56, 24, 55, 23, 54,
+                       22, 53, 21, 52, 20, 51, 19, 50, 18, 49, 17, 48, 16);
+  return _mm512_permutex2var_epi16(a, order, b);
+}
+
+// Two bf16 rows -> 64 words (first[j], second[j]); zeros from column `width` on. A missing second
+// row reads as zeros.
 static ALWAYS_INLINE void interleave(const bf16 *first, const bf16 *second, int64_t width,
                                      uint32_t *out) {
-  for (int64_t j = 0; j < PANEL; j += 16) {
-    const int64_t left = width - j;
-    __m256i a = _mm256_setzero_si256(), b = a;
-    if (left > 0) {
-      const __mmask16 mask = first_lanes(left);
-      a = _mm256_maskz_loadu_epi16(mask, first + j);
-      if (second != nullptr) b = _mm256_maskz_loadu_epi16(mask, second + j);
-    }
-    const __m512i low = _mm512_cvtepu16_epi32(a);
-    const __m512i high = _mm512_slli_epi32(_mm512_cvtepu16_epi32(b), 16);
-    _mm512_storeu_si512(out + j, _mm512_or_si512(low, high));
+  const uint64_t columns = width >= PANEL ? ~uint64_t{0} : (uint64_t{1} << width) - 1;
+  for (int half = 0; half < 2; half++) {
+    const __mmask32 mask = static_cast<__mmask32>(columns >> (32 * half));
+    const __m512i a = _mm512_maskz_loadu_epi16(mask, first + 32 * half);
+    const __m512i b = second == nullptr ? _mm512_setzero_si512()
+                                        : _mm512_maskz_loadu_epi16(mask, second + 32 * half);
+    _mm512_storeu_si512(out + 32 * half, pair_low(a, b));
+    _mm512_storeu_si512(out + 32 * half + 16, pair_high(a, b));
   }
 }
 
@@ -184,28 +195,21 @@ static inline void product(const uint32_t *a, int64_t row, int64_t rows, const u
       const int64_t column = panel * PANEL, width = smaller(PANEL, columns - column);
       const uint32_t *packed = b + panel * steps * PANEL;
       // Long sums are cut, and wait in `partial` between the cuts.
-      float *partial = nullptr;
-      int64_t done = 0;
-      if (steps > MOST_STEPS) {
-        partial = scratch<float>(3, static_cast<size_t>(block * PANEL));
-        for (; done + MOST_STEPS < steps; done += MOST_STEPS) {
-          for (int64_t i = first; i < last; i += TILE_ROWS) {
-            float *to = partial + (i - first) * PANEL;
-            const auto keep = [=](int64_t r, Vec v0, Vec v1, Vec v2, Vec v3) {
-              store_row(to + r * PANEL, PANEL, v0, v1, v2, v3);
-            };
-            partial_tile<BF16>(smaller(TILE_ROWS, last - i), a + i * row + done, row,
-                               packed + done * PANEL, MOST_STEPS, done == 0 ? nullptr : to, keep);
+      const bool cut = steps > MOST_STEPS;
+      float *partial = scratch<float>(3, static_cast<size_t>(cut ? block * PANEL : 0) + 6 * PANEL);
+      for (int64_t done = 0; done < steps; done += MOST_STEPS) {
+        const int64_t now = smaller(MOST_STEPS, steps - done);
+        for (int64_t i = first; i < last; i += TILE_ROWS) {
+          const int64_t tile_rows = smaller(TILE_ROWS, last - i);
+          float *sums = cut ? partial + (i - first) * PANEL : partial;
+          tile_of<BF16>(tile_rows, a + i * row + done, row, 1, packed + done * PANEL, now,
+                        done == 0 ? nullptr : sums, sums, PANEL);
+          if (done + now < steps) continue;
+          for (int64_t r = 0; r < tile_rows; r++, sums += PANEL) {
+            finish(i + r, column, width, load(sums), load(sums + 16), load(sums + 32),
+                   load(sums + 48));
           }
         }
-      }
-      for (int64_t i = first; i < last; i += TILE_ROWS) {
-        const float *start = partial == nullptr ? nullptr : partial + (i - first) * PANEL;
-        tile_of<BF16>(smaller(TILE_ROWS, last - i), a + i * row + done, row, 1,
-                      packed + done * PANEL, steps - done, start, PANEL,
-                      [&](int64_t r, Vec v0, Vec v1, Vec v2, Vec v3) {
-                        finish(i + r, column, width, v0, v1, v2, v3);
-                      });
       }
     }
   });

@@ -105,6 +105,34 @@ static ALWAYS_INLINE Vec where(Mask m, Vec a, Vec b) {
   return {_mm512_mask_blend_ps(m, b.v, a.v)};
 }
 
+// LANES x LANES numbers, transposed in registers.
+static ALWAYS_INLINE void transpose(Vec rows[LANES]) {
+  __m512i r[16], t[16];
+  for (int i = 0; i < 16; i++) r[i] = _mm512_castps_si512(rows[i].v);
+  for (int i = 0; i < 16; i += 2) {
+    t[i] = _mm512_unpacklo_epi32(r[i], r[i + 1]);
+    t[i + 1] = _mm512_unpackhi_epi32(r[i], r[i + 1]);
+  }
+  for (int i = 0; i < 16; i += 4) {
+    r[i] = _mm512_unpacklo_epi64(t[i], t[i + 2]);
+    r[i + 1] = _mm512_unpackhi_epi64(t[i], t[i + 2]);
+    r[i + 2] = _mm512_unpacklo_epi64(t[i + 1], t[i + 3]);
+    r[i + 3] = _mm512_unpackhi_epi64(t[i + 1], t[i + 3]);
+  }
+  for (int i = 0; i < 4; i++) {
+    t[i] = _mm512_shuffle_i32x4(r[i], r[i + 4], 0x88);
+    t[i + 4] = _mm512_shuffle_i32x4(r[i], r[i + 4], 0xdd);
+    t[i + 8] = _mm512_shuffle_i32x4(r[i + 8], r[i + 12], 0x88);
+    t[i + 12] = _mm512_shuffle_i32x4(r[i + 8], r[i + 12], 0xdd);
+  }
+  for (int i = 0; i < 4; i++) {
+    rows[i].v = _mm512_castsi512_ps(_mm512_shuffle_i32x4(t[i], t[i + 8], 0x88));
+    rows[i + 8].v = _mm512_castsi512_ps(_mm512_shuffle_i32x4(t[i], t[i + 8], 0xdd));
+    rows[i + 4].v = _mm512_castsi512_ps(_mm512_shuffle_i32x4(t[i + 4], t[i + 12], 0x88));
+    rows[i + 12].v = _mm512_castsi512_ps(_mm512_shuffle_i32x4(t[i + 4], t[i + 12], 0xdd));
+  }
+}
+
 // Whole numbers, one per lane.
 struct Int {
   __m512i v;
@@ -211,6 +239,24 @@ static ALWAYS_INLINE Mask greater(Vec a, Vec b) {
 }
 static ALWAYS_INLINE Vec where(Mask m, Vec a, Vec b) {
   return {_mm256_blendv_ps(b.v, a.v, m.v)};
+}
+
+static ALWAYS_INLINE void transpose(Vec rows[LANES]) {
+  __m256 r[8], t[8];
+  for (int i = 0; i < 8; i += 2) {
+    t[i] = _mm256_unpacklo_ps(rows[i].v, rows[i + 1].v);
+    t[i + 1] = _mm256_unpackhi_ps(rows[i].v, rows[i + 1].v);
+  }
+  for (int i = 0; i < 8; i += 4) {
+    r[i] = _mm256_shuffle_ps(t[i], t[i + 2], 0x44);
+    r[i + 1] = _mm256_shuffle_ps(t[i], t[i + 2], 0xee);
+    r[i + 2] = _mm256_shuffle_ps(t[i + 1], t[i + 3], 0x44);
+    r[i + 3] = _mm256_shuffle_ps(t[i + 1], t[i + 3], 0xee);
+  }
+  for (int i = 0; i < 4; i++) {
+    rows[i].v = _mm256_permute2f128_ps(r[i], r[i + 4], 0x20);
+    rows[i + 4].v = _mm256_permute2f128_ps(r[i], r[i + 4], 0x31);
+  }
 }
 
 struct Int {

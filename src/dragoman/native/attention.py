@@ -1,0 +1,271 @@
+"""Multi-head attention over packed rows, forward and backward (paper §3.2, equation 1).
+
+    attention         queries, keys and values as three tensors
+    self_attention    side by side in one tensor, as one product made them
+    cross_attention   queries in one, keys and values side by side in another
+
+There is no padding and no stored weight matrix: memory grows linearly with length. Rows are fp32
+or bf16; scores and sums are fp32. What a key may hide (masks other than causal) and what a probe
+wants to see is left to ``nn.attention``.
+
+B sentences, Pq and Pk rows of queries and keys, H heads, K key width, Kv value width. Offsets are
+(B + 1,) int32: rows of sentence b are ``offsets[b]:offsets[b + 1]``.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import math
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from dragoman.native import library
+from dragoman.native.dropout import factors
+from dragoman.native.pointers import POINTER, SUFFIXES, WHOLE, address, is_plain
+
+
+class _Attention(ctypes.Structure):
+    """``struct Attention`` of src/attention.cpp."""
+
+    _fields_ = (
+        ("query_offsets", POINTER),
+        ("key_offsets", POINTER),
+        ("sentences", WHOLE),
+        ("heads", WHOLE),
+        ("key_width", WHOLE),
+        ("value_width", WHOLE),
+        ("query_row", WHOLE),
+        ("key_row", WHOLE),
+        ("value_row", WHOLE),
+        ("out_row", WHOLE),
+        ("causal", WHOLE),
+        ("scale", ctypes.c_float),
+        ("rate", ctypes.c_float),
+        ("seed", ctypes.c_uint64),
+    )
+
+
+def attention(
+    query: Tensor,
+    key: Tensor,
+    value: Tensor,
+    query_offsets: Tensor,
+    key_offsets: Tensor,
+    *,
+    heads: int,
+    causal: bool = False,
+    scale: float | None = None,
+    dropout: float = 0.0,
+    seed: int = 0,
+) -> Tensor:
+    """query (Pq, H x K), key (Pk, H x K), value (Pk, H x Kv) -> (Pq, H x Kv).
+
+    ``causal``: query i of a sentence sees its keys 0..i. ``scale`` is 1 / √K if not given.
+    ``dropout`` is on the weights. A sentence without keys gives rows of zeros.
+    """
+    if scale is None:
+        scale = 1.0 / math.sqrt(key.shape[-1] // heads)
+    if not (_takes(query, key, value)):
+        return attention_plain(
+            query,
+            key,
+            value,
+            query_offsets,
+            key_offsets,
+            heads=heads,
+            causal=causal,
+            scale=scale,
+            dropout=dropout,
+            seed=seed,
+        )
+    choices = (heads, causal, scale, dropout, seed)
+    widths = (query.shape[-1], key.shape[-1], value.shape[-1])
+    out: Tensor = _Function.apply(  # type: ignore[no-untyped-call]
+        query_offsets, key_offsets, widths, choices, query, key, value
+    )
+    return out
+
+
+def self_attention(
+    joint: Tensor,
+    offsets: Tensor,
+    *,
+    heads: int,
+    key_width: int,
+    causal: bool = False,
+    scale: float | None = None,
+    dropout: float = 0.0,
+    seed: int = 0,
+) -> Tensor:
+    """joint (P, H x K + H x K + H x Kv): queries, keys, values -> (P, H x Kv)."""
+    keys = heads * key_width
+    widths = (keys, keys, joint.shape[-1] - 2 * keys)
+    scale = 1.0 / math.sqrt(key_width) if scale is None else scale
+    if not _takes(joint):
+        query, key, value = joint.split(widths, dim=-1)
+        return attention_plain(
+            query,
+            key,
+            value,
+            offsets,
+            offsets,
+            heads=heads,
+            causal=causal,
+            scale=scale,
+            dropout=dropout,
+            seed=seed,
+        )
+    choices = (heads, causal, scale, dropout, seed)
+    out: Tensor = _Function.apply(offsets, offsets, widths, choices, joint)  # type: ignore[no-untyped-call]
+    return out
+
+
+def cross_attention(
+    query: Tensor,
+    joint: Tensor,
+    query_offsets: Tensor,
+    key_offsets: Tensor,
+    *,
+    heads: int,
+    scale: float | None = None,
+    dropout: float = 0.0,
+    seed: int = 0,
+) -> Tensor:
+    """query (Pq, H x K), joint (Pk, H x K + H x Kv): keys, values -> (Pq, H x Kv)."""
+    keys = query.shape[-1]
+    widths = (keys, keys, joint.shape[-1] - keys)
+    scale = 1.0 / math.sqrt(keys // heads) if scale is None else scale
+    if not (_takes(query, joint)):
+        key, value = joint.split(widths[1:], dim=-1)
+        return attention_plain(
+            query,
+            key,
+            value,
+            query_offsets,
+            key_offsets,
+            heads=heads,
+            causal=False,
+            scale=scale,
+            dropout=dropout,
+            seed=seed,
+        )
+    choices = (heads, False, scale, dropout, seed)
+    out: Tensor = _Function.apply(query_offsets, key_offsets, widths, choices, query, joint)  # type: ignore[no-untyped-call]
+    return out
+
+
+def attention_plain(
+    query: Tensor,
+    key: Tensor,
+    value: Tensor,
+    query_offsets: Tensor,
+    key_offsets: Tensor,
+    *,
+    heads: int,
+    causal: bool,
+    scale: float,
+    dropout: float = 0.0,
+    seed: int = 0,
+) -> Tensor:
+    """The twin: equation 1 sentence by sentence, with the same dropout mask."""
+    outs = []
+    starts = list(zip(query_offsets.tolist(), key_offsets.tolist(), strict=True))
+    for (q0, k0), (q1, k1) in zip(starts[:-1], starts[1:], strict=True):
+        q = query[q0:q1].unflatten(-1, (heads, -1)).transpose(0, 1)  # (H, T, K)
+        k = key[k0:k1].unflatten(-1, (heads, -1)).transpose(0, 1)  # (H, S, K)
+        v = value[k0:k1].unflatten(-1, (heads, -1)).transpose(0, 1)  # (H, S, Kv)
+        scores = (q * scale) @ k.transpose(-2, -1)  # (H, T, S)
+        if causal:
+            hidden = torch.ones(scores.shape[-2:], dtype=torch.bool).triu(1)
+            scores = scores.masked_fill(hidden, -torch.inf)
+        weights = torch.softmax(scores, dim=-1)
+        if dropout > 0.0:
+            mask = factors((q1 - q0) * heads, k1 - k0, dropout, seed, scores.dtype, first=q0 * heads)
+            weights = weights * mask.unflatten(0, (-1, heads)).transpose(0, 1)
+        outs.append((weights @ v).transpose(0, 1).flatten(1))  # (T, H x Kv)
+    if not outs:
+        return query.new_zeros((0, value.shape[-1]))
+    return torch.cat(outs)
+
+
+def _takes(*tensors: Tensor) -> bool:
+    same = len({tensor.dtype for tensor in tensors}) == 1
+    return same and is_plain(*tensors) and library.available()
+
+
+def _rows(tensor: Tensor) -> Tensor:
+    tensor = tensor.detach()
+    return tensor if tensor.stride(-1) == 1 else tensor.contiguous()
+
+
+def _views(tensors: tuple[Tensor, ...], widths: tuple[int, int, int]) -> list[Tensor]:
+    """Queries, keys and values as views of one, two or three tensors."""
+    if len(tensors) == 1:
+        return list(tensors[0].split(widths, dim=-1))
+    if len(tensors) == 2:
+        return [tensors[0], *tensors[1].split(widths[1:], dim=-1)]
+    return list(tensors)
+
+
+class _Function(torch.autograd.Function):
+    @staticmethod
+    def forward(
+        ctx: Any,
+        query_offsets: Tensor,
+        key_offsets: Tensor,
+        widths: tuple[int, int, int],
+        choices: tuple[int, bool, float, float, int],
+        *tensors: Tensor,
+    ) -> Tensor:
+        tensors = tuple(_rows(tensor) for tensor in tensors)
+        query, key, value = _views(tensors, widths)
+        heads, causal, scale, dropout, seed = choices
+        out = torch.empty((query.shape[0], widths[2]), dtype=query.dtype)
+        keep = any(ctx.needs_input_grad)
+        log_sums = torch.empty(query.shape[0] * heads) if keep else None
+        at = _Attention(
+            address(query_offsets),
+            address(key_offsets),
+            len(query_offsets) - 1,
+            heads,
+            widths[0] // heads,
+            widths[2] // heads,
+            query.stride(0),
+            key.stride(0),
+            value.stride(0),
+            out.stride(0),
+            int(causal),
+            scale,
+            dropout,
+            seed,
+        )
+        types = (POINTER,) * 6
+        kernel = library.function(f"attention_forward_{SUFFIXES[query.dtype]}", *types)
+        assert kernel is not None
+        kernel(ctypes.byref(at), *map(address, (query, key, value, out, log_sums)))
+        if log_sums is not None:
+            ctx.save_for_backward(query_offsets, key_offsets, log_sums, *tensors)
+            ctx.at, ctx.widths = at, widths
+        return out
+
+    @staticmethod
+    def backward(ctx: Any, *grads: Tensor) -> tuple[Any, ...]:
+        _, _, log_sums, *tensors = ctx.saved_tensors
+        query, key, value = _views(tuple(tensors), ctx.widths)
+        at: _Attention = ctx.at
+        grad = grads[0].to(query.dtype)
+        if grad.stride(-1) != 1 or grad.stride(0) != at.out_row:
+            grad = grad.contiguous()
+        slopes = tuple(torch.empty_like(tensor) for tensor in tensors)
+        dquery, dkey, dvalue = _views(slopes, ctx.widths)
+        types = (*[POINTER] * 6, *[POINTER, WHOLE] * 3)
+        kernel = library.function(f"attention_backward_{SUFFIXES[query.dtype]}", *types)
+        assert kernel is not None
+        kernel(
+            ctypes.byref(at),
+            *map(address, (query, key, value, log_sums, grad)),
+            *(place for t in (dquery, dkey, dvalue) for place in (address(t), t.stride(0))),
+        )
+        return (None, None, None, None, *slopes)
