@@ -3,6 +3,10 @@
 from __future__ import annotations
 
 import os
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import NamedTuple
 
 import hypothesis
 import pytest
@@ -28,3 +32,75 @@ def own_working_folder(
 ) -> None:
     """Run in an empty folder: what a test writes by a relative path never lands in the tree."""
     monkeypatch.chdir(tmp_path_factory.mktemp("here"))
+
+
+@pytest.fixture(scope="session", autouse=True)
+def own_cache(tmp_path_factory: pytest.TempPathFactory) -> None:
+    """Stores of tokens go to a folder of this session, never to the user's cache."""
+    os.environ["DRAGOMAN_CACHE"] = str(tmp_path_factory.mktemp("cache"))
+
+
+@pytest.fixture(scope="session")
+def parallel_text(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
+    """Two small files of the demo's sentences: my.en and my.de."""
+    from dragoman.data.demo_corpus import demo_corpus
+
+    folder = tmp_path_factory.mktemp("text")
+    pairs = demo_corpus(train_pairs=600, dev_pairs=10, test_pairs=10).train
+    (folder / "my.en").write_text("".join(f"{p.source}\n" for p in pairs), encoding="utf-8")
+    (folder / "my.de").write_text("".join(f"{p.target}\n" for p in pairs), encoding="utf-8")
+    return folder / "my.en", folder / "my.de"
+
+
+TINY = (
+    "text.vocabulary=600", "model.model_dim=32", "model.ffn_dim=64", "model.encoder_layers=2",
+    "model.decoder_layers=2", "model.attention.num_heads=4", "plan.tokens_per_update=512",
+    "plan.tokens_per_micro_batch=512", "training.updates=30", "training.validate_every=10",
+    "training.schedule.warmup=10", "training.average_last=2", "evaluation.dev_sentences=10",
+)  # fmt: skip
+"""Changes that make any recipe so small that it trains in seconds, and translates badly."""
+
+
+@pytest.fixture(scope="session")
+def tiny_run(parallel_text: tuple[Path, Path], tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A run folder, trained for some seconds: everything in it works, its translations do not."""
+    from dragoman.tasks.inputs import recipe_of
+    from dragoman.tasks.translation import train
+
+    folder = tmp_path_factory.mktemp("runs") / "tiny"
+    recipe, _ = recipe_of([str(path) for path in parallel_text], changes=TINY)
+    train(recipe, folder, say=lambda _: None, display=False)
+    return folder
+
+
+class Said(NamedTuple):
+    """What a command printed, and how it ended."""
+
+    code: int
+    out: str
+    err: str
+
+
+Dragoman = Callable[..., Said]
+
+
+@pytest.fixture
+def dragoman(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> Dragoman:
+    """Call the command line within this process: ``dragoman("translate", run, stdin=b"...")``."""
+    import io
+
+    from dragoman.cli import main
+
+    def call(*arguments: object, stdin: bytes = b"") -> Said:
+        monkeypatch.setattr(sys, "argv", ["dragoman", *map(str, arguments)])
+        monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(stdin), encoding="utf-8"))
+        code = 0
+        try:
+            main()
+        except SystemExit as end:
+            code = end.code if isinstance(end.code, int) else int(end.code is not None)
+        out, err = capsys.readouterr()
+        assert "Traceback" not in err
+        return Said(code, out, err)
+
+    return call

@@ -116,7 +116,9 @@ class Recipe(Settings):
             values = tomllib.loads(text)
         except tomllib.TOMLDecodeError as error:
             raise RecipeError(f"{where} is not valid TOML: {error}") from error
-        return cls.parse(_map_paths(values, lambda p: os.path.join(base, p)), changes, where)
+        return cls.parse(
+            _map_paths(values, lambda p: os.path.normpath(os.path.join(base, p))), changes, where
+        )
 
     @classmethod
     def parse(

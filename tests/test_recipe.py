@@ -1,0 +1,104 @@
+"""Recipes: read, merged, checked, written, and what a wrong one gets."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from dragoman.errors import RecipeError
+from dragoman.recipe import Recipe, shipped_recipes
+
+
+@pytest.mark.parametrize("name", shipped_recipes())
+def test_every_shipped_recipe_is_whole_and_comes_back_from_its_file(
+    name: str, tmp_path: Path
+) -> None:
+    recipe = Recipe.load(name)
+    assert recipe.name == name
+    recipe.save(tmp_path / "recipe.toml")
+    assert Recipe.load(tmp_path / "recipe.toml") == recipe
+
+
+def test_the_papers_sizes() -> None:
+    base, big = Recipe.load("transformer-base"), Recipe.load("transformer-big")
+    assert (base.model.model_dim, base.model.ffn_dim, base.model.attention.num_heads) == (
+        512, 2048, 8,
+    )  # fmt: skip
+    assert (big.model.model_dim, big.model.ffn_dim, big.model.attention.num_heads) == (
+        1024, 4096, 16,
+    )  # fmt: skip
+    for recipe in (base, big):
+        assert (recipe.model.encoder_layers, recipe.model.decoder_layers) == (6, 6)
+        optimizer = recipe.training.optimizer
+        assert (optimizer.beta1, optimizer.beta2, optimizer.epsilon) == (0.9, 0.98, 1e-9)
+        assert recipe.training.schedule.kind == "noam"
+        assert recipe.training.schedule.warmup == 4000
+        assert recipe.plan.tokens_per_update == 25_000
+        assert recipe.search.model_dump()["beam"] == 4
+        assert (recipe.search.length_penalty, recipe.search.max_extra) == (0.6, 50)
+
+
+def test_a_written_recipe_is_complete_and_holds_no_absolute_path(tmp_path: Path) -> None:
+    recipe = Recipe.load("multi30k-en-de")
+    text = recipe.to_toml(tmp_path)
+    assert str(Path.cwd()) not in text.replace("../", "")
+    assert 'source = "/' not in text
+    for section in ("[data.cleaning]", "[text]", "[training.schedule]", "[search]"):
+        assert section in text
+
+
+def test_paths_are_relative_to_the_recipes_own_file(tmp_path: Path) -> None:
+    (tmp_path / "mine.toml").write_text(
+        '[data]\ntrain = [{ source = "text/a.en", target = "text/a.de" }]\n', encoding="utf-8"
+    )
+    corpus = Recipe.load(tmp_path / "mine.toml").data.train[0]
+    assert corpus.source == str(tmp_path / "text" / "a.en")
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        ("model.model_dimm=3", ["model.model_dimm", "did you mean 'model_dim'"]),
+        ("modell.model_dim=3", ["modell", "did you mean 'model'"]),
+        ("data.dev.sorce='x'", ["data.dev.sorce", "'source'"]),
+        ("training.updates=many", ["training.updates", "integer", "'many'"]),
+        ("training.label_smoothing=1.5", ["training.label_smoothing", "less than 1"]),
+        ("model.model_dim=130", ["130", "num_heads"]),
+        ("training", ["section.key=value"]),
+        ("seed.x=1", ["seed"]),
+    ],
+)
+def test_a_wrong_change_is_named_with_what_is_allowed(change: str, words: list[str]) -> None:
+    with pytest.raises(RecipeError) as caught:
+        Recipe.load("multi30k-en-de", [change])
+    for word in words:
+        assert word in str(caught.value)
+
+
+def test_changes_are_toml_or_plain_strings() -> None:
+    recipe = Recipe.load(
+        "demo", ["training.schedule.peak=1e-9", "name=mine", 'text.user_symbols=["<a>"]']
+    )
+    assert recipe.training.schedule.peak == 1e-9
+    assert recipe.name == "mine"
+    assert recipe.text.user_symbols == ("<a>",)
+
+
+def test_a_recipe_of_a_newer_program_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "recipe.toml").write_text("format = 99\nfuture = true\n", encoding="utf-8")
+    with pytest.raises(RecipeError, match=r"format 99.*newer"):
+        Recipe.load(tmp_path / "recipe.toml")
+
+
+def test_names_and_files_that_are_not_there() -> None:
+    with pytest.raises(RecipeError, match="Did you mean demo"):
+        Recipe.load("demmo")
+    with pytest.raises(RecipeError, match=r"no recipe nowhere\.toml"):
+        Recipe.load("nowhere.toml")
+
+
+def test_toml_that_is_none(tmp_path: Path) -> None:
+    (tmp_path / "bad.toml").write_text("name = \n", encoding="utf-8")
+    with pytest.raises(RecipeError, match=r"bad\.toml is not valid TOML.*line 1"):
+        Recipe.load(tmp_path / "bad.toml")

@@ -1,0 +1,194 @@
+"""The predictor: one line out for one line in whatever it is, and the same however it is called."""
+
+from __future__ import annotations
+
+import itertools
+import shutil
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import dragoman
+from dragoman.errors import DragomanError, RecipeError, RunError
+from dragoman.search.request import SearchSettings
+from dragoman.tasks.run import Run
+from dragoman.tasks.streaming import windows
+from dragoman.tasks.translator import Translator, TranslatorSettings, parse_search
+
+NASTY = [
+    "", " ", "\t", "The dog sleeps.", "🦄 🤖", "nul \x00 here", "bad \udcff byte", "\u2028line\u2029",
+    "▁▁▁", "<s> </s> <unk>", "word " * 3000, "x" * 100_000, "Ein Hund.\r", "한국어 문장입니다.",
+]  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def translator(tiny_run: Path) -> Translator:
+    return dragoman.load(tiny_run, TranslatorSettings(precision="fp32"))
+
+
+@pytest.mark.parametrize("precision", ["fp32", "auto"])
+def test_one_line_for_one_line_whatever_it_is(tiny_run: Path, precision: str) -> None:
+    translator = dragoman.load(tiny_run, TranslatorSettings.check(precision=precision))
+    settings = SearchSettings(beam=2, max_length=20)
+    results = translator.batch(NASTY, settings=settings)
+    assert len(results) == len(NASTY)
+    for source, result in zip(NASTY, results, strict=True):
+        assert result.source == source
+        assert "\n" not in result.text
+        result.text.encode("utf-8")
+    assert [r.text for r in results[:3]] == ["", "", ""]
+
+
+def test_a_batch_is_what_each_gives_alone(translator: Translator) -> None:
+    sources = ["The dog sleeps.", "A small man eats the old dinosaur.", "Who sees the queen?"]
+    together = translator.batch(sources)
+    for source, result in zip(sources, together, strict=True):
+        alone = translator(source)
+        assert alone.text == result.text
+        assert alone.score == pytest.approx(result.score, abs=1e-4)
+
+
+def test_a_translations_score_is_what_force_decoding_gives_it(translator: Translator) -> None:
+    found = translator("The dog sleeps.", settings=SearchSettings(beam=3, max_length=30))
+    (scored,) = translator.score([("The dog sleeps.", found.text)])
+    if scored.ids == found.ids and len(found.token_log_probabilities) == len(found.ids) + 1:
+        np.testing.assert_allclose(
+            found.token_log_probabilities, scored.token_log_probabilities, atol=1e-4
+        )
+    assert len(scored.token_log_probabilities) == len(scored.ids) + 1
+    assert max(scored.token_log_probabilities) <= 0.0
+
+
+def test_prefix_n_best_and_alternatives(translator: Translator) -> None:
+    result = translator(
+        "The dog sleeps.", prefix="Der Hund", settings=SearchSettings(beam=4, n_best=3)
+    )
+    everyone = [result, *result.alternatives]
+    assert len(everyone) == 3
+    assert all(t.text.startswith("Der Hund") for t in everyone)
+    assert [t.score for t in everyone] == sorted((t.score for t in everyone), reverse=True)
+    assert len({t.ids for t in everyone}) == 3
+
+
+def test_sampling_is_drawn_by_its_seed(translator: Translator) -> None:
+    def draw(seed: int) -> str:
+        changes = ["sampling.temperature=1.0", f"sampling.seed={seed}", "max_length=15"]
+        return translator("The dog sleeps.", settings=parse_search(SearchSettings(), changes)).text
+
+    assert draw(1) == draw(1)
+    assert len({draw(seed) for seed in range(5)}) > 1
+
+
+def test_attention_has_a_row_for_every_token(translator: Translator) -> None:
+    record = translator("The dog sleeps.", attention=True).attention
+    assert record is not None
+    assert record.source[-1] == "</s>"
+    assert record.encoder.shape[:2] == record.cross.shape[:2] == (2, 4)
+    for weights in (record.encoder, record.decoder, record.cross):
+        np.testing.assert_allclose(weights.sum(-1), 1.0, atol=1e-5)
+
+
+def test_paragraphs_keep_their_spacing(translator: Translator) -> None:
+    text = "The dog sleeps.  The man eats.\n\n\tWho sees it?\n"
+    out = translator.paragraphs(text, settings=SearchSettings(beam=1, max_length=8))
+    for gap in ("  ", "\n\n\t"):
+        assert gap in out
+    assert out.endswith("\n")
+
+
+def test_a_line_that_is_too_long_is_split_or_cut(
+    tiny_run: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    long = "The dog sleeps. " * 40
+    settings = SearchSettings(beam=1, max_length=6)
+    for how in ("split", "cut"):
+        translator = Translator(
+            Run.open(tiny_run),
+            TranslatorSettings.check(longest=50, long_lines=how, precision="fp32"),
+        )
+        caplog.clear()
+        result = translator(long, settings=settings)
+        assert how in caplog.text
+        assert (len(result.ids) > 6) is (how == "split")
+
+
+def test_stream_reads_no_further_than_a_window(translator: Translator) -> None:
+    taken = 0
+
+    def source() -> Iterator[str]:
+        nonlocal taken
+        for _ in range(3000):
+            taken += 1
+            yield ""
+
+    first = list(itertools.islice(translator.stream(source()), 5))
+    assert len(first) == 5
+    assert taken == 1000
+
+
+def test_windows_do_not_wait_for_what_does_not_come() -> None:
+    def slow() -> Iterator[str]:
+        yield "a"
+        yield "b"
+        time.sleep(0.5)
+        yield "c"
+
+    assert list(windows(slow(), size=10, patience=0.1)) == [["a", "b"], ["c"]]
+    assert list(windows(map(str, range(5)), size=2, patience=5.0)) == [
+        ["0", "1"], ["2", "3"], ["4"],
+    ]  # fmt: skip
+
+
+def test_windows_hand_on_an_error_of_reading() -> None:
+    def broken() -> Iterator[str]:
+        yield "a"
+        raise OSError("the disk is gone")
+
+    with pytest.raises(OSError, match="disk is gone"):
+        list(windows(broken()))
+
+
+def test_settings_that_are_wrong() -> None:
+    with pytest.raises(DragomanError, match=r"--long-lines.*'split' or 'cut'.*'fold'"):
+        TranslatorSettings.check(long_lines="fold")
+    with pytest.raises(RecipeError, match="did you mean 'beam'"):
+        parse_search(SearchSettings(), ["baem=3"])
+
+
+def _copy(run: Path, to: Path) -> Path:
+    shutil.copytree(run, to, ignore=shutil.ignore_patterns("training"))
+    return to
+
+
+def test_a_run_works_without_its_training_folder(tiny_run: Path, tmp_path: Path) -> None:
+    assert dragoman.load(_copy(tiny_run, tmp_path / "run"))("The dog sleeps.").text is not None
+
+
+def test_folders_that_are_no_run(tmp_path: Path) -> None:
+    with pytest.raises(RunError, match="no run folder"):
+        dragoman.load(tmp_path / "nothing")
+    with pytest.raises(RunError, match=r"no recipe\.toml"):
+        dragoman.load(tmp_path)
+
+
+def test_truncated_weights(tiny_run: Path, tmp_path: Path) -> None:
+    run = _copy(tiny_run, tmp_path / "run")
+    weights = run / "model.safetensors"
+    weights.write_bytes(weights.read_bytes()[:-100])
+    with pytest.raises(RunError, match=r"model\.safetensors is damaged"):
+        dragoman.load(run)
+    weights.unlink()
+    with pytest.raises(RunError, match="dragoman resume"):
+        dragoman.load(run)
+
+
+def test_weights_that_do_not_fit_the_recipe(tiny_run: Path, tmp_path: Path) -> None:
+    run = _copy(tiny_run, tmp_path / "run")
+    recipe = run / "recipe.toml"
+    text = recipe.read_text(encoding="utf-8")
+    recipe.write_text(text.replace("ffn_dim = 64", "ffn_dim = 65"), encoding="utf-8")
+    with pytest.raises(RunError, match=r"tensors differ.*Was the recipe edited"):
+        dragoman.load(run)
