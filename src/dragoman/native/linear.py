@@ -12,6 +12,7 @@ P rows, K inputs, N outputs.
 
 from __future__ import annotations
 
+import ctypes
 from collections.abc import Sequence
 from typing import Any, Literal
 
@@ -21,6 +22,7 @@ from torch.nn import functional as F
 
 from dragoman.native import library
 from dragoman.native.dropout import relu_dropout_plain
+from dragoman.native.gradients import sink
 from dragoman.native.pointers import POINTER, REAL, SEED, SUFFIXES, WHOLE, address, as_rows
 
 Precision = Literal["fp32", "bf16"]
@@ -200,37 +202,35 @@ def backward_input_rows(
     return out
 
 
-def backward_weight_rows(
-    grad: Tensor, x: Tensor, weight: Tensor, bias: Tensor | None, *, add: bool
-) -> None:
-    """Write (or add) dW = dyᵀ x into ``weight`` (N, K) and db into ``bias`` (N,), both fp32."""
-    types = (POINTER, WHOLE, POINTER, WHOLE, POINTER, WHOLE, POINTER, *[WHOLE] * 4)
-    kernel = library.function(f"linear_backward_weight_{SUFFIXES[grad.dtype]}", *types)
-    assert kernel is not None
-    kernel(
-        address(grad),
-        grad.stride(0),
-        address(x),
-        x.stride(0),
-        address(weight),
-        weight.stride(0),
-        address(bias),
-        grad.shape[0],
-        grad.shape[1],
-        x.shape[1],
-        int(add),
-    )
+class _Part(ctypes.Structure):
+    """``struct Part`` of src/gradient.h."""
+
+    _fields_ = (("weight", POINTER), ("bias", POINTER), ("outputs", WHOLE), ("add", WHOLE))
 
 
 def _weight_gradients(
-    grad: Tensor, x: Tensor, packed: Packed, has_bias: bool
-) -> tuple[list[Tensor], list[Tensor]]:
-    """Gradients of each of the packed weights, and of their biases."""
-    weight = torch.empty((packed.outputs, packed.inputs))
-    bias = torch.empty(packed.outputs) if has_bias else None
-    backward_weight_rows(grad, x, weight, bias, add=False)
-    biases = [] if bias is None else list(bias.split(packed.sizes))
-    return list(weight.split(packed.sizes)), biases
+    grad: Tensor, x: Tensor, weights: Sequence[Tensor], biases: Sequence[Tensor]
+) -> list[Tensor | None]:
+    """dW_i = dy_iᵀ x, then all db_i, in fp32; None for what was added to ``.grad`` directly."""
+    out: list[Tensor | None] = []
+    parts = (_Part * len(weights))()
+    kept = []
+    for parameter in (*weights, *biases):
+        place = sink(parameter)
+        out.append(torch.empty(parameter.shape) if place is None else None)
+        kept.append(out[-1] if place is None else place)
+    for i, weight in enumerate(weights):
+        bias = kept[len(weights) + i] if biases else None
+        add = out[i] is None
+        if bias is not None and (out[len(weights) + i] is None) != add:
+            raise RuntimeError("a weight and its bias must both add directly, or neither")
+        parts[i] = _Part(address(kept[i]), address(bias), weight.shape[0], int(add))
+    types = (POINTER, WHOLE, POINTER, WHOLE, POINTER, *[WHOLE] * 3)
+    kernel = library.function(f"linear_backward_weight_{SUFFIXES[grad.dtype]}", *types)
+    assert kernel is not None
+    places = (address(grad), grad.stride(0), address(x), x.stride(0))
+    kernel(*places, ctypes.addressof(parts), len(weights), grad.shape[0], x.shape[1])
+    return out
 
 
 class _Linear(torch.autograd.Function):
@@ -240,20 +240,21 @@ class _Linear(torch.autograd.Function):
         rows = as_rows(x.detach().to(packed.dtype))
         bias = None if not biases else biases[0] if len(biases) == 1 else torch.cat(biases)
         ctx.save_for_backward(rows)
-        ctx.packed, ctx.has_bias, ctx.dtype = packed, bool(biases), x.dtype
+        ctx.packed, ctx.parameters, ctx.dtype = packed, (count, parameters), x.dtype
         return forward_rows(rows, packed, bias).view(*x.shape[:-1], packed.outputs)
 
     @staticmethod
     def backward(ctx: Any, *grads: Tensor) -> tuple[Any, ...]:
         (rows,) = ctx.saved_tensors
         packed: Packed = ctx.packed
+        count, parameters = ctx.parameters
         grad = as_rows(grads[0].to(packed.dtype))
-        weights, biases = _weight_gradients(grad, rows, packed, ctx.has_bias)
+        slopes = _weight_gradients(grad, rows, parameters[:count], parameters[count:])
         dx = None
         if ctx.needs_input_grad[0]:
             dx = backward_input_rows(grad, packed).to(ctx.dtype)
             dx = dx.view(*grads[0].shape[:-1], packed.inputs)
-        return (dx, None, None, *weights, *biases)
+        return (dx, None, None, *slopes)
 
 
 class _FeedForward(torch.autograd.Function):
@@ -274,6 +275,7 @@ class _FeedForward(torch.autograd.Function):
         hidden = _forward_relu(rows, inner, inner_bias.detach(), dropout, seed)
         ctx.save_for_backward(rows, hidden)
         ctx.packed, ctx.dropout, ctx.dtype = (inner, outer), dropout, x.dtype
+        ctx.parameters = (inner_weight, inner_bias, outer_weight, outer_bias)
         out = forward_rows(hidden, outer, outer_bias.detach())
         return out.view(*x.shape[:-1], outer.outputs)
 
@@ -281,13 +283,13 @@ class _FeedForward(torch.autograd.Function):
     def backward(ctx: Any, *grads: Tensor) -> tuple[Any, ...]:
         rows, hidden = ctx.saved_tensors
         inner, outer = ctx.packed
+        inner_weight, inner_bias, outer_weight, outer_bias = ctx.parameters
         grad = as_rows(grads[0].to(outer.dtype))
-        outer_weights, outer_biases = _weight_gradients(grad, hidden, outer, True)
+        outer_slopes = _weight_gradients(grad, hidden, [outer_weight], [outer_bias])
         inner_grad = backward_input_rows(grad, outer, hidden, ctx.dropout)
-        inner_weights, inner_biases = _weight_gradients(inner_grad, rows, inner, True)
+        inner_slopes = _weight_gradients(inner_grad, rows, [inner_weight], [inner_bias])
         dx = None
         if ctx.needs_input_grad[0]:
             dx = backward_input_rows(inner_grad, inner).to(ctx.dtype)
             dx = dx.view(*grads[0].shape[:-1], inner.inputs)
-        parameters = (*inner_weights, *inner_biases, *outer_weights, *outer_biases)
-        return (dx, *parameters, None, None, None, None)
+        return (dx, *inner_slopes, *outer_slopes, None, None, None, None)

@@ -4,6 +4,7 @@
 // A weight W (N x K) is packed twice per update: `forward` as the B operand of x Wᵀ (columns N,
 // steps along K) and `backward` as that of dy W (columns K, steps along N). Several matrices may be
 // packed as one whose rows are theirs, one after the other (queries, keys and values).
+#include "gradient.h"
 #include "matrix.h"
 
 namespace {
@@ -84,17 +85,6 @@ static void pack_weights(const float *const *weights, const int64_t *outputs, in
   });
 }
 
-template <class T>
-constexpr bool is_bf16 = sizeof(T) == 2;
-
-template <class T>
-static ALWAYS_INLINE const uint32_t *words(const T *p) {
-  return reinterpret_cast<const uint32_t *>(p);
-}
-
-template <class T>
-constexpr int64_t per_word = 4 / sizeof(T);
-
 static ALWAYS_INLINE Vec bias_at(const float *bias, int64_t column, int64_t width, int64_t part) {
   if (bias == nullptr) return zero();
   return load(bias + column + part * 16, larger(0, width - part * 16));
@@ -158,117 +148,6 @@ static void backward_input(const T *dy, int64_t dy_row, const uint32_t *weight, 
       });
 }
 
-// ---- the gradient of the weights
-
-constexpr int64_t SUM_ROWS = 256;  // rows of x and dy that are packed and summed at a time
-
-// Row pairs (bf16) or rows (fp32) of x, columns first .. first + 64, as steps of a panel.
-static ALWAYS_INLINE void step_words(const bf16 *x, int64_t x_row, int64_t rows, int64_t s,
-                                     int64_t first, int64_t width, uint32_t *out) {
-  const bf16 *one = x + 2 * s * x_row + first;
-  interleave(one, 2 * s + 1 < rows ? one + x_row : nullptr, width, out);
-}
-static ALWAYS_INLINE void step_words(const float *x, int64_t x_row, int64_t, int64_t s,
-                                     int64_t first, int64_t width, uint32_t *out) {
-  const float *from = x + s * x_row + first;
-  for (int64_t j = 0; j < PANEL; j += 16) {
-    const Vec v = width >= PANEL ? load(from + j) : load(from + j, larger(0, width - j));
-    _mm512_storeu_si512(out + j, _mm512_castps_si512(v.v));
-  }
-}
-
-template <class T>
-static ALWAYS_INLINE void fetch(const T *from, int64_t count) {
-  const char *line = reinterpret_cast<const char *>(from);
-  const char *end = reinterpret_cast<const char *>(from + count);
-  for (; line < end; line += 64) _mm_prefetch(line, _MM_HINT_T1);
-}
-
-// dW (N x K, fp32) = or += dyᵀ x over P rows, and db (N) likewise if it is not null.
-template <class T>
-static void backward_weight(const T *dy, int64_t dy_row, const T *x, int64_t x_row, float *dw,
-                            int64_t dw_row, float *db, int64_t rows, int64_t outputs,
-                            int64_t inputs, bool add) {
-  // Each task owns a rectangle of dW and packs what it reads of x and dy itself, block of rows by
-  // block of rows: packing costs a few percent, and no thread waits for another.
-  const int64_t wanted = 4 * dragoman_threads(), panels = panels_of(inputs);
-  const int64_t wide = smaller(panels, 4), across = (panels + wide - 1) / wide;
-  const int64_t parts = larger(1, smaller((outputs + 65) / 66, (wanted + across - 1) / across));
-  const int64_t most = 132;
-  int64_t chunk = ((outputs + parts - 1) / parts + TILE_ROWS - 1) / TILE_ROWS * TILE_ROWS;
-  if (chunk > most) chunk = most;
-  const int64_t chunks = (outputs + chunk - 1) / chunk;
-  parallel_for(chunks * across, [&](int64_t task) {
-    const int64_t n0 = task % chunks * chunk, n1 = smaller(n0 + chunk, outputs);
-    const int64_t first_panel = task / chunks * wide;
-    const int64_t last_panel = smaller(first_panel + wide, panels);
-    const int64_t most_steps = SUM_ROWS / per_word<T>;
-    // An odd number of cache lines per step, so that the steps of a tile do not share a set.
-    const int64_t stride = (chunk + PANEL - 1) / PANEL * PANEL + 16;
-    uint32_t *left = scratch<uint32_t>(1, static_cast<size_t>(most_steps * stride + PANEL));
-    uint32_t *right = scratch<uint32_t>(2, static_cast<size_t>(wide * most_steps * PANEL));
-    float *sums = db != nullptr && first_panel == 0 ? db + n0 : nullptr;
-    if (!add) {
-      for (int64_t n = n0; n < n1; n++) {
-        const int64_t from = first_panel * PANEL, to = smaller(last_panel * PANEL, inputs);
-        memset(dw + n * dw_row + from, 0, static_cast<size_t>(to - from) * sizeof(float));
-      }
-      if (sums != nullptr) memset(sums, 0, static_cast<size_t>(n1 - n0) * sizeof(float));
-    }
-    for (int64_t p = 0; p < rows; p += SUM_ROWS) {
-      const int64_t count = smaller(SUM_ROWS, rows - p);
-      const int64_t steps = (count + per_word<T> - 1) / per_word<T>;
-      const T *dy_block = dy + p * dy_row, *x_block = x + p * x_row;
-      for (int64_t s = 0; s < steps; s++) {
-        for (int64_t n = n0; n < n1; n += PANEL) {
-          step_words(dy_block, dy_row, count, s, n, outputs - n, left + s * stride + (n - n0));
-        }
-        for (int64_t panel = first_panel; panel < last_panel; panel++) {
-          step_words(x_block, x_row, count, s, panel * PANEL, inputs - panel * PANEL,
-                     right + ((panel - first_panel) * most_steps + s) * PANEL);
-        }
-      }
-      if (sums != nullptr) {
-        for (int64_t n = 0; n < n1 - n0; n += 16) {
-          const int64_t width = n1 - n0 - n;
-          Vec total = load(sums + n, width);
-          for (int64_t i = 0; i < count; i++) {
-            total = total + load(dy_block + i * dy_row + n0 + n, width);
-          }
-          store(sums + n, total, width);
-        }
-      }
-      // The next block of rows is fetched while this one is summed: of each row only a few columns
-      // are read, too few for the processor to guess what comes next.
-      const int64_t tiles = (n1 - n0 + TILE_ROWS - 1) / TILE_ROWS * (last_panel - first_panel);
-      const int64_t next_end = smaller(p + 2 * SUM_ROWS, rows), per_tile = (SUM_ROWS - 1) / tiles + 1;
-      int64_t next = p + SUM_ROWS;
-      for (int64_t panel = first_panel; panel < last_panel; panel++) {
-        const int64_t column = panel * PANEL, width = smaller(PANEL, inputs - column);
-        const uint32_t *packed = right + (panel - first_panel) * most_steps * PANEL;
-        for (int64_t n = n0; n < n1; n += TILE_ROWS) {
-          float *out = dw + n * dw_row + column;
-          for (int64_t i = 0; i < per_tile && next < next_end; i++, next++) {
-            fetch(dy + next * dy_row + n0, n1 - n0);
-            fetch(x + next * x_row + first_panel * PANEL, (last_panel - first_panel) * PANEL);
-          }
-          const int64_t tile_rows = smaller(TILE_ROWS, n1 - n);
-          const uint32_t *tile_words = left + (n - n0);
-          if (width >= PANEL) {
-            tile_of<is_bf16<T>>(tile_rows, tile_words, 1, stride, packed, steps, out, out, dw_row);
-            continue;
-          }
-          float edge[TILE_ROWS * PANEL];
-          tile_of<is_bf16<T>>(tile_rows, tile_words, 1, stride, packed, steps, nullptr, edge, PANEL);
-          for (int64_t r = 0; r < tile_rows; r++) {
-            for (int64_t j = 0; j < width; j++) out[r * dw_row + j] += edge[r * PANEL + j];
-          }
-        }
-      }
-    }
-  });
-}
-
 }  // namespace
 
 // Words that `forward` (columns = outputs, length = inputs) and `backward` (the other way round)
@@ -305,9 +184,8 @@ KERNEL(void, pack_weights_fp32, const float *const *weights, const int64_t *outp
                       rate);                                                                     \
   }                                                                                              \
   KERNEL(void, linear_backward_weight_##suffix, const T *dy, int64_t dy_row, const T *x,         \
-         int64_t x_row, float *dw, int64_t dw_row, float *db, int64_t rows, int64_t outputs,     \
-         int64_t inputs, int64_t add) {                                                          \
-    backward_weight<T>(dy, dy_row, x, x_row, dw, dw_row, db, rows, outputs, inputs, add != 0);   \
+         int64_t x_row, const Part *parts, int64_t count, int64_t rows, int64_t inputs) {        \
+    backward_weight<T>(dy, dy_row, x, x_row, parts, count, rows, inputs);                        \
   }
 
 DRAGOMAN_LINEAR(bf16, bf16)

@@ -134,6 +134,19 @@ static ALWAYS_INLINE void store_row(bf16 *out, int64_t width, Vec a, Vec b, Vec 
   }
 }
 
+// ---- element types
+
+template <class T>
+constexpr bool is_bf16 = sizeof(T) == 2;
+
+template <class T>
+static ALWAYS_INLINE const uint32_t *words(const T *p) {
+  return reinterpret_cast<const uint32_t *>(p);
+}
+
+template <class T>
+constexpr int64_t per_word = 4 / sizeof(T);
+
 // ---- packing
 
 // The words (a[j], b[j]) of 16 columns, the low or the high half of 32 bf16 numbers.

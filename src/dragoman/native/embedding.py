@@ -1,0 +1,103 @@
+"""Embeddings on their way in: Dropout(scale · E[id] + place) in one pass (paper §3.4, §3.5).
+
+P rows, D width, V vocabulary, L places.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+from torch import Tensor
+from torch.nn import functional as F
+
+from dragoman.native import library
+from dragoman.native.dropout import dropout_plain
+from dragoman.native.gradients import sink
+from dragoman.native.pointers import POINTER, REAL, SEED, SUFFIXES, WHOLE, address, is_plain
+
+
+def embed(
+    ids: Tensor,
+    matrix: Tensor,
+    places: Tensor | None,
+    positions: Tensor | None,
+    *,
+    scale: float,
+    dtype: torch.dtype,
+    dropout: float = 0.0,
+    seed: int = 0,
+) -> Tensor:
+    """ids (P,) int64, matrix (V, D) fp32 -> rows (P, D) of ``dtype``.
+
+    ``places`` (L, D) fp32 holds an encoding per position and is not trained; ``positions`` (P,)
+    int64 says which one each row gets. None: nothing is added.
+    """
+    if not (is_plain(matrix, places) and dtype in SUFFIXES and library.available()):
+        return embed_plain(
+            ids, matrix, places, positions, scale=scale, dtype=dtype, dropout=dropout, seed=seed
+        )
+    out: Tensor = _Embed.apply(ids, matrix, places, positions, scale, dtype, dropout, seed)  # type: ignore[no-untyped-call]
+    return out
+
+
+def embed_plain(
+    ids: Tensor,
+    matrix: Tensor,
+    places: Tensor | None,
+    positions: Tensor | None,
+    *,
+    scale: float,
+    dtype: torch.dtype,
+    dropout: float = 0.0,
+    seed: int = 0,
+) -> Tensor:
+    """The twin of ``embed``."""
+    rows = F.embedding(ids, matrix) * scale
+    if places is not None and positions is not None:
+        rows = rows + places[positions]
+    return dropout_plain(rows, dropout, seed).to(dtype)
+
+
+class _Embed(torch.autograd.Function):
+    @staticmethod
+    def forward(
+        ctx: Any,
+        ids: Tensor,
+        matrix: Tensor,
+        places: Tensor | None,
+        positions: Tensor | None,
+        scale: float,
+        dtype: torch.dtype,
+        dropout: float,
+        seed: int,
+    ) -> Tensor:
+        ids, width = ids.contiguous(), matrix.shape[1]
+        if len(ids) and not 0 <= int(ids.min()) <= int(ids.max()) < len(matrix):
+            raise IndexError(f"a token lies outside the vocabulary of {len(matrix)}")
+        if places is not None:
+            assert positions is not None and places.is_contiguous()
+            positions = positions.contiguous()
+        out = torch.empty((len(ids), width), dtype=dtype)
+        types = (*[POINTER] * 5, WHOLE, WHOLE, REAL, REAL, SEED)
+        kernel = library.function(f"embedding_forward_{SUFFIXES[dtype]}", *types)
+        assert kernel is not None
+        tensors = (matrix.detach().contiguous(), ids, places, positions, out)
+        kernel(*map(address, tensors), len(ids), width, scale, dropout, seed)
+        ctx.save_for_backward(ids)
+        ctx.matrix, ctx.choices, ctx.dtype = matrix, (scale, dropout, seed), dtype
+        return out
+
+    @staticmethod
+    def backward(ctx: Any, *grads: Tensor) -> tuple[Any, ...]:
+        (ids,) = ctx.saved_tensors
+        grad = grads[0].to(ctx.dtype).contiguous()
+        vocabulary, width = ctx.matrix.shape
+        place = sink(ctx.matrix)
+        to = torch.zeros((vocabulary, width)) if place is None else place
+        types = (*[POINTER] * 3, *[WHOLE] * 3, REAL, REAL, SEED)
+        kernel = library.function(f"embedding_backward_{SUFFIXES[ctx.dtype]}", *types)
+        assert kernel is not None
+        kernel(*map(address, (grad, ids, to)), vocabulary, len(ids), width, *ctx.choices)
+        result = to if place is None else None
+        return (None, result, None, None, None, None, None, None)

@@ -1,0 +1,144 @@
+// The gradient of a weight, dW = dyᵀ x, summed over rows in fp32 (AVX-512).
+#pragma once
+
+#include "matrix.h"
+
+// One of the weights whose outputs stand side by side in dy: (outputs x inputs), and its bias.
+struct Part {
+  float *weight;
+  float *bias;  // may be null
+  int64_t outputs;
+  int64_t add;  // add to what is there, in place of writing over it
+};
+
+namespace {
+
+constexpr int64_t SUM_ROWS = 256;  // rows of x and dy that are packed and summed at a time
+constexpr int64_t MOST_OUTPUTS = 132;  // of one task
+constexpr int64_t MOST_PANELS = 4;     // of inputs, of one task
+
+// Row pairs (bf16) or rows (fp32) of x, columns first .. first + 64, as steps of a panel.
+static ALWAYS_INLINE void step_words(const bf16 *x, int64_t x_row, int64_t rows, int64_t s,
+                                     int64_t first, int64_t width, uint32_t *out) {
+  const bf16 *one = x + 2 * s * x_row + first;
+  interleave(one, 2 * s + 1 < rows ? one + x_row : nullptr, width, out);
+}
+static ALWAYS_INLINE void step_words(const float *x, int64_t x_row, int64_t, int64_t s,
+                                     int64_t first, int64_t width, uint32_t *out) {
+  const float *from = x + s * x_row + first;
+  for (int64_t j = 0; j < PANEL; j += 16) {
+    const Vec v = width >= PANEL ? load(from + j) : load(from + j, larger(0, width - j));
+    _mm512_storeu_si512(out + j, _mm512_castps_si512(v.v));
+  }
+}
+
+template <class T>
+static ALWAYS_INLINE void fetch(const T *from, int64_t count) {
+  const char *line = reinterpret_cast<const char *>(from);
+  const char *end = reinterpret_cast<const char *>(from + count);
+  for (; line < end; line += 64) _mm_prefetch(line, _MM_HINT_T1);
+}
+
+// The rectangle of dW with outputs n0 .. n1 of `part` and inputs of panels first .. last. `dy` begins
+// at the part's columns, of which `width` can be read.
+template <class T>
+static inline void gradient_block(const T *dy, int64_t dy_row, int64_t dy_width, const T *x,
+                                  int64_t x_row, const Part &part, int64_t n0, int64_t n1,
+                                  int64_t first_panel, int64_t last_panel, int64_t rows,
+                                  int64_t inputs) {
+  const int64_t most_steps = SUM_ROWS / per_word<T>;
+  // An odd number of cache lines per step, so that the steps of a tile do not share a set.
+  const int64_t stride = panels_of(n1 - n0) * PANEL + 16;
+  uint32_t *left = scratch<uint32_t>(1, static_cast<size_t>(most_steps * stride));
+  uint32_t *right = scratch<uint32_t>(2, static_cast<size_t>(MOST_PANELS * most_steps * PANEL));
+  float *dw = part.weight;
+  float *sums = part.bias != nullptr && first_panel == 0 ? part.bias + n0 : nullptr;
+  if (!part.add) {
+    const int64_t from = first_panel * PANEL, to = smaller(last_panel * PANEL, inputs);
+    for (int64_t n = n0; n < n1; n++) {
+      memset(dw + n * inputs + from, 0, static_cast<size_t>(to - from) * sizeof(float));
+    }
+    if (sums != nullptr) memset(sums, 0, static_cast<size_t>(n1 - n0) * sizeof(float));
+  }
+  const int64_t tiles = (n1 - n0 + TILE_ROWS - 1) / TILE_ROWS * (last_panel - first_panel);
+  for (int64_t p = 0; p < rows; p += SUM_ROWS) {
+    const int64_t count = smaller(SUM_ROWS, rows - p);
+    const int64_t steps = (count + per_word<T> - 1) / per_word<T>;
+    const T *dy_block = dy + p * dy_row, *x_block = x + p * x_row;
+    for (int64_t s = 0; s < steps; s++) {
+      for (int64_t n = n0; n < n1; n += PANEL) {
+        step_words(dy_block, dy_row, count, s, n, dy_width - n, left + s * stride + (n - n0));
+      }
+      for (int64_t panel = first_panel; panel < last_panel; panel++) {
+        step_words(x_block, x_row, count, s, panel * PANEL, inputs - panel * PANEL,
+                   right + ((panel - first_panel) * most_steps + s) * PANEL);
+      }
+    }
+    if (sums != nullptr) {
+      for (int64_t n = 0; n < n1 - n0; n += LANES) {
+        const int64_t width = n1 - n0 - n;
+        Vec total = load_some(sums + n, width);
+        for (int64_t i = 0; i < count; i++) {
+          total = total + load_some(dy_block + i * dy_row + n0 + n, width);
+        }
+        store_some(sums + n, total, width);
+      }
+    }
+    // The next block of rows is fetched while this one is summed: of each row only a few columns
+    // are read, too few for the processor to guess what comes next.
+    const int64_t next_end = smaller(p + 2 * SUM_ROWS, rows), per_tile = (SUM_ROWS - 1) / tiles + 1;
+    int64_t next = p + SUM_ROWS;
+    for (int64_t panel = first_panel; panel < last_panel; panel++) {
+      const int64_t column = panel * PANEL, width = smaller(PANEL, inputs - column);
+      const uint32_t *packed = right + (panel - first_panel) * most_steps * PANEL;
+      for (int64_t n = n0; n < n1; n += TILE_ROWS) {
+        for (int64_t i = 0; i < per_tile && next < next_end; i++, next++) {
+          fetch(dy + next * dy_row + n0, n1 - n0);
+          fetch(x + next * x_row + first_panel * PANEL, (last_panel - first_panel) * PANEL);
+        }
+        float *out = dw + n * inputs + column;
+        const int64_t tile_rows = smaller(TILE_ROWS, n1 - n);
+        const uint32_t *words = left + (n - n0);
+        if (width >= PANEL) {
+          tile_of<is_bf16<T>>(tile_rows, words, 1, stride, packed, steps, out, out, inputs);
+          continue;
+        }
+        float edge[TILE_ROWS * PANEL];
+        tile_of<is_bf16<T>>(tile_rows, words, 1, stride, packed, steps, nullptr, edge, PANEL);
+        for (int64_t r = 0; r < tile_rows; r++) {
+          for (int64_t j = 0; j < width; j++) out[r * inputs + j] += edge[r * PANEL + j];
+        }
+      }
+    }
+  }
+}
+
+// dW and db of `count` parts over P rows. Each task owns a rectangle and packs what it reads of x
+// and dy itself, block of rows by block of rows: no thread waits for another.
+template <class T>
+static void backward_weight(const T *dy, int64_t dy_row, const T *x, int64_t x_row,
+                            const Part *parts, int64_t count, int64_t rows, int64_t inputs) {
+  int64_t outputs = 0;
+  for (int64_t i = 0; i < count; i++) outputs += parts[i].outputs;
+  const int64_t panels = panels_of(inputs), wide = smaller(panels, MOST_PANELS);
+  const int64_t across = (panels + wide - 1) / wide;
+  const int64_t wanted = larger(1, 4 * dragoman_threads() / across);
+  int64_t chunk = larger((outputs + wanted - 1) / wanted, 60);
+  chunk = smaller((chunk + TILE_ROWS - 1) / TILE_ROWS * TILE_ROWS, MOST_OUTPUTS);
+  int64_t chunks = 0;
+  for (int64_t i = 0; i < count; i++) chunks += (parts[i].outputs + chunk - 1) / chunk;
+  parallel_for(chunks * across, [&](int64_t task) {
+    int64_t at = task % chunks, before = 0;
+    const Part *part = parts;
+    for (; at >= (part->outputs + chunk - 1) / chunk; part++) {
+      at -= (part->outputs + chunk - 1) / chunk;
+      before += part->outputs;
+    }
+    const int64_t first_panel = task / chunks * wide;
+    gradient_block(dy + before, dy_row, outputs - before, x, x_row, *part, at * chunk,
+                   smaller(at * chunk + chunk, part->outputs), first_panel,
+                   smaller(first_panel + wide, panels), rows, inputs);
+  });
+}
+
+}  // namespace
