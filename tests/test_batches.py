@@ -41,7 +41,7 @@ def test_special_symbols_stand_where_they_should(targets: list[list[int]]) -> No
 
 @given(sentences)
 def test_halves_hold_the_same_sentences(targets: list[list[int]]) -> None:
-    batch = _batch(targets, targets)
+    batch = _batch([target[:2] for target in targets], targets)
     first, second = batch.split()
     assert len(first) > 0 and len(second) > 0
     assert first.ids + second.ids == batch.ids

@@ -25,11 +25,14 @@ class Lengths:
     corpora: tuple[CorpusRange, ...]
 
 
-def _lengths(sizes: list[int], weights: list[float], seed: int = 0) -> Lengths:
+def _lengths(
+    sizes: list[int], weights: list[float], seed: int = 0, long_sources: float = 0.0
+) -> Lengths:
     random = np.random.default_rng(seed)
     total = sum(sizes)
     targets = random.integers(0, 40, total).astype(np.int32)
     sources = np.maximum(0, targets + random.integers(-5, 6, total)).astype(np.int32)
+    sources[random.random(total) < long_sources] = 200
     ends = np.cumsum([0, *sizes]).tolist()
     ranges = [CorpusRange(a, b, w) for a, b, w in zip(ends[:-1], ends[1:], weights, strict=True)]
     return Lengths(sources, targets, tuple(ranges))
@@ -51,8 +54,8 @@ def _examples(updates: list[list[MicroBatch]]) -> Counter[int]:
 
 plans = st.builds(
     PlanSettings,
-    tokens_per_update=st.integers(1, 3000),
-    tokens_per_micro_batch=st.integers(1, 1500),
+    tokens_per_update=st.one_of(st.integers(1, 60), st.integers(1, 3000)),
+    tokens_per_micro_batch=st.one_of(st.integers(1, 60), st.integers(1, 1500)),
     max_source=st.sampled_from([20, 256]),
     block_examples=st.integers(1, 500),
 )
@@ -64,7 +67,7 @@ def test_every_example_exactly_once_an_epoch(
     plan_settings: PlanSettings, sizes: list[int], seed: int
 ) -> None:
     sizes = [*sizes, 50]
-    lengths = _lengths(sizes, [1.0] * len(sizes))
+    lengths = _lengths(sizes, [1.0] * len(sizes), long_sources=0.1)
     plan = Plan(lengths, plan_settings, seed)
     fits = lengths.source_lengths + 1 <= plan_settings.max_source
     once = Counter(np.flatnonzero(fits).tolist())
@@ -161,13 +164,18 @@ def test_blocks_mix_distant_examples() -> None:
     """A corpus sorted by subject must not be trained on subject by subject."""
     lengths = _lengths([50_000], [1.0])
     plan = Plan(lengths, PlanSettings(block_examples=5000), 3)
-    parts = Counter[int]()
+    blocks: dict[tuple[int, int], list[int]] = {}
     update = 0
-    while plan.position(update).block == 0:
-        for batch in plan.update(update):
-            parts.update((batch.examples // 5000).tolist())
+    while (position := plan.position(update)).epoch < 2:
+        held = blocks.setdefault((position.epoch, position.block), [])
+        held.extend(int(e) for batch in plan.update(update) for e in batch.examples)
         update += 1
-    assert len(parts) == 10 and min(parts.values()) > 300
+    assert len(blocks) == 20
+    for held in blocks.values():
+        parts = Counter(example // 5000 for example in held)
+        assert len(parts) == 10 and min(parts.values()) > 300
+        assert 4500 < len(held) < 5500
+    assert len(set(blocks[0, 0]) & set(blocks[1, 0])) < 1000
 
 
 def test_only_too_long_pairs_are_an_error() -> None:

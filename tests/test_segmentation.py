@@ -33,6 +33,7 @@ SPLITS = {
     "ko": [
         "비가 옵니다.|우리는 집에 있어요.|왜요?|모릅니다!",
         "``open`` 은 함수입니다.|``close`` 도 그렇습니다.|버전 3.12에서 바뀌었습니다, e.g. 여기.",
+        "이것은 모듈입니다.|os 모듈도 있습니다.",
     ],
     "fr": ["M. Dupont est là.|Il a payé 3,50 euros, etc.|Le reste est à vous."],
 }

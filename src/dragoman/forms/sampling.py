@@ -201,8 +201,6 @@ class BpeDropout(Sampler):
             _, left, right, length = heappop(agenda)
             if not symbols[left] or len(symbols[left]) + len(symbols[right]) != length:
                 continue  # one of the two was merged meanwhile
-            if not symbols[right]:
-                continue
             dropped = drops & bit
             bit <<= 1
             if dropped:
