@@ -33,7 +33,7 @@ async def read_fields(http: Request) -> dict[str, Any]:
         if _media_type(http) in FORMS:
             async with http.form(max_files=0, max_fields=64) as form:
                 return {name: value for name, value in form.items() if isinstance(value, str)}
-        fields = json.loads((await http.body()).decode("utf-8"))
+        fields = _readable(json.loads((await http.body()).decode("utf-8")))
     except ClientDisconnect:
         raise ClientGone from None
     except HTTPException as error:  # a form that is not one
@@ -46,6 +46,19 @@ async def read_fields(http: Request) -> dict[str, Any]:
     if not isinstance(fields, dict):
         raise bad_request('The body must be a JSON object, as {"q": "…"}.')
     return fields
+
+
+def _readable(value: Any) -> Any:
+    """JSON may name half a character ("\\ud800"), which no text can hold: U+FFFD in its place."""
+    if isinstance(value, str):
+        if value.isascii():
+            return value
+        return value.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+    if isinstance(value, list):
+        return [_readable(item) for item in value]
+    if isinstance(value, dict):
+        return {_readable(name): _readable(item) for name, item in value.items()}
+    return value
 
 
 def _media_type(http: Request) -> str:

@@ -1,0 +1,140 @@
+"""A server to test: it translates every text into itself, as slowly and as wrongly as it is told.
+
+Not a test: ``test_serving_*.py`` and the page's tests import it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import threading
+import time
+from collections.abc import AsyncIterator
+from dataclasses import dataclass, field
+
+import httpx
+import torch
+from torch import Tensor
+
+from dragoman.forms.text import Text, TextSettings
+from dragoman.models.interface import Adjust, DecodeState, Memory
+from dragoman.nn.layout import Sequences
+from dragoman.search.request import SearchSettings
+from dragoman.serving.app import create_app
+from dragoman.serving.languages import Detector
+from dragoman.serving.served import Engine, ServedRun
+from dragoman.serving.settings import ServeSettings
+
+SENTENCES = [
+    "The animal didn't cross the street because it was too tired.",
+    "Das Tier überquerte die Straße nicht, weil es zu müde war.",
+    "그 동물은 너무 피곤해서 길을 건너지 않았다.",
+    "A small man eats a dinosaur. Ein kleiner Mann isst einen Dinosaurier!",
+    "Where is the bread? Wo ist das Brot?",
+]
+TEXT = Text.train(SENTENCES, TextSettings(vocabulary=420, byte_fallback=True, character_coverage=1))
+DETECTOR = Detector()
+
+
+class EchoState(DecodeState):
+    """Each row knows its source and how far it has come."""
+
+    def __init__(self, memory: Memory) -> None:
+        self.sources: list[Tensor] = []
+        self.taken = torch.zeros(0, dtype=torch.int64)
+        self.admit(memory)
+
+    @property
+    def rows(self) -> int:
+        return len(self.sources)
+
+    @property
+    def lengths(self) -> Tensor:
+        return self.taken
+
+    def select(self, rows: Tensor) -> None:
+        self.sources = [self.sources[row] for row in rows.tolist()]
+        self.taken = self.taken[rows]
+
+    def admit(self, memory: Memory) -> None:
+        self.sources += torch.split(memory.rows[:, 0].long(), list(memory.layout.lengths))
+        self.taken = torch.cat([self.taken, torch.zeros(memory.layout.batch, dtype=torch.int64)])
+
+
+@dataclass
+class EchoModel:
+    """Copies its source: the right token has 0.8, the one after it in the vocabulary 0.15."""
+
+    vocabulary: int = TEXT.size
+    step_seconds: float = 0.0
+    fails_at: int | None = None
+    """A source token at which the model fails."""
+    seen_rows: list[int] = field(default_factory=list)
+    gate: threading.Event | None = None
+    """If given, no step is taken until it is set."""
+
+    def encode(self, source: Sequences) -> Memory:
+        if self.fails_at is not None and bool((source.values == self.fails_at).any()):
+            raise RuntimeError("the model broke")
+        return Memory(source.values.float()[:, None], source.layout)
+
+    def start(self, memory: Memory) -> EchoState:
+        return EchoState(memory)
+
+    def best(
+        self, tokens: Tensor, state: EchoState, k: int, adjust: Adjust | None = None
+    ) -> tuple[Tensor, Tensor]:
+        if self.gate is not None:
+            self.gate.wait(30)
+        time.sleep(self.step_seconds)
+        self.seen_rows.append(state.rows)
+        rest = 0.05 / (self.vocabulary - 2)
+        probabilities = torch.full((state.rows, self.vocabulary), rest)
+        places = state.taken.tolist()
+        for row, source in enumerate(state.sources):
+            token = int(source[min(places[row], len(source) - 1)])
+            probabilities[row, token] = 0.8
+            probabilities[row, (token + 1) % self.vocabulary] = 0.15
+        state.taken = state.taken + tokens.shape[1]
+        log_probabilities = probabilities.log()
+        if adjust is not None:
+            log_probabilities = adjust(log_probabilities)
+        return torch.topk(log_probabilities, min(k, self.vocabulary), dim=-1)
+
+
+def echo_run(
+    name: str = "echo",
+    languages: tuple[str, str] = ("en", "de"),
+    *,
+    model: EchoModel | None = None,
+    settings: ServeSettings | None = None,
+    workers: int = 1,
+) -> ServedRun:
+    return ServedRun(
+        name=name,
+        languages=languages,
+        vocabularies=(TEXT, TEXT),
+        engine=Engine(model or EchoModel(), "fp32 on plain torch", workers),
+        search=SearchSettings(beam=2, max_extra=5),
+        settings=settings or ServeSettings(),
+    )
+
+
+@contextlib.asynccontextmanager
+async def client_of(
+    *runs: ServedRun, settings: ServeSettings | None = None
+) -> AsyncIterator[httpx.AsyncClient]:
+    """A client that talks to a server of ``runs`` in this very process."""
+    app = create_app(runs or (echo_run(),), settings or ServeSettings(), DETECTOR)
+    async with app.router.lifespan_context(app):
+        transport = httpx.ASGITransport(app, raise_app_exceptions=False)
+        async with httpx.AsyncClient(transport=transport, base_url="http://echo") as client:
+            yield client
+
+
+async def until(condition: object, seconds: float = 10) -> None:
+    """Wait until ``condition()`` is true; fail if it does not become so."""
+    assert callable(condition)
+    async with asyncio.timeout(seconds):
+        while not condition():
+            await asyncio.sleep(0.005)

@@ -1,0 +1,377 @@
+"""The API as its clients meet it: LibreTranslate's endpoints, our own, events, errors, limits."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from typing import Any
+
+import httpx
+import pytest
+from serving_echo import EchoModel, client_of, echo_run, until
+
+from dragoman.serving.limits import LimitSettings
+from dragoman.serving.settings import ServeSettings
+
+PARAGRAPHS = "A small man eats.  Where is the bread?\n\n\tDas Tier ist müde.\n"
+
+
+def run(coroutine: Any) -> Any:
+    return asyncio.run(coroutine)
+
+
+async def post(client: httpx.AsyncClient, path: str, **values: Any) -> Any:
+    answer = await client.post(path, json=values)
+    assert answer.status_code == 200, answer.text
+    return answer.json()
+
+
+def test_translates_strings_lists_and_forms() -> None:
+    async def check() -> None:
+        async with client_of() as client:
+            one = await post(client, "/translate", q="Das Brot", source="en", target="de")
+            assert one == {"translatedText": "Das Brot"}
+            many = await post(client, "/translate", q=["Das", "", "Brot"], source="en", target="de")
+            assert many == {"translatedText": ["Das", "", "Brot"]}
+            form = {"q": "Das Brot", "source": "en", "target": "de", "format": "text"}
+            for sent in ({"data": form}, {"files": {k: (None, v) for k, v in form.items()}}):
+                answer = await client.post("/translate", **sent)  # type: ignore[arg-type]
+                assert answer.json() == {"translatedText": "Das Brot"}
+
+    run(check())
+
+
+def test_paragraphs_keep_their_spacing() -> None:
+    async def check() -> None:
+        async with client_of() as client:
+            got = await post(client, "/translate", q=PARAGRAPHS, source="en", target="de")
+            assert got["translatedText"] == PARAGRAPHS
+
+    run(check())
+
+
+def test_html_keeps_tags_and_translates_text_alone() -> None:
+    source = '<p class="a>b">Das <b>Brot</b> &amp; das Tier.</p>\n<script>a<b</script><br/>müde'
+
+    async def check() -> None:
+        async with client_of() as client:
+            got = await post(
+                client, "/translate", q=[source], source="en", target="de", format="html"
+            )
+            assert got["translatedText"] == [source]
+
+    run(check())
+
+
+def test_alternatives_and_detection() -> None:
+    runs = (echo_run("a", ("en", "de")), echo_run("b", ("ko", "de")))
+
+    async def check() -> None:
+        async with client_of(*runs) as client:
+            got = await post(
+                client, "/translate", q="Where is it?", source="auto", target="de", alternatives=2
+            )
+            assert got["detectedLanguage"]["language"] == "en"
+            assert len(got["alternatives"]) == 2
+            assert got["translatedText"] not in got["alternatives"]
+            got = await post(
+                client, "/translate", q=["Where is it?", "그 동물은"], source="auto", target="de"
+            )
+            assert [d["language"] for d in got["detectedLanguage"]] == ["en", "ko"]
+            guesses = await post(client, "/detect", q="그 동물은 너무 피곤해서")
+            assert guesses[0]["language"] == "ko" and guesses[0]["confidence"] > 90
+
+    run(check())
+
+
+def test_languages_and_frontend_settings() -> None:
+    runs = (echo_run("a", ("en", "de")), echo_run("b", ("ko", "en")), echo_run("c", ("en", "ko")))
+
+    async def check() -> None:
+        async with client_of(*runs) as client:
+            languages = (await client.get("/languages")).json()
+            assert languages[0] == {"code": "en", "name": "English", "targets": ["de", "ko"]}
+            assert {language["code"] for language in languages} == {"en", "de", "ko"}
+            settings = (await client.get("/frontend/settings")).json()
+            assert settings["charLimit"] == LimitSettings().characters
+            assert settings["language"]["target"] == {"code": "de", "name": "German"}
+            info = (await client.get("/v1/info")).json()
+            assert [r["name"] for r in info["runs"]] == ["a", "b", "c"]
+
+    run(check())
+
+
+@pytest.mark.parametrize(
+    ("path", "values", "status", "words"),
+    [
+        ("/translate", {"source": "en", "target": "de"}, 400, "missing q"),
+        ("/translate", {"q": "", "source": "en", "target": "de"}, 400, "missing q"),
+        ("/translate", {"q": "x", "source": "en"}, 400, "missing target"),
+        ("/translate", {"q": "x", "source": "fr", "target": "de"}, 400, "fr is not supported"),
+        ("/translate", {"q": "x", "source": "en", "target": "xx"}, 400, "xx is not supported"),
+        ("/translate", {"q": "x", "target": "de", "format": "pdf"}, 400, "format"),
+        ("/translate", {"q": 3, "target": "de"}, 400, "q"),
+        ("/translate", {"q": "x", "target": "de", "alternatives": 99}, 400, "at most 16"),
+        ("/translate", {"q": ["x"] * 300, "target": "de"}, 400, "256"),
+        ("/translate", {"q": "x" * 20_001, "target": "de"}, 400, "20,001 characters"),
+        ("/translate", {"q": "x" * 1_000_001, "target": "de"}, 413, "1,000,000 bytes"),
+        ("/detect", {"q": " "}, 400, "missing q"),
+        ("/v1/translate", {"text": "x", "bem": 3}, 400, "bem"),
+        ("/v1/translate", {"text": "x", "run": "none"}, 404, "echo"),
+        ("/v1/translate", {"text": "x", "prefix_tokens": [99999]}, 400, "vocabulary"),
+        ("/v1/translate", {"text": "x", "prefix_tokens": [2]}, 400, "end symbol"),
+        ("/v1/translate", {"text": "x", "prefix": "a", "prefix_tokens": [5]}, 400, "not both"),
+        ("/v1/translate", {"text": "x", "min_length": 9, "max_length": 2}, 400, "min_length"),
+        ("/v1/translate", {"text": "x", "beam": 17}, 400, "at most 16"),
+        ("/v1/translate", {"text": "x", "n_best": 16, "alternatives": True, "beam": 9}, 400, "144"),
+        ("/v1/translate", {"text": "x", "sampling": {"temperature": 0}}, 400, "temperature"),
+        ("/v1/translate", {"text": ["x", "y"], "stream": True}, 400, "one text"),
+    ],
+)
+def test_errors_are_clear(path: str, values: dict[str, Any], status: int, words: str) -> None:
+    async def check() -> None:
+        async with client_of() as client:
+            answer = await client.post(path, json=values)
+            assert answer.status_code == status, answer.text
+            assert list(answer.json()) == ["error"] and words in answer.json()["error"]
+            # And the server lives on.
+            assert (await client.get("/health")).json() == {"status": "ok"}
+
+    run(check())
+
+
+@pytest.mark.parametrize("body", [b"", b"{", b"[1]", b"\xff\xfe", b'{"q": "\\ud800", "target":"de"}'])
+def test_bodies_that_are_not_requests(body: bytes) -> None:
+    async def check() -> None:
+        async with client_of() as client:
+            answer = await client.post("/translate", content=body)
+            assert answer.status_code in (200, 400) and answer.json()
+            assert (await client.get("/nothing")).json() == {"error": "Not Found"}
+
+    run(check())
+
+
+def test_words_tokens_and_scores() -> None:
+    async def check() -> None:
+        async with client_of() as client:
+            got = await post(client, "/v1/translate", text=" Das Tier ist müde.\n", source="en")
+            (translation,) = got["translations"]
+            assert translation["text"] == " Das Tier ist müde.\n"
+            (sentence,) = translation["sentences"]
+            assert (sentence["source"], sentence["behind"]) == ("Das Tier ist müde.", "\n")
+            (best,) = sentence["hypotheses"]
+            assert "".join(w["before"] + w["text"] for w in best["words"]) == best["text"]
+            assert [w["text"] for w in best["words"]] == ["Das", "Tier", "ist", "müde", "."]
+            for word in best["words"]:
+                assert word["probability"] == pytest.approx(0.8 ** word["count"], rel=1e-4)
+            total = sum(token["log_probability"] for token in best["tokens"])
+            assert best["finished"] and best["log_probability"] < total < 0
+
+    run(check())
+
+
+def test_n_best_alternatives_prefix_and_sampling() -> None:
+    async def check() -> None:
+        async with client_of() as client:
+            got = await post(client, "/v1/translate", text="Das Tier", n_best=3)
+            hypotheses = got["translations"][0]["sentences"][0]["hypotheses"]
+            scores = [h["score"] for h in hypotheses]
+            assert len(scores) == 3 and scores == sorted(scores, reverse=True)
+
+            tokens = [token["id"] for token in hypotheses[0]["tokens"]]
+            got = await post(
+                client,
+                "/v1/translate",
+                text="Das Tier",
+                n_best=4,
+                alternatives=True,
+                prefix_tokens=tokens[:1],
+            )
+            others = got["translations"][0]["sentences"][0]["hypotheses"]
+            assert {h["tokens"][0]["id"] for h in others} == {tokens[0]}
+            assert len({h["tokens"][1]["id"] for h in others}) == 4
+
+            got = await post(client, "/v1/translate", text="Das Tier", prefix="Where")
+            assert got["translations"][0]["text"].startswith("Where")
+
+            sampling = {"temperature": 5.0, "seed": 3}
+            drawn = [
+                await post(client, "/v1/translate", text="Das Tier", n_best=2, sampling=sampling)
+                for _ in range(2)
+            ]
+            assert drawn[0] == drawn[1]
+
+    run(check())
+
+
+def events_of(body: str) -> list[tuple[str, Any]]:
+    found = []
+    for block in body.strip().split("\n\n"):
+        name, data = block.split("\n", 1)
+        found.append((name.removeprefix("event: "), json.loads(data.removeprefix("data: "))))
+    return found
+
+
+def test_a_stream_tells_each_sentence_as_it_grows() -> None:
+    settings = ServeSettings()
+    model = EchoModel(step_seconds=0.02)
+
+    async def check() -> None:
+        async with client_of(echo_run(model=model), settings=settings) as client:
+            values = {"text": PARAGRAPHS, "beam": 1, "stream": True}
+            answer = await client.post("/v1/translate", json=values)
+            assert answer.headers["content-type"].startswith("text/event-stream")
+            events = events_of(answer.text)
+            names = [name for name, _ in events]
+            assert names[0] == "start" and names[-1] == "done" and "draft" in names
+            start = events[0][1]
+            sources = [s["source"] for s in start["sentences"]]
+            assert len(sources) == 3
+            done = {e["sentence"]: e["hypotheses"] for name, e in events if name == "sentence"}
+            assert [done[i][0]["text"] for i in range(3)] == sources
+            # Greedy search only ever adds to what it showed.
+            for name, draft in events:
+                if name == "draft":
+                    assert done[draft["sentence"]][0]["text"].startswith(draft["text"])
+
+    run(check())
+
+
+def test_a_stream_that_fails_says_so() -> None:
+    model = EchoModel(fails_at=int(echo_token("Brot")))
+
+    async def check() -> None:
+        async with client_of(echo_run(model=model)) as client:
+            values = {"text": "Das Brot", "stream": True}
+            events = events_of((await client.post("/v1/translate", json=values)).text)
+            assert events[-1][0] == "error" and "failed" in events[-1][1]["error"]
+            answer = await client.post("/translate", json={"q": "Das Brot", "target": "de"})
+            assert answer.status_code == 500 and "log" in answer.json()["error"]
+            # The next one is served: the search began anew.
+            assert (await post(client, "/translate", q="Das Tier", target="de"))["translatedText"]
+
+    run(check())
+
+
+def echo_token(word: str) -> int:
+    from serving_echo import TEXT
+
+    return int(TEXT.encode([word])[0][0])
+
+
+def test_api_keys(tmp_path: Any) -> None:
+    path = tmp_path / "keys"
+    path.write_text("# ours\n0123456789abcdef  Ada\nfedcba9876543210\n")
+    settings = ServeSettings(api_keys=path)
+
+    async def check() -> None:
+        async with client_of(settings=settings) as client:
+            values = {"q": "Das", "target": "de"}
+            refused = await client.post("/translate", json=values)
+            assert refused.status_code == 403 and "API key" in refused.json()["error"]
+            wrong = await client.post("/translate", json={**values, "api_key": "0123"})
+            assert wrong.status_code == 403
+            assert await post(client, "/translate", **values, api_key="0123456789abcdef")
+            header = {"authorization": "Bearer fedcba9876543210"}
+            answer = await client.post("/translate", json=values, headers=header)
+            assert answer.status_code == 200
+            assert (await client.get("/frontend/settings")).json()["keyRequired"]
+
+    run(check())
+
+
+def test_rate_and_concurrency() -> None:
+    limits = LimitSettings(burst=3, requests_per_minute=60, concurrent=2)
+    settings = ServeSettings(limits=limits)
+    model = EchoModel(step_seconds=0.01)
+
+    async def check() -> None:
+        async with client_of(echo_run(model=model), settings=settings) as client:
+            values = {"q": "Das Tier ist müde.", "target": "de"}
+            answers = await asyncio.gather(
+                *(client.post("/translate", json=values) for _ in range(4))
+            )
+            assert sorted(a.status_code for a in answers) == [200, 200, 429, 429]
+            refused = next(a for a in answers if a.status_code == 429)
+            assert "at a time" in refused.json()["error"] and refused.headers["retry-after"]
+            assert (await client.post("/translate", json=values)).status_code == 200
+            late = await client.post("/translate", json=values)
+            assert late.status_code == 429 and "a minute" in late.json()["error"]
+
+    run(check())
+
+
+def test_a_full_queue_and_a_slow_request() -> None:
+    limits = LimitSettings(waiting=3, seconds=0.3)
+    settings = ServeSettings(limits=limits)
+    model = EchoModel(step_seconds=0.05)
+
+    async def check() -> None:
+        served = echo_run(model=model, settings=settings)
+        async with client_of(served, settings=settings) as client:
+            full = await client.post("/translate", json={"q": ["x"] * 4, "target": "de"})
+            assert full.status_code == 429 and "wait" in full.json()["error"]
+            slow = await client.post("/translate", json={"q": PARAGRAPHS, "target": "de"})
+            assert slow.status_code == 504 and "0.3 seconds" in slow.json()["error"]
+            await until(lambda: served.queue.rows == 0 and served.queue.waiting == 0)
+            assert served.queue.figures.given_up
+
+    run(check())
+
+
+def test_metrics_and_readiness() -> None:
+    async def check() -> None:
+        async with client_of() as client:
+            assert await post(client, "/translate", q="Das Tier", target="de")
+            assert (await client.get("/ready")).json() == {"ready": True, "runs": ["echo"]}
+            text = (await client.get("/metrics")).text
+            assert 'dragoman_requests_total{path="/translate",status="200"} 1.0' in text
+            assert 'dragoman_sentences_total{run="echo"} 1.0' in text
+            assert 'dragoman_waiting_sentences{run="echo"} 0.0' in text
+            assert 'dragoman_characters_total{run="echo"} 8.0' in text
+
+    run(check())
+
+
+def test_nothing_is_loaded_from_outside() -> None:
+    async def check() -> None:
+        async with client_of() as client:
+            docs = await client.get("/docs")
+            assert docs.status_code == 200 and "/v1/translate" in docs.text
+            assert "<script" not in docs.text and "style=" not in docs.text
+            for mark in ('src="', 'href="http'):
+                assert mark not in docs.text
+            policy = docs.headers["content-security-policy"]
+            assert "default-src 'none'" in policy and "unsafe" not in policy
+            assert "access-control-allow-origin" not in docs.headers
+            assert (await client.get("/docs.css")).status_code == 200
+
+    run(check())
+
+
+def test_cors_is_off_unless_asked_for() -> None:
+    header = {"origin": "https://example.org"}
+
+    async def check() -> None:
+        async with client_of() as client:
+            answer = await client.get("/languages", headers=header)
+            assert "access-control-allow-origin" not in answer.headers
+        async with client_of(settings=ServeSettings(origins=("https://example.org",))) as client:
+            answer = await client.get("/languages", headers=header)
+            assert answer.headers["access-control-allow-origin"] == "https://example.org"
+
+    run(check())
+
+
+def test_the_description_names_every_body() -> None:
+    async def check() -> None:
+        async with client_of() as client:
+            described = (await client.get("/openapi.json")).json()
+            schemas = described["components"]["schemas"]
+            text = json.dumps(described)
+            for reference in set(__import__("re").findall(r"#/components/schemas/(\w+)", text)):
+                assert reference in schemas
+            body = described["paths"]["/translate"]["post"]["requestBody"]["content"]
+            assert set(body) == {"application/json", "application/x-www-form-urlencoded"}
+
+    run(check())
