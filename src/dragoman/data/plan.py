@@ -16,8 +16,7 @@ the lengths of the examples alone.
   as the corpus does, a micro-batch holds near-equal ones.
 
 Sizes are counted in real tokens (batches are packed, see ``nn/layout.py``), with the EOS that
-each sentence gets. Random orders sort by a keyed 64-bit hash instead of asking a generator whose
-stream might change with a library's version.
+each sentence gets. Random orders sort by a keyed hash (``hashing.py``).
 """
 
 from __future__ import annotations
@@ -32,6 +31,7 @@ import numpy as np
 import numpy.typing as npt
 from pydantic import Field
 
+from dragoman.data.hashing import hashes, keyed
 from dragoman.data.store import CorpusRange
 from dragoman.errors import DataError
 from dragoman.settings import Settings
@@ -215,9 +215,9 @@ class Plan:
         targets = self._store.target_lengths[examples].astype(np.int64) + 1
         fits = (sources <= self.settings.max_source) & (targets <= self.settings.max_target)
         examples, sources, targets = examples[fits], sources[fits], targets[fits]
-        key = _key(self._seed, 1, block)
+        key = keyed(self._seed, 1, block)
         # A corpus may stand in a block twice (weight 2), so ties go by place, not by example.
-        ties = _hashes(np.arange(len(examples)), key)
+        ties = hashes(np.arange(len(examples)), key)
         order = np.lexsort((ties, _roughly(sources), _roughly(targets)))
         examples, sources, targets = examples[order], sources[order], targets[order]
 
@@ -226,7 +226,7 @@ class Plan:
         pieces = _cut(targets, min(len(examples), updates * in_update))
         # In rounds: every update gets one of the shortest, …, one of the longest micro-batches.
         turns = np.arange(len(pieces))
-        dealt = np.lexsort((_hashes(turns, _key(self._seed, 2, block)), turns // max(updates, 1)))
+        dealt = np.lexsort((hashes(turns, keyed(self._seed, 2, block)), turns // max(updates, 1)))
         laid_out: list[list[Indices]] = [[] for _ in range(updates)]
         for turn, piece in enumerate(dealt):
             first, last = pieces[piece]
@@ -276,7 +276,7 @@ class _Chunks:
             firsts = np.arange(0, len(fits), size)
             examples.append(np.add.reduceat(fits.astype(np.int64), firsts))
             tokens.append(np.add.reduceat(np.where(fits, targets, 0), firsts))
-        key = _key(seed, 0, number)
+        key = keyed(seed, 0, number)
         return cls(corpus, size, np.concatenate(examples), np.concatenate(tokens), key)
 
     def size_of(self, block: int, blocks: int) -> tuple[int, int]:
@@ -312,8 +312,8 @@ class _Chunks:
 
     def _pass(self, number: int) -> Indices:
         if self._order is None or self._order[0] != number:
-            hashes = _hashes(np.arange(len(self._tokens)), _key(self._key, number))
-            self._order = (number, np.argsort(hashes))
+            chunks = np.arange(len(self._tokens))
+            self._order = (number, np.argsort(hashes(chunks, keyed(self._key, number))))
         return self._order[1]
 
 
@@ -347,24 +347,3 @@ def _cut(tokens: Indices, count: int) -> list[tuple[int, int]]:
     starts = np.maximum.accumulate(starts - places) + places
     starts = np.minimum(starts, len(tokens) - count + places)
     return list(zip(starts.tolist(), [*starts[1:].tolist(), len(tokens)], strict=True))
-
-
-def _key(*parts: int) -> int:
-    """One 64-bit key from several numbers."""
-    key = np.zeros(1, np.uint64)
-    for part in parts:
-        key = _mix(key ^ np.array([part & (2**64 - 1)], np.uint64))
-    return int(key[0])
-
-
-def _hashes(numbers: Indices, key: int) -> npt.NDArray[np.uint64]:
-    """A 64-bit hash of each number; different numbers have different hashes."""
-    return _mix(numbers.astype(np.uint64) ^ np.uint64(key))
-
-
-def _mix(values: npt.NDArray[np.uint64]) -> npt.NDArray[np.uint64]:
-    """SplitMix64 (Steele, Lea and Flood, 2014): a bijection that scatters every bit."""
-    values = values + np.uint64(0x9E3779B97F4A7C15)
-    values = (values ^ (values >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
-    values = (values ^ (values >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-    return values ^ (values >> np.uint64(31))

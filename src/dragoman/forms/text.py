@@ -2,7 +2,7 @@
 
 A ``Text`` is one trained vocabulary: it encodes strings to token ids without special symbols and
 decodes them again. It is kept in one file, which is an ordinary SentencePiece model; our settings
-travel inside it, in a field that the format reserves for others to use.
+travel inside it (``model_file.py``).
 
 The paper (section 5.1) uses byte-pair encoding with a vocabulary shared by both languages.
 """
@@ -15,7 +15,7 @@ import os
 import random
 import re
 import unicodedata
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from functools import cached_property
 from pathlib import Path
 from typing import Any, Literal, Self
@@ -26,11 +26,10 @@ import sentencepiece
 from pydantic import Field, ValidationError, model_validator
 
 from dragoman.errors import DataError, RunError
+from dragoman.forms.model_file import note_in, with_note
 from dragoman.forms.sampling import SPACE, BpeDropout, Pieces, Sampler, UnigramSampling
 from dragoman.settings import Settings
 
-_SETTINGS_FIELD = 1027
-"""Our field in SentencePiece's ModelProto, which leaves numbers from 200 up to third parties."""
 _THREADS = 4
 """Of vocabulary training. Fixed: unigram sums depend on the number of threads in the last bits."""
 
@@ -80,7 +79,7 @@ class Text:
     def __init__(self, model: bytes, settings: TextSettings) -> None:
         """From the bytes of a SentencePiece model. ``settings`` say how text is prepared for it."""
         self.settings = settings
-        self._model = _with_settings(model, settings)
+        self._model = with_note(model, settings.model_dump_json().encode("utf-8"))
         self._processor = sentencepiece.SentencePieceProcessor(model_proto=self._model)
         self.size: int = self._processor.vocab_size()
         self.unknown: int = self._processor.unk_id()
@@ -124,7 +123,7 @@ class Text:
             raise RunError(f"{path}: cannot read this vocabulary: {error.strerror}") from error
         try:
             if settings is None:
-                inside = _settings_inside(model)
+                inside = note_in(model)
                 settings = TextSettings.model_validate_json(inside) if inside else TextSettings()
             return cls(model, settings)
         except ValidationError as error:
@@ -309,66 +308,3 @@ def _reservoir(sentences: Iterable[str], limit: int, seed: int) -> list[str]:
         elif (place := generator.randrange(count + 1)) < limit:
             chosen[place] = sentence
     return chosen
-
-
-def _with_settings(model: bytes, settings: TextSettings) -> bytes:
-    """The model with our settings at its end, in place of those that it carried."""
-    kept = b"".join(
-        model[first:last] for number, _, first, last in _fields(model) if number != _SETTINGS_FIELD
-    )
-    inside = settings.model_dump_json().encode("utf-8")
-    return kept + _varint(_SETTINGS_FIELD << 3 | 2) + _varint(len(inside)) + inside
-
-
-def _settings_inside(model: bytes) -> bytes | None:
-    for number, begin, _, last in _fields(model):
-        if number == _SETTINGS_FIELD:
-            return model[begin:last]
-    return None
-
-
-def _fields(message: bytes) -> Iterator[tuple[int, int, int, int]]:
-    """Top-level fields of a Protocol Buffers message: number, and where content and field stand.
-
-    Yields (number, begin of content, begin of field, end). Raises IndexError if it is damaged.
-    """
-    place = 0
-    while place < len(message):
-        first = place
-        tag, place = _read_varint(message, place)
-        begin = place
-        match tag & 7:
-            case 0:
-                _, place = _read_varint(message, place)
-            case 1:
-                place += 8
-            case 2:
-                length, begin = _read_varint(message, place)
-                place = begin + length
-            case 5:
-                place += 4
-            case _:
-                raise IndexError("unknown wire type")
-        if place > len(message):
-            raise IndexError("cut off")
-        yield tag >> 3, begin, first, place
-
-
-def _read_varint(message: bytes, place: int) -> tuple[int, int]:
-    value = shift = 0
-    while True:
-        byte = message[place]
-        value |= (byte & 127) << shift
-        place += 1
-        if byte < 128:
-            return value, place
-        shift += 7
-
-
-def _varint(value: int) -> bytes:
-    out = bytearray()
-    while value > 127:
-        out.append(value & 127 | 128)
-        value >>= 7
-    out.append(value)
-    return bytes(out)
