@@ -159,7 +159,7 @@ def test_expand_leaves_out_what_is_not_possible() -> None:
     ids = torch.tensor([[7, 8, 9], [5, EOS, 3], [1, 3, 4]])
     beam = PlainBeam(live)
     # The end symbol is the third best of a beam of 2.
-    assert beam.expand(scores, ids, EOS) == 0
+    assert beam.expand(scores, ids, EOS, None) == 0
     chosen = live.looked[live.looked["goes_on"]]
     assert chosen["token"].tolist() == [7, 5]
     assert chosen["total"].tolist() == [-2.0, -2.5]

@@ -9,7 +9,8 @@ from pydantic import ValidationError
 from table_model import BOS, EOS, TableModel, same, textbook
 
 from dragoman.errors import SearchError
-from dragoman.search.constraints import NOTHING, drop_forbidden, repeating_tokens
+from dragoman.search.beam import drop_forbidden
+from dragoman.search.constraints import NOTHING, repeating_tokens
 from dragoman.search.hypothesis import Hypothesis
 from dragoman.search.offline import search
 from dragoman.search.request import Request, SearchSettings

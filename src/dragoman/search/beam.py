@@ -19,6 +19,7 @@ from typing import Protocol
 import numpy as np
 from torch import Tensor
 
+from dragoman.search.hypothesis import Floats32, Integers
 from dragoman.search.live import Live
 
 
@@ -30,14 +31,22 @@ def candidates_wanted(width: int) -> int:
     return width + 1 if width > 1 else 1
 
 
+def drop_forbidden(log_probabilities: Floats32, ids: Integers, forbidden: Integers) -> Floats32:
+    """Candidates (N, k) with -inf where an id is among the row's ``forbidden`` (N, F)."""
+    is_forbidden = (ids[:, :, None] == forbidden[:, None, :]).any(axis=2)
+    return np.where(is_forbidden, np.float32(-np.inf), log_probabilities)
+
+
 class BeamStep(Protocol):
     """The arithmetic of one step, done on the arrays of a ``Live``."""
 
-    def expand(self, log_probabilities: Tensor, ids: Tensor, eos: int) -> int:
+    def expand(
+        self, log_probabilities: Tensor, ids: Tensor, eos: int, forbidden: Integers | None
+    ) -> int:
         """Fill ``looked`` and ``all_ended`` from candidates (N, k) -> how many have ended.
 
-        The candidates of a row stand best first; -inf, and what is not a number, may stand
-        anywhere and is never chosen.
+        ``log_probabilities`` fp32 and ``ids`` int64 as ``best`` gives them, a row's best first;
+        -inf, what is not a number, and ``forbidden`` (N, F) tokens are never chosen.
         """
 
     def judge(self) -> bool:
@@ -54,10 +63,16 @@ class PlainBeam:
         self._live = live
         self._log_probabilities = np.zeros((0, 0), np.float32)
 
-    def expand(self, log_probabilities: Tensor, ids: Tensor, eos: int) -> int:
+    def expand(
+        self, log_probabilities: Tensor, ids: Tensor, eos: int, forbidden: Integers | None
+    ) -> int:
         live, groups = self._live, self._live.groups
         looked = live.looked
         self._log_probabilities = log_probabilities.numpy()
+        if forbidden is not None:
+            self._log_probabilities = drop_forbidden(
+                self._log_probabilities, ids.numpy(), forbidden
+            )
         rows, width = groups["rows"], groups["width"]
         k = ids.shape[1]
         scores = (live.totals[:, None] + self._log_probabilities).ravel()  # (N, k) -> (N k,)

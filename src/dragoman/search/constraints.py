@@ -17,12 +17,22 @@ import numpy.typing as npt
 import torch
 from torch import Tensor
 
-from dragoman.search.hypothesis import Booleans, Floats32, Integers
+from dragoman.search.hypothesis import Booleans, Integers
 from dragoman.search.live import Live
 from dragoman.search.sampling import SamplingSettings, draw, uniform
 
 NOTHING = -1
 """Fills up rows of forbidden tokens; no id of a token."""
+
+
+@dataclass(frozen=True)
+class Forbidden:
+    """What may not follow each row."""
+
+    ids: Integers
+    """(N, F), filled up with ``NOTHING``."""
+    most: int
+    """The most that any row has."""
 
 
 def repeating_tokens(tokens: npt.NDArray[np.int32], length: Integers, ngram: int) -> Integers:
@@ -44,12 +54,6 @@ def repeating_tokens(tokens: npt.NDArray[np.int32], length: Integers, ngram: int
     most = int(repeats.sum(axis=1).max())
     completing.sort(axis=1)
     return completing[:, width - most :]
-
-
-def drop_forbidden(log_probabilities: Floats32, ids: Integers, forbidden: Integers) -> Floats32:
-    """Candidates (N, k) with -inf where an id is among the row's ``forbidden`` (N, F)."""
-    is_forbidden = (ids[:, :, None] == forbidden[:, None, :]).any(axis=2)
-    return np.where(is_forbidden, np.float32(-np.inf), log_probabilities)
 
 
 @dataclass
@@ -91,8 +95,8 @@ class OnlyTokens:
 
 def forbidden_tokens(
     live: Live, is_forced: Booleans | None, always: Integers, eos: int
-) -> Integers | None:
-    """(N, F) what may not follow each row; None if anything may.
+) -> Forbidden | None:
+    """What may not follow each row; None if anything may.
 
     ``is_forced`` (G,): groups whose next token is given, whatever it is. ``always`` (F,): tokens
     that no output may hold.
@@ -101,6 +105,8 @@ def forbidden_tokens(
     parts: list[Integers] = []
     if len(always):
         parts.append(np.broadcast_to(always, (live.rows, len(always))))
+        if not live.special:
+            return Forbidden(parts[0], len(always))
     if live.greatest_least:
         too_short = groups["length"] < groups["least"]
         parts.append(np.where(too_short, eos, NOTHING).repeat(rows)[:, None])
@@ -110,16 +116,16 @@ def forbidden_tokens(
         parts.append(repeating_tokens(tokens, length, ngram))
     if not parts:
         return None
-    forbidden = np.concatenate(parts, axis=1)
+    ids = np.ascontiguousarray(np.concatenate(parts, axis=1))
     if is_forced is not None:
-        forbidden[is_forced.repeat(rows)] = NOTHING
-    return forbidden
+        ids[is_forced.repeat(rows)] = NOTHING
+    return Forbidden(ids, int((ids != NOTHING).sum(axis=1).max()))
 
 
 def only_tokens(
     live: Live,
     is_forced: Booleans | None,
-    forbidden: Integers | None,
+    forbidden: Forbidden | None,
     device: torch.device,
 ) -> OnlyTokens:
     """What leaves one token to each row whose next is given (``is_forced`` (G,)) or drawn."""
@@ -142,5 +148,5 @@ def only_tokens(
         torch.from_numpy(np.flatnonzero(is_forced.repeat(rows))).to(device),
         torch.tensor(forced_tokens, dtype=torch.int64, device=device),
         drawn,
-        None if forbidden is None else torch.from_numpy(forbidden).to(device),
+        None if forbidden is None else torch.from_numpy(forbidden.ids.copy()).to(device),
     )

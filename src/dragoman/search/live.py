@@ -350,7 +350,7 @@ class Live:
         if 2 * self.widest > self.all_looked.shape[1]:
             self.all_looked = np.zeros((len(self.all_groups), 2 * self.widest), LOOKED)
             self.moves += 1
-        special = bool(groups["special"].any())
+        self.special = special = bool(groups["special"].any())
         self.longest_prefix = int(groups["prefix"].max()) if special else 0
         self.greatest_least = int(groups["least"].max()) if special else 0
         self.ngrams = sorted({n for n in groups["ngram"].tolist() if n}) if special else []

@@ -22,15 +22,11 @@ from torch import Tensor
 
 from dragoman.models.interface import Adjust, DecodeState, Memory
 from dragoman.nn.layout import Sequences
-from dragoman.search.beam import BeamStep, PlainBeam, candidates_wanted
-from dragoman.search.constraints import (
-    NOTHING,
-    drop_forbidden,
-    forbidden_tokens,
-    only_tokens,
-)
+from dragoman.search.beam import candidates_wanted
+from dragoman.search.constraints import forbidden_tokens, only_tokens
 from dragoman.search.hypothesis import Booleans, Hypothesis, length_penalty, ranked
 from dragoman.search.live import Live, Task
+from dragoman.search.native_beam import fastest_beam
 from dragoman.search.record import Continuation, StepRecord
 from dragoman.search.request import Request
 
@@ -89,7 +85,7 @@ class Scheduler:
         self._running_rows = 0
         self._running_tokens = 0
         self._live = Live(bos)
-        self._beam: BeamStep = PlainBeam(self._live)
+        self._beam = fastest_beam(self._live)
         self._state: DecodeState | None = None
         self._tickets = 0
         self._answers: list[tuple[int, list[Hypothesis]]] = []
@@ -209,19 +205,16 @@ class Scheduler:
         forbidden = forbidden_tokens(live, is_forced, self._forbidden, self._eos)
         wanted = candidates_wanted(live.widest)
         if forbidden is not None:
-            wanted += int((forbidden != NOTHING).sum(axis=1).max())
+            wanted += forbidden.most
         adjust: Adjust | None = None
         if is_forced is not None or live.draws:
             adjust = only_tokens(live, is_forced, forbidden, self._device)
-        log_probabilities, ids = self._model.best(
-            live.last.to(self._device), state, wanted, adjust
-        )  # (N, k) each
+        tokens = live.last.to(self._device)
+        log_probabilities, ids = self._model.best(tokens, state, wanted, adjust)  # (N, k)
         log_probabilities, ids = log_probabilities.cpu(), ids.cpu()
-        if forbidden is not None:
-            log_probabilities = torch.from_numpy(
-                drop_forbidden(log_probabilities.numpy(), ids.numpy(), forbidden)
-            )
-        ended = self._beam.expand(log_probabilities, ids, self._eos)
+        ended = self._beam.expand(
+            log_probabilities, ids, self._eos, None if forbidden is None else forbidden.ids
+        )
         if ended:
             self._end(ended)
         any_done = self._beam.judge()

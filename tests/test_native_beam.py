@@ -1,0 +1,128 @@
+"""The native step does what the plain one does, to the last bit."""
+
+from __future__ import annotations
+
+import copy
+
+import numpy as np
+import pytest
+import torch
+from table_model import BOS, EOS, TableModel
+
+from dragoman.search import scheduler
+from dragoman.search.beam import PlainBeam, candidates_wanted
+from dragoman.search.constraints import NOTHING
+from dragoman.search.hypothesis import Hypothesis, Integers
+from dragoman.search.live import Live, Task
+from dragoman.search.native_beam import NativeBeam, fastest_beam
+from dragoman.search.offline import search
+from dragoman.search.request import Request, SearchSettings
+from dragoman.search.sampling import SamplingSettings
+
+pytestmark = pytest.mark.skipif(
+    not isinstance(fastest_beam(Live(BOS)), NativeBeam), reason="no native library here"
+)
+
+
+def random_batch(generator: np.random.Generator) -> Live:
+    """Groups of any width, in the middle of their way, some of them about to split or to stop."""
+    live = Live(BOS)
+    tasks = []
+    for ticket in range(int(generator.integers(1, 8))):
+        beam = int(generator.integers(1, 6))
+        settings = SearchSettings(
+            beam=beam,
+            n_best=int(generator.integers(1, beam + 1)),
+            alternatives=bool(generator.random() < 0.2),
+            max_length=int(generator.integers(3, 40)),
+            stop="full" if generator.random() < 0.5 else "certain",
+        )
+        tasks.append(Task(ticket, Request(torch.tensor([3]), settings), 1))
+    live.add(tasks, sum(task.request.rows for task in tasks))
+    groups = live.groups
+    groups["rows"] = generator.integers(1, groups["width"] + 1)
+    groups["length"] = generator.integers(0, np.minimum(groups["limit"], 31) + 1)
+    groups["prefix"] = np.where(generator.random(len(groups)) < 0.5, groups["length"], 0)
+    groups["ended"] = generator.integers(0, 3, len(groups))
+    groups["worst"] = np.where(generator.random(len(groups)) < 0.5, -1.0, -np.inf)
+    live.rows = int(groups["rows"].sum())
+    live.totals[:] = -5 * generator.random(live.rows)
+    live.all_tokens[:] = generator.integers(0, 9, live.all_tokens.shape)
+    live.all_log_probabilities[:] = -generator.random(live.all_log_probabilities.shape)
+    return live
+
+
+def candidates(live: Live, generator: np.random.Generator) -> tuple[torch.Tensor, torch.Tensor]:
+    k = candidates_wanted(live.widest) + int(generator.integers(0, 3))
+    scores = -np.sort(5 * generator.random((live.rows, k)), axis=1).astype(np.float32)
+    if generator.random() < 0.3:
+        scores = np.floor(scores)  # ties
+    scores[generator.random(scores.shape) < 0.1] = -np.inf
+    scores[generator.random(scores.shape) < 0.05] = np.nan
+    ids = np.stack([generator.permutation(12)[:k] for _ in range(live.rows)])
+    return torch.from_numpy(scores), torch.from_numpy(ids)
+
+
+def chosen(live: Live) -> list[list[tuple[object, ...]]]:
+    return [[one for one in group if one[3] or one[4]] for group in live.looked.tolist()]
+
+
+@pytest.mark.parametrize("seed", range(60))
+def test_each_part_of_a_step(seed: int) -> None:
+    generator = np.random.default_rng(seed)
+    one = random_batch(generator)
+    other = copy.deepcopy(one)
+    other.last_array, other.parent_array = other.all_last[:, 0].numpy(), other.all_parents.numpy()
+    plain, native = PlainBeam(one), fastest_beam(other)
+    scores, ids = candidates(one, generator)
+    forbidden: Integers | None = None
+    if seed % 2:
+        forbidden = generator.integers(NOTHING, 12, (one.rows, 2))
+    if seed % 6 == 1:
+        forbidden = np.broadcast_to(np.array([4, 5]), (one.rows, 2))
+    ended = plain.expand(scores, ids, EOS, forbidden)
+    assert native.expand(scores, ids, EOS, forbidden) == ended
+    assert other.all_ended[:ended].tolist() == one.all_ended[:ended].tolist()
+    assert chosen(other) == chosen(one)
+    assert native.judge() == plain.judge()
+    assert chosen(other) == chosen(one)
+    assert other.groups.tolist() == one.groups.tolist()
+    assert native.move() == plain.move()
+    for live in (one, other):
+        live.grew()
+    assert other.rows == one.rows
+    for name in ("parents", "last"):
+        assert torch.equal(getattr(other, name), getattr(one, name))
+    assert np.array_equal(other.totals, one.totals)
+    lengths = one.groups["length"].repeat(one.groups["rows"])
+    used = np.arange(one.tokens.shape[1]) < lengths[:, None]
+    for name in ("tokens", "log_probabilities"):
+        assert np.array_equal(getattr(other, name)[used], getattr(one, name)[used])
+
+
+def test_whole_searches(monkeypatch: pytest.MonkeyPatch) -> None:
+    generator = np.random.default_rng(0)
+    asked = []
+    for number in range(100):
+        beam = int(generator.integers(1, 6))
+        sampling = SamplingSettings(seed=number, top_k=number % 3) if number % 7 == 0 else None
+        settings = SearchSettings(
+            beam=beam,
+            n_best=int(generator.integers(1, beam + 1)),
+            max_length=int(generator.integers(3, 80)),
+            min_length=number % 4,
+            no_repeat_ngram=(0, 0, 0, 3)[number % 4],
+            alternatives=sampling is None and number % 5 == 0,
+            stop="full" if number % 2 else "certain",
+            sampling=sampling,
+        )
+        source = torch.from_numpy(generator.integers(0, 9, 1 + number % 6))
+        asked.append(Request(source, settings, (4, 5)[: number % 3]))
+
+    def answers() -> list[list[Hypothesis]]:
+        model = TableModel(9, 4, ending=-1.0)
+        return list(search(model, asked, bos=BOS, eos=EOS, capacity_rows=40, forbidden=(1,)))
+
+    native = answers()
+    monkeypatch.setattr(scheduler, "fastest_beam", PlainBeam)
+    assert answers() == native
