@@ -28,7 +28,6 @@ app = typer.Typer(
     name="dragoman",
     help="Train a translator on your own pairs of sentences, measure it, use it, see inside it.",
     epilog="Begin with: dragoman demo. Your own text: dragoman train my.en my.de",
-    no_args_is_help=True,
     add_completion=False,
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
@@ -58,13 +57,14 @@ def options(
         typer.echo(f"dragoman {installed('dragoman')}")
         raise typer.Exit
     if context.invoked_subcommand is None:
+        typer.echo(context.get_help())
         raise typer.Exit(2)
 
 
 def main() -> None:
     """The program ``dragoman``. A user's mistake never shows a traceback."""
     try:
-        app()
+        app(prog_name="dragoman")
     except DragomanError as error:
         sys.stderr.write(f"error: {error}\n")
         sys.exit(error.exit_code)

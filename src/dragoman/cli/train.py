@@ -84,7 +84,10 @@ def train(
 def resume(
     run: Annotated[Path, typer.Argument(help="A run folder.", metavar="RUN")],
 ) -> None:
-    """Go on with a training that was stopped or killed; it ends as if it had not been."""
+    """Go on with a training that was stopped or killed; it ends as if it had not been.
+
+    A finished one goes on after training.updates in its recipe.toml was raised.
+    """
     from dragoman.cli.console import finish_run, log_to_stderr, prepare_process
 
     prepare_process()

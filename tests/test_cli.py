@@ -1,0 +1,264 @@
+"""The verbs as a user calls them: what they print, what they leave behind, what mistakes get."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from conftest import TINY, Dragoman
+
+VERBS = (
+    "demo", "data", "train", "resume", "translate", "evaluate", "score", "compare", "average",
+    "doctor",
+)  # fmt: skip
+SET = [argument for change in TINY for argument in ("--set", change)]
+
+
+@pytest.mark.parametrize("verb", VERBS)
+def test_every_verb_explains_itself(dragoman: Dragoman, verb: str) -> None:
+    said = dragoman(verb, "--help")
+    assert said.code == 0
+    assert "Usage: dragoman" in said.out
+    assert len(said.out) > 200
+
+
+def test_no_verb_and_a_wrong_one(dragoman: Dragoman) -> None:
+    assert "train" in dragoman().out
+    said = dragoman("trian")
+    assert said.code == 2
+    assert "trian" in said.err
+
+
+def test_two_files_become_a_translator(
+    dragoman: Dragoman, parallel_text: tuple[Path, Path], tmp_path: Path
+) -> None:
+    run = tmp_path / "run"
+    said = dragoman("train", *parallel_text, "--to", run, *SET)
+    assert said.code == 0, said.err
+    assert "570 pairs" in said.out or "pairs to train on" in said.out
+    assert "target tokens/s" in said.out
+    assert "memory about" in said.out
+    assert "BLEU" in said.out
+    assert "report.html" in said.out
+    for name in (
+        "recipe.toml", "model.safetensors", "shared.model", "metrics.jsonl", "report.html",
+        "card.md", "scores.json", "data.json",
+    ):  # fmt: skip
+        assert (run / name).stat().st_size > 0, name
+    recipe = (run / "recipe.toml").read_text(encoding="utf-8")
+    assert 'source = "en"' in recipe
+    assert 'target = "de"' in recipe
+    assert "updates = 30" in recipe
+    updates = [
+        json.loads(line)
+        for line in (run / "metrics.jsonl").read_text(encoding="utf-8").splitlines()
+    ]
+    assert [r["update"] for r in updates if r["kind"] == "update"] == list(range(1, 31))
+    assert [r["update"] for r in updates if r["kind"] == "validation"][:3] == [10, 20, 30]
+
+    again = dragoman("train", *parallel_text, "--to", run, *SET)
+    assert again.code == 1
+    assert f"dragoman resume {run}" in again.err
+
+
+def test_minutes_become_updates_in_the_recipe(
+    dragoman: Dragoman, parallel_text: tuple[Path, Path], tmp_path: Path
+) -> None:
+    run = tmp_path / "run"
+    said = dragoman("train", *parallel_text, "--to", run, "--minutes", "0.05", *SET[:-8])
+    assert said.code == 0, said.err
+    recipe = (run / "recipe.toml").read_text(encoding="utf-8")
+    assert "updates = 30\n" not in recipe
+
+
+def test_fine_tuning_keeps_vocabulary_and_begins_where_the_other_ended(
+    dragoman: Dragoman, parallel_text: tuple[Path, Path], tiny_run: Path, tmp_path: Path
+) -> None:
+    run = tmp_path / "tuned"
+    said = dragoman(
+        "train", *parallel_text, "--from", tiny_run, "--to", run, "--set", "training.updates=2",
+        "--set", "training.validate_every=1", "--set", "training.schedule.peak=1e-12",
+        "--set", "training.schedule.warmup=0", "--set", "training.average_last=0",
+    )  # fmt: skip
+    assert said.code == 0, said.err
+    assert (run / "shared.model").read_bytes() == (tiny_run / "shared.model").read_bytes()
+    from safetensors.torch import load_file
+
+    before = load_file(tiny_run / "model.safetensors")
+    after = load_file(run / "model.safetensors")
+    assert before.keys() == after.keys()
+    assert all((before[n] - after[n]).abs().max() < 1e-6 for n in before)
+
+
+def test_translate_gives_a_line_for_a_line(dragoman: Dragoman, tiny_run: Path) -> None:
+    lines = [
+        b"The dog sleeps.", b"", b"Windows line\r", b"\xff\xfe broken", b"nul\x00", "🦄".encode(),
+        b"two\x0bkinds\x0cof\xe2\x80\xa8breaks", b"no newline at the end",
+    ]  # fmt: skip
+    said = dragoman(
+        "translate", tiny_run, "--beam", "1", "--set", "max_length=10", stdin=b"\n".join(lines)
+    )
+    assert said.code == 0
+    assert said.out.count("\n") == len(lines)
+    assert said.out.split("\n")[1] == ""
+    assert "kernels" in said.err or "torch" in said.err
+
+
+def test_translate_options(dragoman: Dragoman, tiny_run: Path) -> None:
+    n_best = dragoman("translate", tiny_run, "--n-best", "3", "-q", "The dog sleeps.").out
+    assert [line.split("\t")[0] for line in n_best.splitlines()] == ["1", "2", "3"]
+    scores = dragoman("translate", tiny_run, "--scores", "-q", "The dog sleeps.").out
+    assert float(scores.split("\t")[0]) < 0
+    begun = dragoman("translate", tiny_run, "--prefix", "Der Hund", "-q", "The dog.").out
+    assert begun.startswith("Der Hund")
+    drawn = dragoman("translate", tiny_run, "--temperature", "1", "-q", "The dog sleeps.")
+    assert drawn.code == 0, drawn.err
+    whole = dragoman("translate", tiny_run, "--paragraphs", "-q", stdin=b"The dog.\n\nThe man.\n")
+    assert "\n\n" in whole.out
+
+
+def test_evaluate_score_and_compare(dragoman: Dragoman, tiny_run: Path, tmp_path: Path) -> None:
+    out = tmp_path / "out.de"
+    table = dragoman("evaluate", tiny_run, "--beam", "1", "--output", out)
+    assert table.code == 0, table.err
+    for name in ("BLEU", "chrF", "chrF++", "TER", "nrefs:1|case:mixed"):
+        assert name in table.out
+    figures = json.loads(dragoman("evaluate", tiny_run, "--beam", "1", "--json").out)
+    assert figures["sentences"] == len(out.read_text(encoding="utf-8").splitlines())
+
+    (tmp_path / "a.en").write_text("The dog sleeps.\nThe man eats.\n", encoding="utf-8")
+    (tmp_path / "a.de").write_text("Der Hund schläft.\nDer Mann isst.\n", encoding="utf-8")
+    scored = dragoman("score", tiny_run, tmp_path / "a.en", tmp_path / "a.de", "--tokens")
+    assert scored.code == 0, scored.err
+    assert len(scored.out.splitlines()) == 2
+    assert float(scored.out.split("\t")[0]) < 0
+    assert "perplexity" in scored.err
+
+    for test in ("bootstrap", "randomisation"):
+        said = dragoman(
+            "compare", tiny_run, tmp_path / "a.de", "--source", tmp_path / "a.en", "--reference",
+            tmp_path / "a.de", "--test", test, "--samples", "50",
+        )  # fmt: skip
+        assert said.code == 0, said.err
+        assert "100.00" in said.out
+
+
+def test_average_and_resume(dragoman: Dragoman, tiny_run: Path, tmp_path: Path) -> None:
+    run = tmp_path / "run"
+    shutil.copytree(tiny_run, run)
+    said = dragoman("average", run, "--last", "2")
+    assert said.code == 0, said.err
+    assert "20, 30" in said.out
+    said = dragoman("resume", run)
+    assert said.code == 0, said.err
+    shutil.rmtree(run / "training")
+    said = dragoman("average", run)
+    assert said.code == 1
+    assert "no snapshots" in said.err
+
+
+def test_data_shows_what_is_there_and_what_is_dropped(
+    dragoman: Dragoman, parallel_text: tuple[Path, Path], tmp_path: Path
+) -> None:
+    source, target = (path.read_text(encoding="utf-8") for path in parallel_text)
+    (tmp_path / "my.en").write_text(source + "\nsame\n", encoding="utf-8")
+    (tmp_path / "my.de").write_text(target + "nichts\nsame\n", encoding="utf-8")
+    said = dragoman("data", "show", tmp_path / "my.en", tmp_path / "my.de")
+    assert said.code == 0, said.err
+    assert "line 601: '' | 'nichts'" in said.out
+    assert "identical" in said.out
+    assert "█" in said.out
+    figures = json.loads(
+        dragoman("data", "show", tmp_path / "my.en", tmp_path / "my.de", "--json").out
+    )
+    assert figures["cleaning"]["filters"]["empty"]["count"] == 1
+    assert figures["source"]["words"] == len(source.split())
+
+
+def test_data_get_refuses_what_is_not_pinned(dragoman: Dragoman, tmp_path: Path) -> None:
+    said = dragoman("data", "get", "multi31k")
+    assert said.code == 1
+    assert "multi30k" in said.err
+    said = dragoman("data", "get", "multi30k", "--from", tmp_path, "--to", tmp_path / "here")
+    assert said.code == 1
+    assert "multi30k" in dragoman("data", "list").out
+
+
+def test_doctor_names_the_machine(dragoman: Dragoman) -> None:
+    out = dragoman("doctor").out
+    for word in ("cores", "precision", "native kernels", "torch", "GPU"):
+        assert word in out
+
+
+# ---- mistakes
+
+
+def _texts(folder: Path, source: str, target: str) -> list[Path]:
+    (folder / "x.en").write_text(source, encoding="utf-8")
+    (folder / "x.de").write_text(target, encoding="utf-8")
+    return [folder / "x.en", folder / "x.de"]
+
+
+@pytest.mark.parametrize(
+    ("source", "target", "words"),
+    [
+        ("a\nb\nc\n", "a\nb\n", ["3", "2", "x.en", "x.de"]),
+        ("", "", ["x.en", "empty"]),
+        ("same\nsame too\n" * 30, "same\nsame too\n" * 30, ["cleaning left no pair", "identical"]),
+    ],
+    ids=["different line counts", "empty file", "cleaning empties the corpus"],
+)
+def test_text_that_cannot_be_used(
+    dragoman: Dragoman, tmp_path: Path, source: str, target: str, words: list[str]
+) -> None:
+    run = tmp_path / "run"
+    said = dragoman("train", *_texts(tmp_path, source, target), "--to", run)
+    assert said.code == 1
+    assert said.err.startswith("error: ")
+    assert len(said.err.splitlines()) < 40
+    for word in words:
+        assert word in said.err
+    assert not run.exists()
+
+
+def test_a_missing_file_and_a_vocabulary_that_is_too_large(
+    dragoman: Dragoman, parallel_text: tuple[Path, Path], tmp_path: Path
+) -> None:
+    run = tmp_path / "run"
+    said = dragoman("train", tmp_path / "no.en", parallel_text[1], "--to", run)
+    assert said.code == 1
+    assert "no.en" in said.err
+    said = dragoman("train", *parallel_text, "--to", run, "--set", "text.vocabulary=90000")
+    assert said.code == 1
+    assert "90,000" in said.err
+    assert "largest possible" in said.err
+    assert not run.exists()
+
+
+def test_recipes_and_runs_that_are_wrong(
+    dragoman: Dragoman, parallel_text: tuple[Path, Path], tmp_path: Path
+) -> None:
+    said = dragoman("train", *parallel_text, "--set", "model.dropuot=0.1")
+    assert said.code == 1
+    assert "did you mean 'dropout'" in said.err
+    said = dragoman("translate", tmp_path)
+    assert said.code == 1
+    assert "not a run folder" in said.err
+    said = dragoman("train", "transformer-base", "--to", tmp_path / "run")
+    assert said.code == 1
+    assert "--recipe transformer-base" in said.err
+    assert not (tmp_path / "run").exists()
+
+
+def test_a_reader_that_goes_away_is_no_error(tiny_run: Path) -> None:
+    command = f"yes 'The dog.' | head -3 | '{sys.executable}' -m dragoman translate -q '{tiny_run}'"
+    done = subprocess.run(
+        ["bash", "-c", f"set -o pipefail; {command} | head -1"],
+        capture_output=True, text=True, timeout=120, check=False,
+    )  # fmt: skip
+    assert done.stdout.count("\n") == 1
+    assert "Traceback" not in done.stderr
