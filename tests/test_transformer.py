@@ -11,7 +11,7 @@ from torch import Tensor, nn
 from dragoman.models.transformer import Transformer, TransformerSettings
 from dragoman.nn.attention import AttentionSettings
 from dragoman.nn.layout import Layout, Sequences
-from dragoman.nn.linear import refresh, use_precision
+from dragoman.nn.linear import kernels_fit, refresh, use_precision
 from dragoman.nn.positions import PositionSettings, sinusoidal
 from dragoman.nn.probes import Probe
 
@@ -408,3 +408,32 @@ def test_layout_pads_and_packs() -> None:
     assert float(grid[1, 1:].abs().max()) == 0.0
     torch.testing.assert_close(layout.pack(grid), rows)
     assert layout.positions.tolist() == [0, 1, 2, 0, 0, 1]
+
+
+@pytest.mark.parametrize("norm", ["post", "pre"])
+@pytest.mark.parametrize(("precision", "least"), [("fp32", 0.999999), ("bf16", 0.995)])
+def test_native_kernels_follow_plain_torch(norm: str, precision: str, least: float) -> None:
+    torch.set_default_dtype(torch.float32)
+    model = build(model_dim=64, ffn_dim=128, norm=norm)
+    if not kernels_fit(model, precision):  # type: ignore[arg-type]
+        pytest.skip("no native kernels on this machine")
+    source, target = sentences(9, 1, 7), prefixes(8, 3, 9)
+
+    def gradient() -> tuple[Tensor, Tensor]:
+        model.zero_grad()
+        logits = model.project(model.decode(target, model.encode(source))).float()
+        torch.logsumexp(logits, -1).sum().backward()
+        return logits.detach(), torch.cat(
+            [p.grad.flatten() for p in model.parameters() if p.grad is not None]
+        )
+
+    logits, exact = gradient()
+    use_precision(model, precision, by_kernels=True)  # type: ignore[arg-type]
+    low_logits, low = gradient()
+    assert torch.cosine_similarity(exact, low, dim=0) > least
+    assert torch.cosine_similarity(logits.flatten(), low_logits.flatten(), dim=0) > least
+    with Probe() as probe, torch.no_grad():
+        model.decode(target, model.encode(source))
+    assert len(probe.attention) == 6
+    use_precision(model, "fp32")
+    torch.testing.assert_close(gradient()[1], exact)

@@ -15,6 +15,8 @@ from pydantic import model_validator
 from torch import Tensor, nn
 
 from dragoman.models.interface import DecodeState, Encodes, Generates, Memory
+from dragoman.native.dropout import new_seed
+from dragoman.native.embedding import embed
 from dragoman.nn import masks
 from dragoman.nn.attention import AttentionSettings
 from dragoman.nn.cache import Cache
@@ -144,10 +146,10 @@ class Transformer(nn.Module, Encodes, Generates):
         self.source_positions = Positions(positions, positions.width or width)
         self.target_positions = Positions(positions, positions.width or width)
         self.dropout = Dropout(settings.dropout)
-        self.encoder = Stack(
+        self.encoder: Stack[EncoderLayer] = Stack(
             [EncoderLayer(layer, f"encoder.{i}") for i in range(settings.encoder_layers)]
         )
-        self.decoder = Stack(
+        self.decoder: Stack[DecoderLayer] = Stack(
             [DecoderLayer(layer, f"decoder.{i}") for i in range(settings.decoder_layers)]
         )
         pre = settings.norm == "pre"
@@ -209,6 +211,11 @@ class Transformer(nn.Module, Encodes, Generates):
     # ---- inside
 
     @property
+    def output_layer(self) -> Embedding | Linear:
+        """The matrix that ``project`` multiplies by: for losses that fuse it."""
+        return self._target_embedding if self.output is None else self.output
+
+    @property
     def _target_embedding(self) -> Embedding:
         return self.source_embedding if self.target_embedding is None else self.target_embedding
 
@@ -224,12 +231,29 @@ class Transformer(nn.Module, Encodes, Generates):
         lengths: Tensor | None,
     ) -> Tensor:
         """Embedding times √d_model, plus (or beside) its position, then dropout: (P,) -> (P, D)."""
-        x = embedding(tokens) * math.sqrt(self.settings.model_dim)
+        scale = math.sqrt(self.settings.model_dim)
+        added = self.settings.positions.combine == "add"
+        if embedding.packed is not None and added and encoding.is_fixed_table:
+            rate = self.dropout.rate if self.training else 0.0
+            longest = int(positions.max()) + 1 if len(positions) else 0
+            return embed(
+                tokens,
+                embedding.weight,
+                encoding.rows(longest, positions.device, torch.float32),
+                positions,
+                scale=scale,
+                dtype=embedding.packed.dtype,
+                dropout=rate,
+                seed=new_seed() if rate else 0,
+            )
+        x = embedding(tokens) * scale
         place = encoding(positions, lengths, x.dtype)
-        if self.settings.positions.combine == "add":
+        if added:
             x = x + place
         else:
             x = torch.cat([x, place], dim=-1)
         if embedding.low is not None:
             x = x.to(embedding.low.dtype)
+        elif embedding.packed is not None:
+            x = x.to(embedding.packed.dtype)
         return self.dropout.forward(x)

@@ -16,13 +16,16 @@ import math
 from typing import Literal
 
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 from torch.nn import functional as F
 
+from dragoman.native import attention as native
+from dragoman.native import linear as native_linear
+from dragoman.native.dropout import new_seed
 from dragoman.nn import masks, probes
 from dragoman.nn.dropout import dropout
 from dragoman.nn.layout import Layout
-from dragoman.nn.linear import Linear, SlicedLinear
+from dragoman.nn.linear import Computing, Linear, Precision, SlicedLinear, joint_parameters
 from dragoman.settings import Settings
 
 Path = Literal["auto", "plain", "fused"]
@@ -88,7 +91,7 @@ def fused(
     )
 
 
-class MultiHeadAttention(nn.Module):
+class MultiHeadAttention(Computing):
     """Multi-head attention over packed rows.
 
     ``name`` is what probes know it by, "decoder.2.cross_attention" say.
@@ -108,14 +111,25 @@ class MultiHeadAttention(nn.Module):
         # together. Post-norm models do not start to learn when they are drawn wider.
         gain = 1.0 / math.sqrt(2.0)
         if settings.whole_input:
-            self.query: nn.Module = Linear(model_dim, keys, gain=gain)
-            self.key: nn.Module = Linear(model_dim, keys, gain=gain)
-            self.value: nn.Module = Linear(model_dim, values, gain=gain)
+            self.query: Linear | SlicedLinear = Linear(model_dim, keys, gain=gain)
+            self.key: Linear | SlicedLinear = Linear(model_dim, keys, gain=gain)
+            self.value: Linear | SlicedLinear = Linear(model_dim, values, gain=gain)
         else:
             self.query = SlicedLinear(model_dim, keys, self.heads, gain=gain)
             self.key = SlicedLinear(model_dim, keys, self.heads, gain=gain)
             self.value = SlicedLinear(model_dim, values, self.heads, gain=gain)
         self.output = Linear(values, model_dim)
+        self._joint: tuple[native_linear.Packed, native_linear.Packed] | None = None
+
+    def choose(self, precision: Precision, by_kernels: bool) -> None:
+        """With kernels: W^Q, W^K, W^V as one matrix, and W^K, W^V where queries are others'."""
+        self._joint = None
+        if by_kernels:
+            weights = [part.weight for part in (self.query, self.key, self.value)]
+            self._joint = (
+                native_linear.Packed(weights, precision),
+                native_linear.Packed(weights[1:], precision),
+            )
 
     def forward(
         self,
@@ -131,6 +145,8 @@ class MultiHeadAttention(nn.Module):
 
         ``shown`` (Pk,) bool hides single keys; ``causal`` hides those behind each query.
         """
+        if self._joint is not None and shown is None and probes.probe() is None:
+            return self._by_kernels(queries, query_layout, keys, key_layout, causal)
         query, key, value = self.query(queries), self.key(keys), self.value(keys)
         mask = masks.both(masks.padding(key_layout), masks.visible(shown, key_layout))
         if causal:
@@ -143,6 +159,40 @@ class MultiHeadAttention(nn.Module):
             mask,
         )
         return self.output(query_layout.pack(self.join(out)))  # type: ignore[no-any-return]
+
+    def _by_kernels(
+        self, queries: Tensor, query_layout: Layout, keys: Tensor, key_layout: Layout, causal: bool
+    ) -> Tensor:
+        """The same as ``forward`` without padding: sentences are attended to where they lie."""
+        parts = [p for p in (self.query, self.key, self.value) if isinstance(p, Linear)]
+        assert self._joint is not None and len(parts) == 3
+        rate = self.rate if self.training else 0.0
+        seed = new_seed() if rate else 0
+        if queries is keys:
+            joint = native_linear.linear(queries, *joint_parameters(*parts), self._joint[0])
+            out = native.self_attention(
+                joint,
+                query_layout.offsets,
+                heads=self.heads,
+                key_width=self.key_width,
+                causal=causal,
+                scale=self.scale,
+                dropout=rate,
+                seed=seed,
+            )
+        else:
+            joint = native_linear.linear(keys, *joint_parameters(*parts[1:]), self._joint[1])
+            out = native.cross_attention(
+                self.query(queries),
+                joint,
+                query_layout.offsets,
+                key_layout.offsets,
+                heads=self.heads,
+                scale=self.scale,
+                dropout=rate,
+                seed=seed,
+            )
+        return self.output(out)  # type: ignore[no-any-return]
 
     def split(self, grid: Tensor) -> Tensor:
         """(B, L, H x K) -> (B, H, L, K)."""

@@ -18,12 +18,15 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
+from dragoman.native import linear as native_linear
+from dragoman.native import norm as native_norm
+from dragoman.native.dropout import new_seed
 from dragoman.nn import probes
 from dragoman.nn.attention import AttentionSettings, MultiHeadAttention
 from dragoman.nn.cache import LayerCache
 from dragoman.nn.dropout import Dropout, dropout
 from dragoman.nn.layout import Layout
-from dragoman.nn.linear import Linear
+from dragoman.nn.linear import Computing, Linear, Precision
 from dragoman.settings import Settings
 
 Norm = Literal["post", "pre"]
@@ -41,7 +44,7 @@ class LayerSettings(Settings):
     norm: Norm
 
 
-class LayerNorm(nn.Module):
+class LayerNorm(Computing):
     """LayerNorm with gain and bias in fp32, whatever the precision of the rows."""
 
     eps = 1e-5
@@ -50,13 +53,30 @@ class LayerNorm(nn.Module):
         super().__init__()
         self.weight = nn.Parameter(torch.ones(width))
         self.bias = nn.Parameter(torch.zeros(width))
+        self._by_kernels = False
+
+    def choose(self, precision: Precision, by_kernels: bool) -> None:
+        self._by_kernels = by_kernels
 
     def forward(self, x: Tensor) -> Tensor:
         """(..., D) -> (..., D)."""
+        if self._by_kernels:
+            return native_norm.layer_norm(x, self.weight, self.bias, eps=self.eps)
         return F.layer_norm(x, self.weight.shape, self.weight, self.bias, self.eps)
 
     def after(self, x: Tensor, sublayer: Tensor, rate: float) -> Tensor:
         """Post-norm in one call: LayerNorm(x + Dropout(sublayer))."""
+        if self._by_kernels:
+            rate = rate if self.training else 0.0
+            return native_norm.residual_norm(
+                x,
+                sublayer,
+                self.weight,
+                self.bias,
+                eps=self.eps,
+                dropout=rate,
+                seed=new_seed() if rate else 0,
+            )
         return self.forward(x + dropout(sublayer, rate, self.training))
 
 
@@ -71,6 +91,18 @@ class FeedForward(nn.Module):
 
     def forward(self, x: Tensor) -> Tensor:
         """(P, D) -> (P, D)."""
+        inner, outer = self.inner, self.outer
+        if inner.packed is not None and outer.packed is not None:
+            assert inner.bias is not None and outer.bias is not None
+            rate = self.dropout.rate if self.training else 0.0
+            return native_linear.feed_forward(
+                x,
+                (inner.weight, inner.bias),
+                (outer.weight, outer.bias),
+                (inner.packed, outer.packed),
+                dropout=rate,
+                seed=new_seed() if rate else 0,
+            )
         return self.outer(self.dropout(F.relu(self.inner(x))))  # type: ignore[no-any-return]
 
 

@@ -3,6 +3,9 @@
 Parameters, gradients and the optimizer stay in fp32. In bf16 a layer holds a bf16 copy of its
 weight, made once per update by ``refresh`` (autocast would cast every weight again in every
 micro-batch), and the matrix products of forward and backward run on the copies.
+
+``use_precision`` says how a model computes: in which precision, and whether by plain torch (the
+reference) or by the native kernels, which training takes where the machine has them.
 """
 
 from __future__ import annotations
@@ -13,10 +16,20 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
+from dragoman.native import linear as native
+
 Precision = Literal["fp32", "bf16"]
 
 
-class Linear(nn.Module):
+class Computing(nn.Module):
+    """A module that can compute in several ways. ``use_precision`` chooses for all of a model."""
+
+    def choose(self, precision: Precision, by_kernels: bool) -> None:
+        """Compute in ``precision``; by native kernels, or by plain torch."""
+        raise NotImplementedError
+
+
+class Linear(Computing):
     """y = x Wᵀ + b over the last dimension: (..., in) -> (..., out)."""
 
     def __init__(self, inputs: int, outputs: int, *, bias: bool = True, gain: float = 1.0) -> None:
@@ -24,10 +37,24 @@ class Linear(nn.Module):
         self.weight = nn.Parameter(torch.empty(outputs, inputs))
         self.bias = nn.Parameter(torch.zeros(outputs)) if bias else None
         self.low: Tensor | None = None
+        self.packed: native.Packed | None = None
         nn.init.xavier_uniform_(self.weight, gain)
 
+    def choose(self, precision: Precision, by_kernels: bool) -> None:
+        self.packed = native.Packed([self.weight], precision) if by_kernels else None
+        self.low = _copy(self.weight, precision, by_kernels)
+
     def forward(self, x: Tensor) -> Tensor:
+        if self.packed is not None:
+            return native.linear(x, *joint_parameters(self), self.packed)
         return linear(x, self.weight, self.bias, self.low)
+
+
+def joint_parameters(*layers: Linear) -> tuple[list[Tensor], list[Tensor]]:
+    """Weights and biases of layers that read the same input, for one product of them all."""
+    return [layer.weight for layer in layers], [
+        layer.bias for layer in layers if layer.bias is not None
+    ]
 
 
 class SlicedLinear(nn.Module):
@@ -79,31 +106,56 @@ class _LowPrecisionLinear(torch.autograd.Function):
         return grad @ low, grad_weight, grad_bias, None
 
 
-def use_precision(model: nn.Module, precision: Precision) -> None:
-    """Let every ``Linear`` of ``model`` compute in ``precision``. Parameters stay fp32."""
+def use_precision(model: nn.Module, precision: Precision, by_kernels: bool = False) -> None:
+    """Let all of ``model`` compute in ``precision``, by native kernels or plain torch.
+
+    Parameters stay fp32 (kernels know no other; plain torch in "fp32" takes them as they are).
+    """
     for module in model.modules():
+        if isinstance(module, Computing):
+            module.choose(precision, by_kernels)
+
+
+def kernels_fit(model: nn.Module, precision: Precision) -> bool:
+    """Whether this machine has native kernels for every layer of ``model``."""
+    for module in model.modules():
+        if isinstance(module, SlicedLinear):
+            return False
         if isinstance(module, Linear | Embedding):
-            module.low = module.weight.detach().bfloat16() if precision == "bf16" else None
+            outputs, inputs = module.weight.shape
+            if not native.supported(inputs, outputs, precision):
+                return False
+    return True
+
+
+def _copy(weight: Tensor, precision: Precision, by_kernels: bool) -> Tensor | None:
+    return weight.detach().bfloat16() if precision == "bf16" and not by_kernels else None
 
 
 def refresh(model: nn.Module) -> None:
-    """Cast the fp32 weights again after an optimizer step. Nothing to do in fp32."""
+    """Cast the fp32 weights again after an optimizer step. Nothing to do in fp32, and kernels see
+    by themselves that weights have changed."""
     layers = [m for m in model.modules() if isinstance(m, Linear | Embedding) and m.low is not None]
     copies = [layer.low for layer in layers if layer.low is not None]
     if copies:
         torch._foreach_copy_(copies, [layer.weight.detach() for layer in layers])
 
 
-class Embedding(nn.Module):
+class Embedding(Computing):
     """A row per token, V x D, which may also serve as the output projection (paper §3.4)."""
 
     def __init__(self, vocabulary: int, width: int) -> None:
         super().__init__()
         self.weight = nn.Parameter(torch.empty(vocabulary, width))
         self.low: Tensor | None = None
+        self.packed: native.Packed | None = None
         # Scaled by √d_model on the way in, rows then have unit variance; as an output matrix
         # they give logits of unit variance.
         nn.init.normal_(self.weight, std=width**-0.5)
+
+    def choose(self, precision: Precision, by_kernels: bool) -> None:
+        self.packed = native.Packed([self.weight], precision) if by_kernels else None
+        self.low = _copy(self.weight, precision, by_kernels)
 
     def forward(self, ids: Tensor) -> Tensor:
         """(...) -> (..., D), in fp32."""
@@ -111,6 +163,8 @@ class Embedding(nn.Module):
 
     def project(self, hidden: Tensor, ids: Tensor | None = None) -> Tensor:
         """(..., D) -> (..., V), or over the rows ``ids`` alone: logits with the same matrix."""
+        if self.packed is not None and ids is None:
+            return native.linear(hidden, [self.weight], [], self.packed)
         return project(hidden, self.weight, self.low, ids)
 
 

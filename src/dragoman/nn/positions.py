@@ -98,17 +98,26 @@ class Positions(nn.Module):
             divisor = known if lengths is None else lengths
             return normalised(positions, divisor, self.width).to(dtype)
         longest = int(positions.max()) + 1 if len(positions) else 0
-        if self.table is not None:
-            if longest > self.settings.maximum:
-                raise SearchError(
-                    f"position {longest} is beyond this model's learned table of "
-                    f"{self.settings.maximum} positions; cut the sequence, or train with a "
-                    "larger model.positions.maximum or with sinusoidal positions"
-                )
-            return self.table[positions]
+        if self.table is None:
+            return self.rows(longest, positions.device, dtype)[positions]
+        if longest > self.settings.maximum:
+            raise SearchError(
+                f"position {longest} is beyond this model's learned table of "
+                f"{self.settings.maximum} positions; cut the sequence, or train with a "
+                "larger model.positions.maximum or with sinusoidal positions"
+            )
+        return self.table[positions]
+
+    @property
+    def is_fixed_table(self) -> bool:
+        """Whether it is a row per position, not trained, whatever the sequence: see ``rows``."""
+        return self.settings.kind in ("sinusoidal", "binary")
+
+    def rows(self, longest: int, device: torch.device, dtype: torch.dtype) -> Tensor:
+        """(at least ``longest``, width): the rows of a fixed table, made once and kept."""
         made = self._rows
-        if longest > len(made) or made.device != positions.device or made.dtype != dtype:
-            every = torch.arange(max(256, 2 * longest), device=positions.device)
-            encode = sinusoidal if kind == "sinusoidal" else binary
+        if longest > len(made) or made.device != device or made.dtype != dtype:
+            every = torch.arange(max(256, 2 * longest), device=device)
+            encode = sinusoidal if self.settings.kind == "sinusoidal" else binary
             self._rows = encode(every, self.width).to(dtype)
-        return self._rows[positions]
+        return self._rows
