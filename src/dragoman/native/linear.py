@@ -37,11 +37,23 @@ def supported(inputs: int, outputs: int, precision: Precision) -> bool:
     return precision == "fp32" or (inputs % 2 == 0 and outputs % 2 == 0)
 
 
+_changes = 0
+
+
+def weights_changed() -> None:
+    """Weights were written where torch's version counters do not see it: pack them again.
+
+    So it is with parameters that are views into one flat buffer, after a step on the buffer.
+    """
+    global _changes
+    _changes += 1
+
+
 class Packed:
     """Weights (N_i, K) fp32 of linear maps that read the same input, packed as one (sum N_i, K).
 
-    They are packed again when torch has seen a weight change (``load_state_dict``, an optimizer
-    of torch's); whoever writes to them behind torch's back calls ``refresh``.
+    They are packed when first used, and again after a change that torch has seen
+    (``load_state_dict``, an optimizer of torch's) or that ``weights_changed`` tells of.
     """
 
     def __init__(self, weights: Sequence[Tensor], precision: Precision) -> None:
@@ -54,45 +66,41 @@ class Packed:
         low = int(precision == "bf16")
         words = library.function("packed_words", WHOLE, WHOLE, WHOLE, result=WHOLE)
         assert words is not None, "ask supported() first"
-        self._forward = torch.empty(words(self.outputs, self.inputs, low), dtype=torch.int32)
-        self._backward = torch.empty(words(self.inputs, self.outputs, low), dtype=torch.int32)
+        self._sizes = words(self.outputs, self.inputs, low), words(self.inputs, self.outputs, low)
+        self._forward: Tensor | None = None
+        self._backward: Tensor | None = None
         self._seen: tuple[tuple[int, int], ...] = ()
-        self._addresses = (POINTER * len(weights))()
-        self._rows = (WHOLE * len(weights))(*self.sizes)
-
-    def refresh(self) -> None:
-        """Pack the weights as they are now."""
-        weights = [weight.detach() for weight in self.weights]
-        if not all(weight.is_contiguous() for weight in weights):
-            weights = [weight.contiguous() for weight in weights]
-        for place, weight in enumerate(weights):
-            self._addresses[place] = weight.data_ptr()
-        pack = library.function(
-            f"pack_weights_{self.precision}", POINTER, POINTER, WHOLE, WHOLE, POINTER, POINTER
-        )
-        assert pack is not None
-        pack(
-            self._addresses,
-            self._rows,
-            len(weights),
-            self.inputs,
-            address(self._forward),
-            address(self._backward),
-        )
-        self._seen = self._state()
 
     def forward_words(self) -> Tensor:
         """B operand of x Wᵀ, up to date."""
-        if self._seen != self._state():
-            self.refresh()
+        if self._forward is None or self._seen != self._state():
+            self._pack()
+        assert self._forward is not None
         return self._forward
 
     def backward_words(self) -> Tensor:
-        """B operand of dy W."""
+        """B operand of dy W, as of the last ``forward_words``."""
+        assert self._backward is not None
         return self._backward
 
+    def _pack(self) -> None:
+        if self._forward is None or self._backward is None:
+            self._forward, self._backward = (
+                torch.empty(size, dtype=torch.int32) for size in self._sizes
+            )
+        weights = [weight.detach().contiguous() for weight in self.weights]
+        addresses = (POINTER * len(weights))(*map(address, weights))
+        sizes = (WHOLE * len(weights))(*self.sizes)
+        types = (*[POINTER] * 2, *[WHOLE] * 2, *[POINTER] * 2)
+        pack = library.function(f"pack_weights_{self.precision}", *types)
+        assert pack is not None
+        words = map(address, (self._forward, self._backward))
+        pack(addresses, sizes, len(weights), self.inputs, *words)
+        self._seen = self._state()
+
     def _state(self) -> tuple[tuple[int, int], ...]:
-        return tuple((weight.data_ptr(), weight._version) for weight in self.weights)
+        seen = ((weight.data_ptr(), weight._version) for weight in self.weights)
+        return ((_changes, 0), *seen)
 
 
 def linear(x: Tensor, weights: Sequence[Tensor], biases: Sequence[Tensor], packed: Packed) -> Tensor:

@@ -133,8 +133,8 @@ def _copy(weight: Tensor, precision: Precision, by_kernels: bool) -> Tensor | No
 
 
 def refresh(model: nn.Module) -> None:
-    """Cast the fp32 weights again after an optimizer step. Nothing to do in fp32, and kernels see
-    by themselves that weights have changed."""
+    """Cast or pack the fp32 weights again after an optimizer step. Plain fp32 has nothing to do."""
+    native.weights_changed()
     layers = [m for m in model.modules() if isinstance(m, Linear | Embedding) and m.low is not None]
     copies = [layer.low for layer in layers if layer.low is not None]
     if copies:

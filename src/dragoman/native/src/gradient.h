@@ -32,6 +32,23 @@ static ALWAYS_INLINE void step_words(const float *x, int64_t x_row, int64_t, int
   }
 }
 
+// sums[n] += every number in column n of packed steps
+template <class T>
+static ALWAYS_INLINE void add_steps(const uint32_t *packed, int64_t stride, int64_t steps,
+                                    int64_t width, float *sums) {
+  const __m512i ones = is_bf16<T> ? _mm512_set1_epi16(0x3f80) : _mm512_castps_si512(all(1.0f).v);
+  for (int64_t n = 0; n < width; n += LANES) {
+    Vec total = load_some(sums + n, width - n), other = zero();
+    const uint32_t *column = packed + n;
+    for (int64_t s = 0; s + 1 < steps; s += 2, column += 2 * stride) {
+      Multiply<is_bf16<T>>::add(total.v, _mm512_loadu_si512(column), ones);
+      Multiply<is_bf16<T>>::add(other.v, _mm512_loadu_si512(column + stride), ones);
+    }
+    if (steps & 1) Multiply<is_bf16<T>>::add(total.v, _mm512_loadu_si512(column), ones);
+    store_some(sums + n, total + other, width - n);
+  }
+}
+
 template <class T>
 static ALWAYS_INLINE void fetch(const T *from, int64_t count) {
   const char *line = reinterpret_cast<const char *>(from);
@@ -74,16 +91,7 @@ static inline void gradient_block(const T *dy, int64_t dy_row, int64_t dy_width,
                    right + ((panel - first_panel) * most_steps + s) * PANEL);
       }
     }
-    if (sums != nullptr) {
-      for (int64_t n = 0; n < n1 - n0; n += LANES) {
-        const int64_t width = n1 - n0 - n;
-        Vec total = load_some(sums + n, width);
-        for (int64_t i = 0; i < count; i++) {
-          total = total + load_some(dy_block + i * dy_row + n0 + n, width);
-        }
-        store_some(sums + n, total, width);
-      }
-    }
+    if (sums != nullptr) add_steps<T>(left, stride, steps, n1 - n0, sums);
     // The next block of rows is fetched while this one is summed: of each row only a few columns
     // are read, too few for the processor to guess what comes next.
     const int64_t next_end = smaller(p + 2 * SUM_ROWS, rows), per_tile = (SUM_ROWS - 1) / tiles + 1;
