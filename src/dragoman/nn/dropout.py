@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
+from functools import cached_property
 
 import torch
 from torch import Tensor, nn
@@ -25,9 +26,13 @@ class _Pool:
 
     def __init__(self, seed: int) -> None:
         self.generator = torch.Generator().manual_seed(seed)
-        words = torch.randint(-(2**62), 2**62, (POOL_ELEMENTS // 8,), generator=self.generator)
-        self.values = words.view(torch.uint8)
         self._masks: dict[tuple[float, torch.dtype], Tensor] = {}
+
+    @cached_property
+    def values(self) -> Tensor:
+        """Drawn when first asked for: native kernels need no pool."""
+        words = torch.randint(-(2**62), 2**62, (POOL_ELEMENTS // 8,), generator=self.generator)
+        return words.view(torch.uint8)
 
     def mask(self, shape: torch.Size, rate: float, dtype: torch.dtype) -> Tensor:
         """A mask of 0 and 1 / (1 - rate); the rate is met to within 1 / 256."""

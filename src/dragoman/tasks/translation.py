@@ -19,6 +19,7 @@ from dragoman.data.plan import MicroBatch, Plan
 from dragoman.data.store import Store
 from dragoman.errors import RunError
 from dragoman.forms.text import Text
+from dragoman.models.transformer import Transformer
 from dragoman.recipe import Recipe
 from dragoman.tasks.prepare import Prepared, Say, prepare
 from dragoman.tasks.run import NOTES, RECIPE, WEIGHTS, Run, build_model, vocabulary_name
@@ -27,6 +28,7 @@ from dragoman.tasks.validation import Validation
 from dragoman.training.averaging import average_weights
 from dragoman.training.checkpoint import Checkpoints
 from dragoman.training.distributed import Ranks
+from dragoman.training.loss import CrossEntropy, KernelCrossEntropy, PiecewiseCrossEntropy
 from dragoman.training.progress import make_display
 from dragoman.training.schedule import make_schedule
 from dragoman.training.seeding import key
@@ -125,10 +127,16 @@ def _train(
         if prepared.dev
         else None,
         listeners=[make_display(settings.updates, settings.line_every_seconds)] if display else [],
+        cross_entropy=_cross_entropy(model, settings.label_smoothing),
         ranks=ranks,
         resume_command=f"dragoman resume {folder}",
     )
     return trainer.run()
+
+
+def _cross_entropy(model: Transformer, smoothing: float) -> CrossEntropy:
+    piecewise = PiecewiseCrossEntropy(model.project, model.parameters(), smoothing)
+    return KernelCrossEntropy(model.output_layer, piecewise, smoothing)
 
 
 def _fit_updates(
@@ -145,12 +153,14 @@ def _fit_updates(
         say(f"{plan.left_out.pairs:,} pairs are longer than plan.max_source or plan.max_target")
     source, target = prepared.source_text, prepared.target_text
     torch.manual_seed(key(recipe.seed))
+    model = build_model(recipe, source, target)
     measured = measure_throughput(
-        build_model(recipe, source, target),
+        model,
         recipe.training,
         TrainingBatches(plan, prepared.train, source, target, recipe.seed),
         seconds=5.0,
         device=str(ranks.device),
+        cross_entropy=_cross_entropy(model, recipe.training.label_smoothing),
     )
     # Every process makes its share.
     measured = replace(measured, seconds_per_update=measured.seconds_per_update / ranks.size)
@@ -181,9 +191,12 @@ class TrainingBatches:
         if self._sampled:
             # Keyed by update and example: the same cut in any process, another one next epoch.
             texts = [store.text(example) for example in examples]
-            keys = [key(self._seed, 3, micro_batch.update, example) for example in examples]
-            sources = [self._source.sample(s, k) for (s, _), k in zip(texts, keys, strict=True)]
-            targets = [self._target.sample(t, k) for (_, t), k in zip(texts, keys, strict=True)]
+            keys = [
+                [key(self._seed, side, micro_batch.update, example) for example in examples]
+                for side in (3, 4)
+            ]
+            sources = [self._source.sample(s, k) for (s, _), k in zip(texts, keys[0], strict=True)]
+            targets = [self._target.sample(t, k) for (_, t), k in zip(texts, keys[1], strict=True)]
         else:
             sources = [store.source(example) for example in examples]
             targets = [store.target(example) for example in examples]

@@ -25,7 +25,7 @@ import torch
 from pydantic import Field, ValidationError
 
 from dragoman.errors import DragomanError
-from dragoman.forms.segmentation import segment
+from dragoman.forms.segmentation import rejoin, segment
 from dragoman.inference.fast import Path as FastPath
 from dragoman.inference.fast import Precision, fastest
 from dragoman.metrics.moses import MosesText
@@ -192,7 +192,7 @@ class Translator:
         """Running text: its sentences are translated and put back between their own spaces."""
         sentences = segment(text, self.run.recipe.languages.source)
         results = self.batch([s.text for s in sentences], settings=settings)
-        return "".join(r.text + s.gap for r, s in zip(results, sentences, strict=True))
+        return rejoin(sentences, [r.text for r in results], self.run.recipe.languages.target)
 
     # ---- measuring and looking
 

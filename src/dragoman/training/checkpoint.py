@@ -63,6 +63,8 @@ class TrainingState:
     finished: int = 0
     """The number of updates with which the run came to its end (all done, or out of patience)."""
     precision: Precision | Literal[""] = ""
+    kernels: str = ""
+    """The instruction set of the native kernels in use, or "plain"."""
     """What "auto" chose when the run began."""
     processes: int = 1
     threads: int = 0

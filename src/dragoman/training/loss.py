@@ -22,6 +22,9 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from dragoman.native import loss as native_loss
+from dragoman.nn.linear import Embedding, Linear
+
 Project = Callable[[Tensor], Tensor]
 """Hidden states (P, D) -> logits (P, V)."""
 
@@ -31,7 +34,28 @@ CrossEntropy = Callable[[Tensor, Tensor], tuple[Tensor, Tensor]]
 Only the first can be differentiated.
 """
 
-_LOGITS_AT_ONCE = {"cpu": 1 << 22, "cuda": 1 << 27}
+_LOGITS_AT_ONCE = {"cpu": 1 << 23, "cuda": 1 << 27}
+
+
+class KernelCrossEntropy:
+    """The fused native loss while the output layer computes by kernels, else ``piecewise``."""
+
+    def __init__(
+        self, layer: Linear | Embedding, piecewise: CrossEntropy, smoothing: float
+    ) -> None:
+        """``layer``: whose weight, (V, D), ``piecewise`` projects by."""
+        self._layer = layer
+        self._piecewise = piecewise
+        self._smoothing = smoothing
+
+    def __call__(self, hidden: Tensor, targets: Tensor) -> tuple[Tensor, Tensor]:
+        """(P, D), (P,) -> (loss sum, nll sum), fp64 scalars."""
+        packed = self._layer.packed
+        if packed is None:
+            return self._piecewise(hidden, targets)
+        return native_loss.cross_entropy(
+            hidden, self._layer.weight, targets, packed, smoothing=self._smoothing
+        )
 
 
 def smoothed_cross_entropy(

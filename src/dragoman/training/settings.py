@@ -21,6 +21,8 @@ class TrainingSettings(Settings):
     """How often the weights are changed (steps)."""
     precision: Literal["auto", "fp32", "bf16"] = "auto"
     """Of matrix products; auto: bf16 where the processor has it. Weights are always fp32."""
+    kernels: Literal["auto", "plain"] = "auto"
+    """auto: native kernels where this machine has them; plain: torch alone, the reference."""
     label_smoothing: float = Field(default=0.1, ge=0, lt=1)
     """Share of the target distribution that is spread evenly over all tokens (ε_ls)."""
     clip_norm: float = Field(default=0.0, ge=0)

@@ -15,7 +15,9 @@ import torch
 from torch import Tensor
 
 from dragoman.errors import TrainingError
-from dragoman.nn.linear import refresh, use_precision
+from dragoman.native import library
+from dragoman.native.gradients import add_directly
+from dragoman.nn.linear import kernels_fit, refresh, use_precision
 from dragoman.training.averaging import MovingAverage
 from dragoman.training.checkpoint import Checkpoint, TrainingState
 from dragoman.training.distributed import Ranks
@@ -78,8 +80,7 @@ class Updater:
         """
         if self.settings.precision != "auto" or not state.precision:
             state.precision = choose_precision(self.settings.precision, self.ranks.device)
-        use_precision(self.step, state.precision)
-        warning = None
+        warning = self._choose_kernels(state)
         cores, threads = os.cpu_count() or 1, torch.get_num_threads()
         if state.threads and (state.threads, state.processes) != (threads, self.ranks.size):
             if (state.cores, state.processes) == (cores, self.ranks.size):
@@ -93,6 +94,24 @@ class Updater:
         state.threads, state.cores = torch.get_num_threads(), cores
         state.processes = self.ranks.size
         return warning
+
+    def _choose_kernels(self, state: TrainingState) -> str | None:
+        """Native kernels where they fit, unless the run was begun without them."""
+        precision = state.precision
+        assert precision
+        wanted = self.settings.kernels == "auto" and state.kernels != "plain"
+        on_cpu = self.ranks.device.type == "cpu"
+        fit = wanted and on_cpu and kernels_fit(self.step, precision)
+        level = (library.status().level or "plain") if fit else "plain"
+        use_precision(self.step, precision, by_kernels=fit)
+        add_directly(self.step.parameters(), on=fit)
+        begun, state.kernels = state.kernels, level
+        if begun and begun != level:
+            return (
+                f"this run was begun with {begun} kernels and goes on with {level} ones: its "
+                "weights will differ in the last digits from what they would have been"
+            )
+        return None
 
     def update(self, state: TrainingState, batches: Batches, gradients: Gradients) -> UpdateRecord:
         """Make the update that follows ``state``; skip it if loss or gradient are not finite."""
