@@ -1,0 +1,197 @@
+// The server's API, typed as docs/serve.md and /docs describe it.
+
+export interface Detected {
+  language: string;
+  confidence: number;
+}
+
+export interface Word {
+  before: string;
+  text: string;
+  probability: number;
+  first: number;
+  count: number;
+}
+
+export interface Token {
+  id: number;
+  piece: string;
+  log_probability: number;
+}
+
+export interface Hypothesis {
+  text: string;
+  score: number;
+  log_probability: number;
+  finished: boolean;
+  words: Word[];
+  tokens: Token[];
+}
+
+export interface Sentence {
+  source: string;
+  behind: string;
+  hypotheses: Hypothesis[];
+}
+
+export interface Translation {
+  text: string;
+  source: string;
+  target: string;
+  run: string;
+  detected?: Detected;
+  before: string;
+  sentences: Sentence[];
+}
+
+export interface RunInfo {
+  name: string;
+  source: string;
+  target: string;
+  precision: string;
+}
+
+export interface ServerInfo {
+  version: string;
+  runs: RunInfo[];
+  key_required: boolean;
+  characters: number;
+}
+
+export interface Series {
+  name: string;
+  x: number[];
+  y: number[];
+}
+
+export interface ChartData {
+  title: string;
+  x_label: string;
+  y_label: string;
+  log_y: boolean;
+  marked_x: number | null;
+  marked_as: string;
+  series: Series[];
+}
+
+export interface RunView {
+  name: string;
+  source: string;
+  target: string;
+  notice: string;
+  facts: [string, string][];
+  scores: { name: string; value: number; test: string; signature: string }[];
+  samples: { source: string; hypothesis: string; reference: string }[];
+  charts: ChartData[];
+  tables: { title: string; header: string[]; rows: (string | number)[][]; note: string }[];
+  recipe: string;
+  limits: string[];
+}
+
+export interface Request {
+  text: string;
+  run: string;
+  source?: string;
+  whole?: boolean;
+  beam?: number;
+  n_best?: number;
+  alternatives?: boolean;
+  prefix_tokens?: number[];
+}
+
+export type Event =
+  | { name: "start"; data: Translation }
+  | { name: "draft"; data: { sentence: number; text: string } }
+  | { name: "sentence"; data: { sentence: number; hypotheses: Hypothesis[] } }
+  | { name: "done"; data: { seconds: number } }
+  | { name: "error"; data: { error: string } };
+
+/** What the server said against a request; status 0 if it could not be reached. */
+export class ApiError extends Error {
+  constructor(
+    readonly status: number,
+    message: string,
+  ) {
+    super(message);
+  }
+}
+
+const KEY = "dragoman.key";
+export const apiKey = {
+  get: (): string => sessionStorage.getItem(KEY) ?? "",
+  set: (key: string): void => sessionStorage.setItem(KEY, key),
+};
+
+async function call(path: string, init: RequestInit = {}): Promise<Response> {
+  const headers = new Headers(init.headers);
+  if (apiKey.get()) headers.set("Authorization", `Bearer ${apiKey.get()}`);
+  let response: Response;
+  try {
+    response = await fetch(path, { ...init, headers });
+  } catch (error) {
+    if (error instanceof DOMException && error.name === "AbortError") throw error;
+    throw new ApiError(0, "");
+  }
+  if (response.ok) return response;
+  const body: unknown = await response.json().catch(() => null);
+  const said = body && typeof body === "object" && "error" in body ? String(body.error) : "";
+  throw new ApiError(response.status, said);
+}
+
+function post(body: unknown, signal?: AbortSignal): RequestInit {
+  return {
+    method: "POST",
+    headers: { "Content-Type": "application/json" },
+    body: JSON.stringify(body),
+    ...(signal ? { signal } : {}),
+  };
+}
+
+export async function info(): Promise<ServerInfo> {
+  return (await call("v1/info")).json();
+}
+
+export async function runView(name: string): Promise<RunView> {
+  return (await call(`v1/runs/${encodeURIComponent(name)}`)).json();
+}
+
+export async function translate(request: Request, signal?: AbortSignal): Promise<Translation> {
+  const answer = await (await call("v1/translate", post(request, signal))).json();
+  return answer.translations[0];
+}
+
+/** The same, told sentence by sentence as it grows. */
+export async function* stream(request: Request, signal: AbortSignal): AsyncGenerator<Event> {
+  const response = await call("v1/translate", post({ ...request, stream: true }, signal));
+  if (!response.body) throw new ApiError(0, "");
+  const reader = response.body.pipeThrough(new TextDecoderStream()).getReader();
+  let rest = "";
+  let ended = false;
+  for (;;) {
+    const { value, done } = await reader.read().catch((error: unknown) => {
+      if (signal.aborted) throw error;
+      throw new ApiError(0, "");
+    });
+    if (done) break;
+    const blocks = (rest + value).split("\n\n");
+    rest = blocks.pop() ?? "";
+    for (const block of blocks) {
+      const event = parse(block);
+      if (!event) continue;
+      ended ||= event.name === "done" || event.name === "error";
+      yield event;
+    }
+  }
+  // The connection closed before the server said that it was done.
+  if (!ended) throw new ApiError(0, "");
+}
+
+function parse(block: string): Event | null {
+  let name = "";
+  let data = "";
+  for (const line of block.split("\n")) {
+    if (line.startsWith("event: ")) name = line.slice(7);
+    else if (line.startsWith("data: ")) data += line.slice(6);
+  }
+  return name ? ({ name, data: JSON.parse(data) } as Event) : null;
+}

@@ -1,0 +1,63 @@
+// What a person set for this page, kept in this browser.
+
+import { languages, type UiLanguage, type Words } from "./words";
+
+export type Theme = "auto" | "light" | "dark";
+
+const LANGUAGE = "dragoman.language";
+const THEME = "dragoman.theme";
+
+function firstLanguage(): UiLanguage {
+  const kept = localStorage.getItem(LANGUAGE);
+  if (kept === "en" || kept === "ko") return kept;
+  return navigator.language.toLowerCase().startsWith("ko") ? "ko" : "en";
+}
+
+function firstTheme(): Theme {
+  const kept = localStorage.getItem(THEME);
+  return kept === "light" || kept === "dark" ? kept : "auto";
+}
+
+class Preferences {
+  language = $state<UiLanguage>(firstLanguage());
+  theme = $state<Theme>(firstTheme());
+
+  get words(): Words {
+    return languages[this.language];
+  }
+
+  setLanguage(language: UiLanguage): void {
+    this.language = language;
+    localStorage.setItem(LANGUAGE, language);
+  }
+
+  setTheme(theme: Theme): void {
+    this.theme = theme;
+    localStorage.setItem(THEME, theme);
+  }
+
+  /** The name of a language in the language of the page. */
+  languageName(code: string): string {
+    try {
+      return new Intl.DisplayNames([this.language], { type: "language" }).of(code) ?? code;
+    } catch {
+      return code;
+    }
+  }
+
+  number(value: number, digits = 0): string {
+    return value.toLocaleString(this.language, {
+      minimumFractionDigits: digits,
+      maximumFractionDigits: digits,
+    });
+  }
+
+  percent(probability: number): string {
+    const percent = probability * 100;
+    if (percent > 99 && percent < 100) return "> 99 %";
+    if (percent < 1) return "< 1 %";
+    return `${Math.round(percent)} %`;
+  }
+}
+
+export const preferences = new Preferences();

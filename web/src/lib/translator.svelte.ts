@@ -1,0 +1,170 @@
+// The translator behind the page: text in, sentences out as they grow, choices kept.
+
+import { ApiError, stream, translate, type Event, type Hypothesis, type RunInfo } from "./api";
+
+const PAUSE = 160; // ms without a key before a request goes out
+const N_BEST = 4;
+const CONTINUATIONS = 6;
+
+export interface Shown {
+  source: string;
+  behind: string;
+  /** What it looks like while it is searched. */
+  draft: string;
+  /** What stood here before: shown faintly behind the draft, so that nothing jumps. */
+  stale: string;
+  /** The n best, best first; empty while it is searched. */
+  hypotheses: Hypothesis[];
+  /** The one that is shown: an entry of `hypotheses`, or one that a person forced. */
+  chosen: Hypothesis | null;
+  isForced: boolean;
+}
+
+export type Status = "empty" | "waiting" | "growing" | "done" | "error";
+
+export class TranslatorState {
+  text = $state("");
+  run = $state<RunInfo | null>(null);
+  before = $state("");
+  sentences = $state.raw<Shown[]>([]);
+  status = $state<Status>("empty");
+  error = $state<ApiError | null>(null);
+
+  #timer: ReturnType<typeof setTimeout> | undefined;
+  #request: AbortController | null = null;
+
+  get target(): string {
+    return (
+      this.before +
+      this.sentences.map((s) => (s.chosen ? s.chosen.text : s.draft) + s.behind).join("")
+    );
+  }
+
+  setText(text: string): void {
+    this.text = text;
+    this.#soon(text.trim() ? PAUSE : 0);
+  }
+
+  setRun(run: RunInfo): void {
+    if (this.run?.name === run.name) return;
+    this.run = run;
+    this.sentences = [];
+    this.#soon(0);
+  }
+
+  again(): void {
+    this.#soon(0);
+  }
+
+  /** Show another translation of a sentence. */
+  choose(index: number, hypothesis: Hypothesis): void {
+    const sentence = this.sentences[index];
+    if (!sentence) return;
+    const isForced = !sentence.hypotheses.includes(hypothesis);
+    this.#change(index, { ...sentence, chosen: hypothesis, isForced });
+  }
+
+  /** Back to what the model thinks best. */
+  undo(index: number): void {
+    const sentence = this.sentences[index];
+    const best = sentence?.hypotheses[0];
+    if (sentence && best) this.#change(index, { ...sentence, chosen: best, isForced: false });
+  }
+
+  /** What else could stand where token `place` of a sentence stands, each written to its end. */
+  async continuations(index: number, place: number, signal: AbortSignal): Promise<Hypothesis[]> {
+    const sentence = this.sentences[index];
+    if (!sentence?.chosen || !this.run) return [];
+    const answer = await translate(
+      {
+        text: sentence.source,
+        run: this.run.name,
+        source: this.run.source,
+        whole: true,
+        alternatives: true,
+        n_best: CONTINUATIONS,
+        beam: 2,
+        prefix_tokens: sentence.chosen.tokens.slice(0, place).map((token) => token.id),
+      },
+      signal,
+    );
+    return answer.sentences[0]?.hypotheses ?? [];
+  }
+
+  #soon(pause: number): void {
+    clearTimeout(this.#timer);
+    this.#timer = setTimeout(() => void this.#go(), pause);
+  }
+
+  async #go(): Promise<void> {
+    this.#request?.abort();
+    this.#request = null;
+    this.error = null;
+    if (!this.text.trim() || !this.run) {
+      this.sentences = [];
+      this.before = "";
+      this.status = "empty";
+      return;
+    }
+    const request = (this.#request = new AbortController());
+    this.status = "waiting";
+    try {
+      const { name, source } = this.run;
+      const wanted = { text: this.text, run: name, source, n_best: N_BEST };
+      for await (const event of stream(wanted, request.signal)) {
+        if (request.signal.aborted) return;
+        this.#take(event);
+      }
+    } catch (error) {
+      if (request.signal.aborted) return;
+      this.error = error instanceof ApiError ? error : new ApiError(0, String(error));
+      this.status = "error";
+    }
+  }
+
+  #take(event: Event): void {
+    switch (event.name) {
+      case "start": {
+        // A sentence that stands as it stood keeps its translation, and what was chosen for it.
+        const old = new Map(this.sentences.filter((s) => s.chosen).map((s) => [s.source, s]));
+        this.before = event.data.before;
+        this.sentences = event.data.sentences.map(({ source, behind }, index) => {
+          const known = old.get(source);
+          if (known) return { ...known, behind };
+          const before = this.sentences[index];
+          const stale = before?.chosen?.text ?? before?.stale ?? "";
+          return { source, behind, draft: "", stale, hypotheses: [], chosen: null, isForced: false };
+        });
+        this.status = "growing";
+        break;
+      }
+      case "draft": {
+        const sentence = this.sentences[event.data.sentence];
+        if (sentence && !sentence.chosen) {
+          this.#change(event.data.sentence, { ...sentence, draft: event.data.text });
+        }
+        break;
+      }
+      case "sentence": {
+        const sentence = this.sentences[event.data.sentence];
+        const best = event.data.hypotheses[0];
+        if (!sentence || !best) break;
+        const chosen = sentence.isForced && sentence.chosen ? sentence.chosen : best;
+        const hypotheses = event.data.hypotheses;
+        this.#change(event.data.sentence, { ...sentence, hypotheses, chosen });
+        break;
+      }
+      case "done":
+        this.status = "done";
+        break;
+      case "error":
+        this.error = new ApiError(500, event.data.error);
+        this.status = "error";
+        break;
+    }
+  }
+
+  #change(index: number, sentence: Shown): void {
+    this.sentences = this.sentences.with(index, sentence);
+  }
+}
