@@ -15,7 +15,7 @@ from dragoman.nn.linear import kernels_fit, refresh, use_precision
 from dragoman.nn.positions import PositionSettings, sinusoidal
 from dragoman.nn.probes import Probe
 
-VOCABULARY = 37
+VOCABULARY = 38
 
 
 @pytest.fixture(autouse=True)
