@@ -138,6 +138,15 @@ def test_record_holds_what_each_step_looked_at() -> None:
     assert same([found], only(model, Request(source, settings)))
 
 
+def test_each_alternative_has_a_record_of_its_own() -> None:
+    record: list[StepRecord] = []
+    settings = SearchSettings(beam=2, n_best=3, alternatives=True, max_length=4)
+    only(TableModel(9, 1, ending=-9.0), Request(torch.tensor([3]), settings, record=record))
+    assert [step.branch for step in record if step.place == 0] == [0]
+    assert len([c for c in record[0].continuations if c.outcome == "kept"]) == 3
+    assert sorted(step.branch for step in record if step.place == 1) == [0, 1, 2]
+
+
 def live_of(rows: list[int], width: list[int], totals: list[float], limit: int = 9) -> Live:
     """A batch in the middle of its way: groups of so many rows."""
     live = Live(BOS)

@@ -43,6 +43,11 @@ def test_shares_are_those_of_the_definition(temperature: float, top_k: int, top_
     assert found.numpy() == pytest.approx(expected, abs=2 / DRAWS)
 
 
+def test_top_p_stops_as_soon_as_it_has_enough() -> None:
+    even = torch.log(torch.tensor([0.5, 0.5, 0.0]))
+    assert sorted(shares(even, SamplingSettings(top_p=0.5)).tolist()) == [0, 0, 1]
+
+
 def test_what_is_forbidden_is_never_drawn() -> None:
     log_probabilities = torch.tensor([-torch.inf, -0.5, -torch.inf, -1.0, -torch.inf])
     for settings in (SamplingSettings(), SamplingSettings(top_p=0.99), SamplingSettings(top_k=4)):

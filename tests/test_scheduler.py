@@ -207,6 +207,24 @@ def test_a_request_that_cannot_be_met_harms_no_other() -> None:
     assert same(answers[ticket], textbook(model, good))
 
 
+@pytest.mark.parametrize("leaver", range(4))
+@pytest.mark.parametrize("moment", [1, 2, 5])
+def test_who_leaves_takes_only_its_own_rows_along(leaver: int, moment: int) -> None:
+    model = TableModel(VOCABULARY, 6, ending=-3.0)
+    scheduler = Scheduler(model, bos=BOS, eos=EOS)
+    asked = [Request(torch.tensor([i]), SearchSettings(beam=1 + i, max_length=8)) for i in range(4)]
+    tickets = [scheduler.submit(request) for request in asked]
+    for _ in range(moment):
+        assert not scheduler.advance()
+    scheduler.cancel(tickets[leaver])
+    answers: dict[int, list[Hypothesis]] = {}
+    while not scheduler.idle:
+        answers.update(scheduler.advance())
+    for i in range(4):
+        if i != leaver:
+            assert same(answers[tickets[i]], textbook(model, asked[i]))
+
+
 def test_a_cancelled_request_frees_its_rows() -> None:
     model = TableModel(VOCABULARY, 6, ending=-50.0)
     scheduler = Scheduler(model, bos=BOS, eos=EOS, capacity_rows=8)
