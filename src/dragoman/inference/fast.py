@@ -12,7 +12,7 @@ The kernels are in ``native/src/decode*``; their plain twin, and the reference, 
 
 from __future__ import annotations
 
-import ctypes
+import pathlib
 import threading
 import weakref
 from collections.abc import Iterator
@@ -21,16 +21,15 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 
 from dragoman.errors import DragomanError
 from dragoman.models.interface import Adjust, DecodeState, Encodes, Generates, Memory
 from dragoman.models.transformer import UNKNOWN, Transformer
 from dragoman.native import library
-from dragoman.nn.attention import MultiHeadAttention
-from dragoman.nn.layers import FeedForward, LayerNorm
+from dragoman.nn.layers import LayerNorm
 from dragoman.nn.layout import Sequences
-from dragoman.nn.linear import SlicedLinear, use_precision
+from dragoman.nn.linear import use_precision
 from dragoman.nn.positions import Positions
 
 Precision = Literal["auto", "int8", "bf16", "fp32"]
@@ -62,13 +61,13 @@ def fastest(model: Transformer, precision: Precision = "auto") -> Path:
         if missing is None:
             level = library.status().level
             return Path(FastTransformer(model), "int8", f"int8, native kernels for {level}")
-        chosen: Literal["bf16", "fp32"] = "bf16" if _has_bf16() else "fp32"
-        line = f"{chosen} on plain torch: no int8, because {missing}"
+        plain: Literal["bf16", "fp32"] = "bf16" if _has_bf16() else "fp32"
+        line = f"{plain} on plain torch: no int8, because {missing}"
     else:
-        chosen = precision
-        line = f"{chosen} on plain torch, as asked for"
-    use_precision(model, chosen)
-    return Path(model, chosen, line)
+        plain = "bf16" if precision == "bf16" else "fp32"
+        line = f"{plain} on plain torch, as asked for"
+    use_precision(model, plain)
+    return Path(model, plain, line)
 
 
 def why_not(model: Transformer) -> str | None:
@@ -85,8 +84,9 @@ def why_not(model: Transformer) -> str | None:
 
 def _has_bf16() -> bool:
     """Whether bf16 matrix products are faster than fp32 ones on this processor."""
-    capability: dict[str, bool] = torch.cpu.get_capabilities()
-    return bool(capability.get("avx512_bf16") or capability.get("amx_bf16"))
+    information = pathlib.Path("/proc/cpuinfo")
+    text = information.read_text(encoding="utf-8") if information.exists() else ""
+    return "avx512_bf16" in text or "amx_bf16" in text
 
 
 @dataclass(frozen=True)
@@ -120,8 +120,11 @@ class _Kernels:
             "state_lengths": ((handle, handle), None),
             "state_admit": ((handle, handle, handle, number, handle), None),
             "state_select": ((handle, handle, number), number),
-            "step": ((handle, handle, number, handle, number, handle), number),
-            "best": ((handle, handle, number, handle, number, number, handle, handle), number),
+            "step": ((handle, handle, number, number, handle, number, handle), number),
+            "best": (
+                (handle, handle, number, number, handle, number, number, handle, handle),
+                number,
+            ),  # fmt: skip
         }
         found = {
             name: library.function(f"decode_{name}", *arguments, result=result)
@@ -139,23 +142,25 @@ class _PositionTable:
         self._positions = positions
         self._width = width
         self._lock = threading.Lock()
-        self.rows = torch.zeros(0, width)
+        self.kept: tuple[Tensor, int, int] = (torch.zeros(0, width), 0, 0)
+        """(rows, their address, how many): whoever holds it keeps the rows alive."""
 
-    def reach(self, length: int) -> Tensor:
+    def reach(self, length: int) -> tuple[Tensor, int, int]:
         """At least ``length`` rows, (n, width rounded up). Safe from several threads.
 
         Errors: ``SearchError`` for a position beyond a learned table.
         """
         with self._lock:
-            if length > len(self.rows):
+            if length > self.kept[2]:
                 wanted = max(256, 2 * length)
                 if self._positions.table is not None:
                     wanted = max(length, len(self._positions.table))
                 with torch.no_grad():
                     made = self._positions(torch.arange(wanted), None, torch.float32)
-                self.rows = torch.zeros(wanted, self._width)
-                self.rows[:, : made.shape[1]] = made
-            return self.rows
+                rows = torch.zeros(wanted, self._width)
+                rows[:, : made.shape[1]] = made
+                self.kept = (rows, rows.data_ptr(), wanted)
+            return self.kept
 
 
 class FastState(DecodeState):
@@ -180,7 +185,7 @@ class FastState(DecodeState):
     def select(self, rows: Tensor) -> None:
         wanted = _as(rows, torch.int64)
         kernels = self._model.kernels
-        if not kernels.state_select(self.handle, wanted.data_ptr(), len(wanted)):
+        if not kernels.state_select(self.handle, wanted.data_ptr(), wanted.shape[0]):
             raise IndexError(f"select: rows {rows.tolist()} of a state that has {self.rows}")
 
     def admit(self, memory: Memory) -> None:
@@ -208,10 +213,11 @@ class FastTransformer(Encodes, Generates):
         self.model = model
         self.settings = model.settings
         self.kernels = kernels
-        source, target = (e.weight.shape[0] for e in (model.source_embedding, _target(model)))
-        self.vocabulary = int(target)
-        shape, factors = _sizes(model, int(source), int(target))
         weights = [None if w is None else w.detach().float().contiguous() for w in _weights(model)]
+        source, target = weights[-3], weights[-2]
+        assert source is not None and target is not None
+        self.vocabulary = len(target)
+        shape, factors = _sizes(model, len(source), len(target))
         pointers = (c_void_p * len(weights))(*(_address(w) for w in weights))
         self.handle: int = kernels.model_new(shape.data_ptr(), factors.data_ptr(), pointers)
         self._free = weakref.finalize(self, kernels.model_free, self.handle)
@@ -227,13 +233,14 @@ class FastTransformer(Encodes, Generates):
         tokens = _as(source.values, torch.int64)
         visible = None if self.settings.attend_unknown else source.values != UNKNOWN
         shown = None if visible is None else visible.to(torch.uint8)
-        positions = self._source_positions.reach(layout.longest)
+        rows, positions, _ = self._source_positions.reach(layout.longest)
         lengths = torch.tensor(layout.lengths, dtype=torch.int32)
         out = torch.empty(layout.total, self.settings.model_dim)
         done = self.kernels.encode(
             self.handle, tokens.data_ptr(), lengths.data_ptr(), layout.batch, _address(shown),
-            positions.data_ptr(), out.data_ptr(),
+            positions, out.data_ptr(),
         )  # fmt: skip
+        del rows  # alive until here
         if done != 0:
             raise IndexError("encode: a token is not in the source vocabulary")
         return Memory(out, layout, visible)
@@ -254,7 +261,7 @@ class FastTransformer(Encodes, Generates):
         return state
 
     def step(self, tokens: Tensor, state: DecodeState) -> Tensor:
-        out = torch.empty(len(tokens), self.vocabulary)
+        out = torch.empty(tokens.shape[0], self.vocabulary)
         self._take(self.kernels.step, tokens, state, (out.data_ptr(),))
         return out
 
@@ -264,27 +271,24 @@ class FastTransformer(Encodes, Generates):
         k = min(k, self.vocabulary)
         if adjust is not None or k > MOST_CANDIDATES:
             return super().best(tokens, state, k, adjust)
-        scores = torch.empty(len(tokens), k)
-        ids = torch.empty(len(tokens), k, dtype=torch.int64)
+        shape = (tokens.shape[0], k)
+        scores, ids = torch.empty(shape), torch.empty(shape, dtype=torch.int64)
         self._take(self.kernels.best, tokens, state, (k, scores.data_ptr(), ids.data_ptr()))
         return scores, ids
 
     def _take(self, kernel: Any, tokens: Tensor, state: DecodeState, rest: tuple[int, ...]) -> None:
         """Hand ``tokens`` (N, t) to a kernel, with a table of positions that reaches far enough."""
         assert isinstance(state, FastState)  # a state comes back to the model that made it
-        assert tokens.shape[0] == state.rows and tokens.shape[1] > 0
         given = _as(tokens, torch.int64)
-        positions = self._target_positions.rows
-        while True:
-            wanted = kernel(
-                state.handle, given.data_ptr(), given.shape[1], positions.data_ptr(),
-                len(positions), *rest,
-            )  # fmt: skip
-            if wanted == 0:
-                return
-            if wanted < 0:
+        rows, new = given.shape
+        table = self._target_positions.kept
+        while wanted := kernel(
+            state.handle, given.data_ptr(), rows, new, table[1], table[2], *rest
+        ):
+            if wanted == -1:
                 raise IndexError("step: a token is not in the target vocabulary")
-            positions = self._target_positions.reach(wanted)
+            assert wanted > 0, f"{rows} rows of tokens for a state of {state.rows}"
+            table = self._target_positions.reach(wanted)
 
 
 # ---- what the kernels are handed
@@ -301,10 +305,6 @@ def _address(tensor: Tensor | None) -> int | None:
     return None if tensor is None else tensor.data_ptr()
 
 
-def _target(model: Transformer) -> nn.Module:
-    return model.target_embedding or model.source_embedding
-
-
 def _sizes(model: Transformer, source: int, target: int) -> tuple[Tensor, Tensor]:
     """``Shape`` and ``Factors`` of ``native/src/decode_model.h``."""
     settings = model.settings
@@ -317,43 +317,39 @@ def _sizes(model: Transformer, source: int, target: int) -> tuple[Tensor, Tensor
         int(settings.norm == "pre"), -1 if settings.attend_unknown else UNKNOWN,
     )  # fmt: skip
     scale = key_width**-0.5 if attention.scaled else 1.0
-    epsilon = next(m.eps for m in model.modules() if isinstance(m, LayerNorm))
-    factors = (scale, settings.model_dim**0.5, epsilon)
+    factors = (scale, settings.model_dim**0.5, LayerNorm.eps)
     return torch.tensor(shape, dtype=torch.int32), torch.tensor(factors, dtype=torch.float32)
 
 
 def _weights(model: Transformer) -> Iterator[Tensor | None]:
     """Every weight in the order of ``pack_model`` in ``native/src/decode_model.h``."""
-    for layer in model.encoder:
-        yield from _attention(layer.attention)
-        yield from (layer.attention_norm.weight, layer.attention_norm.bias)
-        yield from _feed_forward(layer.feed_forward)
-        yield from (layer.feed_forward_norm.weight, layer.feed_forward_norm.bias)
-    for layer in model.decoder:
-        yield from _attention(layer.self_attention)
-        yield from (layer.self_attention_norm.weight, layer.self_attention_norm.bias)
-        yield from _attention(layer.cross_attention)
-        yield from (layer.cross_attention_norm.weight, layer.cross_attention_norm.bias)
-        yield from _feed_forward(layer.feed_forward)
-        yield from (layer.feed_forward_norm.weight, layer.feed_forward_norm.bias)
-    for norm in (model.encoder_norm, model.decoder_norm):
-        yield from (None, None) if norm is None else (norm.weight, norm.bias)
-    target = _target(model).weight
-    output = target if model.output is None else model.output.weight
-    yield from (model.source_embedding.weight, target, output)
+    named = dict(model.named_parameters())
 
+    def pair(name: str) -> tuple[Tensor | None, Tensor | None]:
+        weight = named.get(f"{name}.weight")
+        if weight is not None and weight.dim() == 3:  # each head sees a slice of its input alone
+            weight = torch.block_diag(*weight.detach())
+        return weight, named.get(f"{name}.bias")
 
-def _attention(attention: MultiHeadAttention) -> Iterator[Tensor]:
-    for linear in (attention.query, attention.key, attention.value, attention.output):
-        yield from (_dense(linear), linear.bias)
+    def attention(name: str) -> Iterator[Tensor | None]:
+        for part in ("query", "key", "value", "output"):
+            yield from pair(f"{name}.{part}")
+        yield from pair(f"{name}_norm")
 
+    def feed_forward(name: str) -> Iterator[Tensor | None]:
+        yield from pair(f"{name}.inner")
+        yield from pair(f"{name}.outer")
+        yield from pair(f"{name}_norm")
 
-def _dense(linear: nn.Module) -> Tensor:
-    """(out, in), also where each head sees its own slice of the input alone."""
-    if isinstance(linear, SlicedLinear):
-        return torch.block_diag(*linear.weight.detach())
-    return linear.weight
-
-
-def _feed_forward(layer: FeedForward) -> Iterator[Tensor]:
-    yield from (layer.inner.weight, layer.inner.bias, layer.outer.weight, layer.outer.bias)
+    for i in range(model.settings.encoder_layers):
+        yield from attention(f"encoder.{i}.attention")
+        yield from feed_forward(f"encoder.{i}.feed_forward")
+    for i in range(model.settings.decoder_layers):
+        yield from attention(f"decoder.{i}.self_attention")
+        yield from attention(f"decoder.{i}.cross_attention")
+        yield from feed_forward(f"decoder.{i}.feed_forward")
+    yield from pair("encoder_norm")
+    yield from pair("decoder_norm")
+    source = named["source_embedding.weight"]
+    target = named.get("target_embedding.weight", source)
+    yield from (source, target, named.get("output.weight", target))

@@ -91,7 +91,8 @@ static void take_in(State& state, const int64_t* tokens, int stride, const float
 
 
 // 0 if these tokens can be taken in, else what decode_step returns.
-static int check(const State& state, const int64_t* tokens, int count, int known) {
+static int check(const State& state, const int64_t* tokens, int rows, int count, int known) {
+  if (rows != static_cast<int>(state.rows.size())) return -2;
   const int64_t vocabulary = state.model->shape.target_vocabulary;
   int longest = 0;
   for (size_t r = 0; r < state.rows.size(); ++r) {
@@ -170,23 +171,23 @@ KERNEL(int, decode_state_select, void* state, const int64_t* rows, int count) {
 }
 
 // The two below return 0 when done. Else nothing has changed: -1, a token is none of the
-// vocabulary; n > 0, the table of positions must have n rows.
+// vocabulary; -2, N is not the number of rows; n > 0, the table of positions must have n rows.
 
 // tokens (N, t) -> logits (N, V) of what follows the last.
-KERNEL(int, decode_step, void* state, const int64_t* tokens, int count, const float* positions,
-       int known, float* logits) {
+KERNEL(int, decode_step, void* state, const int64_t* tokens, int rows, int count,
+       const float* positions, int known, float* logits) {
   State& s = *static_cast<State*>(state);
-  if (const int wrong = check(s, tokens, count, known)) return wrong;
+  if (const int wrong = check(s, tokens, rows, count, known)) return wrong;
   for (int i = 0; i < count; ++i) take_in(s, tokens + i, count, positions);
   all_logits(s, logits);
   return 0;
 }
 
 // tokens (N, t) -> the k best of what follows: log-probabilities (N, k) and ids (N, k).
-KERNEL(int, decode_best, void* state, const int64_t* tokens, int count, const float* positions,
-       int known, int k, float* log_probabilities, int64_t* ids) {
+KERNEL(int, decode_best, void* state, const int64_t* tokens, int rows, int count,
+       const float* positions, int known, int k, float* log_probabilities, int64_t* ids) {
   State& s = *static_cast<State*>(state);
-  if (const int wrong = check(s, tokens, count, known)) return wrong;
+  if (const int wrong = check(s, tokens, rows, count, known)) return wrong;
   for (int i = 0; i < count; ++i) take_in(s, tokens + i, count, positions);
   best_tokens(s, k, log_probabilities, ids);
   return 0;

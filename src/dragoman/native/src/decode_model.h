@@ -224,6 +224,24 @@ static void pack_model(Model& m, const Shape& shape, const Factors& factors, Wei
     m.target_embedding = m.own_target_embedding.data();
   }
   pack_linear(m.output, output, nullptr, shape.target_vocabulary, shape.model_dim, true);
+  for (int i = 0; i < shape.encoder_layers; ++i) {
+    EncoderLayer& layer = m.encoder[i];
+    layer.projections.next = &layer.output;
+    layer.output.next = &layer.feed_forward.inner;
+    layer.feed_forward.inner.next = &layer.feed_forward.outer;
+    layer.feed_forward.outer.next =
+        i + 1 < shape.encoder_layers ? &m.encoder[i + 1].projections : nullptr;
+  }
+  for (int i = 0; i < shape.decoder_layers; ++i) {
+    DecoderLayer& layer = m.decoder[i];
+    layer.projections.next = &layer.output;
+    layer.output.next = &layer.cross_query;
+    layer.cross_query.next = &layer.cross_output;
+    layer.cross_output.next = &layer.feed_forward.inner;
+    layer.feed_forward.inner.next = &layer.feed_forward.outer;
+    layer.feed_forward.outer.next =
+        i + 1 < shape.decoder_layers ? &m.decoder[i + 1].projections : &m.output;
+  }
   // Columns that are no token must never win.
   for (int c = shape.target_vocabulary; c < m.output.columns; ++c) m.output.bias[c] = -1.0e30f;
 }

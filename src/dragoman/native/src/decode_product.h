@@ -27,6 +27,7 @@ struct Packed {
   Buffer<float> scale;   // (columns)
   Buffer<float> bias;    // (columns)
   Buffer<int32_t> start; // (columns), what an accumulator begins with
+  const Packed* next = nullptr;  // whose first panel is wanted when this one is done
 
   void shape(int wanted_columns, int wanted_depth, bool zero_point) {
     columns = round_up(wanted_columns, PANEL);
@@ -279,7 +280,8 @@ static inline void product(const Packed& w, const uint8_t* bytes, size_t stride,
   const size_t panel_bytes = static_cast<size_t>(PANEL) * w.depth;
   for (int column = 0; column < w.columns; column += PANEL) {
     const int8_t* panel = w.weights.data() + panel_bytes * (column / PANEL);
-    const int8_t* next = panel + (column + PANEL < w.columns ? panel_bytes : 0);
+    const int8_t* next = panel + panel_bytes;
+    if (column + PANEL == w.columns) next = w.next != nullptr ? w.next->weights.data() : panel;
     const int32_t* start = w.start.data() + column;
     int row = 0;
     for (int t = 0; t < tiles; ++t) {
