@@ -1,5 +1,5 @@
-# Everything here runs in .venv, which is made on first use and again only when pyproject.toml or
-# constraints.txt change. Needed beforehand: Python 3.11 or newer, git, make. Nothing else.
+# Everything here runs in .venv, which is made on first use and again only when pyproject.toml,
+# constraints.txt or the native kernels' sources change. Needed beforehand: Python 3.11 or newer, git, make. Nothing else.
 #
 #   make demo PYTHON=/path/to/python3.12      another Python
 #   make demo TORCH_INDEX=<address>           take torch from another package index: PyTorch's own
@@ -12,7 +12,8 @@ VENV := .venv
 BIN := $(VENV)/bin
 CORE := $(VENV)/.installed-core
 DEV := $(VENV)/.installed-dev
-RECIPE_OF_VENV := pyproject.toml constraints.txt
+# Installing compiles the native kernels, so a change of their sources installs again.
+RECIPE_OF_VENV := pyproject.toml constraints.txt $(wildcard src/dragoman/native/src/*)
 
 .DEFAULT_GOAL := help
 .PHONY: help setup demo test test-slow check format bench-train bench-translate constraints clean
