@@ -1,7 +1,8 @@
-"""The build hook: compile the native kernels into the package wherever a compiler is found.
+"""The build hook: compile the native kernels and build the page into the package.
 
 Never fails an install: without a compiler the package works on plain torch, slower, and
-``dragoman doctor`` says so in one line.
+``dragoman doctor`` says so in one line; without Node or npm's registry it serves the API without
+the page, and ``dragoman serve`` says so. The page is never built by an editable install.
 """
 
 from __future__ import annotations
@@ -15,25 +16,36 @@ from typing import Any
 from hatchling.builders.hooks.plugin.interface import BuildHookInterface
 
 
-def _compile_module(root: Path) -> ModuleType:
-    path = root / "src" / "dragoman" / "native" / "compile.py"
-    spec = importlib.util.spec_from_file_location("dragoman_native_compile", path)
+def _load(path: Path) -> ModuleType:
+    """A module of the source tree, which is on no path while it is built."""
+    spec = importlib.util.spec_from_file_location(f"dragoman_{path.stem}", path)
     assert spec is not None and spec.loader is not None
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
     return module
 
 
-class NativeBuildHook(BuildHookInterface):  # type: ignore[type-arg]
-    """Puts ``libdragoman.so`` beside ``native/library.py`` and tags the wheel for the platform."""
+class BuildHook(BuildHookInterface):  # type: ignore[type-arg]
+    """Puts ``libdragoman.so`` beside ``native/library.py`` and tags the wheel for the platform;
+    puts the page beside the server."""
 
     PLUGIN_NAME = "custom"
+
+    def dependencies(self) -> list[str]:
+        """What a build needs beside hatchling: Node for the page, where the machine has none."""
+        # Build frontends name the step that they run as the first argument.
+        if self.target_name != "wheel" or any("editable" in word for word in sys.argv):
+            return []
+        page = _load(Path(self.root) / "build_page.py")
+        return [] if page.has_node() else [page.WANTED]
 
     def initialize(self, version: str, build_data: dict[str, Any]) -> None:
         """Called by hatchling before a wheel (``standard`` or ``editable``) is written."""
         if self.target_name != "wheel":
             return
-        module = _compile_module(Path(self.root))
+        if version != "editable":
+            self._build_page(build_data)
+        module = _load(Path(self.root) / "src" / "dragoman" / "native" / "compile.py")
         try:
             library = module.compile_library()
         except (module.CompileError, OSError) as error:
@@ -46,6 +58,15 @@ class NativeBuildHook(BuildHookInterface):  # type: ignore[type-arg]
         build_data["pure_python"] = False
         # The C interface serves every Python 3; only the platform matters.
         build_data["tag"] = f"py3-none-{_platform()}"
+
+    def _build_page(self, build_data: dict[str, Any]) -> None:
+        page = _load(Path(self.root) / "build_page.py")
+        try:
+            built = page.build_page(Path(self.root))
+        except page.PageError as error:
+            print(f"dragoman: the page was not built: {error}", file=sys.stderr)
+            return
+        build_data["artifacts"].append(f"/{built.relative_to(self.root)}/**")
 
 
 def _platform() -> str:
