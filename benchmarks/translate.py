@@ -27,7 +27,7 @@ from typing import Any
 
 import numpy as np
 import torch
-from environments import ROOT, environment
+from environments import environment
 from safetensors.torch import save_file
 
 from dragoman.models.transformer import Transformer, TransformerSettings
@@ -38,11 +38,13 @@ HERE = Path(__file__).resolve().parent
 RESULTS = HERE / "results" / "translate.json"
 CORES = len(os.sched_getaffinity(0))
 
-SIZES: dict[str, tuple[dict[str, Any], int, int]] = {
-    # model, vocabulary, tokens written per sentence
-    "d256": ({"model_dim": 256, "ffn_dim": 1024, "encoder_layers": 3, "decoder_layers": 3}, 8000, 14),
-    "d512": ({"model_dim": 512, "ffn_dim": 2048, "encoder_layers": 6, "decoder_layers": 6}, 32000, 30),
-}  # fmt: skip
+SMALL = {"model_dim": 256, "ffn_dim": 1024, "encoder_layers": 3, "decoder_layers": 3}
+BASE = {"model_dim": 512, "ffn_dim": 2048, "encoder_layers": 6, "decoder_layers": 6}
+SIZES: dict[str, tuple[dict[str, int], int, int]] = {
+    "d256": (SMALL, 8000, 14),
+    "d512": (BASE, 32000, 30),
+}
+"""Model, vocabulary, tokens that each sentence gets."""
 
 
 @dataclass
@@ -112,13 +114,9 @@ def random_sources(count: int, vocabulary: int) -> list[list[int]]:
 
 
 def lines_of(path: Path) -> list[str]:
-    opened = (
-        gzip.open(path, "rt", encoding="utf-8")
-        if path.suffix == ".gz"
-        else path.open(encoding="utf-8")
-    )
-    with opened as file:
-        return file.read().split("\n")[:-1]
+    raw = path.read_bytes()
+    text = (gzip.decompress(raw) if path.suffix == ".gz" else raw).decode("utf-8")
+    return text.split("\n")[:-1]
 
 
 def systems(arguments: argparse.Namespace, folder: Path) -> list[System]:
@@ -136,21 +134,19 @@ def systems(arguments: argparse.Namespace, folder: Path) -> list[System]:
         python = arguments.ctranslate2_python or environment(
             "ctranslate2", ["ctranslate2>=4.8", "numpy", "sentencepiece"]
         )
-        settings = [
-            {"compute_type": kind, "workers": workers, "threads": threads, "batch": batch, "batch_type": unit}
-            for kind in ("int8", "int8_float32")
-            for workers, threads in ((CORES, 1), (1, CORES))
-            for batch, unit in ((32, "examples"), (64, "examples"), (128, "examples"), (2048, "tokens"))
-        ]  # fmt: skip
+        common = {"compute_type": "int8", "batch": 64, "batch_type": "examples"}
+        teams = ((CORES, 1), (1, CORES))
+        settings = [common | {"workers": w, "threads": t} for w, t in teams]
+        for batch, unit in ((32, "examples"), (128, "examples"), (2048, "tokens")):
+            settings.append(settings[0] | {"batch": batch, "batch_type": unit})
+        settings.append(settings[0] | {"compute_type": "int8_float32"})
         add("ctranslate2", "tuned", "int8", "ctranslate2_peer.py", python, settings)
     if "hugging-face" in arguments.peers:
+        version = torch.__version__.split("+")[0]
         python = arguments.hugging_face_python or environment(
-            "hugging-face", [f"torch=={torch.__version__.split('+')[0]}", "transformers>=5", "sentencepiece", "numpy"]
-        )  # fmt: skip
-        settings = [
-            {"precision": precision, "threads": CORES, "batch": 64}
-            for precision in ("fp32", "bf16")
-        ]
+            "hugging-face", [f"torch=={version}", "transformers>=5", "sentencepiece", "numpy"]
+        )
+        settings = [{"precision": p, "threads": CORES, "batch": 64} for p in ("fp32", "bf16")]
         add("hugging-face", "tuned", "best", "hugging_face_peer.py", python, settings)
     return found
 
@@ -202,31 +198,41 @@ def measure(
             system.seconds.append(answer["seconds"][0])
             system.cpu_seconds.append(answer["seconds"][1])
             system.memory_mb, system.outputs = answer["memory_mb"], answer["outputs"]
-    rows = []
-    for system in all_of:
-        speeds = [len(sources) / s for s in system.seconds]
-        row = {
-            "work": work, "system": system.name, "version": system.version, "kind": system.kind,
-            "precision": chosen[id(system)].get("precision", chosen[id(system)].get("compute_type")),
-            "vocabulary": "full", "measure": "speed", "unit": "sentences/s",
-            "median": round(statistics.median(speeds), 1), "runs": [round(s, 1) for s in speeds],
-            "bleu": bleu(system.outputs, references), "memory_mb": round(system.memory_mb),
-            "cpu_ms_per_sentence": round(statistics.median(system.cpu_seconds) / len(sources) * 1e3, 3),
-            "settings": chosen[id(system)],
-            "identical_to_ours": round(identical(system.outputs, all_of[0].outputs), 4),
-        }  # fmt: skip
-        ratio = statistics.median(
-            a / b for a, b in zip(system.seconds, all_of[0].seconds, strict=False)
-        )
-        row["ours_is_faster_by"] = round(ratio, 2)
-        rows.append(row)
-        print(
-            f"{work:24} {system.name:14} {row['median']:9.1f} sentences/s   ours x {ratio:5.2f}   "
-            f"cpu {row['cpu_ms_per_sentence']:.2f} ms   {row['memory_mb']} MB   BLEU {row['bleu']}   "
-            f"same {row['identical_to_ours']:.3f}   {row['settings']}",
-            flush=True,
-        )
-    return rows
+    return [row_of(system, all_of[0], work, chosen[id(system)], references) for system in all_of]
+
+
+def row_of(
+    system: System, ours: System, work: str, setting: dict[str, Any], references: list[str] | None
+) -> dict[str, Any]:
+    """What was found of one system, as the results file has it; printed too."""
+    count = len(system.outputs)
+    speeds = [count / s for s in system.seconds]
+    pairs = zip(system.seconds, ours.seconds, strict=False)
+    row = {
+        "work": work,
+        "system": system.name,
+        "version": system.version,
+        "kind": system.kind,
+        "precision": setting.get("precision", setting.get("compute_type")),
+        "vocabulary": "full",
+        "measure": "speed",
+        "unit": "sentences/s",
+        "median": round(statistics.median(speeds), 1),
+        "runs": [round(s, 1) for s in speeds],
+        "bleu": bleu(system.outputs, references),
+        "memory_mb": round(system.memory_mb),
+        "cpu_ms_per_sentence": round(statistics.median(system.cpu_seconds) / count * 1e3, 3),
+        "settings": setting,
+        "identical_to_ours": round(identical(system.outputs, ours.outputs), 4),
+        "ours_is_faster_by": round(statistics.median(a / b for a, b in pairs), 2),
+    }
+    print(
+        f"{work:24} {system.name:13} {row['median']:9} sentences/s  ours x {row['ours_is_faster_by']}"
+        f"  cpu {row['cpu_ms_per_sentence']} ms  {row['memory_mb']} MB  BLEU {row['bleu']}"
+        f"  same {row['identical_to_ours']}  {setting}",
+        flush=True,
+    )
+    return row
 
 
 def machine() -> str:
@@ -296,9 +302,7 @@ def main() -> None:
                 store(arguments.results, rows)
             for system in all_of:
                 system.process.kill()
-    print(
-        f"written to {arguments.results.resolve().relative_to(ROOT, walk_up=True) if sys.version_info >= (3, 12) else arguments.results}"
-    )
+    print(f"written to {arguments.results}")
 
 
 if __name__ == "__main__":

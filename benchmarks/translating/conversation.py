@@ -1,4 +1,4 @@
-"""How the benchmark and its translators talk: one JSON object a line, over standard input and output.
+"""How the benchmark and its translators talk: one JSON object a line, over standard streams.
 
 Runs in every peer's environment, so it imports the standard library alone. A translator is a class
 with ``prepare(job)``, whose time is not counted, and ``translate(job, sources)``, whose time is.

@@ -10,8 +10,11 @@ from typing import Any
 import ctranslate2
 import numpy as np
 from conversation import Job, converse
-from ctranslate2.specs import TransformerSpec, common_spec
 from ctranslate2.converters import utils
+from ctranslate2.specs import TransformerSpec, common_spec
+
+
+SPECIAL = {0: "<unk>", 1: "<s>", 2: "</s>"}
 
 
 def convert(folder: Path) -> Path:
@@ -71,7 +74,7 @@ def convert(folder: Path) -> Path:
         norm(spec.encoder.layer_norm, "encoder_norm")
         norm(spec.decoder.layer_norm, "decoder_norm")
     spec.decoder.projection.weight = output
-    names = ["<unk>", "<s>", "</s>", *(str(i) for i in range(3, max(size, len(target))))]
+    names = [SPECIAL.get(i, str(i)) for i in range(max(size, len(target)))]
     spec.register_source_vocabulary(names[:size])
     spec.register_target_vocabulary(names[: len(target)])
     spec.config.bos_token, spec.config.eos_token, spec.config.unk_token = (
@@ -123,19 +126,20 @@ class CTranslate2:
 
     def translate(self, job: Job, sources: list[Any]) -> list[Any]:
         ids = sources if self.texts is None else self.texts[0].encode(sources)
-        tokens = [["</s>" if i == 2 else "<s>" if i == 1 else "<unk>" if i == 0 else str(i) for i in s]
-                  for s in ids]  # fmt: skip
+        tokens = [[SPECIAL.get(i, str(i)) for i in sentence] for sentence in ids]
         if self.texts is not None:
             tokens = [[*t, "</s>"] for t in tokens]
         longest = job["length"] or max(map(len, tokens)) + 50
         results = self.translator.translate_batch(
-            tokens, beam_size=job["beam"], max_batch_size=job["batch"], batch_type=job["batch_type"],
-            max_decoding_length=longest, length_penalty=0.6 if job["beam"] > 1 else 0,
-        )  # fmt: skip
-        special = {"<unk>": 0, "<s>": 1, "</s>": 2}
-        found = [
-            [special.get(t) if t in special else int(t) for t in r.hypotheses[0]] for r in results
-        ]
+            tokens,
+            beam_size=job["beam"],
+            max_batch_size=job["batch"],
+            batch_type=job["batch_type"],
+            max_decoding_length=longest,
+            length_penalty=0.6 if job["beam"] > 1 else 0,
+        )
+        ids_of = {name: i for i, name in SPECIAL.items()}
+        found = [[ids_of[t] if t in ids_of else int(t) for t in r.hypotheses[0]] for r in results]
         return found if self.texts is None else self.texts[1].decode(found)
 
 

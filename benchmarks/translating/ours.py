@@ -7,15 +7,15 @@ from pathlib import Path
 from typing import Any
 
 import torch
+from conversation import Job, converse
+from safetensors.torch import load_file
 
 import dragoman
-from conversation import Job, converse
 from dragoman.inference.fast import Path as FastPath
 from dragoman.inference.fast import fastest
 from dragoman.models.transformer import Transformer, TransformerSettings
 from dragoman.search.offline import search
 from dragoman.search.request import Request, SearchSettings
-from safetensors.torch import load_file
 
 BOS, EOS = 1, 2
 

@@ -124,7 +124,7 @@ class _Kernels:
             "best": (
                 (handle, handle, number, number, handle, number, number, handle, handle),
                 number,
-            ),  # fmt: skip
+            ),
         }
         found = {
             name: library.function(f"decode_{name}", *arguments, result=result)
