@@ -14,8 +14,8 @@ BIN := $(VENV)/bin
 CORE := $(VENV)/.installed-core
 SERVE := $(VENV)/.installed-serve
 DEV := $(VENV)/.installed-dev
-# Installing compiles the native kernels, so a change of their sources installs again.
 PAGE := src/dragoman/serving/web/index.html
+# Installing compiles the native kernels, so a change of their sources installs again.
 RECIPE_OF_VENV := pyproject.toml constraints.txt $(wildcard src/dragoman/native/src/*)
 
 .DEFAULT_GOAL := help

@@ -1,0 +1,92 @@
+"""The demo, trained for real: what it promises on its first screen holds on unseen sentences."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import dragoman
+from dragoman.data.demo_corpus import order_probes, pronoun_probes
+from dragoman.insight.pronoun import find_heads, hops_of
+from dragoman.tasks.translator import Translator
+
+
+@pytest.fixture(scope="module")
+def demo(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, str]:
+    """``dragoman demo`` with no terminal and nobody to answer -> its run, and what it printed."""
+    folder = tmp_path_factory.mktemp("demo")
+    environment = {k: v for k, v in os.environ.items() if k != "OMP_NUM_THREADS"}
+    done = subprocess.run(
+        [sys.executable, "-m", "dragoman", "demo"],
+        cwd=folder, env=environment, stdin=subprocess.DEVNULL, capture_output=True, text=True,
+        timeout=1500, check=False,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    return folder / "runs" / "demo", done.stdout
+
+
+@pytest.fixture(scope="module")
+def translator(demo: tuple[Path, str]) -> Translator:
+    return dragoman.load(demo[0])
+
+
+def test_what_it_prints(demo: tuple[Path, str]) -> None:
+    _, out = demo
+    assert "synthetic" in out
+    assert "BLEU" in out
+    assert "weil es zu müde war" in out
+    assert "weil sie zu breit war" in out
+    assert "report.html" in out
+    after = out[out.index("Next:") :].splitlines()[1:4]
+    assert all(line.strip().startswith("dragoman ") for line in after)
+
+
+def test_scores_on_held_out_combinations(demo: tuple[Path, str]) -> None:
+    scores = json.loads((demo[0] / "scores.json").read_text(encoding="utf-8"))
+    assert scores["scores"]["BLEU"]["value"] > 80
+    assert scores["sentences"] == 1000
+
+
+def test_only_the_last_word_tells_what_it_stands_for(translator: Translator) -> None:
+    probes = [probe for pair in pronoun_probes() for probe in pair]
+    found = translator.batch([probe.source for probe in probes])
+    right = [
+        probe.pronoun in result.text.replace(",", "").split()
+        for probe, result in zip(probes, found, strict=True)
+    ]
+    assert np.mean(right) > 0.9
+    famous = [result.text for result in found[:2]]
+    assert famous == [probe.reference for probe in probes[:2]]
+
+
+def test_only_the_order_tells_who_eats(translator: Translator) -> None:
+    probes = [probe for pair in order_probes() for probe in pair]
+    found = translator.batch([probe.source for probe in probes])
+    right = [r.text == probe.reference for probe, r in zip(probes, found, strict=True)]
+    assert np.mean(right) > 0.8
+    assert all(right[:2])
+
+
+def test_attention_shows_both_hops(translator: Translator) -> None:
+    pairs = pronoun_probes()
+    heads = find_heads(translator, [probe for pair in pairs[1:] for probe in pair])
+    for probe in pairs[0]:
+        hops = hops_of(translator, probe, heads)
+        uniform = 1.0 / len(hops.source)
+        assert hops.first[probe.it] > 3 * uniform
+        there = hops.second[probe.antecedent] + hops.second[probe.decider]
+        assert there > 2 * 2 * uniform
+        assert hops.first.sum() == pytest.approx(1.0, abs=1e-3)
+
+
+def test_the_report_is_one_file_that_says_it_is_synthetic(demo: tuple[Path, str]) -> None:
+    page = (demo[0] / "report.html").read_text(encoding="utf-8")
+    assert "synthetic" in page
+    assert "http://" not in page.replace("http://www.w3.org", "")
+    assert "https://" not in page

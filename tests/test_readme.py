@@ -1,0 +1,69 @@
+"""What README and docs tell people to type exists and works."""
+
+from __future__ import annotations
+
+import re
+import shlex
+import shutil
+from pathlib import Path
+
+import pytest
+from conftest import Dragoman
+
+ROOT = Path(__file__).parents[1]
+PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").glob("*.md"))]
+
+
+def _commands(page: Path) -> list[list[str]]:
+    """Every line of a code block, or inline code, that calls ``dragoman``."""
+    text = page.read_text(encoding="utf-8")
+    blocks = re.findall(r"^```[a-z]*\n(.*?)^```", text, re.MULTILINE | re.DOTALL)
+    lines = [line for block in blocks for line in block.splitlines()]
+    lines += re.findall(r"`(dragoman [^`]+)`", re.sub(r"^```.*?^```", "", text, flags=re.M | re.S))
+    found = []
+    for line in lines:
+        line = line.strip().removeprefix(".venv/bin/")
+        if line.startswith("dragoman "):
+            words = shlex.split(re.split(r"\s[<>|#]|\s{3,}", line)[0])
+            found.append(words[1:])
+    return found
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_every_verb_and_option_that_is_named_exists(dragoman: Dragoman, page: Path) -> None:
+    for words in _commands(page):
+        if words[0].isupper():  # `dragoman VERB --help`
+            continue
+        verb = words[:2] if words[0] == "data" and len(words) > 1 else words[:1]
+        said = dragoman(*verb, "--help")
+        assert said.code == 0, f"{page.name}: {words}"
+        for option in (word for word in words if re.fullmatch(r"--?[a-z][a-z-]*", word)):
+            assert option in said.out, f"{page.name}: {words} has {option}"
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_every_link_within_the_project_leads_somewhere(page: Path) -> None:
+    for target in re.findall(r"\]\(([^)#]+)", page.read_text(encoding="utf-8")):
+        if not target.startswith(("http://", "https://")):
+            assert (page.parent / target).exists(), f"{page.name}: {target}"
+
+
+def test_make_targets_that_are_named_exist() -> None:
+    makefile = (ROOT / "Makefile").read_text(encoding="utf-8")
+    targets = set(re.findall(r"^([a-z-]+):", makefile, re.MULTILINE))
+    for page in PAGES:
+        named = re.findall(r"(?:^|`)make ([a-z-]+)", page.read_text(encoding="utf-8"), re.MULTILINE)
+        assert set(named) <= targets, page.name
+
+
+def test_the_python_of_the_readme_runs(
+    tiny_run: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    shutil.copytree(tiny_run, tmp_path / "runs" / "demo")
+    text = (ROOT / "README.md").read_text(encoding="utf-8")
+    (code,) = re.findall(r"^```python\n(.*?)^```", text, re.MULTILINE | re.DOTALL)
+    # The same program, but for how long it trains.
+    assert "training.updates=200" in code
+    exec(code.replace("training.updates=200", "training.updates=2"), {})
+    assert (tmp_path / "runs" / "short" / "model.safetensors").is_file()
