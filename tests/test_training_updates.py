@@ -6,7 +6,7 @@ import json
 import socket
 import subprocess
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -29,6 +29,15 @@ from dragoman.training.trainer import Trainer
 from dragoman.training.update_step import Gradients, MakeBatch, Splits, UpdateStep
 from dragoman.training.updater import Updater
 from dragoman.training.weights import load_weights
+
+
+@pytest.fixture(autouse=True)
+def one_thread() -> Iterator[None]:
+    """Toys lose time with more."""
+    before = torch.get_num_threads()
+    torch.set_num_threads(1)
+    yield
+    torch.set_num_threads(before)
 
 
 def updater_of(model: Toy, **settings: Any) -> Updater:
@@ -288,7 +297,7 @@ def assert_same_path(one: Path, other: Path) -> None:
 
 
 def test_two_processes_follow_the_path_of_one(tmp_path: Path) -> None:
-    alone, together = ToyRun(tmp_path / "one", 20), ToyRun(tmp_path / "two", 20)
+    alone, together = ToyRun(tmp_path / "one", 12), ToyRun(tmp_path / "two", 12)
     alone.train()
     port = free_port()
     ranks = [start(run_as_rank, together, rank, 2, port) for rank in (0, 1)]
@@ -299,7 +308,7 @@ def test_two_processes_follow_the_path_of_one(tmp_path: Path) -> None:
 
 
 def test_torchrun_follows_the_path_of_one(tmp_path: Path) -> None:
-    ToyRun(tmp_path / "one").train()
+    ToyRun(tmp_path / "one", 12).train()
     subprocess.run(
         [
             *(sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node=2"),
@@ -316,8 +325,9 @@ def test_torchrun_follows_the_path_of_one(tmp_path: Path) -> None:
 
 
 def test_the_toy_learns_in_both_precisions(tmp_path: Path) -> None:
+    plain = {"ema": 0.0, "average_last": 0, "validate_every": 0, "checkpoint_every": 0}
     for precision in ("fp32", "bf16"):
-        ToyRun(tmp_path / precision, 80, {"precision": precision, "ema": 0.0}).train()
+        ToyRun(tmp_path / precision, 80, {"precision": precision} | plain).train()
         updates = [r for r in records_of(tmp_path / precision) if r["kind"] == "update"]
         assert sum(r["nll"] for r in updates[-5:]) < 0.9 * sum(r["nll"] for r in updates[:5])
 

@@ -232,4 +232,4 @@ def _deadly(sync: Callable[[Any], None], calls: int) -> Callable[[Any], None]:
 
 if __name__ == "__main__":  # under torchrun
     with Ranks.joined() as joined:
-        ToyRun(Path(sys.argv[1])).train(joined)
+        ToyRun(Path(sys.argv[1]), 12).train(joined)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 import sys
 import time
 from collections.abc import Iterable, Mapping
@@ -205,9 +206,9 @@ def score_list(scores: Mapping[str, float]) -> str:
 def sample_lines(samples: Iterable[Sample]) -> Iterable[str]:
     """Three lines for each of the first few samples."""
     for sample in list(samples)[:_SAMPLES_SHOWN]:
-        yield f"source      {sample.source}"
-        yield f"translation {sample.translation}"
-        yield f"reference   {sample.reference}"
+        yield f"source      {_harmless(sample.source)}"
+        yield f"translation {_harmless(sample.translation)}"
+        yield f"reference   {_harmless(sample.reference)}"
 
 
 def clock(seconds: float) -> str:
@@ -215,6 +216,11 @@ def clock(seconds: float) -> str:
     minutes, rest = divmod(round(seconds), 60)
     hours, minutes = divmod(minutes, 60)
     return f"{hours}:{minutes:02}:{rest:02}" if hours else f"{minutes}:{rest:02}"
+
+
+def _harmless(text: str) -> str:
+    """Control characters, which could take over a terminal, are replaced."""
+    return re.sub(r"[\x00-\x1f\x7f-\x9f]", "\N{REPLACEMENT CHARACTER}", text)
 
 
 def _short(value: float) -> str:
