@@ -53,8 +53,9 @@ class CorpusSettings(Settings):
 
     @property
     def name(self) -> str:
-        """What to call this corpus in messages: its file or files."""
-        return self.source if self.target is None else f"{self.source} + {self.target}"
+        """What to call this corpus in messages and records: its file or files, without folders."""
+        names = [Path(path).name for path in (self.source, self.target) if path is not None]
+        return " + ".join(names)
 
 
 class Pair(NamedTuple):
