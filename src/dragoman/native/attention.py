@@ -15,6 +15,7 @@ B sentences, Pq and Pk rows of queries and keys, H heads, K key width, Kv value 
 from __future__ import annotations
 
 import ctypes
+import itertools
 import math
 from typing import Any
 
@@ -172,7 +173,7 @@ def attention_plain(
     """The twin: equation 1 sentence by sentence, with the same dropout mask."""
     outs = []
     starts = list(zip(query_offsets.tolist(), key_offsets.tolist(), strict=True))
-    for (q0, k0), (q1, k1) in zip(starts[:-1], starts[1:], strict=True):
+    for (q0, k0), (q1, k1) in itertools.pairwise(starts):
         q = query[q0:q1].unflatten(-1, (heads, -1)).transpose(0, 1)  # (H, T, K)
         k = key[k0:k1].unflatten(-1, (heads, -1)).transpose(0, 1)  # (H, S, K)
         v = value[k0:k1].unflatten(-1, (heads, -1)).transpose(0, 1)  # (H, S, Kv)
@@ -182,7 +183,9 @@ def attention_plain(
             scores = scores.masked_fill(hidden, -torch.inf)
         weights = torch.softmax(scores, dim=-1)
         if dropout > 0.0:
-            mask = factors((q1 - q0) * heads, k1 - k0, dropout, seed, scores.dtype, first=q0 * heads)
+            mask = factors(
+                (q1 - q0) * heads, k1 - k0, dropout, seed, scores.dtype, first=q0 * heads
+            )
             weights = weights * mask.unflatten(0, (-1, heads)).transpose(0, 1)
         outs.append((weights @ v).transpose(0, 1).flatten(1))  # (T, H x Kv)
     if not outs:

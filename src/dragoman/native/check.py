@@ -1,8 +1,130 @@
-"""Compare every kernel with its plain twin on a small product, once per process."""
+"""Compare every kernel with its plain twin on small products, once per process.
+
+A library that was built for another processor, or by a compiler that made a mistake, is found here
+and not in a translation.
+"""
 
 from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator
+
+import torch
+from torch import Tensor
+
+from dragoman.native import attention, dropout, embedding, linear, loss, norm
+from dragoman.native.linear import Packed, Precision
+
+_TOLERANCE = {torch.float32: 2e-4, torch.bfloat16: 4e-2}
+"""Largest difference allowed, relative to the largest number of the twin's result."""
+
+_RATE, _SEED = 0.2, 7
+"""Of dropout."""
 
 
 def first_difference() -> str | None:
     """The name of the first kernel that disagrees with its twin; None if all agree."""
+    with torch.enable_grad(), torch.random.fork_rng(devices=[]):
+        torch.manual_seed(1)
+        for dtype in _TOLERANCE:
+            for name, fast, plain, tensors in _products(dtype):
+                if not _agree(fast, plain, tensors, dtype):
+                    return f"{name} ({str(dtype).removeprefix('torch.')})"
     return None
+
+
+_Product = Callable[..., Tensor]
+
+
+def _products(dtype: torch.dtype) -> Iterator[tuple[str, _Product, _Product, list[Tensor]]]:
+    """(name, kernel, twin, inputs): inputs of ``dtype`` first, then fp32 parameters."""
+
+    def rows(count: int, width: int) -> Tensor:
+        return torch.randn(count, width).to(dtype)
+
+    yield (
+        "residual_norm",
+        lambda x, s, w, b: norm.residual_norm(x, s, w, b, dropout=_RATE, seed=_SEED),
+        lambda x, s, w, b: norm.residual_norm_plain(x, s, w, b, dropout=_RATE, seed=_SEED),
+        [rows(5, 36), rows(5, 36), torch.rand(36) + 0.5, torch.randn(36)],
+    )
+    yield (
+        "dropout",
+        lambda x: dropout.dropout(x, _RATE, _SEED),
+        lambda x: dropout.dropout_plain(x, _RATE, _SEED),
+        [rows(3, 45)],
+    )
+    at = torch.tensor([0, 3, 8], dtype=torch.int32)
+    yield (
+        "attention",
+        lambda q, k, v: attention.attention(
+            q, k, v, at, at, heads=2, causal=True, scale=0.5, dropout=_RATE, seed=_SEED
+        ),
+        lambda q, k, v: attention.attention_plain(
+            q, k, v, at, at, heads=2, causal=True, scale=0.5, dropout=_RATE, seed=_SEED
+        ),
+        [rows(8, 8), rows(8, 8), rows(8, 20)],
+    )
+    ids, places = torch.tensor([2, 0, 2]), torch.randn(3, 20)
+    yield (
+        "embedding",
+        lambda m: embedding.embed(
+            ids, m, places, ids, scale=3.0, dtype=dtype, dropout=_RATE, seed=_SEED
+        ),
+        lambda m: embedding.embed_plain(
+            ids, m, places, ids, scale=3.0, dtype=dtype, dropout=_RATE, seed=_SEED
+        ),
+        [torch.randn(4, 20)],
+    )
+    precision: Precision = "fp32" if dtype == torch.float32 else "bf16"
+    if not linear.supported(24, 70, precision):
+        return
+    weight, bias, back = torch.randn(70, 24) / math.sqrt(24), torch.randn(70), torch.randn(24, 70)
+    yield (
+        "linear",
+        lambda x, w, b: linear.linear(x, [w], [b], Packed([w], precision)),
+        lambda x, w, b: linear.linear_plain(x, [w], [b], x.dtype),
+        [rows(7, 24), weight, bias],
+    )
+    yield (
+        "feed_forward",
+        lambda x, w, b, u, c: linear.feed_forward(
+            x,
+            (w, b),
+            (u, c),
+            (Packed([w], precision), Packed([u], precision)),
+            dropout=_RATE,
+            seed=_SEED,
+        ),
+        lambda x, w, b, u, c: linear.feed_forward_plain(
+            x, (w, b), (u, c), dropout=_RATE, seed=_SEED
+        ),
+        [rows(7, 24), weight, bias, back / math.sqrt(70), torch.randn(24)],
+    )
+    targets = torch.tensor([3, 0, 69])
+    yield (
+        "cross_entropy",
+        lambda x, w: loss.cross_entropy(x, w, targets, Packed([w], precision), smoothing=0.1)[0],
+        lambda x, w: loss.cross_entropy_plain(x, w, targets, smoothing=0.1)[0],
+        [rows(3, 24), weight],
+    )
+
+
+def _agree(fast: _Product, plain: _Product, tensors: list[Tensor], dtype: torch.dtype) -> bool:
+    """Whether results and all gradients are the same within the type's rounding."""
+    ours = [t.detach().clone().requires_grad_() for t in tensors]
+    # The twin works in fp32 on the same numbers: weights rounded as the kernel rounds them.
+    theirs = [t.detach().to(dtype).float().clone().requires_grad_() for t in tensors]
+    out, wanted = fast(*ours), plain(*theirs)
+    pull = torch.randn(wanted.shape).to(dtype).float()
+    # A scalar: handed a gradient, backward imports torch's symbolic machinery: half a second.
+    (out.float() * pull).sum().backward()
+    (wanted * pull).sum().backward()
+    pairs = [(out, wanted), *((a.grad, b.grad) for a, b in zip(ours, theirs, strict=True))]
+    return all(_close(a, b, _TOLERANCE[dtype]) for a, b in pairs)
+
+
+def _close(ours: Tensor | None, theirs: Tensor | None, tolerance: float) -> bool:
+    assert ours is not None and theirs is not None
+    difference = (ours.detach().float() - theirs.detach().float()).abs().max()
+    return bool(difference <= tolerance * theirs.detach().abs().max().clamp(min=1e-3))

@@ -25,21 +25,43 @@ HERE = Path(__file__).resolve().parent
 SOURCES = HERE / "src"
 LIBRARY = HERE / "libdragoman.so"
 
-COMMON_FLAGS = (
-    "-std=c++17 -O3 -fPIC -fno-exceptions -fno-rtti -fvisibility=hidden "
-    "-fvisibility-inlines-hidden -fno-math-errno -fno-trapping-math -fno-signed-zeros "
-    "-ffp-contract=fast -Wall -Wextra -Wno-psabi -Wno-ignored-attributes -Wno-unused-function "
-    "-Wno-maybe-uninitialized"
-).split()
+COMMON_FLAGS = [
+    "-std=c++17",
+    "-O3",
+    "-fPIC",
+    "-fno-exceptions",
+    "-fno-rtti",
+    "-fvisibility=hidden",
+    "-fvisibility-inlines-hidden",
+    "-fno-math-errno",
+    "-fno-trapping-math",
+    "-fno-signed-zeros",
+    "-ffp-contract=fast",
+    "-Wall",
+    "-Wextra",
+    "-Wno-psabi",
+    "-Wno-ignored-attributes",
+    "-Wno-unused-function",
+    "-Wno-maybe-uninitialized",
+]
 LEVEL_FLAGS = {
-    "avx512": (
-        "-mavx2 -mfma -mf16c -mbmi2 -mavx512f -mavx512bw -mavx512vl -mavx512dq "
-        "-mavx512vnni -mavx512bf16 -mprefer-vector-width=512"
-    ).split(),
-    "avxvnni": "-mavx2 -mfma -mf16c -mbmi2 -mavxvnni".split(),
-    "avx2": "-mavx2 -mfma -mf16c -mbmi2".split(),
+    "avx512": [
+        "-mavx2",
+        "-mfma",
+        "-mf16c",
+        "-mbmi2",
+        "-mavx512f",
+        "-mavx512bw",
+        "-mavx512vl",
+        "-mavx512dq",
+        "-mavx512vnni",
+        "-mavx512bf16",
+        "-mprefer-vector-width=512",
+    ],
+    "avxvnni": ["-mavx2", "-mfma", "-mf16c", "-mbmi2", "-mavxvnni"],
+    "avx2": ["-mavx2", "-mfma", "-mf16c", "-mbmi2"],
 }
-LINK_FLAGS = "-shared -fPIC -Wl,-z,noexecstack -Wl,--no-undefined -pthread -ldl".split()
+LINK_FLAGS = ["-shared", "-fPIC", "-Wl,-z,noexecstack", "-Wl,--no-undefined", "-pthread", "-ldl"]
 
 
 class CompileError(Exception):

@@ -14,7 +14,16 @@ import torch
 from torch import Tensor
 
 from dragoman.native import library
-from dragoman.native.pointers import POINTER, REAL, SEED, SUFFIXES, WHOLE, address, as_rows, is_plain
+from dragoman.native.pointers import (
+    POINTER,
+    REAL,
+    SEED,
+    SUFFIXES,
+    WHOLE,
+    address,
+    as_rows,
+    is_plain,
+)
 
 _WORD = 0xFFFFFFFF
 

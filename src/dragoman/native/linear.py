@@ -103,7 +103,9 @@ class Packed:
         return ((_changes, 0), *seen)
 
 
-def linear(x: Tensor, weights: Sequence[Tensor], biases: Sequence[Tensor], packed: Packed) -> Tensor:
+def linear(
+    x: Tensor, weights: Sequence[Tensor], biases: Sequence[Tensor], packed: Packed
+) -> Tensor:
     """x (..., K) -> (..., sum N_i): every x W_iᵀ + b_i, side by side, in ``packed``'s precision.
 
     ``biases`` is empty for a map without bias.
@@ -158,7 +160,13 @@ def forward_rows(x: Tensor, packed: Packed, bias: Tensor | None) -> Tensor:
     """x (P, K) -> (P, N)."""
     out = torch.empty((x.shape[0], packed.outputs), dtype=packed.dtype)
     kernel = library.function(
-        f"linear_forward_{packed.precision}", POINTER, WHOLE, POINTER, POINTER, POINTER, *[WHOLE] * 4
+        f"linear_forward_{packed.precision}",
+        POINTER,
+        WHOLE,
+        POINTER,
+        POINTER,
+        POINTER,
+        *[WHOLE] * 4,
     )
     assert kernel is not None
     kernel(
@@ -189,7 +197,7 @@ def _forward_relu(x: Tensor, packed: Packed, bias: Tensor, dropout: float, seed:
 def backward_input_rows(
     grad: Tensor, packed: Packed, hidden: Tensor | None = None, dropout: float = 0.0
 ) -> Tensor:
-    """dy (P, N) -> dx (P, K); through the ReLU and dropout that made ``hidden`` (P, K), if given."""
+    """dy (P, N) -> dx (P, K); on through the ReLU and dropout that made ``hidden``, if given."""
     out = torch.empty((grad.shape[0], packed.inputs), dtype=packed.dtype)
     types = (POINTER, WHOLE, POINTER, POINTER, *[WHOLE] * 4, POINTER, WHOLE, REAL)
     kernel = library.function(f"linear_backward_input_{packed.precision}", *types)

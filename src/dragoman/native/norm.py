@@ -16,9 +16,18 @@ from torch import Tensor
 from torch.nn import functional as F
 
 from dragoman.native import library
-from dragoman.native.dropout import dropout_plain
 from dragoman.native.dropout import dropout as masked
-from dragoman.native.pointers import POINTER, REAL, SEED, SUFFIXES, WHOLE, address, as_rows, is_plain
+from dragoman.native.dropout import dropout_plain
+from dragoman.native.pointers import (
+    POINTER,
+    REAL,
+    SEED,
+    SUFFIXES,
+    WHOLE,
+    address,
+    as_rows,
+    is_plain,
+)
 
 
 def residual_norm(
@@ -33,9 +42,7 @@ def residual_norm(
 ) -> Tensor:
     """x, sublayer (..., D) of one type -> LayerNorm(x + Dropout(sublayer)), (..., D)."""
     if not (_takes(x, sublayer, weight, bias) and x.dtype == sublayer.dtype):
-        return residual_norm_plain(
-            x, sublayer, weight, bias, eps=eps, dropout=dropout, seed=seed
-        )
+        return residual_norm_plain(x, sublayer, weight, bias, eps=eps, dropout=dropout, seed=seed)
     out: Tensor = _ResidualNorm.apply(x, sublayer, weight, bias, eps, dropout, seed)  # type: ignore[no-untyped-call]
     return out
 

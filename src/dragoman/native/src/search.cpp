@@ -169,7 +169,7 @@ DRAGOMAN_EXPORT int64_t dragoman_beam_move(const Live *live, int64_t groups, int
   }
   int64_t m = 0;
   for (int64_t g = 0; g < groups; g++) {
-    const Group &group = live->groups[g];
+    Group &group = live->groups[g];
     const Looked *looked = live->looked + g * live->columns;
     for (int64_t c = 0, left = group.next_rows; left > 0; c++) {
       if (!looked[c].goes_on) continue;
@@ -181,6 +181,8 @@ DRAGOMAN_EXPORT int64_t dragoman_beam_move(const Live *live, int64_t groups, int
       live->last[m] = looked[c].token;
       m++;
     }
+    group.rows = group.next_rows;
+    group.length++;
   }
   return 2 * count + moved;
 }

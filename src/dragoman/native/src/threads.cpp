@@ -108,6 +108,12 @@ DRAGOMAN_EXPORT int dragoman_use_openmp(void *parallel, void *max_threads) {
   return both;
 }
 
+// Go back to threads of our own.
+DRAGOMAN_EXPORT void dragoman_forget_openmp() {
+  openmp_parallel = nullptr;
+  openmp_threads = nullptr;
+}
+
 // How many threads our own pool uses (0: as many as there are cores). Also a cap for OpenMP's.
 DRAGOMAN_EXPORT void dragoman_set_threads(int threads) { asked_threads = threads; }
 

@@ -1,0 +1,55 @@
+"""What the tests of native kernels share: each instruction set in turn, and how results compare."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+import torch
+from torch import Tensor
+
+from dragoman.native import library
+
+
+@pytest.fixture(params=["avx512", "avx2"])
+def level(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
+    """The kernels of one instruction set; skipped where library or processor has none of it."""
+    monkeypatch.setattr(library, "_forced", request.param)
+    library.reset()
+    if not library.available():
+        monkeypatch.undo()
+        library.reset()
+        pytest.skip(f"no native kernels for {request.param} here")
+    yield request.param
+    monkeypatch.undo()
+    library.reset()
+
+
+def is_close(ours: Tensor | None, theirs: Tensor | None, dtype: torch.dtype) -> bool:
+    """Equal within the rounding of ``dtype``: fp32 to 2e-5 of the largest number, bf16 to 2 %."""
+    assert ours is not None and theirs is not None and ours.shape == theirs.shape
+    if ours.numel() == 0:
+        return True
+    ours, theirs = ours.detach().double(), theirs.detach().double()
+    tolerance = 2e-5 if dtype == torch.float32 else 2e-2
+    return bool((ours - theirs).abs().max() <= tolerance * theirs.abs().max().clamp(min=1e-6))
+
+
+def cosine(a: Tensor | None, b: Tensor | None) -> float:
+    """Of the angle between two gradients."""
+    assert a is not None and b is not None
+    return torch.nn.functional.cosine_similarity(
+        a.detach().double().flatten(), b.detach().double().flatten(), dim=0
+    ).item()
+
+
+def leaves(*tensors: Tensor, dtype: torch.dtype | None = None) -> list[Tensor]:
+    """Copies that collect gradients; of ``dtype`` if given."""
+    return [t.detach().clone().to(dtype or t.dtype).requires_grad_() for t in tensors]
+
+
+def pull(out: Tensor, wanted: Tensor) -> None:
+    """Run both backward from the same random slope."""
+    slope = torch.randn(out.shape).to(out.dtype)
+    (out.float() * slope.float()).sum().backward()
+    (wanted * slope.to(wanted.dtype)).sum().backward()

@@ -1,0 +1,189 @@
+"""The one shared library: built, chosen, refused when stale, damaged or wrong."""
+
+from __future__ import annotations
+
+import logging
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+import torch
+
+from dragoman import native
+from dragoman.errors import DragomanError
+from dragoman.native import check, dropout, library
+from dragoman.native import compile as building
+
+
+@pytest.fixture(autouse=True)
+def anew(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    monkeypatch.delenv("DRAGOMAN_NATIVE", raising=False)
+    monkeypatch.delenv("DRAGOMAN_NATIVE_LIBRARY", raising=False)
+    monkeypatch.setattr(library, "_forced", None)
+    library.reset()
+    yield
+    monkeypatch.undo()
+    library.reset()
+
+
+@pytest.fixture
+def built() -> str:
+    """The level in use; skipped where there is none."""
+    level = library.status().level
+    if level is None:
+        pytest.skip(library.status().reason)
+    return level
+
+
+def plain_dropout_works() -> bool:
+    x = torch.ones(4, 40)
+    return torch.equal(dropout.dropout(x, 0.5, 3), dropout.dropout_plain(x, 0.5, 3))
+
+
+def test_off_means_plain_torch(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("DRAGOMAN_NATIVE", "off")
+    assert not native.available()
+    assert library.function("dropout_fp32") is None
+    assert native.describe().startswith("off")
+    assert plain_dropout_works()
+
+
+def test_a_wrong_choice_names_the_allowed_ones(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("DRAGOMAN_NATIVE", "sse")
+    with pytest.raises(DragomanError, match=r"DRAGOMAN_NATIVE says 'sse'; allowed are auto, off"):
+        native.available()
+    with pytest.raises(DragomanError, match="the setting says 'fast'"):
+        library.force("fast")
+
+
+def test_each_level_can_be_forced(built: str) -> None:
+    for level in library.LEVELS[library.LEVELS.index(built) :]:
+        library.force(level)
+        if level == "avx2" or library.available():
+            assert library.status().level == level
+
+
+@pytest.mark.parametrize(
+    ("content", "words"),
+    [(None, "not built"), (b"", "damaged"), (b"\x7fELF and then nothing", "damaged")],
+)
+def test_no_library_or_a_damaged_one_falls_back_with_one_line(
+    content: bytes | None,
+    words: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    path = tmp_path / "libdragoman.so"
+    if content is not None:
+        path.write_bytes(content)
+    monkeypatch.setenv("DRAGOMAN_NATIVE_LIBRARY", str(path))
+    with caplog.at_level(logging.WARNING):
+        assert not native.available()
+        assert not native.available()
+    assert plain_dropout_works()
+    (line,) = caplog.messages
+    assert words in line and "plain torch does the work" in line
+    assert "python -m dragoman.native.compile" in line
+
+
+def test_a_stale_library_is_not_used(built: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(building, "fingerprint", lambda: "another")
+    library.reset()
+    assert not native.available()
+    assert "stale" in native.describe()
+
+
+def test_a_library_without_our_names_is_damaged(monkeypatch: pytest.MonkeyPatch) -> None:
+    other = shutil.which("cc") and next(iter(Path("/lib").rglob("libm.so.6")), None)
+    if not other:
+        pytest.skip("no other library to take")
+    monkeypatch.setenv("DRAGOMAN_NATIVE_LIBRARY", str(other))
+    assert not native.available()
+    assert "damaged" in native.describe()
+
+
+def test_a_kernel_that_disagrees_with_its_twin_turns_all_off(
+    built: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    right = dropout.dropout_plain
+    monkeypatch.setattr(check.dropout, "dropout_plain", lambda x, *rest: right(x, *rest) * 1.01)
+    library.reset()
+    assert not native.available()
+    assert "residual_norm" in native.describe() or "dropout" in native.describe()
+    assert library.function("dropout_fp32") is None
+
+
+def test_the_check_leaves_the_random_state_alone(built: str) -> None:
+    torch.manual_seed(5)
+    expected = torch.rand(3)
+    library.reset()
+    torch.manual_seed(5)
+    assert native.available()
+    assert torch.equal(torch.rand(3), expected)
+
+
+def test_without_a_compiler_the_build_says_so(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PATH", str(tmp_path))
+    monkeypatch.delenv("CXX", raising=False)
+    with pytest.raises(building.CompileError, match=r"compiler|no native kernels for"):
+        building.compile_library(tmp_path / "made.so")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_sources_that_do_not_compile_leave_the_old_library(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if building.find_compiler() is None or not building.is_supported():
+        pytest.skip("no compiler here")
+    (tmp_path / "broken.cpp").write_text("int main( {\n")
+    target = tmp_path / "libdragoman.so"
+    target.write_bytes(b"old")
+    monkeypatch.setattr(building, "SOURCES", tmp_path)
+    with pytest.raises(building.CompileError, match=r"broken\.cpp"):
+        building.compile_library(target)
+    assert target.read_bytes() == b"old"
+
+
+def test_a_small_source_is_compiled_for_its_levels(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if building.find_compiler() is None or not building.is_supported():
+        pytest.skip("no compiler here")
+    sources = tmp_path / "src"
+    sources.mkdir()
+    for name in ("dispatch.h", "dispatch.cpp"):
+        shutil.copy(building.SOURCES / name, sources)
+    (sources / "answer.cpp").write_text(
+        '// levels: avx2\n#include "dispatch.h"\nKERNEL(int, answer, int x) { return x + 1; }\n'
+    )
+    monkeypatch.setattr(building, "SOURCES", sources)
+    made = building.compile_library(tmp_path / "made.so", jobs=1)
+    symbols = made.read_bytes()
+    assert b"dragoman_avx2_answer" in symbols and b"dragoman_avx512_answer" not in symbols
+    assert building.fingerprint().encode() in symbols
+
+
+def test_its_own_threads_give_the_same_sums(built: str) -> None:
+    """Without an OpenMP runtime the library's own pool does the work."""
+    program = """
+import torch
+from dragoman.native import dropout, library
+library.available()
+x = torch.ones(3000, 40)
+with_torch = dropout.dropout(x, 0.3, 9)
+handle = library._load()[0].handle
+handle.dragoman_set_threads(3)
+handle.dragoman_forget_openmp()
+for _ in range(20):
+    assert torch.equal(dropout.dropout(x, 0.3, 9), with_torch)
+assert handle.dragoman_threads() == 3
+"""
+    environment = os.environ | {"OMP_NUM_THREADS": "2"}
+    subprocess.run([sys.executable, "-c", program], check=True, env=environment, timeout=60)
