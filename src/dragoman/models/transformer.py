@@ -17,7 +17,7 @@ from torch import Tensor, nn
 from dragoman.models.interface import DecodeState, Encodes, Generates, Memory
 from dragoman.native.dropout import new_seed
 from dragoman.native.embedding import embed
-from dragoman.nn import masks
+from dragoman.nn import masks, probes
 from dragoman.nn.attention import AttentionSettings
 from dragoman.nn.cache import Cache
 from dragoman.nn.dropout import Dropout
@@ -161,6 +161,9 @@ class Transformer(nn.Module, Encodes, Generates):
     def encode(self, source: Sequences) -> Memory:
         layout = source.layout
         shown = self._shown(source.values)
+        probe = probes.probe()
+        if probe is not None:
+            shown = masks.both(shown, probe.source_shown(layout.positions))
         lengths = None
         if self.settings.positions.kind == "normalised":
             lengths = torch.tensor(layout.lengths, device=layout.device)[layout.sequence]

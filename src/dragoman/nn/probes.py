@@ -24,13 +24,15 @@ class Probe:
 
     ``attention[name]`` holds the weights (B, H, T, S) of the latest call of that attention, or
     with ``every_step`` a list of all calls. ``activations[name]`` holds packed rows (P, D).
-    ``heads_off`` names heads, as (attention name, head), whose output is set to zero.
+    ``heads_off`` names heads, as (attention name, head), whose output is set to zero. ``hidden``
+    are positions of the source that no attention may look at, as if the words were not there.
     """
 
     def __init__(
         self,
         *,
         heads_off: Collection[tuple[str, int]] = (),
+        hidden: Collection[int] = (),
         every_step: bool = False,
         record: bool = True,
     ) -> None:
@@ -38,6 +40,7 @@ class Probe:
         self.steps: dict[str, list[Tensor]] = {}
         self.activations: dict[str, Tensor] = {}
         self._heads_off = frozenset(heads_off)
+        self._hidden = tuple(hidden)
         self._every_step = every_step
         self._record = record
         self._token: Token[Probe | None] | None = None
@@ -71,6 +74,13 @@ class Probe:
         mask = torch.ones(heads, device=device)
         mask[off] = 0.0
         return mask
+
+    def source_shown(self, positions: Tensor) -> Tensor | None:
+        """(P,) positions of the source -> (P,) bool, False where one is hidden; None if none is."""
+        if not self._hidden:
+            return None
+        hidden = torch.tensor(self._hidden, device=positions.device)
+        return ~torch.isin(positions, hidden)
 
 
 def probe() -> Probe | None:

@@ -63,7 +63,8 @@ def chart_svg(chart: Chart, width: float = 420, height: float = 240, *, alone: b
             f'<text class="small muted" x="4" y="{height / 2:.0f}">nothing recorded</text>'
         )
         return svg("".join(parts), width, height, escape(chart.title), alone=alone)
-    across = _Scale.over([x for one in series for x in one.x], _LEFT, width - _RIGHT, log=False)
+    every_x = [x for one in series for x in one.x]
+    across = _Scale.over(every_x, _LEFT, width - _RIGHT, log=chart.log_x)
     heights = [y for one in series for y in (*one.low, *one.high)]
     if chart.from_zero:
         heights.append(0.0)

@@ -43,12 +43,12 @@ def heatmap_png(heatmap: Heatmap, path: Path, *, dots_per_inch: int = 200) -> No
     title = 0.3 if heatmap.title else 0.0
     width = left + cell * len(columns) + max(above, 0.1)
     height = title + above + 0.2 + cell * len(rows) + 0.1
-    with _drawing() as figure:
+    with drawing() as figure:
         figure.set_size_inches(width, height)
         axes = figure.add_axes(
             (left / width, 0.1 / height, cell * len(columns) / width, cell * len(rows) / height)
         )
-        _draw_cells(axes, heatmap)
+        draw_heatmap(axes, heatmap)
         axes.set_xticks(
             range(len(columns)), columns, rotation=45, ha="left", rotation_mode="anchor"
         )
@@ -66,16 +66,16 @@ def chart_png(charts: Sequence[Chart], path: Path, *, dots_per_inch: int = 150) 
     """
     across = min(2, len(charts))
     down = math.ceil(len(charts) / 2)
-    with _drawing() as figure:
+    with drawing() as figure:
         figure.set_size_inches(5 * across, 3 * down)
         figure.set_layout_engine("constrained")
         for place, chart in enumerate(charts):
-            _draw_chart(figure.add_subplot(down, across, place + 1), chart)
+            draw_chart(figure.add_subplot(down, across, place + 1), chart)
         figure.savefig(path, dpi=dots_per_inch, format="png")
 
 
 @contextmanager
-def _drawing() -> Iterator[Figure]:
+def drawing() -> Iterator[Figure]:
     """A figure of our own: no global state, no window, nothing of the user's style."""
     try:
         import matplotlib
@@ -110,7 +110,8 @@ def _drawing() -> Iterator[Figure]:
         yield Figure(facecolor=LIGHT.paper)
 
 
-def _draw_cells(axes: Axes, heatmap: Heatmap) -> None:
+def draw_heatmap(axes: Axes, heatmap: Heatmap) -> None:
+    """A heat map into axes, its words left out: cells, and numbers where there is room."""
     from matplotlib.colors import LinearSegmentedColormap
 
     weights = np.clip(np.nan_to_num(np.asarray(heatmap.weights, dtype=np.float64)), 0.0, 1.0)
@@ -134,7 +135,8 @@ def _draw_cells(axes: Axes, heatmap: Heatmap) -> None:
             )
 
 
-def _draw_chart(axes: Axes, chart: Chart) -> None:
+def draw_chart(axes: Axes, chart: Chart) -> None:
+    """Some lines into axes."""
     axes.set_facecolor(LIGHT.paper)
     for place, one in enumerate(map(thinned, chart.series)):
         colour = LIGHT.series[place % len(LIGHT.series)]
@@ -146,6 +148,8 @@ def _draw_chart(axes: Axes, chart: Chart) -> None:
             axes.fill_between(one.x, one.low, one.high, color=colour, alpha=0.16, linewidth=0)
     if chart.marked_x is not None:
         axes.axvline(chart.marked_x, color=LIGHT.muted, linewidth=0.8, linestyle=":")
+    if chart.log_x:
+        axes.set_xscale("log")
     if chart.log_y:
         axes.set_yscale("log")
     axes.set_title(visible(chart.title), loc="left", fontsize=10)

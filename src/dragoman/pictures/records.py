@@ -126,6 +126,7 @@ class Chart:
     x_label: str = "update"
     y_label: str = ""
     log_y: bool = False
+    log_x: bool = False
     from_zero: bool = False
     """For speeds and sizes: what is drawn twice as high is twice as much."""
     marked_x: float | None = None

@@ -198,7 +198,7 @@ class Translator:
 
     def score(self, pairs: Sequence[tuple[str, str]]) -> list[Translation]:
         """Score given translations (force decoding): ``text`` is the given target."""
-        sources = [self._ids(source) for source, _ in pairs]
+        sources = [self.source_ids(source) for source, _ in pairs]
         targets = [
             tuple(int(i) for i in ids)
             for ids in self.run.target_text.encode([target for _, target in pairs])
@@ -219,7 +219,7 @@ class Translator:
     def look(self, source: str, target_ids: Sequence[int]) -> AttentionRecord:
         """Every attention weight of a translation, by the plain model: see ``AttentionRecord``."""
         model, target_text = self._plain, self.run.target_text
-        ids = self._ids(source)
+        ids = self.source_ids(source)
         prefix = [target_text.bos, *target_ids]
         with torch.inference_mode(), Probe() as probe:
             memory = model.encode(Sequences.of([torch.tensor(ids)]))
@@ -241,7 +241,7 @@ class Translator:
 
     # ---- inside
 
-    def _ids(self, text: str) -> list[int]:
+    def source_ids(self, text: str) -> list[int]:
         """Source tokens with the end symbol."""
         source = self.run.source_text
         if self.moses is not None:
@@ -251,7 +251,7 @@ class Translator:
     def _pieces(self, text: str) -> list[tuple[list[int], str]]:
         """The parts of one text that are translated by themselves, and what stands behind each."""
         eos, longest = self.run.source_text.eos, self.settings.longest
-        ids = self._ids(text)
+        ids = self.source_ids(text)
         if len(ids) == 1:
             return []
         if len(ids) <= longest:
@@ -262,7 +262,7 @@ class Translator:
         logger.warning("a line of %d tokens is longer than %d and is split", len(ids), longest)
         parts: list[tuple[list[int], str]] = []
         for sentence in segment(text, self.run.recipe.languages.source):
-            tokens = self._ids(sentence.text)[:-1]
+            tokens = self.source_ids(sentence.text)[:-1]
             for begin in range(0, len(tokens), longest - 1):
                 parts.append(([*tokens[begin : begin + longest - 1], eos], " "))
             if parts and sentence.gap:

@@ -1,0 +1,162 @@
+"""What a layer costs: operations, sequential steps, path length (paper §4, table 1).
+
+An operation is one multiplication or one addition; a matrix product of (a, b) by (b, c) is 2abc of
+them. n is the length of the sequence, d its width, k the kernel of a convolution. The well-known
+4·10⁹, 16·10⁹ and 6·10⁹ at n = d = 1000, k = 3 are
+
+- self-attention 4n²d: Q Kᵀ and weights · V, **without** the four projections W^Q, W^K, W^V, W^O;
+- recurrence 16nd²: an LSTM's four gates, each with a matrix for the state **and** one for the
+  input, though the latter is a projection that could be done for all places at once;
+- convolution 2knd², which is nothing but projections.
+
+``core`` leaves projections of the input out where they can be left out, ``whole`` counts them all.
+"""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Callable
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import torch
+from torch import Tensor
+from torch.nn import functional as F
+
+
+@dataclass(frozen=True)
+class Cost:
+    """One kind of layer at one length and width."""
+
+    kind: str
+    core: int
+    """Operations of what mixes positions."""
+    whole: int
+    """Operations with the projections of the input too."""
+    sequential: int
+    """Steps that must wait for each other."""
+    path: int
+    """Steps that a signal takes between the two ends of the sequence, at most (one layer, or as
+    many as it needs)."""
+
+    def to_dict(self) -> dict[str, Any]:
+        """For JSON."""
+        return asdict(self)
+
+
+def attention_cost(n: int, d: int) -> Cost:
+    """Every place looks at every place: 4n²d, and 8nd² for the four projections."""
+    core = 2 * (2 * n * n * d)
+    return Cost("self-attention", core, core + 4 * (2 * n * d * d), 1, 1)
+
+
+def recurrence_cost(n: int, d: int) -> Cost:
+    """An LSTM: four gates, 8nd² of the state and 8nd² of the input."""
+    of_state = 4 * (2 * n * d * d)
+    return Cost("recurrence (LSTM)", of_state, 2 * of_state, n, n)
+
+
+def convolution_cost(n: int, d: int, k: int) -> Cost:
+    """A kernel of k places, 2knd²; its path is ⌈log_k n⌉ layers when they are dilated."""
+    core = 2 * k * n * d * d
+    return Cost(f"convolution (k = {k})", core, core, 1, _layers(n, k))
+
+
+def restricted_cost(n: int, d: int, r: int) -> Cost:
+    """Attention to r places around each: 4rnd (table 1, last row)."""
+    near = min(r, n)
+    core = 2 * (2 * near * n * d)
+    path = max(1, math.ceil(n / near))
+    return Cost(f"restricted attention (r = {r})", core, core + 4 * (2 * n * d * d), 1, path)
+
+
+def costs(n: int, d: int, k: int = 3) -> list[Cost]:
+    """All kinds at one length and width."""
+    return [attention_cost(n, d), recurrence_cost(n, d), convolution_cost(n, d, k)]
+
+
+def _layers(n: int, k: int) -> int:
+    """The least number of dilated layers whose reach k^layers covers n places."""
+    layers, reach = 0, 1
+    while reach < n:
+        layers, reach = layers + 1, reach * k
+    return max(layers, 1)
+
+
+# Measured: the same layers spelled out, so that what is counted and timed is what is claimed.
+
+
+def _attention_core(x: Tensor) -> Tensor:
+    scores = (x @ x.T) * x.shape[1] ** -0.5  # (n, n)
+    return torch.softmax(scores, dim=-1) @ x  # (n, d)
+
+
+def _attention_whole(x: Tensor, *matrices: Tensor) -> Tensor:
+    query, key, value = (x @ matrix for matrix in matrices[:3])
+    scores = (query @ key.T) * x.shape[1] ** -0.5
+    return torch.softmax(scores, dim=-1) @ value @ matrices[3]
+
+
+def _recurrence_core(x: Tensor, of_state: Tensor) -> Tensor:
+    """An LSTM whose input was projected before: x (n, 4d) holds that."""
+    return _lstm(x.repeat(1, 4), of_state)
+
+
+def _recurrence_whole(x: Tensor, of_state: Tensor, of_input: Tensor) -> Tensor:
+    return _lstm(x @ of_input, of_state)
+
+
+def _lstm(projected: Tensor, of_state: Tensor) -> Tensor:
+    """(n, 4d), (d, 4d) -> the last state (1, d)."""
+    state = cell = projected.new_zeros(1, of_state.shape[0])
+    for row in projected.split(1):
+        into, forget, new, out = (row + state @ of_state).chunk(4, dim=-1)
+        cell = torch.sigmoid(forget) * cell + torch.sigmoid(into) * torch.tanh(new)
+        state = torch.sigmoid(out) * torch.tanh(cell)
+    return state
+
+
+def _convolution(x: Tensor, kernel: Tensor) -> Tensor:
+    return F.conv1d(x.T[None], kernel, padding=kernel.shape[-1] // 2)
+
+
+def layer(kind: str, n: int, d: int, k: int, device: str) -> Callable[[], Tensor]:
+    """One of ``LAYERS`` with random weights, ready to run over n places of width d."""
+
+    def random(*shape: int) -> Tensor:
+        return torch.randn(*shape, device=device) * shape[-1] ** -0.5
+
+    x = random(n, d)
+    made: dict[str, tuple[Callable[..., Tensor], tuple[tuple[int, ...], ...]]] = {
+        "self-attention core": (_attention_core, ()),
+        "self-attention whole": (_attention_whole, ((d, d),) * 4),
+        "recurrence core": (_recurrence_core, ((d, 4 * d),)),
+        "recurrence whole": (_recurrence_whole, ((d, 4 * d), (d, 4 * d))),
+        "convolution": (_convolution, ((d, d, k),)),
+    }
+    function, shapes = made[kind]
+    weights = [random(*shape) for shape in shapes]
+    return lambda: function(x, *weights)
+
+
+LAYERS = (
+    "self-attention core",
+    "self-attention whole",
+    "recurrence core",
+    "recurrence whole",
+    "convolution",
+)
+
+
+def timed(kind: str, n: int, d: int, k: int = 3, *, repeats: int = 3) -> float:
+    """Seconds of one forward pass on this machine, the best of some."""
+    with torch.inference_mode():
+        run = layer(kind, n, d, k, "cpu")
+        run()
+        best = math.inf
+        for _ in range(repeats):
+            begin = time.perf_counter()
+            run()
+            best = min(best, time.perf_counter() - begin)
+    return best

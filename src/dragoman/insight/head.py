@@ -1,0 +1,169 @@
+"""One head of one attention, opened: its queries, keys, values, scores, weights and output.
+
+    Attention(Q, K, V) = softmax(Q Kᵀ / √d_k) V                             (paper, equation 1)
+
+Paper to code: Q ``queries``, K ``keys``, V ``values``, d_k ``key_width``. T queries, S keys.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import nn
+
+from dragoman.errors import DragomanError
+from dragoman.models.transformer import Transformer
+from dragoman.nn.attention import MultiHeadAttention
+from dragoman.nn.layout import Sequences
+from dragoman.nn.probes import Probe
+from dragoman.pictures.labels import labels
+from dragoman.tasks.translator import Translator
+
+Array = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class OpenedAttention:
+    """One attention of one translation, every head of it. Shapes: H heads, d_k, d_v widths."""
+
+    name: str
+    """``encoder.0.attention``, ``decoder.1.self_attention``, ``decoder.1.cross_attention``."""
+    looking: Sequence[str]
+    """T tokens that ask."""
+    looked_at: Sequence[str]
+    """S tokens that are asked."""
+    inputs: Array
+    """(T, D), what queries are made from."""
+    queries: Array
+    """(H, T, d_k)."""
+    keys: Array
+    """(H, S, d_k)."""
+    values: Array
+    """(H, S, d_v)."""
+    weights: Array
+    """(H, T, S), as the model computed them."""
+    joined: Array
+    """(T, H x d_v), Concat(head_1, ..., head_h), before W^O."""
+    scale: float
+    """What scores are multiplied by: 1 / √d_k, or 1 where a model was made without."""
+
+    @property
+    def scores(self) -> Array:
+        """(H, T, S), Q Kᵀ before the division."""
+        product: Array = self.queries @ self.keys.transpose(0, 2, 1)
+        return product
+
+    def to_dict(self) -> dict[str, Any]:
+        """For JSON."""
+        return {
+            "name": self.name,
+            "looking": list(self.looking),
+            "looked_at": list(self.looked_at),
+            "scale": self.scale,
+            **{
+                part: getattr(self, part).tolist()
+                for part in ("queries", "keys", "values", "weights", "joined")
+            },
+        }
+
+
+def attentions(model: Transformer) -> dict[str, MultiHeadAttention]:
+    """Every attention of a model by the name that probes know it by."""
+    return {m.name: m for m in model.modules() if isinstance(m, MultiHeadAttention)}
+
+
+def open_attention(
+    translator: Translator, name: str, source: str, target_ids: Sequence[int]
+) -> OpenedAttention:
+    """Run one translation and keep what one attention was given and made.
+
+    Errors: ``DragomanError`` for an attention that the model does not have.
+    """
+    run = translator.run
+    model = run.model()
+    known = attentions(model)
+    if name not in known:
+        raise DragomanError(f"there is no attention {name!r}; this run has {', '.join(known)}")
+    attention = known[name]
+    seen: dict[str, torch.Tensor] = {}
+    hooks = [
+        part.register_forward_hook(_keep(seen, label))
+        for label, part in (
+            ("query", attention.query),
+            ("key", attention.key),
+            ("value", attention.value),
+            ("output", attention.output),
+        )
+    ]
+    ids = translator.source_ids(source)
+    prefix = [run.target_text.bos, *target_ids]
+    with torch.inference_mode(), Probe() as probe:
+        memory = model.encode(Sequences.of([torch.tensor(ids)]))
+        model.decode(Sequences.of([torch.tensor(prefix)]), memory)
+    for hook in hooks:
+        hook.remove()
+    source_words = labels(run.source_text.pieces(ids))
+    target_words = labels(run.target_text.pieces(prefix))
+    side, _, kind = name.split(".")
+    return OpenedAttention(
+        name,
+        looking=source_words if side == "encoder" else target_words,
+        looked_at=target_words if kind == "self_attention" else source_words,
+        inputs=_array(seen["query input"]),
+        queries=_heads(seen["query"], attention.heads),
+        keys=_heads(seen["key"], attention.heads),
+        values=_heads(seen["value"], attention.heads),
+        weights=_array(probe.attention[name][0]),
+        joined=_array(seen["output input"]),
+        scale=attention.scale,
+    )
+
+
+def softmax(scores: Array) -> Array:
+    """Over the last axis; the largest score is taken off first, so that nothing overflows."""
+    grown = np.exp(scores - scores.max(axis=-1, keepdims=True))
+    share: Array = grown / grown.sum(axis=-1, keepdims=True)
+    return share
+
+
+def by_hand(
+    queries: Sequence[Sequence[float]],
+    keys: Sequence[Sequence[float]],
+    values: Sequence[Sequence[float]],
+    scale: float,
+) -> tuple[list[list[float]], list[list[float]]]:
+    """The four steps in plain loops, one number at a time: -> weights (T, S), outputs (T, d_v)."""
+    weights, outputs = [], []
+    for query in queries:
+        scores = [sum(q * k for q, k in zip(query, key, strict=True)) for key in keys]  # step 1
+        scaled = [score * scale for score in scores]  # step 2
+        largest = max(scaled)
+        grown = [math.exp(score - largest) for score in scaled]
+        row = [one / sum(grown) for one in grown]  # step 3
+        weights.append(row)
+        columns = zip(*values, strict=True)
+        outputs.append([sum(w * v for w, v in zip(row, c, strict=True)) for c in columns])  # 4
+    return weights, outputs
+
+
+def _keep(seen: dict[str, torch.Tensor], label: str) -> Any:
+    def hook(_: nn.Module, given: tuple[torch.Tensor, ...], made: torch.Tensor) -> None:
+        seen[f"{label} input"] = given[0].detach()
+        seen[label] = made.detach()
+
+    return hook
+
+
+def _array(rows: torch.Tensor) -> Array:
+    return rows.double().numpy()
+
+
+def _heads(rows: torch.Tensor, heads: int) -> Array:
+    """(P, H x K) -> (H, P, K)."""
+    return _array(rows).reshape(len(rows), heads, -1).transpose(1, 0, 2)

@@ -1,0 +1,78 @@
+"""How much each head matters: the loss when its output is set to zero.
+
+The experiment of Michel, Levy and Neubig, *Are Sixteen Heads Really Better than One?* (2019), on
+any run: most heads can go, a few cannot.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dragoman.insight.what_if import ATTENTIONS
+from dragoman.nn.probes import Probe
+from dragoman.tasks.translator import Translator
+
+
+@dataclass(frozen=True)
+class Importance:
+    """Loss of some pairs with every head at work, and with each head switched off in turn."""
+
+    sentences: int
+    tokens: int
+    """Target tokens, end symbols included."""
+    whole: float
+    """Loss with all heads: -log P, in nats per target token."""
+    without: dict[str, NDArray[np.float64]]
+    """"encoder", "decoder", "cross" -> (L, H) losses with that one head off."""
+
+    def grown(self, kind: str) -> NDArray[np.float64]:
+        """(L, H): by how much the loss grows, in nats per token."""
+        return self.without[kind] - self.whole
+
+    def ranked(self) -> list[tuple[str, int, int, float]]:
+        """(attention, layer, head, growth) from the most needed head down, counted from 0."""
+        every = [
+            (kind, int(layer), int(head), float(self.grown(kind)[layer, head]))
+            for kind, losses in self.without.items()
+            for layer, head in np.ndindex(*losses.shape)
+        ]
+        return sorted(every, key=lambda one: -one[3])
+
+    def to_dict(self) -> dict[str, Any]:
+        """For JSON."""
+        return {
+            "sentences": self.sentences,
+            "tokens": self.tokens,
+            "whole": self.whole,
+            "without": {kind: losses.tolist() for kind, losses in self.without.items()},
+        }
+
+
+def head_importance(translator: Translator, pairs: Sequence[tuple[str, str]]) -> Importance:
+    """Score ``pairs`` of source and reference once with all heads, then without each of them."""
+    settings = translator.run.recipe.model
+    whole, tokens = _loss(translator, pairs, Probe(record=False))
+    without: dict[str, NDArray[np.float64]] = {}
+    for kind, name in ATTENTIONS.items():
+        layers = settings.encoder_layers if kind == "encoder" else settings.decoder_layers
+        losses = np.zeros((layers, settings.attention.num_heads))
+        for layer, head in np.ndindex(*losses.shape):
+            probe = Probe(heads_off=[(name.format(layer), int(head))], record=False)
+            losses[layer, head], _ = _loss(translator, pairs, probe)
+        without[kind] = losses
+    return Importance(len(pairs), tokens, whole, without)
+
+
+def _loss(
+    translator: Translator, pairs: Sequence[tuple[str, str]], probe: Probe
+) -> tuple[float, int]:
+    """-log P per token over all pairs, and the number of tokens."""
+    with probe:
+        scored = translator.score(pairs)
+    values = [value for one in scored for value in one.token_log_probabilities]
+    return -sum(values) / max(len(values), 1), len(values)

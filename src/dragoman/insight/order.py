@@ -1,0 +1,130 @@
+"""Without positions the encoder cannot tell who eats whom.
+
+Self-attention is a sum over a set: give it the same words in another order and, but for positions,
+each word gets the same row, whatever its place (paper §3.5: "since our model contains no recurrence
+and no convolution, in order for the model to make use of the order of the sequence, we must inject
+some information about the relative or absolute position of the tokens"). Shown on a trained run by
+switching the encoder's positions off and on.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+
+from dragoman.errors import DragomanError
+from dragoman.models.transformer import Transformer
+from dragoman.nn.layout import Sequences
+from dragoman.nn.positions import Positions
+from dragoman.pictures.labels import labels
+from dragoman.search.offline import search
+from dragoman.search.request import Request
+from dragoman.tasks.translator import Translator
+
+Array = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Reading:
+    """What the encoder made of both sentences, with or without positions."""
+
+    positions: bool
+    differences: Array
+    """(S,): for each token of the first sentence, how far its row is from the row of the same token
+    in the second, |a - b| / |a|."""
+    translations: tuple[str, str]
+    mean_difference: float
+    """|a - b| / |a| of the two sentences' sums of rows."""
+
+
+@dataclass(frozen=True)
+class OrderExperiment:
+    """Two sentences of the same tokens in another order, read with positions and without."""
+
+    sentences: tuple[str, str]
+    tokens: Sequence[str]
+    """Of the first sentence."""
+    other_places: Sequence[int]
+    """Where each of them stands in the second."""
+    with_positions: Reading
+    without_positions: Reading
+
+    def to_dict(self) -> dict[str, Any]:
+        """For JSON."""
+        readings = {"with": self.with_positions, "without": self.without_positions}
+        return {
+            "sentences": list(self.sentences),
+            "tokens": list(self.tokens),
+            "other_places": list(self.other_places),
+            **{
+                name: {
+                    "differences": reading.differences.tolist(),
+                    "translations": list(reading.translations),
+                    "mean_difference": reading.mean_difference,
+                }
+                for name, reading in readings.items()
+            },
+        }
+
+
+def order_experiment(translator: Translator, first: str, second: str) -> OrderExperiment:
+    """Read two sentences that are made of the same tokens.
+
+    Errors: ``DragomanError`` if they are not.
+    """
+    run = translator.run
+    ids = [translator.source_ids(first), translator.source_ids(second)]
+    if sorted(ids[0]) != sorted(ids[1]):
+        pieces = [" ".join(run.source_text.pieces(one)) for one in ids]
+        raise DragomanError(f"not the same tokens in another order: {pieces[0]} | {pieces[1]}")
+    places = _places(ids[0], ids[1])
+    told = run.model()
+    untold = run.model()
+    nowhere = run.recipe.model.positions.model_copy(update={"kind": "none"})
+    untold.source_positions = Positions(nowhere, untold.source_positions.width)
+    return OrderExperiment(
+        (first, second),
+        labels(run.source_text.pieces(ids[0])),
+        places,
+        _read(translator, told, ids, places, positions=True),
+        _read(translator, untold, ids, places, positions=False),
+    )
+
+
+def _places(first: Sequence[int], second: Sequence[int]) -> list[int]:
+    """For each token of the first, its place in the second; equal tokens in their order."""
+    free: dict[int, list[int]] = {}
+    for place, token in enumerate(second):
+        free.setdefault(token, []).append(place)
+    return [free[token].pop(0) for token in first]
+
+
+def _read(
+    translator: Translator,
+    model: Transformer,
+    ids: Sequence[Sequence[int]],
+    places: Sequence[int],
+    *,
+    positions: bool,
+) -> Reading:
+    target = translator.run.target_text
+    with torch.inference_mode():
+        one, other = (
+            model.encode(Sequences.of([torch.tensor(sentence)])).rows.double().numpy()
+            for sentence in ids
+        )
+        requests = [Request(torch.tensor(s), translator.search_settings) for s in ids]
+        found = list(search(model, requests, bos=target.bos, eos=target.eos))
+    moved = other[list(places)]
+    sums = one.sum(axis=0), other.sum(axis=0)
+    return Reading(
+        positions,
+        np.linalg.norm(one - moved, axis=1) / np.linalg.norm(one, axis=1),
+        (target.decode(found[0][0].tokens), target.decode(found[1][0].tokens)),
+        float(np.linalg.norm(sums[0] - sums[1]) / np.linalg.norm(sums[0])),
+    )

@@ -1,0 +1,163 @@
+"""What if: hide a source word, switch heads off, force another beginning, and translate again.
+
+Nothing of the model is changed: a probe is open while it computes (``nn/probes.py``). A hidden word
+keeps its place, but no attention of encoder or decoder may look at it; the output of a head that is
+switched off is zero.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from dragoman.errors import DragomanError
+from dragoman.nn.probes import Probe
+from dragoman.pictures.words import words
+from dragoman.search.request import SearchSettings
+from dragoman.tasks.translator import Translation, Translator
+
+ATTENTIONS = {
+    "encoder": "encoder.{}.attention",
+    "decoder": "decoder.{}.self_attention",
+    "cross": "decoder.{}.cross_attention",
+}
+"""How people call an attention -> how probes know it."""
+
+_NO_HEADS: frozenset[tuple[str, int]] = frozenset()
+
+
+@dataclass(frozen=True)
+class Change:
+    """What is done to the model's sight while it translates."""
+
+    hidden: tuple[int, ...] = ()
+    """Words of the source, counted from 0, that cannot be looked at."""
+    heads_off: frozenset[tuple[str, int]] = field(default=_NO_HEADS)
+    """(attention, head) as ``Probe`` takes them: ``("decoder.1.cross_attention", 0)``."""
+    prefix: str = ""
+    """How the translation must begin."""
+
+    def to_dict(self) -> dict[str, Any]:
+        """For JSON."""
+        heads = [{"attention": name, "head": head} for name, head in sorted(self.heads_off)]
+        return {"hidden": list(self.hidden), "heads_off": heads, "prefix": self.prefix}
+
+
+@dataclass(frozen=True)
+class WhatIf:
+    """A translation before and after a change."""
+
+    change: Change
+    before: Translation
+    after: Translation
+    before_log_probability: float
+    """log P of the first translation as the model saw it then, in nats."""
+    before_under_change: float
+    """log P of the same words under the change: how much the model has come to doubt them."""
+
+    def to_dict(self) -> dict[str, Any]:
+        """For JSON."""
+        return {
+            "change": self.change.to_dict(),
+            "before": {"text": self.before.text, "score": self.before.score},
+            "after": {"text": self.after.text, "score": self.after.score},
+            "before_log_probability": self.before_log_probability,
+            "before_under_change": self.before_under_change,
+        }
+
+
+def what_if(
+    translator: Translator,
+    source: str,
+    change: Change,
+    *,
+    settings: SearchSettings | None = None,
+) -> WhatIf:
+    """Translate with and without a change. ``translator`` must be on fp32, the path that can be
+    looked into (``TranslatorSettings(precision="fp32")``).
+
+    Errors: ``DragomanError`` for a word or a head that is not there.
+    """
+    assert translator.settings.precision == "fp32", "only the plain model can be looked into"
+    _check(translator, source, change)
+    before = translator.batch([source], settings=settings)[0]
+    old = [(source, before.text)]
+    with seen_through(translator, source, change):
+        after = translator.batch([source], settings=settings, prefixes=[change.prefix])[0]
+        doubted = translator.score(old)[0]
+    trusted = translator.score(old)[0]
+    return WhatIf(
+        change,
+        before,
+        after,
+        sum(trusted.token_log_probabilities),
+        sum(doubted.token_log_probabilities),
+    )
+
+
+def seen_through(
+    translator: Translator, source: str, change: Change, *, record: bool = False
+) -> Probe:
+    """A probe that makes the model see ``source`` with the change; open it with ``with``."""
+    _, word_of = source_words(translator, source)
+    hidden = [place for place, word in enumerate(word_of) if word in change.hidden]
+    return Probe(heads_off=change.heads_off, hidden=hidden, record=record)
+
+
+def source_words(translator: Translator, source: str) -> tuple[tuple[str, ...], tuple[int, ...]]:
+    """The words of a source sentence, its end symbol included, and the word of each token."""
+    return words(translator.run.source_text.pieces(translator.source_ids(source)))
+
+
+def find_words(names: Sequence[str], wanted: Iterable[str]) -> tuple[int, ...]:
+    """Words given by what they are, or by their number from 1 -> their places from 0.
+
+    Every occurrence counts; punctuation at a word's ends does not. Errors: ``DragomanError``.
+    """
+    found: list[int] = []
+    bare = [name.strip(".,;:!?\"'()").casefold() for name in names]
+    for one in wanted:
+        places = [i for i, name in enumerate(bare) if name and name == one.casefold()]
+        places = places or [i for i, name in enumerate(names) if name == one]
+        if not places and one.isdecimal() and 1 <= int(one) <= len(names):
+            places = [int(one) - 1]
+        if not places:
+            numbered = ", ".join(f"{i} {name}" for i, name in enumerate(names, 1))
+            raise DragomanError(f"the sentence has no word {one!r}. Its words are: {numbered}")
+        found += places
+    return tuple(dict.fromkeys(found))
+
+
+def parse_heads(translator: Translator, wanted: Iterable[str]) -> frozenset[tuple[str, int]]:
+    """``cross.2.1``, ``encoder.1.*``, ``decoder.*.3``: attention, layer, head, both from 1.
+
+    Errors: ``DragomanError`` for one that the model does not have.
+    """
+    model = translator.run.recipe.model
+    heads = model.attention.num_heads
+    found: set[tuple[str, int]] = set()
+    for one in wanted:
+        match = re.fullmatch(r"(encoder|decoder|cross)\.(\d+|\*)\.(\d+|\*)", one)
+        if match is None:
+            raise DragomanError(
+                f"{one!r} names no head; write ATTENTION.LAYER.HEAD with attention encoder, "
+                "decoder or cross, and numbers from 1 or *: cross.2.1, encoder.1.*"
+            )
+        kind, layer, head = match.groups()
+        layers = model.encoder_layers if kind == "encoder" else model.decoder_layers
+        for number, most, what in ((layer, layers, "layers"), (head, heads, "heads")):
+            if number != "*" and not 1 <= int(number) <= most:
+                raise DragomanError(f"{one!r}: this model has {most} {what} in {kind}, from 1")
+        for at in range(layers) if layer == "*" else [int(layer) - 1]:
+            for place in range(heads) if head == "*" else [int(head) - 1]:
+                found.add((ATTENTIONS[kind].format(at), place))
+    return frozenset(found)
+
+
+def _check(translator: Translator, source: str, change: Change) -> None:
+    names, _ = source_words(translator, source)
+    wrong = [word for word in change.hidden if not 0 <= word < len(names)]
+    if wrong:
+        raise DragomanError(f"the sentence has {len(names)} words; there is no word {wrong[0]}")

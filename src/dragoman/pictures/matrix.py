@@ -1,0 +1,207 @@
+"""Any matrix as a picture: positive numbers in one ink, negative ones in another.
+
+``attention.py`` draws weights between words; this draws everything else: encodings, queries and
+keys, scores before the softmax, grids of heads.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dragoman.pictures.attention import shortened
+from dragoman.pictures.labels import drawn_width, escape, visible
+from dragoman.pictures.raster import grey_address
+from dragoman.pictures.theme import svg
+
+Array = NDArray[np.floating]
+
+_LETTERS = 12
+_TURNS_LIGHT = 0.6
+_NUMBERED_CELL = 30.0
+
+
+@dataclass(frozen=True)
+class Matrix:
+    """A matrix to be drawn. NaN is a cell that does not exist: masked out."""
+
+    title: str
+    values: Array
+    """(R, C)."""
+    rows: Sequence[str] = ()
+    """R labels, or none: then rows are numbered from 0."""
+    columns: Sequence[str] = ()
+    down: str = ""
+    """What the rows are."""
+    across: str = ""
+    """What the columns are."""
+    cell: tuple[float, float] = (34.0, 26.0)
+    """Width and height of a cell in pixels."""
+    reach: float | None = None
+    """The number that has full ink; the largest magnitude if not given."""
+
+    @property
+    def full(self) -> float:
+        """The number that is drawn in full ink."""
+        if self.reach is not None:
+            return self.reach
+        finite = np.abs(self.values[np.isfinite(self.values)])
+        return float(finite.max(initial=0.0)) or 1.0
+
+    @property
+    def left(self) -> float:
+        """Room for row labels, in pixels."""
+        labels = [shortened(visible(row)) for row in self.rows] or [str(len(self.values))]
+        return max(drawn_width(label, _LETTERS) for label in labels) + 14 + (16 if self.down else 0)
+
+    @property
+    def top(self) -> float:
+        """Room for title and column labels, in pixels."""
+        return 26.0 + (self.slanted and self._longest_column * 0.72 + 6) + 18
+
+    @property
+    def slanted(self) -> bool:
+        """Whether column labels are too long to stand side by side."""
+        return self._longest_column > self.cell[0] - 2
+
+    @property
+    def _longest_column(self) -> float:
+        labels = [shortened(visible(column)) for column in self.columns]
+        return max((drawn_width(label, _LETTERS) for label in labels), default=0.0)
+
+
+def matrix_svg(matrix: Matrix) -> str:
+    """A matrix with labels, and numbers where cells have room for them -> an ``<svg>`` element."""
+    count, across = matrix.values.shape
+    width, height = matrix.cell
+    left, top = matrix.left, matrix.top
+    right = matrix._longest_column * 0.72 if matrix.slanted else 0.0
+    scale = f"full ink ±{short_number(matrix.full)}"
+    if not (matrix.values[np.isfinite(matrix.values)] < 0).any():
+        scale = f"full ink {short_number(matrix.full)}"
+    parts = [f'<text x="4" y="15">{escape(visible(matrix.title))}</text>']
+    parts += _labels(matrix, left, top)
+    parts.append(
+        ink(matrix.values / matrix.full, left, top, width * across, height * count, name="m")
+    )
+    parts += _lines(matrix, left, top)
+    parts += _numbers(matrix, left, top)
+    bottom = top + height * count
+    told = f"{matrix.across}  ·  {scale}" if matrix.across else scale
+    parts.append(
+        f'<text class="small muted" x="{left:.1f}" y="{bottom + 16:.1f}">{escape(told)}</text>'
+    )
+    whole = max(
+        left + width * across + max(right, 6),
+        drawn_width(matrix.title, 13) + 10,
+        left + drawn_width(told, 11) + 6,
+    )
+    return svg("".join(parts), whole, bottom + 24, escape(visible(matrix.title)), alone=False)
+
+
+def ink(
+    strengths: Array, left: float, top: float, width: float, height: float, *, name: str
+) -> str:
+    """A grid of -1..1 stretched over a rectangle: f0's ink above zero, f1's below."""
+    place = f'x="{left:.2f}" y="{top:.2f}" width="{width:.2f}" height="{height:.2f}"'
+    parts = [f'<rect class="f0" {place} fill-opacity="0.035"/>']
+    for kind, shown in (("f0", strengths), ("f1", -strengths)):
+        positive = np.clip(np.nan_to_num(shown), 0, 1)
+        if not positive.any():
+            continue
+        address = grey_address(positive)
+        # Named by content and place: two masks of one page never share a name by accident.
+        digest = hashlib.sha256(f"{address}{place}".encode()).hexdigest()[:12]
+        mask = f"{name}{digest}"
+        parts.append(
+            f'<mask id="{mask}" maskUnits="userSpaceOnUse" {place}>'
+            f'<image {place} preserveAspectRatio="none" style="image-rendering:pixelated"'
+            f' href="{address}"/></mask><rect class="{kind}" {place} mask="url(#{mask})"/>'
+        )
+    return "".join(parts)
+
+
+def _labels(matrix: Matrix, left: float, top: float) -> list[str]:
+    count, across = matrix.values.shape
+    width, height = matrix.cell
+    style = f'style="font-size:{_LETTERS}px"'
+    parts = []
+    for row, label in _ticks(matrix.rows, count, height, 9.0):
+        y = top + height * (row + 0.5) + 4
+        parts.append(
+            f'<text x="{left - 6:.1f}" y="{y:.1f}" text-anchor="end" {style}>{label}</text>'
+        )
+    for column, label in _ticks(matrix.columns, across, width, 9.0 if matrix.columns else 26.0):
+        x = left + width * (column + 0.5)
+        if matrix.slanted:
+            turn = f'transform="rotate(-45 {x:.1f} {top - 7:.1f})"'
+            parts.append(f'<text x="{x:.1f}" y="{top - 7:.1f}" {turn} {style}>{label}</text>')
+        else:
+            parts.append(
+                f'<text x="{x:.1f}" y="{top - 6:.1f}" text-anchor="middle" {style}>{label}</text>'
+            )
+    if matrix.down:
+        x, y = 12.0, top + height * count / 2
+        parts.append(
+            f'<text class="small muted" x="{x}" y="{y:.1f}" text-anchor="middle"'
+            f' transform="rotate(-90 {x} {y:.1f})">{escape(matrix.down)}</text>'
+        )
+    return parts
+
+
+def _ticks(labels: Sequence[str], count: int, size: float, least: float) -> list[tuple[int, str]]:
+    """Which rows or columns carry a label: every one if named, else round numbers with room."""
+    if labels:
+        if size < least:
+            return []
+        return [(i, escape(shortened(visible(label)))) for i, label in enumerate(labels)]
+    step = next(s for s in (1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024) if s * size >= least)
+    return [(i, str(i)) for i in range(0, count, step)]
+
+
+def _lines(matrix: Matrix, left: float, top: float) -> list[str]:
+    """Paper-coloured lines between cells that are large enough to be told apart."""
+    count, across = matrix.values.shape
+    width, height = matrix.cell
+    if min(width, height) < 9:
+        return []
+    right, bottom = left + width * across, top + height * count
+    path = "".join(f"M{left + width * c:.1f} {top:.1f}V{bottom:.1f}" for c in range(across + 1))
+    path += "".join(f"M{left:.1f} {top + height * r:.1f}H{right:.1f}" for r in range(count + 1))
+    return [f'<path class="halo line" style="stroke-width:1.5px" d="{path}"/>']
+
+
+def _numbers(matrix: Matrix, left: float, top: float) -> list[str]:
+    width, height = matrix.cell
+    parts: list[str] = []
+    if width < _NUMBERED_CELL:
+        return parts
+    for row, column in np.ndindex(*matrix.values.shape):
+        value = float(matrix.values[row, column])
+        strength = min(abs(value) / matrix.full, 1.0) if np.isfinite(value) else 0.0
+        kind = "on" if strength > _TURNS_LIGHT else "ink" if np.isfinite(value) else "muted"
+        x, y = left + width * (column + 0.5), top + height * (row + 0.5) + 4
+        text = short_number(value) if np.isfinite(value) else "–∞"
+        parts.append(
+            f'<text class="small {kind}" x="{x:.1f}" y="{y:.1f}" text-anchor="middle">{text}</text>'
+        )
+    return parts
+
+
+def short_number(value: float) -> str:
+    """Three digits at most, a real minus sign."""
+    size = abs(value)
+    if size >= 1e4:
+        text = f"{value:.1e}".replace("e+0", "e")
+    elif size >= 100:
+        text = f"{value:.0f}"
+    elif size >= 10:
+        text = f"{value:.1f}".removesuffix(".0")
+    else:
+        text = f"{value:.2f}".rstrip("0").rstrip(".") or "0"
+    text = "0" if text == "-0" else text
+    return text.replace("-", "−")
