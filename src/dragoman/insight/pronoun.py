@@ -2,9 +2,9 @@
 
 "The animal didn't cross the street because it was too tired": *es* in German, for the animal; with
 "too wide" it is *sie*, for the street. To choose, the decoder must look at *it* (cross-attention),
-and the encoder must have told *it* what it stands for (self-attention, from *it* to the noun, and
-to the adjective that decides). Which head of which layer does this differs from model to model, so
-it is looked for on some sentences and shown on others.
+and the encoder must have told *it* what it stands for (self-attention, from *it* to the adjective
+that decides, and to the noun). Which heads of which layers do this differs from model to model, so
+they are looked for on some sentences and shown on others.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from dragoman.data.demo_corpus import PronounProbe, order_probes, pronoun_probes
-from dragoman.pictures.records import AttentionRecord, Hops
+from dragoman.pictures.records import AttentionRecord, Hops, Weights
 from dragoman.pictures.words import in_words
 from dragoman.tasks.translator import Translator
 
@@ -37,15 +37,18 @@ class PronounHeads:
 
     cross: Head
     """From the German pronoun to "it"."""
-    encoder: Head
-    """From "it" to the noun it stands for and the word that decides."""
+    noun: Head
+    """In the encoder, from "it" to the noun that it stands for."""
+    decider: Head
+    """In the encoder, from "it" to the adjective that decides."""
     cross_mass: float
     """Mean weight of the first hop over the sentences that were looked at."""
-    encoder_mass: float
-    """Mean weight of the second hop."""
-    uniform_cross: float
-    """What the first hop would be if every token were looked at alike."""
-    uniform_encoder: float
+    noun_mass: float
+    """Mean weight from "it" to the noun."""
+    decider_mass: float
+    """Mean weight from "it" to the adjective."""
+    uniform: float
+    """What each would be if every word were looked at alike."""
 
 
 def pronoun_sentences() -> list[str]:
@@ -60,40 +63,46 @@ def look_at(translator: Translator, probe: PronounProbe) -> AttentionRecord:
 
 
 def find_heads(translator: Translator, probes: Sequence[PronounProbe]) -> PronounHeads:
-    """The head of each hop with the most attention where it should be, on average."""
-    cross, encoder, uniform = [], [], []
+    """The heads with the most attention where it should be, on average over the probes."""
+    cross, noun, decider, uniform = [], [], [], []
     for probe in probes:
         record = look_at(translator, probe)
-        there = [probe.antecedent, probe.decider]
         cross.append(record.cross[:, :, probe.pronoun_word, probe.it])  # (L, H)
-        encoder.append(record.encoder[:, :, probe.it, there].sum(-1))  # (L, H)
+        noun.append(record.encoder[:, :, probe.it, probe.antecedent])  # (L, H)
+        decider.append(record.encoder[:, :, probe.it, probe.decider])  # (L, H)
         uniform.append(1.0 / len(record.source))
-    cross_mean, encoder_mean = np.mean(cross, axis=0), np.mean(encoder, axis=0)
-    best_cross = np.unravel_index(cross_mean.argmax(), cross_mean.shape)
-    best_encoder = np.unravel_index(encoder_mean.argmax(), encoder_mean.shape)
+    (to_it, it_mass), (to_noun, noun_mass), (to_decider, decider_mass) = map(
+        _best, (cross, noun, decider)
+    )
     return PronounHeads(
-        Head(int(best_cross[0]), int(best_cross[1])),
-        Head(int(best_encoder[0]), int(best_encoder[1])),
-        float(cross_mean[best_cross]),
-        float(encoder_mean[best_encoder]),
-        float(np.mean(uniform)),
-        2 * float(np.mean(uniform)),
+        to_it, to_noun, to_decider, it_mass, noun_mass, decider_mass, float(np.mean(uniform))
     )
 
 
+def _best(weights: list[Weights]) -> tuple[Head, float]:
+    """The head with the largest mean of (L, H) weights, and that mean."""
+    mean = np.mean(weights, axis=0)
+    layer, head = np.unravel_index(mean.argmax(), mean.shape)
+    return Head(int(layer), int(head)), float(mean[layer, head])
+
+
 def hops_of(translator: Translator, probe: PronounProbe, heads: PronounHeads) -> Hops:
-    """Both hops of one probe, as a picture takes them."""
+    """Both hops of one probe, as a picture takes them.
+
+    The second is the mean of the two heads of the encoder, so that noun and adjective both show.
+    """
     record = look_at(translator, probe)
-    cross, encoder = heads.cross, heads.encoder
+    cross = heads.cross
+    both = [record.encoder[head.layer, head.head, probe.it] for head in (heads.noun, heads.decider)]
     return Hops(
         source=record.source,
         target=record.target,
         word=probe.pronoun_word,
         through=probe.it,
         first=record.cross[cross.layer, cross.head, probe.pronoun_word],
-        second=record.encoder[encoder.layer, encoder.head, probe.it],
+        second=np.mean(both, axis=0),
         first_from=f"cross-attention, {cross}",
-        second_from=f"encoder, {encoder}",
+        second_from=f"encoder, mean of {heads.noun} and {heads.decider}",
     )
 
 
