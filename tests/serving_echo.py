@@ -7,10 +7,16 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import logging
+import os
+import re
+import subprocess
+import sys
 import threading
 import time
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterator
 from dataclasses import dataclass, field
+from pathlib import Path
 
 import httpx
 import torch
@@ -23,7 +29,8 @@ from dragoman.search.request import SearchSettings
 from dragoman.serving.app import create_app
 from dragoman.serving.languages import Detector
 from dragoman.serving.served import Engine, ServedRun
-from dragoman.serving.settings import ServeSettings
+from dragoman.serving.server import serve_runs
+from dragoman.serving.settings import ServeSettings, parse_settings
 
 SENTENCES = [
     "The animal didn't cross the street because it was too tired.",
@@ -138,3 +145,39 @@ async def until(condition: object, seconds: float = 10) -> None:
     async with asyncio.timeout(seconds):
         while not condition():
             await asyncio.sleep(0.005)
+
+
+@contextlib.contextmanager
+def server_process(
+    *changes: str, step_seconds: float = 0.0
+) -> Iterator[tuple[subprocess.Popen[str], str]]:
+    """A server of its own that echoes -> the process and its address."""
+    environment = {**os.environ, "ECHO_STEP_SECONDS": str(step_seconds)}
+    process = subprocess.Popen(
+        [sys.executable, str(Path(__file__)), *changes],
+        stderr=subprocess.PIPE,
+        text=True,
+        env=environment,
+    )
+    assert process.stderr is not None
+    try:
+        said = ""
+        for line in process.stderr:
+            said += line
+            if found := re.search(r"http://[\d.]+:\d+", line):
+                break
+        else:
+            raise AssertionError(said)
+        yield process, found[0]
+    finally:
+        process.kill()
+        process.wait()
+        process.stderr.close()
+
+
+if __name__ == "__main__":
+    logging.basicConfig(level=logging.INFO, format="%(message)s")
+    logging.getLogger("httpx").setLevel(logging.WARNING)
+    chosen = parse_settings({"port": 0}, sys.argv[1:])
+    slow = EchoModel(step_seconds=float(os.environ["ECHO_STEP_SECONDS"]))
+    serve_runs([echo_run(model=slow, settings=chosen)], chosen)

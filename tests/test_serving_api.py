@@ -140,7 +140,9 @@ def test_errors_are_clear(path: str, values: dict[str, Any], status: int, words:
     run(check())
 
 
-@pytest.mark.parametrize("body", [b"", b"{", b"[1]", b"\xff\xfe", b'{"q": "\\ud800", "target":"de"}'])
+@pytest.mark.parametrize(
+    "body", [b"", b"{", b"[1]", b"\xff\xfe", b'{"q": "\\ud800", "target":"de"}']
+)
 def test_bodies_that_are_not_requests(body: bytes) -> None:
     async def check() -> None:
         async with client_of() as client:
@@ -373,5 +375,71 @@ def test_the_description_names_every_body() -> None:
                 assert reference in schemas
             body = described["paths"]["/translate"]["post"]["requestBody"]["content"]
             assert set(body) == {"application/json", "application/x-www-form-urlencoded"}
+
+    run(check())
+
+
+def test_looking_inside_touches_nobody_else() -> None:
+    """Attention is that of the model itself, and a head switched off is so for one request."""
+    import base64
+
+    import numpy as np
+    import torch
+    from serving_echo import TEXT
+
+    from dragoman.models.transformer import Transformer, TransformerSettings
+    from dragoman.search.request import SearchSettings
+    from dragoman.serving.served import Engine, ServedRun
+
+    torch.manual_seed(3)
+    sizes = TransformerSettings.model_validate(
+        {"model_dim": 16, "ffn_dim": 32, "encoder_layers": 2, "decoder_layers": 2}
+        | {"attention": {"num_heads": 2}}
+    )
+    model = Transformer(sizes, TEXT.size, TEXT.size).eval()
+    served = ServedRun(
+        name="tiny",
+        languages=("en", "de"),
+        vocabularies=(TEXT, TEXT),
+        engine=Engine(model, "fp32", 1),
+        search=SearchSettings(beam=2, max_extra=3),
+        settings=ServeSettings(),
+        plain=model,
+    )
+
+    async def check() -> None:
+        async with client_of(served) as client:
+            text = "Where is the bread?"
+            plain = await post(client, "/v1/look", text=text)
+            off = [{"part": "encoder", "layer": 0, "head": 1}]
+            changed, again = await asyncio.gather(
+                post(client, "/v1/look", text=text, heads_off=off, hidden=[0]),
+                post(client, "/v1/translate", text=text),
+            )
+            best = again["translations"][0]["sentences"][0]["hypotheses"][0]
+            assert plain["best"]["tokens"] == best["tokens"]
+            assert plain["best"]["score"] != changed["best"]["score"]
+            source, target = len(plain["source_tokens"]), len(plain["target_tokens"])
+            wanted = {
+                "encoder": (2, 2, source, source),
+                "decoder": (2, 2, target, target),
+                "cross": (2, 2, target, source),
+            }
+            for part, shape in wanted.items():
+                raw = base64.b64decode(plain["attention"][part]["data"])
+                weights = np.frombuffer(raw, "<f2").reshape(shape)
+                assert plain["attention"][part]["shape"] == list(shape)
+                assert np.allclose(weights.astype(float).sum(-1), 1, atol=3e-3)
+            raw = base64.b64decode(changed["attention"]["encoder"]["data"])
+            hidden = np.frombuffer(raw, "<f2").reshape(2, 2, source, source)
+            assert not hidden[:, :, :, 0].any()
+            outcomes = {c["outcome"] for step in plain["steps"] for c in step["candidates"]}
+            assert "kept" in outcomes and "dropped" in outcomes
+            for values in (
+                {"heads_off": [{"part": "cross", "layer": 2, "head": 0}]},
+                {"text": " "},
+            ):
+                answer = await client.post("/v1/look", json={"text": text, **values})
+                assert answer.status_code == 400, answer.text
 
     run(check())

@@ -20,6 +20,7 @@ from dragoman.serving.connection import ClientGone
 from dragoman.serving.docs import STYLE, docs_html
 from dragoman.serving.languages import Detector
 from dragoman.serving.limits import ApiKeys
+from dragoman.serving.look import LookRequest
 from dragoman.serving.meters import CONTENT_TYPE, Meters
 from dragoman.serving.middleware import BodyLimit, Measured
 from dragoman.serving.openapi import describe
@@ -49,10 +50,10 @@ def create_app(runs: Sequence[ServedRun], settings: ServeSettings, detector: Det
     @asynccontextmanager
     async def lifespan(_: FastAPI) -> AsyncIterator[None]:
         for run in runs:
-            run.queue.start()
+            run.start()
         yield
         service.closing = True
-        await asyncio.gather(*(run.queue.close() for run in runs))
+        await asyncio.gather(*(run.close() for run in runs))
 
     app = FastAPI(
         title="dragoman",
@@ -75,7 +76,13 @@ def create_app(runs: Sequence[ServedRun], settings: ServeSettings, detector: Det
     _add_run(app, service)
     _add_page(app, settings)
     _add_errors(app, service)
-    describe(app, [schema.LibreTranslateRequest, schema.DetectRequest, schema.TranslateRequest])
+    bodies = (
+        schema.LibreTranslateRequest,
+        schema.DetectRequest,
+        schema.TranslateRequest,
+        LookRequest,
+    )
+    describe(app, bodies)
     app.add_middleware(BodyLimit, most_bytes=settings.limits.body_bytes)
     if settings.origins:
         app.add_middleware(

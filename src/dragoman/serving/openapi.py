@@ -6,6 +6,7 @@ are named here for the description.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from fastapi import FastAPI
@@ -41,7 +42,7 @@ def answer(model: BaseModel) -> Response:
     return Response(model.model_dump_json(exclude_none=True), media_type="application/json")
 
 
-def describe(app: FastAPI, bodies: list[type[BaseModel]]) -> None:
+def describe(app: FastAPI, bodies: Sequence[type[BaseModel]]) -> None:
     """Make ``/openapi.json`` tell the bodies that the endpoints read themselves."""
 
     def openapi() -> dict[str, Any]:

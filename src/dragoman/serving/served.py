@@ -12,11 +12,14 @@ from pydantic import ValidationError
 from dragoman.forms.text import Text
 from dragoman.inference.fast import fastest
 from dragoman.metrics.moses import MosesText
+from dragoman.models.transformer import Transformer
 from dragoman.search.hypothesis import Hypothesis
+from dragoman.search.record import StepRecord
 from dragoman.search.request import Request, SearchSettings
 from dragoman.search.scheduler import Scheduler, Searchable
 from dragoman.serving import schema
 from dragoman.serving.languages import WITHOUT_SPACES, base
+from dragoman.serving.look import Candidate, LookAnswer, Looker, LookRequest, Step
 from dragoman.serving.passage import Passage, Piece, cut
 from dragoman.serving.queue import Answer, SearchQueue
 from dragoman.serving.refusals import bad_request
@@ -80,9 +83,11 @@ class ServedRun:
         search: SearchSettings,
         settings: ServeSettings,
         moses: tuple[MosesText, MosesText] | None = None,
+        plain: Transformer | None = None,
         run: Run | None = None,
     ) -> None:
-        """``vocabularies``: of source and target. ``run``: its folder, for what is told of it."""
+        """``vocabularies``: of source and target. ``plain``: the model to look into. ``run``: its
+        folder, for what is told of it."""
         self.name = name
         self.source, self.target = languages
         self.engine = engine
@@ -91,6 +96,7 @@ class ServedRun:
         self._settings = settings
         self._source_text, self._target_text = vocabularies
         self._moses = moses
+        self._looker = Looker(plain, vocabularies, search) if plain is not None else None
         self._spaced = base(self.target) not in WITHOUT_SPACES
         target = self._target_text
         self.queue = SearchQueue(
@@ -106,7 +112,8 @@ class ServedRun:
     @classmethod
     def open(cls, run: Run, settings: ServeSettings, name: str) -> ServedRun:
         """Load a run for serving. Errors: ``RunError``."""
-        path = fastest(run.model(), settings.precision)
+        plain = run.model()
+        path = fastest(plain, settings.precision)
         cores = settings.threads or len(os.sched_getaffinity(0))
         moses = None
         if run.recipe.data.moses:
@@ -119,8 +126,18 @@ class ServedRun:
             search=run.recipe.search,
             settings=settings,
             moses=moses,
+            plain=plain,
             run=run,
         )
+
+    def start(self) -> None:
+        self.queue.start()
+
+    async def close(self) -> None:
+        """Finish what was taken."""
+        await self.queue.close()
+        if self._looker is not None:
+            self._looker.close()
 
     # ---- translating
 
@@ -189,6 +206,43 @@ class ServedRun:
                 f"{settings.n_best} alternatives with beam {settings.beam} take {rows} places; "
                 f"this server has {self._settings.rows}. Ask for fewer, or a narrower beam."
             )
+
+    async def look(
+        self, request: LookRequest, detected: schema.DetectedLanguage | None
+    ) -> LookAnswer:
+        """Translate one sentence by the plain model and tell what was seen. Raises Refusal."""
+        if self._looker is None:
+            raise bad_request(f"{self.name} cannot be looked into.")
+        seen = await self._looker.look(request, self._settings.longest)
+        source, target = self._source_text, self._target_text
+        written = {token: target.pieces([token])[0] for token in _tokens_of(seen.steps)}
+        return LookAnswer(
+            run=self.name,
+            source=self.source,
+            target=self.target,
+            detected=detected,
+            source_tokens=source.pieces(seen.source_ids),
+            target_tokens=target.pieces([*seen.best.tokens, target.eos]),
+            best=self._hypothesis(seen.best),
+            attention=seen.attention,
+            steps=[
+                Step(
+                    place=step.place,
+                    candidates=[
+                        Candidate(
+                            parent=candidate.parent,
+                            id=candidate.token,
+                            piece=written[candidate.token],
+                            log_probability=candidate.log_probability,
+                            total=candidate.total,
+                            outcome=candidate.outcome,
+                        )
+                        for candidate in step.continuations
+                    ],
+                )
+                for step in seen.steps
+            ],
+        )
 
     # ---- what was found, for the API
 
@@ -269,6 +323,10 @@ class ServedRun:
             for passage in passages
             for place, piece in enumerate(passage.pieces)
         ]
+
+
+def _tokens_of(steps: Sequence[StepRecord]) -> set[int]:
+    return {candidate.token for step in steps for candidate in step.continuations}
 
 
 def first_problem(error: ValidationError) -> str:

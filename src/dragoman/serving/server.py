@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import logging
+import signal
 import socket
+import sys
 from collections.abc import Sequence
 from pathlib import Path
 from types import FrameType
@@ -24,7 +26,7 @@ logger = logging.getLogger("dragoman")
 
 
 def serve(folders: Sequence[Path], settings: ServeSettings) -> None:
-    """Serve runs until told to stop (SIGTERM, Ctrl-C).
+    """Load runs and serve them until told to stop (SIGTERM, Ctrl-C).
 
     Errors: ``RunError`` for a run that cannot be opened, ``DataError`` for API keys that cannot be
     read, ``DragomanError`` for an address that cannot be listened on.
@@ -34,6 +36,11 @@ def serve(folders: Sequence[Path], settings: ServeSettings) -> None:
         ServedRun.open(Run.open(folder), settings, name)
         for folder, name in zip(folders, names, strict=True)
     ]
+    serve_runs(runs, settings)
+
+
+def serve_runs(runs: Sequence[ServedRun], settings: ServeSettings) -> None:
+    """Serve runs that are loaded. Errors: as ``serve``."""
     if any(run.engine.workers > 1 for run in runs):
         # Each worker has a core to itself; torch's own threads would only be in its way.
         torch.set_num_threads(1)
@@ -57,6 +64,8 @@ def serve(folders: Sequence[Path], settings: ServeSettings) -> None:
         timeout_keep_alive=30,
         h11_max_incomplete_event_size=64 * 1024,
     )
+    # Uvicorn raises the signal again once all is finished; that is then a normal end.
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
     _Server(config, app.state.service).run(sockets=[listener])
 
 
