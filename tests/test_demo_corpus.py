@@ -10,6 +10,7 @@ import pytest
 from dragoman.data import demo_lexicon as words
 from dragoman.data.demo_corpus import (
     DemoCorpus,
+    DemoPair,
     demo_corpus,
     order_probes,
     pronoun_probes,
@@ -78,6 +79,18 @@ def test_article_adjective_and_noun_agree(
     small = phrase(noun, determiner, "small", plural)
     cases: tuple[words.Case, ...] = ("nominative", "accusative", "dative")
     assert ", ".join(small.german(case) for case in cases) == forms
+
+
+def test_relative_pronouns() -> None:
+    """Only the dative plural differs from the article: denen, not den."""
+    cases: tuple[words.Case, ...] = ("nominative", "accusative", "dative")
+    for noun, plural, forms in (
+        ("bear", False, "der den dem"),
+        ("cow", False, "die die der"),
+        ("pig", False, "das das dem"),
+        ("pig", True, "die die denen"),
+    ):
+        assert " ".join(phrase(noun, plural=plural).relative(case) for case in cases) == forms
 
 
 def test_english_articles() -> None:
@@ -247,7 +260,7 @@ def test_every_english_sentence_has_one_translation(corpus: DemoCorpus) -> None:
     other = demo_corpus(seed=8, train_pairs=12_000, dev_pairs=0, test_pairs=0)
     german = {pair.source: pair.target for pair in corpus.train}
     both = [pair for pair in other.train if pair.source in german]
-    assert len(both) > 50
+    assert len(both) > 30
     assert all(german[pair.source] == pair.target for pair in both)
 
 
@@ -265,6 +278,11 @@ def test_no_sentence_stands_twice(corpus: DemoCorpus) -> None:
     assert len(set(sources)) == len(sources)
 
 
+def without_relative_clauses(pairs: tuple[DemoPair, ...]) -> list[str]:
+    """English sentences in which the words before and after a verb are its own."""
+    return [pair.source for pair in pairs if not re.search(" (?:that|who) ", pair.source)]
+
+
 def test_held_out_combinations_never_occur_in_training(corpus: DemoCorpus) -> None:
     """Read off the text alone: who is joined to whom by which verb in a simple clause."""
     article, verbs = r"(?:the|an?|this)", "cross|climb|chase|see|follow|help|find|carry|love"
@@ -280,7 +298,9 @@ def test_held_out_combinations_never_occur_in_training(corpus: DemoCorpus) -> No
         if (found := whole.fullmatch(pair.source))
     }
     shown = {
-        combination(*groups) for pair in corpus.train for groups in anywhere.findall(pair.source)
+        combination(*groups)
+        for source in without_relative_clauses(corpus.train)
+        for groups in anywhere.findall(source)
     }
     assert len(held_out) >= 5 and len(shown) > 300
     assert not held_out & shown
@@ -293,8 +313,9 @@ def test_the_famous_sentences_are_held_out(corpus: DemoCorpus) -> None:
         r"|dinosaurs? (?:\w+'t )?(?:eats?|ate) \w+ (?:\w+ )?(?:man|men)\b",
         re.I,
     )
-    for pair in (*corpus.train, *corpus.dev):
-        assert not crossing.search(pair.source) and not eating.search(pair.source)
+    for source in without_relative_clauses((*corpus.train, *corpus.dev)):
+        assert not crossing.search(source) and not eating.search(source)
+    assert any(crossing.search(pair.source) for pair in corpus.test)
     assert split_of("cross: animal + street") == "test"
 
 

@@ -56,8 +56,10 @@ def draw_noun(random: Random, kinds: Sequence[Kind], *others: Noun) -> Noun:
             return noun
 
 
-def draw_phrase(random: Random, noun: Noun, *, adjectives: float = 0.3) -> NounPhrase:
-    plural = bool(noun.german_plural) and random.random() < 0.2
+def draw_phrase(
+    random: Random, noun: Noun, *, adjectives: float = 0.3, plurals: float = 0.2
+) -> NounPhrase:
+    plural = bool(noun.german_plural) and random.random() < plurals
     determiners: tuple[Determiner, ...] = ("the", "two" if plural else "a", "this", "my")
     # "Meine Frau" is a wife, "mein Mann" a husband: no "my" with people.
     count = 3 if noun.kind == "person" else 4

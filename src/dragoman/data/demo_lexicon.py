@@ -80,7 +80,7 @@ PEOPLE_WORDS: tuple[Noun, ...] = (
     Noun("queen", "Königin", "f", "person", (), "queens", "Königinnen", pronoun="she"),
 )
 
-_QUARRY = ("fast", "clever")
+_QUARRY = ("fast", "clever", "strong")
 
 ANIMAL_WORDS: tuple[Noun, ...] = (
     Noun("animal", "Tier", "n", "animal", _QUARRY, "animals", "Tiere"),
@@ -120,12 +120,12 @@ OTHER_WORDS: tuple[Noun, ...] = (
     Noun("boat", "Boot", "n", "load", ("heavy", "full")),
     Noun("box", "Kiste", "f", "load", ("heavy", "full")),
     # What one eats.
-    Noun("apple", "Apfel", "m", "food", ("sour", "hard")),
-    Noun("soup", "Suppe", "f", "food", ("salty", "bitter")),
-    Noun("bread", "Brot", "n", "food", ("salty", "hard")),
-    Noun("cake", "Kuchen", "m", "food", ("bitter", "hard")),
-    Noun("pear", "Birne", "f", "food", ("sour", "hard")),
-    Noun("egg", "Ei", "n", "food", ("salty", "hard")),
+    Noun("apple", "Apfel", "m", "food", ("sour", "hard", "old", "small")),
+    Noun("soup", "Suppe", "f", "food", ("salty", "bitter", "old", "small")),
+    Noun("bread", "Brot", "n", "food", ("salty", "hard", "old", "small")),
+    Noun("cake", "Kuchen", "m", "food", ("bitter", "hard", "old", "small")),
+    Noun("pear", "Birne", "f", "food", ("sour", "hard", "old", "small")),
+    Noun("egg", "Ei", "n", "food", ("salty", "hard", "old", "small")),
     # What one opens and closes, takes and gives.
     Noun("window", "Fenster", "n", "opening"),
     Noun("door", "Tür", "f", "opening"),
@@ -180,6 +180,7 @@ _ADJECTIVES: tuple[tuple[str, str] | tuple[str, str, str], ...] = (
     ("bitter", "bitter"),
     ("hard", "hart"),
     ("fast", "schnell"),
+    ("slow", "langsam"),
     ("clever", "schlau"),
 )
 
@@ -187,8 +188,22 @@ ADJECTIVES: dict[str, Adjective] = {
     row[0]: Adjective(row[0], row[1], row[2] if len(row) == 3 else row[1]) for row in _ADJECTIVES
 }
 
-TOO_OF_THE_ACTOR: tuple[str, ...] = ("tired", "sick", "weak", "lazy", "sleepy", "nervous", "sad")
-"""Adjectives that, said as "because it was too …", point at the one that acts."""
+WEARY: tuple[str, ...] = ("tired", "sick", "weak", "lazy", "sleepy", "nervous", "sad")
+
+TOO_OF_THE_ACTOR: dict[Kind, tuple[str, ...]] = {
+    "crossing": (*WEARY, "heavy"),
+    "summit": (*WEARY, "heavy"),
+    "hurdle": (*WEARY, "heavy", "small"),
+    "load": (*WEARY, "small"),
+    "food": WEARY,
+    "animal": ("tired", "lazy", "sleepy", "nervous", "old", "slow"),
+}
+"""Adjectives that, said as "because it was too …", point at the one that acts, by the kind of what
+is acted upon. Not the adjective alone decides: one is too heavy to climb, a box too heavy to be
+pulled (``Noun.too``)."""
+
+TWO_WAYS: frozenset[str] = frozenset({"heavy", "small", "old"})
+"""Adjectives that point at the one that acts after some verbs and not after others."""
 
 ATTRIBUTES: dict[Kind, tuple[str, ...]] = {
     "person": ("small", "big", "old", "young", "strong", "tired"),
@@ -204,10 +219,7 @@ ATTRIBUTES: dict[Kind, tuple[str, ...]] = {
 }
 """Adjectives that may stand before a noun of each kind."""
 
-TOO_OF_A_HUNTER: tuple[str, ...] = ("tired", "lazy", "sleepy", "nervous")
-"""Those of them that point at the one that acts even where an animal is acted upon."""
-
-STATES: tuple[str, ...] = ("hungry", "small", "big", "old", "young", "strong", *TOO_OF_THE_ACTOR)
+STATES: tuple[str, ...] = ("hungry", "small", "big", "old", "young", "strong", *WEARY)
 """Adjectives that may be said of persons and animals ("the dog is hungry")."""
 
 _LIVING: tuple[Kind, ...] = ("person", "animal")
@@ -322,5 +334,5 @@ KNOWING: tuple[Verb, ...] = (
 ORDER_VERBS: tuple[Verb, ...] = (EAT_OF_ANIMALS, SEE, CHASE, FOLLOW, HELP, CARRY, FIND, LOVE)
 """Verbs that two living beings can exchange: "the small man eats the dinosaur" and back."""
 
-PRONOUN_VERBS: tuple[Verb, ...] = (CROSS, CLIMB, JUMP, PULL, CATCH, EAT_OF_ANIMALS, EAT_OF_PEOPLE)
+PRONOUN_VERBS: tuple[Verb, ...] = (CROSS, CLIMB, JUMP, PULL, CATCH, EAT_OF_ANIMALS)
 """Verbs whose two sides can both be the "it" of "because it was too …"."""

@@ -37,8 +37,8 @@ from dragoman.data.demo_lexicon import (
     ORDER_VERBS,
     PEOPLE_WORDS,
     PRONOUN_VERBS,
-    TOO_OF_A_HUNTER,
     TOO_OF_THE_ACTOR,
+    TWO_WAYS,
     Kind,
     Noun,
     Verb,
@@ -76,9 +76,9 @@ def sentences(random: Random) -> Iterator[Sentence]:
         (_two_clauses, 12),
         (_that_clause, 10),
         (_relative_clause, 10),
-        (_coordination, 4),
-        (_pronoun, 28),
-        (_order, 10),
+        (_coordination, 2),
+        (_pronoun, 32),
+        (_order, 8),
     )
     functions = [maker for maker, _ in makers]
     weights = [weight for _, weight in makers]
@@ -238,19 +238,19 @@ def _coordination(random: Random) -> Sentence:
 # The two families
 
 
+def said_of(verb: Verb, subject: Noun) -> Verb:
+    """The verb as said of this subject: people *essen*, animals *fressen*."""
+    return EAT_OF_PEOPLE if verb is EAT_OF_ANIMALS and subject.kind == "person" else verb
+
+
 def things_acted_upon(verb: Verb) -> tuple[Kind, ...]:
     """The kinds of what is acted upon in this family: to eat, food alone."""
     return ("food",) if verb.base == "eat" else verb.objects
 
 
-def too_of_the_actor(thing: Noun) -> tuple[str, ...]:
-    """Adjectives that point at the actor; a caught animal might itself be too sick or sad."""
-    return TOO_OF_A_HUNTER if thing.kind == "animal" else TOO_OF_THE_ACTOR
-
-
 def because_it(main: Clause, actor: NounPhrase, what: NounPhrase, adjective: str) -> Clause:
     """The clause whose pronoun stands for ``actor`` or ``what``: the adjective tells."""
-    antecedent = actor if adjective in TOO_OF_THE_ACTOR else what
+    antecedent = actor if adjective in TOO_OF_THE_ACTOR[what.noun.kind] else what
     pronoun = Word(
         antecedent.english_pronoun(), antecedent.german_pronoun(), plural=antecedent.plural
     )
@@ -261,20 +261,25 @@ def because_it(main: Clause, actor: NounPhrase, what: NounPhrase, adjective: str
 def _pronoun(random: Random) -> Sentence:
     """ "The animal didn't cross the street because it was too …", in many forms."""
     verb = random.choice(PRONOUN_VERBS)
-    kinds: tuple[Kind, ...] = ("animal", "animal", "animal", "person")
+    # "He", "she" and "they" leave no doubt about what "it" is; a few are enough.
+    kinds: tuple[Kind, ...] = ("person",) if random.random() < 0.15 else ("animal",)
     while True:
-        noun = draw_noun(random, tuple(kind for kind in kinds if kind in verb.subjects))
+        noun = draw_noun(random, kinds)
         thing = draw_noun(random, things_acted_upon(verb), noun)
         # Two nouns of one gender share their pronoun and teach little: most are passed over.
         teaches = noun.gender != thing.gender or random.random() < 0.3
         if noun.pronoun and thing.too and teaches:
             break
-    actor = draw_phrase(random, noun, adjectives=0.25)
-    drawn = draw_phrase(random, thing, adjectives=0.25)
+    verb = said_of(verb, noun)
+    actor = draw_phrase(random, noun, adjectives=0.25, plurals=0.1)
+    drawn = draw_phrase(random, thing, adjectives=0.25, plurals=0.1)
     # "A" under negation is "kein", and what does not exist has no pronoun.
     determiner: Determiner = "the" if drawn.determiner in ("a", "two") else drawn.determiner
     what = NounPhrase(thing, determiner, drawn.adjective, drawn.plural)
-    adjective = random.choice(too_of_the_actor(thing) if random.random() < 0.5 else thing.too)
+    deciders = TOO_OF_THE_ACTOR[thing.kind] if random.random() < 0.5 else thing.too
+    if random.random() < 0.4:
+        deciders = tuple(each for each in deciders if each in TWO_WAYS) or deciders
+    adjective = random.choice(deciders)
     tense: Tense = random.choice(("past", "past", "present"))
     negated = random.random() < 0.8
     modal = None
@@ -295,11 +300,6 @@ def _pronoun(random: Random) -> Sentence:
         )
     first, erst = _fronted(random, main)
     return finish(f"{first} {english}", f"{erst}, {german}", [main], family="pronoun")
-
-
-def said_of(verb: Verb, subject: Noun) -> Verb:
-    """The verb as said of this subject: people *essen*, animals *fressen*."""
-    return EAT_OF_PEOPLE if verb is EAT_OF_ANIMALS and subject.kind == "person" else verb
 
 
 def _order(random: Random) -> Sentence:
