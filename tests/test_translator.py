@@ -19,7 +19,8 @@ from dragoman.tasks.streaming import windows
 from dragoman.tasks.translator import Translator, TranslatorSettings, parse_search
 
 NASTY = [
-    "", " ", "\t", "The dog sleeps.", "🦄 🤖", "nul \x00 here", "bad \udcff byte", "\u2028line\u2029",
+    "", " ", "\t", "The dog sleeps.", "🦄 🤖", "nul \x00 here", "bad \udcff byte",
+    "\u2028line\u2029",
     "▁▁▁", "<s> </s> <unk>", "word " * 3000, "x" * 100_000, "Ein Hund.\r", "한국어 문장입니다.",
 ]  # fmt: skip
 
