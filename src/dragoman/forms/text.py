@@ -158,7 +158,10 @@ class Text:
         prepared = [_prepare(text, self.settings) for text in texts]
         if self.settings.lossless:
             return [np.array(self._encode_lossless(text), np.int32) for text in prepared]
-        encoded = self._processor.encode(prepared, out_type=int) if prepared else []
+        if len(prepared) > 1:
+            encoded = self._processor.encode(prepared, out_type=int)
+        else:  # a list of one would pay for starting threads, ten times the work itself
+            encoded = [self._processor.encode(text, out_type=int) for text in prepared]
         return [np.array(ids, np.int32) for ids in encoded]
 
     def sample(self, text: str, key: int) -> npt.NDArray[np.int32]:
@@ -195,7 +198,7 @@ class Text:
 
     def pieces(self, ids: Iterable[int]) -> list[str]:
         """The written form of each token: U+2581 for a space, <0x41> for a byte."""
-        return [str(self._processor.id_to_piece(int(token))) for token in ids]
+        return list(self._processor.id_to_piece([int(token) for token in ids]))
 
     def _normalise(self, prepared: str) -> str:
         return str(self._processor.normalize(prepared))
