@@ -151,7 +151,7 @@ def live_of(rows: list[int], width: list[int], totals: list[float], limit: int =
     """A batch in the middle of its way: groups of so many rows."""
     live = Live(BOS)
     tasks = [
-        Task(i, Request(torch.tensor([3]), SearchSettings(beam=w, max_length=limit)), 1)
+        Task(i, Request(torch.tensor([3]), SearchSettings(beam=w, max_length=limit)), 1, w, 1)
         for i, w in enumerate(width)
     ]
     live.add(tasks, max(sum(width), sum(rows)))

@@ -53,7 +53,10 @@ class BeamStep(Protocol):
         """Set ``done`` and ``next_rows`` of each group -> whether any is done."""
 
     def move(self) -> bool:
-        """Go on to the next rows -> whether any row moved, for which ``parents`` then stand."""
+        """Let each group go on to its next rows, of one more token -> whether any row moved.
+
+        ``parents`` then says where each row was.
+        """
 
 
 class PlainBeam:
@@ -143,4 +146,6 @@ class PlainBeam:
         live.totals[:] = chosen["total"]
         live.last_array[:count] = chosen["token"]
         live.parent_array[:count] = parents
+        groups["rows"] = groups["next_rows"]
+        groups["length"] += 1
         return count != before or bool((parents != rows).any())

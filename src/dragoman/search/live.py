@@ -97,6 +97,9 @@ class Task:
     request: Request
     open: int
     """How many of its groups are not done."""
+    rows: int
+    """The most rows that it takes up."""
+    source_length: int
     answers: list[Hypothesis] = field(default_factory=list)
     """Those of the groups that are done."""
 
@@ -189,30 +192,25 @@ class Live:
         self.all_parents: Tensor = torch.zeros(0, dtype=torch.int64)
         self.last_array: Integers = self.all_last[:, 0].numpy()
         self.parent_array: Integers = self.all_parents.numpy()
+        self.groups: Records = self.all_groups
+        """(G,) GROUP."""
+        self.looked: Records = self.all_looked
+        """(G, C) LOOKED, best first: what the last step looked at."""
+        self._views_of: dict[int, tuple[Tensor, Tensor]] = {}
         self.moves = 0
         """How often the arrays were replaced by bigger ones."""
         self._longest = 0
         self._note()
 
     @property
-    def groups(self) -> Records:
-        """(G,) GROUP."""
-        return self.all_groups[: len(self.pools)]
-
-    @property
-    def looked(self) -> Records:
-        """(G, C) LOOKED, best first: what the last step looked at."""
-        return self.all_looked[: len(self.pools), : 2 * self.widest]
-
-    @property
     def last(self) -> Tensor:
         """(N, 1) the token that each row takes in next."""
-        return self.all_last[: self.rows]
+        return self._views(self.rows)[0]
 
     @property
     def parents(self) -> Tensor:
         """(N,) which row of the last step each row continues."""
-        return self.all_parents[: self.rows]
+        return self._views(self.rows)[1]
 
     @property
     def totals(self) -> Floats:
@@ -250,13 +248,10 @@ class Live:
         self._note()
 
     def grew(self) -> None:
-        """Take note that each group has gone on to ``next_rows`` rows of one more token."""
-        groups = self.groups
-        groups["rows"] = groups["next_rows"]
-        groups["length"] += 1
+        """After a step: see to it that there is a place for one more token."""
         self._longest += 1
         if self._longest == self.all_tokens.shape[1]:
-            self._longest = int(groups["length"].max(initial=0))
+            self._longest = int(self.groups["length"].max(initial=0))
             if self._longest == self.all_tokens.shape[1]:
                 self._make_places()
 
@@ -343,13 +338,21 @@ class Live:
             ways.setdefault(way, np.zeros(len(self.pools), np.bool_))[group] = True
         return list(ways.items())
 
+    def _views(self, rows: int) -> tuple[Tensor, Tensor]:
+        """Beginnings of ``all_last`` and ``all_parents``; cutting a tensor costs microseconds."""
+        views = self._views_of.get(rows)
+        if views is None:
+            views = self._views_of[rows] = self.all_last[:rows], self.all_parents[:rows]
+        return views
+
     def _note(self) -> None:
         """What no group asks for costs nothing in a step: find out when groups come and go."""
-        groups = self.groups
+        self.groups = groups = self.all_groups[: len(self.pools)]
         self.widest = int(groups["width"].max(initial=1))
         if 2 * self.widest > self.all_looked.shape[1]:
             self.all_looked = np.zeros((len(self.all_groups), 2 * self.widest), LOOKED)
             self.moves += 1
+        self.looked = self.all_looked[: len(self.pools), : 2 * self.widest]
         self.special = special = bool(groups["special"].any())
         self.longest_prefix = int(groups["prefix"].max()) if special else 0
         self.greatest_least = int(groups["least"].max()) if special else 0
@@ -374,6 +377,7 @@ class Live:
         self.all_parents = torch.cat([self.all_parents, self.all_parents.new_zeros(more)])
         self.last_array = self.all_last[:, 0].numpy()
         self.parent_array = self.all_parents.numpy()
+        self._views_of.clear()
         self.moves += 1
 
     def _make_places(self) -> None:

@@ -50,7 +50,7 @@ def search(
     """
     reader = iter(requests)
     while part := list(islice(reader, window)):
-        order = sorted(range(len(part)), key=lambda i: -len(part[i].source))
+        order = sorted(range(len(part)), key=lambda i: -part[i].source.shape[0])
         todo = deque((i, part[i]) for i in order)
         schedulers = [
             Scheduler(

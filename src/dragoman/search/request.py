@@ -73,7 +73,7 @@ class Request:
         """The most tokens of an output, the end symbol not counted."""
         if self.settings.max_length is not None:
             return self.settings.max_length
-        return max(len(self.source) + self.settings.max_extra - 1, self.settings.min_length)
+        return max(self.source.shape[0] + self.settings.max_extra - 1, self.settings.min_length)
 
     @property
     def searches(self) -> int:

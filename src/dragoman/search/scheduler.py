@@ -23,7 +23,7 @@ from torch import Tensor
 from dragoman.models.interface import Adjust, DecodeState, Memory
 from dragoman.nn.layout import Sequences
 from dragoman.search.beam import candidates_wanted
-from dragoman.search.constraints import forbidden_tokens, only_tokens
+from dragoman.search.constraints import Forbidden, forbidden_tokens, only_tokens
 from dragoman.search.hypothesis import Booleans, Hypothesis, length_penalty, ranked
 from dragoman.search.live import Live, Task
 from dragoman.search.native_beam import fastest_beam
@@ -79,6 +79,8 @@ class Scheduler:
         self._refill_rows = min(refill_rows, capacity_rows)
         self._forbidden = np.array(sorted(forbidden), dtype=np.int64)
         self._device = torch.device(device)
+        # A move from host to host costs microseconds too.
+        self._on_host = self._device.type == "cpu"
         self._waiting: deque[Task] = deque()
         self._running: dict[int, Task] = {}
         self._waiting_rows = 0
@@ -117,10 +119,11 @@ class Scheduler:
         """
         request.check(self._eos)
         self._tickets += 1
-        task = Task(self._tickets, request, request.searches)
-        if len(request.source):
+        length = request.source.shape[0]
+        task = Task(self._tickets, request, request.searches, request.rows, length)
+        if length:
             self._waiting.append(task)
-            self._waiting_rows += request.rows
+            self._waiting_rows += task.rows
         else:
             nothing = Hypothesis((), 0.0, 0.0, (), finished=True)
             self._answers.append((task.ticket, [nothing]))
@@ -131,7 +134,7 @@ class Scheduler:
         self._answers = [answer for answer in self._answers if answer[0] != ticket]
         for task in [task for task in self._waiting if task.ticket == ticket]:
             self._waiting.remove(task)
-            self._waiting_rows -= task.request.rows
+            self._waiting_rows -= task.rows
         if ticket in self._running:
             self._forget(self._running[ticket])
             self._live.discard(self._groups_of(ticket))
@@ -147,12 +150,14 @@ class Scheduler:
             return None
         return self._live.hypothesis(int(self._groups_of(ticket).argmax()))
 
-    @torch.no_grad()
     def advance(self) -> list[tuple[int, list[Hypothesis]]]:
         """Admit what fits, take one step of all -> (ticket, its n best) of those now done.
 
         An exception of the model comes through; the scheduler is then no longer of use.
         """
+        if torch.is_grad_enabled():
+            with torch.no_grad():
+                return self.advance()
         self._admit()
         if self._state is not None:
             self._step(self._state)
@@ -182,18 +187,18 @@ class Scheduler:
         """Take from the queue what fits into the batch, in order, and count it as running."""
         tasks: list[Task] = []
         while self._waiting:
-            request = self._waiting[0].request
+            task = self._waiting[0]
             fits = (
-                self._running_rows + request.rows <= self._capacity_rows
-                and self._running_tokens + len(request.source) <= self._capacity_tokens
+                self._running_rows + task.rows <= self._capacity_rows
+                and self._running_tokens + task.source_length <= self._capacity_tokens
             )
             if self._running and not fits:
                 break
-            task = self._waiting.popleft()
-            self._waiting_rows -= request.rows
+            self._waiting.popleft()
+            self._waiting_rows -= task.rows
             self._running[task.ticket] = task
-            self._running_rows += request.rows
-            self._running_tokens += len(request.source)
+            self._running_rows += task.rows
+            self._running_tokens += task.source_length
             tasks.append(task)
         return tasks
 
@@ -202,16 +207,18 @@ class Scheduler:
         is_forced: Booleans | None = None
         if live.longest_prefix and (forced := groups["length"] < groups["prefix"]).any():
             is_forced = forced
-        forbidden = forbidden_tokens(live, is_forced, self._forbidden, self._eos)
         wanted = candidates_wanted(live.widest)
-        if forbidden is not None:
-            wanted += forbidden.most
+        forbidden: Forbidden | None = None
+        if live.special or len(self._forbidden):
+            forbidden = forbidden_tokens(live, is_forced, self._forbidden, self._eos)
+            wanted += 0 if forbidden is None else forbidden.most
         adjust: Adjust | None = None
         if is_forced is not None or live.draws:
             adjust = only_tokens(live, is_forced, forbidden, self._device)
-        tokens = live.last.to(self._device)
+        tokens = live.last if self._on_host else live.last.to(self._device)
         log_probabilities, ids = self._model.best(tokens, state, wanted, adjust)  # (N, k)
-        log_probabilities, ids = log_probabilities.cpu(), ids.cpu()
+        if not self._on_host:
+            log_probabilities, ids = log_probabilities.cpu(), ids.cpu()
         ended = self._beam.expand(
             log_probabilities, ids, self._eos, None if forbidden is None else forbidden.ids
         )
@@ -245,7 +252,8 @@ class Scheduler:
         if not self._live.rows:
             self._state = None
         elif self._state is not None:
-            self._state.select(self._live.parents.to(self._device))
+            parents = self._live.parents
+            self._state.select(parents if self._on_host else parents.to(self._device))
 
     def _end(self, ended: int) -> None:
         """Keep the hypotheses that have ended and are among the n best of their group."""
@@ -265,7 +273,8 @@ class Scheduler:
                 # Too few have ended and nothing may follow: give what is live as it stands.
                 first, length = int(groups["rows"][:group].sum()), int(groups["length"][group])
                 rows = range(first, first + int(groups["rows"][group]))
-                for row in sorted(set(rows).difference(live.all_ended["row"][:ended].tolist())):
+                left = sorted(set(rows).difference(live.all_ended["row"][:ended].tolist()))
+                for row in left[: pool.keep - len(pool.hypotheses)]:
                     live.end(group, row, length, None)
             task = pool.task
             task.answers += pool.hypotheses
@@ -307,5 +316,5 @@ class Scheduler:
 
     def _forget(self, task: Task) -> None:
         del self._running[task.ticket]
-        self._running_rows -= task.request.rows
-        self._running_tokens -= len(task.request.source)
+        self._running_rows -= task.rows
+        self._running_tokens -= task.source_length
