@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -71,6 +72,20 @@ def tiny_run(parallel_text: tuple[Path, Path], tmp_path_factory: pytest.TempPath
     recipe, _ = recipe_of([str(path) for path in parallel_text], changes=TINY)
     train(recipe, folder, say=lambda _: None, display=False)
     return folder
+
+
+@pytest.fixture(scope="session")
+def demo(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, str]:
+    """``dragoman demo`` with no terminal and nobody to answer -> its run, and what it printed."""
+    folder = tmp_path_factory.mktemp("demo")
+    environment = {k: v for k, v in os.environ.items() if k != "OMP_NUM_THREADS"}
+    done = subprocess.run(
+        [sys.executable, "-m", "dragoman", "demo"],
+        cwd=folder, env=environment, stdin=subprocess.DEVNULL, capture_output=True, text=True,
+        timeout=1500, check=False,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    return folder / "runs" / "demo", done.stdout
 
 
 class Said(NamedTuple):

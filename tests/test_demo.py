@@ -3,9 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
-import subprocess
-import sys
 from pathlib import Path
 
 import numpy as np
@@ -15,20 +12,6 @@ import dragoman
 from dragoman.data.demo_corpus import order_probes, pronoun_probes
 from dragoman.insight.pronoun import find_heads, hops_of
 from dragoman.tasks.translator import Translator
-
-
-@pytest.fixture(scope="module")
-def demo(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, str]:
-    """``dragoman demo`` with no terminal and nobody to answer -> its run, and what it printed."""
-    folder = tmp_path_factory.mktemp("demo")
-    environment = {k: v for k, v in os.environ.items() if k != "OMP_NUM_THREADS"}
-    done = subprocess.run(
-        [sys.executable, "-m", "dragoman", "demo"],
-        cwd=folder, env=environment, stdin=subprocess.DEVNULL, capture_output=True, text=True,
-        timeout=1500, check=False,
-    )  # fmt: skip
-    assert done.returncode == 0, done.stderr
-    return folder / "runs" / "demo", done.stdout
 
 
 @pytest.fixture(scope="module")

@@ -19,6 +19,7 @@ from dragoman.cli import (
     doctor,
     evaluate,
     score,
+    serve,
     train,
     translate,
 )
@@ -42,6 +43,7 @@ app.command("evaluate")(evaluate.evaluate)
 app.command("score")(score.score)
 app.command("compare")(compare.compare)
 app.command("average")(average.average)
+app.command("serve")(serve.serve)
 app.command("doctor")(doctor.doctor)
 
 

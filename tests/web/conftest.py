@@ -1,0 +1,91 @@
+"""A browser, the demo run served, and the page built: what the page's tests stand on.
+
+They need Chromium (Debian: ``apt install chromium``) and Node. In CI their absence is a failure;
+elsewhere the page's tests are left out, and pytest says so in one line.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+import re
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+from playwright.sync_api import Browser, sync_playwright
+
+ROOT = Path(__file__).parents[2]
+AXE = ROOT / "web" / "node_modules" / "axe-core" / "axe.min.js"
+BUILT = ROOT / "src" / "dragoman" / "serving" / "web" / "index.html"
+
+
+def leave_out(reason: str) -> None:
+    """Skip, or fail where nothing may be left out."""
+    if os.environ.get("CI"):
+        pytest.fail(reason)
+    pytest.skip(f"the page is not tested: {reason}")
+
+
+@pytest.fixture(scope="session")
+def chromium() -> Iterator[Browser]:
+    """Debian's Chromium, headless."""
+    names = ("chromium", "chromium-browser", "google-chrome")
+    program = next((found for name in names if (found := shutil.which(name))), None)
+    if program is None:
+        leave_out("there is no Chromium here (Debian: apt install chromium)")
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=program, args=["--no-sandbox"])
+        yield browser
+        browser.close()
+
+
+@pytest.fixture(scope="session")
+def built() -> Path:
+    """The page, built from its sources if that has not been done since they changed."""
+    sources = [
+        path
+        for path in (ROOT / "web").rglob("*")
+        if path.is_file() and "node_modules" not in path.parts
+    ]
+    newest = max(path.stat().st_mtime for path in sources)
+    if not AXE.is_file() or not BUILT.is_file() or BUILT.stat().st_mtime < newest:
+        builder = _builder()
+        try:
+            builder.build_page(ROOT)
+        except builder.PageError as error:
+            leave_out(str(error))
+    return BUILT.parent
+
+
+@pytest.fixture(scope="session")
+def address(built: Path, demo: tuple[Path, str]) -> Iterator[str]:
+    """The demo run, served by the program itself."""
+    program = [sys.executable, "-m", "dragoman", "serve", str(demo[0]), "--port", "0"]
+    process = subprocess.Popen(program, stderr=subprocess.PIPE, text=True)
+    assert process.stderr is not None
+    said = ""
+    try:
+        for line in process.stderr:
+            said += line
+            if found := re.search(r"http://[\d.]+:\d+", line):
+                break
+        else:
+            raise AssertionError(said)
+        yield found[0]
+    finally:
+        process.terminate()
+        process.wait(40)
+        process.stderr.close()
+
+
+def _builder() -> ModuleType:
+    spec = importlib.util.spec_from_file_location("build_page", ROOT / "build_page.py")
+    assert spec is not None and spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module

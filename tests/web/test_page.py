@@ -1,0 +1,214 @@
+"""The page in a real browser, over the demo run: what people see, and what must never happen."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
+from typing import Any
+from urllib.parse import quote, urlsplit
+
+import pytest
+from conftest import AXE
+from playwright.sync_api import Browser, Page, expect
+
+SENTENCE = "The animal did not cross the street because it was too tired."
+TWO = "The small man eats the dinosaur.\n\nThe small dinosaur eats the man."
+
+Open = Callable[..., AbstractContextManager[Page]]
+
+
+@pytest.fixture
+def opened(chromium: Browser, address: str) -> Open:
+    """Open the page; whatever it asks for elsewhere, or complains of, fails the test."""
+
+    @contextmanager
+    def open_page(
+        where: str = "", *, language: str = "en", scheme: str = "light", width: int = 1280
+    ) -> Iterator[Page]:
+        context = chromium.new_context(
+            locale={"en": "en-US", "ko": "ko-KR"}[language],
+            color_scheme="dark" if scheme == "dark" else "light",
+            viewport={"width": width, "height": 800},
+        )
+        context.grant_permissions(["clipboard-read", "clipboard-write"])
+        page = context.new_page()
+        page.set_default_timeout(30_000)
+        expect.set_options(timeout=30_000)
+        complaints: list[str] = []
+        asked: list[str] = []
+        page.on("console", lambda m: complaints.append(m.text) if m.type != "log" else None)
+        page.on("pageerror", lambda error: complaints.append(str(error)))
+        page.on("request", lambda request: asked.append(request.url))
+        page.goto(f"{address}/{where}")
+        yield page
+        context.close()
+        hosts = {urlsplit(url).netloc for url in asked}
+        assert hosts == {urlsplit(address).netloc}, "a request went outside"
+        assert not complaints
+
+    return open_page
+
+
+def write(page: Page, text: str) -> None:
+    page.locator("textarea").fill(text)
+    expect(page.locator("p.text")).to_have_attribute("data-status", "done")
+
+
+def accessible(page: Page) -> None:
+    """What axe finds wrong: WCAG 2.2 A and AA, and its best practices."""
+    page.evaluate(AXE.read_text(encoding="utf-8"))
+    found = page.evaluate("axe.run(document, {resultTypes: ['violations']})")
+    shown = [
+        (v["id"], v["help"], [node["html"][:120] for node in v["nodes"][:3]])
+        for v in found["violations"]
+    ]
+    assert not shown, json.dumps(shown, indent=1, ensure_ascii=False)
+
+
+def test_translates_as_one_types(opened: Open) -> None:
+    with opened() as page:
+        seen: list[str] = []
+        page.expose_function("seen", seen.append)
+        page.evaluate(
+            """new MutationObserver(() => {
+                 const draft = document.querySelector('.draft');
+                 if (draft && draft.textContent) seen(draft.textContent);
+               }).observe(document.getElementById('app'),
+                 {subtree: true, childList: true, characterData: true})"""
+        )
+        page.locator("textarea").press_sequentially(SENTENCE, delay=5)
+        expect(page.locator("p.text")).to_have_text(re.compile(r"^Das Tier .* müde war\.$"))
+        assert len(set(seen)) >= 3, "the translation grew before it was done"
+        assert page.locator(".word").count() >= 9
+        write(page, TWO)
+        expect(page.locator("p.text")).to_have_text(re.compile(r"Mann .*\n\n.* Dinosaurier "))
+        page.locator("textarea").fill("")
+        expect(page.locator(".hint")).to_be_visible()
+
+
+def test_another_word_is_forced_and_undone(opened: Open) -> None:
+    with opened() as page:
+        write(page, SENTENCE)
+        before = page.locator("p.text").inner_text()
+        page.locator(".word", has_text=re.compile("^(es|sie)$")).first.click()
+        options = page.locator(".continuations li")
+        expect(options.first).to_be_visible()
+        assert options.count() >= 3
+        chosen = options.filter(has_not=page.locator("[aria-current=true]")).first
+        word = chosen.locator("b").inner_text()
+        chosen.click()
+        expect(page.locator("p.text")).not_to_have_text(before)
+        assert word in page.locator("p.text").inner_text()
+        page.get_by_role("button", name="Undo").click()
+        expect(page.locator("p.text")).to_have_text(before)
+
+
+def test_other_translations(opened: Open) -> None:
+    with opened() as page:
+        write(page, SENTENCE)
+        others = page.get_by_role("button", name=re.compile("^Das Tier|^Die Tiere|^Das Tiere"))
+        other = page.locator("section li button").first
+        text = other.inner_text()
+        assert others is not None and text
+        other.click()
+        expect(page.locator("p.text")).to_have_text(text)
+
+
+def test_by_keyboard_alone(opened: Open) -> None:
+    with opened() as page:
+        page.locator("textarea").focus()
+        page.keyboard.type(SENTENCE)
+        expect(page.locator("p.text")).to_have_attribute("data-status", "done")
+        page.locator('[data-spot="0-0"]').focus()
+        page.keyboard.press("ArrowRight")
+        expect(page.locator('[data-spot="0-1"]')).to_be_focused()
+        page.keyboard.press("Enter")
+        expect(page.locator(".continuations li").first).to_be_visible()
+        page.keyboard.press("ArrowDown")
+        expect(page.locator(".continuations li button").first).to_be_focused()
+        page.keyboard.press("Escape")
+        expect(page.locator('[data-spot="0-1"]')).to_be_focused()
+        page.get_by_role("tab", name="Translate").focus()
+        page.keyboard.press("ArrowRight")
+        expect(page.get_by_role("tab", name="Run")).to_be_focused()
+        expect(page.get_by_role("heading", name="Recipe")).to_be_visible()
+
+
+def test_an_address_holds_a_text(opened: Open) -> None:
+    with opened(f"#translate?text={quote(SENTENCE)}") as page:
+        expect(page.locator("textarea")).to_have_value(SENTENCE)
+        expect(page.locator("p.text")).to_have_attribute("data-status", "done")
+        page.locator("textarea").fill("We see the dog & <b>that</b>.")
+        expect(page.locator("p.text")).to_have_attribute("data-status", "done")
+        assert "that" not in page.url, "what is typed does not go into the address by itself"
+        page.get_by_role("button", name="Link").click()
+        expect(page.get_by_text("Link copied")).to_be_visible()
+        copied = page.evaluate("navigator.clipboard.readText()")
+        assert copied == page.url and quote("<b>") in copied
+        page.get_by_role("button", name="Copy").click()
+        expect(page.get_by_text("Copied", exact=True)).to_be_visible()
+        text = page.evaluate("navigator.clipboard.readText()")
+        assert text == page.locator("p.text").inner_text()
+
+
+def test_text_is_never_html(opened: Open) -> None:
+    with opened() as page:
+        write(page, "<img src=x onerror=alert(1)> <script>alert(1)</script> the dog")
+        assert page.locator("p.text img, p.text script").count() == 0
+
+
+def test_the_server_goes_away(opened: Open) -> None:
+    with opened() as page:
+        write(page, SENTENCE)
+        page.route("**/v1/translate", lambda route: route.fulfill(status=429, json={"error": "Slow"}))
+        page.locator("textarea").fill("The dog")
+        expect(page.get_by_role("alert")).to_contain_text("Slow")
+        page.unroute("**/v1/translate")
+        page.get_by_role("button", name="Try again").click()
+        expect(page.locator("p.text")).to_have_attribute("data-status", "done")
+        # Chromium itself writes of a failed request; that is no complaint of the page.
+        page.evaluate("0")
+
+
+LOOKS: list[dict[str, Any]] = [
+    {"language": "en", "scheme": "light"},
+    {"language": "ko", "scheme": "dark"},
+    {"language": "ko", "scheme": "light", "width": 390},
+]
+
+
+@pytest.mark.parametrize("look", LOOKS, ids=lambda look: "-".join(map(str, look.values())))
+def test_every_tab_is_accessible(opened: Open, look: dict[str, Any]) -> None:
+    run, translate = {"en": ("Run", "Translate"), "ko": ("학습 기록", "번역")}[look["language"]]
+    with opened(**look) as page:
+        expect(page.get_by_role("tab", name=translate)).to_be_visible()
+        write(page, TWO)
+        accessible(page)
+        page.locator(".word").nth(2).click()
+        expect(page.locator(".continuations li").first).to_be_visible()
+        accessible(page)
+        page.keyboard.press("Escape")
+        page.get_by_role("tab", name=run).click()
+        expect(page.locator("pre")).to_contain_text("[model]")
+        assert page.locator("figure svg").count() >= 3
+        assert page.locator(".scores li").count() >= 1
+        assert page.locator(".samples li").count() >= 3
+        accessible(page)
+        wide = page.evaluate("document.documentElement.scrollWidth - innerWidth")
+        assert wide <= 0, "the page is wider than the window"
+        page.get_by_role("link", name="API").click()
+        expect(page.get_by_role("heading", name="/v1/translate").first).to_be_visible()
+        accessible(page)
+
+
+def test_colours_and_language_are_kept(opened: Open) -> None:
+    with opened() as page:
+        page.get_by_label("Language of this page").select_option("ko")
+        expect(page.get_by_role("tab", name="번역")).to_be_visible()
+        page.get_by_label("색상").select_option("dark")
+        page.reload()
+        expect(page.get_by_role("tab", name="번역")).to_be_visible()
+        assert page.evaluate("document.documentElement.dataset.theme") == "dark"
+        assert page.evaluate("document.documentElement.lang") == "ko"
