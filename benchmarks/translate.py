@@ -119,6 +119,11 @@ def lines_of(path: Path) -> list[str]:
     return text.split("\n")[:-1]
 
 
+def words_of(source: Any) -> int:
+    """Words of a text, or tokens less the end symbol."""
+    return len(source.split()) if isinstance(source, str) else len(source) - 1
+
+
 def systems(arguments: argparse.Namespace, folder: Path) -> list[System]:
     """Everything that is to be compared, started."""
     found = []
@@ -227,12 +232,57 @@ def row_of(
         "ours_is_faster_by": round(statistics.median(a / b for a, b in pairs), 2),
     }
     print(
-        f"{work:24} {system.name:13} {row['median']:9} sentences/s  ours x {row['ours_is_faster_by']}"
-        f"  cpu {row['cpu_ms_per_sentence']} ms  {row['memory_mb']} MB  BLEU {row['bleu']}"
+        f"{work:24} {system.name:13} {row['median']:9} sentences/s"
+        f"  ours x {row['ours_is_faster_by']}  cpu {row['cpu_ms_per_sentence']} ms  {row['memory_mb']} MB  BLEU {row['bleu']}"
         f"  same {row['identical_to_ours']}  {setting}",
         flush=True,
     )
     return row
+
+
+def measure_latency(
+    work: str, beam: int, length: int | None, all_of: list[System], folder: Path, sources: list[Any]
+) -> list[dict[str, Any]]:
+    """One sentence at a time, systems in turns -> rows with the median and 95th percentile."""
+    rows = []
+    parts = [folder / f"{work}.{i}.json" for i in range(5)]
+    for i, part in enumerate(parts):
+        part.write_text(json.dumps(sources[i :: len(parts)]), encoding="utf-8")
+    times: dict[int, list[float]] = {id(system): [] for system in all_of}
+    settings: dict[int, dict[str, Any]] = {}
+    job = {"beam": beam, "length": length, "one_by_one": True}
+    for system in all_of:
+        settings[id(system)] = best_setting(system, job, parts[0])
+    for part in parts:
+        for system in all_of:
+            asked = job | settings[id(system)] | {"sources": str(part)}
+            times[id(system)] += system.ask(asked)["seconds"]
+    for system in all_of:
+        found = sorted(t * 1e3 for t in times[id(system)])
+        for measure, at in (("latency-median", 0.5), ("latency-p95", 0.95)):
+            value = found[min(len(found) - 1, int(at * len(found)))]
+            row = {
+                "work": work,
+                "system": system.name,
+                "version": system.version,
+                "kind": system.kind,
+                "precision": settings[id(system)].get("precision", "int8"),
+                "vocabulary": "full",
+                "measure": measure,
+                "unit": "ms",
+                "median": round(value, 2),
+                "runs": len(found),
+                "bleu": None,
+                "memory_mb": None,
+                "settings": settings[id(system)],
+            }
+            rows.append(row)
+        print(
+            f"{work:24} {system.name:13} one sentence: median {rows[-2]['median']} ms, "
+            f"95 % within {rows[-1]['median']} ms  {settings[id(system)]}",
+            flush=True,
+        )
+    return rows
 
 
 def machine() -> str:
@@ -272,6 +322,9 @@ def main() -> None:
     parser.add_argument("--sentences", type=int, default=1000)
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--rows", type=int, nargs="+", default=[32, 64, 128])
+    parser.add_argument(
+        "--latency", type=int, default=100, help="sentences of 20 words, one by one; 0: none"
+    )
     parser.add_argument("--peers", nargs="*", default=["ctranslate2", "hugging-face"])
     parser.add_argument("--ctranslate2-python", type=Path, help="an environment that is there")
     parser.add_argument("--hugging-face-python", type=Path)
@@ -299,6 +352,9 @@ def main() -> None:
                 rows = measure(
                     work, beam, length, all_of, folder, sources, references, arguments.rounds
                 )
+                if arguments.latency:
+                    twenty = [x for x in sources if 18 <= words_of(x) <= 22][: arguments.latency]
+                    rows += measure_latency(work, beam, length, all_of, folder, twenty)
                 store(arguments.results, rows)
             for system in all_of:
                 system.process.kill()

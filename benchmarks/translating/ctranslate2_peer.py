@@ -13,7 +13,6 @@ from conversation import Job, converse
 from ctranslate2.converters import utils
 from ctranslate2.specs import TransformerSpec, common_spec
 
-
 SPECIAL = {0: "<unk>", 1: "<s>", 2: "</s>"}
 
 
