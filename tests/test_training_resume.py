@@ -114,6 +114,8 @@ def test_a_kill_at_every_single_write_changes_nothing(
         process = started(replace(run, kill_at_sync=sync))
         process.join(60)
         assert process.exitcode == -signal.SIGKILL
+        for folder in (run.folder, run.folder / "training", run.folder / "training" / "snapshots"):
+            (folder / ".writing-before").touch()
         finished(run)
         updates = [r for r in records(run) if r["kind"] == "update"]
         assert updates == records(uninterrupted)[:5]

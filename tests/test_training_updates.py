@@ -111,8 +111,12 @@ def test_losses_and_norms_are_per_target_token(tmp_path: Path) -> None:
         torch.testing.assert_close(gradient, parameter.grad, rtol=1e-2, atol=1e-9)
 
 
-def test_dropout_belongs_to_the_micro_batch_not_to_the_order(tmp_path: Path) -> None:
-    updater = updater_of(Toy(rate=0.5))
+@pytest.mark.parametrize("pooled", [True, False])
+def test_dropout_belongs_to_the_micro_batch_not_to_the_order(tmp_path: Path, pooled: bool) -> None:
+    model = Toy(rate=0.5)
+    if not pooled:
+        model.dropout = torch.nn.Dropout(0.5)  # type: ignore[assignment]
+    updater = updater_of(model)
     gradients = gradients_of(updater, tmp_path)
     first = gradients.accumulate(7, toy_batches(7))
     whole = gradients.gradients.clone()

@@ -134,8 +134,8 @@ class Checkpoints:
             lock.truncate(0)
             lock.write(f"process {os.getpid()}")
             lock.flush()
-            sweep(self.folder)
-            sweep(self._snapshots)
+            for folder in (self.folder.parent, self.folder, self._snapshots):
+                sweep(folder)
             yield
 
     def save(
