@@ -49,6 +49,8 @@ class Updater:
         self.schedule = schedule
         self.ranks = ranks
         self.step = UpdateStep(model, settings.label_smoothing, cross_entropy)
+        self._asks_autograd = cross_entropy is None
+        """The loss in pieces asks autograd for gradients, so kernels must not keep them from it."""
         self.step.to(ranks.device)
         self.flat = FlatParameters(model.named_parameters())
         self.adam = Adam(self.flat, settings.optimizer)
@@ -104,7 +106,7 @@ class Updater:
         fit = wanted and on_cpu and kernels_fit(self.step, precision)
         level = (library.status().level or "plain") if fit else "plain"
         use_precision(self.step, precision, by_kernels=fit)
-        add_directly(self.step.parameters(), on=fit)
+        add_directly(self.step.parameters(), on=fit and not self._asks_autograd)
         begun, state.kernels = state.kernels, level
         if begun and begun != level:
             return (
