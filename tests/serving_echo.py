@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import functools
 import logging
 import os
 import re
@@ -40,7 +41,8 @@ SENTENCES = [
     "Where is the bread? Wo ist das Brot?",
 ]
 TEXT = Text.train(SENTENCES, TextSettings(vocabulary=420, byte_fallback=True, character_coverage=1))
-DETECTOR = Detector()
+detector = functools.cache(Detector)
+"""One for all tests: making it takes a second."""
 
 
 class EchoState(DecodeState):
@@ -132,7 +134,7 @@ async def client_of(
     *runs: ServedRun, settings: ServeSettings | None = None
 ) -> AsyncIterator[httpx.AsyncClient]:
     """A client that talks to a server of ``runs`` in this very process."""
-    app = create_app(runs or (echo_run(),), settings or ServeSettings(), DETECTOR)
+    app = create_app(runs or (echo_run(),), settings or ServeSettings(), detector())
     async with app.router.lifespan_context(app):
         transport = httpx.ASGITransport(app, raise_app_exceptions=False)
         async with httpx.AsyncClient(transport=transport, base_url="http://echo") as client:

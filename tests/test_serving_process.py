@@ -85,6 +85,7 @@ def test_stopping_finishes_what_was_taken() -> None:
             httpx.get(f"{address}/health")
 
 
+@pytest.mark.slow
 def test_killed_and_restarted_under_load() -> None:
     """Every request ends: with its whole translation, or with an error that its client sees."""
     outcomes: list[str] = []
@@ -141,6 +142,7 @@ def test_libretranslates_own_client_works() -> None:
         refused.value.close()
 
 
+@pytest.mark.slow
 def test_nothing_that_can_be_sent_breaks_it() -> None:
     import schemathesis
     from hypothesis import HealthCheck, Phase, given, settings

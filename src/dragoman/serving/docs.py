@@ -36,7 +36,8 @@ def docs_html(description: Json, base: str) -> str:
     return (
         '<!doctype html><html lang="en"><head><meta charset="utf-8">'
         '<meta name="viewport" content="width=device-width, initial-scale=1">'
-        f'<title>{title}: API</title><link rel="stylesheet" href="docs.css"></head><body>'
+        f'<title>{title}: API</title><link rel="icon" href="data:,">'
+        '<link rel="stylesheet" href="docs.css"></head><body>'
         f"<header><h1>{escape(info['title'])} <small>API {escape(info['version'])}</small></h1>"
         f"<p>{_text(info.get('description', ''))}</p>"
         '<p><a href="./">The translator</a> · <a href="openapi.json">OpenAPI description</a></p>'

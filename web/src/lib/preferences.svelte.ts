@@ -45,6 +45,11 @@ class Preferences {
     }
   }
 
+  /** What the server names in English, in the language of the page where it has a word for it. */
+  named(name: string): string {
+    return this.words.named[name] ?? name;
+  }
+
   number(value: number, digits = 0): string {
     return value.toLocaleString(this.language, {
       minimumFractionDigits: digits,

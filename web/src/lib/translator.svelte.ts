@@ -93,6 +93,7 @@ export class TranslatorState {
 
   #soon(pause: number): void {
     clearTimeout(this.#timer);
+    if (this.text.trim()) this.status = "waiting";
     this.#timer = setTimeout(() => void this.#go(), pause);
   }
 

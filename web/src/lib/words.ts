@@ -7,7 +7,7 @@ const en = {
   translate: "Translate",
   run: "Run",
   theme: "Colours",
-  theme_auto: "As the system",
+  theme_auto: "Auto",
   theme_light: "Light",
   theme_dark: "Dark",
   ui_language: "Language of this page",
@@ -76,6 +76,8 @@ const en = {
   measured_on: "measured on",
   no_scores: "This run has not been measured yet: dragoman evaluate does it.",
   chart_label: (title: string, last: string) => `${title}. Last: ${last}.`,
+  /** What the server names in English, where this language says it otherwise. */
+  named: {} as Record<string, string>,
 };
 
 export type Words = typeof en;
@@ -87,7 +89,7 @@ const ko: Words = {
   translate: "번역",
   run: "학습 기록",
   theme: "색상",
-  theme_auto: "시스템 설정",
+  theme_auto: "자동",
   theme_light: "밝게",
   theme_dark: "어둡게",
   ui_language: "화면 언어",
@@ -156,6 +158,36 @@ const ko: Words = {
   measured_on: "평가 데이터",
   no_scores: "아직 평가하지 않았습니다. dragoman evaluate로 평가할 수 있습니다.",
   chart_label: (title, last) => `${title}. 마지막 값: ${last}.`,
+  named: {
+    Loss: "손실",
+    "Development scores": "개발 데이터 점수",
+    "Learning rate": "학습률",
+    "Gradient norm": "기울기 크기",
+    Speed: "속도",
+    training: "학습",
+    development: "개발",
+    best: "최고",
+    update: "업데이트",
+    parameters: "매개변수",
+    vocabulary: "어휘",
+    updates: "업데이트",
+    "target tokens seen": "학습한 번역문 토큰",
+    time: "시간",
+    weights: "가중치",
+    "Sentence pairs": "문장 쌍",
+    Corpora: "말뭉치",
+    Cleaning: "정제",
+    part: "구분",
+    pairs: "문장 쌍",
+    name: "이름",
+    weight: "비중",
+    filter: "거르개",
+    dropped: "제외",
+    "first examples": "첫 예",
+    train: "학습",
+    dev: "개발",
+    test: "평가",
+  },
 };
 
 export const languages = { en, ko };
