@@ -43,7 +43,8 @@ class BeamStep(Protocol):
     def expand(
         self, log_probabilities: Tensor, ids: Tensor, eos: int, forbidden: Integers | None
     ) -> int:
-        """Fill ``looked`` and ``all_ended`` from candidates (N, k) -> how many have ended.
+        """Fill ``looked`` from candidates (N, k), and ``all_ended`` -> how many stand in that:
+        those which have ended and are better than the worst that their group keeps.
 
         ``log_probabilities`` fp32 and ``ids`` int64 as ``best`` gives them, a row's best first;
         -inf, what is not a number, and ``forbidden`` (N, F) tokens are never chosen.
@@ -105,13 +106,13 @@ class PlainBeam:
             ("goes_on", goes_on),
         ):
             looked[name][:, :columns] = value
-        group, column = ends.nonzero()
+        penalty = ((6.0 + groups["length"]) / 6.0) ** groups["alpha"]
+        group, column = (ends & (total / penalty[:, None] > groups["worst"][:, None])).nonzero()
         ended = live.all_ended[: len(group)]
         candidate = looked["candidate"][group, column]
         ended["group"] = group
         ended["row"] = candidate // k
         ended["length"] = groups["length"][group]
-        ended["total"] = total[group, column]
         ended["end"] = self._log_probabilities.ravel()[candidate]
         return len(group)
 

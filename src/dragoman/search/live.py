@@ -79,12 +79,11 @@ ENDED = np.dtype(
         ("group", np.int64),
         ("row", np.int64),
         ("length", np.int64),  # tokens, the end symbol not counted
-        ("total", np.float64),  # log-probability of the whole
         ("end", np.float64),  # log-probability of the end symbol
     ],
     align=True,
 )
-"""One hypothesis that has ended."""
+"""One hypothesis that has ended and is worth keeping."""
 
 Records = npt.NDArray[np.void]
 
@@ -135,7 +134,7 @@ def _quota(width: int, settings: SearchSettings) -> int:
 
 def _group(request: Request, branch: int) -> tuple[object, ...]:
     """A record of GROUP for a search that begins."""
-    settings = request.settings
+    settings, limit = request.settings, request.limit
     width = settings.n_best if settings.alternatives else settings.beam
     key = 0
     if settings.sampling is not None:
@@ -154,14 +153,14 @@ def _group(request: Request, branch: int) -> tuple[object, ...]:
         1,
         width,
         0,
-        request.limit,
+        limit,
         settings.min_length,
         len(request.prefix),
         settings.no_repeat_ngram,
         0,
         _quota(width, settings),
         settings.length_penalty,
-        length_penalty(request.limit + 1, settings.length_penalty),
+        length_penalty(limit + 1, settings.length_penalty),
         -np.inf,
         key,
         0,
@@ -258,7 +257,7 @@ class Live:
     def drop_done(self) -> None:
         """Forget the groups that have no rows."""
         stay = self.groups["rows"].nonzero()[0]
-        self.all_groups[: len(stay)] = self.all_groups[stay]
+        self.all_groups[: len(stay)] = self.all_groups.take(stay)
         self.pools = [self.pools[group] for group in stay.tolist()]
         self._note()
 

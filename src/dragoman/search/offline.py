@@ -92,7 +92,11 @@ def _run(scheduler: Scheduler, todo: deque[tuple[int, Request]]) -> Iterator[Ans
             index_of[scheduler.submit(request)] = index
         if scheduler.idle:
             return
-        for ticket, hypotheses in scheduler.advance():
+        answers: list[tuple[int, list[Hypothesis]]] = []
+        with torch.no_grad():  # entered here, since entering it takes time in every step
+            while not answers and not scheduler.idle:
+                answers = scheduler.advance()
+        for ticket, hypotheses in answers:
             yield index_of.pop(ticket), hypotheses
 
 

@@ -89,6 +89,8 @@ class Request:
 
     def check(self, eos: int) -> None:
         """Raise SearchError if it cannot be met."""
+        if not self.prefix:
+            return
         if len(self.prefix) > self.limit:
             raise SearchError(
                 f"The prefix has {len(self.prefix)} tokens, but the output may have "

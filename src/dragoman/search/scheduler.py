@@ -24,7 +24,7 @@ from dragoman.models.interface import Adjust, DecodeState, Memory
 from dragoman.nn.layout import Sequences
 from dragoman.search.beam import candidates_wanted
 from dragoman.search.constraints import Forbidden, forbidden_tokens, only_tokens
-from dragoman.search.hypothesis import Booleans, Hypothesis, length_penalty, ranked
+from dragoman.search.hypothesis import Booleans, Hypothesis, ranked
 from dragoman.search.live import Live, Task
 from dragoman.search.native_beam import fastest_beam
 from dragoman.search.record import Continuation, StepRecord
@@ -222,8 +222,8 @@ class Scheduler:
         ended = self._beam.expand(
             log_probabilities, ids, self._eos, None if forbidden is None else forbidden.ids
         )
-        if ended:
-            self._end(ended)
+        for group, row, length, end in live.all_ended[:ended].tolist():
+            live.end(group, row, length, end)
         any_done = self._beam.judge()
         if any_done:
             self._close(ended)
@@ -254,15 +254,6 @@ class Scheduler:
         elif self._state is not None:
             parents = self._live.parents
             self._state.select(parents if self._on_host else parents.to(self._device))
-
-    def _end(self, ended: int) -> None:
-        """Keep the hypotheses that have ended and are among the n best of their group."""
-        live = self._live
-        for group, row, length, total, end in live.all_ended[:ended].tolist():
-            pool = live.pools[group]
-            alpha = pool.task.request.settings.length_penalty
-            if total / length_penalty(length + 1, alpha) > pool.worst:
-                live.end(group, row, length, end)
 
     def _close(self, ended: int) -> None:
         """Take the results of the groups that are done; answer requests without open groups."""

@@ -26,7 +26,7 @@ struct Looked {
 
 struct Ended {
   int64_t group, row, length;
-  double total, end;
+  double end;
 };
 
 struct Live {
@@ -57,7 +57,7 @@ struct Choice {
 
 }  // namespace
 
-// -> how many hypotheses have ended.
+// -> how many hypotheses have ended that are better than the worst that their group keeps.
 DRAGOMAN_EXPORT int64_t dragoman_beam_expand(const Live *live, int64_t groups,
                                              const float *log_probabilities, const int64_t *ids,
                                              int64_t k, int64_t eos, const int64_t *forbidden,
@@ -94,11 +94,12 @@ DRAGOMAN_EXPORT int64_t dragoman_beam_expand(const Live *live, int64_t groups,
       head[from] = ~(head[from] + 1);
       one.token = ids[one.candidate];
       if (one.token == eos) {
-        if (c < group.width) {
-          one.ends = 1;
-          live->ended[ended++] = {g, first + from, group.length, best,
+        if (c >= group.width) continue;
+        one.ends = 1;
+        const double length = 6.0 + static_cast<double>(group.length);  // 5, and the end symbol
+        if (best / pow(length / 6.0, group.alpha) > group.worst)
+          live->ended[ended++] = {g, first + from, group.length,
                                   static_cast<double>(log_probabilities[one.candidate])};
-        }
       } else if (may_grow && going_on < group.width && (!splitting || c < group.width)) {
         one.goes_on = 1;
         going_on++;
