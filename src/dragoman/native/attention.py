@@ -198,6 +198,15 @@ def _takes(*tensors: Tensor) -> bool:
     return same and is_plain(*tensors) and library.available()
 
 
+def _takes_pairs(query: Tensor, key: Tensor, value: Tensor, heads: int) -> bool:
+    """Whether the bf16 kernel, which takes numbers in pairs, is there and fits these widths."""
+    if query.dtype != torch.bfloat16 or library.function("attention_pairs_forward_bf16") is None:
+        return False
+    widths = (query.shape[-1] // heads, value.shape[-1] // heads)
+    strides = (tensor.stride(0) for tensor in (query, key, value))
+    return all(number % 2 == 0 for number in (*widths, *strides))
+
+
 def _rows(tensor: Tensor) -> Tensor:
     tensor = tensor.detach()
     return tensor if tensor.stride(-1) == 1 else tensor.contiguous()
@@ -227,7 +236,9 @@ class _Function(torch.autograd.Function):
         heads, causal, scale, dropout, seed = choices
         out = torch.empty((query.shape[0], widths[2]), dtype=query.dtype)
         keep = any(ctx.needs_input_grad)
-        log_sums = torch.empty(query.shape[0] * heads) if keep else None
+        pairs = _takes_pairs(query, key, value, heads)
+        # What the backward pass needs to make the weights again, per row and head.
+        sums = torch.empty(query.shape[0] * heads * (1 + pairs)) if keep else None
         at = _Attention(
             address(query_offsets),
             address(key_offsets),
@@ -244,18 +255,19 @@ class _Function(torch.autograd.Function):
             dropout,
             seed,
         )
+        kind = "attention_pairs" if pairs else "attention"
         types = (POINTER,) * 6
-        kernel = library.function(f"attention_forward_{SUFFIXES[query.dtype]}", *types)
+        kernel = library.function(f"{kind}_forward_{SUFFIXES[query.dtype]}", *types)
         assert kernel is not None
-        kernel(ctypes.byref(at), *map(address, (query, key, value, out, log_sums)))
-        if log_sums is not None:
-            ctx.save_for_backward(query_offsets, key_offsets, log_sums, *tensors)
-            ctx.at, ctx.widths = at, widths
+        kernel(ctypes.byref(at), *map(address, (query, key, value, out, sums)))
+        if sums is not None:
+            ctx.save_for_backward(query_offsets, key_offsets, sums, *tensors)
+            ctx.at, ctx.widths, ctx.kind = at, widths, kind
         return out
 
     @staticmethod
     def backward(ctx: Any, *grads: Tensor) -> tuple[Any, ...]:
-        _, _, log_sums, *tensors = ctx.saved_tensors
+        _, _, sums, *tensors = ctx.saved_tensors
         query, key, value = _views(tuple(tensors), ctx.widths)
         at: _Attention = ctx.at
         grad = grads[0].to(query.dtype)
@@ -264,11 +276,11 @@ class _Function(torch.autograd.Function):
         slopes = tuple(torch.empty_like(tensor) for tensor in tensors)
         dquery, dkey, dvalue = _views(slopes, ctx.widths)
         types = (*[POINTER] * 6, *[POINTER, WHOLE] * 3)
-        kernel = library.function(f"attention_backward_{SUFFIXES[query.dtype]}", *types)
+        kernel = library.function(f"{ctx.kind}_backward_{SUFFIXES[query.dtype]}", *types)
         assert kernel is not None
         kernel(
             ctypes.byref(at),
-            *map(address, (query, key, value, log_sums, grad)),
+            *map(address, (query, key, value, sums, grad)),
             *(place for t in (dquery, dkey, dvalue) for place in (address(t), t.stride(0))),
         )
         return (None, None, None, None, *slopes)

@@ -5,6 +5,8 @@
 // memory, transposed where a product needs it; queries pass by in blocks of a few rows, whose scores
 // never leave the cache. The forward pass keeps log(sum(exp(scores))) per row and head, and the
 // backward pass makes scores and dropout mask again: memory grows linearly with length.
+// attention_pairs.cpp is the faster one for bf16.
+#include "attention.h"
 #include "random.h"
 #include "threads.h"
 
@@ -119,20 +121,6 @@ static inline int64_t rows_per_block(int64_t keys) {
   const int64_t fit = 6144 / (padded(keys) + 1) / ROWS * ROWS;
   return fit < ROWS ? ROWS : fit > 4 * ROWS ? 4 * ROWS : fit;
 }
-
-}  // namespace
-
-// One attention. Element (row, head, i) of a tensor lies at [row * its row stride + head * width + i].
-struct Attention {
-  const int32_t *query_offsets, *key_offsets;  // (sentences + 1)
-  int64_t sentences, heads, key_width, value_width;
-  int64_t query_row, key_row, value_row, out_row;  // row strides, in elements
-  int64_t causal;
-  float scale, rate;
-  uint64_t seed;
-};
-
-namespace {
 
 // Weights of one row from its scores (columns 0 .. count real, zeros up to `to`), in place:
 // softmax, before dropout. Returns log(sum(exp)).

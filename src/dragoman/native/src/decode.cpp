@@ -122,6 +122,21 @@ KERNEL(int, decode_model_width, const void* model) {
   return static_cast<const Model*>(model)->width;
 }
 
+// From now on, states that are told their sources' tokens choose among these target tokens alone.
+// offsets (source vocabulary + 1) into `candidates`.
+KERNEL(void, decode_model_shortlist, void* model, const int32_t* always, int count,
+       const int32_t* offsets, const int32_t* candidates) {
+  Model& m = *static_cast<Model*>(model);
+  const int tokens = m.shape.source_vocabulary + 1, all = offsets[tokens - 1];
+  m.shortlist.count = count;
+  m.shortlist.always.reserve(count);
+  m.shortlist.offsets.reserve(tokens);
+  m.shortlist.candidates.reserve(all);
+  for (int i = 0; i < count; ++i) m.shortlist.always[i] = always[i];
+  for (int i = 0; i < tokens; ++i) m.shortlist.offsets[i] = offsets[i];
+  for (int i = 0; i < all; ++i) m.shortlist.candidates[i] = candidates[i];
+}
+
 // tokens (P) of `batch` sentences -> out (P, model_dim). `visible` (P) bytes or null.
 // Returns 0, or -1 if a token is none of the vocabulary.
 KERNEL(int, decode_encode, const void* model, const int64_t* tokens, const int32_t* lengths,
@@ -161,8 +176,8 @@ KERNEL(void, decode_state_lengths, const void* state, int64_t* out) {
 }
 
 KERNEL(void, decode_state_admit, void* state, const float* encoded, const int32_t* lengths,
-       int batch, const uint8_t* visible) {
-  static_cast<State*>(state)->admit(encoded, lengths, batch, visible);
+       int batch, const uint8_t* visible, const int64_t* tokens) {
+  static_cast<State*>(state)->admit(encoded, lengths, batch, visible, tokens);
 }
 
 // 1: done; 0: a row that does not exist was asked for, and nothing changed.

@@ -53,6 +53,14 @@ struct DecoderLayer {
   FeedForward feed_forward;
 };
 
+// Target tokens that may follow from a source: some always, some by each of its tokens.
+struct Shortlist {
+  Buffer<int32_t> always;
+  int count = 0;              // of `always`; 0: there is no shortlist
+  Buffer<int32_t> offsets;    // (source vocabulary + 1)
+  Buffer<int32_t> candidates; // those of source token s stand at offsets[s] ... offsets[s + 1]
+};
+
 struct Model {
   Shape shape;
   Factors factors;
@@ -66,6 +74,7 @@ struct Model {
   Packed memory;         // key | value of every decoder layer's cross-attention
   Packed output;         // logits
   Norm encoder_norm, decoder_norm;
+  Shortlist shortlist;
   Buffer<uint16_t> source_embedding, own_target_embedding;  // bf16
   const uint16_t* target_embedding = nullptr;
 

@@ -75,8 +75,63 @@ static __attribute__((noinline)) void insert(Candidates& row, float* values, int
   row.threshold = values[k - 1];
 }
 
-static void best_tokens(State& state, int k, float* log_probabilities, int64_t* ids) {
+// One panel of one row: candidates, and the sum of powers of two.
+static ALWAYS_INLINE void look_at(State& state, int r, int k, int column, float row_scale,
+                                  const Floats (&values)[PANEL_VECTORS]) {
+  Candidates& row = state.candidates[r];
+  const size_t room = room_for(k);
+  const Floats most = larger(larger(values[0], values[1]), larger(values[2], values[3]));
+  // Logits in powers of two are values x to_powers; sums are relative to `reference`.
+  const float to_powers = row_scale * LOG2_E;
+  float* total = state.sums.data() + static_cast<size_t>(r) * LANES;
+  if (column == 0) {
+    row.reference = largest(most) * to_powers;
+    store(total, zero());
+  }
+  if (above(most, every(row.threshold)) != 0) {
+    float* own = state.best_values.data() + r * room;
+    insert(row, own, state.best_ids.data() + r * room, k, values, column);
+    const float best = own[0] * to_powers;
+    if (best > row.reference + 60.0f) {  // far from overflow, which is at 127
+      store(total, multiply(load(total), power_of_two(every(row.reference - best))));
+      row.reference = best;
+    }
+  }
+  const Floats factor = every(to_powers), shift = every(-row.reference);
+  Floats powers = load(total);
+  for (int j = 0; j < PANEL_VECTORS; ++j)
+    powers = add(powers, power_of_two(multiply_add(values[j], factor, shift)));
+  store(total, powers);
+}
+
+template <bool SHORT>
+static void look_at_all(State& state, const Packed& w, int k) {
   const Model& m = *state.model;
+  const float* scales = state.work.scale.data();
+  const int count = state.work.count;
+  for (int first = 0; first < count; first += BLOCK_ROWS) {
+    const int block = count - first < BLOCK_ROWS ? count - first : BLOCK_ROWS;
+    const uint8_t* bytes = state.work.bytes.data() + static_cast<size_t>(first) * m.width;
+    product(w, bytes, m.width, block,
+            [&](int i, int column, const Floats(&sums)[PANEL_VECTORS]) INLINE_LAMBDA {
+              const int r = first + i;
+              Floats values[PANEL_VECTORS];
+              for (int j = 0; j < PANEL_VECTORS; ++j) {
+                const int at = column + LANES * j;
+                values[j] = multiply_add(sums[j], load(w.scale.data() + at),
+                                         load(w.bias.data() + at));
+                if constexpr (SHORT) {
+                  const uint64_t allowed = state.rows[r].source->allowed[column / PANEL];
+                  values[j] = choose(static_cast<unsigned>(allowed >> (LANES * j)) & 0xFFFF,
+                                     values[j], every(-1.0e30f));
+                }
+              }
+              look_at(state, r, k, column, scales[r], values);
+            });
+  }
+}
+
+static void best_tokens(State& state, int k, float* log_probabilities, int64_t* ids) {
   const int count = state.work.count;
   const size_t room = room_for(k);
   state.candidates.reserve(count);
@@ -84,48 +139,15 @@ static void best_tokens(State& state, int k, float* log_probabilities, int64_t* 
   state.best_values.reserve(count * room);
   state.best_ids.reserve(count * room);
   for (int r = 0; r < count; ++r) state.candidates[r] = {LEAST, 0.0f};
-  // Only logits that are not numbers leave a place unfilled.
+  // A place stays unfilled where a shortlist is shorter than k, or logits are no numbers.
   for (size_t i = 0; i < count * room; ++i) {
     state.best_values[i] = LEAST;
     state.best_ids[i] = 0;
   }
-  const float* scales = state.work.scale.data();
-  const float* column_scale = m.output.scale.data();
-  const float* column_bias = m.output.bias.data();
-  for (int first = 0; first < count; first += BLOCK_ROWS) {
-    const int block = count - first < BLOCK_ROWS ? count - first : BLOCK_ROWS;
-    product(m.output, state.work.bytes.data() + static_cast<size_t>(first) * m.width, m.width,
-            block, [&](int i, int column, const Floats(&sums)[PANEL_VECTORS]) INLINE_LAMBDA {
-              const int r = first + i;
-              Candidates& row = state.candidates[r];
-              Floats values[PANEL_VECTORS];
-              for (int j = 0; j < PANEL_VECTORS; ++j)
-                values[j] = multiply_add(sums[j], load(column_scale + column + LANES * j),
-                                         load(column_bias + column + LANES * j));
-              const Floats most =
-                  larger(larger(values[0], values[1]), larger(values[2], values[3]));
-              // Logits in powers of two are values x to_powers; sums are relative to `reference`.
-              const float to_powers = scales[r] * LOG2_E;
-              float* total = state.sums.data() + static_cast<size_t>(r) * LANES;
-              if (column == 0) {
-                row.reference = largest(most) * to_powers;
-                store(total, zero());
-              }
-              if (above(most, every(row.threshold)) != 0) {
-                float* own = state.best_values.data() + r * room;
-                insert(row, own, state.best_ids.data() + r * room, k, values, column);
-                const float best = own[0] * to_powers;
-                if (best > row.reference + 60.0f) {  // far from overflow, which is at 127
-                  store(total, multiply(load(total), power_of_two(every(row.reference - best))));
-                  row.reference = best;
-                }
-              }
-              const Floats factor = every(to_powers), shift = every(-row.reference);
-              Floats powers = load(total);
-              for (int j = 0; j < PANEL_VECTORS; ++j)
-                powers = add(powers, power_of_two(multiply_add(values[j], factor, shift)));
-              store(total, powers);
-            });
+  if (state.has_subset) {
+    look_at_all<true>(state, state.subset, k);
+  } else {
+    look_at_all<false>(state, state.model->output, k);
   }
   for (int r = 0; r < count; ++r) {
     const Candidates& row = state.candidates[r];
@@ -133,8 +155,11 @@ static void best_tokens(State& state, int k, float* log_probabilities, int64_t* 
     const float normaliser = (row.reference + __builtin_log2f(total)) / LOG2_E;
     for (int j = 0; j < k; ++j) {
       const size_t at = static_cast<size_t>(r) * k + j;
-      log_probabilities[at] = state.best_values[r * room + j] * scales[r] - normaliser;
-      ids[at] = state.best_ids[r * room + j];
+      const float value = state.best_values[r * room + j];
+      const int32_t name = state.best_ids[r * room + j];
+      log_probabilities[at] =
+          value > LEAST ? value * state.work.scale[r] - normaliser : -__builtin_inff();
+      ids[at] = state.has_subset ? state.names[name] : name;
     }
   }
 }

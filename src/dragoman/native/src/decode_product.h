@@ -39,14 +39,18 @@ struct Packed {
     start.reserve(columns);
   }
 
-  int8_t& at(int column, int input) {
-    const size_t panel = static_cast<size_t>(column / PANEL) * PANEL * depth;
-    return weights[panel + static_cast<size_t>(input / 4) * PANEL * 4 + column % PANEL * 4 +
-                   input % 4];
+  // The first four weights of a column; the next four are 4 PANEL further, and so on.
+  int8_t* column(int c) {
+    return weights.data() + static_cast<size_t>(c / PANEL) * PANEL * depth + c % PANEL * 4;
+  }
+  const int8_t* column(int c) const { return const_cast<Packed*>(this)->column(c); }
+
+  int8_t& at(int c, int input) {
+    return column(c)[static_cast<size_t>(input / 4) * PANEL * 4 + input % 4];
   }
 
   // One output: `row` has `inputs` weights; place[i], if given, says which input i is here.
-  void fill(int column, const float* row, float row_bias, int inputs, const int* place,
+  void fill(int c, const float* row, float row_bias, int inputs, const int* place,
             float gain) {
     float most = 0.0f;
     for (int i = 0; i < inputs; ++i) {
@@ -58,12 +62,12 @@ struct Packed {
     int32_t total = 0;
     for (int i = 0; i < inputs; ++i) {
       const int value = static_cast<int>(__builtin_rintf(row[i] * inverse));
-      at(column, place ? place[i] : i) = static_cast<int8_t>(value);
+      at(c, place ? place[i] : i) = static_cast<int8_t>(value);
       total += value;
     }
-    scale[column] = step * gain;
-    bias[column] = row_bias * gain;
-    start[column] = offset ? -128 * total : 0;
+    scale[c] = step * gain;
+    bias[c] = row_bias * gain;
+    start[c] = offset ? -128 * total : 0;
   }
 };
 

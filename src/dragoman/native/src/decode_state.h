@@ -20,6 +20,8 @@ struct Source {
   int used = 0;        // slots taken from the last page
   List<Slot> pages;
   List<Slot> memory;   // the visible encoded words
+  List<int32_t> tokens;      // what it reads, where there is a shortlist
+  Buffer<uint64_t> allowed;  // a bit for each column of State::subset
 };
 
 struct Row {
@@ -49,6 +51,11 @@ struct State {
   Buffer<float> sums;          // (rows, 16)
   Buffer<float> best_values;   // (rows, room_for(k)), best first
   Buffer<int32_t> best_ids;
+  // The output layer over what the shortlists of all sources under way allow.
+  bool has_subset = false;
+  Packed subset;
+  List<int32_t> names;         // the token of each of its columns
+  Buffer<int32_t> column_of;   // of each token; -1: none
 
   explicit State(const Model* m) : model(m) {}
 
@@ -70,6 +77,7 @@ struct State {
     for (size_t i = 0; i < source->pages.size(); ++i) free_pages.push(source->pages[i]);
     source->pages.clear();
     source->memory.clear();
+    source->tokens.clear();
     source->used = source->position = 0;
     idle_sources.push(source);
   }
@@ -99,9 +107,14 @@ struct State {
     return page + static_cast<size_t>(source->used++) * model->keys;
   }
 
-  // New sources behind the rows under way, one row each. `encoded` (P, model_dim).
-  void admit(const float* encoded, const int32_t* lengths, int batch, const uint8_t* visible) {
+  // New sources behind the rows under way, one row each. `encoded` (P, model_dim); `tokens` (P) of
+  // the sources or null: with them, and a shortlist, only its tokens may follow.
+  void admit(const float* encoded, const int32_t* lengths, int batch, const uint8_t* visible,
+             const int64_t* tokens) {
+    if (batch == 0) return;
     const Model& m = *model;
+    const bool is_short = tokens != nullptr && m.shortlist.count > 0;
+    const bool before = rows.size() == 0 || has_subset;
     int first = 0;
     for (int b = 0; b < batch;) {
       int count = 0, begin = first;
@@ -113,6 +126,8 @@ struct State {
         Source* source = take_source();
         source->rows = 1;
         rows.push({source, take_past()});
+        for (int i = begin; is_short && i < begin + lengths[b]; ++i)
+          source->tokens.push(static_cast<int32_t>(tokens[i]));
         for (int i = begin; i < begin + lengths[b]; ++i) {
           if (visible != nullptr && !visible[i]) continue;
           if (count == BLOCK_ROWS) {
@@ -133,6 +148,64 @@ struct State {
       first = begin;
       write_memory(count);
     }
+    has_subset = is_short && before;
+    if (has_subset) choose_columns();
+  }
+
+  // Gathers the columns of the output layer that any source under way may need. A row still sees
+  // those of its own source alone, so that neighbours change nothing.
+  void choose_columns() {
+    const Model& m = *model;
+    const Shortlist& list = m.shortlist;
+    const int vocabulary = m.shape.target_vocabulary;
+    column_of.reserve(vocabulary);
+    for (int t = 0; t < vocabulary; ++t) column_of[t] = -1;
+    for (int i = 0; i < list.count; ++i) column_of[list.always[i]] = 0;
+    const Source* last = nullptr;
+    for (size_t r = 0; r < rows.size(); ++r) {
+      const Source* source = rows[r].source;
+      if (source == last) continue;
+      last = source;
+      for (size_t i = 0; i < source->tokens.size(); ++i)
+        for (int c = list.offsets[source->tokens[i]]; c < list.offsets[source->tokens[i] + 1]; ++c)
+          column_of[list.candidates[c]] = 0;
+    }
+    names.clear();
+    for (int t = 0; t < vocabulary; ++t)
+      if (column_of[t] == 0) {
+        column_of[t] = static_cast<int32_t>(names.size());
+        names.push(t);
+      }
+    const int count = static_cast<int>(names.size());
+    subset.shape(count, m.shape.model_dim, true);
+    for (int c = 0; c < subset.columns; ++c) {
+      subset.scale[c] = c < count ? m.output.scale[names[c]] : 0.0f;
+      subset.bias[c] = c < count ? 0.0f : -1.0e30f;
+      subset.start[c] = c < count ? m.output.start[names[c]] : 0;
+      if (c >= count) continue;
+      const int8_t* from = m.output.column(names[c]);
+      int8_t* to = subset.column(c);
+      for (int k = 0; k < subset.depth; k += 4, from += 4 * PANEL, to += 4 * PANEL)
+        __builtin_memcpy(to, from, 4);
+    }
+    last = nullptr;
+    for (size_t r = 0; r < rows.size(); ++r) {
+      Source* source = rows[r].source;
+      if (source == last) continue;
+      last = source;
+      const size_t words = subset.columns / 64;
+      source->allowed.reserve(words);
+      for (size_t i = 0; i < words; ++i) source->allowed[i] = 0;
+      for (int i = 0; i < list.count; ++i) allow(source, list.always[i]);
+      for (size_t i = 0; i < source->tokens.size(); ++i)
+        for (int c = list.offsets[source->tokens[i]]; c < list.offsets[source->tokens[i] + 1]; ++c)
+          allow(source, list.candidates[c]);
+    }
+  }
+
+  void allow(Source* source, int token) {
+    const int column = column_of[token];
+    source->allowed[column / 64] |= uint64_t{1} << (column % 64);
   }
 
   void write_memory(int count) {

@@ -46,6 +46,11 @@ static ALWAYS_INLINE unsigned above(Floats a, Floats b) {
   return _mm512_cmp_ps_mask(a, b, _CMP_GT_OQ);
 }
 
+// a where the lane's bit is set, else b.
+static ALWAYS_INLINE Floats choose(unsigned bits, Floats a, Floats b) {
+  return _mm512_mask_mov_ps(b, static_cast<__mmask16>(bits), a);
+}
+
 // 2^x with a relative error of 4e-6; 0 for x far below -126.
 static ALWAYS_INLINE Floats power_of_two(Floats x) {
   const Floats fraction = _mm512_reduce_ps(x, 0x01);  // x - floor(x)
@@ -189,6 +194,14 @@ static ALWAYS_INLINE unsigned above(Floats a, Floats b) {
              _mm256_movemask_ps(_mm256_cmp_ps(a.low, b.low, _CMP_GT_OQ))) |
          static_cast<unsigned>(_mm256_movemask_ps(_mm256_cmp_ps(a.high, b.high, _CMP_GT_OQ)))
              << 8;
+}
+static ALWAYS_INLINE __m256 choose(unsigned bits, __m256 a, __m256 b) {
+  const __m256i lanes = _mm256_setr_epi32(1, 2, 4, 8, 16, 32, 64, 128);
+  const __m256i set = _mm256_and_si256(_mm256_set1_epi32(static_cast<int>(bits)), lanes);
+  return _mm256_blendv_ps(b, a, _mm256_castsi256_ps(_mm256_cmpeq_epi32(set, lanes)));
+}
+static ALWAYS_INLINE Floats choose(unsigned bits, Floats a, Floats b) {
+  return {choose(bits, a.low, b.low), choose(bits >> 8, a.high, b.high)};
 }
 static ALWAYS_INLINE __m256 power_of_two(__m256 x) {
   x = _mm256_max_ps(x, _mm256_set1_ps(-126.0f));

@@ -14,7 +14,7 @@ struct Part {
 namespace {
 
 constexpr int64_t SUM_ROWS = 256;  // rows of x and dy that are packed and summed at a time
-constexpr int64_t MOST_OUTPUTS = 132;  // of one task
+constexpr int64_t MOST_OUTPUTS = 264;  // of one task
 constexpr int64_t MOST_PANELS = 4;     // of inputs, of one task
 
 // Row pairs (bf16) or rows (fp32) of x, columns first .. first + 64, as steps of a panel.
@@ -126,23 +126,29 @@ static inline void gradient_block(const T *dy, int64_t dy_row, int64_t dy_width,
 template <class T>
 static void backward_weight(const T *dy, int64_t dy_row, const T *x, int64_t x_row,
                             const Part *parts, int64_t count, int64_t rows, int64_t inputs) {
-  int64_t outputs = 0;
-  for (int64_t i = 0; i < count; i++) outputs += parts[i].outputs;
+  int64_t outputs = 0, tasks = 0;
   const int64_t panels = panels_of(inputs), wide = smaller(panels, MOST_PANELS);
   const int64_t across = (panels + wide - 1) / wide;
-  const int64_t wanted = larger(1, 4 * dragoman_threads() / across);
-  int64_t chunk = larger((outputs + wanted - 1) / wanted, 60);
-  chunk = smaller((chunk + TILE_ROWS - 1) / TILE_ROWS * TILE_ROWS, MOST_OUTPUTS);
-  int64_t chunks = 0;
-  for (int64_t i = 0; i < count; i++) chunks += (parts[i].outputs + chunk - 1) / chunk;
-  parallel_for(chunks * across, [&](int64_t task) {
-    int64_t at = task % chunks, before = 0;
+  const int64_t pieces = (2 * dragoman_threads() + count * across - 1) / (count * across);
+  // How many outputs of a part one task takes: the larger, the less is packed twice.
+  const auto chunk_of = [=](const Part &part) {
+    const int64_t chunk = smaller(larger((part.outputs + pieces - 1) / pieces, 60), MOST_OUTPUTS);
+    return (chunk + TILE_ROWS - 1) / TILE_ROWS * TILE_ROWS;
+  };
+  for (int64_t i = 0; i < count; i++) {
+    outputs += parts[i].outputs;
+    tasks += (parts[i].outputs + chunk_of(parts[i]) - 1) / chunk_of(parts[i]);
+  }
+  parallel_for(tasks * across, [&](int64_t task) {
+    int64_t at = task % tasks, before = 0;
     const Part *part = parts;
-    for (; at >= (part->outputs + chunk - 1) / chunk; part++) {
+    int64_t chunk = chunk_of(*part);
+    while (at >= (part->outputs + chunk - 1) / chunk) {
       at -= (part->outputs + chunk - 1) / chunk;
       before += part->outputs;
+      chunk = chunk_of(*++part);
     }
-    const int64_t first_panel = task / chunks * wide;
+    const int64_t first_panel = task / tasks * wide;
     gradient_block(dy + before, dy_row, outputs - before, x, x_row, *part, at * chunk,
                    smaller(at * chunk + chunk, part->outputs), first_panel,
                    smaller(first_panel + wide, panels), rows, inputs);

@@ -108,23 +108,28 @@ static ALWAYS_INLINE Vec where(Mask m, Vec a, Vec b) {
 // LANES x LANES numbers, transposed in registers.
 static ALWAYS_INLINE void transpose(Vec rows[LANES]) {
   __m512i r[16], t[16];
+#pragma GCC unroll 16
   for (int i = 0; i < 16; i++) r[i] = _mm512_castps_si512(rows[i].v);
+#pragma GCC unroll 8
   for (int i = 0; i < 16; i += 2) {
     t[i] = _mm512_unpacklo_epi32(r[i], r[i + 1]);
     t[i + 1] = _mm512_unpackhi_epi32(r[i], r[i + 1]);
   }
+#pragma GCC unroll 4
   for (int i = 0; i < 16; i += 4) {
     r[i] = _mm512_unpacklo_epi64(t[i], t[i + 2]);
     r[i + 1] = _mm512_unpackhi_epi64(t[i], t[i + 2]);
     r[i + 2] = _mm512_unpacklo_epi64(t[i + 1], t[i + 3]);
     r[i + 3] = _mm512_unpackhi_epi64(t[i + 1], t[i + 3]);
   }
+#pragma GCC unroll 4
   for (int i = 0; i < 4; i++) {
     t[i] = _mm512_shuffle_i32x4(r[i], r[i + 4], 0x88);
     t[i + 4] = _mm512_shuffle_i32x4(r[i], r[i + 4], 0xdd);
     t[i + 8] = _mm512_shuffle_i32x4(r[i + 8], r[i + 12], 0x88);
     t[i + 12] = _mm512_shuffle_i32x4(r[i + 8], r[i + 12], 0xdd);
   }
+#pragma GCC unroll 4
   for (int i = 0; i < 4; i++) {
     rows[i].v = _mm512_castsi512_ps(_mm512_shuffle_i32x4(t[i], t[i + 8], 0x88));
     rows[i + 8].v = _mm512_castsi512_ps(_mm512_shuffle_i32x4(t[i], t[i + 8], 0xdd));
@@ -284,6 +289,15 @@ static ALWAYS_INLINE Mask at_least(Int a, Int b) {
 #else
 #error "vector_math.h needs AVX2 or AVX-512: name the levels in the source's first lines"
 #endif
+
+// Ask for `count` rows of `bytes` each to be brought into the second-level cache.
+static ALWAYS_INLINE void fetch_rows(const void *first, int64_t row_bytes, int64_t count,
+                                     int64_t bytes) {
+  const char *row = static_cast<const char *>(first);
+  for (int64_t i = 0; i < count; i++, row += row_bytes) {
+    for (int64_t at = 0; at < bytes; at += 64) _mm_prefetch(row + at, _MM_HINT_T1);
+  }
+}
 
 // As load and store with a count, without its price where all lanes are there.
 template <class T>
