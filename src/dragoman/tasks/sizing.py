@@ -47,6 +47,7 @@ TABLE = (
 """Chosen by experience with corpora of these sizes; docs/recipes.md shows it for users."""
 
 _LOOKED_AT = 100_000
+_NOT_LANGUAGES = ("txt", "tsv", "tok", "bpe", "src", "tgt", "raw")
 _VALIDATIONS = 20
 
 
@@ -147,7 +148,8 @@ def languages_of(paths: Sequence[str]) -> tuple[str, str]:
     codes = []
     for path in paths:
         suffix = Path(path.removesuffix(".gz")).suffix.removeprefix(".").lower()
-        codes.append(suffix if suffix.isalpha() and 2 <= len(suffix) <= 3 else "und")
+        is_code = suffix.isalpha() and 2 <= len(suffix) <= 3 and suffix not in _NOT_LANGUAGES
+        codes.append(suffix if is_code else "und")
     return (codes[0], codes[1]) if len(codes) == 2 else ("und", "und")
 
 

@@ -1,0 +1,106 @@
+"""What two files get when nothing else is said."""
+
+from __future__ import annotations
+
+import itertools
+from pathlib import Path
+
+import pytest
+
+from dragoman.data.corpora import CorpusSettings
+from dragoman.errors import RecipeError
+from dragoman.recipe import Recipe
+from dragoman.tasks.inputs import recipe_of
+from dragoman.tasks.run import Run
+from dragoman.tasks.sizing import TABLE, languages_of, updates_in, with_updates
+from dragoman.training.throughput import Throughput
+
+
+def test_the_table_grows_with_the_corpus() -> None:
+    pairs = [row.pairs for row in TABLE]
+    assert pairs == sorted(pairs)
+    assert pairs[-1] == float("inf")
+    for row, larger in itertools.pairwise(TABLE):
+        assert row.vocabulary <= larger.vocabulary
+        assert row.model_dim <= larger.model_dim
+        assert row.dropout >= larger.dropout
+
+
+def test_the_documented_table_is_the_one_in_force() -> None:
+    text = (Path(__file__).parents[1] / "docs" / "recipes.md").read_text(encoding="utf-8")
+    for row in TABLE:
+        below = "more" if row.pairs == float("inf") else f"{row.pairs:,}"
+        assert (
+            f"| {below} | {row.vocabulary:,} | {row.model_dim} | {row.ffn_dim:,} | {row.heads} "
+            f"| {row.layers}+{row.layers} | {row.dropout} | {row.tokens_per_update:,} "
+            f"| {row.epochs} |"
+        ) in text
+
+
+@pytest.mark.parametrize(
+    ("paths", "codes"),
+    [
+        (["my.en", "my.de"], ("en", "de")),
+        (["a/b.c/train.en.gz", "train.ko.gz"], ("en", "ko")),
+        (["source.txt", "target.txt"], ("und", "und")),
+        (["one", "two.de"], ("und", "de")),
+        (["pairs.tsv"], ("und", "und")),
+    ],
+)
+def test_languages_from_names(paths: list[str], codes: tuple[str, str]) -> None:
+    assert languages_of(paths) == codes
+
+
+def test_two_files_become_a_whole_recipe(parallel_text: tuple[Path, Path]) -> None:
+    recipe, epochs = recipe_of([str(path) for path in parallel_text])
+    row = TABLE[0]
+    assert epochs == row.epochs
+    assert (recipe.languages.source, recipe.languages.target) == ("en", "de")
+    assert recipe.model.model_dim == row.model_dim
+    assert recipe.text.vocabulary <= row.vocabulary
+    assert 0 < recipe.data.split.dev <= 0.05
+    assert recipe.data.train == (
+        CorpusSettings(source=str(parallel_text[0]), target=str(parallel_text[1])),
+    )
+
+
+def test_given_sets_are_not_held_out(parallel_text: tuple[Path, Path]) -> None:
+    source, target = map(str, parallel_text)
+    recipe, _ = recipe_of([source, target], test=(source, target), languages="eng-deu")
+    assert recipe.data.test is not None
+    assert recipe.data.split.test == 0.0
+    assert recipe.data.split.dev > 0.0
+    assert recipe.languages.source == "eng"
+
+
+def test_another_recipes_sizes(parallel_text: tuple[Path, Path]) -> None:
+    recipe, epochs = recipe_of([str(path) for path in parallel_text], base="transformer-base")
+    assert epochs is None
+    assert recipe.model == Recipe.load("transformer-base").model
+    assert recipe.data.train[0].source == str(parallel_text[0])
+
+
+def test_fine_tuning_takes_model_and_text_from_the_run(
+    parallel_text: tuple[Path, Path], tiny_run: Path
+) -> None:
+    run = Run.open(tiny_run)
+    recipe, _ = recipe_of([str(path) for path in parallel_text], start_from=run)
+    assert recipe.model == run.recipe.model
+    assert recipe.text == run.recipe.text
+
+
+def test_inputs_that_are_none() -> None:
+    with pytest.raises(RecipeError, match="3 inputs"):
+        recipe_of(["a", "b", "c"])
+    with pytest.raises(RecipeError, match="--dev goes with files"):
+        recipe_of(["demo"], dev=("a", "b"))
+
+
+def test_minutes_are_turned_into_updates_once() -> None:
+    measured = Throughput(10_000.0, 0.5, 10, 1 << 30)
+    assert updates_in(10, measured) == 1080  # a tenth is left for validation
+    recipe = with_updates(Recipe.load("multi30k-en-de"), 1080)
+    assert recipe.training.updates == 1080
+    assert recipe.training.validate_every == 54
+    assert recipe.training.schedule.warmup == 270
+    assert with_updates(recipe, 1).training.updates == 1
