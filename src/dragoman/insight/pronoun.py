@@ -3,8 +3,9 @@
 "The animal didn't cross the street because it was too tired": *es* in German, for the animal; with
 "too wide" it is *sie*, for the street. To choose, the decoder must look at *it* (cross-attention),
 and the encoder must have told *it* what it stands for (self-attention, from *it* to the adjective
-that decides, and to the noun). Which heads of which layers do this differs from model to model, so
-they are looked for on some sentences and shown on others.
+that decides, and to the nouns in question). Which heads of which layers do this differs from model to
+model, so they are looked for on some sentences and shown on others. How it is done differs too: one
+model looks at the right noun, another at the one noun that tells it which of the two it must be.
 """
 
 from __future__ import annotations
@@ -38,17 +39,17 @@ class PronounHeads:
     cross: Head
     """From the German pronoun to "it"."""
     noun: Head
-    """In the encoder, from "it" to the noun that it stands for."""
+    """In the encoder, from "it" to the two nouns that it may stand for."""
     decider: Head
     """In the encoder, from "it" to the adjective that decides."""
     cross_mass: float
     """Mean weight of the first hop over the sentences that were looked at."""
     noun_mass: float
-    """Mean weight from "it" to the noun."""
+    """Mean weight from "it" to the two nouns together."""
     decider_mass: float
     """Mean weight from "it" to the adjective."""
     uniform: float
-    """What each would be if every word were looked at alike."""
+    """The weight of one word if every word were looked at alike."""
 
 
 def pronoun_sentences() -> list[str]:
@@ -68,7 +69,8 @@ def find_heads(translator: Translator, probes: Sequence[PronounProbe]) -> Pronou
     for probe in probes:
         record = look_at(translator, probe)
         cross.append(record.cross[:, :, probe.pronoun_word, probe.it])  # (L, H)
-        noun.append(record.encoder[:, :, probe.it, probe.antecedent])  # (L, H)
+        nouns = record.encoder[:, :, probe.it, [probe.antecedent, probe.rival]]
+        noun.append(nouns.sum(-1))  # (L, H)
         decider.append(record.encoder[:, :, probe.it, probe.decider])  # (L, H)
         uniform.append(1.0 / len(record.source))
     (to_it, it_mass), (to_noun, noun_mass), (to_decider, decider_mass) = map(
