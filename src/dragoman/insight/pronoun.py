@@ -3,9 +3,9 @@
 "The animal didn't cross the street because it was too tired": *es* in German, for the animal; with
 "too wide" it is *sie*, for the street. To choose, the decoder must look at *it* (cross-attention),
 and the encoder must have told *it* what it stands for (self-attention, from *it* to the adjective
-that decides, and to the nouns in question). Which heads of which layers do this differs from model to
-model, so they are looked for on some sentences and shown on others. How it is done differs too: one
-model looks at the right noun, another at the one noun that tells it which of the two it must be.
+that decides, and to the nouns in question). Which heads of which layers do this differs from model
+to model, so they are looked for on some sentences and shown on others. How it is done differs too:
+one model looks at the right noun, another at the one noun that tells it which of the two it is.
 """
 
 from __future__ import annotations
