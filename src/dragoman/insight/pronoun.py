@@ -39,13 +39,13 @@ class PronounHeads:
     cross: Head
     """From the German pronoun to "it"."""
     noun: Head
-    """In the encoder, from "it" to the two nouns that it may stand for."""
+    """In the encoder, from "it" to the noun that it stands for."""
     decider: Head
     """In the encoder, from "it" to the adjective that decides."""
     cross_mass: float
     """Mean weight of the first hop over the sentences that were looked at."""
     noun_mass: float
-    """Mean weight from "it" to the two nouns together."""
+    """Mean weight from "it" to the noun that it stands for."""
     decider_mass: float
     """Mean weight from "it" to the adjective."""
     uniform: float
@@ -69,8 +69,7 @@ def find_heads(translator: Translator, probes: Sequence[PronounProbe]) -> Pronou
     for probe in probes:
         record = look_at(translator, probe)
         cross.append(record.cross[:, :, probe.pronoun_word, probe.it])  # (L, H)
-        nouns = record.encoder[:, :, probe.it, [probe.antecedent, probe.rival]]
-        noun.append(nouns.sum(-1))  # (L, H)
+        noun.append(record.encoder[:, :, probe.it, probe.antecedent])  # (L, H)
         decider.append(record.encoder[:, :, probe.it, probe.decider])  # (L, H)
         uniform.append(1.0 / len(record.source))
     (to_it, it_mass), (to_noun, noun_mass), (to_decider, decider_mass) = map(
