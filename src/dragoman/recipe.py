@@ -108,7 +108,7 @@ class Recipe(Settings):
         Errors: ``RecipeError`` naming the file, the key and what is allowed.
         """
         path = Path(source)
-        if path.suffix == ".toml" or path.exists():
+        if path.suffix == ".toml" or path.is_file():
             text, base, where = _read(path), path.resolve().parent, str(path)
         else:
             text, base, where = _shipped(str(source)), Path.cwd(), f"recipe {source}"

@@ -18,6 +18,8 @@ from dragoman.cli import (
     demo,
     doctor,
     evaluate,
+    figure,
+    look,
     score,
     serve,
     train,
@@ -44,6 +46,8 @@ app.command("score")(score.score)
 app.command("compare")(compare.compare)
 app.command("average")(average.average)
 app.command("serve")(serve.serve)
+app.command("look")(look.look)
+app.command("figure")(figure.figure)
 app.command("doctor")(doctor.doctor)
 
 

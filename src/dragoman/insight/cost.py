@@ -95,7 +95,8 @@ def _attention_core(x: Tensor) -> Tensor:
 def _attention_whole(x: Tensor, *matrices: Tensor) -> Tensor:
     query, key, value = (x @ matrix for matrix in matrices[:3])
     scores = (query @ key.T) * x.shape[1] ** -0.5
-    return torch.softmax(scores, dim=-1) @ value @ matrices[3]
+    mixed: Tensor = torch.softmax(scores, dim=-1) @ value @ matrices[3]
+    return mixed
 
 
 def _recurrence_core(x: Tensor, of_state: Tensor) -> Tensor:
@@ -118,7 +119,8 @@ def _lstm(projected: Tensor, of_state: Tensor) -> Tensor:
 
 
 def _convolution(x: Tensor, kernel: Tensor) -> Tensor:
-    return F.conv1d(x.T[None], kernel, padding=kernel.shape[-1] // 2)
+    made: Tensor = F.conv1d(x.T[None], kernel, padding=kernel.shape[-1] // 2)
+    return made
 
 
 def layer(kind: str, n: int, d: int, k: int, device: str) -> Callable[[], Tensor]:

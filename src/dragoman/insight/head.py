@@ -32,6 +32,8 @@ Array = NDArray[np.float64]
 class OpenedAttention:
     """One attention of one translation, every head of it. Shapes: H heads, d_k, d_v widths."""
 
+    source: str
+    """The sentence."""
     name: str
     """``encoder.0.attention``, ``decoder.1.self_attention``, ``decoder.1.cross_attention``."""
     looking: Sequence[str]
@@ -108,10 +110,11 @@ def open_attention(
         model.decode(Sequences.of([torch.tensor(prefix)]), memory)
     for hook in hooks:
         hook.remove()
-    source_words = labels(run.source_text.pieces(ids))
-    target_words = labels(run.target_text.pieces(prefix))
+    source_words = shown(run.source_text.pieces(ids))
+    target_words = shown(run.target_text.pieces(prefix))
     side, _, kind = name.split(".")
     return OpenedAttention(
+        source,
         name,
         looking=source_words if side == "encoder" else target_words,
         looked_at=target_words if kind == "self_attention" else source_words,
@@ -150,6 +153,13 @@ def by_hand(
         columns = zip(*values, strict=True)
         outputs.append([sum(w * v for w, v in zip(row, c, strict=True)) for c in columns])  # 4
     return weights, outputs
+
+
+def shown(pieces: Sequence[str]) -> tuple[str, ...]:
+    """Pieces as labels; a full stop needs no sign that it belongs to the word before it."""
+    return tuple(
+        one if any(c.isalnum() for c in one) else one.removeprefix("-") for one in labels(pieces)
+    )
 
 
 def _keep(seen: dict[str, torch.Tensor], label: str) -> Any:

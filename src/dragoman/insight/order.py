@@ -18,10 +18,10 @@ import torch
 from numpy.typing import NDArray
 
 from dragoman.errors import DragomanError
+from dragoman.insight.head import shown
 from dragoman.models.transformer import Transformer
 from dragoman.nn.layout import Sequences
 from dragoman.nn.positions import Positions
-from dragoman.pictures.labels import labels
 from dragoman.search.offline import search
 from dragoman.search.request import Request
 from dragoman.tasks.translator import Translator
@@ -89,7 +89,7 @@ def order_experiment(translator: Translator, first: str, second: str) -> OrderEx
     untold.source_positions = Positions(nowhere, untold.source_positions.width)
     return OrderExperiment(
         (first, second),
-        labels(run.source_text.pieces(ids[0])),
+        shown(run.source_text.pieces(ids[0])),
         places,
         _read(translator, told, ids, places, positions=True),
         _read(translator, untold, ids, places, positions=False),

@@ -92,7 +92,7 @@ def draw_matrix(axes: Axes, matrix: Matrix) -> None:
         finite = bool(np.isfinite(value))
         strong = finite and abs(value) / full > 0.6
         colour = LIGHT.raised if strong else LIGHT.ink if finite else LIGHT.muted
-        text = short_number(value) if finite else "–∞"
+        text = short_number(value) if finite else matrix.absent
         axes.text(column, row, text, color=colour, fontsize=7, ha="center", va="center")
 
 

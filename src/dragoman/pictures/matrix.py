@@ -43,6 +43,8 @@ class Matrix:
     """Width and height of a cell in pixels."""
     reach: float | None = None
     """The number that has full ink; the largest magnitude if not given."""
+    absent: str = ""
+    """What is written into cells that do not exist."""
 
     @property
     def full(self) -> float:
@@ -66,7 +68,7 @@ class Matrix:
     @property
     def slanted(self) -> bool:
         """Whether column labels are too long to stand side by side."""
-        return self._longest_column > self.cell[0] - 2
+        return bool(self.columns) and self._longest_column > self.cell[0] - 2
 
     @property
     def _longest_column(self) -> float:
@@ -130,7 +132,7 @@ def _labels(matrix: Matrix, left: float, top: float) -> list[str]:
     width, height = matrix.cell
     style = f'style="font-size:{_LETTERS}px"'
     parts = []
-    for row, label in _ticks(matrix.rows, count, height, 9.0):
+    for row, label in _ticks(matrix.rows, count, height, 9.0 if matrix.rows else 15.0):
         y = top + height * (row + 0.5) + 4
         parts.append(
             f'<text x="{left - 6:.1f}" y="{y:.1f}" text-anchor="end" {style}>{label}</text>'
@@ -185,7 +187,7 @@ def _numbers(matrix: Matrix, left: float, top: float) -> list[str]:
         strength = min(abs(value) / matrix.full, 1.0) if np.isfinite(value) else 0.0
         kind = "on" if strength > _TURNS_LIGHT else "ink" if np.isfinite(value) else "muted"
         x, y = left + width * (column + 0.5), top + height * (row + 0.5) + 4
-        text = short_number(value) if np.isfinite(value) else "–∞"
+        text = short_number(value) if np.isfinite(value) else escape(matrix.absent)
         parts.append(
             f'<text class="small {kind}" x="{x:.1f}" y="{y:.1f}" text-anchor="middle">{text}</text>'
         )

@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dragoman.pictures.labels import labels
+from dragoman.pictures.notebook import attention_html
 
 Weights = NDArray[np.floating]
 
@@ -92,6 +93,10 @@ class AttentionRecord:
         assert self.encoder.shape[2:] == (s, s), "encoder weights are (L, H, S, S)"
         assert self.decoder.shape[2:] == (t, t), "decoder weights are (L, H, T, T)"
         assert self.cross.shape[2:] == (t, s), "cross weights are (L, H, T, S)"
+
+    def _repr_html_(self) -> str:
+        """How a notebook shows it: every layer and head, to look around in."""
+        return attention_html(self)
 
     def heatmap(self, kind: AttentionKind, layer: int, head: int | None = None) -> Heatmap:
         """One head of one layer, or the mean over the layer's heads."""

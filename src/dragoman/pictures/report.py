@@ -7,18 +7,15 @@ data is escaped.
 
 from __future__ import annotations
 
-import base64
 import difflib
-import json
 import re
 from collections.abc import Sequence
-from importlib import resources
-
-import numpy as np
 
 from dragoman.pictures.attention import heatmap_svg, hops_svg
 from dragoman.pictures.chart import chart_svg
-from dragoman.pictures.labels import escape, labels, visible
+from dragoman.pictures.explorer import explorer
+from dragoman.pictures.labels import escape
+from dragoman.pictures.page import page_html
 from dragoman.pictures.records import (
     AttentionRecord,
     Chart,
@@ -27,27 +24,14 @@ from dragoman.pictures.records import (
     Sample,
     Score,
     Table,
-    Weights,
 )
-from dragoman.pictures.theme import DARK, LIGHT, variables
 
 _SAMPLES_SHOWN = 8
-# Weights are one byte each in the page; past this, only the means of each layer's heads are kept.
-_MOST_WEIGHTS = 2_000_000
-
-_POLICY = (
-    "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'; img-src data:; "
-    "base-uri 'none'; form-action 'none'"
-)
 
 
 def report_html(run: RunSummary) -> str:
     """The page. Sections without content are left out."""
-    styles = (
-        f":root{{{variables(LIGHT)}}}"
-        f"@media (prefers-color-scheme:dark){{:root{{{variables(DARK)}}}}}\n{_part('report.css')}"
-    )
-    title = escape(f"{run.name}: {run.languages[0]} → {run.languages[1]}")
+    title = f"{run.name}: {run.languages[0]} → {run.languages[1]}"
     sections = [
         _header(run),
         _samples(run.samples, run.languages),
@@ -59,20 +43,11 @@ def report_html(run: RunSummary) -> str:
         _limits(run.limits),
     ]
     body = "\n".join(section for section in sections if section)
-    return (
-        '<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
-        f'<meta http-equiv="Content-Security-Policy" content="{_POLICY}">\n'
-        '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
-        '<meta name="color-scheme" content="light dark">\n'
-        f'<link rel="icon" href="data:,">\n<title>{title}</title>\n<style>{styles}</style>\n'
-        f"</head>\n<body>\n<main>\n{body}\n</main>\n"
+    footer = (
         f"<footer><p>Made by {escape(run.made_by)}. This page is one file and asks nothing of any "
-        "server.</p></footer>\n</body>\n</html>\n"
+        "server.</p></footer>\n"
     )
-
-
-def _part(name: str) -> str:
-    return resources.files("dragoman.pictures").joinpath(name).read_text(encoding="utf-8")
+    return page_html(title, f"<main>\n{body}\n</main>\n{footer}")
 
 
 def _header(run: RunSummary) -> str:
@@ -196,7 +171,9 @@ def _look(hops: Sequence[Hops], records: Sequence[AttentionRecord]) -> str:
             " strong as the attention weights.</figcaption></figure>"
         )
     if records:
-        parts.append(_explorer(records, hops))
+        known = bool(hops) and tuple(hops[0].target) == tuple(records[0].target)
+        first = heatmap_svg(records[0].heatmap("cross", len(records[0].cross) - 1), alone=False)
+        parts.append(explorer(records, _scrolled(first), hops[0].word if known else None))
     parts.append("</section>")
     return "\n".join(parts)
 
@@ -204,50 +181,6 @@ def _look(hops: Sequence[Hops], records: Sequence[AttentionRecord]) -> str:
 def _scrolled(wide: str) -> str:
     """Something that may be wider than the screen; the keyboard can scroll it too."""
     return f'<div class="scroll" tabindex="0">{wide}</div>'
-
-
-def _explorer(records: Sequence[AttentionRecord], hops: Sequence[Hops]) -> str:
-    """Data and script; before the script runs, and without one, a plain heat map stands there."""
-    weights = sum(r.encoder.size + r.decoder.size + r.cross.size for r in records)
-    thinned = weights > _MOST_WEIGHTS
-    asked = hops[0].word if hops and tuple(hops[0].target) == tuple(records[0].target) else None
-    payload = [_packed(record, thinned) for record in records]
-    payload[0]["asked"] = asked if asked is not None else len(records[0].target) // 2
-    data = json.dumps(payload, ensure_ascii=True, separators=(",", ":"))
-    # Inside <script> only these could end it or be read as markup.
-    data = data.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")
-    first = records[0].heatmap("cross", len(records[0].cross) - 1)
-    about = (
-        "Choose an attention and one of the small pictures: each is a head of a layer, the first"
-    )
-    about += " of a row the mean of its heads. Point at a word to see where it looked."
-    if thinned:
-        about += " This model has too many heads for one page: only the means are here."
-    return (
-        f'<div class="panel"><p class="muted">{about}</p>\n'
-        f'<div class="look" id="look">{_scrolled(heatmap_svg(first, alone=False))}</div></div>\n'
-        f'<script type="application/json" id="attention-records">{data}</script>\n'
-        f"<script>{_part('report.js')}</script>"
-    )
-
-
-def _packed(record: AttentionRecord, means_only: bool) -> dict[str, object]:
-    def kind(weights: Weights) -> dict[str, object]:
-        kept = weights.mean(axis=1, keepdims=True) if means_only else weights
-        layers, heads, rows, columns = kept.shape
-        whole = np.clip(np.nan_to_num(kept) * 255, 0, 255).round().astype(np.uint8)
-        packed = base64.b64encode(whole.tobytes()).decode("ascii")
-        sizes = {"layers": layers, "heads": heads, "rows": rows, "columns": columns}
-        return {**sizes, "weights": packed}
-
-    return {
-        "source": [visible(token) for token in labels(record.source)],
-        "target": [visible(token) for token in labels(record.target)],
-        "begin": visible(record.begin),
-        "encoder": kind(record.encoder),
-        "decoder": kind(record.decoder),
-        "cross": kind(record.cross),
-    }
 
 
 def _tables(heading: str, tables: Sequence[Table]) -> str:

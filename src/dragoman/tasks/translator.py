@@ -31,7 +31,9 @@ from dragoman.inference.fast import Precision, fastest
 from dragoman.metrics.moses import MosesText
 from dragoman.nn.layout import Sequences
 from dragoman.nn.probes import Probe
+from dragoman.pictures.notebook import translation_html
 from dragoman.pictures.records import AttentionRecord
+from dragoman.pictures.words import in_words
 from dragoman.recipe import Recipe
 from dragoman.search.hypothesis import Hypothesis
 from dragoman.search.offline import search
@@ -99,6 +101,18 @@ class Translation:
 
     def __str__(self) -> str:
         return self.text
+
+    def _repr_html_(self) -> str:
+        """How a notebook shows it: the probability of each token, and the attention if asked for."""
+        return translation_html(
+            self.source,
+            self.text,
+            self.tokens,
+            self.token_log_probabilities,
+            self.score,
+            [(other.text, other.score) for other in self.alternatives],
+            None if self.attention is None else in_words(self.attention),
+        )
 
 
 def parse_search(settings: SearchSettings, changes: Sequence[str]) -> SearchSettings:

@@ -1,0 +1,115 @@
+"""``dragoman figure``: the figures of the paper and its lectures, computed."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+
+def figure(
+    name: Annotated[
+        str | None, typer.Argument(help="Which figure; all names: --list.", metavar="NAME")
+    ] = None,
+    run: Annotated[
+        Path, typer.Option(help="The trained run that figures look into.", metavar="RUN")
+    ] = Path("runs/demo"),
+    sentence: Annotated[
+        str | None, typer.Option(help="The sentence to show, where a figure shows one.")
+    ] = None,
+    to: Annotated[
+        Path | None,
+        typer.Option(help="NAME.svg or NAME.png; its numbers are written beside it as CSV."),
+    ] = None,
+    list_: Annotated[bool, typer.Option("--list", help="Name every figure.")] = False,
+    all_: Annotated[
+        Path | None,
+        typer.Option("--all", help="Write all of them, and a book of them, into a folder."),
+    ] = None,
+) -> None:
+    """Compute a figure of the paper: picture (SVG or PNG), numbers (CSV) and a caption.
+
+    Some figures need nothing; the others look into a trained run, the demo's unless told otherwise.
+
+    Example: dragoman figure position-sinusoidal --to positions.png
+
+    Example: dragoman figure --all figures
+    """
+    from dragoman.cli.console import log_to_stderr
+
+    log_to_stderr(quiet=True)
+    if list_:
+        _list()
+    elif all_ is not None:
+        _write_all(all_, run, sentence)
+    elif name is not None:
+        _write_one(name, run, sentence, to)
+    else:
+        typer.echo(
+            "Name a figure, or use --list or --all DIR. See dragoman figure --help", err=True
+        )
+        raise typer.Exit(2)
+
+
+def _list() -> None:
+    from dragoman.insight.figures.captions import captions
+
+    width = max(map(len, captions()))
+    for name, words in captions().items():
+        typer.echo(f"{name:<{width}}  {words.title.english}")
+
+
+def _write_one(name: str, run: Path, sentence: str | None, to: Path | None) -> None:
+    from dragoman.errors import DragomanError
+    from dragoman.insight.figures.catalogue import OF_RUN, check_name, make_figure
+    from dragoman.insight.figures.subject import Subject
+    from dragoman.pictures.figure import figure_svg
+    from dragoman.pictures.figure_png import figure_png
+
+    check_name(name)
+    path = to or Path(f"{name}.svg")
+    if path.suffix not in (".svg", ".png"):
+        raise DragomanError(f"--to {path}: a figure is written as .svg or .png")
+    subject = Subject.open(run, sentence) if name in OF_RUN else None
+    made = make_figure(name, subject)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    if path.suffix == ".png":
+        figure_png(made, path)
+    else:
+        path.write_text(figure_svg(made), encoding="utf-8")
+    written = [path]
+    for table in made.data:
+        part = f"-{table.name}" if table.name else ""
+        beside = path.with_name(f"{path.stem}{part}.csv")
+        beside.write_text(table.csv(), encoding="utf-8")
+        written.append(beside)
+    typer.echo(f"{made.title.english}\n\n{made.caption.english}\n")
+    for note in made.notes:
+        typer.echo(f"{note.english}\n")
+    typer.echo(f"From: {made.source}.")
+    if made.run:
+        typer.echo(f"Looks into the run {made.run} ({run}).")
+    typer.echo(f"Written: {', '.join(map(str, written))}")
+
+
+def _write_all(folder: Path, run: Path, sentence: str | None) -> None:
+    from dragoman.errors import DragomanError
+    from dragoman.insight.figures.book import write_book
+    from dragoman.insight.figures.subject import DEMO, Subject
+
+    subject = None
+    try:
+        subject = Subject.open(run, sentence)
+    except DragomanError as error:
+        if run != DEMO:
+            raise
+        # Without a demo the figures that need no run can still be drawn.
+        sys.stderr.write(f"{error}. Figures that look into a run are left out.\n")
+
+    def say(line: str) -> None:
+        typer.echo(line)
+
+    page = write_book(folder, subject, say)
+    typer.echo(f"\nThe book: {page}")

@@ -1,0 +1,49 @@
+"""All figures into one folder: a book of them, and for each its picture and its numbers."""
+
+from __future__ import annotations
+
+import importlib.util
+from collections.abc import Callable
+from pathlib import Path
+
+from dragoman.data.demo_corpus import NOTICE
+from dragoman.insight.figures.catalogue import every_figure
+from dragoman.insight.figures.subject import Subject
+from dragoman.pictures.book import book_html
+from dragoman.pictures.figure import Figure, Words, csv_files, figure_svg
+from dragoman.pictures.figure_png import figure_png
+
+_SYNTHETIC = Words(
+    NOTICE + " Figures that look into a trained run use it.",
+    "데모 말뭉치는 작은 문법이 만들어 낸 인공 문장이다. 그 점수는 장치가 제대로 움직인다는 "
+    "것을 말할 뿐, 실제 글에 대해서는 아무것도 말하지 않는다. 학습된 모델을 들여다보는 그림은 이 모델을 쓴다.",
+)
+
+
+def write_book(folder: Path, subject: Subject | None, say: Callable[[str], None]) -> Path:
+    """Write every figure that can be made and ``index.html`` -> the page.
+
+    PNG needs matplotlib (``dragoman[plots]``); without it there are SVG and CSV.
+    """
+    folder.mkdir(parents=True, exist_ok=True)
+    png = importlib.util.find_spec("matplotlib") is not None
+    if not png:
+        say("No PNG: pip install 'dragoman[plots]'")
+    figures: list[Figure] = []
+    missing: list[tuple[str, str]] = []
+    for name, made, reason in every_figure(subject):
+        if made is None:
+            missing.append((name, reason))
+            say(f"{name}: left out: {reason}")
+            continue
+        figures.append(made)
+        (folder / f"{name}.svg").write_text(figure_svg(made), encoding="utf-8")
+        for file, content in csv_files(made).items():
+            (folder / file).write_text(content, encoding="utf-8")
+        if png:
+            figure_png(made, folder / f"{name}.png")
+        say(f"{name}: {made.title.english}")
+    about = [_SYNTHETIC] if subject is not None and subject.is_demo else []
+    page = folder / "index.html"
+    page.write_text(book_html(figures, about=about, missing=missing, png=png), encoding="utf-8")
+    return page

@@ -1,0 +1,49 @@
+"""What every figure is called and what it shows: ``captions.toml``, English and Korean."""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cache
+from importlib import resources
+
+from dragoman.pictures.figure import DataTable, Figure, Panel, Words
+
+
+@dataclass(frozen=True)
+class Caption:
+    """The words of one figure."""
+
+    title: Words
+    text: Words
+    source: str
+    """Section and equation of the paper."""
+
+
+@cache
+def captions() -> dict[str, Caption]:
+    """Name of a figure -> its words, in the order of the book."""
+    content = resources.files("dragoman.insight.figures").joinpath("captions.toml")
+    read = tomllib.loads(content.read_text(encoding="utf-8"))
+    return {
+        name: Caption(
+            Words(one["title"]["en"], one["title"]["ko"]),
+            Words(*(" ".join(one["caption"][language].split()) for language in ("en", "ko"))),
+            one["source"],
+        )
+        for name, one in read.items()
+    }
+
+
+def figure(
+    name: str,
+    panels: Sequence[Panel],
+    data: Sequence[DataTable],
+    *,
+    run: str = "",
+    notes: Sequence[Words] = (),
+) -> Figure:
+    """A figure with the words that belong to its name."""
+    words = captions()[name]
+    return Figure(name, words.title, words.text, words.source, panels, data, run, notes)

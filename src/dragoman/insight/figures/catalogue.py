@@ -1,0 +1,82 @@
+"""Every figure by its name: which need a trained run, and how each is made."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+from dragoman.errors import DragomanError
+from dragoman.insight.figures import attention, costs, positions, run, training
+from dragoman.insight.figures.captions import captions
+from dragoman.insight.figures.subject import Subject
+from dragoman.pictures.figure import Figure
+
+PLAIN: dict[str, Callable[[], Figure]] = {
+    "position-index": positions.index_figure,
+    "position-normalised": positions.normalised_figure,
+    "position-binary": positions.binary_figure,
+    "position-sinusoidal": positions.sinusoidal_figure,
+    "position-identity": positions.identity_figure,
+    "scale": attention.scale_figure,
+    "cost": costs.cost_figure,
+    "cost-length": costs.length_figure,
+    "schedule": training.schedule_figure,
+    "label-smoothing": training.smoothing_figure,
+}
+"""Figures that need nothing."""
+
+OF_RUN: dict[str, Callable[[Subject], Figure]] = {
+    "position-learned": positions.learned_figure,
+    "order": run.order_figure,
+    "lookup": attention.lookup_figure,
+    "four-steps": attention.four_steps_figure,
+    "mask": attention.mask_figure,
+    "heads": attention.heads_figure,
+    "layers": training.layers_figure,
+    "attention-encoder": run.encoder_figure,
+    "attention-decoder": run.decoder_figure,
+    "attention-cross": run.cross_figure,
+    "head-importance": run.importance_figure,
+    "alignment": run.alignment_figure,
+    "pronoun": run.pronoun_figure,
+}
+"""Figures that look into a trained run."""
+
+
+def check_name(name: str) -> None:
+    """Errors: ``DragomanError`` with the nearest names for one that is not there."""
+    if name not in captions():
+        near = difflib.get_close_matches(name, captions(), n=3, cutoff=0.4)
+        hint = f"; perhaps {', '.join(near)}" if near else ""
+        raise DragomanError(f"there is no figure {name!r}{hint}. All: dragoman figure --list")
+
+
+def make_figure(name: str, subject: Subject | None) -> Figure:
+    """Compute one figure. ``subject`` may be None for those of ``PLAIN``.
+
+    Errors: ``DragomanError`` for a name that is none, or a run that cannot show it.
+    """
+    check_name(name)
+    if name in PLAIN:
+        return PLAIN[name]()
+    if subject is None:
+        raise DragomanError(
+            f"the figure {name} looks into a trained run; make one with dragoman demo, or name "
+            "yours: --run RUN"
+        )
+    return OF_RUN[name](subject)
+
+
+def every_figure(subject: Subject | None) -> Iterator[tuple[str, Figure | None, str]]:
+    """All figures in the order of the book: name, the figure or None, and why there is none."""
+    for name in captions():
+        try:
+            yield name, make_figure(name, subject), ""
+        except DragomanError as error:
+            yield name, None, str(error)
+
+
+def open_subject(run: Path, sentence: str | None) -> Subject:
+    """The run that figures look into. Errors: ``RunError``."""
+    return Subject.open(run, sentence)

@@ -1,0 +1,154 @@
+"""Figures of cost (paper §4, table 1): operations, sequential steps and paths."""
+
+from __future__ import annotations
+
+from dragoman.insight.cost import (
+    LAYERS,
+    attention_cost,
+    convolution_cost,
+    costs,
+    recurrence_cost,
+    restricted_cost,
+    timed,
+)
+from dragoman.insight.figures.captions import figure
+from dragoman.pictures.figure import DataTable, Figure
+from dragoman.pictures.panels import Lines, Text
+from dragoman.pictures.records import Chart, Series
+
+_PAPER = "Attention Is All You Need, §4, table 1"
+
+
+def cost_figure() -> Figure:
+    """Length 1000, width 1000, kernel 3: counted both ways, beside seconds on this machine."""
+    n = d = 1000
+    every = [*costs(n, d), restricted_cost(n, d, 100)]
+    rows = [(c.kind, c.core, c.whole, c.sequential, c.path) for c in every]
+    small = 256
+    measured = []
+    for kind in LAYERS:
+        seconds = timed(kind, small, small)
+        measured.append((kind, _operations(kind, small, small), seconds))
+    return figure(
+        "cost",
+        [
+            Text(
+                "n = 1000, d = 1000, k = 3",
+                (
+                    "layer",
+                    "without projections, 10⁹",
+                    "with them, 10⁹",
+                    "sequential steps",
+                    "longest path",
+                ),
+                [
+                    (c.kind, f"{c.core / 1e9:.1f}", f"{c.whole / 1e9:.1f}", c.sequential, c.path)
+                    for c in every
+                ],
+            ),
+            Text(
+                f"Timed on this machine, n = d = {small}",
+                ("layer", "operations, 10⁶", "milliseconds", "10⁹ operations/s"),
+                [
+                    (kind, f"{count / 1e6:.0f}", f"{s * 1e3:.2f}", f"{count / s / 1e9:.1f}")
+                    for kind, count, s in measured
+                ],
+            ),
+        ],
+        [
+            DataTable("", ("layer", "core", "whole", "sequential", "path"), rows),
+            DataTable("measured", ("layer", "operations", "seconds"), measured),
+        ],
+    )
+
+
+def _operations(kind: str, n: int, d: int, k: int = 3) -> int:
+    """The count that belongs to one of ``LAYERS``."""
+    by_layer = {
+        "self-attention core": attention_cost(n, d).core,
+        "self-attention whole": attention_cost(n, d).whole,
+        "recurrence core": recurrence_cost(n, d).core,
+        "recurrence whole": recurrence_cost(n, d).whole,
+        "convolution": convolution_cost(n, d, k).core,
+    }
+    return by_layer[kind]
+
+
+def length_figure() -> Figure:
+    """Counts and times against length, and the lengths at which lines cross."""
+    d, k = 512, 3
+    lengths = [round(2 ** (i / 4)) for i in range(12, 60)]
+    lines = {
+        "attention": [attention_cost(n, d).core for n in lengths],
+        "with projections": [attention_cost(n, d).whole for n in lengths],
+        "LSTM": [recurrence_cost(n, d).whole for n in lengths],
+        "convolution": [convolution_cost(n, d, k).core for n in lengths],
+    }
+    width, tried = 128, (32, 64, 128, 256, 512, 1024)
+    seconds = {
+        kind: [timed(kind, n, width, repeats=2) for n in tried]
+        for kind in (
+            "self-attention core",
+            "self-attention whole",
+            "recurrence whole",
+            "convolution",
+        )
+    }
+    # 4n²d = 16nd², 4n²d + 8nd² = 16nd², 4n²d = 2knd², 4n²d = 8nd²
+    crossings = [
+        ("attention = LSTM, no projections in attention", "n = 4d", 4 * d),
+        ("attention = LSTM, all counted", "n = 2d", 2 * d),
+        ("attention = convolution, no projections", "n = kd/2", k * d // 2),
+        ("n² part of attention = its projections", "n = 2d", 2 * d),
+    ]
+    return figure(
+        "cost-length",
+        [
+            Lines(
+                Chart(
+                    "Operations of one layer, d = 512",
+                    [Series(name, lengths, counts) for name, counts in lines.items()],
+                    x_label="length n",
+                    log_x=True,
+                    log_y=True,
+                    marked_x=4 * d,
+                    marked_as="n = 4d",
+                ),
+                540,
+                320,
+            ),
+            Lines(
+                Chart(
+                    f"Seconds on this machine, d = {width}",
+                    [
+                        Series(name, tried, seconds[kind])
+                        for name, kind in (
+                            ("attention", "self-attention core"),
+                            ("with proj.", "self-attention whole"),
+                            ("LSTM", "recurrence whole"),
+                            ("conv.", "convolution"),
+                        )
+                    ],
+                    x_label="length n",
+                    log_x=True,
+                    log_y=True,
+                ),
+                540,
+                320,
+            ),
+            Text("Where lines cross", ("what", "where", "n at d = 512"), crossings),
+        ],
+        [
+            DataTable(
+                "",
+                ("length", *lines),
+                [(n, *(counts[i] for counts in lines.values())) for i, n in enumerate(lengths)],
+            ),
+            DataTable(
+                "measured",
+                ("length", *seconds),
+                [(n, *(one[i] for one in seconds.values())) for i, n in enumerate(tried)],
+            ),
+            DataTable("crossings", ("what", "where", "length"), crossings),
+        ],
+    )

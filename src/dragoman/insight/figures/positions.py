@@ -1,0 +1,271 @@
+"""Figures of positions (paper §3.5): the four attempts, the identity, and learned ones."""
+
+from __future__ import annotations
+
+import tempfile
+import time
+from pathlib import Path
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+
+from dragoman.insight.figures.captions import figure
+from dragoman.insight.figures.subject import Subject
+from dragoman.nn.positions import binary, index, normalised, sinusoidal
+from dragoman.pictures.figure import DataTable, Figure, Panel, Words
+from dragoman.pictures.matrix import Matrix
+from dragoman.pictures.panels import Cells, Lines
+from dragoman.pictures.records import Chart, Series
+from dragoman.recipe import Recipe
+from dragoman.tasks.run import Run
+from dragoman.tasks.translation import train
+
+Array = NDArray[np.float64]
+_SECTION = "Attention Is All You Need, §3.5"
+WIDTH = 512
+PLACES = 128
+
+
+def similarity(table: Array) -> Array:
+    """(P, D) -> (P, P): dot products of every position with every other."""
+    product: Array = table @ table.T
+    return product
+
+
+def _array(table: torch.Tensor) -> Array:
+    return table.double().numpy()
+
+
+def _table(name: str, values: Array, row: str, column: str) -> DataTable:
+    """A matrix as rows of (row, column, value)."""
+    cells = [(int(r), int(c), float(values[r, c])) for r, c in np.ndindex(*values.shape)]
+    return DataTable(name, (row, column, "value"), cells)
+
+
+def _wide(name: str, values: Array) -> DataTable:
+    """An encoding: a row per position, a column per dimension."""
+    header = ("position", *(f"dimension {d}" for d in range(values.shape[1])))
+    rows = [(place, *map(float, row)) for place, row in enumerate(values)]
+    return DataTable(name, header, rows)
+
+
+def _map(values: Array, title: str = "Similarity, dot product") -> Panel:
+    side = 300 / len(values)
+    return Cells(Matrix(title, values, cell=(side, side), down="position", across="position"))
+
+
+def index_figure() -> Figure:
+    """The position itself, in every dimension."""
+    table = _array(index(torch.arange(16), 8))
+    title = "Encoding: PE(pos) = pos in every dimension"
+    return figure(
+        "position-index",
+        [
+            Cells(Matrix(title, table, down="position", across="dimension", cell=(34, 19))),
+            _map(similarity(table)),
+        ],
+        [_wide("", table), _table("similarity", similarity(table), "position", "other")],
+    )
+
+
+def normalised_figure() -> Figure:
+    """index / length at several lengths."""
+    lengths = (5, 10, 20)
+    values = np.full((len(lengths), max(lengths)), np.nan)
+    for row, length in enumerate(lengths):
+        places = torch.arange(length)
+        values[row, :length] = _array(normalised(places, torch.full_like(places, length), 1))[:, 0]
+    rows = [
+        (length, place, float(values[row, place]))
+        for row, length in enumerate(lengths)
+        for place in range(length)
+    ]
+    twenty = np.repeat(values[2][:, None], 8, axis=1)
+    return figure(
+        "position-normalised",
+        [
+            Cells(
+                Matrix(
+                    "Encoding: PE(pos) = pos / length, of three lengths",
+                    values,
+                    rows=[f"{length} words" for length in lengths],
+                    across="position",
+                )
+            ),
+            _map(similarity(twenty), "Similarity within 20 words, 8 dimensions"),
+        ],
+        [
+            DataTable("", ("length", "position", "value"), rows),
+            _table("similarity", similarity(twenty), "position", "other"),
+        ],
+    )
+
+
+def binary_figure() -> Figure:
+    """Binary digits in 8 and in 512 dimensions."""
+    small, large = (_array(binary(torch.arange(PLACES), width)) for width in (8, WIDTH))
+    flipped = np.abs(np.diff(small, axis=0)).sum(axis=1)
+    return figure(
+        "position-binary",
+        [
+            Cells(
+                Matrix(
+                    "8 dimensions, lowest digit first",
+                    small,
+                    cell=(13, 300 / PLACES),
+                    down="position",
+                    across="dimension",
+                )
+            ),
+            Cells(
+                Matrix(
+                    "512 dimensions",
+                    large,
+                    cell=(0.7, 300 / PLACES),
+                    down="position",
+                    across="dimension",
+                )
+            ),
+            _map(similarity(large)),
+        ],
+        [
+            _wide("", small),
+            _table("similarity", similarity(large), "position", "other"),
+            DataTable(
+                "flips",
+                ("position", "digits that change to the next"),
+                [(place, int(count)) for place, count in enumerate(flipped)],
+            ),
+        ],
+    )
+
+
+def sinusoidal_figure() -> Figure:
+    """The paper's encoding."""
+    table = _array(sinusoidal(torch.arange(PLACES), WIDTH))
+    waves = [
+        Series(f"dimension {d}", list(range(101)), table[:101, d].tolist())
+        for d in (0, 16, 64, 160)
+    ]
+    return figure(
+        "position-sinusoidal",
+        [
+            Cells(
+                Matrix(
+                    "Encoding, positions 0–127, 512 dimensions",
+                    table,
+                    cell=(1.2, 300 / PLACES),
+                    down="position",
+                    across="dimension",
+                )
+            ),
+            _map(similarity(table)),
+            Lines(Chart("Four of the dimensions", waves, x_label="position"), 760, 220),
+        ],
+        [_wide("", table), _table("similarity", similarity(table), "position", "other")],
+    )
+
+
+def identity_figure() -> Figure:
+    """PE(i) · PE(i + Δ) = Σ cos(ω_k Δ), measured."""
+    table = _array(sinusoidal(torch.arange(PLACES), WIDTH))
+    frequencies = 10000.0 ** (-np.arange(0, WIDTH, 2) / WIDTH)
+    starts, farthest = (0, 10, 30, 60), 61
+    distances = np.arange(farthest)
+    sums = np.cos(distances[:, None] * frequencies).sum(axis=1)  # Σ_k cos(ω_k Δ)
+    products = np.stack([[table[i] @ table[i + d] for d in distances] for i in starts], axis=1)
+    worst = float(np.abs(products - sums[:, None]).max())
+    rows = [(int(d), float(sums[d]), *map(float, products[d])) for d in distances]
+    x = distances.tolist()
+    series = [Series("Σ cos(ω Δ)", x, sums.tolist())]
+    series += [
+        Series(f"from {start}", x, products[:, place].tolist())
+        for place, start in enumerate(starts)
+        if start in (0, 30, 60)
+    ]
+    return figure(
+        "position-identity",
+        [Lines(Chart("PE(i) · PE(i + Δ)", series, x_label="distance Δ"), 760, 300)],
+        [DataTable("", ("distance", "sum of cosines", *(f"from {i}" for i in starts)), rows)],
+        notes=[
+            Words(
+                f"Largest difference between the two sides, over all that is drawn: {worst:.1e}.",
+                f"그려진 모든 점에서 두 변의 가장 큰 차이: {worst:.1e}.",
+            )
+        ],
+    )
+
+
+_LEARNED = (
+    "name=learned-positions", "model.positions.kind=learned", "model.positions.maximum=64",
+    "model.model_dim=64", "model.ffn_dim=128", "model.encoder_layers=1", "model.decoder_layers=1",
+    "training.updates=240", "training.validate_every=240", "training.schedule.warmup=60",
+    "training.schedule.peak=4e-3", "evaluation.dev_sentences=1",
+)  # fmt: skip
+"""A model small enough to be trained for one figure. Sentences of the demo have some 20 tokens."""
+
+
+def learned_figure(subject: Subject) -> Figure:
+    """The learned table of a run; one is trained on the spot where the run has none."""
+    run = subject.run
+    note = Words(f"The table of the run {subject.name}.", f"{subject.name} 모델의 표.")
+    if run.recipe.model.positions.kind == "learned":
+        table = _source_table(run)
+    else:
+        begin = time.perf_counter()
+        with tempfile.TemporaryDirectory() as folder:
+            small = Path(folder) / "learned"
+            train(Recipe.load("demo", _LEARNED), small, say=lambda _: None, display=False)
+            table = _source_table(Run.open(small))
+        seconds = time.perf_counter() - begin
+        note = Words(
+            f"The run {subject.name} has fixed positions. For this figure a small model (one "
+            "layer, width 64) was trained with learned ones on the demo's sentences, 240 updates "
+            f"in {seconds:.0f} s; few sentences there are longer than 20 tokens.",
+            f"{subject.name} 모델의 위치는 고정된 것이다. 이 그림을 위해 작은 모델(한 층, "
+            f"너비 64)을 데모 문장으로, 학습된 위치와 함께 240번 갱신하며 {seconds:.0f}초 "
+            "동안 훈련했다. 그 문장들은 20토큰을 거의 넘지 않는다.",
+        )
+    shown = table[:32]
+    sizes = np.linalg.norm(shown, axis=1)
+    cosines = similarity(shown / sizes[:, None])
+    return figure(
+        "position-learned",
+        [
+            Cells(
+                Matrix(
+                    "Encoding, positions 0–31",
+                    shown,
+                    cell=(6, 300 / 32),
+                    down="position",
+                    across="dimension",
+                )
+            ),
+            _map(cosines, "Similarity, cosine"),
+            Lines(
+                Chart(
+                    "Cosine with position 8",
+                    [
+                        Series(
+                            "",
+                            list(range(len(cosines))),
+                            cosines[min(8, len(cosines) - 1)].tolist(),
+                        )
+                    ],
+                    x_label="position",
+                ),
+                420,
+                220,
+            ),
+        ],
+        [_wide("", shown), _table("similarity", cosines, "position", "other")],
+        run=subject.name,
+        notes=[note],
+    )
+
+
+def _source_table(run: Run) -> Array:
+    table = run.model().source_positions.table
+    assert table is not None
+    return _array(table.detach())

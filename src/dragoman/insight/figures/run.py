@@ -1,0 +1,310 @@
+"""Figures of a trained run at work: order, attention, head importance, alignment, the pronoun."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from dragoman.data.demo_corpus import pronoun_probes
+from dragoman.errors import DragomanError
+from dragoman.insight.alignment import AlignmentScores, align
+from dragoman.insight.figures.captions import figure
+from dragoman.insight.figures.subject import Subject
+from dragoman.insight.importance import Importance, head_importance
+from dragoman.insight.order import order_experiment
+from dragoman.insight.pronoun import pronoun_hops
+from dragoman.pictures.figure import Cell, DataTable, Figure, Panel, Words
+from dragoman.pictures.matrix import Matrix
+from dragoman.pictures.panels import Cells, HeadGrid, Text, TwoHops, WordWeights
+from dragoman.pictures.records import AttentionKind, AttentionRecord, Heatmap
+from dragoman.pictures.words import in_words
+
+_ORDER = ("The small man eats the dinosaur.", "The dinosaur eats the small man.")
+_KINDS: tuple[AttentionKind, ...] = ("encoder", "decoder", "cross")
+
+
+def order_figure(subject: Subject) -> Figure:
+    """Two sentences of the same words, with positions and without."""
+    first, second = _ORDER if subject.is_demo else _turned(subject)
+    found = order_experiment(subject.translator, first, second)
+    told, untold = found.with_positions, found.without_positions
+    both = np.stack([told.differences, untold.differences])
+    rows: list[tuple[Cell, ...]] = [
+        (token, place, found.other_places[place], float(told.differences[place]),
+         float(untold.differences[place]))
+        for place, token in enumerate(found.tokens)
+    ]  # fmt: skip
+    written = [
+        ("on", first, told.translations[0]),
+        ("on", second, told.translations[1]),
+        ("off", first, untold.translations[0]),
+        ("off", second, untold.translations[1]),
+    ]
+    return figure(
+        "order",
+        [
+            Cells(
+                Matrix(
+                    "From a word's row in one sentence to its row in the other, |a − b| / |a|",
+                    both,
+                    rows=["positions on", "positions off"],
+                    columns=list(found.tokens),
+                    cell=(60, 30),
+                )
+            ),
+            Text("What the run then writes", ("positions", "read", "written"), written),
+        ],
+        [
+            DataTable(
+                "",
+                ("token", "place", "place in the other", "difference on", "difference off"),
+                rows,
+            ),
+            DataTable("translations", ("positions", "source", "translation"), written),
+        ],
+        run=subject.name,
+        notes=[
+            Words(
+                f"Largest difference without positions: {untold.differences.max():.0e}; with them: "
+                f"{told.differences.max():.2f}.",
+                f"위치가 없을 때 가장 큰 차이: {untold.differences.max():.0e}, 있을 때: "
+                f"{told.differences.max():.2f}.",
+            )
+        ],
+    )
+
+
+def _turned(subject: Subject) -> tuple[str, str]:
+    """A sentence and its words turned round, of the same tokens."""
+    tokens = subject.run.source_text
+    words = subject.sentence.split()
+    turned = " ".join(reversed(words))
+    pair = [sorted(int(i) for i in one) for one in tokens.encode([subject.sentence, turned])]
+    if pair[0] != pair[1]:
+        raise DragomanError(
+            f"turned round, the words of {subject.sentence!r} are cut into other tokens; give "
+            "another sentence: --sentence TEXT"
+        )
+    return subject.sentence, turned
+
+
+def encoder_figure(subject: Subject) -> Figure:
+    """Encoder self-attention, every layer and head."""
+    return _attention_figure(subject, "encoder")
+
+
+def decoder_figure(subject: Subject) -> Figure:
+    """Decoder self-attention, every layer and head."""
+    return _attention_figure(subject, "decoder")
+
+
+def cross_figure(subject: Subject) -> Figure:
+    """Cross-attention, every layer and head."""
+    return _attention_figure(subject, "cross")
+
+
+def _attention_figure(subject: Subject, kind: AttentionKind) -> Figure:
+    record = in_words(subject.attention)
+    return figure(
+        f"attention-{kind}",
+        attention_panels(record, kind),
+        [attention_table(record, kind)],
+        run=subject.name,
+        notes=[
+            Words(
+                f"{subject.sentence} → {subject.translation.text}",
+                f"{subject.sentence} → {subject.translation.text}",
+            )
+        ],
+    )
+
+
+def attention_panels(record: AttentionRecord, kind: AttentionKind) -> list[Panel]:
+    """All heads small, and the mean of the last layer's large."""
+    weights = {"encoder": record.encoder, "decoder": record.decoder, "cross": record.cross}[kind]
+    names = {
+        "encoder": "Encoder self-attention",
+        "decoder": "Decoder self-attention",
+        "cross": "Cross-attention",
+    }
+    title = f"{names[kind]}, {weights.shape[0]} layers of {weights.shape[1]} heads"
+    return [
+        HeadGrid(title, np.asarray(weights, dtype=np.float64)),
+        WordWeights(record.heatmap(kind, len(weights) - 1)),
+    ]
+
+
+def attention_table(record: AttentionRecord, kind: AttentionKind) -> DataTable:
+    """Every weight of every layer and head, layers and heads from 1."""
+    rows: list[tuple[Cell, ...]] = []
+    weights = {"encoder": record.encoder, "decoder": record.decoder, "cross": record.cross}[kind]
+    for layer, head in np.ndindex(*weights.shape[:2]):
+        shown = record.heatmap(kind, layer, head)
+        for i, j in np.ndindex(*shown.weights.shape):
+            rows.append(
+                (layer + 1, head + 1, i, shown.rows[i], j, shown.columns[j],
+                 float(shown.weights[i, j]))
+            )  # fmt: skip
+    header = ("layer", "head", "row", "looking", "column", "looked at", "weight")
+    return DataTable("", header, rows)
+
+
+def importance_figure(subject: Subject) -> Figure:
+    """The loss without each head."""
+    pairs = subject.pairs or ((subject.sentence, subject.translation.text),)
+    found = head_importance(subject.translator, pairs)
+    return figure(
+        "head-importance",
+        importance_panels(found),
+        [importance_table(found)],
+        run=subject.name,
+        notes=[_importance_note(found)],
+    )
+
+
+def importance_panels(found: Importance) -> list[Panel]:
+    """A map of layers and heads for each attention, in one scale."""
+    reach = max(float(np.abs(found.grown(kind)).max()) for kind in found.without) or 1.0
+    names = {
+        "encoder": "Encoder self-attention",
+        "decoder": "Decoder self-attention",
+        "cross": "Cross-attention",
+    }
+    return [
+        Cells(
+            Matrix(
+                names[kind],
+                found.grown(kind),
+                rows=[f"layer {i + 1}" for i in range(len(losses))],
+                columns=[f"head {i + 1}" for i in range(losses.shape[1])],
+                cell=(54, 30),
+                reach=reach,
+                across="growth of the loss, nats per token",
+            )
+        )
+        for kind, losses in found.without.items()
+    ]
+
+
+def importance_table(found: Importance) -> DataTable:
+    """Layers and heads from 1."""
+    rows: list[tuple[Cell, ...]] = [
+        (kind, layer + 1, head + 1, found.whole + growth, growth)
+        for kind, layer, head, growth in found.ranked()
+    ]
+    return DataTable("", ("attention", "layer", "head", "loss without it", "growth"), rows)
+
+
+def _importance_note(found: Importance) -> Words:
+    kind, layer, head, growth = found.ranked()[0]
+    idle = sum(abs(one[3]) < 0.01 for one in found.ranked())
+    count = len(found.ranked())
+    return Words(
+        f"{found.sentences} sentences, {found.tokens} tokens, loss {found.whole:.3f} with all "
+        f"heads. Most needed: {kind}, layer {layer + 1}, head {head + 1} (+{growth:.2f}). "
+        f"{idle} of {count} heads change it by less than 0.01.",
+        f"문장 {found.sentences}개, 토큰 {found.tokens}개, 모든 헤드로 잰 손실 "
+        f"{found.whole:.3f}. 가장 필요한 것: {kind} {layer + 1}층 헤드 {head + 1} "
+        f"(+{growth:.2f}). 헤드 {count}개 중 {idle}개는 0.01 미만으로 바꾼다.",
+    )
+
+
+def alignment_figure(subject: Subject, scores: AlignmentScores | None = None) -> Figure:
+    """Links of each target word, drawn in the weights; AER where ``scores`` were measured."""
+    record = in_words(subject.attention)
+    layer = max(0, len(record.cross) - 2)
+    head: int | None = None
+    if scores is not None:
+        _, layer, head, _ = scores.best
+    links = align(record, layer, head)
+    shown = record.heatmap("cross", layer, head)
+    chosen = np.zeros((len(shown.rows), len(shown.columns)))
+    for source, target in links:
+        chosen[target, source] = 1.0
+    panels: list[Panel] = [
+        WordWeights(shown),
+        WordWeights(Heatmap(shown.rows[:-1], shown.columns[:-1], chosen[:-1, :-1], "links")),
+    ]
+    data = [
+        DataTable(
+            "",
+            ("target word", "target", "source word", "source"),
+            [
+                (target, shown.rows[target], source, shown.columns[source])
+                for source, target in sorted(links, key=lambda link: link[1])
+            ],
+        )
+    ]
+    note = Words(
+        "No alignment made by people was given; dragoman look RUN --gold FILE measures one.",
+        "사람이 만든 정렬이 주어지지 않았다. dragoman look RUN --gold FILE로 잴 수 있다.",
+    )
+    if scores is not None:
+        panels += aer_panels(scores)
+        data.append(aer_table(scores))
+        when, _, _, rate = scores.best
+        note = Words(
+            f"Best AER over {scores.sentences} sentences: {rate:.3f} (layer {layer + 1}, "
+            f"{_named(head)}, {when}).",
+            f"문장 {scores.sentences}개에서 가장 낮은 AER: {rate:.3f} ({layer + 1}층, "
+            f"{_named(head)}, {when}).",
+        )
+    return figure("alignment", panels, data, run=subject.name, notes=[note])
+
+
+def aer_panels(scores: AlignmentScores) -> list[Panel]:
+    """AER of every layer and head, of the choosing step and of the one behind it."""
+    panels: list[Panel] = []
+    for when, table in scores.heads.items():
+        columns = [*(f"head {i + 1}" for i in range(table.shape[1] - 1)), "mean"]
+        rows = [f"layer {i + 1}" for i in range(len(table))]
+        title = f"AER, the step {when} the word"
+        panels.append(Cells(Matrix(title, table, rows, columns, cell=(54, 28), reach=1.0)))
+    return panels
+
+
+def aer_table(scores: AlignmentScores) -> DataTable:
+    """Layers and heads from 1; head 0 is the mean of the heads."""
+    rows: list[tuple[Cell, ...]] = []
+    for when, table in scores.heads.items():
+        for layer, head in np.ndindex(*table.shape):
+            number = 0 if head == table.shape[1] - 1 else head + 1
+            rows.append((when, layer + 1, number, float(table[layer, head])))
+    return DataTable("aer", ("step", "layer", "head", "AER"), rows)
+
+
+def pronoun_figure(subject: Subject) -> Figure:
+    """Both hops, for the animal and for the street."""
+    if not subject.is_demo:
+        raise DragomanError(
+            "the figure pronoun needs a run of the embedded corpus: dragoman demo makes one"
+        )
+    hops, _ = pronoun_hops(subject.translator)
+    probes = pronoun_probes()[0]
+    rows: list[tuple[Cell, ...]] = []
+    for probe, hop in zip(probes, hops, strict=True):
+        for place, word in enumerate(hop.source):
+            rows.append(
+                (probe.pronoun, place, word, float(hop.first[place]), float(hop.second[place]))
+            )
+    return figure(
+        "pronoun",
+        [TwoHops(hop) for hop in hops],
+        [DataTable("", ("pronoun", "place", "source word", "from the pronoun", "from it"), rows)],
+        run=subject.name,
+        notes=[_hop_note(probe.pronoun, probe.reference) for probe in probes],
+    )
+
+
+def _hop_note(pronoun: str, reference: str) -> Words:
+    return Words(f"{pronoun}: {reference}", f"{pronoun}: {reference}")
+
+
+def _named(head: int | None) -> str:
+    return "mean of the heads" if head is None else f"head {head + 1}"
+
+
+def kinds() -> Sequence[AttentionKind]:
+    """The three attentions of an encoder-decoder."""
+    return _KINDS

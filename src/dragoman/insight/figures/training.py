@@ -1,0 +1,179 @@
+"""Figures of training (paper §5): the learning rate, label smoothing, what layers carry."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from dragoman.insight.figures.captions import figure
+from dragoman.insight.figures.subject import Subject
+from dragoman.insight.statistics import layer_statistics
+from dragoman.pictures.figure import DataTable, Figure, Words
+from dragoman.pictures.matrix import Matrix
+from dragoman.pictures.panels import Cells, Lines, Text
+from dragoman.pictures.records import Chart, Series
+from dragoman.training.schedule import ScheduleSettings, make_schedule
+
+
+def schedule_figure() -> Figure:
+    """Equation 3 for some widths and warm-ups, and what the field took up since."""
+    updates = 20_000
+    steps = [1, *range(100, updates + 1, 100)]
+    papers = [(512, 4000), (1024, 4000), (512, 8000), (256, 2000)]
+    noam = {
+        f"d {width}, warm-up {warmup}": make_schedule(
+            ScheduleSettings(kind="noam", warmup=warmup), model_dim=width, updates=updates
+        )
+        for width, warmup in papers
+    }
+    peak = noam["d 512, warm-up 4000"](4000)
+    kinds = ("noam", "inverse_square_root", "cosine", "constant")
+    others = {
+        kind: make_schedule(
+            ScheduleSettings(kind=kind, warmup=4000, peak=peak), model_dim=512, updates=updates
+        )
+        for kind in ("inverse_square_root", "cosine", "constant")
+    }
+    rows = [
+        (step, *(rate(step) for rate in noam.values()), *(rate(step) for rate in others.values()))
+        for step in steps
+    ]
+    first = [Series(name, steps, [rate(s) for s in steps]) for name, rate in noam.items()]
+    second = [
+        Series(name.replace("_", " "), steps, [rate(s) for s in steps])
+        for name, rate in others.items()
+    ]
+    assert set(others) | {"noam"} == set(kinds)
+    return figure(
+        "schedule",
+        [
+            Lines(Chart("The paper's schedule", first, from_zero=True), 540, 280),
+            Lines(Chart("Three others", second, from_zero=True), 540, 280),
+        ],
+        [DataTable("", ("update", *noam, *others), rows)],
+    )
+
+
+def smoothing_figure() -> Figure:
+    """The target distribution, and the probability that it asks for."""
+    vocabulary, epsilon, right = 10, 0.1, 3
+    hard = np.zeros(vocabulary)
+    hard[right] = 1.0
+    smooth = np.full(vocabulary, epsilon / vocabulary)
+    smooth[right] += 1 - epsilon
+    p = [i / 1000 for i in range(500, 1000)]
+
+    def loss(q: float, epsilon: float) -> float:
+        """Cross-entropy when the right token gets q and the others share the rest alike."""
+        rest = (1 - q) / (vocabulary - 1)
+        on_right = 1 - epsilon + epsilon / vocabulary
+        wrong = (vocabulary - 1) * epsilon / vocabulary
+        return -on_right * math.log(q) - wrong * math.log(rest)
+
+    curves = {e: [loss(q, e) for q in p] for e in (0.0, 0.1, 0.2)}
+    best = p[int(np.argmin(curves[0.1]))]
+    tokens = [str(token) for token in range(vocabulary)]
+    told = f"{best:g}; 1 − ε + ε/V = {smooth[right]:g}"
+    return figure(
+        "label-smoothing",
+        [
+            Cells(
+                Matrix(
+                    "Target distribution",
+                    np.stack([hard, smooth]),
+                    rows=["one-hot", "ε = 0.1"],
+                    columns=tokens,
+                    across="token",
+                    cell=(42, 30),
+                    reach=1.0,
+                )
+            ),
+            Lines(
+                Chart(
+                    "Loss when the right token gets probability q",
+                    [Series(f"ε = {e:g}", p, curve) for e, curve in curves.items()],
+                    x_label="q",
+                    y_label="nats",
+                    marked_x=best,
+                    marked_as=f"least at {best:g}",
+                ),
+                460,
+                260,
+            ),
+        ],
+        [
+            DataTable(
+                "",
+                ("token", "one-hot", "smoothed"),
+                [(i, float(hard[i]), float(smooth[i])) for i in range(vocabulary)],
+            ),
+            DataTable(
+                "loss",
+                ("q", *(f"epsilon {e:g}" for e in curves)),
+                [(q, *(curves[e][i] for e in curves)) for i, q in enumerate(p)],
+            ),
+        ],
+        notes=[
+            Words(
+                f"Least at q = {told}.",
+                f"가장 작은 곳: q = {told}.",
+            )
+        ],
+    )
+
+
+def layers_figure(subject: Subject) -> Figure:
+    """Sizes along the residual stream, sub-layer by sub-layer."""
+    measured = layer_statistics(subject.translator, subject.pairs or _own_pair(subject))
+    header = (
+        "sub-layer", "stream", "added", "cosine", "sum", "after", "gain", "bias",
+    )  # fmt: skip
+    rows = [
+        (s.name, s.stream, s.added, s.agreement, s.summed, s.after, s.gain, s.bias)
+        for s in measured
+    ]
+    places = list(range(1, len(measured) + 1))
+    ratios = [s.added / s.stream for s in measured]
+    biggest = max(measured, key=lambda s: s.added / s.stream)
+    post = subject.run.recipe.model.norm == "post"
+    norm = Words("post-norm", "후정규화") if post else Words("pre-norm", "선정규화")
+    most = max(ratios)
+    return figure(
+        "layers",
+        [
+            Lines(
+                Chart(
+                    "Size along the stream",
+                    [
+                        Series("comes in", places, [s.stream for s in measured]),
+                        Series("added", places, [s.added for s in measured]),
+                        Series("goes on", places, [s.after for s in measured]),
+                    ],
+                    x_label="sub-layer, in the order of the table",
+                    from_zero=True,
+                ),
+                480,
+                280,
+            ),
+            Text(
+                "Means over all tokens of some sentences",
+                header,
+                [(r[0], *(f"{value:.2f}" for value in r[1:])) for r in rows],
+            ),
+        ],
+        [DataTable("", header, rows)],
+        run=subject.name,
+        notes=[
+            Words(
+                f"This run is {norm.english}. Most is added, against what was there, by "
+                f"{biggest.name}: {most:.2f} times the stream.",
+                f"이 모델은 {norm.korean} 방식이다. 있던 것에 견주어 가장 많이 더하는 곳은 "
+                f"{biggest.name}: 흐름의 {most:.2f}배.",
+            )
+        ],
+    )
+
+
+def _own_pair(subject: Subject) -> list[tuple[str, str]]:
+    return [(subject.sentence, subject.translation.text)]

@@ -1,0 +1,234 @@
+"""One translation looked into from all sides: what ``dragoman look`` shows.
+
+Attention of every layer and head, what if a word were hidden or a head were off, which heads
+matter, and which words belong together.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, cast
+
+import numpy as np
+
+from dragoman.errors import DataError, DragomanError
+from dragoman.insight.alignment import AlignmentScores, align, read_gold, score_alignments
+from dragoman.insight.figures.run import (
+    aer_panels,
+    attention_panels,
+    attention_table,
+    importance_panels,
+)
+from dragoman.insight.figures.subject import Subject
+from dragoman.insight.importance import Importance, head_importance
+from dragoman.insight.what_if import (
+    Change,
+    WhatIf,
+    find_words,
+    parse_heads,
+    source_words,
+    what_if,
+)
+from dragoman.pictures.attention import heatmap_svg
+from dragoman.pictures.figure import DataTable
+from dragoman.pictures.look import Compared, Exhibit, look_html
+from dragoman.pictures.records import AttentionKind, AttentionRecord, Heatmap
+from dragoman.pictures.words import in_words
+from dragoman.tasks.translator import Translation
+
+_KINDS: tuple[AttentionKind, ...] = ("encoder", "decoder", "cross")
+
+
+@dataclass(frozen=True)
+class Wish:
+    """What one wants to see."""
+
+    sentence: str
+    target: str | None = None
+    """A translation to look at in place of the run's own."""
+    kind: str = "cross"
+    layer: int | None = None
+    """From 1; None is the last."""
+    head: int | None = None
+    """From 1; None is the mean of the heads."""
+    hide: tuple[str, ...] = ()
+    heads_off: tuple[str, ...] = ()
+    prefix: str = ""
+    importance: bool = False
+    gold: Path | None = None
+    pieces: bool = False
+
+
+@dataclass(frozen=True)
+class Seen:
+    """What there was to see."""
+
+    name: str
+    """The run's."""
+    translation: Translation
+    record: AttentionRecord
+    """By words, or by pieces if that was wished."""
+    heatmap: Heatmap
+    """The one attention that was asked for."""
+    kind: AttentionKind
+    what_if: WhatIf | None
+    told: str
+    """The change in words."""
+    importance: Importance | None
+    alignment: AlignmentScores | None
+    lines: tuple[str, ...]
+    """Findings as text."""
+
+    @property
+    def doubt(self) -> str:
+        """How much less the model believes in its first translation under the change."""
+        if self.what_if is None:
+            return ""
+        return (
+            f"log P of the first translation: {self.what_if.before_log_probability:.2f}, "
+            f"under the change {self.what_if.before_under_change:.2f}"
+        )
+
+    def to_dict(self) -> dict[str, Any]:
+        """For JSON: words and every weight."""
+        record = self.record
+        return {
+            "run": self.name,
+            "source": list(record.source),
+            "target": list(record.target),
+            "begin": record.begin,
+            "encoder": record.encoder.tolist(),
+            "decoder": record.decoder.tolist(),
+            "cross": record.cross.tolist(),
+            "what_if": None if self.what_if is None else self.what_if.to_dict(),
+            "importance": None if self.importance is None else self.importance.to_dict(),
+            "alignment": None if self.alignment is None else self.alignment.to_dict(),
+        }
+
+    def written(self, kind: str) -> str:
+        """The page (``.html``), the one picture (``.svg``), or every weight (``.csv``)."""
+        if kind == ".svg":
+            return heatmap_svg(self.heatmap)
+        if kind == ".csv":
+            tables = {name: attention_table(self.record, name) for name in _KINDS}
+            rows = [(name, *row) for name, table in tables.items() for row in table.rows]
+            return DataTable("", ("attention", *tables["cross"].header), rows).csv()
+        compared = []
+        if self.what_if is not None:
+            before, after = self.what_if.before.text, self.what_if.after.text
+            compared.append(Compared(self.told, before, after, self.doubt))
+        exhibits = [
+            Exhibit(
+                "Every head at a glance",
+                "Each small picture is a head of a layer; then the mean of the last layer's heads.",
+                [panel for name in _KINDS for panel in attention_panels(self.record, name)],
+            )
+        ]
+        if self.importance is not None:
+            text = "By how much the loss of held-out references grows without each head."
+            exhibits.append(Exhibit("Which heads matter", text, importance_panels(self.importance)))
+        if self.alignment is not None:
+            text = "Alignment error rate of each head against the links that were given."
+            exhibits.append(Exhibit("Alignment", text, aer_panels(self.alignment)))
+        return look_html(
+            self.record,
+            title=self.name,
+            source=self.translation.source,
+            translation=self.translation.text,
+            compared=compared,
+            exhibits=exhibits,
+        )
+
+
+def look_at_sentence(run: Path, wish: Wish) -> Seen:
+    """Open a run and look. Errors: ``DragomanError`` for a wish that cannot be met."""
+    if wish.kind not in _KINDS:
+        raise DragomanError(f"--kind {wish.kind}: it is one of {', '.join(_KINDS)}")
+    kind = cast("AttentionKind", wish.kind)
+    if not wish.sentence.strip():
+        raise DragomanError("there is nothing to look at: the sentence is empty")
+    subject = Subject.open(run, wish.sentence)
+    translator = subject.translator
+    longest = translator.settings.longest
+    if len(translator.source_ids(wish.sentence)) > longest:
+        raise DragomanError(f"the sentence has more than {longest} tokens; look at a part of it")
+    translation = translator(wish.sentence)
+    if wish.target is not None:
+        (translation,) = translator.score([(wish.sentence, wish.target)])
+    names, _ = source_words(translator, wish.sentence)
+    change = Change(
+        find_words(names, wish.hide), parse_heads(translator, wish.heads_off), wish.prefix
+    )
+    found = None
+    if change != Change():
+        found = what_if(translator, wish.sentence, change)
+    pieces = translator.look(wish.sentence, translation.ids)
+    record = pieces if wish.pieces else in_words(pieces)
+    heatmap = _chosen(record, kind, wish)
+    lines: list[str] = []
+    importance = None
+    if wish.importance:
+        if not subject.pairs:
+            raise DragomanError(
+                f"{run} has no held-out pairs to measure on; evaluate it first: "
+                f"dragoman evaluate {run}"
+            )
+        importance = head_importance(translator, subject.pairs)
+        lines += _importance_lines(importance)
+    scores = None
+    if wish.gold is not None:
+        gold = read_gold(wish.gold)
+        if len(gold) != 1:
+            raise DataError(f"{wish.gold} has {len(gold)} lines; one is needed, for this sentence")
+        scores = score_alignments([pieces], gold)
+        when, at, head, rate = scores.best
+        which = "mean of the heads" if head is None else f"head {head + 1}"
+        lines.append(f"AER {rate:.3f} at best: layer {at + 1}, {which}, the step {when} the word")
+        words = in_words(pieces)
+        links = sorted(align(words, at, head, when=when), key=lambda link: link[1])
+        lines.append("  ".join(f"{words.source[s]}–{words.target[t]}" for s, t in links))
+    return Seen(
+        subject.name,
+        translation,
+        record,
+        heatmap,
+        kind,
+        found,
+        _told(change, names),
+        importance,
+        scores,
+        tuple(lines),
+    )
+
+
+def _chosen(record: AttentionRecord, kind: AttentionKind, wish: Wish) -> Heatmap:
+    weights = {"encoder": record.encoder, "decoder": record.decoder, "cross": record.cross}[kind]
+    layers, heads = weights.shape[:2]
+    layer = layers if wish.layer is None else wish.layer
+    for given, most, what in ((layer, layers, "layers"), (wish.head or 1, heads, "heads")):
+        if given > most:
+            raise DragomanError(f"there is no {what[:-1]} {given}: {kind} has {most} {what}")
+    return record.heatmap(kind, layer - 1, None if wish.head is None else wish.head - 1)
+
+
+def _told(change: Change, names: tuple[str, ...]) -> str:
+    parts = []
+    if change.hidden:
+        parts.append("hidden: " + ", ".join(f"“{names[word]}”" for word in change.hidden))
+    if change.heads_off:
+        heads = sorted(change.heads_off)
+        parts.append("off: " + ", ".join(f"{name} head {head + 1}" for name, head in heads))
+    if change.prefix:
+        parts.append(f"it begins “{change.prefix}”")
+    return "What if " + "; ".join(parts) if parts else ""
+
+
+def _importance_lines(found: Importance) -> list[str]:
+    first = f"Loss of {found.sentences} held-out references: {found.whole:.3f} nats per token."
+    lines = [first, "It grows without one head, heads from left to right:"]
+    for kind in found.without:
+        for layer, grown in enumerate(found.grown(kind)):
+            heads = "  ".join(f"{value:+.3f}" for value in np.asarray(grown))
+            lines.append(f"  {kind:<8} layer {layer + 1}  {heads}")
+    return lines
