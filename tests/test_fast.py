@@ -6,12 +6,14 @@ from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
+import numpy as np
 import pytest
 import torch
 from torch import Tensor
 
 from dragoman.errors import DragomanError, SearchError
 from dragoman.inference.fast import FastTransformer, fastest, why_not
+from dragoman.inference.shortlist import Shortlist
 from dragoman.models.interface import Memory
 from dragoman.models.transformer import Transformer, TransformerSettings
 from dragoman.native import library
@@ -326,3 +328,55 @@ def test_fastest_says_what_it_chose() -> None:
     )
     path = fastest(concatenated)
     assert path.model is concatenated and "positions" in path.reason
+
+
+def shortlist_of(vocabulary: int, seed: int = 0) -> Shortlist:
+    """Some tokens for everyone, up to three for each source token."""
+    generator = np.random.default_rng(seed)
+    counts = generator.integers(0, 4, vocabulary)
+    candidates = generator.integers(0, vocabulary, counts.sum())
+    return Shortlist(
+        np.array([0, 2, 7], np.int32),
+        np.concatenate([[0], counts.cumsum()]).astype(np.int32),
+        candidates.astype(np.int32),
+    )
+
+
+@needs_native
+@pytest.mark.parametrize("k", [1, 5, 20])
+def test_a_shortlist_is_a_softmax_over_what_it_allows(k: int) -> None:
+    """Each row sees the tokens of its own source alone, whatever its neighbours brought."""
+    model, shortlist = model_of(vocabulary=300), shortlist_of(300)
+    full, short = FastTransformer(model), FastTransformer(model, shortlist)
+    sources = sources_of((4, 9, 2, 30, 8), 300)
+    tokens = torch.full((5, 1), BOS)
+    logits = full.step(tokens, full.start(full.encode(Sequences.of(sources))))
+    state = short.start(short.encode(Sequences.of(sources[:2])))
+    state.admit(short.encode(Sequences.of(sources[2:])))
+    scores, ids = short.best(tokens, state, k)
+    for row, source in enumerate(sources):
+        allowed = torch.from_numpy(shortlist.allowed(source.numpy())).long()
+        expected = torch.log_softmax(logits[row, allowed], -1)
+        count = min(k, len(allowed))
+        torch.testing.assert_close(
+            scores[row, :count], expected.topk(count).values, atol=2e-4, rtol=0
+        )
+        assert set(ids[row, :count].tolist()) <= set(allowed.tolist())
+        assert (scores[row, count:] == -torch.inf).all()
+    # Under constraints all tokens are there.
+    again = short.start(short.encode(Sequences.of(sources)))
+    assert torch.equal(short.step(tokens, again), logits)
+
+
+@needs_native
+def test_a_shortlist_of_everything_changes_nothing() -> None:
+    model = model_of()
+    everything = Shortlist(
+        np.arange(50, dtype=np.int32), np.zeros(51, np.int32), np.zeros(0, np.int32)
+    )
+    full, short = FastTransformer(model), FastTransformer(model, everything)
+    sources = Sequences.of(sources_of((4, 9, 2)))
+    tokens = torch.full((3, 1), BOS)
+    expected = full.best(tokens, full.start(full.encode(sources)), 10)
+    found = short.best(tokens, short.start(short.encode(sources)), 10)
+    assert torch.equal(found[0], expected[0]) and torch.equal(found[1], expected[1])

@@ -24,6 +24,7 @@ import torch
 from torch import Tensor
 
 from dragoman.errors import DragomanError
+from dragoman.inference.shortlist import Shortlist
 from dragoman.models.interface import Adjust, DecodeState, Encodes, Generates, Memory
 from dragoman.models.transformer import UNKNOWN, Transformer
 from dragoman.native import library
@@ -49,7 +50,9 @@ class Path:
     """One line for people: what was chosen and why."""
 
 
-def fastest(model: Transformer, precision: Precision = "auto") -> Path:
+def fastest(
+    model: Transformer, precision: Precision = "auto", shortlist: Shortlist | None = None
+) -> Path:
     """The fastest way to run ``model`` in inference within ``precision``.
 
     "auto" is int8 where there are kernels for it, else plain torch in bf16 where the processor has
@@ -60,7 +63,9 @@ def fastest(model: Transformer, precision: Precision = "auto") -> Path:
         missing = why_not(model)
         if missing is None:
             level = library.status().level
-            return Path(FastTransformer(model), "int8", f"int8, native kernels for {level}")
+            line = f"int8, native kernels for {level}"
+            line += "" if shortlist is None else ", vocabulary shortlist"
+            return Path(FastTransformer(model, shortlist), "int8", line)
         plain: Literal["bf16", "fp32"] = "bf16" if _has_bf16() else "fp32"
         line = f"{plain} on plain torch: no int8, because {missing}"
     else:
@@ -96,6 +101,7 @@ class _Kernels:
     model_new: Any
     model_free: Any
     model_width: Any
+    model_shortlist: Any
     encode: Any
     state_new: Any
     state_free: Any
@@ -113,12 +119,13 @@ class _Kernels:
             "model_new": ((handle, handle, handle), handle),
             "model_free": ((handle,), None),
             "model_width": ((handle,), number),
+            "model_shortlist": ((handle, handle, number, handle, handle), None),
             "encode": ((handle, handle, handle, number, handle, handle, handle), number),
             "state_new": ((handle,), handle),
             "state_free": ((handle,), None),
             "state_rows": ((handle,), number),
             "state_lengths": ((handle, handle), None),
-            "state_admit": ((handle, handle, handle, number, handle), None),
+            "state_admit": ((handle, handle, handle, number, handle, handle), None),
             "state_select": ((handle, handle, number), number),
             "step": ((handle, handle, number, number, handle, number, handle), number),
             "best": (
@@ -193,8 +200,9 @@ class FastState(DecodeState):
         visible = None if memory.visible is None else _as(memory.visible, torch.uint8)
         lengths = torch.tensor(memory.layout.lengths, dtype=torch.int32)
         self._model.kernels.state_admit(
-            self.handle, rows.data_ptr(), lengths.data_ptr(), len(lengths), _address(visible)
-        )
+            self.handle, rows.data_ptr(), lengths.data_ptr(), len(lengths), _address(visible),
+            _address(None if memory.tokens is None else _as(memory.tokens, torch.int64)),
+        )  # fmt: skip
 
 
 class FastTransformer(Encodes, Generates):
@@ -205,7 +213,11 @@ class FastTransformer(Encodes, Generates):
     Errors: ``DragomanError`` where ``why_not(model)`` gives a reason.
     """
 
-    def __init__(self, model: Transformer) -> None:
+    def __init__(self, model: Transformer, shortlist: Shortlist | None = None) -> None:
+        """``shortlist``: ``best`` then chooses among what it allows each source, and its
+        log-probabilities are relative to that choice; ``step``, and ``best`` under constraints,
+        know all tokens still.
+        """
         missing = why_not(model)
         kernels = _Kernels.bind()
         if missing is not None or kernels is None:
@@ -222,6 +234,11 @@ class FastTransformer(Encodes, Generates):
         self.handle: int = kernels.model_new(shape.data_ptr(), factors.data_ptr(), pointers)
         self._free = weakref.finalize(self, kernels.model_free, self.handle)
         width = kernels.model_width(self.handle)
+        if shortlist is not None:
+            kernels.model_shortlist(
+                self.handle, shortlist.always.ctypes.data, len(shortlist.always),
+                shortlist.offsets.ctypes.data, shortlist.candidates.ctypes.data,
+            )  # fmt: skip
         self._source_positions = _PositionTable(model.source_positions, width)
         self._target_positions = _PositionTable(model.target_positions, width)
 
@@ -243,7 +260,7 @@ class FastTransformer(Encodes, Generates):
         del rows  # alive until here
         if done != 0:
             raise IndexError("encode: a token is not in the source vocabulary")
-        return Memory(out, layout, visible)
+        return Memory(out, layout, visible, tokens)
 
     # ---- writing
 

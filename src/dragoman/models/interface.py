@@ -37,6 +37,8 @@ class Memory:
     layout: Layout
     visible: Tensor | None = None
     """(P,) bool, False where attention is switched off (unknown tokens, a hidden word)."""
+    tokens: Tensor | None = None
+    """(P,) the ids that were read, where ids were read: a shortlist goes by them."""
 
 
 class DecodeState(ABC):

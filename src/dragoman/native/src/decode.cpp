@@ -135,6 +135,13 @@ KERNEL(void, decode_model_shortlist, void* model, const int32_t* always, int cou
   for (int i = 0; i < count; ++i) m.shortlist.always[i] = always[i];
   for (int i = 0; i < tokens; ++i) m.shortlist.offsets[i] = offsets[i];
   for (int i = 0; i < all; ++i) m.shortlist.candidates[i] = candidates[i];
+  const int depth = m.output.depth;
+  m.shortlist.weights.reserve(static_cast<size_t>(m.shape.target_vocabulary) * depth);
+  for (int t = 0; t < m.shape.target_vocabulary; ++t) {
+    const int8_t* from = m.output.column(t);
+    int8_t* to = m.shortlist.weights.data() + static_cast<size_t>(t) * depth;
+    for (int k = 0; k < depth; k += 4, from += 4 * PANEL) __builtin_memcpy(to + k, from, 4);
+  }
 }
 
 // tokens (P) of `batch` sentences -> out (P, model_dim). `visible` (P) bytes or null.

@@ -59,6 +59,7 @@ struct Shortlist {
   int count = 0;              // of `always`; 0: there is no shortlist
   Buffer<int32_t> offsets;    // (source vocabulary + 1)
   Buffer<int32_t> candidates; // those of source token s stand at offsets[s] ... offsets[s + 1]
+  Buffer<int8_t> weights;     // the output layer's columns once more, each in one piece
 };
 
 struct Model {

@@ -183,10 +183,10 @@ struct State {
       subset.bias[c] = c < count ? 0.0f : -1.0e30f;
       subset.start[c] = c < count ? m.output.start[names[c]] : 0;
       if (c >= count) continue;
-      const int8_t* from = m.output.column(names[c]);
+      const int8_t* from = list.weights.data() + static_cast<size_t>(names[c]) * subset.depth;
       int8_t* to = subset.column(c);
-      for (int k = 0; k < subset.depth; k += 4, from += 4 * PANEL, to += 4 * PANEL)
-        __builtin_memcpy(to, from, 4);
+      for (int k = 0; k < subset.depth; k += 4, to += 4 * PANEL)
+        __builtin_memcpy(to, from + k, 4);
     }
     last = nullptr;
     for (size_t r = 0; r < rows.size(); ++r) {

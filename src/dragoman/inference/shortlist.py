@@ -1,0 +1,140 @@
+"""Which target tokens a source can lead to, so that the output layer need not score all of them.
+
+Learned from the training pairs alone by IBM model 1 (Brown et al. 1993, section 4.4): p(t | s), how
+often source token s is translated by target token t, by expectation maximisation. A sentence may
+then use the best candidates of each of its tokens, its own tokens (names are copied), and the
+tokens that are frequent everywhere.
+
+A shortlist lies beside a run as a file derived from it and is keyed by a hash given by the caller.
+
+Shapes: S source vocabulary, T target vocabulary, C candidates of all source tokens together.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import numpy.typing as npt
+from pydantic import Field
+from safetensors import safe_open
+from safetensors.numpy import save_file
+
+from dragoman.settings import Settings
+
+Integers = npt.NDArray[np.int32]
+
+
+class ShortlistSettings(Settings):
+    """How long a shortlist is."""
+
+    always: int = Field(256, ge=1)
+    """Most frequent target tokens, which every sentence may use."""
+    per_token: int = Field(24, ge=1)
+    """Most candidates of one source token."""
+    least: float = Field(0.002, ge=0, le=1)
+    """Candidates less probable than this are left out."""
+    rounds: int = Field(4, ge=1)
+    """Rounds of expectation maximisation."""
+    cells: int = Field(12_000_000, ge=1)
+    """Pairs of a source and a target token to learn from; sentence pairs beyond are left out."""
+
+
+@dataclass(frozen=True)
+class Shortlist:
+    """Candidates of every source token."""
+
+    always: Integers
+    """Tokens that any source may lead to."""
+    offsets: Integers
+    """(S + 1,): the candidates of token s are ``candidates[offsets[s]:offsets[s + 1]]``."""
+    candidates: Integers
+    """(C,)"""
+
+    def allowed(self, source: npt.ArrayLike) -> Integers:
+        """The target tokens that a source (length,) may use, sorted."""
+        parts = [self.always]
+        for token in np.unique(np.asarray(source)).tolist():
+            parts.append(self.candidates[self.offsets[token] : self.offsets[token + 1]])
+        found: Integers = np.unique(np.concatenate(parts))
+        return found
+
+    def save(self, path: Path, key: str) -> None:
+        """Write it; ``key`` says what it was derived from."""
+        arrays = {"always": self.always, "offsets": self.offsets, "candidates": self.candidates}
+        save_file(arrays, path, metadata={"key": key})
+
+    @classmethod
+    def load(cls, path: Path, key: str) -> Shortlist | None:
+        """Read it; None if there is none or it was derived from something else."""
+        if not path.exists():
+            return None
+        with safe_open(path, framework="numpy") as file:
+            if (file.metadata() or {}).get("key") != key:
+                return None
+            return cls(*(file.get_tensor(name) for name in ("always", "offsets", "candidates")))
+
+
+def learn(
+    pairs: Iterable[tuple[Integers, Integers]],
+    source_vocabulary: int,
+    target_vocabulary: int,
+    settings: ShortlistSettings | None = None,
+    *,
+    always: Iterable[int] = (0, 2),
+    shared: bool = True,
+) -> Shortlist:
+    """A shortlist from tokenised sentence pairs, without special symbols.
+
+    ``always``: tokens to be kept whatever the pairs say (unknown and end symbol). ``shared``: both
+    sides have one vocabulary, so that a source token may be copied.
+    """
+    chosen = settings or ShortlistSettings()
+    keys, places, counts = _cells(pairs, target_vocabulary, chosen.cells)
+    cells, which = np.unique(keys, return_inverse=True)  # the (s, t) that occur together
+    source_of, target_of = cells // target_vocabulary, cells % target_vocabulary
+    probability = np.ones(len(cells))
+    for _ in range(chosen.rounds):
+        # E: each target token is shared out among the source tokens of its sentence; M: p(t | s).
+        share = probability[which]
+        share /= np.bincount(places, share)[places]
+        expected = np.bincount(which, share, len(cells))
+        probability = expected / np.bincount(source_of, expected, source_vocabulary)[source_of]
+    frequent = np.argsort(-counts, kind="stable")[: chosen.always]
+    kept = np.union1d(frequent[counts[frequent] > 0], np.fromiter(always, np.int64))
+    order = np.lexsort((-probability, source_of))
+    first = np.searchsorted(source_of[order], np.arange(source_vocabulary))
+    rank = np.empty(len(cells), np.int64)
+    rank[order] = np.arange(len(cells)) - first[source_of[order]]
+    good = (rank < chosen.per_token) & (probability >= chosen.least) & ~np.isin(target_of, kept)
+    sources, targets = source_of[good], target_of[good]
+    if shared:
+        every = np.arange(min(source_vocabulary, target_vocabulary))
+        sources, targets = np.concatenate([sources, every]), np.concatenate([targets, every])
+    both = np.unique(sources * target_vocabulary + targets)
+    sources, targets = both // target_vocabulary, both % target_vocabulary
+    offsets = np.searchsorted(sources, np.arange(source_vocabulary + 1))
+    return Shortlist(kept.astype(np.int32), offsets.astype(np.int32), targets.astype(np.int32))
+
+
+def _cells(
+    pairs: Iterable[tuple[Integers, Integers]], target_vocabulary: int, most: int
+) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64], npt.NDArray[np.int64]]:
+    """Every (source, target) token pair of every sentence pair, as s x T + t; the target position
+    that each belongs to; how often each target token occurs."""
+    keys, places = [], []
+    counts = np.zeros(target_vocabulary, np.int64)
+    position = total = 0
+    for source, target in pairs:
+        if total + len(source) * len(target) > most:
+            break
+        total += len(source) * len(target)
+        grid = source.astype(np.int64)[:, None] * target_vocabulary + target.astype(np.int64)
+        keys.append(grid.ravel())
+        places.append(np.tile(np.arange(position, position + len(target)), len(source)))
+        position += len(target)
+        counts += np.bincount(target, minlength=target_vocabulary)
+    empty = [np.zeros(0, np.int64)]
+    return np.concatenate(keys or empty), np.concatenate(places or empty), counts
