@@ -13,7 +13,7 @@ from conftest import TINY, Dragoman
 
 VERBS = (
     "demo", "data", "train", "resume", "translate", "evaluate", "score", "compare", "average",
-    "doctor",
+    "doctor", "serve", "look", "figure",
 )  # fmt: skip
 SET = [argument for change in TINY for argument in ("--set", change)]
 

@@ -27,7 +27,7 @@ def test_what_it_prints(demo: tuple[Path, str]) -> None:
     assert "weil sie zu breit war" in out
     assert "report.html" in out
     after = out[out.index("Next:") :].splitlines()[1:4]
-    assert all(line.strip().startswith("dragoman ") for line in after)
+    assert all(line.strip().startswith("python -m dragoman ") for line in after)
 
 
 def test_scores_on_held_out_combinations(demo: tuple[Path, str]) -> None:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import logging
+import os
+import shutil
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -21,6 +23,17 @@ def log_to_stderr(quiet: bool = False) -> None:
     logger.handlers = [handler]
     logger.setLevel(logging.ERROR if quiet else logging.INFO)
     logger.propagate = False
+
+
+def program() -> str:
+    """How to call this program again from here: "dragoman" if that finds it, else its path."""
+    called = Path(sys.argv[0])
+    if called.name != "dragoman":  # python -m dragoman
+        return "python -m dragoman"
+    found = shutil.which("dragoman")
+    if found is not None and Path(found).resolve() == called.resolve():
+        return "dragoman"
+    return os.path.relpath(called)
 
 
 def prepare_process() -> None:
@@ -45,7 +58,8 @@ def finish_run(folder: Path, outcome: Outcome) -> None:
     page = write_report(run)
     typer.echo(
         f"\nreport: {page}\n\nNext:\n"
-        f"  dragoman translate {folder} < input.txt > output.txt\n"
-        f"  dragoman evaluate {folder} test.source test.target\n"
-        f"  dragoman resume {folder} (after raising training.updates in {folder}/recipe.toml)"
+        f"  {program()} translate {folder} < input.txt > output.txt\n"
+        f"  {program()} evaluate {folder} test.source test.target\n"
+        f"  {program()} resume {folder}   to train longer, after raising training.updates in "
+        f"{folder}/recipe.toml"
     )

@@ -20,7 +20,7 @@ def demo(
 
     It downloads nothing, asks nothing, and takes about two minutes on two processor cores.
     """
-    from dragoman.cli.console import log_to_stderr, prepare_process
+    from dragoman.cli.console import log_to_stderr, prepare_process, program
 
     prepare_process()
     import shutil
@@ -40,6 +40,8 @@ def demo(
 
     log_to_stderr(quiet=True)
     console = Console(highlight=False)
+    if not console.is_terminal:
+        console = Console(highlight=False, width=100)
     recipe = Recipe.load("demo", set_ or [])
     if to.exists():
         if not (to / RECIPE).is_file() or Recipe.load(to / RECIPE).data.embedded != "demo":
@@ -73,6 +75,6 @@ def demo(
     page = write_report(run, hops=hops, attention=attention)
     console.print(f"The whole report, with every layer and head: {page}\n")
     console.print("Next:")
-    console.print(f'  dragoman translate {to} "The dog barks because it is hungry."')
-    console.print("  dragoman train my.en my.de        your own two files of sentences")
-    console.print(f"  dragoman evaluate {to}      all scores, with signatures")
+    console.print(f'  {program()} translate {to} "The small cat eats the old bear."')
+    console.print(f"  {program()} train my.en my.de          # your own two files of sentences")
+    console.print(f"  {program()} evaluate {to}         # all scores, with signatures")

@@ -136,6 +136,8 @@ def in_words(updates: int, measured: Throughput, per_epoch: int) -> str:
     """What a run will cost, said before it starts."""
     minutes = updates * measured.seconds_per_update / 0.9 / 60
     duration = f"{minutes:.0f} minutes" if minutes < 120 else f"{minutes / 60:.1f} hours"
+    if minutes < 2:
+        duration = f"{60 * minutes:.0f} seconds"
     return (
         f"{updates:,} updates, {updates / max(1, per_epoch):.1f} epochs: about {duration} at "
         f"{measured.tokens_per_second:,.0f} target tokens/s; "
