@@ -233,7 +233,8 @@ def row_of(
     }
     print(
         f"{work:24} {system.name:13} {row['median']:9} sentences/s"
-        f"  ours x {row['ours_is_faster_by']}  cpu {row['cpu_ms_per_sentence']} ms  {row['memory_mb']} MB  BLEU {row['bleu']}"
+        f"  ours x {row['ours_is_faster_by']}  cpu {row['cpu_ms_per_sentence']} ms"
+        f"  {row['memory_mb']} MB  BLEU {row['bleu']}"
         f"  same {row['identical_to_ours']}  {setting}",
         flush=True,
     )

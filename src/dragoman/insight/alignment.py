@@ -110,8 +110,14 @@ def score_alignments(records: Iterable[AttentionRecord], gold: Sequence[Gold]) -
     return AlignmentScores(len(by_words), tables)
 
 
+def sharpest_layer(record: AttentionRecord) -> int:
+    """The layer whose heads together look most surely at one word: the best guess without gold."""
+    strongest = record.cross.mean(axis=1).max(axis=-1).mean(axis=-1)  # (L,)
+    return int(strongest.argmax())
+
+
 def read_gold(path: Path, *, first: int = 0) -> list[Gold]:
-    """Links in the Pharaoh format, a line per pair: ``0-0 1-2 3?1``, sure with -, possible with ?.
+    """Links in the Pharaoh format, a line per pair (see ``parse_links``).
 
     ``first`` is the number of the first word, 0 or 1. Errors: ``DataError`` with the line.
     """
@@ -119,20 +125,25 @@ def read_gold(path: Path, *, first: int = 0) -> list[Gold]:
         lines = path.read_text(encoding="utf-8").splitlines()
     except OSError as error:
         raise DataError(f"cannot read {path}: {error.strerror}") from None
-    gold = []
-    for number, line in enumerate(lines, 1):
-        sure: set[tuple[int, int]] = set()
-        possible: set[tuple[int, int]] = set()
-        for link in line.split():
-            match = re.fullmatch(r"(\d+)([-?p])(\d+)", link)
-            if match is None or int(match[1]) < first or int(match[3]) < first:
-                raise DataError(
-                    f"{path}, line {number}: {link!r} is no link; write 0-1 for a sure one and "
-                    f"0?1 for a possible one, source word first, words counted from {first}"
-                )
-            pair = (int(match[1]) - first, int(match[3]) - first)
-            possible.add(pair)
-            if match[2] == "-":
-                sure.add(pair)
-        gold.append(Gold(frozenset(sure), frozenset(possible)))
-    return gold
+    return [parse_links(line, f"{path}, line {n}", first=first) for n, line in enumerate(lines, 1)]
+
+
+def parse_links(line: str, where: str, *, first: int = 0) -> Gold:
+    """``0-0 1-2 3?1``: source word, target word, sure with -, possible with ? or p.
+
+    Errors: ``DataError`` naming ``where``.
+    """
+    sure: set[tuple[int, int]] = set()
+    possible: set[tuple[int, int]] = set()
+    for link in line.split():
+        match = re.fullmatch(r"(\d+)([-?p])(\d+)", link)
+        if match is None or int(match[1]) < first or int(match[3]) < first:
+            raise DataError(
+                f"{where}: {link!r} is no link; write 0-1 for a sure one and 0?1 for a possible "
+                f"one, source word first, words counted from {first}"
+            )
+        pair = (int(match[1]) - first, int(match[3]) - first)
+        possible.add(pair)
+        if match[2] == "-":
+            sure.add(pair)
+    return Gold(frozenset(sure), frozenset(possible))

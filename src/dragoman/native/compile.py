@@ -117,7 +117,7 @@ def compile_library(target: Path = LIBRARY, jobs: int | None = None) -> Path:
     compiler = find_compiler()
     if compiler is None:
         raise CompileError("no C++ compiler (looked for $CXX, c++, g++, clang++)")
-    known = {"base": []} | {
+    known: dict[str, list[str]] = {"base": []} | {
         level: flags for level, flags in LEVEL_FLAGS.items() if _understands(compiler, flags)
     }
     mark = f'-DDRAGOMAN_FINGERPRINT="{fingerprint()}"'

@@ -103,7 +103,7 @@ class Translation:
         return self.text
 
     def _repr_html_(self) -> str:
-        """How a notebook shows it: the probability of each token, and the attention if asked for."""
+        """How a notebook shows it: the probability of each token, attention if asked for."""
         return translation_html(
             self.source,
             self.text,

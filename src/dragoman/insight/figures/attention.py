@@ -22,6 +22,7 @@ _LONGEST = 14
 def lookup_figure(subject: Subject) -> Figure:
     """A hash table beside one real head."""
     opened = _open(subject, f"decoder.{_decoder_layers(subject) - 1}.cross_attention")
+    said = _said(opened.name)
     head, row = _undecided(opened)
     query, keys = opened.queries[head, row], opened.keys[head]
     values, weights = opened.values[head], opened.weights[head, row]
@@ -72,9 +73,9 @@ def lookup_figure(subject: Subject) -> Figure:
         run=subject.name,
         notes=[
             Words(
-                f"{_said(opened.name)}, head {head + 1}, “{word}” in: {opened.source} "
+                f"{said.english}, head {head + 1}, “{word}” in: {opened.source} "
                 f"Weights: {strongest}. In the picture scores are divided by the largest.",
-                f"{_said(opened.name)}, 헤드 {head + 1}, “{word}”, 문장: {opened.source} "
+                f"{said.korean}, 헤드 {head + 1}, “{word}”, 문장: {opened.source} "
                 f"가중치: {strongest}. 그림의 점수는 가장 큰 것으로 나누었다.",
             )
         ],
@@ -84,6 +85,7 @@ def lookup_figure(subject: Subject) -> Figure:
 def four_steps_figure(subject: Subject) -> Figure:
     """The recipe with real numbers, by loops and by matrices."""
     opened = _open(subject, "encoder.0.attention")
+    said = _said(opened.name)
     head = 0
     words = list(opened.looking)
     queries, keys, values = opened.queries[head], opened.keys[head], opened.values[head]
@@ -146,10 +148,10 @@ def four_steps_figure(subject: Subject) -> Figure:
         run=subject.name,
         notes=[
             Words(
-                f"{_said(opened.name)}, head 1, of the run {subject.name}, d_k = {key_width}. "
+                f"{said.english}, head 1, of the run {subject.name}, d_k = {key_width}. "
                 "Loop, matrix form and what the model computed differ by at most "
                 f"{difference:.0e}.",
-                f"{subject.name} 모델의 {_said(opened.name)}, 헤드 1, d_k = {key_width}. "
+                f"{subject.name} 모델의 {said.korean}, 헤드 1, d_k = {key_width}. "
                 f"반복 계산, 행렬 계산, 모델의 계산은 {difference:.0e} 이하로 다르다.",
             )
         ],
@@ -210,6 +212,7 @@ def scale_figure() -> Figure:
 def mask_figure(subject: Subject) -> Figure:
     """Scores of the decoder before and behind the causal mask."""
     opened = _open(subject, "decoder.0.self_attention")
+    said = _said(opened.name)
     head = 0
     words = list(opened.looking)
     scaled = opened.scores[head] * opened.scale
@@ -245,9 +248,9 @@ def mask_figure(subject: Subject) -> Figure:
         run=subject.name,
         notes=[
             Words(
-                f"{_said(opened.name)}, head 1, of the run {subject.name}. Without the mask "
+                f"{said.english}, head 1, of the run {subject.name}. Without the mask "
                 f"{leaked:.0%} of the weight would fall on words that are not written yet.",
-                f"{subject.name} 모델의 {_said(opened.name)}, 헤드 1. 마스크가 없으면 가중치의 "
+                f"{subject.name} 모델의 {said.korean}, 헤드 1. 마스크가 없으면 가중치의 "
                 f"{leaked:.0%}가 아직 쓰이지 않은 단어에 놓인다.",
             )
         ],
@@ -257,6 +260,7 @@ def mask_figure(subject: Subject) -> Figure:
 def heads_figure(subject: Subject) -> Figure:
     """One input, several heads, one output; the whole input beside slices of it."""
     opened = _open(subject, "encoder.0.attention")
+    said = _said(opened.name)
     words = list(opened.looking)
     heads, count, key_width = opened.queries.shape
     width = opened.inputs.shape[1]
@@ -326,9 +330,9 @@ def heads_figure(subject: Subject) -> Figure:
         run=subject.name,
         notes=[
             Words(
-                f"{_said(opened.name)} of the run {subject.name}: d_model = {width}, h = {heads}, "
+                f"{said.english} of the run {subject.name}: d_model = {width}, h = {heads}, "
                 f"d_k = {key_width}.",
-                f"{subject.name} 모델의 {_said(opened.name)}: d_model = {width}, h = {heads}, "
+                f"{subject.name} 모델의 {said.korean}: d_model = {width}, h = {heads}, "
                 f"d_k = {key_width}.",
             )
         ],
@@ -384,10 +388,15 @@ def _decoder_layers(subject: Subject) -> int:
     return subject.run.recipe.model.decoder_layers
 
 
-def _said(name: str) -> str:
-    """decoder.1.cross_attention -> decoder layer 2, cross-attention."""
+def _said(name: str) -> Words:
+    """decoder.1.cross_attention -> Decoder layer 2, cross-attention."""
     side, layer, kind = name.split(".")
-    return f"{side} layer {int(layer) + 1}, {kind.replace('_', '-')}"
+    number = int(layer) + 1
+    korean = {"attention": "셀프", "self_attention": "셀프", "cross_attention": "교차"}[kind]
+    return Words(
+        f"{side.capitalize()} layer {number}, {kind.replace('_', '-')}",
+        f"{'인코더' if side == 'encoder' else '디코더'} {number}층 {korean} 어텐션",
+    )
 
 
 def _matrix_table(name: str, values: Array, rows: list[str]) -> DataTable:

@@ -16,7 +16,9 @@ from dragoman.pictures.figure_png import figure_png
 _SYNTHETIC = Words(
     NOTICE + " Figures that look into a trained run use it.",
     "데모 말뭉치는 작은 문법이 만들어 낸 인공 문장이다. 그 점수는 장치가 제대로 움직인다는 "
-    "것을 말할 뿐, 실제 글에 대해서는 아무것도 말하지 않는다. 학습된 모델을 들여다보는 그림은 이 모델을 쓴다.",
+    "것을 말할 뿐, 실제 글에 대해서는 아무것도 말하지 않는다. "
+    "학습된 모델을 들여다보는 "
+    "그림은 이 모델을 쓴다.",
 )
 
 

@@ -41,16 +41,13 @@ def cost_figure() -> Figure:
                     "sequential steps",
                     "longest path",
                 ),
-                [
-                    (c.kind, f"{c.core / 1e9:.1f}", f"{c.whole / 1e9:.1f}", c.sequential, c.path)
-                    for c in every
-                ],
+                [(c.kind, c.core / 1e9, c.whole / 1e9, c.sequential, c.path) for c in every],
             ),
             Text(
                 f"Timed on this machine, n = d = {small}",
                 ("layer", "operations, 10⁶", "milliseconds", "10⁹ operations/s"),
                 [
-                    (kind, f"{count / 1e6:.0f}", f"{s * 1e3:.2f}", f"{count / s / 1e9:.1f}")
+                    (kind, count / 1e6, round(s * 1e3, 2), round(count / s / 1e9, 1))
                     for kind, count, s in measured
                 ],
             ),
@@ -77,7 +74,7 @@ def _operations(kind: str, n: int, d: int, k: int = 3) -> int:
 def length_figure() -> Figure:
     """Counts and times against length, and the lengths at which lines cross."""
     d, k = 512, 3
-    lengths = [round(2 ** (i / 4)) for i in range(12, 60)]
+    lengths = [round(2 ** (i / 4)) for i in range(12, 57)]
     lines = {
         "attention": [attention_cost(n, d).core for n in lengths],
         "with projections": [attention_cost(n, d).whole for n in lengths],
@@ -107,14 +104,18 @@ def length_figure() -> Figure:
             Lines(
                 Chart(
                     "Operations of one layer, d = 512",
-                    [Series(name, lengths, counts) for name, counts in lines.items()],
+                    [
+                        Series(name, lengths, [count / 1e9 for count in counts])
+                        for name, counts in lines.items()
+                    ],
+                    y_label="10⁹",
                     x_label="length n",
                     log_x=True,
                     log_y=True,
                     marked_x=4 * d,
                     marked_as="n = 4d",
                 ),
-                540,
+                520,
                 320,
             ),
             Lines(
@@ -133,7 +134,7 @@ def length_figure() -> Figure:
                     log_x=True,
                     log_y=True,
                 ),
-                540,
+                520,
                 320,
             ),
             Text("Where lines cross", ("what", "where", "n at d = 512"), crossings),

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 import numpy as np
 
 from dragoman.data.demo_corpus import pronoun_probes
 from dragoman.errors import DragomanError
-from dragoman.insight.alignment import AlignmentScores, align
+from dragoman.insight.alignment import (
+    AlignmentScores,
+    align,
+    parse_links,
+    score_alignments,
+    sharpest_layer,
+)
 from dragoman.insight.figures.captions import figure
 from dragoman.insight.figures.subject import Subject
 from dragoman.insight.importance import Importance, head_importance
@@ -21,7 +25,13 @@ from dragoman.pictures.records import AttentionKind, AttentionRecord, Heatmap
 from dragoman.pictures.words import in_words
 
 _ORDER = ("The small man eats the dinosaur.", "The dinosaur eats the small man.")
-_KINDS: tuple[AttentionKind, ...] = ("encoder", "decoder", "cross")
+_GOLD = {
+    (
+        "The animal didn't cross the street because it was too tired.",
+        "Das Tier überquerte die Straße nicht, weil es zu müde war.",
+    ): "0-0 1-1 3-2 2?2 4-3 5-4 2-5 6-6 7-7 9-8 10-9 8-10"
+}
+"""Source and translation -> links made by hand, words counted from 0."""
 
 
 def order_figure(subject: Subject) -> Figure:
@@ -210,13 +220,15 @@ def _importance_note(found: Importance) -> Words:
     )
 
 
-def alignment_figure(subject: Subject, scores: AlignmentScores | None = None) -> Figure:
-    """Links of each target word, drawn in the weights; AER where ``scores`` were measured."""
+def alignment_figure(subject: Subject) -> Figure:
+    """Links of each target word beside the weights; AER where links made by people are known."""
     record = in_words(subject.attention)
-    layer = max(0, len(record.cross) - 2)
+    layer = sharpest_layer(record)
     head: int | None = None
-    if scores is not None:
-        _, layer, head, _ = scores.best
+    by_hand = _GOLD.get((subject.sentence, subject.translation.text))
+    scores = None
+    if by_hand is not None:
+        scores = score_alignments([record], [parse_links(by_hand, "the demo's own links")])
     links = align(record, layer, head)
     shown = record.heatmap("cross", layer, head)
     chosen = np.zeros((len(shown.rows), len(shown.columns)))
@@ -237,18 +249,23 @@ def alignment_figure(subject: Subject, scores: AlignmentScores | None = None) ->
         )
     ]
     note = Words(
-        "No alignment made by people was given; dragoman look RUN --gold FILE measures one.",
-        "사람이 만든 정렬이 주어지지 않았다. dragoman look RUN --gold FILE로 잴 수 있다.",
+        f"Layer {layer + 1}, whose heads look most surely at one word. No links made by people are "
+        "known for this sentence; dragoman look RUN SENTENCE --gold FILE measures against some.",
+        f"한 단어를 가장 뚜렷이 보는 {layer + 1}층. 이 문장에는 사람이 만든 정렬이 없다. dragoman "
+        "look RUN 문장 --gold FILE로 견줄 수 있다.",
     )
     if scores is not None:
         panels += aer_panels(scores)
         data.append(aer_table(scores))
-        when, _, _, rate = scores.best
+        drawn = float(scores.heads["choosing"][layer, -1])
+        when, best, head, rate = scores.best
         note = Words(
-            f"Best AER over {scores.sentences} sentences: {rate:.3f} (layer {layer + 1}, "
-            f"{_named(head)}, {when}).",
-            f"문장 {scores.sentences}개에서 가장 낮은 AER: {rate:.3f} ({layer + 1}층, "
-            f"{_named(head)}, {when}).",
+            f"Drawn: layer {layer + 1}, whose heads look most surely at one word; AER {drawn:.3f} "
+            f"against links made by hand for this one sentence. Least: {rate:.3f}, layer "
+            f"{best + 1}, {_named(head)}, the step {when} the word.",
+            f"그린 것: 한 단어를 가장 뚜렷이 보는 {layer + 1}층. 이 한 문장에 손으로 만든 정렬과 "
+            f"견준 AER {drawn:.3f}. 가장 낮은 것: {rate:.3f}, {best + 1}층, {_named(head)}, "
+            f"{when}.",
         )
     return figure("alignment", panels, data, run=subject.name, notes=[note])
 
@@ -303,8 +320,3 @@ def _hop_note(pronoun: str, reference: str) -> Words:
 
 def _named(head: int | None) -> str:
     return "mean of the heads" if head is None else f"head {head + 1}"
-
-
-def kinds() -> Sequence[AttentionKind]:
-    """The three attentions of an encoder-decoder."""
-    return _KINDS
