@@ -300,6 +300,15 @@ def without_native(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     library.reset()
 
 
+@needs_native
+def test_kernels_that_differ_are_not_used(monkeypatch: pytest.MonkeyPatch) -> None:
+    model = model_of()
+    assert why_not(model) is None
+    monkeypatch.setattr("dragoman.inference.fast._agrees", lambda: False)
+    path = fastest(model)
+    assert path.model is model and "do not agree" in path.reason
+
+
 @pytest.mark.usefixtures("without_native")
 def test_without_kernels_plain_torch_does_the_work() -> None:
     model = model_of()

@@ -18,6 +18,7 @@ import weakref
 from collections.abc import Iterator
 from ctypes import c_int, c_void_p
 from dataclasses import dataclass
+from functools import cache
 from typing import Any, Literal
 
 import torch
@@ -26,8 +27,9 @@ from torch import Tensor
 from dragoman.errors import DragomanError
 from dragoman.inference.shortlist import Shortlist
 from dragoman.models.interface import Adjust, DecodeState, Encodes, Generates, Memory
-from dragoman.models.transformer import UNKNOWN, Transformer
+from dragoman.models.transformer import UNKNOWN, Transformer, TransformerSettings
 from dragoman.native import library
+from dragoman.nn.attention import AttentionSettings
 from dragoman.nn.layers import LayerNorm
 from dragoman.nn.layout import Sequences
 from dragoman.nn.linear import use_precision
@@ -65,7 +67,7 @@ def fastest(
             level = library.status().level
             line = f"int8, native kernels for {level}"
             line += "" if shortlist is None else ", vocabulary shortlist"
-            return Path(FastTransformer(model, shortlist), "int8", line)
+            return Path(FastTransformer(model, shortlist, checked=True), "int8", line)
         plain: Literal["bf16", "fp32"] = "bf16" if _has_bf16() else "fp32"
         line = f"{plain} on plain torch: no int8, because {missing}"
     else:
@@ -84,7 +86,25 @@ def why_not(model: Transformer) -> str | None:
         return "the native library has no int8 decoder for this processor"
     if positions.combine == "concatenate" or positions.kind == "normalised":
         return f"its kernels do not know {positions.kind} positions ({positions.combine})"
-    return None
+    return None if _agrees() else "its kernels do not agree with plain torch on this machine"
+
+
+@cache
+def _agrees() -> bool:
+    """Whether the kernels and plain torch give one tiny model the same logits; once a process."""
+    attention = AttentionSettings(num_heads=2)
+    settings = TransformerSettings(
+        model_dim=32, ffn_dim=64, encoder_layers=1, decoder_layers=1, attention=attention
+    )
+    with torch.random.fork_rng(devices=[]), torch.no_grad():
+        torch.manual_seed(0)
+        plain = Transformer(settings, 70, 70).eval()
+        source = Sequences.of([torch.arange(3, 10), torch.arange(20, 22)])
+        tokens = torch.tensor([[1, 5, 9], [1, 60, 3]])
+        fast = FastTransformer(plain, checked=True)
+        expected = plain.step(tokens, plain.start(plain.encode(source)))
+        found = fast.step(tokens, fast.start(fast.encode(source)))
+        return bool((found - expected).norm() < 0.05 * expected.norm())
 
 
 def _has_bf16() -> bool:
@@ -213,12 +233,14 @@ class FastTransformer(Encodes, Generates):
     Errors: ``DragomanError`` where ``why_not(model)`` gives a reason.
     """
 
-    def __init__(self, model: Transformer, shortlist: Shortlist | None = None) -> None:
+    def __init__(
+        self, model: Transformer, shortlist: Shortlist | None = None, *, checked: bool = False
+    ) -> None:
         """``shortlist``: ``best`` then chooses among what it allows each source, and its
         log-probabilities are relative to that choice; ``step``, and ``best`` under constraints,
-        know all tokens still.
+        know all tokens still. ``checked``: the caller has asked ``why_not``.
         """
-        missing = why_not(model)
+        missing = None if checked else why_not(model)
         kernels = _Kernels.bind()
         if missing is not None or kernels is None:
             raise DragomanError(f"int8 cannot be had: {missing}; use precision bf16 or fp32")
