@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 
@@ -145,7 +145,7 @@ def look_at_sentence(run: Path, wish: Wish) -> Seen:
     """Open a run and look. Errors: ``DragomanError`` for a wish that cannot be met."""
     if wish.kind not in _KINDS:
         raise DragomanError(f"--kind {wish.kind}: it is one of {', '.join(_KINDS)}")
-    kind = cast("AttentionKind", wish.kind)
+    kind = wish.kind
     if not wish.sentence.strip():
         raise DragomanError("there is nothing to look at: the sentence is empty")
     subject = Subject.open(run, wish.sentence)
