@@ -72,7 +72,9 @@ def serve_runs(runs: Sequence[ServedRun], settings: ServeSettings) -> None:
 def listen(settings: ServeSettings) -> socket.socket:
     """A listening socket. Errors: ``DragomanError`` that says what to do."""
     family = socket.AF_INET6 if ":" in settings.host else socket.AF_INET
-    listener = socket.socket(family, socket.SOCK_STREAM)
+    # asyncio sends small answers at once (TCP_NODELAY) only where the protocol is named; without it
+    # every answer waits some 40 ms for the client's acknowledgement.
+    listener = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
     listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:
         listener.bind((settings.host, settings.port))
