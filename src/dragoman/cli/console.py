@@ -47,6 +47,8 @@ def finish_run(folder: Path, outcome: Outcome) -> None:
     """After training: measure on the test set, write the report, name the next commands."""
     if outcome.reason == "interrupted":
         raise typer.Exit(130)
+    if os.environ.get("RANK", "0") != "0":
+        return  # torchrun's other processes leave the rest to the first
     from dragoman.tasks.evaluation import evaluate_run
     from dragoman.tasks.prepare import has_test_set
     from dragoman.tasks.report import write_report
