@@ -309,7 +309,9 @@ def _order(random: Random) -> Sentence:
         verb = said_of(random.choice(ORDER_VERBS), first)
         if second.kind in verb.objects:
             break
-    headline = random.random() < 0.15 and not second.oblique
+    # "Small man eats dinosaur"; a dative without an article ("hilft Hund") would read badly.
+    plain = verb.case == "accusative" and not second.oblique
+    headline = plain and random.random() < 0.2
     phrases: list[NounPhrase] = []
     where = random.choice(((True, False), (True, False), (False, True), (True, True)))
     for noun, described in zip((first, second), where, strict=True):
