@@ -95,7 +95,7 @@ def alignment_error_rate(found: Sequence[Links], gold: Sequence[Gold]) -> float:
 
 
 def score_alignments(records: Iterable[AttentionRecord], gold: Sequence[Gold]) -> AlignmentScores:
-    """AER of every layer and head. ``records`` may be of pieces; words are scored."""
+    """AER of every layer and head. ``records`` are of subword pieces; their words are scored."""
     by_words = [in_words(record) for record in records]
     layers, heads = by_words[0].cross.shape[:2]
     tables: dict[When, NDArray[np.float64]] = {}

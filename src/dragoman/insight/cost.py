@@ -127,7 +127,7 @@ def layer(kind: str, n: int, d: int, k: int, device: str) -> Callable[[], Tensor
     """One of ``LAYERS`` with random weights, ready to run over n places of width d."""
 
     def random(*shape: int) -> Tensor:
-        drawn: Tensor = torch.randn(*shape, device=device) * shape[-1] ** -0.5
+        drawn: Tensor = torch.randn(*shape, device=device) / math.sqrt(shape[-1])
         return drawn
 
     x = random(n, d)

@@ -172,7 +172,8 @@ def _grid(chart: Chart, across: _Scale, upward: _Scale, width: float, height: fl
 
 def _mark(chart: Chart, across: _Scale, width: float, height: float) -> list[str]:
     assert chart.marked_x is not None
-    x = across(min(max(chart.marked_x, across.low), across.high))
+    # Drawn inside the axes, be it where it may.
+    x = min(max(across(chart.marked_x), across.begin), across.end)
     line = f"M{x:.1f} {_TOP:.1f}V{height - _BOTTOM:.1f}"
     place = f'x="{x:.1f}" y="{_TOP - 5:.1f}" text-anchor="middle"'
     return [

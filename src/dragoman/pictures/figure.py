@@ -19,7 +19,7 @@ from dragoman.pictures.theme import svg
 if TYPE_CHECKING:
     import matplotlib.figure
 
-_WIDEST = 1120.0
+_WIDEST = 1090.0
 _GAP = 22.0
 _MARGIN = 8.0
 

@@ -228,7 +228,9 @@ def alignment_figure(subject: Subject) -> Figure:
     by_hand = _GOLD.get((subject.sentence, subject.translation.text))
     scores = None
     if by_hand is not None:
-        scores = score_alignments([record], [parse_links(by_hand, "the demo's own links")])
+        scores = score_alignments(
+            [subject.attention], [parse_links(by_hand, "the demo's own links")]
+        )
     links = align(record, layer, head)
     shown = record.heatmap("cross", layer, head)
     chosen = np.zeros((len(shown.rows), len(shown.columns)))

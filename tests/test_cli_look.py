@@ -1,0 +1,125 @@
+"""``dragoman look`` and ``dragoman figure`` as a user calls them."""
+
+from __future__ import annotations
+
+import csv
+from pathlib import Path
+
+import pytest
+from conftest import Dragoman
+
+SENTENCE = "The small man eats the dinosaur."
+
+
+def test_look_shows_one_attention_and_writes_all(
+    dragoman: Dragoman, tiny_run: Path, tmp_path: Path
+) -> None:
+    page = tmp_path / "pages" / "look.html"
+    said = dragoman("look", tiny_run, SENTENCE, "--to", page)
+    assert said.code == 0, said.err
+    assert "cross-attention, layer 2, mean of the heads" in said.out
+    assert "dinosaur." in said.out
+    assert str(page.name) in said.out.replace("\n", "")
+    assert "https://" not in page.read_text(encoding="utf-8")
+    assert "attention-records" in page.read_text(encoding="utf-8")
+    rows = tmp_path / "look.csv"
+    assert dragoman("look", tiny_run, SENTENCE, "--to", rows, "--pieces").code == 0
+    with rows.open(encoding="utf-8", newline="") as file:
+        read = list(csv.DictReader(file))
+    assert {row["attention"] for row in read} == {"encoder", "decoder", "cross"}
+    one = [
+        r
+        for r in read
+        if (r["attention"], r["layer"], r["head"], r["row"]) == ("cross", "1", "1", "0")
+    ]
+    assert sum(float(row["weight"]) for row in one) == pytest.approx(1, abs=1e-5)
+
+
+def test_what_if_from_the_command_line(dragoman: Dragoman, tiny_run: Path, tmp_path: Path) -> None:
+    page = tmp_path / "look.html"
+    said = dragoman(
+        "look", tiny_run, SENTENCE, "--hide", "man", "--hide", "2", "--head-off", "cross.1.2",
+        "--prefix", "Das", "--kind", "encoder", "--layer", "1", "--head", "3", "--to", page,
+    )  # fmt: skip
+    assert said.code == 0, said.err
+    out = " ".join(said.out.split())
+    assert "hidden: “man”, “small”" in out
+    assert "decoder.0.cross_attention head 2" in out
+    assert "encoder, layer 1, head 3" in out
+    assert "under the change" in out
+    assert "What if" in page.read_text(encoding="utf-8")
+
+
+def test_alignment_against_links(dragoman: Dragoman, tiny_run: Path, tmp_path: Path) -> None:
+    gold = tmp_path / "gold"
+    gold.write_text("0-0 1-1\n", encoding="utf-8")
+    said = dragoman("look", tiny_run, SENTENCE, "--target", "Der kleine Mann", "--gold", gold)
+    assert said.code == 0, said.err
+    assert "AER" in said.out
+    gold.write_text("0-0\n1-1\n", encoding="utf-8")
+    said = dragoman("look", tiny_run, SENTENCE, "--gold", gold)
+    assert said.code == 1
+    assert "2 lines" in said.err
+
+
+@pytest.mark.parametrize(
+    ("arguments", "told"),
+    [
+        ((SENTENCE, "--hide", "cat"), "3 man"),
+        ((SENTENCE, "--head-off", "cross.9.1"), "2 layers"),
+        ((SENTENCE, "--kind", "middle"), "encoder, decoder, cross"),
+        ((SENTENCE, "--layer", "7"), "2 layers"),
+        ((SENTENCE, "--to", "x.pdf"), ".html"),
+        ((SENTENCE, "--importance"), "dragoman evaluate"),
+        (("  ",), "empty"),
+        (("word " * 2000,), "tokens"),
+    ],
+)
+def test_mistakes_get_one_message(
+    dragoman: Dragoman, tiny_run: Path, arguments: tuple[str, ...], told: str
+) -> None:
+    said = dragoman("look", tiny_run, *arguments)
+    assert said.code == 1
+    assert said.err.startswith("error: ")
+    assert told in said.err
+
+
+def test_figures_by_name(dragoman: Dragoman, tiny_run: Path, tmp_path: Path) -> None:
+    said = dragoman("figure", "--list")
+    assert len(said.out.splitlines()) == 23
+    path = tmp_path / "new" / "i.svg"
+    said = dragoman("figure", "position-identity", "--to", path)
+    assert said.code == 0, said.err
+    assert "cos(a − b)" in said.out
+    assert "§3.5" in said.out
+    assert path.read_text(encoding="utf-8").startswith("<svg")
+    assert (tmp_path / "new" / "i.csv").is_file()
+    said = dragoman(
+        "figure", "mask", "--run", tiny_run, "--sentence", SENTENCE, "--to", tmp_path / "m.png"
+    )
+    assert said.code == 0, said.err
+    assert (tmp_path / "m.png").read_bytes().startswith(b"\x89PNG")
+    assert str(tiny_run) in said.out.replace("\n", "")
+
+
+def test_figure_mistakes(dragoman: Dragoman, tiny_run: Path) -> None:
+    said = dragoman("figure", "posision-index")
+    assert said.code == 1
+    assert "position-index" in said.err
+    said = dragoman("figure", "mask")
+    assert said.code == 1
+    assert "runs/demo" in said.err
+    assert dragoman("figure").code == 2
+    assert dragoman("figure", "scale", "--to", "x.pdf").code == 1
+    said = dragoman("figure", "lookup", "--run", tiny_run)
+    assert "--sentence" in said.err
+
+
+def test_all_figures_that_need_no_run(dragoman: Dragoman, tmp_path: Path) -> None:
+    said = dragoman("figure", "--all", tmp_path / "book")
+    assert said.code == 0, said.err
+    assert "left out" in said.out
+    page = (tmp_path / "book" / "index.html").read_text(encoding="utf-8")
+    assert page.count("<section id=") == 10
+    for name in ("scale.svg", "scale.png", "scale.csv", "cost-measured.csv"):
+        assert (tmp_path / "book" / name).stat().st_size > 0

@@ -1,0 +1,159 @@
+"""Experiments on a run: hiding, switching off, aligning; each against another way to the same."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+
+import dragoman
+from dragoman.errors import DataError, DragomanError
+from dragoman.insight.alignment import (
+    Gold,
+    align,
+    alignment_error_rate,
+    read_gold,
+    score_alignments,
+)
+from dragoman.insight.head import by_hand, open_attention
+from dragoman.insight.importance import head_importance
+from dragoman.insight.what_if import Change, find_words, parse_heads, what_if
+from dragoman.nn.layout import Sequences
+from dragoman.nn.probes import Probe
+from dragoman.pictures.records import AttentionRecord
+from dragoman.tasks.translator import Translator, TranslatorSettings
+
+SENTENCE = "The small man eats the dinosaur."
+
+
+@pytest.fixture(scope="module")
+def translator(tiny_run: Path) -> Translator:
+    return dragoman.load(tiny_run, TranslatorSettings(precision="fp32"))
+
+
+def test_a_hidden_token_could_be_any_other(translator: Translator) -> None:
+    """With a position hidden, nothing else that the model computes depends on its token."""
+    model = translator.run.model()
+    one = torch.tensor([20, 30, 40, 2])
+    other = torch.tensor([20, 33, 40, 2])
+    target = Sequences.of([torch.tensor([1, 50, 60])])
+
+    def logits(source: torch.Tensor, hidden: tuple[int, ...]) -> torch.Tensor:
+        with torch.inference_mode(), Probe(hidden=hidden):
+            return model.project(model.decode(target, model.encode(Sequences.of([source]))))
+
+    torch.testing.assert_close(logits(one, (1,)), logits(other, (1,)))
+    assert not torch.allclose(logits(one, ()), logits(other, ()))
+    assert not torch.allclose(logits(one, ()), logits(one, (1,)))
+
+
+def test_search_and_scoring_agree_on_a_hidden_word(translator: Translator) -> None:
+    change = Change(hidden=(1,), prefix="Der")
+    found = what_if(translator, SENTENCE, change)
+    assert found.after.text.startswith("Der")
+    assert found.before.text == translator(SENTENCE).text
+    again = translator.score([(SENTENCE, found.before.text)])[0]
+    assert found.before_log_probability == pytest.approx(sum(again.token_log_probabilities))
+    assert found.before_under_change != pytest.approx(found.before_log_probability)
+    assert found.to_dict()["change"]["hidden"] == [1]
+
+
+def test_all_heads_off_reads_nothing(translator: Translator) -> None:
+    """Without cross-attention the translation cannot depend on the source."""
+    off = Change(heads_off=parse_heads(translator, ["cross.*.*"]))
+    first = what_if(translator, SENTENCE, off).after
+    second = what_if(translator, "Who sees the old queen?", off).after
+    shared = min(len(first.tokens), len(second.tokens))
+    assert first.tokens[:shared] == second.tokens[:shared]
+
+
+def test_heads_are_named_from_one(translator: Translator) -> None:
+    assert parse_heads(translator, ["cross.2.1", "encoder.1.4"]) == {
+        ("decoder.1.cross_attention", 0),
+        ("encoder.0.attention", 3),
+    }
+    assert len(parse_heads(translator, ["decoder.*.*"])) == 8
+    for wrong, told in (("cross.3.1", "2 layers"), ("cross.1.5", "4 heads"), ("head 3", "ATTEN")):
+        with pytest.raises(DragomanError, match=told):
+            parse_heads(translator, [wrong])
+
+
+def test_words_are_found_by_name_or_number() -> None:
+    names = ("The", "dog", "sees", "the", "dog.", "</s>")
+    assert find_words(names, ["dog"]) == (1, 4)
+    assert find_words(names, ["3"]) == (2,)
+    assert find_words(names, ["THE", "</s>"]) == (0, 3, 5)
+    with pytest.raises(DragomanError, match="2 dog"):
+        find_words(names, ["cat"])
+
+
+def test_importance_of_no_difference_is_nothing(translator: Translator) -> None:
+    pairs = [(SENTENCE, "Der kleine Mann isst den Dinosaurier."), ("Who?", "Wer?")]
+    found = head_importance(translator, pairs)
+    scored = translator.score(pairs)
+    values = [value for one in scored for value in one.token_log_probabilities]
+    assert found.tokens == len(values)
+    assert found.whole == pytest.approx(-np.mean(values))
+    growth = [one[3] for one in found.ranked()]
+    assert growth == sorted(growth, reverse=True)
+    assert any(abs(one) > 1e-5 for one in growth)
+
+
+def test_an_opened_head_is_the_formula(translator: Translator) -> None:
+    ids = translator(SENTENCE).ids[:6]
+    opened = open_attention(translator, "decoder.1.cross_attention", SENTENCE, ids)
+    record = translator.look(SENTENCE, ids)
+    for head in range(4):
+        weights, outputs = by_hand(
+            opened.queries[head].tolist(),
+            opened.keys[head].tolist(),
+            opened.values[head].tolist(),
+            opened.scale,
+        )
+        np.testing.assert_allclose(weights, record.cross[1, head], atol=1e-5)
+        width = len(outputs[0])
+        joined = opened.joined[:, head * width : (head + 1) * width]
+        np.testing.assert_allclose(outputs, joined, atol=1e-5)
+    with pytest.raises(DragomanError, match=r"encoder\.0\.attention"):
+        open_attention(translator, "encoder.9.attention", SENTENCE, ids)
+
+
+def test_alignment_error_rate_by_hand() -> None:
+    gold = [Gold(frozenset({(0, 0), (1, 1)}), frozenset({(0, 0), (1, 1), (2, 1)}))]
+    # A = S: nothing wrong. A = {possible, sure, wrong}: 1 - (1 + 2) / (3 + 2).
+    assert alignment_error_rate([frozenset({(0, 0), (1, 1)})], gold) == 0
+    found = [frozenset({(0, 0), (2, 1), (5, 5)})]
+    assert alignment_error_rate(found, gold) == pytest.approx(1 - 3 / 5)
+    assert alignment_error_rate([frozenset()], gold) == 1
+
+
+def test_links_of_both_moments_and_the_best_head() -> None:
+    source, target = ("▁a", "▁b", "▁c", "</s>"), ("▁x", "▁y", "</s>")
+    cross = np.zeros((1, 2, 3, 4))
+    # Head 1 looks at b, a when it chooses x, y; head 2 a step late.
+    cross[0, 0, [0, 1, 2], [1, 0, 3]] = 1
+    cross[0, 1, [0, 1, 2], [3, 1, 0]] = 1
+    encoder, decoder = np.zeros((1, 2, 4, 4)), np.zeros((1, 2, 3, 3))
+    record = AttentionRecord(source, target, encoder, decoder, cross)
+    swapped = frozenset({(1, 0), (0, 1)})
+    assert align(record, 0, 0) == swapped
+    assert align(record, 0, 1, when="having read") == swapped
+    scores = score_alignments([record], [Gold(swapped, swapped)])
+    assert scores.best == ("choosing", 0, 0, 0.0)
+    assert scores.heads["having read"][0, 1] == 0
+
+
+def test_gold_files(tmp_path: Path) -> None:
+    path = tmp_path / "gold"
+    path.write_text("0-0 1?2\n\n3p1 2-2\n", encoding="utf-8")
+    first, empty, last = read_gold(path)
+    assert first == Gold(frozenset({(0, 0)}), frozenset({(0, 0), (1, 2)}))
+    assert empty == Gold(frozenset(), frozenset())
+    assert (3, 1) in last.possible - last.sure
+    path.write_text("1-1\n0-1\n", encoding="utf-8")
+    with pytest.raises(DataError, match="line 2"):
+        read_gold(path, first=1)
+    with pytest.raises(DataError, match="nowhere"):
+        read_gold(tmp_path / "nowhere")

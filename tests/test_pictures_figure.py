@@ -1,0 +1,171 @@
+"""Figures, their book and notebook views: well-formed, true to their numbers, asking nobody."""
+
+from __future__ import annotations
+
+import base64
+import re
+from pathlib import Path
+from xml.etree import ElementTree
+
+import numpy as np
+import pytest
+
+from dragoman.insight.figures.captions import captions
+from dragoman.insight.figures.catalogue import OF_RUN, PLAIN, make_figure
+from dragoman.pictures.book import book_html
+from dragoman.pictures.figure import DataTable, Figure, Words, csv_files, figure_svg
+from dragoman.pictures.figure_png import figure_png
+from dragoman.pictures.matrix import Matrix, matrix_svg
+from dragoman.pictures.notebook import translation_html
+from dragoman.pictures.panels import Cells, HeadGrid, Lines, Text, TwoHops, WordWeights
+from dragoman.pictures.raster import grey_png
+from dragoman.pictures.records import AttentionRecord, Chart, Heatmap, Hops, Series
+
+SVG = "{http://www.w3.org/2000/svg}"
+HOSTILE = "<script>\"&'\x1b[31m\x00"
+
+
+def example() -> Figure:
+    """One figure with every kind of panel."""
+    random = np.random.default_rng(0)
+    weights = random.dirichlet(np.ones(3), (2, 2, 3))
+    words = ("a", "가나", HOSTILE)
+    signed = random.normal(size=(3, 3))
+    signed[0, 2] = np.nan
+    chart = Chart("lines", [Series("s", [1, 10, 100], [1, 2, 4])], log_x=True, log_y=True)
+    return Figure(
+        "example",
+        Words("Example <1>", "보기 <1>"),
+        Words(HOSTILE, "설명"),
+        "§3",
+        [
+            Cells(Matrix("matrix", signed, words, words, absent="–∞")),
+            Cells(Matrix("large", random.normal(size=(40, 90)), cell=(2, 2), down="d", across="a")),
+            Lines(chart),
+            WordWeights(Heatmap(words, words, weights[0, 0], HOSTILE)),
+            HeadGrid("heads", weights),
+            TwoHops(Hops(words, words, 1, 2, weights[0, 0, 0], weights[0, 0, 1])),
+            Text("table", ("word", "number"), [(HOSTILE, 1), ("b", 2.5)]),
+        ],
+        [DataTable("", ("word", "n"), [(HOSTILE, 1 / 3)]), DataTable("more", ("x",), [(1,)])],
+        run="demo",
+        notes=[Words("note", "덧붙임")],
+    )
+
+
+def test_svg_is_one_well_formed_picture() -> None:
+    root = ElementTree.fromstring(figure_svg(example()))
+    panels = root.findall(f"{SVG}svg")
+    assert len(panels) == 7
+    boxes = []
+    for panel in panels:
+        x, y, w, h = (float(panel.get(k, "nan")) for k in ("x", "y", "width", "height"))
+        assert x >= 0 and x + w <= float(root.get("width", 0))
+        assert y >= 0 and y + h <= float(root.get("height", 0))
+        boxes.append((x, y, w, h))
+    for i, (x, y, w, h) in enumerate(boxes):
+        for x2, y2, w2, h2 in boxes[i + 1 :]:
+            assert x + w <= x2 or x2 + w2 <= x or y + h <= y2 or y2 + h2 <= y
+    assert not list(root.iter(f"{SVG}script"))
+    assert "nan" not in figure_svg(example())
+
+
+def test_a_matrix_s_masks_hold_its_numbers() -> None:
+    """Each ink's mask, read back by another program, is the positive or the negative part."""
+    from matplotlib.image import imread
+
+    values = np.array([[1.0, -0.5, 0.0], [0.25, np.nan, -1.0]])
+    text = matrix_svg(Matrix("m", values))
+    found = re.findall(r'href="data:image/png;base64,([^"]+)"', text)
+    positive, negative = (imread(_bytes(one), format="png") for one in found)
+    np.testing.assert_allclose(positive, np.clip(np.nan_to_num(values), 0, 1), atol=1 / 254)
+    np.testing.assert_allclose(negative, np.clip(-np.nan_to_num(values), 0, 1), atol=1 / 254)
+    numbers = [text.text for text in ElementTree.fromstring(text).iter(f"{SVG}text")]
+    assert {"1", "−0.5", "0", "0.25", "−1"} <= set(numbers)
+
+
+def _bytes(encoded: str) -> object:
+    import io
+
+    return io.BytesIO(base64.b64decode(encoded))
+
+
+def test_png_is_read_by_others() -> None:
+    import io
+
+    from matplotlib.image import imread
+
+    grey = np.random.default_rng(1).random((7, 300))
+    np.testing.assert_allclose(imread(io.BytesIO(grey_png(grey)), format="png"), grey, atol=1 / 254)
+
+
+def test_every_panel_is_painted(tmp_path: Path) -> None:
+    figure_png(example(), tmp_path / "f.png", dots_per_inch=60)
+    assert (tmp_path / "f.png").read_bytes().startswith(b"\x89PNG")
+
+
+def test_csv_files() -> None:
+    files = csv_files(example())
+    assert set(files) == {"example.csv", "example-more.csv"}
+    assert files["example.csv"].endswith(",0.333333333\n")
+
+
+def test_every_figure_has_its_words_in_both_languages() -> None:
+    assert set(captions()) == set(PLAIN) | set(OF_RUN)
+    for caption in captions().values():
+        assert len(caption.text.english) > 100
+        assert re.search("[가-힣]{2}", caption.text.korean)
+        assert re.search("[가-힣]", caption.title.korean)
+        assert "§" in caption.source or "able 3" in caption.source
+
+
+def test_the_book_asks_nobody_and_hides_nothing() -> None:
+    figures = [example(), *(make_figure(name, None) for name in ("position-index", "schedule"))]
+    page = book_html(figures, about=[Words("said first", "먼저")], missing=[("lookup", "no run")])
+    assert not re.findall(r"""(?:src|href)=["'](?!data:|#)[a-z]+:""", page)
+    assert "https://" not in page
+    assert "http://" not in page.replace("http://www.w3.org", "")
+    assert HOSTILE not in page
+    for figure in figures:
+        assert f'<section id="{figure.name}">' in page
+        for file in csv_files(figure):
+            assert f'href="{file}"' in page
+    assert "보기 &lt;1&gt;" in page
+    assert "no run" in page
+    identifiers = re.findall(r'<mask id="([^"]+)"', page)
+    by_content = dict(re.findall(r'<mask id="([^"]+)"[^>]*>(.*?)</mask>', page))
+    assert len(set(by_content.values())) == len(set(identifiers))
+
+
+def test_figures_are_plain_values_for_a_page() -> None:
+    import json
+
+    said = json.loads(json.dumps(example().to_dict()))
+    assert said["title"] == {"en": "Example <1>", "ko": "보기 <1>"}
+    assert said["data"][0]["rows"][0][1] == pytest.approx(1 / 3)
+
+
+def record() -> AttentionRecord:
+    one = np.full((1, 1, 2, 2), 0.5)
+    return AttentionRecord(("▁Ja", HOSTILE), ("▁Yes", "</s>"), one, one, one)
+
+
+def test_a_notebook_shows_a_record_in_a_frame_of_its_own() -> None:
+    shown = record()._repr_html_()
+    (frame,) = ElementTree.fromstring(f"<div>{shown.replace('loading=', ' loading=')}</div>")
+    inside = frame.get("srcdoc") or ""
+    assert inside.startswith("<!doctype html>")
+    assert "attention-records" in inside
+    assert "default-src 'none'" in inside
+    assert HOSTILE not in inside
+
+
+def test_a_notebook_shows_a_translation() -> None:
+    shown = translation_html(
+        HOSTILE, "Yes", ("▁Y", "es"), (-0.1, -2.0, -0.3), -0.5, [("Yeah", -1.0)], record()
+    )
+    assert "<script>" not in shown
+    assert "▁Y: 90.5%" in shown
+    assert "es: 13.5%" in shown
+    assert "Yeah" in shown
+    assert "<iframe" in shown
