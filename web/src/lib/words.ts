@@ -184,6 +184,14 @@ const ko: Words = {
     filter: "거르개",
     dropped: "제외",
     "first examples": "첫 예",
+    "The demo corpus is synthetic: a small grammar wrote it. Its scores say that the machinery works, nothing about real text.":
+      "데모 말뭉치는 작은 문법이 지어낸 것입니다. 점수는 프로그램이 제대로 움직인다는 뜻일 뿐, 실제 글에 대해서는 아무것도 말해 주지 않습니다.",
+    "It knows some 300 words and a few kinds of sentences.":
+      "아는 낱말이 300개 남짓이고, 문장의 종류도 몇 가지뿐입니다.",
+    "It translates sentence by sentence and knows nothing of those around.":
+      "문장을 하나씩 따로 번역하며, 앞뒤 문장은 알지 못합니다.",
+    "It may leave out, add or invent; figures and names deserve a second look.":
+      "빠뜨리거나 덧붙이거나 지어낼 수 있습니다. 숫자와 이름은 다시 확인하세요.",
     train: "학습",
     dev: "개발",
     test: "평가",
