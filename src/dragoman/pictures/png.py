@@ -16,6 +16,7 @@ import numpy as np
 
 from dragoman.errors import DragomanError
 from dragoman.pictures.attention import percent, shortened
+from dragoman.pictures.chart import figure as figure_of
 from dragoman.pictures.chart import thinned
 from dragoman.pictures.labels import drawn_width, visible
 from dragoman.pictures.records import Chart, Heatmap
@@ -23,6 +24,7 @@ from dragoman.pictures.theme import LIGHT
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+    from matplotlib.axis import Axis
     from matplotlib.figure import Figure
 
 _FONTS = ("Noto Sans", "DejaVu Sans", "Noto Sans CJK KR", "Noto Sans KR", "Malgun Gothic")
@@ -150,8 +152,10 @@ def draw_chart(axes: Axes, chart: Chart) -> None:
         axes.axvline(chart.marked_x, color=LIGHT.muted, linewidth=0.8, linestyle=":")
     if chart.log_x:
         axes.set_xscale("log")
+        _plain_numbers(axes.xaxis)
     if chart.log_y:
         axes.set_yscale("log")
+        _plain_numbers(axes.yaxis)
     axes.set_title(visible(chart.title), loc="left", fontsize=10)
     axes.set_xlabel(visible(chart.x_label))
     axes.set_ylabel(visible(chart.y_label))
@@ -163,3 +167,11 @@ def draw_chart(axes: Axes, chart: Chart) -> None:
         axes.spines[side].set_visible(False)
     if any(one.name for one in chart.series):
         axes.legend(frameon=False, labelcolor=LIGHT.muted, fontsize=8)
+
+
+def _plain_numbers(axis: Axis) -> None:
+    """Powers of ten as numbers: matplotlib's own are formulas, which are switched off here."""
+    from matplotlib.ticker import FuncFormatter, NullFormatter
+
+    axis.set_major_formatter(FuncFormatter(lambda value, _: figure_of(value)))
+    axis.set_minor_formatter(NullFormatter())
