@@ -9,8 +9,8 @@ Two tests, both over the same sentences for both systems:
   sentence by sentence at random and see how often chance alone makes a difference as large.
 
 The procedure and the random draws are those of sacreBLEU's paired tests, so that p-values agree
-with ``sacrebleu --paired-bs`` and ``--paired-ar``; but each metric is computed for all samples at
-once from the statistics of the sentences, which takes seconds where that takes minutes.
+with ``sacrebleu --paired-bs`` and ``--paired-ar``; but each metric is computed for many samples at
+once from the statistics of the sentences, in about half the time.
 """
 
 from __future__ import annotations
@@ -208,11 +208,11 @@ def _randomise(
     results = [SystemScore(names[0], _value(baseline, score))]
     for name, system in zip(names[1:], statistics[1:], strict=True):
         exchanged = np.random.default_rng(seed).integers(2, size=(samples, sentences), dtype=bool)
-        both = baseline.sum(0) + system.sum(0)
+        sum_of_system, both = system.sum(0), baseline.sum(0) + system.sum(0)
         differences = np.empty(samples)
         for start in range(0, samples, _ROWS_AT_ONCE):
             rows = exchanged[start : start + _ROWS_AT_ONCE].astype(float)
-            one = rows @ baseline + (1 - rows) @ system
+            one = sum_of_system + rows @ (baseline - system)
             differences[start : start + len(rows)] = np.abs(score(one) - score(both - one))
         value = _value(system, score)
         p_value = _p_value(differences, abs(value - results[0].value))
