@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import logging
 import os
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import NamedTuple
 
@@ -97,6 +98,15 @@ class Said(NamedTuple):
 
 
 Dragoman = Callable[..., Said]
+
+
+@pytest.fixture(autouse=True)
+def own_logging() -> Iterator[None]:
+    """The command line sends the program's notes to standard error; each test begins without."""
+    logger = logging.getLogger("dragoman")
+    before = logger.handlers, logger.level, logger.propagate
+    yield
+    logger.handlers, logger.level, logger.propagate = before
 
 
 @pytest.fixture
