@@ -230,6 +230,13 @@ def learned_figure(subject: Subject) -> Figure:
     shown = table[:32]
     sizes = np.linalg.norm(shown, axis=1)
     cosines = similarity(shown / sizes[:, None])
+    near, far = _likeness(cosines[:16, :16])
+    likeness = Words(
+        f"Mean cosine among the first 16 positions: {near:+.2f} one or two apart, {far:+.2f} more "
+        "than seven apart.",
+        f"처음 16개 위치의 평균 코사인: 한두 칸 거리에서 {near:+.2f}, 일곱 칸 넘는 거리에서 "
+        f"{far:+.2f}.",
+    )
     return figure(
         "position-learned",
         [
@@ -261,7 +268,7 @@ def learned_figure(subject: Subject) -> Figure:
         ],
         [_wide("", shown), _table("similarity", cosines, "position", "other")],
         run=subject.name,
-        notes=[note],
+        notes=[note, likeness],
     )
 
 
@@ -269,3 +276,11 @@ def _source_table(run: Run) -> Array:
     table = run.model().source_positions.table
     assert table is not None
     return _array(table.detach())
+
+
+def _likeness(cosines: Array) -> tuple[float, float]:
+    """Mean cosine of positions one or two apart, and of those more than seven apart."""
+    places = np.arange(len(cosines))
+    distance = np.abs(places[:, None] - places)
+    near, far = (distance >= 1) & (distance <= 2), distance > 7
+    return float(cosines[near].mean()), float(cosines[far].mean())
