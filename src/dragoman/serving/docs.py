@@ -62,7 +62,10 @@ def _operation(description: Json, base: str, method: str, path: str, operation: 
     body = operation.get("requestBody", {}).get("content", {})
     kinds = ", ".join(f"<code>{escape(kind)}</code>" for kind in body)
     model = next((_name_of(content["schema"]) for content in body.values()), "")
-    takes = f"<p>Takes {_link(model)} as {kinds}.</p>{_fields(description, model)}" if model else ""
+    takes = ""
+    if model:
+        about = f"<p>Takes {_link(model)} as {kinds}. What is marked ? may be left out.</p>"
+        takes = about + _fields(description, model)
     parameters = _table(
         (parameter["name"], _type(parameter["schema"]), parameter.get("description", ""))
         for parameter in operation.get("parameters", [])

@@ -1,0 +1,137 @@
+"""The parts of the server by themselves: fairness, HTML, words, passages, limits."""
+
+from __future__ import annotations
+
+import math
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from serving_echo import TEXT
+
+from dragoman.errors import DataError
+from dragoman.serving.fair import FairQueue
+from dragoman.serving.limits import ApiKeys, Client, Limiter, LimitSettings
+from dragoman.serving.markup import Markup
+from dragoman.serving.passage import cut
+from dragoman.serving.refusals import Refusal
+from dragoman.serving.words import words_of
+
+
+class Book:
+    def __init__(self, client: str, sentences: int) -> None:
+        self.client, self.left = client, list(range(sentences))
+
+    def take(self) -> int | None:
+        return self.left.pop(0) if self.left else None
+
+
+def test_a_book_does_not_keep_a_line_waiting() -> None:
+    queue: FairQueue[Book] = FairQueue()
+    book, line, other = Book("ada", 100), Book("ada", 1), Book("bob", 1)
+    for party in (book, line, other):
+        queue.add(party)
+    order = []
+    while following := queue.take():
+        order.append(following)
+    assert len(order) == 102
+    assert {order.index((line, 0)), order.index((other, 0))} <= {0, 1, 2, 3}
+    assert [number for party, number in order if party is book] == list(range(100))
+
+
+def test_who_leaves_is_forgotten() -> None:
+    queue: FairQueue[Book] = FairQueue()
+    first, second = Book("ada", 5), Book("bob", 1)
+    queue.add(first)
+    queue.add(second)
+    queue.forget(first)
+    queue.forget(first)
+    assert queue.take() == (second, 0) and queue.take() is None
+
+
+@given(st.text(alphabet="ab<>/!-\"'= &;\n", max_size=60) | st.text(max_size=30))
+def test_any_string_is_markup_and_its_tags_are_kept(source: str) -> None:
+    markup = Markup.cut(source)
+    again = Markup.cut(markup.join(markup.texts))
+    assert again.texts == markup.texts
+
+
+def test_what_is_text_in_html() -> None:
+    source = (
+        '<p title="a > b">One <b>two</b> &amp; three</p><!-- no --><pre>no</pre>'
+        '<code>no <i>no</i></code><span translate="no">no</span><script>"</p>" no</script>'
+        "<div class='x notranslate'>no <div>no</div> no</div> five < six"
+    )
+    markup = Markup.cut(source)
+    assert markup.texts == ["One", "two", "& three", "five < six"]
+    joined = markup.join(["<1>", "2", "3", "4"])
+    assert joined.startswith('<p title="a > b">&lt;1&gt; <b>2</b> 3</p><!-- no -->')
+    assert joined.count("no") == source.count("no")
+
+
+@pytest.mark.parametrize("part", ["<a ", "<a '", "<!--", "&", "<", '<a b="', "</", "<a x='\""])
+def test_hostile_html_takes_no_longer_than_it_is_long(part: str) -> None:
+    Markup.cut(part * 50_000)  # quadratic time would be minutes
+
+
+@given(st.lists(st.text(max_size=80), max_size=4), st.booleans())
+def test_a_passage_joins_to_what_it_was(texts: list[str], whole: bool) -> None:
+    passages = cut(texts, TEXT, language="en", into="de", longest=200, whole=whole)
+    for text, passage in zip(texts, passages, strict=True):
+        assert "".join(passage.join([piece.text for piece in passage.pieces]).split()) == "".join(
+            text.split()
+        )
+        assert all(int(piece.ids[-1]) == TEXT.eos for piece in passage.pieces)
+
+
+def test_a_long_sentence_is_cut_between_words() -> None:
+    text = " ".join(["The", "animal", "eats", "bread"] * 40)
+    (passage,) = cut([text], TEXT, language="en", into="de", longest=20, whole=True)
+    assert max(len(piece.ids) for piece in passage.pieces) <= 20
+    assert passage.join([piece.text for piece in passage.pieces]) == text
+
+
+@given(st.text(min_size=1, max_size=40))
+def test_words_spell_the_text(text: str) -> None:
+    ids = TEXT.encode([text])[0]
+    decoded = TEXT.decode(ids)
+    values = [-0.1 * (i % 3) for i in range(len(ids))]
+    words = words_of(decoded, TEXT.pieces(ids), values)
+    assert "".join(word.before + word.text for word in words) == decoded
+    assert sum(word.count for word in words) == len(ids)
+    assert math.isclose(sum(word.log_probability for word in words), sum(values), abs_tol=1e-9)
+
+
+def test_marks_stand_beside_words() -> None:
+    pieces = ["▁„", "Hu", "nd", "“", ",", "▁sa", "gt", "."]
+    words = words_of("„Hund“, sagt.", pieces, [-0.1] * 9)
+    assert [(w.before, w.text) for w in words] == [
+        ("", "„"), ("", "Hund"), ("", "“,"), (" ", "sagt"), ("", "."),
+    ]  # fmt: skip
+
+
+def test_the_rate_fills_up_again() -> None:
+    now = 0.0
+    limiter = Limiter(LimitSettings(burst=2, requests_per_minute=60), clock=lambda: now)
+    ada, bob = Client("ada"), Client("bob")
+    for client in (ada, ada, bob):
+        with limiter.admit(client):
+            pass
+    with pytest.raises(Refusal) as refused, limiter.admit(ada):
+        pass
+    assert refused.value.status == 429 and refused.value.retry_after == 1
+    now = 1.1
+    with limiter.admit(ada):
+        pass
+
+
+def test_keys_that_can_be_guessed_are_refused(tmp_path: object) -> None:
+    from pathlib import Path
+
+    path = Path(str(tmp_path)) / "keys"
+    path.write_text("# none\n\nshort Ada\n")
+    with pytest.raises(DataError, match="line 3"):
+        ApiKeys.load(path)
+    path.write_text("# none\n")
+    with pytest.raises(DataError, match="holds no API key"):
+        ApiKeys.load(path)
