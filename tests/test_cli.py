@@ -122,6 +122,8 @@ def test_translate_options(dragoman: Dragoman, tiny_run: Path) -> None:
 
 
 def test_evaluate_score_and_compare(dragoman: Dragoman, tiny_run: Path, tmp_path: Path) -> None:
+    # A copy: evaluating writes scores.json, and other tests share the run.
+    tiny_run = Path(shutil.copytree(tiny_run, tmp_path / "run"))
     out = tmp_path / "out.de"
     table = dragoman("evaluate", tiny_run, "--beam", "1", "--output", out)
     assert table.code == 0, table.err
