@@ -128,7 +128,8 @@ class CTranslate2:
         tokens = [[SPECIAL.get(i, str(i)) for i in sentence] for sentence in ids]
         if self.texts is not None:
             tokens = [[*t, "</s>"] for t in tokens]
-        longest = job["length"] or max(map(len, tokens)) + 50
+        # One more than asked for: ours spends a step on the end symbol, so that all do equal work.
+        longest = job["length"] + 1 if job["length"] else max(map(len, tokens)) + 50
         results = self.translator.translate_batch(
             tokens,
             beam_size=job["beam"],
@@ -139,6 +140,7 @@ class CTranslate2:
         )
         ids_of = {name: i for i, name in SPECIAL.items()}
         found = [[ids_of[t] if t in ids_of else int(t) for t in r.hypotheses[0]] for r in results]
+        found = [f[: job["length"]] for f in found]
         return found if self.texts is None else self.texts[1].decode(found)
 
 

@@ -97,7 +97,7 @@ class HuggingFace:
                 grid[row, : len(ids[i])] = torch.tensor(ids[i])
                 mask[row, : len(ids[i])] = 1
             generation = GenerationConfig(
-                num_beams=job["beam"], max_new_tokens=job["length"] or longest + 50,
+                num_beams=job["beam"], max_new_tokens=job["length"] + 1 if job["length"] else longest + 50,
                 length_penalty=0.6, do_sample=False, decoder_start_token_id=1, bos_token_id=1,
                 eos_token_id=2, pad_token_id=0,
             )  # fmt: skip
@@ -106,6 +106,7 @@ class HuggingFace:
             )
             for i, tokens in zip(part, out[:, 1:].tolist(), strict=True):
                 found[i] = tokens[: tokens.index(2)] if 2 in tokens else tokens
+        found = [f[: job["length"]] for f in found]
         return found if self.texts is None else self.texts.decode(found)
 
 
