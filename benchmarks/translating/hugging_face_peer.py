@@ -96,8 +96,9 @@ class HuggingFace:
             for row, i in enumerate(part):
                 grid[row, : len(ids[i])] = torch.tensor(ids[i])
                 mask[row, : len(ids[i])] = 1
+            most = job["length"] + 1 if job["length"] else longest + 50
             generation = GenerationConfig(
-                num_beams=job["beam"], max_new_tokens=job["length"] + 1 if job["length"] else longest + 50,
+                num_beams=job["beam"], max_new_tokens=most,
                 length_penalty=0.6, do_sample=False, decoder_start_token_id=1, bos_token_id=1,
                 eos_token_id=2, pad_token_id=0,
             )  # fmt: skip
