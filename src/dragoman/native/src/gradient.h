@@ -49,13 +49,6 @@ static ALWAYS_INLINE void add_steps(const uint32_t *packed, int64_t stride, int6
   }
 }
 
-template <class T>
-static ALWAYS_INLINE void fetch(const T *from, int64_t count) {
-  const char *line = reinterpret_cast<const char *>(from);
-  const char *end = reinterpret_cast<const char *>(from + count);
-  for (; line < end; line += 64) _mm_prefetch(line, _MM_HINT_T1);
-}
-
 // The rectangle of dW with outputs n0 .. n1 of `part` and inputs of panels first .. last. `dy` begins
 // at the part's columns, of which `width` can be read.
 template <class T>
@@ -77,7 +70,6 @@ static inline void gradient_block(const T *dy, int64_t dy_row, int64_t dy_width,
     }
     if (sums != nullptr) memset(sums, 0, static_cast<size_t>(n1 - n0) * sizeof(float));
   }
-  const int64_t tiles = (n1 - n0 + TILE_ROWS - 1) / TILE_ROWS * (last_panel - first_panel);
   for (int64_t p = 0; p < rows; p += SUM_ROWS) {
     const int64_t count = smaller(SUM_ROWS, rows - p);
     const int64_t steps = (count + per_word<T> - 1) / per_word<T>;
@@ -93,22 +85,33 @@ static inline void gradient_block(const T *dy, int64_t dy_row, int64_t dy_width,
     }
     if (sums != nullptr) add_steps<T>(left, stride, steps, n1 - n0, sums);
     // The next block of rows is fetched while this one is summed: of each row only a few columns
-    // are read, too few for the processor to guess what comes next.
-    const int64_t next_end = smaller(p + 2 * SUM_ROWS, rows), per_tile = (SUM_ROWS - 1) / tiles + 1;
-    int64_t next = p + SUM_ROWS;
+    // are read, too few for the processor to guess what comes next. Tile by tile a column of lines,
+    // first of dy, then of x.
+    const int64_t next = p + SUM_ROWS, size = sizeof(T);
+    const T *next_dy = dy + next * dy_row + n0, *next_x = x + next * x_row + first_panel * PANEL;
+    const int64_t dy_lines = ((n1 - n0) * size + 126) / 64;
+    const int64_t lines = dy_lines + ((last_panel - first_panel) * PANEL * size + 126) / 64;
+    const int64_t rows_a_tile = larger(1, steps / 2);
+    int64_t line = next < rows ? 0 : lines, row = 0;
+    const auto ahead = [&]() -> Ahead {
+      if (line >= lines) return {nullptr, 0};
+      const bool of_dy = line < dy_lines;
+      const T *first = of_dy ? next_dy + row * dy_row + line * 64 / size
+                             : next_x + row * x_row + (line - dy_lines) * 64 / size;
+      row += rows_a_tile;
+      if (row >= smaller(SUM_ROWS, rows - next)) row = 0, line++;
+      return {first, (of_dy ? dy_row : x_row) * size};
+    };
     for (int64_t panel = first_panel; panel < last_panel; panel++) {
       const int64_t column = panel * PANEL, width = smaller(PANEL, inputs - column);
       const uint32_t *packed = right + (panel - first_panel) * most_steps * PANEL;
       for (int64_t n = n0; n < n1; n += TILE_ROWS) {
-        for (int64_t i = 0; i < per_tile && next < next_end; i++, next++) {
-          fetch(dy + next * dy_row + n0, n1 - n0);
-          fetch(x + next * x_row + first_panel * PANEL, (last_panel - first_panel) * PANEL);
-        }
         float *out = dw + n * inputs + column;
         const int64_t tile_rows = smaller(TILE_ROWS, n1 - n);
         const uint32_t *words = left + (n - n0);
         if (width >= PANEL) {
-          tile_of<is_bf16<T>>(tile_rows, words, 1, stride, packed, steps, out, out, inputs);
+          tile_of<is_bf16<T>>(tile_rows, words, 1, stride, packed, steps, out, out, inputs,
+                              ahead());
           continue;
         }
         float edge[TILE_ROWS * PANEL];

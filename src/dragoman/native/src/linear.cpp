@@ -145,6 +145,11 @@ static void backward_input(const T *dy, int64_t dy_row, const uint32_t *weight, 
           c = through(h + 32, width - 32, c), d = through(h + 48, width - 48, d);
         }
         store_row(dx + i * dx_row + column, width, a, b, c, d);
+      },
+      [=](int64_t i, int64_t count, int64_t column) {
+        if (hidden == nullptr) return;
+        fetch_rows(hidden + i * hidden_row + column, hidden_row * static_cast<int64_t>(sizeof(T)),
+                   count, PANEL * static_cast<int64_t>(sizeof(T)));
       });
 }
 

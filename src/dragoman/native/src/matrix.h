@@ -6,8 +6,8 @@
 //   A is read in place: row i, step s is the 32-bit word a[i * row + s * step].
 //   B is packed in panels of 64 columns: [N / 64][S][64] words, padded with zeros.
 //
-// A tile of 6 rows x 64 columns lives in 24 named accumulators. GCC 12 spills arrays of them (half
-// the speed), and spills named ones where the tile is inlined into other code (a third of it).
+// A tile of 6 rows x 64 columns lives in 24 accumulators and is written in assembly: GCC 12 spills an
+// array of them (half the speed), and named ones too as soon as anything else is in the loop.
 #pragma once
 
 #include "random.h"
@@ -40,63 +40,122 @@ struct Multiply<false> {
   }
 };
 
-#define DRAGOMAN_TILE_ROWS(DO) DO(0) DO(1) DO(2) DO(3) DO(4) DO(5)
+// Memory to bring into the second-level cache while a tile is computed, one line in every other
+// step: asking for many at once would stall the processor.
+struct Ahead {
+  const void *first;
+  int64_t stride;  // bytes from line to line
+};
 
-// One tile: out (row stride `out_row`) = start (likewise; null for zeros) + A's rows times a panel.
-// A function of its own, so that the compiler has nothing else to keep in registers.
-template <bool BF16, int ROWS>
-static __attribute__((noinline)) void tile(const uint32_t *RESTRICT a, int64_t row, int64_t step,
-                                           const uint32_t *RESTRICT b, int64_t steps,
-                                           const float *start, float *out, int64_t out_row) {
-  __m512 c00, c01, c02, c03, c10, c11, c12, c13, c20, c21, c22, c23;
-  __m512 c30, c31, c32, c33, c40, c41, c42, c43, c50, c51, c52, c53;
-#define DRAGOMAN_START(i)                                        \
-  if (start != nullptr && ROWS > i) {                            \
-    c##i##0 = _mm512_loadu_ps(start + i * out_row);              \
-    c##i##1 = _mm512_loadu_ps(start + i * out_row + 16);         \
-    c##i##2 = _mm512_loadu_ps(start + i * out_row + 32);         \
-    c##i##3 = _mm512_loadu_ps(start + i * out_row + 48);         \
-  } else {                                                       \
-    c##i##0 = c##i##1 = c##i##2 = c##i##3 = _mm512_setzero_ps(); \
+// One tile of 6 rows: out (row stride `out_row`) = start (likewise; null for zeros) + A's rows times a
+// panel.
+template <bool BF16>
+static inline void whole_tile(const uint32_t *a, int64_t row, int64_t step, const uint32_t *b,
+                              int64_t steps, const float *start, float *out, int64_t out_row,
+                              Ahead ahead) {
+#define DRAGOMAN_LOAD(c0, c1, c2, c3)                          \
+  "vmovups (%[start]), %%zmm" #c0 "\n vmovups 64(%[start]), %%zmm" #c1 "\n" \
+  "vmovups 128(%[start]), %%zmm" #c2 "\n vmovups 192(%[start]), %%zmm" #c3 "\n" \
+  "add %[out_row], %[start]\n"
+#define DRAGOMAN_CLEAR(c0, c1, c2, c3)                                     \
+  "vpxord %%zmm" #c0 ", %%zmm" #c0 ", %%zmm" #c0 "\n"                     \
+  "vpxord %%zmm" #c1 ", %%zmm" #c1 ", %%zmm" #c1 "\n"                     \
+  "vpxord %%zmm" #c2 ", %%zmm" #c2 ", %%zmm" #c2 "\n"                     \
+  "vpxord %%zmm" #c3 ", %%zmm" #c3 ", %%zmm" #c3 "\n"
+#define DRAGOMAN_KEEP(c0, c1, c2, c3)                                      \
+  "vmovups %%zmm" #c0 ", (%[out])\n vmovups %%zmm" #c1 ", 64(%[out])\n"  \
+  "vmovups %%zmm" #c2 ", 128(%[out])\n vmovups %%zmm" #c3 ", 192(%[out])\n" \
+  "add %[out_row], %[out]\n"
+#define DRAGOMAN_ROW(op, from, x, c0, c1, c2, c3)                          \
+  "vpbroadcastd " from ", %%zmm" #x "\n"                                  \
+  op " %%zmm0, %%zmm" #x ", %%zmm" #c0 "\n"                               \
+  op " %%zmm1, %%zmm" #x ", %%zmm" #c1 "\n"                               \
+  op " %%zmm2, %%zmm" #x ", %%zmm" #c2 "\n"                               \
+  op " %%zmm3, %%zmm" #x ", %%zmm" #c3 "\n"
+#define DRAGOMAN_STEP(op)                                                  \
+  "vmovups (%[b]), %%zmm0\n vmovups 64(%[b]), %%zmm1\n"                  \
+  "vmovups 128(%[b]), %%zmm2\n vmovups 192(%[b]), %%zmm3\n"              \
+  DRAGOMAN_ROW(op, "(%[a])", 4, 8, 9, 10, 11)                              \
+  DRAGOMAN_ROW(op, "(%[a],%[row])", 5, 12, 13, 14, 15)                     \
+  DRAGOMAN_ROW(op, "(%[a],%[row],2)", 6, 16, 17, 18, 19)                   \
+  DRAGOMAN_ROW(op, "(%[lower])", 7, 20, 21, 22, 23)                        \
+  DRAGOMAN_ROW(op, "(%[lower],%[row])", 4, 24, 25, 26, 27)                 \
+  DRAGOMAN_ROW(op, "(%[lower],%[row],2)", 5, 28, 29, 30, 31)               \
+  "add %[step], %[a]\n add %[step], %[lower]\n add $256, %[b]\n"
+#define DRAGOMAN_TILES(DO) \
+  DO(8, 9, 10, 11) DO(12, 13, 14, 15) DO(16, 17, 18, 19) DO(20, 21, 22, 23) DO(24, 25, 26, 27) \
+  DO(28, 29, 30, 31)
+#define DRAGOMAN_TILE(op)                                                  \
+  __asm__ volatile(                                                        \
+      "test %[start], %[start]\n jz 1f\n"                                \
+      DRAGOMAN_TILES(DRAGOMAN_LOAD) "jmp 2f\n"                            \
+      "1:\n" DRAGOMAN_TILES(DRAGOMAN_CLEAR)                               \
+      "2:\n sub $2, %[steps]\n jl 4f\n"                                 \
+      ".p2align 5\n"                                                      \
+      "3:\n" DRAGOMAN_STEP(op)                                            \
+      "prefetcht1 (%[next])\n add %[jump], %[next]\n"                    \
+      DRAGOMAN_STEP(op)                                                    \
+      "sub $2, %[steps]\n jge 3b\n"                                      \
+      "4:\n add $1, %[steps]\n jnz 5f\n" DRAGOMAN_STEP(op)              \
+      "5:\n" DRAGOMAN_TILES(DRAGOMAN_KEEP)                                \
+      : [a] "+r"(a), [lower] "+r"(lower), [b] "+r"(b), [steps] "+r"(steps), [start] "+r"(start), \
+        [out] "+r"(out), [next] "+r"(ahead.first)                          \
+      : [row] "r"(row * 4), [step] "r"(step * 4), [out_row] "r"(out_row * 4),                    \
+        [jump] "r"(ahead.stride)                                           \
+      : "memory", "cc", "zmm0", "zmm1", "zmm2", "zmm3", "zmm4", "zmm5", "zmm6", "zmm7", "zmm8",  \
+        "zmm9", "zmm10", "zmm11", "zmm12", "zmm13", "zmm14", "zmm15", "zmm16", "zmm17", "zmm18", \
+        "zmm19", "zmm20", "zmm21", "zmm22", "zmm23", "zmm24", "zmm25", "zmm26", "zmm27",         \
+        "zmm28", "zmm29", "zmm30", "zmm31")
+  const uint32_t *lower = a + 3 * row;
+  if (BF16) {
+    DRAGOMAN_TILE("vdpbf16ps");
+  } else {
+    DRAGOMAN_TILE("vfmadd231ps");
   }
-  DRAGOMAN_TILE_ROWS(DRAGOMAN_START)
-#undef DRAGOMAN_START
-  using M = Multiply<BF16>;
+#undef DRAGOMAN_LOAD
+#undef DRAGOMAN_CLEAR
+#undef DRAGOMAN_KEEP
+#undef DRAGOMAN_ROW
+#undef DRAGOMAN_STEP
+#undef DRAGOMAN_TILES
+#undef DRAGOMAN_TILE
+}
+
+// The same for fewer rows.
+template <bool BF16, int ROWS>
+static __attribute__((noinline)) void tile(const uint32_t *a, int64_t row, int64_t step,
+                                           const uint32_t *b, int64_t steps, const float *start,
+                                           float *out, int64_t out_row) {
+  __m512 c[ROWS][4];
+  for (int i = 0; i < ROWS; i++) {
+    for (int v = 0; v < 4; v++) {
+      c[i][v] = start != nullptr ? _mm512_loadu_ps(start + i * out_row + 16 * v)
+                                 : _mm512_setzero_ps();
+    }
+  }
 #pragma GCC unroll 1
   for (int64_t s = 0; s < steps; s++) {
-    const __m512i b0 = _mm512_loadu_si512(b), b1 = _mm512_loadu_si512(b + 16);
-    const __m512i b2 = _mm512_loadu_si512(b + 32), b3 = _mm512_loadu_si512(b + 48);
-#define DRAGOMAN_STEP(i)                                               \
-  if (ROWS > i) {                                                      \
-    const __m512i x = _mm512_set1_epi32(static_cast<int>(a[i * row])); \
-    M::add(c##i##0, x, b0);                                            \
-    M::add(c##i##1, x, b1);                                            \
-    M::add(c##i##2, x, b2);                                            \
-    M::add(c##i##3, x, b3);                                            \
+    for (int i = 0; i < ROWS; i++) {
+      const __m512i x = _mm512_set1_epi32(static_cast<int>(a[i * row + s * step]));
+      for (int v = 0; v < 4; v++) {
+        Multiply<BF16>::add(c[i][v], x, _mm512_loadu_si512(b + s * PANEL + 16 * v));
+      }
+    }
   }
-    DRAGOMAN_TILE_ROWS(DRAGOMAN_STEP)
-#undef DRAGOMAN_STEP
-    a += step;
-    b += PANEL;
+  for (int i = 0; i < ROWS; i++) {
+    for (int v = 0; v < 4; v++) _mm512_storeu_ps(out + i * out_row + 16 * v, c[i][v]);
   }
-#define DRAGOMAN_STORE(i)                           \
-  if (ROWS > i) {                                   \
-    _mm512_storeu_ps(out + i * out_row, c##i##0);      \
-    _mm512_storeu_ps(out + i * out_row + 16, c##i##1); \
-    _mm512_storeu_ps(out + i * out_row + 32, c##i##2); \
-    _mm512_storeu_ps(out + i * out_row + 48, c##i##3); \
-  }
-  DRAGOMAN_TILE_ROWS(DRAGOMAN_STORE)
-#undef DRAGOMAN_STORE
 }
 
 // `rows` (1..6) chosen at run time.
 template <bool BF16>
 static inline void tile_of(int64_t rows, const uint32_t *a, int64_t row, int64_t step,
                            const uint32_t *b, int64_t steps, const float *start, float *out,
-                           int64_t out_row) {
+                           int64_t out_row, Ahead ahead = {nullptr, 0}) {
   switch (rows) {
-    case 6: return tile<BF16, 6>(a, row, step, b, steps, start, out, out_row);
+    case 6:
+      if (ahead.first == nullptr) ahead.first = b;
+      return whole_tile<BF16>(a, row, step, b, steps, start, out, out_row, ahead);
     case 5: return tile<BF16, 5>(a, row, step, b, steps, start, out, out_row);
     case 4: return tile<BF16, 4>(a, row, step, b, steps, start, out, out_row);
     case 3: return tile<BF16, 3>(a, row, step, b, steps, start, out, out_row);
@@ -190,11 +249,17 @@ static ALWAYS_INLINE int64_t rows_per_task(int64_t rows, int64_t steps) {
 
 constexpr int64_t MOST_STEPS = 512;  // steps of a panel that the caches hold beside A's rows
 
+struct Nothing {
+  void operator()(int64_t, int64_t, int64_t) const {}
+};
+
 // C = A B with A's rows contiguous (step 1). `finish(i, column, width, v0..v3)` takes 64 sums of
-// row i from column `column`, of which `width` are real.
-template <bool BF16, class Finish>
+// row i from column `column`, of which `width` are real. `prepare(i, count, column)` is called before
+// the sums of rows i .. i + count are made, so that it can fetch what `finish` will read.
+template <bool BF16, class Finish, class Prepare = Nothing>
 static inline void product(const uint32_t *a, int64_t row, int64_t rows, const uint32_t *b,
-                           int64_t columns, int64_t steps, const Finish &finish) {
+                           int64_t columns, int64_t steps, const Finish &finish,
+                           const Prepare &prepare = {}) {
   if (rows == 0 || columns == 0) return;
   const int64_t block = rows_per_task(rows, steps);
   const int64_t blocks = (rows + block - 1) / block, panels = panels_of(columns);
@@ -215,6 +280,7 @@ static inline void product(const uint32_t *a, int64_t row, int64_t rows, const u
         for (int64_t i = first; i < last; i += TILE_ROWS) {
           const int64_t tile_rows = smaller(TILE_ROWS, last - i);
           float *sums = cut ? partial + (i - first) * PANEL : partial;
+          if (done + now == steps) prepare(i, tile_rows, column);
           tile_of<BF16>(tile_rows, a + i * row + done, row, 1, packed + done * PANEL, now,
                         done == 0 ? nullptr : sums, sums, PANEL);
           if (done + now < steps) continue;

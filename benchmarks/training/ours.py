@@ -1,0 +1,86 @@
+"""Ours, as ``dragoman train`` does it: the trainer's own update, with native kernels or without."""
+
+from __future__ import annotations
+
+import json
+import sys
+import tempfile
+from importlib import metadata
+from pathlib import Path
+from typing import Any
+
+from dragoman.training.allocator import keep_memory
+
+keep_memory()  # before torch, as the command line does
+
+import numpy as np  # noqa: E402
+import torch  # noqa: E402
+from conversation import BOS, EOS, Sentences, converse  # noqa: E402
+
+from dragoman import native  # noqa: E402
+from dragoman.data.batches import Batch, make_batch  # noqa: E402
+from dragoman.models.transformer import Transformer, TransformerSettings  # noqa: E402
+from dragoman.training.checkpoint import TrainingState  # noqa: E402
+from dragoman.training.distributed import Ranks  # noqa: E402
+from dragoman.training.settings import TrainingSettings  # noqa: E402
+from dragoman.training.update_step import Gradients, Splits  # noqa: E402
+from dragoman.training.updater import Updater  # noqa: E402
+
+
+class Ours:
+    def __init__(self, folder: Path, precision: str, kernels: str) -> None:
+        plan = json.loads((folder / "plan.json").read_text(encoding="utf-8"))
+        torch.set_num_threads(plan["threads"])
+        settings = TransformerSettings.model_validate(plan["model"])
+        self.model = Transformer(settings, plan["vocabulary"], plan["vocabulary"])
+        weights = np.load(folder / "weights.npz")
+        self.model.load_state_dict(
+            {name: torch.from_numpy(weights[name]) for name in self.model.state_dict()}
+        )
+        self.model.train()
+        training = TrainingSettings.model_validate(
+            {
+                "precision": precision,
+                "kernels": kernels,
+                "label_smoothing": plan["smoothing"],
+                "clip_norm": plan["clip_norm"],
+            }
+        )
+        self.rate = 0.0
+        self.updater = Updater(self.model, training, lambda step: self.rate, Ranks())
+        self.state = TrainingState()
+        self.updater.restore(None, self.state)
+        self.updater.repeat_choices(self.state)
+        self.version = f"{metadata.version('dragoman')}, {self.state.kernels} kernels"
+        if kernels == "auto" and self.state.kernels == "plain":
+            sys.exit(f"no native kernels: {native.describe()}")
+        splits = Splits(Path(tempfile.mkdtemp(prefix="dragoman-bench-")) / "splits")
+        self.gradients = Gradients(
+            self.updater.step,
+            self.updater.flat.gradients,
+            seed=plan["seed"],
+            splits=splits,
+            warn=print,
+        )
+
+    def _batch(self, sources: Sentences, targets: Sentences) -> Batch:
+        arrays = [[np.array(s, dtype=np.int32) for s in side] for side in (sources, targets)]
+        return make_batch(*arrays, bos=BOS, eos=EOS)
+
+    def update(self, sources: Sentences, targets: Sentences, rate: float) -> float:
+        self.rate = rate
+        batch = [lambda: self._batch(sources, targets)]
+        record: Any = self.updater.update(self.state, lambda _: batch, self.gradients)
+        return float(record.loss) * record.tokens
+
+    def nll(self, sources: Sentences, targets: Sentences) -> float:
+        self.model.eval()
+        with torch.no_grad():
+            _, _, nll = self.updater.step(self._batch(sources, targets))
+        self.model.train()
+        return float(nll)
+
+
+if __name__ == "__main__":
+    where = Path(sys.argv[1])
+    converse(Ours(where, sys.argv[2], sys.argv[3]), where)
