@@ -14,7 +14,7 @@ import pytest
 from playwright.sync_api import Browser, Page, expect
 
 AXE = Path(__file__).parents[2] / "web" / "node_modules" / "axe-core" / "axe.min.js"
-SENTENCE = "The animal did not cross the street because it was too tired."
+SENTENCE = "The animal didn't cross the street because it was too tired."
 TWO = "The small man eats the dinosaur.\n\nThe small dinosaur eats the man."
 
 Open = Callable[..., AbstractContextManager[Page]]
