@@ -6,7 +6,6 @@ import errno
 import json
 import multiprocessing
 import os
-import signal
 import time
 from collections.abc import Iterator, Sequence
 from pathlib import Path
