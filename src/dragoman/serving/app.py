@@ -14,13 +14,13 @@ from starlette.middleware.cors import CORSMiddleware
 from starlette.responses import FileResponse, HTMLResponse, JSONResponse, Response
 
 from dragoman.errors import DragomanError
-from dragoman.serving import libretranslate, page, run_view, schema, v1
+from dragoman.serving import inside, libretranslate, page, run_view, schema, v1
 from dragoman.serving.catalogue import Catalogue
 from dragoman.serving.connection import ClientGone
 from dragoman.serving.docs import STYLE, docs_html
 from dragoman.serving.languages import Detector
 from dragoman.serving.limits import ApiKeys
-from dragoman.serving.look import LookRequest
+from dragoman.serving.look_schema import AttentionRequest, LookRequest, WordRequest
 from dragoman.serving.meters import CONTENT_TYPE, Meters
 from dragoman.serving.middleware import BodyLimit, Measured
 from dragoman.serving.openapi import describe
@@ -72,6 +72,7 @@ def create_app(runs: Sequence[ServedRun], settings: ServeSettings, detector: Det
     app.state.service = service
     app.include_router(libretranslate.router(service))
     app.include_router(v1.router(service))
+    app.include_router(inside.router(service))
     _add_operation(app, service)
     _add_run(app, service)
     _add_page(app, settings)
@@ -81,6 +82,8 @@ def create_app(runs: Sequence[ServedRun], settings: ServeSettings, detector: Det
         schema.DetectRequest,
         schema.TranslateRequest,
         LookRequest,
+        AttentionRequest,
+        WordRequest,
     )
     describe(app, bodies)
     app.add_middleware(BodyLimit, most_bytes=settings.limits.body_bytes)

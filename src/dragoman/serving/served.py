@@ -14,12 +14,20 @@ from dragoman.inference.fast import fastest
 from dragoman.metrics.moses import MosesText
 from dragoman.models.transformer import Transformer
 from dragoman.search.hypothesis import Hypothesis
-from dragoman.search.record import StepRecord
 from dragoman.search.request import Request, SearchSettings
 from dragoman.search.scheduler import Scheduler, Searchable
 from dragoman.serving import schema
 from dragoman.serving.languages import WITHOUT_SPACES, base
-from dragoman.serving.look import Candidate, LookAnswer, Looker, LookRequest, Step
+from dragoman.serving.look import Looker
+from dragoman.serving.look_answer import look_answer
+from dragoman.serving.look_schema import (
+    AttentionRequest,
+    LookAnswer,
+    LookRequest,
+    Weights,
+    WordAnswer,
+    WordRequest,
+)
 from dragoman.serving.passage import Passage, Piece, cut
 from dragoman.serving.queue import Answer, SearchQueue
 from dragoman.serving.refusals import bad_request
@@ -207,42 +215,49 @@ class ServedRun:
                 f"this server has {self._settings.rows}. Ask for fewer, or a narrower beam."
             )
 
+    @property
+    def looker(self) -> Looker:
+        """Who looks into it. Raises Refusal 400 where nobody can."""
+        if self._looker is None:
+            raise bad_request(f"{self.name} cannot be looked into.")
+        return self._looker
+
     async def look(
         self, request: LookRequest, detected: schema.DetectedLanguage | None
     ) -> LookAnswer:
         """Translate one sentence by the plain model and tell what was seen. Raises Refusal."""
-        if self._looker is None:
-            raise bad_request(f"{self.name} cannot be looked into.")
-        seen = await self._looker.look(request, self._settings.longest)
-        source, target = self._source_text, self._target_text
-        written = {token: target.pieces([token])[0] for token in _tokens_of(seen.steps)}
-        return LookAnswer(
-            run=self.name,
-            source=self.source,
-            target=self.target,
-            detected=detected,
-            source_tokens=source.pieces(seen.source_ids),
-            target_tokens=target.pieces([*seen.best.tokens, target.eos]),
-            best=self._hypothesis(seen.best),
-            attention=seen.attention,
-            steps=[
-                Step(
-                    place=step.place,
-                    candidates=[
-                        Candidate(
-                            parent=candidate.parent,
-                            id=candidate.token,
-                            piece=written[candidate.token],
-                            log_probability=candidate.log_probability,
-                            total=candidate.total,
-                            outcome=candidate.outcome,
-                        )
-                        for candidate in step.continuations
-                    ],
-                )
-                for step in seen.steps
-            ],
+        seen = await self.looker.look(request, self._settings.look_longest)
+        return await asyncio.to_thread(
+            look_answer, self, request, seen, detected, (self._source_text, self._target_text)
         )
+
+    async def look_at_attention(self, request: AttentionRequest) -> Weights:
+        """One head, or all of a layer. Raises Refusal."""
+        return await self.looker.attention(request, self._settings.look_longest)
+
+    async def look_at_word(self, request: WordRequest) -> WordAnswer:
+        """What became of one word. Raises Refusal."""
+        return await self.looker.word(request, self._settings.look_longest)
+
+    # ---- what was found, for the API
+
+    def plain(self, hypothesis: Hypothesis) -> str:
+        """The text of a hypothesis."""
+        text = self._target_text.decode(hypothesis.tokens)
+        return text if self._moses is None else self._moses[1].restore(text)
+
+    def words(self, hypothesis: Hypothesis) -> list[Word]:
+        """The words of a hypothesis, for placing tags between them."""
+        text, tokens = self.plain(hypothesis), hypothesis.tokens
+        pieces = self._target_text.pieces(tokens)
+        values = hypothesis.token_log_probabilities
+        found = words_of(text, pieces, values, spaced=self._spaced)
+        # One word of many tokens: they do not spell the text (Moses' detokeniser was at it).
+        return words_by_spaces(text, len(tokens)) if len(found) == 1 else found
+
+    def source_pieces(self, ids: Sequence[int]) -> list[str]:
+        """Source tokens as the vocabulary writes them."""
+        return self._source_text.pieces(ids)
 
     # ---- what was found, for the API
 
@@ -256,7 +271,7 @@ class ServedRun:
         return schema.Sentence(
             source=piece.text,
             behind=piece.behind,
-            hypotheses=[self._hypothesis(hypothesis) for hypothesis in hypotheses],
+            hypotheses=[self.hypothesis(hypothesis) for hypothesis in hypotheses],
         )
 
     def translation(
@@ -277,7 +292,8 @@ class ServedRun:
             sentences=sentences,
         )
 
-    def _hypothesis(self, hypothesis: Hypothesis) -> schema.Hypothesis:
+    def hypothesis(self, hypothesis: Hypothesis) -> schema.Hypothesis:
+        """One translation of one sentence, with its words and tokens."""
         text = self.plain(hypothesis)
         pieces = self._target_text.pieces(hypothesis.tokens)
         values = hypothesis.token_log_probabilities
@@ -323,10 +339,6 @@ class ServedRun:
             for passage in passages
             for place, piece in enumerate(passage.pieces)
         ]
-
-
-def _tokens_of(steps: Sequence[StepRecord]) -> set[int]:
-    return {candidate.token for step in steps for candidate in step.continuations}
 
 
 def first_problem(error: ValidationError) -> str:

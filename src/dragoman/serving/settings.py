@@ -36,6 +36,8 @@ class ServeSettings(Settings):
     """Hypotheses under way at once in each worker: sentences x beam."""
     longest: int = Field(default=250, ge=2)
     """Source tokens that are read at once; longer sentences are cut between words."""
+    look_longest: int = Field(default=800, ge=2)
+    """Source tokens of a text that can be looked into; memory grows with their square."""
     threads: int = Field(default=0, ge=0)
     """Processor cores to use; 0: all that this process may use."""
     grace_seconds: float = Field(default=30.0, ge=0)

@@ -16,7 +16,6 @@ from dragoman.errors import SearchError
 from dragoman.serving import schema
 from dragoman.serving.catalogue import Choice
 from dragoman.serving.languages import name_of
-from dragoman.serving.look import LookAnswer, LookRequest
 from dragoman.serving.openapi import REFUSALS, answer, body_of
 from dragoman.serving.refusals import Refusal, bad_request
 from dragoman.serving.served import Draft, Wish
@@ -94,25 +93,6 @@ def router(service: Service) -> APIRouter:
                 return EventStream(parts, leave)
             work = _translate(service, choices, texts, wishes, client)
             return answer(await service.finish(http, work))
-
-    @routes.post(
-        "/look",
-        summary="Look inside one translation",
-        responses={200: {"model": LookAnswer}, **REFUSALS},
-        openapi_extra=body_of(LookRequest),
-    )
-    async def look(http: Request) -> Response:
-        """Where every layer and head looked, and what every step of the search chose among; with
-        heads switched off or source words hidden on request."""
-        request = await service.read(http, LookRequest)
-        with service.admit(http, request.api_key):
-            service.limiter.check_texts([request.text])
-            choice = service.catalogue.choose(
-                request.text, request.source, request.target, request.run
-            )
-            if request.beam is not None and request.beam > service.settings.limits.beam:
-                raise bad_request(f"The widest beam here is {service.settings.limits.beam}.")
-            return answer(await service.finish(http, choice.run.look(request, choice.detected)))
 
     return routes
 

@@ -1,0 +1,74 @@
+"""The endpoints that look inside a model: ``/v1/look``, single heads and words of it."""
+
+from __future__ import annotations
+
+from fastapi import APIRouter, Request
+from starlette.responses import Response
+
+from dragoman.serving.catalogue import Choice
+from dragoman.serving.look_schema import (
+    AttentionRequest,
+    LookAnswer,
+    LookRequest,
+    Weights,
+    WordAnswer,
+    WordRequest,
+)
+from dragoman.serving.openapi import REFUSALS, answer, body_of
+from dragoman.serving.refusals import bad_request
+from dragoman.serving.service import Service
+
+
+def router(service: Service) -> APIRouter:
+    """The endpoints over one server."""
+    routes = APIRouter(prefix="/v1", tags=["dragoman"])
+
+    def chosen(request: LookRequest) -> Choice:
+        service.limiter.check_texts([request.text])
+        if request.beam is not None and request.beam > service.settings.limits.beam:
+            raise bad_request(f"The widest beam here is {service.settings.limits.beam}.")
+        return service.catalogue.choose(request.text, request.source, request.target, request.run)
+
+    @routes.post(
+        "/look",
+        summary="Look inside one translation",
+        responses={200: {"model": LookAnswer}, **REFUSALS},
+        openapi_extra=body_of(LookRequest),
+    )
+    async def look(http: Request) -> Response:
+        """Where every layer and head looked, and what every step of the search chose among; with
+        heads switched off or source words hidden on request."""
+        request = await service.read(http, LookRequest)
+        with service.admit(http, request.api_key):
+            choice = chosen(request)
+            return answer(await service.finish(http, choice.run.look(request, choice.detected)))
+
+    @routes.post(
+        "/look/attention",
+        summary="Attention of one head, or of all heads of a layer",
+        responses={200: {"model": Weights}, **REFUSALS},
+        openapi_extra=body_of(AttentionRequest),
+    )
+    async def attention(http: Request) -> Response:
+        """For texts whose attention is too much for one answer. Say what was looked at as in the
+        look, and which head."""
+        request = await service.read(http, AttentionRequest)
+        with service.admit(http, request.api_key):
+            return answer(
+                await service.finish(http, chosen(request).run.look_at_attention(request))
+            )
+
+    @routes.post(
+        "/look/word",
+        summary="What became of one word",
+        responses={200: {"model": WordAnswer}, **REFUSALS},
+        openapi_extra=body_of(WordRequest),
+    )
+    async def word(http: Request) -> Response:
+        """Where it looked in every layer and head, who looked at it, and its rows of numbers from
+        the embedding to the last layer."""
+        request = await service.read(http, WordRequest)
+        with service.admit(http, request.api_key):
+            return answer(await service.finish(http, chosen(request).run.look_at_word(request)))
+
+    return routes

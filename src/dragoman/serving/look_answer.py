@@ -1,0 +1,105 @@
+"""What was seen in one translation, as the API tells it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from dragoman.forms.text import Text
+from dragoman.models.transformer import Transformer
+from dragoman.pictures.words import words
+from dragoman.serving import schema
+from dragoman.serving.look import Seen, packed, small_maps
+from dragoman.serving.look_schema import (
+    Candidate,
+    Choice,
+    LookAnswer,
+    LookRequest,
+    ModelInfo,
+    Step,
+)
+
+if TYPE_CHECKING:
+    from dragoman.serving.served import ServedRun
+
+
+def look_answer(
+    run: ServedRun,
+    request: LookRequest,
+    seen: Seen,
+    detected: schema.DetectedLanguage | None,
+    vocabularies: tuple[Text, Text],
+) -> LookAnswer:
+    """All that the request asked for. Raises Refusal for more than one answer may hold."""
+    source, target = vocabularies
+    read = source.pieces(seen.source_ids)
+    written = target.pieces([*seen.best.tokens, target.eos])
+    probabilities, ids = (one[:, : request.choices].tolist() for one in seen.choices)
+    tokens = {token for row in ids for token in row}
+    if request.steps:
+        tokens |= {c.token for step in seen.steps for c in step.continuations}
+    names = {token: target.pieces([token])[0] for token in tokens}
+    return LookAnswer(
+        run=run.name,
+        source=run.source,
+        target=run.target,
+        detected=detected,
+        beam=seen.settings.beam,
+        length_penalty=seen.settings.length_penalty,
+        source_tokens=read,
+        source_ids=seen.source_ids,
+        source_words=list(words(read)[1]),
+        target_tokens=written,
+        target_words=list(words(written)[1]),
+        best=run.hypothesis(seen.best),
+        compared=seen.compared,
+        model=_sizes(run.looker.model, vocabularies),
+        attention={part: packed(seen.attention[part]) for part in request.attention},
+        maps={
+            part: small_maps(weights, request.maps)
+            for part, weights in seen.attention.items()
+            if request.maps
+        },
+        choices=[
+            [
+                Choice(id=token, piece=names[token], probability=round(p, 5))
+                for p, token in zip(row, of_row, strict=True)
+            ]
+            for row, of_row in zip(probabilities, ids, strict=True)
+            if request.choices
+        ],
+        steps=[
+            Step(
+                place=step.place,
+                candidates=[
+                    Candidate(
+                        parent=candidate.parent,
+                        id=candidate.token,
+                        piece=names[candidate.token],
+                        log_probability=round(candidate.log_probability, 5),
+                        total=round(candidate.total, 5),
+                        outcome=candidate.outcome,
+                    )
+                    for candidate in step.continuations
+                ],
+            )
+            for step in seen.steps
+            if request.steps
+        ],
+    )
+
+
+def _sizes(model: Transformer, vocabularies: tuple[Text, Text]) -> ModelInfo:
+    sizes = model.settings
+    heads = sizes.attention.num_heads
+    return ModelInfo(
+        model_dim=sizes.model_dim,
+        ffn_dim=sizes.ffn_dim,
+        heads=heads,
+        key_width=sizes.attention.key_width or sizes.model_dim // heads,
+        encoder_layers=sizes.encoder_layers,
+        decoder_layers=sizes.decoder_layers,
+        source_vocabulary=vocabularies[0].size,
+        target_vocabulary=vocabularies[1].size,
+        norm=sizes.norm,
+        parameters=sum(one.numel() for one in model.parameters()),
+    )

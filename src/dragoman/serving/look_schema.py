@@ -1,0 +1,189 @@
+"""What goes in and out when one translation is looked into: ``/v1/look`` and what belongs to it."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+from pydantic import Field
+
+from dragoman.serving.schema import DetectedLanguage, Hypothesis, Message
+
+Part = Literal["encoder", "decoder", "cross"]
+Side = Literal["source", "target"]
+Place = Annotated[int, Field(ge=0)]
+
+
+class Head(Message):
+    """One head of one attention."""
+
+    part: Part
+    layer: int = Field(ge=0)
+    head: int = Field(ge=0)
+
+
+class LookRequest(Message):
+    """``POST /v1/look``: one sentence, translated by the plain model while it is watched."""
+
+    text: str
+    source: str = "auto"
+    target: str | None = None
+    run: str | None = None
+    beam: int | None = Field(default=None, ge=1)
+    length_penalty: float | None = Field(default=None, ge=0, le=10)
+    max_length: int | None = Field(default=None, ge=1, le=1000)
+    """At most so many tokens in the translation."""
+    prefix_tokens: tuple[Place, ...] = Field(default=(), max_length=1000)
+    """How the translation must begin."""
+    heads_off: tuple[Head, ...] = Field(default=(), max_length=1000)
+    """Heads whose output is set to zero."""
+    hidden: tuple[Place, ...] = Field(default=(), max_length=1000)
+    """Places of source tokens that no head may look at."""
+    compare: tuple[Place, ...] = Field(default=(), max_length=1000)
+    """Another translation as token numbers, without its end symbol: how probable is it?"""
+    attention: tuple[Part, ...] = ("encoder", "decoder", "cross")
+    """Which attention to give whole; for long texts ask for single heads (/v1/look/attention)."""
+    maps: int = Field(default=0, ge=0, le=128)
+    """Give a small map of every head, of at most so many rows and columns; 0: none."""
+    steps: bool = True
+    """Give what every step of the search chose among."""
+    choices: int = Field(default=0, ge=0, le=20)
+    """Give so many of the most probable tokens at each place of the translation."""
+    api_key: str | None = None
+
+
+class AttentionRequest(LookRequest):
+    """``POST /v1/look/attention``: some of the attention of a look; its other fields as there."""
+
+    part: Part
+    layer: int = Field(ge=0)
+    head: int | None = Field(default=None, ge=0)
+    """None: every head of the layer."""
+    mean: bool = False
+    """The mean of the layer's heads in place of each."""
+
+
+class WordRequest(LookRequest):
+    """``POST /v1/look/word``: all that became of one word; the other fields as in a look."""
+
+    side: Side
+    first: Place
+    """Its first token. On the target side: the one that was chosen, the end symbol last."""
+    count: int = Field(default=1, ge=1, le=50)
+    """How many tokens it has."""
+
+
+class Weights(Message):
+    """Attention weights of some layers and heads."""
+
+    shape: tuple[int, int, int, int]
+    """Layers, heads, those who look, what is looked at."""
+    data: str
+    """16-bit floats, little-endian, the last axis running fastest, in base64."""
+
+
+class Maps(Message):
+    """Attention weights of all heads, small: each cell has the greatest weight of its block."""
+
+    shape: tuple[int, int, int, int]
+    """Layers, heads, rows, columns."""
+    data: str
+    """Bytes, 255 for a weight of 1, in base64."""
+
+
+class Candidate(Message):
+    """A continuation that a step looked at."""
+
+    parent: int
+    """Which of those kept in the step before it continues."""
+    id: int
+    piece: str
+    log_probability: float
+    """Of the token alone."""
+    total: float
+    """Of the whole hypothesis."""
+    outcome: str
+    """kept: went on; ended: finished here; dropped: fell out of the beam."""
+
+
+class Step(Message):
+    """One step of the search, its candidates best first."""
+
+    place: int
+    """The place in the translation that was filled, from 0."""
+    candidates: list[Candidate]
+
+
+class Choice(Message):
+    """A token that could stand at a place of the translation."""
+
+    id: int
+    piece: str
+    probability: float
+    """Given the source and all that stands before."""
+
+
+class ModelInfo(Message):
+    """Sizes of the model, by the paper's names."""
+
+    model_dim: int
+    ffn_dim: int
+    heads: int
+    key_width: int
+    encoder_layers: int
+    decoder_layers: int
+    source_vocabulary: int
+    target_vocabulary: int
+    norm: str
+    parameters: int
+
+
+class LookAnswer(Message):
+    """What was seen. Row t of ``decoder`` and ``cross`` belongs to the step that chose token t;
+    the columns of ``decoder`` are what that step had read, the begin symbol first."""
+
+    run: str
+    source: str
+    target: str
+    detected: DetectedLanguage | None = None
+    beam: int
+    """How wide was searched."""
+    length_penalty: float
+    source_tokens: list[str]
+    """As the vocabulary writes them, the end symbol included."""
+    source_ids: list[int]
+    source_words: list[int]
+    """Which word each source token belongs to, from 0."""
+    target_tokens: list[str]
+    """The same of the translation; with the end symbol, which the last row chose."""
+    target_words: list[int]
+    best: Hypothesis
+    compared: float | None = None
+    """log P of ``compare`` as the model sees it here, in nats, its end symbol included."""
+    model: ModelInfo
+    attention: dict[Part, Weights]
+    maps: dict[Part, Maps] = Field(default_factory=dict)
+    choices: list[list[Choice]] = Field(default_factory=list)
+    """For each target token the most probable ones, best first."""
+    steps: list[Step]
+
+
+class Stage(Message):
+    """A row of numbers on its way through the model."""
+
+    name: str
+    """embedding, position, sum, encoder.0 …, decoder.0 …"""
+    sizes: list[float]
+    """Root mean square of each token's row."""
+
+
+class WordAnswer(Message):
+    """What became of one word, in every layer and head."""
+
+    attention: dict[Part, Weights]
+    """Its rows alone: where it looked. A source word looks in the encoder, a target word in the
+    decoder and across."""
+    looked_at: dict[Part, Weights]
+    """Its columns alone, as rows: who looked at it."""
+    stages: list[Stage]
+    vectors: Weights
+    """Shape (1, stages, tokens, model width): the rows themselves."""
