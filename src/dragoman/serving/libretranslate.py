@@ -5,6 +5,7 @@ https://docs.libretranslate.com/. JSON and forms; errors as ``{"error": "…"}``
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from fastapi import APIRouter, Request
@@ -16,10 +17,10 @@ from dragoman.serving import schema
 from dragoman.serving.catalogue import Choice, detected
 from dragoman.serving.markup import Markup
 from dragoman.serving.openapi import REFUSALS, answer, body_of
-from dragoman.serving.passage import Passage
 from dragoman.serving.refusals import bad_request
 from dragoman.serving.served import ServedRun, Wish
 from dragoman.serving.service import Service
+from dragoman.serving.tagged import Translated, with_tags
 
 DETECTED = 5
 """How many guesses ``/detect`` gives."""
@@ -92,29 +93,47 @@ async def _translate(
     if not texts or (isinstance(request.q, str) and not request.q):
         raise bad_request("Invalid request: missing q parameter")
     service.limiter.check_texts(texts)
-    markups = [Markup.cut(text) if request.format == "html" else None for text in texts]
-    choices = [
-        service.catalogue.choose(
-            text if markup is None else " ".join(markup.texts), request.source, request.target
-        )
-        for text, markup in zip(texts, markups, strict=True)
-    ]
-    # One list of plain texts; an HTML text has several, or none.
-    plain: list[str] = []
-    plain_choices: list[Choice] = []
-    for text, markup, choice in zip(texts, markups, choices, strict=True):
-        inner = [text] if markup is None else markup.texts
-        plain += inner
-        plain_choices += [choice] * len(inner)
+    choose = service.catalogue.choose
+    if request.format == "html":
+        markups = [Markup.cut(text) for text in texts]
+        inner = [" ".join(running.text for running in markup.texts) for markup in markups]
+        choices = [choose(text, request.source, request.target) for text in inner]
+        wishes = {choice.run.name: _wish(choice.run, request.alternatives) for choice in choices}
+        work = _translate_html(service, markups, choices, wishes, request.alternatives, client)
+        return _answer(request, choices, await work)
+    choices = [choose(text, request.source, request.target) for text in texts]
     wishes = {choice.run.name: _wish(choice.run, request.alternatives) for choice in choices}
-    found = iter(await service.translate(plain_choices, plain, wishes, client))
-    versions: list[list[str]] = []  # of each text: the translation and its alternatives
-    for markup, choice in zip(markups, choices, strict=True):
-        parts = [next(found) for _ in ([0] if markup is None else markup.texts)]
-        versions.append(
-            [_assemble(choice.run, markup, parts, rank) for rank in range(request.alternatives + 1)]
-        )
+    found = await service.translate(choices, texts, wishes, client)
+    versions = [
+        [
+            passage.join([choice.run.plain(one) for one in _of_rank(hypotheses, rank)])
+            for rank in range(request.alternatives + 1)
+        ]
+        for choice, (passage, hypotheses) in zip(choices, found, strict=True)
+    ]
     return _answer(request, choices, versions)
+
+
+async def _translate_html(
+    service: Service,
+    markups: Sequence[Markup],
+    choices: Sequence[Choice],
+    wishes: dict[str, Wish],
+    alternatives: int,
+    client: str,
+) -> list[list[str]]:
+    """Of each document the translation and its alternatives."""
+    every = [(m, running) for m, markup in enumerate(markups) for running in markup.texts]
+    of_texts, texts = [choices[m] for m, _ in every], [running.text for _, running in every]
+    found = await service.translate(of_texts, texts, wishes, client)
+    versions: list[list[str]] = [[] for _ in markups]
+    for rank in range(alternatives + 1):
+        translated: list[list[Translated]] = [[] for _ in markups]
+        for (m, running), (passage, hypotheses) in zip(every, found, strict=True):
+            translated[m].append(Translated(running, passage, _of_rank(hypotheses, rank)))
+        for m, markup in enumerate(markups):
+            versions[m].append(markup.join(await with_tags(choices[m].run, translated[m])))
+    return versions
 
 
 def _wish(run: ServedRun, alternatives: int) -> Wish:
@@ -126,18 +145,9 @@ def _wish(run: ServedRun, alternatives: int) -> Wish:
     return Wish(settings)
 
 
-def _assemble(
-    run: ServedRun,
-    markup: Markup | None,
-    parts: list[tuple[Passage, list[list[Hypothesis]]]],
-    rank: int,
-) -> str:
-    """A text with its sentences' translations of one rank; the best where there are fewer."""
-    translated = []
-    for passage, found in parts:
-        chosen = [run.plain(n_best[rank if rank < len(n_best) else 0]) for n_best in found]
-        translated.append(passage.join(chosen))
-    return translated[0] if markup is None else markup.join(translated)
+def _of_rank(found: Sequence[Sequence[Hypothesis]], rank: int) -> list[Hypothesis]:
+    """The hypothesis of a rank for each sentence; the best where there are fewer."""
+    return [n_best[rank if rank < len(n_best) else 0] for n_best in found]
 
 
 def _answer(

@@ -246,26 +246,6 @@ class ServedRun:
         text = self._target_text.decode(hypothesis.tokens)
         return text if self._moses is None else self._moses[1].restore(text)
 
-    def words(self, hypothesis: Hypothesis) -> list[Word]:
-        """The words of a hypothesis, for placing tags between them."""
-        text, tokens = self.plain(hypothesis), hypothesis.tokens
-        pieces = self._target_text.pieces(tokens)
-        values = hypothesis.token_log_probabilities
-        found = words_of(text, pieces, values, spaced=self._spaced)
-        # One word of many tokens: they do not spell the text (Moses' detokeniser was at it).
-        return words_by_spaces(text, len(tokens)) if len(found) == 1 else found
-
-    def source_pieces(self, ids: Sequence[int]) -> list[str]:
-        """Source tokens as the vocabulary writes them."""
-        return self._source_text.pieces(ids)
-
-    # ---- what was found, for the API
-
-    def plain(self, hypothesis: Hypothesis) -> str:
-        """The text of a hypothesis."""
-        text = self._target_text.decode(hypothesis.tokens)
-        return text if self._moses is None else self._moses[1].restore(text)
-
     def sentence(self, piece: Piece, hypotheses: Sequence[Hypothesis]) -> schema.Sentence:
         """A sentence with all that is known of its translations."""
         return schema.Sentence(

@@ -15,6 +15,7 @@ from dataclasses import dataclass
 SPACE = "▁"
 """U+2581, which SentencePiece writes for a space."""
 
+_SPACED = re.compile(r"(\s*)(\S+\s*\Z|\S+)")
 _BYTE = re.compile(r"<0x([0-9A-F]{2})>\Z")
 
 
@@ -79,6 +80,24 @@ def words_of(
     return [Word("", text, sum(log_probabilities[: len(pieces)]), 0, len(pieces))]
 
 
+def words_by_spaces(text: str, tokens: int) -> list[Word]:
+    """The words of a text whose ``tokens`` do not spell it, each with its share of the tokens.
+
+    Shares go by characters, so they are a guess; probabilities are left out.
+    """
+    words: list[Word] = []
+    for found in _SPACED.finditer(text):
+        first = min(tokens - 1, tokens * found.start() // len(text))
+        end = max(first + 1, tokens * found.end() // len(text))
+        words.append(Word(found[1], found[2], 0.0, first, end - first))
+    return words
+
+
+def is_byte(piece: str) -> bool:
+    """Whether a token stands for one byte of a character."""
+    return _BYTE.match(piece) is not None
+
+
 def _peel(run: list[int], pieces: Sequence[str]) -> list[list[int]]:
     """Tokens between two spaces -> marks in front, the word, marks behind."""
     begin, end = 0, len(run)
@@ -91,7 +110,7 @@ def _peel(run: list[int], pieces: Sequence[str]) -> list[list[int]]:
 
 def _is_mark(piece: str) -> bool:
     bare = piece.removeprefix(SPACE)
-    if _BYTE.match(piece):
+    if is_byte(piece):
         return False
     return bool(bare) and all(unicodedata.category(c).startswith("P") for c in bare)
 

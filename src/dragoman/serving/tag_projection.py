@@ -1,0 +1,141 @@
+"""Where the tags of a sentence stand in its translation.
+
+A sentence is translated as a whole; its tags divide it into stretches. The words of the translation
+are divided among the same stretches, in the same order, so that together they looked as much as
+possible at the stretch that they are given to: with g(w, j) the share of its attention that word w
+gave to stretch j,
+
+    max over j(1) <= j(2) <= ...  of  sum over w of g(w, j(w)) - LEFT_EMPTY x (stretches left empty)
+
+found by dynamic programming. Tags therefore keep their order and nesting whatever the model does;
+where two languages order the marked words differently, the least wrong place is taken.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import pairwise
+from typing import TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dragoman.serving.markup import Tag
+from dragoman.serving.words import SPACE, Word, is_byte
+
+Alignment: TypeAlias = NDArray[np.float64]
+"""(T, S) how much each target token looked at each source token."""
+
+LEFT_EMPTY = 0.3
+"""What it costs to give no word to a stretch that has words: less than one word surely aligned."""
+
+
+def project(
+    tags: Sequence[Tag], source: str, source_pieces: Sequence[str], words: Sequence[Word],
+    alignment: Alignment,
+) -> list[str]:  # fmt: skip
+    """The translation, cut where the tags of its sentence stand: one part more than tags.
+
+    ``source_pieces`` and ``words``: the tokens of the sentence ``source`` and of its translation;
+    their end symbols are left out. ``tags`` have their places in ``source``. Joined, the parts are
+    the translation.
+    """
+    if not words:
+        return [""] * (len(tags) + 1)
+    edges = np.array([0, *(tag.place for tag in tags), len(source)], dtype=np.float64)
+    stretches = [source[int(begin) : int(end)] for begin, end in pairwise(edges)]
+    has_words = np.array([any(c.isalnum() for c in stretch) for stretch in stretches])
+    of_words = np.stack([alignment[w.first : w.first + w.count].mean(axis=0) for w in words])
+    gains = of_words @ _shares(spans(source_pieces, len(source)), edges)  # (W, K + 1)
+    gains[:, [not stretch.strip() for stretch in stretches]] = -1.0
+    of_word = _divide(gains, has_words)
+    cuts = np.searchsorted(of_word, np.arange(1, len(stretches)))  # words before each tag
+    return _parts(tags, source, words, cuts.tolist())
+
+
+def spans(pieces: Sequence[str], length: int) -> NDArray[np.float64]:
+    """(S, 2) where each token begins and ends in a text of ``length`` characters.
+
+    Exact where the tokens spell the text; in proportion where it was normalised on the way.
+    """
+    sizes = [_size(piece) for piece in pieces]
+    if pieces and pieces[0].startswith(SPACE):
+        sizes[0] -= 1  # the space that SentencePiece puts before every text
+    ends = np.cumsum(sizes, dtype=np.float64)
+    if len(ends) and ends[-1] > 0:
+        ends *= length / ends[-1]
+    return np.stack([np.concatenate([[0.0], ends[:-1]]), ends], axis=1) if len(ends) else (
+        np.zeros((0, 2))
+    )  # fmt: skip
+
+
+def _size(piece: str) -> int:
+    """Characters; of the bytes that make one character the first counts."""
+    if is_byte(piece):
+        return int(int(piece[3:5], 16) & 0xC0 != 0x80)
+    return len(piece)
+
+
+def _shares(of_tokens: NDArray[np.float64], edges: NDArray[np.float64]) -> NDArray[np.float64]:
+    """(S, K + 1) the part of each token that lies in each stretch."""
+    begin, end = of_tokens[:, :1], of_tokens[:, 1:]
+    overlap = np.minimum(end, edges[1:]) - np.maximum(begin, edges[:-1])
+    shares: NDArray[np.float64] = np.clip(overlap, 0, None) / np.maximum(end - begin, 1e-9)
+    return shares
+
+
+def _divide(gains: NDArray[np.float64], has_words: NDArray[np.bool_]) -> NDArray[np.int64]:
+    """(W, K + 1) -> (W,) the stretch of each word, never decreasing, that gains most."""
+    count = len(has_words)
+    skipped = LEFT_EMPTY * np.cumsum(has_words)  # the cost of leaving empty all up to here
+    before = np.concatenate([[0.0], skipped[:-1]])
+    places = np.arange(count)
+    came_from = np.empty(gains.shape, dtype=np.int32)
+    best = gains[0] - before
+    for word in range(1, len(gains)):
+        # The best stretch i < j of the word before, all between i and j left empty.
+        onwards = best + skipped
+        highest = np.maximum.accumulate(onwards)
+        who = np.maximum.accumulate(np.where(onwards >= highest, places, 0))
+        moved = np.concatenate([[-np.inf], highest[:-1]]) - before
+        stays = best >= moved
+        came_from[word] = np.where(stays, places, np.concatenate([[0], who[:-1]]))
+        best = np.where(stays, best, moved) + gains[word]
+    chosen = np.empty(len(gains), dtype=np.int64)
+    chosen[-1] = int((best + skipped).argmax())
+    for word in range(len(gains) - 1, 0, -1):
+        chosen[word - 1] = came_from[word, chosen[word]]
+    return chosen
+
+
+def _parts(
+    tags: Sequence[Tag], source: str, words: Sequence[Word], cuts: Sequence[int]
+) -> list[str]:
+    """The words between the tags; ``cuts``: how many words stand before each tag."""
+    texts = [word.before + word.text for word in words]
+    edges = [0, *cuts, len(words)]
+    parts = ["".join(texts[a:b]) for a, b in pairwise(edges)]
+    # The space before a word that follows several tags goes where the sentence had one.
+    first = 0
+    while first < len(tags):
+        last = first
+        while last + 1 < len(tags) and cuts[last + 1] == cuts[first]:
+            last += 1
+        if 0 < cuts[first] < len(words) and (space := words[cuts[first]].before):
+            ended = _before_space(tags[first : last + 1], source)
+            if ended <= last - first:
+                parts[last + 1] = parts[last + 1].removeprefix(space)
+                parts[first + ended] += space
+        first = last + 1
+    return parts
+
+
+def _before_space(tags: Sequence[Tag], source: str) -> int:
+    """How many of some tags, which stand between two words, stand before the space."""
+    for number, tag in enumerate(tags):
+        if source[tag.place - 1 : tag.place].isspace():
+            return number
+    for number in range(len(tags), 0, -1):
+        if source[tags[number - 1].place : tags[number - 1].place + 1].isspace():
+            return number
+    return next((n for n, tag in enumerate(tags) if not tag.closes), len(tags))

@@ -1,0 +1,111 @@
+"""A translated text with the tags of its original: each in its sentence, or between two.
+
+Sentences that have tags inside are aligned by the model; all others only keep theirs in front and
+behind.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+
+from dragoman.search.hypothesis import Hypothesis
+from dragoman.serving.markup import Running, Tag
+from dragoman.serving.passage import Passage
+from dragoman.serving.served import ServedRun
+from dragoman.serving.tag_projection import project
+
+
+@dataclass(frozen=True)
+class Translated:
+    """A running text, how it was cut into sentences, and the translation of each."""
+
+    text: Running
+    passage: Passage
+    found: Sequence[Hypothesis]
+
+
+async def with_tags(run: ServedRun, translated: Sequence[Translated]) -> list[list[str]]:
+    """Each translation, cut where the tags of its text stand: one part more than tags."""
+    inside = [_inside(one) for one in translated]
+    wanted = [(t, s) for t, sentences in enumerate(inside) for s in sentences]
+    pairs = [
+        (
+            translated[t].passage.pieces[s].ids[:-1].tolist(),
+            translated[t].found[s].tokens,
+        )
+        for t, s in wanted
+    ]
+    alignments = dict(zip(wanted, await run.align(pairs), strict=True))
+    answers = []
+    for t, one in enumerate(translated):
+        spoken = [[run.plain(hypothesis)] for hypothesis in one.found]
+        for s, tags in inside[t].items():
+            piece, begin = one.passage.pieces[s], _places(one)[s][0]
+            spoken[s] = project(
+                [tag.moved(-begin) for tag in tags],
+                piece.text,
+                run.source_pieces(piece.ids[:-1].tolist()),
+                run.words(one.found[s]),
+                alignments[t, s],
+            )
+        answers.append(_joined(one, spoken))
+    return answers
+
+
+def _places(one: Translated) -> list[tuple[int, int]]:
+    """Where each sentence begins and ends in the text."""
+    places, end = [], 0
+    for piece in one.passage.pieces:
+        # A part of a very long sentence may be written a little differently: then about here.
+        begin = max(end, one.text.text.find(piece.text, end))
+        end = min(len(one.text.text), begin + len(piece.text))
+        places.append((begin, end))
+    return places
+
+
+def _inside(one: Translated) -> dict[int, list[Tag]]:
+    """The tags that stand inside a sentence, by its number."""
+    found: dict[int, list[Tag]] = {}
+    for number, (begin, end) in enumerate(_places(one)):
+        tags = [tag for tag in one.text.tags if begin < tag.place < end]
+        if tags:
+            found[number] = tags
+    return found
+
+
+def _joined(one: Translated, spoken: Sequence[Sequence[str]]) -> list[str]:
+    """Sentences, each cut at the tags inside it, and what stands between them."""
+    parts = [""]
+    tags, text = one.text.tags, one.text.text
+    first, end = 0, 0  # the first tag that has no place yet; the end of the sentence before
+
+    def put(pieces: Sequence[str]) -> None:
+        parts[-1] += pieces[0]
+        parts.extend(pieces[1:])
+
+    gaps = [one.passage.before, *(piece.behind for piece in one.passage.pieces)]
+    places = [*_places(one), (len(text), len(text))]
+    for (begin, following_end), gap, sentence in zip(places, gaps, [*spoken, [""]], strict=True):
+        last = first
+        while last < len(tags) and tags[last].place <= begin:
+            last += 1
+        put(_gap(gap, tags[first:last], text[end:begin], end))
+        put(sentence)
+        first = last + len(sentence) - 1
+        end = following_end
+    put([""] * (len(tags) - first + 1))
+    return parts
+
+
+def _gap(gap: str, tags: Sequence[Tag], source: str, begin: int) -> list[str]:
+    """What stands between two sentences, cut at its tags. ``source``: what stood there before."""
+    if gap == source:
+        cuts = [tag.place - begin for tag in tags]
+    else:
+        # Another space than before: end tags keep to the sentence that they end.
+        ended = next((n for n, tag in enumerate(tags) if not tag.closes), len(tags))
+        cuts = [0 if n < ended else len(gap) for n in range(len(tags))]
+    edges = [0, *cuts, len(gap)]
+    return [gap[a:b] for a, b in pairwise(edges)]
