@@ -22,7 +22,7 @@ from dragoman.serving.languages import Detector
 from dragoman.serving.limits import ApiKeys
 from dragoman.serving.look_schema import AttentionRequest, LookRequest, WordRequest
 from dragoman.serving.meters import CONTENT_TYPE, Meters
-from dragoman.serving.middleware import BodyLimit, Measured
+from dragoman.serving.middleware import FAILED, BodyLimit, Failures, HeadAsGet, Measured
 from dragoman.serving.openapi import describe
 from dragoman.serving.refusals import Refusal, not_found
 from dragoman.serving.served import ServedRun
@@ -86,6 +86,8 @@ def create_app(runs: Sequence[ServedRun], settings: ServeSettings, detector: Det
         WordRequest,
     )
     describe(app, bodies)
+    # The first is the innermost.
+    app.add_middleware(Failures)
     app.add_middleware(BodyLimit, most_bytes=settings.limits.body_bytes)
     if settings.origins:
         app.add_middleware(
@@ -93,9 +95,11 @@ def create_app(runs: Sequence[ServedRun], settings: ServeSettings, detector: Det
             allow_origins=list(settings.origins),
             allow_methods=["GET", "POST"],
             allow_headers=["authorization", "content-type"],
+            expose_headers=["retry-after"],
         )
     app.add_middleware(page.SafeHeaders)
     app.add_middleware(Measured, meters=meters)
+    app.add_middleware(HeadAsGet)
     return app
 
 
@@ -179,7 +183,9 @@ def _add_errors(app: FastAPI, service: Service) -> None:
 
     @app.exception_handler(DragomanError)
     async def mendable(_: Request, error: DragomanError) -> Response:
-        return JSONResponse({"error": str(error)}, 500)
+        # What is to be mended is the operator's affair, and names folders.
+        logger.error("%s", error)
+        return JSONResponse({"error": FAILED}, 500)
 
     @app.exception_handler(ClientGone)
     async def gone(_: Request, error: ClientGone) -> Response:
@@ -190,7 +196,3 @@ def _add_errors(app: FastAPI, service: Service) -> None:
     @app.exception_handler(HTTPException)
     async def framework(_: Request, error: HTTPException) -> Response:
         return JSONResponse({"error": error.detail}, error.status_code, error.headers)
-
-    @app.exception_handler(Exception)
-    async def failure(_: Request, error: Exception) -> Response:
-        return JSONResponse({"error": "The server failed at this; its log says why."}, 500)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import ipaddress
 import json
 from collections.abc import Coroutine
 from typing import Any, TypeVar
@@ -23,8 +24,17 @@ class ClientGone(Exception):
 
 
 def address_of(http: Request) -> str:
-    """The peer's address; that of the real client if a trusted proxy said so."""
-    return http.client.host if http.client else "unknown"
+    """The peer's address; that of the real client if a trusted proxy said so.
+
+    Whoever has one IPv6 address has 2^64 of them, so there it is the network that counts.
+    """
+    host = http.client.host if http.client else "unknown"
+    if ":" not in host:
+        return host
+    try:
+        return str(ipaddress.ip_network((host.partition("%")[0], 64), strict=False))
+    except ValueError:
+        return host
 
 
 async def read_fields(http: Request) -> dict[str, Any]:

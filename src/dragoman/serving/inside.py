@@ -38,8 +38,7 @@ def router(service: Service) -> APIRouter:
     async def look(http: Request) -> Response:
         """Where every layer and head looked, and what every step of the search chose among; with
         heads switched off or source words hidden on request."""
-        request = await service.read(http, LookRequest)
-        with service.admit(http, request.api_key):
+        async with service.receive(http, LookRequest) as (request, _):
             choice = chosen(request)
             return answer(await service.finish(http, choice.run.look(request, choice.detected)))
 
@@ -52,8 +51,7 @@ def router(service: Service) -> APIRouter:
     async def attention(http: Request) -> Response:
         """For texts whose attention is too much for one answer. Say what was looked at as in the
         look, and which head."""
-        request = await service.read(http, AttentionRequest)
-        with service.admit(http, request.api_key):
+        async with service.receive(http, AttentionRequest) as (request, _):
             return answer(
                 await service.finish(http, chosen(request).run.look_at_attention(request))
             )
@@ -67,8 +65,7 @@ def router(service: Service) -> APIRouter:
     async def word(http: Request) -> Response:
         """Where it looked in every layer and head, who looked at it, and its rows of numbers from
         the embedding to the last layer."""
-        request = await service.read(http, WordRequest)
-        with service.admit(http, request.api_key):
+        async with service.receive(http, WordRequest) as (request, _):
             return answer(await service.finish(http, chosen(request).run.look_at_word(request)))
 
     return routes

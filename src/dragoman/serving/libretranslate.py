@@ -39,9 +39,8 @@ def router(service: Service) -> APIRouter:
     async def translate(http: Request) -> Response:
         """One text or several, plain or HTML. Running text is cut into sentences and joined
         again with its spacing and line breaks."""
-        request = await service.read(http, schema.LibreTranslateRequest)
-        with service.admit(http, request.api_key) as client:
-            return answer(await service.finish(http, _translate(service, request, client.name)))
+        async with service.receive(http, schema.LibreTranslateRequest) as (request, client):
+            return answer(await service.finish(http, _translate(service, request, client)))
 
     @routes.get(
         "/languages",
@@ -60,8 +59,7 @@ def router(service: Service) -> APIRouter:
     )
     async def detect(http: Request) -> list[schema.DetectedLanguage]:
         """The most probable languages, of all that the detector knows."""
-        request = await service.read(http, schema.DetectRequest)
-        with service.admit(http, request.api_key):
+        async with service.receive(http, schema.DetectRequest) as (request, _):
             service.limiter.check_texts([request.q])
             if not request.q.strip():
                 raise bad_request("Invalid request: missing q parameter")

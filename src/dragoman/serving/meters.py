@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 
-from prometheus_client import CollectorRegistry, Counter, Histogram, generate_latest
+from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
 from prometheus_client.registry import Collector
 
@@ -40,6 +40,11 @@ class Meters:
             "dragoman_characters_total",
             "Characters of text that were translated.",
             ("run",),
+            registry=self._registry,
+        )
+        self.under_way = Gauge(
+            "dragoman_requests_under_way",
+            "Requests that are being answered.",
             registry=self._registry,
         )
         self.gone = Counter(

@@ -19,6 +19,7 @@ from dragoman.serving.schema import ErrorBody
 REFUSALS: dict[int | str, dict[str, Any]] = {
     400: {"model": ErrorBody, "description": "The request must change"},
     403: {"model": ErrorBody, "description": "An API key is missing or not known"},
+    408: {"model": ErrorBody, "description": "The request did not arrive in time"},
     413: {"model": ErrorBody, "description": "The request is too large"},
     429: {"model": ErrorBody, "description": "Too many requests; see the header Retry-After"},
     500: {"model": ErrorBody, "description": "The server failed"},

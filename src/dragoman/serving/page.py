@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from starlette.responses import FileResponse, PlainTextResponse, Response
+from starlette.responses import FileResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from dragoman.serving.refusals import not_found
 
 WEB = Path(__file__).parent / "web"
 """Where the built page lies: in every wheel, and in a source tree after ``make web``."""
@@ -63,17 +65,23 @@ def is_built(folder: Path = WEB) -> bool:
 
 
 def index(folder: Path = WEB) -> Response:
-    """The page itself: asked for anew each time, so that an upgrade shows at once."""
+    """The page itself: asked for anew each time, so that an upgrade shows at once.
+
+    Raises Refusal 404 where it is not built.
+    """
     if not is_built(folder):
-        return PlainTextResponse(NOT_BUILT + "\n", 404)
+        raise not_found(NOT_BUILT)
     return FileResponse(
         folder / "index.html", media_type="text/html", headers={"cache-control": "no-cache"}
     )
 
 
 def file(name: str, folder: Path = WEB) -> Response:
-    """A file of the page. Names hold a hash of the content, so browsers may keep them."""
+    """A file of the page. Names hold a hash of the content, so browsers may keep them.
+
+    Raises Refusal 404.
+    """
     path = (folder / "assets" / name).resolve()
     if not path.is_relative_to(folder.resolve()) or not path.is_file():
-        return PlainTextResponse("There is no such file.\n", 404)
+        raise not_found(f"The page has no file {name!r}.")
     return FileResponse(path, headers={"cache-control": "public, max-age=31536000, immutable"})

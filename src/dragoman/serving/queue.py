@@ -11,14 +11,14 @@ import asyncio
 import logging
 import threading
 import time
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncGenerator, Callable, Sequence
 from dataclasses import dataclass
 
 from dragoman.search.hypothesis import Hypothesis
 from dragoman.search.request import Request
 from dragoman.search.scheduler import Scheduler
 from dragoman.serving.fair import FairQueue
-from dragoman.serving.refusals import Refusal, slow_down
+from dragoman.serving.refusals import Refusal, bad_request, slow_down
 
 logger = logging.getLogger("dragoman")
 
@@ -73,8 +73,8 @@ class Party:
         self.wanted = True
         self.failure: Exception | None = None
         self.watched = watched
-        self.news: list[Draft | Answer] = []
-        """For those who watch. Guarded by the queue's lock."""
+        self.news: dict[int, Draft | Answer] = {}
+        """For those who watch, the newest of each sentence. Guarded by the queue's lock."""
         self.shown = 0.0
         self._loop = asyncio.get_running_loop()
         self.changed = asyncio.Event()
@@ -152,7 +152,7 @@ class SearchQueue:
 
     async def watch(
         self, requests: Sequence[Request], client: str
-    ) -> AsyncIterator[Draft | Answer]:
+    ) -> AsyncGenerator[Draft | Answer, None]:
         """As ``search``, but sentence by sentence, each first as it grows.
 
         Only the newest draft of a sentence is given to one who reads slowly.
@@ -165,10 +165,9 @@ class SearchQueue:
                 await party.changed.wait()
                 party.changed.clear()
                 with self._changed:
-                    news, party.news = party.news, []
+                    news, party.news = party.news, {}
                     done = party.done
-                newest = {item.number: item for item in news}
-                for item in newest.values():
+                for item in news.values():
                     yield item
                 if party.failure is not None:
                     raise party.failure
@@ -204,6 +203,11 @@ class SearchQueue:
     def _enter(self, client: str, requests: Sequence[Request], *, watched: bool) -> Party:
         for request in requests:
             request.check(self._eos)
+        if len(requests) > self._most_waiting:
+            raise bad_request(
+                f"The request has {len(requests):,} sentences; this server takes "
+                f"{self._most_waiting:,} at once. Send it in parts."
+            )
         party = Party(client, requests, watched)
         with self._changed:
             if self._closing:
@@ -257,13 +261,12 @@ class _Worker:
         while self._fill(scheduler):
             try:
                 done = scheduler.advance()
+                self._count(scheduler, done)
+                self._tell(scheduler, done)
             except Exception as error:  # whatever a model fails with
                 logger.exception("the search of %s failed and begins anew", self._queue.name)
                 self._fail(error)
                 scheduler = self._queue.new_scheduler()
-                continue
-            self._count(scheduler, done)
-            self._tell(scheduler, done)
 
     def _fill(self, scheduler: Scheduler) -> bool:
         """Wait for work, drop what nobody wants, admit what fits -> False when all is over."""
@@ -323,7 +326,7 @@ class _Worker:
         party.left -= 1
         if party.watched:
             self._watched.discard(ticket)
-            party.news.append(Answer(number, hypotheses))
+            party.news[number] = Answer(number, hypotheses)
         return party
 
     def _show_drafts(self, scheduler: Scheduler) -> None:
@@ -338,7 +341,7 @@ class _Worker:
                 shown.append((party, Draft(number, draft)))
         with self._queue._changed:
             for party, news in shown:
-                party.news.append(news)
+                party.news[news.number] = news
         for party in dict.fromkeys(party for party, _ in shown):
             party.wake()
 

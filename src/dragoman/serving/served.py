@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import os
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncGenerator, Sequence
+from contextlib import aclosing
 from dataclasses import dataclass
 
 from pydantic import ValidationError
@@ -17,6 +18,7 @@ from dragoman.search.hypothesis import Hypothesis
 from dragoman.search.request import Request, SearchSettings
 from dragoman.search.scheduler import Scheduler, Searchable
 from dragoman.serving import schema
+from dragoman.serving.aligner import Aligner, Pair, in_step
 from dragoman.serving.languages import WITHOUT_SPACES, base
 from dragoman.serving.look import Looker
 from dragoman.serving.look_answer import look_answer
@@ -32,7 +34,8 @@ from dragoman.serving.passage import Passage, Piece, cut
 from dragoman.serving.queue import Answer, SearchQueue
 from dragoman.serving.refusals import bad_request
 from dragoman.serving.settings import ServeSettings
-from dragoman.serving.words import words_of
+from dragoman.serving.tag_projection import Alignment
+from dragoman.serving.words import Word, words_by_spaces, words_of
 from dragoman.tasks.run import Run
 
 LONG = 2000
@@ -106,7 +109,8 @@ class ServedRun:
         self._moses = moses
         self._looker = Looker(plain, vocabularies, search) if plain is not None else None
         self._spaced = base(self.target) not in WITHOUT_SPACES
-        target = self._target_text
+        target, eos = self._target_text, self._source_text.eos
+        self._aligner = Aligner(plain, bos=target.bos, eos=eos) if plain is not None else None
         self.queue = SearchQueue(
             lambda: Scheduler(
                 engine.model, bos=target.bos, eos=target.eos, capacity_rows=settings.rows
@@ -146,6 +150,8 @@ class ServedRun:
         await self.queue.close()
         if self._looker is not None:
             self._looker.close()
+        if self._aligner is not None:
+            self._aligner.close()
 
     # ---- translating
 
@@ -159,15 +165,17 @@ class ServedRun:
 
     async def watch(
         self, passages: Sequence[Passage], wish: Wish, client: str
-    ) -> AsyncIterator[Draft | Finished]:
-        """Sentence by sentence, each first as it grows."""
+    ) -> AsyncGenerator[Draft | Finished, None]:
+        """Sentence by sentence, each first as it grows. Closing it gives its places back."""
         places = [(t, s) for t, passage in enumerate(passages) for s in range(len(passage.pieces))]
-        async for news in self.queue.watch(self._requests(passages, wish), client):
-            text, sentence = places[news.number]
-            if isinstance(news, Answer):
-                yield Finished(text, sentence, news.hypotheses)
-            else:
-                yield Draft(text, sentence, self.plain(news.hypothesis))
+        requests = self._requests(passages, wish)
+        async with aclosing(self.queue.watch(requests, client)) as watched:
+            async for news in watched:
+                text, sentence = places[news.number]
+                if isinstance(news, Answer):
+                    yield Finished(text, sentence, news.hypotheses)
+                else:
+                    yield Draft(text, sentence, self.plain(news.hypothesis))
 
     async def cut(self, texts: Sequence[str], wish: Wish) -> list[Passage]:
         """The texts as they will be translated."""
@@ -245,6 +253,25 @@ class ServedRun:
         """The text of a hypothesis."""
         text = self._target_text.decode(hypothesis.tokens)
         return text if self._moses is None else self._moses[1].restore(text)
+
+    def words(self, hypothesis: Hypothesis) -> list[Word]:
+        """The words of a hypothesis, for placing tags between them."""
+        text, tokens = self.plain(hypothesis), hypothesis.tokens
+        pieces = self._target_text.pieces(tokens)
+        values = hypothesis.token_log_probabilities
+        found = words_of(text, pieces, values, spaced=self._spaced)
+        # One word of many tokens: they do not spell the text (Moses' detokeniser was at it).
+        return words_by_spaces(text, len(tokens)) if len(found) == 1 else found
+
+    def source_pieces(self, ids: Sequence[int]) -> list[str]:
+        """Source tokens as the vocabulary writes them."""
+        return self._source_text.pieces(ids)
+
+    async def align(self, pairs: Sequence[Pair]) -> list[Alignment]:
+        """How much each token of a translation looked at each token of its source."""
+        if self._aligner is None:
+            return [in_step(len(source), len(target)) for source, target in pairs]
+        return await self._aligner.align(pairs)
 
     def sentence(self, piece: Piece, hypotheses: Sequence[Hypothesis]) -> schema.Sentence:
         """A sentence with all that is known of its translations."""

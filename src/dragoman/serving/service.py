@@ -6,8 +6,8 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Coroutine, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import AsyncIterator, Coroutine, Iterator, Sequence
+from contextlib import ExitStack, asynccontextmanager, contextmanager
 from typing import Any, TypeVar
 
 from pydantic import BaseModel, ValidationError
@@ -42,25 +42,44 @@ class Service:
         self.closing = False
         """Set when the server is told to stop: it finishes what it took."""
 
-    async def read(self, http: Request, model: type[Body]) -> Body:
-        """The body of a request, checked. Raises Refusal 400."""
-        fields = await read_fields(http)
-        try:
-            return model.model_validate(fields)
-        except ValidationError as error:
-            raise bad_request(f"Invalid request: {_describe(error)}") from None
+    @asynccontextmanager
+    async def receive(self, http: Request, model: type[Body]) -> AsyncIterator[tuple[Body, str]]:
+        """The body of a request, checked, and its client's name, within that client's limits.
 
-    def client(self, http: Request, key: str | None = None) -> Client:
-        """Who asks. Raises Refusal 403 without a valid key where one is needed."""
-        given = key or key_in_header(http.headers.get("authorization"))
-        return self.keys.client(given, address_of(http))
+        A client that is known without the body (by its address, or by a key in the header) is held
+        to its limits before the body is read. Raises Refusal 400, 403, 408, 413 or 429.
+        """
+        with ExitStack() as held:
+            client: Client | None = None
+            if not self.keys.required or key_in_header(http.headers.get("authorization")):
+                client = held.enter_context(self.admit(http))
+            fields = await self._fields(http)
+            if client is None:
+                key = fields.get("api_key")
+                client = held.enter_context(self.admit(http, key if isinstance(key, str) else None))
+            try:
+                body = model.model_validate(fields)
+            except ValidationError as error:
+                raise bad_request(f"Invalid request: {_describe(error)}") from None
+            yield body, client.name
 
     @contextmanager
     def admit(self, http: Request, key: str | None = None) -> Iterator[Client]:
         """A request of a client, within the limits. Raises Refusal 403 or 429."""
-        client = self.client(http, key)
+        given = key_in_header(http.headers.get("authorization")) or key
+        client = self.keys.client(given, address_of(http))
         with self.limiter.admit(client):
             yield client
+
+    async def _fields(self, http: Request) -> dict[str, Any]:
+        try:
+            async with asyncio.timeout(self.settings.limits.seconds):
+                return await read_fields(http)
+        except TimeoutError:
+            seconds = self.settings.limits.seconds
+            raise Refusal(
+                408, f"The request was not there in whole after {seconds:g} seconds. Send it again."
+            ) from None
 
     async def finish(self, http: Request, work: Coroutine[Any, Any, T]) -> T:
         """Do ``work`` in the time that a request has, and only while its client is there.
@@ -92,8 +111,8 @@ class Service:
 
         async def run_group(run: ServedRun, numbers: list[int]) -> None:
             own = [texts[number] for number in numbers]
-            self.meters.characters.labels(run.name).inc(sum(map(len, own)))
             passages, found = await run.translate(own, wishes[run.name], client)
+            self.meters.characters.labels(run.name).inc(sum(map(len, own)))
             for number, passage, hypotheses in zip(numbers, passages, found, strict=True):
                 results[number] = (passage, hypotheses)
 
@@ -112,5 +131,5 @@ class Service:
 def _describe(error: ValidationError) -> str:
     problem = error.errors()[0]
     if problem["type"] == "missing":
-        return f"missing {problem['loc'][0]} parameter"
+        return f"missing {'.'.join(map(str, problem['loc']))} parameter"
     return first_problem(error)

@@ -8,13 +8,18 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import AsyncIterator, Callable
-from typing import Any
+import logging
+from collections.abc import AsyncGenerator, Awaitable, Callable
+from typing import Any, TypeVar
 
 from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
 
 from dragoman.serving.connection import gone
+
+logger = logging.getLogger("dragoman")
+
+Part = TypeVar("Part")
 
 HEARTBEAT_SECONDS = 15.0
 """While nothing happens a comment is sent so often: proxies cut silent connections."""
@@ -29,30 +34,58 @@ def event_of(name: str, values: dict[str, Any]) -> bytes:
     return event(name, json.dumps(values, ensure_ascii=False, allow_nan=False))
 
 
+async def until(deadline: float, parts: AsyncGenerator[Part, None]) -> AsyncGenerator[Part, None]:
+    """What ``parts`` gives before ``deadline``, on the event loop's clock. Raises TimeoutError.
+
+    ``asyncio.timeout`` around the whole would belong to the task that took the first part only.
+    """
+    try:
+        while True:
+            async with asyncio.timeout_at(deadline):
+                try:
+                    part = await anext(parts)
+                except StopAsyncIteration:
+                    return
+            yield part
+    finally:
+        await parts.aclose()
+
+
 class EventStream(Response):
     """A response that sends what ``parts`` gives, until it ends or the client goes away."""
 
     media_type = "text/event-stream"
 
-    def __init__(self, parts: AsyncIterator[bytes], at_end: Callable[[], None]) -> None:
-        """``at_end`` is called once, however it ends."""
+    def __init__(
+        self,
+        parts: AsyncGenerator[bytes, None],
+        at_end: Callable[[], Awaitable[None]],
+        seconds: float,
+    ) -> None:
+        """``at_end`` is called once, however it ends. ``seconds``: a client that has not read all
+        by then is cut off."""
         super().__init__(headers={"cache-control": "no-store", "x-accel-buffering": "no"})
         del self.headers["content-length"]
         self._parts = parts
         self._at_end = at_end
+        self._seconds = seconds
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Called by the framework."""
         work = asyncio.ensure_future(self._send(send))
         absence = asyncio.ensure_future(gone(receive))
         try:
-            await asyncio.wait({work, absence}, return_when=asyncio.FIRST_COMPLETED)
+            done, _ = await asyncio.wait(
+                {work, absence}, timeout=self._seconds, return_when=asyncio.FIRST_COMPLETED
+            )
+            if not done:
+                logger.warning("a client read its stream too slowly and was cut off")
         finally:
             for pending in (work, absence):
                 if not pending.done():
                     pending.cancel()
             await asyncio.gather(work, absence, return_exceptions=True)
-            self._at_end()
+            await self._at_end()
         if not work.cancelled():
             work.result()
 
@@ -74,7 +107,7 @@ class EventStream(Response):
             if not following.done():
                 following.cancel()
             await asyncio.gather(following, return_exceptions=True)
-            await self._parts.aclose()  # type: ignore[attr-defined]
+            await self._parts.aclose()
         await send({"type": "http.response.body", "body": b"", "more_body": False})
 
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
-from collections.abc import AsyncIterator
-from contextlib import ExitStack
+from collections.abc import AsyncGenerator
+from contextlib import AsyncExitStack, aclosing
 from importlib.metadata import version
 
 from fastapi import APIRouter, Request
@@ -16,11 +16,12 @@ from dragoman.errors import SearchError
 from dragoman.serving import schema
 from dragoman.serving.catalogue import Choice
 from dragoman.serving.languages import name_of
+from dragoman.serving.middleware import FAILED
 from dragoman.serving.openapi import REFUSALS, answer, body_of
 from dragoman.serving.refusals import Refusal, bad_request
 from dragoman.serving.served import Draft, Wish
 from dragoman.serving.service import Service
-from dragoman.serving.stream import EventStream, event, event_of
+from dragoman.serving.stream import EventStream, event, event_of, until
 
 logger = logging.getLogger("dragoman")
 
@@ -73,9 +74,10 @@ def router(service: Service) -> APIRouter:
         sentences), `draft` (a sentence as it grows: with a beam it may change until it is done),
         `sentence` (a sentence that is done), `done`, or `error`.
         """
-        request = await service.read(http, schema.TranslateRequest)
-        with ExitStack() as held:
-            client = held.enter_context(service.admit(http, request.api_key)).name
+        async with AsyncExitStack() as held:
+            request, client = await held.enter_async_context(
+                service.receive(http, schema.TranslateRequest)
+            )
             texts = [request.text] if isinstance(request.text, str) else request.text
             service.limiter.check_texts(texts)
             choices = [
@@ -88,9 +90,9 @@ def router(service: Service) -> APIRouter:
                     raise bad_request(
                         "A stream translates one text; its sentences come as they go."
                     )
-                choice, leave = choices[0], held.pop_all().close
+                choice, leave = choices[0], held.pop_all().aclose
                 parts = _events(service, choice, texts[0], wishes[choice.run.name], client)
-                return EventStream(parts, leave)
+                return EventStream(parts, leave, 2 * service.settings.limits.seconds)
             work = _translate(service, choices, texts, wishes, client)
             return answer(await service.finish(http, work))
 
@@ -111,32 +113,33 @@ async def _translate(
 
 async def _events(
     service: Service, choice: Choice, text: str, wish: Wish, client: str
-) -> AsyncIterator[bytes]:
+) -> AsyncGenerator[bytes, None]:
     """A translation as events. Every end but a client's leaving is told by an event."""
     run, began = choice.run, time.monotonic()
-    service.meters.characters.labels(run.name).inc(len(text))
+    deadline = asyncio.get_running_loop().time() + service.settings.limits.seconds
     try:
-        async with asyncio.timeout(service.settings.limits.seconds):
-            passages = await run.cut([text], wish)
-            start = schema.Translation(
-                text="",
-                source=run.source,
-                target=run.target,
-                run=run.name,
-                detected=choice.detected,
-                before=passages[0].before,
-                sentences=[run.sentence(piece, []) for piece in passages[0].pieces],
-            )
-            yield event("start", start.model_dump_json(exclude_none=True))
-            async for news in run.watch(passages, wish, client):
+        passages = await run.cut([text], wish)
+        start = schema.Translation(
+            text="",
+            source=run.source,
+            target=run.target,
+            run=run.name,
+            detected=choice.detected,
+            before=passages[0].before,
+            sentences=[run.sentence(piece, []) for piece in passages[0].pieces],
+        )
+        yield event("start", start.model_dump_json(exclude_none=True))
+        async with aclosing(until(deadline, run.watch(passages, wish, client))) as watched:
+            async for news in watched:
                 if isinstance(news, Draft):
-                    yield event_of("draft", {"sentence": news.sentence, "text": news.draft})
+                    told = event_of("draft", {"sentence": news.sentence, "text": news.draft})
                 else:
                     done = run.sentence(passages[0].pieces[news.sentence], news.hypotheses)
                     hypotheses = [h.model_dump(mode="json") for h in done.hypotheses]
-                    yield event_of(
-                        "sentence", {"sentence": news.sentence, "hypotheses": hypotheses}
-                    )
+                    of_one = {"sentence": news.sentence, "hypotheses": hypotheses}
+                    told = event_of("sentence", of_one)
+                yield told
+        service.meters.characters.labels(run.name).inc(len(text))
         yield event_of("done", {"seconds": round(time.monotonic() - began, 4)})
     except TimeoutError:
         yield event_of("error", {"error": service.too_slow().message})
@@ -146,4 +149,4 @@ async def _events(
         yield event_of("error", {"error": str(error)})
     except Exception:  # the status is sent already: say it in the stream
         logger.exception("a stream failed")
-        yield event_of("error", {"error": "The server failed at this; its log says why."})
+        yield event_of("error", {"error": FAILED})
