@@ -6,12 +6,13 @@ import logging
 import os
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
-from typing import NamedTuple
 
 import hypothesis
 import pytest
+from command_line import Dragoman, Said
+from tiny_recipe import TINY
 
 # Set before anything imports rich or torch. Tiny models lose time with many threads.
 os.environ["COLUMNS"] = "100"
@@ -54,15 +55,6 @@ def parallel_text(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]
     return folder / "my.en", folder / "my.de"
 
 
-TINY = (
-    "text.vocabulary=600", "model.model_dim=32", "model.ffn_dim=64", "model.encoder_layers=2",
-    "model.decoder_layers=2", "model.attention.num_heads=4", "plan.tokens_per_update=512",
-    "plan.tokens_per_micro_batch=512", "training.updates=30", "training.validate_every=10",
-    "training.schedule.warmup=10", "training.average_last=2", "evaluation.dev_sentences=10",
-)  # fmt: skip
-"""Changes that make any recipe so small that it trains in seconds, and translates badly."""
-
-
 @pytest.fixture(scope="session")
 def tiny_run(parallel_text: tuple[Path, Path], tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A run folder, trained for some seconds: everything in it works, its translations do not."""
@@ -87,17 +79,6 @@ def demo(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, str]:
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
     return folder / "runs" / "demo", done.stdout
-
-
-class Said(NamedTuple):
-    """What a command printed, and how it ended."""
-
-    code: int
-    out: str
-    err: str
-
-
-Dragoman = Callable[..., Said]
 
 
 @pytest.fixture(autouse=True)

@@ -6,7 +6,7 @@ import csv
 from pathlib import Path
 
 import pytest
-from conftest import Dragoman
+from command_line import Dragoman
 
 SENTENCE = "The small man eats the dinosaur."
 
