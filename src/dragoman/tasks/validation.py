@@ -20,6 +20,7 @@ from dragoman.training.loss import smoothed_cross_entropy
 from dragoman.training.records import Evaluation, Sample
 
 _TOKENS_AT_ONCE = 2048
+_LOGITS_AT_ONCE = 1 << 21
 _SAMPLES = 5
 
 
@@ -42,17 +43,23 @@ class Validation:
         self._recipe = recipe
         self._target = target
         self._device = device
-        self._pairs = [pair for pair in pairs if pair.source.strip() and pair.target.strip()]
-        longest = recipe.plan
         tokens = zip(
-            source.encode([pair.source for pair in self._pairs]),
-            target.encode([pair.target for pair in self._pairs]),
+            pairs,
+            source.encode([pair.source for pair in pairs]),
+            target.encode([pair.target for pair in pairs]),
             strict=True,
         )
-        kept = [
-            (s, t) for s, t in tokens if len(s) < longest.max_source and len(t) < longest.max_target
+        # As in training: one sentence of a hundred thousand characters would cost hours.
+        fitting = [
+            (pair, s, t)
+            for pair, s, t in tokens
+            if 0 < len(s) < recipe.plan.max_source and 0 < len(t) < recipe.plan.max_target
         ]
-        kept.sort(key=lambda pair: len(pair[1]))
+        self.pairs = [pair for pair, _, _ in fitting]
+        """The pairs that are neither empty nor longer than those of training."""
+        self.left_out = len(pairs) - len(fitting)
+        """How many are."""
+        kept = sorted(((s, t) for _, s, t in fitting), key=lambda pair: len(pair[1]))
         self._batches: list[Batch] = []
         start = 0
         while start < len(kept):
@@ -64,8 +71,9 @@ class Validation:
             self._batches.append(make_batch(sources, targets, target.bos, target.eos))
             start = end
         # Spread over the whole set, so that a part of it stands for all of it.
-        step = max(1, len(self._pairs) // max(1, recipe.evaluation.dev_sentences))
-        self._translated = self._pairs[::step][: recipe.evaluation.dev_sentences]
+        step = max(1, len(fitting) // max(1, recipe.evaluation.dev_sentences))
+        translated = fitting[::step][: recipe.evaluation.dev_sentences]
+        self._translated = [pair for pair, _, _ in translated]
         self._requests = [
             Request(
                 torch.tensor([*ids.tolist(), source.eos]),
@@ -73,7 +81,7 @@ class Validation:
                     update={"beam": recipe.evaluation.dev_beam, "n_best": 1, "sampling": None}
                 ),
             )
-            for ids in source.encode([pair.source for pair in self._translated])
+            for _, ids, _ in translated
         ]
 
     def __call__(self, update: int) -> Evaluation:
@@ -83,6 +91,7 @@ class Validation:
             self._requests,
             bos=self._target.bos,
             eos=self._target.eos,
+            forbidden=(self._target.bos, self._target.unknown),
             device=self._device,
         )
         hypotheses = self._target.decode_batch([best.tokens for best, *_ in found])
@@ -116,7 +125,9 @@ class Validation:
         for batch in self._batches:
             batch = batch.to(self._device)
             hidden = self._model.decode(batch.target_in, self._model.encode(batch.source))
-            logits = self._model.project(hidden).float()
-            total += float(smoothed_cross_entropy(logits, batch.target_out, 0.0)[1])
+            rows = max(1, _LOGITS_AT_ONCE // self._target.size)
+            for part, wanted in zip(hidden.split(rows), batch.target_out.split(rows), strict=True):
+                logits = self._model.project(part).float()
+                total += float(smoothed_cross_entropy(logits, wanted, 0.0)[1])
             tokens += batch.target_tokens
         return total / max(tokens, 1)
