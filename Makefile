@@ -59,8 +59,9 @@ web-dev: $(SERVE) $(PAGE) runs/demo/model.safetensors ## the page with hot reloa
 	@$(BIN)/dragoman serve runs/demo --no-page & server=$$!; trap "kill $$server" EXIT; \
 	  cd web && npx vite
 
-bench-serve: $(DEV) ## a server under load -> benchmarks/results/serve.json
-	@$(BIN)/python benchmarks/serve.py
+RUN ?= runs/demo
+bench-serve: $(DEV) ## a server under load, five minutes (RUN=runs/…) -> benchmarks/results/serve.json
+	@$(BIN)/python benchmarks/serve.py --run $(RUN)
 
 constraints: $(DEV) ## write the versions in .venv into constraints.txt, after trying newer ones
 	@{ sed '/^[^#]/,$$d' constraints.txt; \

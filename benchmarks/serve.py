@@ -1,18 +1,20 @@
 """A server under load: throughput beside offline translation, latency, memory, errors.
 
-    python benchmarks/serve.py runs/multi30k --source test.en
-    python benchmarks/serve.py runs/demo --seconds 60
+    python benchmarks/serve.py --run runs/multi30k-en-de --minutes 5
 
-It starts ``dragoman serve`` and lets 50 clients at once send arrays of 32 sentences for five
-minutes, then single sentences, one client and then eight at a time. Offline translation of the same
-sentences, by the same program on the same processor cores, is timed before and after, so that a
-machine that grows slower is noticed. Clients share the cores with the server: their own processor
-time is measured and stated. Results go to ``benchmarks/results/serve.json``.
+It starts ``dragoman serve`` and lets 50 clients at once send arrays of 32 sentences, then single
+sentences, one client and then eight at a time. Offline translation of the same sentences, by the
+same program on the same processor cores, is timed before and after, so that a machine that grows
+slower is noticed. Clients share the cores with the server: their own processor time is measured,
+and the share of the offline rate is stated as it is and for the cores that the clients left free.
+Sentences are those of the run's own test set, or of ``--source``. Results go to
+``benchmarks/results/serve.json``; any error ends it with code 1.
 """
 
 from __future__ import annotations
 
 import argparse
+import gzip
 import http.client
 import json
 import os
@@ -45,49 +47,66 @@ class Load:
     """Sentences."""
     errors: list[str] = field(default_factory=list)
     latencies: list[float] = field(default_factory=list)
+    """Seconds of the requests that were answered."""
     client_cpu: float = 0.0
     """Processor seconds of the clients."""
+    server_cpu: float = 0.0
+    """Processor seconds of the server meanwhile."""
 
     def figures(self) -> dict[str, Any]:
         ordered = sorted(self.latencies)
 
-        def percentile(share: float) -> float:
+        def percentile(share: float) -> float | None:
+            if not ordered:
+                return None
             return round(1000 * ordered[min(len(ordered) - 1, int(share * len(ordered)))], 1)
 
         return {
             "clients": self.clients,
             "sentences_each": self.sentences_each,
             "seconds": round(self.seconds, 1),
-            "requests": len(ordered),
+            "requests": len(ordered) + len(self.errors),
             "errors": len(self.errors),
-            "sentences_per_second": round(self.answered / self.seconds, 1),
+            "sentences_per_second": round(self.rate, 1),
             "p50_ms": percentile(0.50),
             "p95_ms": percentile(0.95),
-            "client_cpu_share_of_one_core": round(self.client_cpu / self.seconds, 3),
+            "client_cpu_seconds": round(self.client_cpu, 2),
+            "server_cpu_seconds": round(self.server_cpu, 2),
         }
+
+    @property
+    def rate(self) -> float:
+        """Sentences per second."""
+        return self.answered / self.seconds
+
+    def free_share(self, cores: int) -> float:
+        """The part of all processor time that the clients did not take."""
+        return 1 - self.client_cpu / (cores * self.seconds)
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("run", type=Path)
-    parser.add_argument("--source", type=Path, help="sentences, one a line; else the demo's own")
-    parser.add_argument("--seconds", type=float, default=300)
+    parser.add_argument("--run", type=Path, default=Path("runs/demo"))
+    parser.add_argument("--source", type=Path, help="sentences, one a line; else the run's tests")
+    parser.add_argument("--minutes", type=float, default=5, help="of the arrays")
     parser.add_argument("--clients", type=int, default=50)
     parser.add_argument("--results", type=Path, default=RESULTS)
     options = parser.parse_args()
-    sentences = sentences_of(options.source)
-    languages = languages_of(options.run)
+    languages, sentences = languages_and_sentences(options.run, options.source)
+    seconds, cores = 60 * options.minutes, len(os.sched_getaffinity(0))
 
     offline = [offline_rate(options.run, sentences)]
     server, address, log = start(options.run, options.clients)
     try:
-        attack(address, languages, sentences, clients=4, each=ARRAY, seconds=3)  # warms up
+        attacked = (server.pid, address, languages, sentences)
+        attack(*attacked, clients=4, each=ARRAY, seconds=min(3, seconds))  # warms up
         watch = MemoryWatch(server.pid)
-        arrays = attack(address, languages, sentences, options.clients, ARRAY, options.seconds)
-        memory = watch.stop()
-        single = attack(address, languages, sentences, 1, 1, min(20, options.seconds))
-        eight = attack(address, languages, sentences, 8, 1, min(20, options.seconds))
-        server_cpu = cpu_seconds(server.pid)
+        try:
+            arrays = attack(*attacked, clients=options.clients, each=ARRAY, seconds=seconds)
+        finally:
+            memory = watch.stop()
+        single = attack(*attacked, clients=1, each=1, seconds=min(20, seconds))
+        eight = attack(*attacked, clients=8, each=1, seconds=min(20, seconds))
     finally:
         server.terminate()
         code = server.wait(60)
@@ -97,37 +116,40 @@ def main() -> None:
     result = {
         "run": str(options.run),
         "sentences": len(sentences),
-        "cores": len(os.sched_getaffinity(0)),
+        "cores": cores,
         "processor": processor(),
         "engine": log,
         "offline_sentences_per_second": [round(value, 1) for value in offline],
         "arrays": arrays.figures(),
-        "arrays_share_of_offline": round(arrays.answered / arrays.seconds / rate, 3),
+        "arrays_share_of_offline": round(arrays.rate / rate, 3),
+        "arrays_share_of_offline_on_free_cores": round(
+            arrays.rate / rate / arrays.free_share(cores), 3
+        ),
         "single": single.figures(),
         "single_eight_clients": eight.figures(),
         "memory_mib": memory,
-        "server_cpu_seconds": round(server_cpu, 1),
-        "exit_code": code,
+        "server_exit_code": code,
     }
     options.results.parent.mkdir(exist_ok=True)
     options.results.write_text(json.dumps(result, indent=1) + "\n", encoding="utf-8")
     print(json.dumps(result, indent=1))
-    for error in [*arrays.errors, *single.errors, *eight.errors][:5]:
+    errors = [*arrays.errors, *single.errors, *eight.errors]
+    for error in errors[:5]:
         print(error, file=sys.stderr)
+    sys.exit(1 if errors or code else 0)
 
 
-def sentences_of(path: Path | None) -> list[str]:
-    if path is not None:
-        return [line for line in path.read_text(encoding="utf-8").split("\n") if line.strip()]
-    from dragoman.data.demo_corpus import demo_corpus
-
-    return [pair.source for pair in demo_corpus().test]
-
-
-def languages_of(run: Path) -> tuple[str, str]:
+def languages_and_sentences(folder: Path, path: Path | None) -> tuple[tuple[str, str], list[str]]:
+    """Of a run: its languages, and the sentences of its test set or of a file."""
+    from dragoman.tasks.prepare import plain_pairs
     from dragoman.tasks.run import Run
 
-    return Run.open(run).languages
+    run = Run.open(folder)
+    if path is None:
+        return run.languages, [pair.source for pair in plain_pairs(run.recipe, "test")]
+    opened = gzip.open if path.suffix == ".gz" else open
+    with opened(path, "rt", encoding="utf-8") as lines:
+        return run.languages, [line.strip() for line in lines if line.strip()]
 
 
 def offline_rate(run: Path, sentences: list[str]) -> float:
@@ -165,6 +187,7 @@ def start(run: Path, clients: int) -> tuple[subprocess.Popen[str], str, str]:
 
 
 def attack(
+    server: int,
     address: str,
     languages: tuple[str, str],
     sentences: list[str],
@@ -178,7 +201,9 @@ def attack(
     arguments = (there, address, languages, sentences, clients, each, seconds)
     process = context.Process(target=_clients, args=arguments)
     process.start()
+    before = cpu_seconds(server)
     load: Load = here.recv()
+    load.server_cpu = cpu_seconds(server) - before
     process.join()
     return load
 
@@ -218,11 +243,11 @@ def _clients(
                 problem = repr(error)
                 connection.close()
             with lock:
-                load.latencies.append(time.perf_counter() - sent)
                 if problem:
                     load.errors.append(problem)
                 else:
                     load.answered += each
+                    load.latencies.append(time.perf_counter() - sent)
         connection.close()
 
     threads = [threading.Thread(target=client, args=(number,)) for number in range(clients)]
@@ -247,15 +272,19 @@ class MemoryWatch:
         self._thread = threading.Thread(target=self._watch)
         self._thread.start()
 
-    def stop(self) -> dict[str, float]:
-        """MiB: at the beginning, a quarter of the way, and the most in the last quarter."""
+    def stop(self) -> dict[str, Any]:
+        """MiB: twenty moments from the first to the last, and how much the second half grew."""
         self._stop.set()
         self._thread.join()
-        quarter = max(1, len(self._seen) // 4)
+        seen = self._seen
+        quarter = max(1, len(seen) // 4)
+        third, fourth = seen[-2 * quarter : -quarter] or seen[:1], seen[-quarter:]
         return {
-            "first": self._seen[0],
-            "after_a_quarter": self._seen[quarter],
-            "most_in_last_quarter": max(self._seen[-quarter:]),
+            "over_time": seen[:: max(1, len(seen) // 20)] + seen[-1:],
+            "most": max(seen),
+            "last_quarter_over_third": round(
+                statistics.median(fourth) / statistics.median(third), 4
+            ),
         }
 
     def _watch(self) -> None:
