@@ -39,9 +39,7 @@ def test_each_filter_drops_its_own(name: str) -> None:
 
 
 def test_filters_can_be_switched_off() -> None:
-    off = {
-        name: None if name.startswith("max_") else False for name in CleaningSettings.model_fields
-    }
+    off = {name: 0 if name.startswith("max_") else False for name in CleaningSettings.model_fields}
     cleaner = Cleaner(CleaningSettings.model_validate(off))
     pairs = [Pair(line, *bad) for line, bad in enumerate([*BAD.values()] * 2, start=1)]
     assert list(cleaner.pairs(pairs)) == pairs
@@ -66,7 +64,7 @@ def test_duplicates_are_found_across_corpora() -> None:
     first, again, other = Pair(1, "a", "b"), Pair(9, "a", "b"), Pair(2, "ab", "")
     assert list(cleaner.pairs([first])) == [first]
     assert list(cleaner.pairs([again, Pair(3, "a", "c")])) == [Pair(3, "a", "c")]
-    kept = Cleaner(CleaningSettings(empty=False, max_length_ratio=None))
+    kept = Cleaner(CleaningSettings(empty=False, max_length_ratio=0))
     assert list(kept.pairs([first, other])) == [first, other]
 
 

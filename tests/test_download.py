@@ -22,7 +22,7 @@ from dragoman.data.download import (
     fetch,
     named_download,
 )
-from dragoman.errors import DataError
+from dragoman.errors import DataError, FileError
 
 ENGLISH = b"a small dog\n" * 20_000  # several pieces
 GERMAN = "ein kleiner Hund mit Ümläuten\n".encode() * 50
@@ -219,7 +219,7 @@ def test_a_full_disk_leaves_nothing(
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
     monkeypatch.setattr(os, "fsync", full)
-    with pytest.raises(DataError, match=r"written: No space left on device\. Make room"):
+    with pytest.raises(FileError, match=r"No space left on device\..* Make room"):
         fetch(download(server.address), tmp_path)
     assert names(tmp_path) == []
 
@@ -229,7 +229,7 @@ def test_a_write_that_fails_half_way_leaves_nothing(server: Server, tmp_path: Pa
     try:
         # The kernel itself refuses to write further than this.
         resource.setrlimit(resource.RLIMIT_FSIZE, (100_000, before[1]))
-        with pytest.raises(DataError, match=r"train\.en\.gz: cannot be written: File too large"):
+        with pytest.raises(FileError, match=r"cannot write .*train\.en\.gz: File too large"):
             fetch(download(server.address), tmp_path)
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, before)

@@ -19,6 +19,7 @@ SOURCE = ROOT / "src" / "dragoman"
 # Lowest first. Imports point down only; what stands on one level does not import each other.
 LEVELS = (
     {"errors", "settings"},
+    {"atomic"},
     {"native"},
     {"nn", "forms", "metrics", "pictures"},
     {"models", "data"},

@@ -15,9 +15,9 @@ from safetensors.torch import save_file
 from torch.nn import functional as F
 from training_toy import Toy
 
-from dragoman.errors import RunError, TrainingError
+from dragoman.atomic import creating_folder, replacing_file, sweep
+from dragoman.errors import FileError, RunError
 from dragoman.training import allocator
-from dragoman.training.atomic import creating_folder, replacing_file, sweep
 from dragoman.training.averaging import MovingAverage, average_weights, swap
 from dragoman.training.loss import PiecewiseCrossEntropy, smoothed_cross_entropy
 from dragoman.training.optimizer import Adam, FlatParameters, OptimizerSettings
@@ -254,7 +254,7 @@ def test_a_failed_write_leaves_the_old_content(tmp_path: Path) -> None:
     with pytest.raises(ZeroDivisionError), replacing_file(path) as temporary:
         temporary.write_text(str(1 / 0))
     with (
-        pytest.raises(TrainingError, match=r"No space left.*disk is full.*untouched"),
+        pytest.raises(FileError, match=r"No space left.*disk is full.*untouched"),
         replacing_file(path) as temporary,
     ):
         raise OSError(errno.ENOSPC, "No space left on device")
@@ -266,7 +266,7 @@ def test_a_failed_write_leaves_the_old_content(tmp_path: Path) -> None:
 
 def test_a_file_that_safetensors_cannot_write_is_explained(tmp_path: Path) -> None:
     with (
-        pytest.raises(TrainingError, match="No such file or directory"),
+        pytest.raises(FileError, match="No such file or directory"),
         replacing_file(tmp_path / "file") as temporary,
     ):
         save_file({"w": torch.zeros(1)}, temporary.parent / "missing" / "file")

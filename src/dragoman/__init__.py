@@ -59,6 +59,7 @@ def __getattr__(name: str) -> Any:
 def load(run: str | Path, settings: TranslatorSettings | None = None) -> Translator:
     """Open a run folder and make it ready to translate.
 
+    ``settings`` say how: precision, threads, what happens to long lines.
     Errors: ``RunError`` (a ``DragomanError``) if it is no run, or one that is damaged.
     """
     from dragoman.tasks.run import Run
@@ -68,12 +69,27 @@ def load(run: str | Path, settings: TranslatorSettings | None = None) -> Transla
 
 
 def train(
-    recipe: Recipe, folder: str | Path, *, minutes: float | None = None, display: bool = True
+    recipe: Recipe,
+    folder: str | Path,
+    *,
+    minutes: float | None = None,
+    start_from: str | Path | None = None,
+    display: bool = True,
 ) -> Outcome:
-    """Train by a recipe into a new run folder; ``minutes`` replaces its number of updates.
+    """Train by a recipe into a new run folder.
 
-    Errors: ``DragomanError`` for text that cannot be used, or a folder that is a run already.
+    ``minutes`` replaces the recipe's number of updates. ``start_from`` is a finished run to
+    fine-tune: its weights, vocabulary and model take the place of those that the recipe describes.
+    ``display`` shows progress on standard error.
+
+    Errors: ``DataError`` for text that cannot be used, ``RunError`` for a folder that is a run
+    already, ``TrainingError``, ``FileError``; all are a ``DragomanError``.
     """
+    from dragoman.tasks.run import Run
+    from dragoman.tasks.sizing import for_fine_tuning
     from dragoman.tasks.translation import train as train_run
 
-    return train_run(recipe, Path(folder), minutes=minutes, display=display)
+    begin = Run.open(start_from) if start_from is not None else None
+    if begin is not None:
+        recipe = for_fine_tuning(recipe, begin.recipe)
+    return train_run(recipe, Path(folder), start_from=begin, minutes=minutes, display=display)

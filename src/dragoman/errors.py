@@ -27,7 +27,11 @@ class RunError(DragomanError):
 
 
 class TrainingError(DragomanError):
-    """Training cannot go on: losses that are not finite, no memory, no disk."""
+    """Training cannot go on: losses that are not finite, no memory."""
+
+
+class FileError(DragomanError):
+    """A file cannot be written: no room, no such folder, no permission."""
 
 
 class SearchError(DragomanError):

@@ -19,6 +19,7 @@ from typing import Any, Literal, Union, get_args, get_origin
 import tomli_w
 from pydantic import BaseModel, ValidationError, model_validator
 
+from dragoman.atomic import write_text
 from dragoman.data.cleaning import CleaningSettings
 from dragoman.data.corpora import CorpusSettings
 from dragoman.data.plan import PlanSettings
@@ -115,7 +116,13 @@ class Recipe(Settings):
         try:
             values = tomllib.loads(text)
         except tomllib.TOMLDecodeError as error:
-            raise RecipeError(f"{where} is not valid TOML: {error}") from error
+            hint = ""
+            if path.suffix != ".toml":
+                hint = (
+                    ". If it is text to train on: two files are named together (dragoman train "
+                    "my.en my.de), one that holds both sides ends in .tsv or .jsonl"
+                )
+            raise RecipeError(f"{where} is not valid TOML: {error}{hint}") from error
         return cls.parse(
             _map_paths(values, lambda p: os.path.normpath(os.path.join(base, p))), changes, where
         )
@@ -149,8 +156,8 @@ class Recipe(Settings):
         return tomli_w.dumps(_map_paths(values, lambda p: os.path.relpath(p, base)))
 
     def save(self, path: Path) -> None:
-        """Write ``to_toml`` for the folder of ``path``."""
-        path.write_text(self.to_toml(path.resolve().parent), encoding="utf-8")
+        """Write ``to_toml`` for the folder of ``path``, whole or not at all."""
+        write_text(path, self.to_toml(path.resolve().parent))
 
 
 def shipped_recipes() -> list[str]:

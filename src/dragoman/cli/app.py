@@ -6,8 +6,10 @@ command line; 130 interrupted.
 
 from __future__ import annotations
 
+import io
 import os
 import sys
+from contextlib import suppress
 
 import typer
 
@@ -69,6 +71,10 @@ def options(
 
 def main() -> None:
     """The program ``dragoman``. A user's mistake never shows a traceback."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            # Text is UTF-8 whatever the locale: a translation must not fail at its first umlaut.
+            stream.reconfigure(encoding="utf-8", errors="replace")
     try:
         app(prog_name="dragoman")
     except DragomanError as error:
@@ -77,6 +83,19 @@ def main() -> None:
     except KeyboardInterrupt:
         sys.exit(130)
     except BrokenPipeError:
-        # The reader (head, say) has gone. Keep the interpreter from complaining as it flushes.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        # The reader (head, say) has gone.
+        _forget_output()
         sys.exit(0)
+    except OSError as error:
+        if error.errno is None:  # no word of the operating system: a mistake of ours
+            raise
+        where = error.filename or "standard input or output"
+        sys.stderr.write(f"error: {where}: {error.strerror}\n")
+        _forget_output()
+        sys.exit(1)
+
+
+def _forget_output() -> None:
+    """Keep the interpreter from complaining, as it ends, of output that nobody can take."""
+    with suppress(OSError, ValueError):
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

@@ -19,7 +19,10 @@ def average(
 
     The run's weights are replaced, in one step, by their mean; the snapshots stay where they are.
     """
+    from dragoman.cli.console import program
     from dragoman.tasks.translation import average_run
 
     path, used = average_run(run, last, to)
     typer.echo(f"{path} now holds the mean of updates {', '.join(str(u) for u in used)}")
+    if to is None:
+        typer.echo(f"How good it is: {program()} evaluate {run}")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import os
+import shlex
 import shutil
 import sys
 from pathlib import Path
@@ -36,6 +37,11 @@ def program() -> str:
     return os.path.relpath(called)
 
 
+def command(*words: object) -> str:
+    """A command line of this program that can be pasted into a shell."""
+    return f"{program()} {shlex.join(map(str, words))}"
+
+
 def prepare_process() -> None:
     """What must happen before torch is imported."""
     from dragoman.training.allocator import keep_memory
@@ -60,8 +66,7 @@ def finish_run(folder: Path, outcome: Outcome) -> None:
     page = write_report(run)
     typer.echo(
         f"\nreport: {page}\n\nNext:\n"
-        f"  {program()} translate {folder} < input.txt > output.txt\n"
-        f"  {program()} evaluate {folder} test.source test.target\n"
-        f"  {program()} resume {folder}   to train longer, after raising training.updates in "
-        f"{folder}/recipe.toml"
+        f"  {command('translate', folder)} < input.txt > output.txt\n"
+        f"  {command('look', folder, 'A sentence.')}\n"
+        f"  {command('resume', folder)}   # longer, after raising training.updates in recipe.toml"
     )

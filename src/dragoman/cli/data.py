@@ -23,15 +23,28 @@ def show(
     set_: Annotated[
         list[str] | None, typer.Option("--set", help="Any setting: data.cleaning.max_length=500")
     ] = None,
+    keys: Annotated[
+        tuple[str, str] | None,
+        typer.Option(help="Of a .jsonl file, where the sides are: translation.en translation.de"),
+    ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="JSON in place of text.")] = False,
 ) -> None:
-    """Statistics, the cleaning report with the first lines dropped, and length histograms."""
+    """Look at text before training: statistics, what cleaning drops, histograms of lengths.
+
+    Each filter of the cleaning is named with how many pairs it drops and the first of them.
+
+    Examples:
+
+      dragoman data show my.en my.de
+
+      dragoman data show my.jsonl --keys translation.en translation.de
+    """
     import json
 
     from dragoman.tasks.inputs import recipe_of
     from dragoman.tasks.inspection import inspect_data
 
-    recipe, _ = recipe_of(inputs, changes=set_ or [])
+    recipe, _ = recipe_of(inputs, keys=keys, changes=set_ or [])
     found = inspect_data(recipe)
     typer.echo(
         json.dumps(found.to_dict(), indent=2, ensure_ascii=False) if as_json else found.text()
@@ -47,7 +60,14 @@ def get(
         typer.Option("--from", help="Take the files from this folder, not from the network."),
     ] = None,
 ) -> None:
-    """Fetch public data: every file is checked by size and SHA-256 before it is put in place."""
+    """Fetch public data: every file is checked by size and SHA-256 before it is put in place.
+
+    Examples:
+
+      dragoman data get multi30k
+
+      dragoman data get multi30k --from /media/stick
+    """
     from rich.console import Console
     from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn
 
@@ -72,7 +92,7 @@ def get(
 
 @app.command("list")
 def list_() -> None:
-    """What ``get`` can fetch, and under which terms."""
+    """Name what `data get` can fetch, with its size and terms."""
     from dragoman.data.download import DOWNLOADS
 
     for download in DOWNLOADS.values():

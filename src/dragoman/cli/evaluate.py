@@ -27,6 +27,7 @@ def evaluate(
     Without files, the test set of the recipe is used. Where the run follows the older protocol
     (lower-cased, Moses-tokenised text), its own BLEU is given beside, with the reason they differ.
     """
+    from dragoman.atomic import write_text
     from dragoman.cli.console import log_to_stderr
     from dragoman.tasks.evaluation import evaluate_run
 
@@ -34,5 +35,5 @@ def evaluate(
     changes = [*(set_ or []), *([f"beam={beam}"] if beam is not None else [])]
     result = evaluate_run(run, source, reference, changes, precision)
     if output is not None:
-        output.write_text("".join(f"{h}\n" for h in result.hypotheses), encoding="utf-8")
+        write_text(output, "".join(f"{h}\n" for h in result.hypotheses))
     typer.echo(result.to_json() if as_json else result.table())

@@ -37,6 +37,10 @@ def train(
     languages: Annotated[
         str | None, typer.Option(help="Such as en-de; guessed from file names if not given.")
     ] = None,
+    keys: Annotated[
+        tuple[str, str] | None,
+        typer.Option(help="Of a .jsonl file, where the sides are: translation.en translation.de"),
+    ] = None,
     start_from: Annotated[
         Path | None,
         typer.Option("--from", help="Fine-tune this finished run: its weights and vocabulary."),
@@ -50,15 +54,19 @@ def train(
 
     Without dev and test files, some pairs are held out. The size of the model follows from the
     number of pairs, the length of the training from --minutes or --epochs; all of it is written
-    into the run's recipe.toml.
+    into the run's recipe.toml. docs/recipes.md explains the sizes, docs/settings.md every setting.
+
+    Ctrl-C stops it and saves; dragoman resume goes on.
 
     Examples:
 
       dragoman train my.en my.de
 
+      dragoman train new.en new.de --from runs/en-de
+
       dragoman train multi30k-en-de --minutes 30 --set model.dropout=0.2
     """
-    from dragoman.cli.console import finish_run, log_to_stderr, prepare_process
+    from dragoman.cli.console import command, finish_run, log_to_stderr, prepare_process
 
     prepare_process()
     from dragoman.tasks.inputs import recipe_of
@@ -69,15 +77,18 @@ def train(
     changes = [*(set_ or []), *([f"seed={seed}"] if seed is not None else [])]
     base = Run.open(start_from) if start_from else None
     chosen, default_epochs = recipe_of(
-        inputs, base=recipe, dev=dev, test=test, languages=languages, start_from=base,
-        changes=changes,
+        inputs, base=recipe, dev=dev, test=test, languages=languages, keys=keys,
+        start_from=base, changes=changes,
     )  # fmt: skip
     if minutes is not None and epochs is not None:
         raise typer.BadParameter("give --minutes or --epochs, not both")
     if minutes is None and epochs is None and not any("training.updates" in c for c in changes):
         epochs = default_epochs
     folder = to or Path("runs") / chosen.name
-    outcome = train_run(chosen, folder, start_from=base, minutes=minutes, epochs=epochs)
+    outcome = train_run(
+        chosen, folder, start_from=base, minutes=minutes, epochs=epochs,
+        resume_command=command("resume", folder),
+    )  # fmt: skip
     finish_run(folder, outcome)
 
 
@@ -88,10 +99,10 @@ def resume(
 
     A finished one goes on after training.updates in its recipe.toml was raised.
     """
-    from dragoman.cli.console import finish_run, log_to_stderr, prepare_process
+    from dragoman.cli.console import command, finish_run, log_to_stderr, prepare_process
 
     prepare_process()
     from dragoman.tasks.translation import resume as resume_run
 
     log_to_stderr()
-    finish_run(run, resume_run(run))
+    finish_run(run, resume_run(run, resume_command=command("resume", run)))

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from pydantic import Field
+from pydantic import Field, field_validator
 
 from dragoman.data.corpora import Pair
 from dragoman.errors import DataError
@@ -37,14 +37,22 @@ class CleaningSettings(Settings):
     """Drop pairs with control characters other than the tab."""
     empty: bool = True
     """Drop pairs of which a side is empty or only spaces."""
-    max_length: int | None = Field(2000, ge=1)
-    """Drop pairs of which a side has more characters; none: no limit."""
-    max_length_ratio: float | None = Field(9.0, ge=1)
-    """Drop pairs of which one side has so many times the characters of the other."""
+    max_length: int = Field(2000, ge=0)
+    """Drop pairs of which a side has more characters; 0: no limit."""
+    max_length_ratio: float = Field(9.0, ge=0)
+    """Drop pairs of which one side has more than so many times the characters of the other;
+    0: no limit."""
     identical: bool = True
     """Drop pairs whose sides are the same."""
     duplicates: bool = True
     """Drop exact copies of any of the last 32 million different pairs, or of still earlier ones."""
+
+    @field_validator("max_length_ratio")
+    @classmethod
+    def _possible(cls, ratio: float) -> float:
+        if 0 < ratio < 1:
+            raise ValueError("every pair has a ratio of at least 1; 0 switches the filter off")
+        return ratio
 
 
 @dataclass(frozen=True)
@@ -154,9 +162,9 @@ def _filters(settings: CleaningSettings) -> dict[str, Callable[[Pair], bool]]:
         filters["control_characters"] = lambda pair: _has(_CONTROL, pair)
     if settings.empty:
         filters["empty"] = lambda pair: not pair.source.strip() or not pair.target.strip()
-    if (longest := settings.max_length) is not None:
+    if longest := settings.max_length:
         filters["length"] = lambda pair: max(len(pair.source), len(pair.target)) > longest
-    if (ratio := settings.max_length_ratio) is not None:
+    if ratio := settings.max_length_ratio:
         filters["length_ratio"] = lambda pair: _ratio(pair) > ratio
     if settings.identical:
         filters["identical"] = lambda pair: pair.source.strip() == pair.target.strip()

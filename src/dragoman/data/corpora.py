@@ -186,8 +186,8 @@ def _at(record: object, key: str, path: Path, line: int) -> str:
         if not isinstance(found, dict) or part not in found:
             has = f" (it has {', '.join(map(str, found))})" if isinstance(found, dict) else ""
             raise DataError(
-                f"{path}, line {line}: no {key!r} in this record{has}; name the right one with "
-                "source_key and target_key"
+                f"{path}, line {line}: no {key!r} in this record{has}; name the right ones with "
+                "--keys SOURCE TARGET, or source_key and target_key in a recipe"
             )
         found = found[part]
     if not isinstance(found, str):

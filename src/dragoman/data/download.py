@@ -10,11 +10,8 @@ from __future__ import annotations
 
 import contextlib
 import difflib
-import errno
 import hashlib
 import http.client
-import os
-import tempfile
 import urllib.error
 import urllib.request
 from collections.abc import Callable, Iterator
@@ -22,6 +19,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO
 
+from dragoman.atomic import replacing_file
 from dragoman.errors import DataError
 
 Progress = Callable[[str, int, int], None]
@@ -147,7 +145,8 @@ def fetch(
 
     Raises:
         DataError: no connection, an answer that is not the file, a file of another size or
-            SHA-256, another file in its place, no room on the disk. Nothing half-written is left.
+            SHA-256, another file in its place. Nothing half-written is left.
+        FileError: no room on the disk.
     """
     try:
         folder.mkdir(parents=True, exist_ok=True)
@@ -169,7 +168,11 @@ def _fetch_file(
             f"{path} is there already and is not the file of this download (it has another size or "
             "SHA-256). Move it away, or choose another folder."
         )
-    with _opened(file, origin) as (stream, source), _temporary_beside(path) as written:
+    with (
+        _opened(file, origin) as (stream, source),
+        replacing_file(path) as temporary,
+        temporary.open("wb") as written,
+    ):
         _copy_checked(file, stream, source, written, progress)
     return path
 
@@ -210,30 +213,6 @@ def _opened(file: RemoteFile, origin: Path | None) -> Iterator[tuple[IO[bytes], 
         raise _no_connection(file, error) from error
     with answer:
         yield answer, file.address
-
-
-@contextlib.contextmanager
-def _temporary_beside(path: Path) -> Iterator[IO[bytes]]:
-    """A file that takes the name ``path`` if all goes well, and vanishes if not."""
-    temporary: Path | None = None
-    try:
-        with tempfile.NamedTemporaryFile(
-            dir=path.parent, prefix=f".{path.name}.", delete=False
-        ) as stream:
-            temporary = Path(stream.name)
-            yield stream
-            stream.flush()
-            os.fsync(stream.fileno())
-        # A temporary file is private; this one is to be read like any other.
-        temporary.chmod(0o644)
-        temporary.replace(path)
-        temporary = None
-    except OSError as error:
-        full = " Make room and try again." if error.errno == errno.ENOSPC else ""
-        raise DataError(f"{path}: cannot be written: {_reason(error)}.{full}") from error
-    finally:
-        if temporary is not None:
-            temporary.unlink(missing_ok=True)
 
 
 def _copy_checked(

@@ -5,7 +5,7 @@ Two ways to show a model a word cut differently each time it comes by:
 * BPE-dropout (Provilkov et al., 2020): each merge of the trained table is left out with
   probability p.
 * Unigram sampling (Kudo, 2018, section 3.2): a segmentation is drawn with a probability
-  proportional to P(segmentation)^α, by forward filtering and backward sampling.
+  proportional to P(segmentation)^α, by filtering from the end and sampling from the beginning.
 
 SentencePiece does both, but draws from one generator per thread, so what a sentence becomes
 depends on what was encoded before it. Here the random numbers come from a hash of the key, so an
@@ -21,9 +21,10 @@ from __future__ import annotations
 import hashlib
 import math
 import re
+import struct
 from abc import ABC, abstractmethod
 from bisect import bisect_right
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from heapq import heapify, heappop, heappush
 from itertools import accumulate
@@ -225,16 +226,22 @@ class BpeDropout(Sampler):
 
 
 @dataclass(frozen=True, slots=True)
-class _Arrivals:
-    """The pieces that end at one place of a word, with their shares of the probability there."""
+class _Fork:
+    """A place in a word, and the pieces that may follow there, as parts of the interval [0, 1)."""
 
-    cumulative: list[float]
-    starts: list[int]
-    ids: list[tuple[int, ...]]
+    bounds: list[float]
+    """The upper ends of all parts but the last."""
+    choices: list[tuple[tuple[int, ...], _Fork | None, float, float]]
+    """Ids of the piece, the place behind it (None: the word ends), lower end, 1 / length."""
 
 
 class UnigramSampling(Sampler):
-    """Segmentations drawn in proportion to P(segmentation)^α, all of them possible."""
+    """Segmentations drawn in proportion to P(segmentation)^α, all of them possible.
+
+    One number in [0, 1) draws a whole word: the part of the interval that it falls into names the
+    next piece, and where it falls within that part, stretched to [0, 1) again, the one after. The
+    53 bits of a double are enough for words that are remembered; long ones take a number a piece.
+    """
 
     def __init__(self, pieces: Pieces, alpha: float) -> None:
         self._pieces = pieces
@@ -244,79 +251,95 @@ class UnigramSampling(Sampler):
         self._longest = max(map(len, pieces.scores), default=1)
         # SentencePiece: unknown characters cost ten more than the least likely piece.
         self._unknown_score = min(pieces.scores.values(), default=0.0) - 10.0
-        self._lattices: dict[str, list[_Arrivals]] = {}
+        self._forks: dict[str, _Fork] = {}
         self._nodes = 0
 
     def segment(self, normalised: str, key: int) -> list[int]:
         words = self._split.of(normalised)
-        draws = iter(_draws(key, len(normalised), np.dtype("<u4")))
-        ids: list[int] = []
-        for word in words:
-            if word in self._whole:
-                ids.extend(self._pieces.of(word))
-            else:
-                ids.extend(self._draw(word, draws))
+        forks, ids = self._forks, list[int]()
+        for word, draw in zip(words, _numbers(key, len(words)), strict=True):
+            fork = forks.get(word)
+            if fork is None:
+                if word in self._whole:
+                    ids += self._pieces.of(word)
+                    continue
+                if len(word) > _CACHED_WORD:
+                    ids += self._draw_long(word, draw)
+                    continue
+                fork = self._remember(word)
+            place = draw * 2**-64
+            while fork is not None:
+                chosen, fork, lower, stretch = fork.choices[bisect_right(fork.bounds, place)]
+                place = (place - lower) * stretch
+                ids += chosen
         return _join_unknown(ids, self._pieces)
 
-    def _draw(self, word: str, draws: Iterator[int]) -> list[int]:
-        lattice = self._lattice(word)
-        parts: list[tuple[int, ...]] = []
-        place = len(word)
-        while place:
-            arrivals = lattice[place]
-            share = next(draws) / 2**32
-            chosen = min(bisect_right(arrivals.cumulative, share), len(arrivals.starts) - 1)
-            parts.append(arrivals.ids[chosen])
-            place = arrivals.starts[chosen]
-        return [token for part in reversed(parts) for token in part]
+    def _draw_long(self, word: str, draw: int) -> list[int]:
+        ids: list[int] = []
+        fork: _Fork | None = self._filter(word)
+        for number in _numbers(draw, len(word)):
+            if fork is None:
+                break
+            chosen, fork, _, _ = fork.choices[bisect_right(fork.bounds, number * 2**-64)]
+            ids += chosen
+        return ids
 
-    def _lattice(self, word: str) -> list[_Arrivals]:
-        known = self._lattices.get(word)
-        if known is not None:
-            return known
-        lattice = self._filter(word)
-        if len(word) <= _CACHED_WORD:
-            if self._nodes > _CACHED_NODES:
-                self._lattices.clear()
-                self._nodes = 0
-            self._nodes += len(word)
-            self._lattices[word] = lattice
-        return lattice
+    def _remember(self, word: str) -> _Fork:
+        if self._nodes > _CACHED_NODES:
+            self._forks.clear()
+            self._nodes = 0
+        self._nodes += len(word)
+        fork = self._forks[word] = self._filter(word)
+        return fork
 
-    def _filter(self, word: str) -> list[_Arrivals]:
-        """Forward filtering: log-sums of all ways to reach each place, shares of the last piece."""
+    def _filter(self, word: str) -> _Fork:
+        """Filtering from the end: at each place, the log-sum of all ways from there, and the share
+        that each next piece has of it."""
         scores = self._pieces.scores
-        reached = [0.0]
-        lattice = [_Arrivals([], [], [])]
-        for end in range(1, len(word) + 1):
-            starts: list[int] = []
+        length = len(word)
+        ahead = [0.0] * (length + 1)
+        forks: list[_Fork | None] = [None] * (length + 1)
+        for begin in range(length - 1, -1, -1):
+            ends: list[int] = []
             weights: list[float] = []
-            for start in range(max(0, end - self._longest), end):
-                score = scores.get(word[start:end])
+            for end in range(begin + 1, min(begin + self._longest, length) + 1):
+                score = scores.get(word[begin:end])
                 if score is None:
-                    if end - start > 1:
+                    if end - begin > 1:
                         continue
                     score = self._unknown_score
-                starts.append(start)
-                weights.append(reached[start] + self._alpha * score)
+                ends.append(end)
+                weights.append(self._alpha * score + ahead[end])
             top = max(weights)
             shares = [math.exp(weight - top) for weight in weights]
             total = sum(shares)
-            reached.append(top + math.log(total))
-            lattice.append(
-                _Arrivals(
-                    list(accumulate(share / total for share in shares)),
-                    starts,
-                    [self._pieces.of(word[start:end]) for start in starts],
+            ahead[begin] = top + math.log(total)
+            bounds = list(accumulate(share / total for share in shares))
+            choices = [
+                (
+                    self._pieces.of(word[begin:end]),
+                    forks[end],
+                    lower,
+                    1 / (upper - lower) if upper > lower else 0.0,  # too unlikely for a double
                 )
-            )
-        return lattice
+                for end, lower, upper in zip(ends, [0.0, *bounds], bounds, strict=False)
+            ]
+            forks[begin] = _Fork(bounds[:-1], choices)
+        found = forks[0]
+        assert found is not None, "no word is empty"
+        return found
 
 
 def _draws(key: int, count: int, dtype: np.dtype[np.unsignedinteger]) -> list[int]:
     """``count`` random integers, a pure function of the key."""
     digest = hashlib.shake_128((key & (2**64 - 1)).to_bytes(8, "little"))
     return list(np.frombuffer(digest.digest(count * dtype.itemsize), dtype).tolist())
+
+
+def _numbers(key: int, count: int) -> Sequence[int]:
+    """``count`` random integers of 64 bits, a pure function of the key."""
+    digest = hashlib.shake_128((key & (2**64 - 1)).to_bytes(8, "little"))
+    return struct.unpack(f"<{count}Q", digest.digest(8 * count))
 
 
 def _drop_masks(probability: float) -> list[int]:

@@ -25,6 +25,7 @@ import numpy.typing as npt
 import sentencepiece
 from pydantic import Field, ValidationError, model_validator
 
+from dragoman.atomic import replacing_file
 from dragoman.errors import DataError, RunError
 from dragoman.forms.model_file import note_in, with_note
 from dragoman.forms.sampling import SPACE, BpeDropout, Pieces, Sampler, UnigramSampling
@@ -135,18 +136,9 @@ class Text:
             raise RunError(f"{path}: not a SentencePiece model, or a damaged one") from error
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the vocabulary and its settings to one file, whole or not at all."""
-        path = Path(path)
-        partial = path.with_name(f".{path.name}.{os.getpid()}.tmp")
-        try:
-            with partial.open("wb") as file:
-                file.write(self._model)
-                file.flush()
-                os.fsync(file.fileno())
-            partial.replace(path)
-        except OSError as error:
-            partial.unlink(missing_ok=True)
-            raise RunError(f"{path}: cannot write the vocabulary: {error.strerror}") from error
+        """Write the vocabulary and its settings to one file. Raises FileError if that fails."""
+        with replacing_file(Path(path)) as temporary:
+            temporary.write_bytes(self._model)
 
     @cached_property
     def fingerprint(self) -> str:

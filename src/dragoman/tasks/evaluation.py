@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from dragoman.atomic import write_text
 from dragoman.data.corpora import CorpusSettings, Pair, read_lines, read_pairs
 from dragoman.errors import DataError, DragomanError
 from dragoman.metrics.moses import WHY_BLEU_DIFFERS, both_bleus
@@ -97,7 +98,9 @@ def evaluate_run(
 ) -> Evaluated:
     """Translate a test set (the recipe's, if no files are given) and score it.
 
-    With ``keep``, the figures on the recipe's own test set are written to the run's scores.json.
+    ``search_changes`` are ``key=value``, merged into the recipe's search settings. With ``keep``,
+    the figures on the recipe's own test set are written to the run's scores.json.
+    Errors: ``RunError`` for a run, ``DataError`` for files that cannot be used.
     """
     opened = run if isinstance(run, Run) else Run.open(run)
     recipe = opened.recipe
@@ -145,9 +148,7 @@ def evaluate_run(
                 for pair, hypothesis in list(zip(pairs, hypotheses, strict=True))[::step][:samples]
             ]
         }
-        (opened.folder / SCORES).write_text(
-            json.dumps(record, indent=2, ensure_ascii=False) + "\n", encoding="utf-8"
-        )
+        write_text(opened.folder / SCORES, json.dumps(record, indent=2, ensure_ascii=False) + "\n")
     return result
 
 
@@ -161,10 +162,19 @@ def compare_systems(
 ) -> Significance:
     """Compare runs (folders) and finished translations (files) on one test set.
 
-    Errors: ``DataError`` if there are fewer than two, or lines do not pair up.
+    ``test``: bootstrap or randomisation; ``samples`` None: as many as is usual for it.
+    Errors: ``DataError`` if there are fewer than two systems, or lines do not pair up;
+    ``RunError`` for a folder that is no run.
     """
     if test not in ("bootstrap", "randomisation"):
         raise DragomanError(f"--test {test}: it is bootstrap or randomisation")
+    if len(systems) < 2:
+        raise DataError("a comparison needs two systems or more: run folders, or translations")
+    for path in systems:  # before the first is translated, which may take long
+        if path.is_dir():
+            Run.open(path)
+        elif not path.exists():
+            raise DataError(f"{path} does not exist; give run folders or files of translations")
     chosen: Test = "bootstrap" if test == "bootstrap" else "randomisation"
     runs = [path for path in systems if (path / RECIPE).is_file()]
     if runs:
@@ -184,8 +194,6 @@ def compare_systems(
                 raise DragomanError("comparing runs on files needs --source and --reference")
             translator = Translator(Run.open(path))
             outputs[name] = [t.text for t in translator.stream(pair.source for pair in pairs)]
-        elif path.is_dir():
-            Run.open(path)
         else:
             outputs[name] = list(read_lines(path))
     references = [pair.target for pair in pairs]

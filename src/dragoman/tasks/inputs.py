@@ -9,7 +9,14 @@ from dragoman.data.corpora import CorpusSettings
 from dragoman.errors import RecipeError
 from dragoman.recipe import Recipe
 from dragoman.tasks.run import Run
-from dragoman.tasks.sizing import default_epochs, languages_of, recipe_for
+from dragoman.tasks.sizing import (
+    FINE_TUNING,
+    default_epochs,
+    for_fine_tuning,
+    gently,
+    languages_of,
+    recipe_for,
+)
 
 _ONE_FILE = (".tsv", ".tab", ".jsonl", ".ndjson", ".json")
 
@@ -21,46 +28,60 @@ def recipe_of(
     dev: tuple[str, str] | None = None,
     test: tuple[str, str] | None = None,
     languages: str | None = None,
+    keys: tuple[str, str] | None = None,
     start_from: Run | None = None,
     changes: Sequence[str] = (),
 ) -> tuple[Recipe, float | None]:
     """The recipe, and how many epochs it wants if no time is given (None: it says so itself).
 
-    Errors: ``RecipeError`` for inputs that are neither files nor a recipe.
+    ``keys``: where a JSON Lines file holds source and target. ``start_from``: the run to fine-tune.
+    Errors: ``RecipeError`` for inputs that are neither files nor a recipe, ``DataError`` for files
+    that cannot be used.
     """
     if len(inputs) > 2:
         raise RecipeError(
             f"{len(inputs)} inputs: give two files of parallel text, one .tsv or .jsonl file, or "
-            "one recipe"
+            "one recipe; several corpora go into a recipe (docs/recipes.md)"
         )
     if len(inputs) == 1 and not _is_corpus(inputs[0]):
-        for option, value in (("--dev", dev), ("--test", test), ("--recipe", base)):
+        options = {
+            "--dev": dev, "--test": test, "--recipe": base, "--keys": keys, "--languages": languages
+        }  # fmt: skip
+        for option, value in options.items():
             if value is not None:
                 raise RecipeError(f"{option} goes with files of text; a recipe says it itself")
-        return Recipe.load(inputs[0], changes), None
-    corpus = CorpusSettings(
-        source=_absolute(inputs[0]), target=_absolute(inputs[1]) if len(inputs) == 2 else None
+        recipe = Recipe.load(inputs[0], changes)
+        if start_from is not None:
+            recipe = for_fine_tuning(recipe, start_from.recipe).change(changes)
+        return recipe, None
+    recipe, pairs = recipe_for(
+        [_corpus(inputs, keys)],
+        _held(dev),
+        _held(test),
+        _languages(languages) if languages else languages_of(inputs),
+        base,
     )
-    codes = _languages(languages) if languages else languages_of(inputs)
-    name = f"{codes[0]}-{codes[1]}" if "und" not in codes else Path(inputs[0]).name.split(".")[0]
-    held = [
-        CorpusSettings(source=_absolute(pair[0]), target=_absolute(pair[1])) if pair else None
-        for pair in (dev, test)
-    ]
+    epochs: float | None = None if base else default_epochs(pairs)
     if start_from is not None:
-        name = f"{start_from.recipe.name}-tuned"
-    recipe, pairs = recipe_for([corpus], held[0], held[1], codes, name, base)
-    if start_from is not None:
-        learned = start_from.recipe
-        recipe = recipe.model_copy(
-            update={
-                "text": learned.text,
-                "model": learned.model,
-                "languages": recipe.languages if languages else learned.languages,
-            }
-        )
-    recipe = recipe.change(changes)
-    return recipe, None if base else float(default_epochs(pairs))
+        tuned = for_fine_tuning(recipe, start_from.recipe)
+        recipe = tuned.model_copy(update={"name": f"{start_from.recipe.name}-tuned"})
+        if base is None:
+            recipe = gently(recipe, start_from.recipe)
+            epochs = default_epochs(pairs) / FINE_TUNING
+    return recipe.change(changes), epochs
+
+
+def _corpus(inputs: Sequence[str], keys: tuple[str, str] | None) -> CorpusSettings:
+    if len(inputs) == 2:
+        if keys is not None:
+            raise RecipeError("--keys goes with one .jsonl file that holds both sides")
+        return CorpusSettings(source=_absolute(inputs[0]), target=_absolute(inputs[1]))
+    named = {"source_key": keys[0], "target_key": keys[1]} if keys else {}
+    return CorpusSettings(source=_absolute(inputs[0]), **named)
+
+
+def _held(files: tuple[str, str] | None) -> CorpusSettings | None:
+    return CorpusSettings(source=_absolute(files[0]), target=_absolute(files[1])) if files else None
 
 
 def _is_corpus(path: str) -> bool:

@@ -6,12 +6,11 @@ import os
 import platform
 import shutil
 from importlib import metadata
-from pathlib import Path
 
 import torch
 
 from dragoman.native import library
-from dragoman.training.precision import choose_precision
+from dragoman.training.precision import choose_precision, cpu_flags, cpuinfo
 
 _UNITS = (
     ("amx_int8", "AMX int8"),
@@ -26,13 +25,13 @@ _UNITS = (
 
 def machine_facts() -> list[tuple[str, str]]:
     """Name and value, most telling first."""
-    flags = _cpu_flags()
+    flags = cpu_flags()
     units = [name for flag, name in _UNITS if flag in flags] or ["none that is known"]
     gpus = [torch.cuda.get_device_name(i) for i in range(torch.cuda.device_count())]
     status = library.status()
     return [
         ("processor", _cpu_name()),
-        ("cores to use", str(len(os.sched_getaffinity(0)))),
+        ("cores to use", str(_cores())),
         ("threads of torch", str(torch.get_num_threads())),
         ("memory", f"{_memory_gib():.0f} GiB"),
         ("vector and matrix units", ", ".join(units)),
@@ -49,23 +48,16 @@ def machine_facts() -> list[tuple[str, str]]:
     ]
 
 
+def _cores() -> int:
+    """Of this process; macOS has no affinity."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
 def _cpu_name() -> str:
-    for line in _cpuinfo():
+    for line in cpuinfo():
         if line.startswith("model name"):
             return line.partition(":")[2].strip()
     return platform.processor() or platform.machine()
-
-
-def _cpu_flags() -> set[str]:
-    for line in _cpuinfo():
-        if line.startswith(("flags", "Features")):
-            return set(line.partition(":")[2].split())
-    return set()
-
-
-def _cpuinfo() -> list[str]:
-    path = Path("/proc/cpuinfo")
-    return path.read_text(encoding="utf-8").splitlines() if path.exists() else []
 
 
 def _memory_gib() -> float:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import chain
 from pathlib import Path
@@ -19,7 +19,7 @@ from dragoman.data.corpora import CorpusSettings, Pair, corpus_fingerprint, read
 from dragoman.data.demo_corpus import DemoPair, demo_corpus
 from dragoman.data.split import SplitSettings, find_overlap, split_pairs
 from dragoman.data.store import Store, WeightedPairs, build_store, store_key
-from dragoman.errors import RecipeError
+from dragoman.errors import RecipeError, RunError
 from dragoman.forms.text import Text
 from dragoman.metrics.moses import MosesText
 from dragoman.recipe import Recipe
@@ -47,7 +47,7 @@ class Prepared:
     dev: list[Pair]
     test: list[Pair]
     notes: dict[str, Any]
-    """The cleaning report, hashes of the corpora, overlap between train and held-out sets."""
+    """The cleaning report, hashes of the corpora, how many pairs each part has."""
 
 
 def corpora_of(recipe: Recipe, side: str, cleaner: Cleaner | None = None) -> list[WeightedPairs]:
@@ -93,12 +93,15 @@ def _plain_corpora(
 
 
 def prepare(recipe: Recipe, run_folder: Path, say: Say) -> Prepared:
-    """Read, clean, split, learn vocabularies into ``run_folder``, tokenise.
+    """Read, clean, split, and tokenise by the vocabularies of ``run_folder``.
 
-    Vocabularies that stand in the folder already are kept (a resumed or fine-tuned run).
-    Errors: ``DataError`` for files that cannot be used, or a corpus that cleaning empties.
+    Errors: ``DataError`` for files that cannot be used, or a corpus that cleaning empties;
+    ``RunError`` for vocabularies that are missing or damaged.
     """
-    source_text, target_text = _vocabularies(recipe, run_folder, say)
+    source_text = Text.load(run_folder / vocabulary_name(recipe, "source"))
+    target_text = source_text
+    if not recipe.text.shared:
+        target_text = Text.load(run_folder / vocabulary_name(recipe, "target"))
     fingerprints = _fingerprints(recipe)
     key = store_key(
         source_text.fingerprint,
@@ -126,14 +129,37 @@ def prepare(recipe: Recipe, run_folder: Path, say: Say) -> Prepared:
         ],
         "pairs": {"train": len(store), "dev": len(dev), "test": len(test)},
     }
-    if recipe.data.embedded is None:
-        seen = find_overlap(chain.from_iterable(c.pairs for c in corpora_of(recipe, "train")), test)
-        warning = seen.in_words("test")
-        if warning:
-            say(f"warning: {warning}")
-            notes["overlap"] = warning
     say(f"{len(store):,} pairs to train on, {len(dev):,} dev, {len(test):,} test")
     return Prepared(source_text, target_text, store, dev, test, notes)
+
+
+def warn_of_overlap(recipe: Recipe, test: Sequence[Pair], say: Say) -> dict[str, str]:
+    """Say how much of the test set stands in the training text too -> a note for the run."""
+    if recipe.data.embedded is not None:  # disjoint by construction
+        return {}
+    seen = find_overlap(chain.from_iterable(c.pairs for c in corpora_of(recipe, "train")), test)
+    warning = seen.in_words("test")
+    if warning is None:
+        return {}
+    say(f"warning: {warning}")
+    return {"overlap": warning}
+
+
+def check_unchanged(recipe: Recipe, notes: dict[str, Any], folder: Path) -> None:
+    """Whether the training text is still what the run in ``folder`` was begun with.
+
+    ``notes``: what that run wrote down of its data. Errors: ``RunError`` if it changed.
+    """
+    begun = [(c["name"], c["sha256"], c["weight"]) for c in notes.get("corpora", [])]
+    now = _fingerprints(recipe) if begun else []
+    changed = [name for name, *rest in now if (name, *rest) not in begun]
+    if changed or len(now) != len(begun):
+        raise RunError(
+            f"the training text of {folder} is not what it was begun with ("
+            f"{', '.join(changed) or 'there were more corpora'}), so it cannot go on as if nothing "
+            "had happened. Put the old files back; or train on the new ones from its weights: "
+            f"dragoman train FILES --from {folder}"
+        )
 
 
 def _require_text(recipe: Recipe) -> None:
@@ -190,12 +216,11 @@ def _demo_fingerprint() -> str:
     return store_key(json.dumps([pair[:2] for pair in demo_corpus().train]))
 
 
-def _vocabularies(recipe: Recipe, folder: Path, say: Say) -> tuple[Text, Text]:
-    """The vocabularies of the folder, learned first if they are not there."""
-    paths = {side: folder / vocabulary_name(recipe, side) for side in ("source", "target")}
-    if all(path.exists() for path in paths.values()):
-        source = Text.load(paths["source"])
-        return source, source if recipe.text.shared else Text.load(paths["target"])
+def learn_vocabularies(recipe: Recipe, folder: Path, say: Say) -> None:
+    """Learn the vocabularies of a recipe from its training text, and save them in ``folder``.
+
+    Errors: ``DataError`` for text that cannot be used, or does not support so large a vocabulary.
+    """
 
     def sentences(sides: tuple[str, ...]) -> Iterator[str]:
         for corpus in corpora_of(recipe, "train"):
@@ -204,14 +229,14 @@ def _vocabularies(recipe: Recipe, folder: Path, say: Say) -> tuple[Text, Text]:
                     yield getattr(pair, side)
 
     kind = recipe.text.kind
+    paths = {side: folder / vocabulary_name(recipe, side) for side in ("source", "target")}
     if recipe.text.shared:
         text = Text.train(sentences(("source", "target")), recipe.text, seed=recipe.seed)
         text.save(paths["source"])
         say(f"learned {text.size:,} {kind} tokens, shared by both languages")
-        return text, text
+        return
     source = Text.train(sentences(("source",)), recipe.text, seed=recipe.seed)
     target = Text.train(sentences(("target",)), recipe.text, seed=recipe.seed)
     source.save(paths["source"])
     target.save(paths["target"])
     say(f"learned {source.size:,} source and {target.size:,} target {kind} tokens")
-    return source, target

@@ -8,23 +8,29 @@ from importlib import metadata
 from pathlib import Path
 from typing import Any
 
+from dragoman.atomic import write_text
 from dragoman.data.demo_corpus import NOTICE
+from dragoman.errors import RunError
 from dragoman.pictures.card import card_markdown
 from dragoman.pictures.curves import charts_of
 from dragoman.pictures.records import AttentionRecord, Hops, RunSummary, Sample, Score, Table
 from dragoman.pictures.report import report_html
 from dragoman.tasks.machine import machine_facts
-from dragoman.tasks.run import NOTES, RECIPE, Run
+from dragoman.tasks.run import RECIPE, Run
 
 
 def write_report(
     run: Run, *, hops: Sequence[Hops] = (), attention: Sequence[AttentionRecord] = ()
 ) -> Path:
-    """Write ``report.html`` and ``card.md`` into the run's folder -> the page."""
+    """Write ``report.html`` and ``card.md`` into the run's folder -> the page.
+
+    ``hops`` and ``attention`` are pictures that the report shows beside what the folder holds.
+    Errors: ``RunError`` for a damaged folder, ``FileError`` when the disk is full.
+    """
     summary = summarise(run, hops=hops, attention=attention)
     page = run.folder / "report.html"
-    page.write_text(report_html(summary), encoding="utf-8")
-    (run.folder / "card.md").write_text(card_markdown(summary), encoding="utf-8")
+    write_text(page, report_html(summary))
+    write_text(run.folder / "card.md", card_markdown(summary))
     return page
 
 
@@ -94,8 +100,16 @@ def _metrics(run: Run) -> list[dict[str, Any]]:
     path = run.folder / "metrics.jsonl"
     if not path.is_file():
         return []
+    records = []
     with path.open(encoding="utf-8") as lines:
-        return [json.loads(line) for line in lines if line.endswith("\n")]
+        for number, line in enumerate(lines, 1):
+            if not line.endswith("\n"):
+                break  # somebody is writing it
+            try:
+                records.append(json.loads(line))
+            except ValueError as error:
+                raise RunError(f"{path}, line {number} is damaged: {error}") from error
+    return records
 
 
 def _vocabulary(run: Run) -> str:
@@ -106,10 +120,7 @@ def _vocabulary(run: Run) -> str:
 
 
 def _data_tables(run: Run) -> list[Table]:
-    path = run.folder / NOTES
-    if not path.is_file():
-        return []
-    notes = json.loads(path.read_text(encoding="utf-8"))
+    notes = run.notes()
     tables = []
     pairs = notes.get("pairs", {})
     if pairs:

@@ -60,10 +60,12 @@ class Run:
 
     @cached_property
     def source_text(self) -> Text:
+        """The vocabulary of the source. Errors: ``RunError`` if it is missing or damaged."""
         return self._vocabulary("source")
 
     @cached_property
     def target_text(self) -> Text:
+        """The vocabulary of the target; the same object where both sides share one."""
         return self.source_text if self.recipe.text.shared else self._vocabulary("target")
 
     @cached_property
@@ -85,32 +87,18 @@ class Run:
 
         Errors: ``RunError`` for missing, truncated or foreign weights.
         """
-        path = weights or self._weights_path
         with torch.device("meta"):
             model = self.new_model()
-        state = load_weights(path).tensors
-        expected = {name: value.shape for name, value in model.state_dict().items()}
-        found = {name: value.shape for name, value in state.items()}
-        if expected != found:
-            odd = sorted(
-                name
-                for name in expected.keys() | found.keys()
-                if expected.get(name) != found.get(name)
-            )
-            raise RunError(
-                f"{path} does not hold the model that {self.folder / RECIPE} describes: "
-                f"{len(odd)} tensors differ, {odd[0]} first. Was the recipe edited?"
-            )
-        model.load_state_dict(state, assign=True)
+        fill_model(model, weights or self._weights_path, str(self.folder / RECIPE), assign=True)
         return model.eval()
 
     def scores(self) -> dict[str, Any]:
         """What the last evaluation found, or nothing."""
-        path = self.folder / SCORES
-        if not path.is_file():
-            return {}
-        loaded: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
-        return loaded
+        return read_json(self.folder / SCORES)
+
+    def notes(self) -> dict[str, Any]:
+        """What preparing the data found, or nothing."""
+        return read_json(self.folder / NOTES)
 
     @property
     def _weights_path(self) -> Path:
@@ -129,6 +117,42 @@ class Run:
 def vocabulary_name(recipe: Recipe, side: str) -> str:
     """The file of the vocabulary of ``side``, "source" or "target"."""
     return "shared.model" if recipe.text.shared else f"{side}.model"
+
+
+def fill_model(model: Transformer, path: Path, recipe: str, *, assign: bool = False) -> None:
+    """Put the weights of a file into ``model``; ``recipe`` is what describes it, for messages.
+
+    Errors: ``RunError`` for weights that are missing, truncated, or of another model.
+    """
+    state = load_weights(path).tensors
+    expected = {name: value.shape for name, value in model.state_dict().items()}
+    found = {name: value.shape for name, value in state.items()}
+    if expected != found:
+        odd = sorted(
+            name for name in expected.keys() | found.keys() if expected.get(name) != found.get(name)
+        )
+        raise RunError(
+            f"{path} does not hold the model that {recipe} describes: {len(odd)} tensors differ, "
+            f"{odd[0]} first. Was the recipe edited?"
+        )
+    model.load_state_dict(state, assign=assign)
+
+
+def read_json(path: Path) -> dict[str, Any]:
+    """What a JSON file of a run holds, or nothing where there is none.
+
+    Errors: ``RunError`` if it is damaged.
+    """
+    if not path.is_file():
+        return {}
+    try:
+        loaded: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
+    except ValueError as error:
+        raise RunError(
+            f"{path} is damaged ({error}). Remove it: the model works without, and dragoman "
+            "evaluate and train write it anew"
+        ) from error
+    return loaded
 
 
 def build_model(recipe: Recipe, source: Text, target: Text) -> Transformer:

@@ -16,6 +16,7 @@ from dragoman.data.corpora import CorpusSettings, read_pairs
 from dragoman.data.split import SplitSettings
 from dragoman.errors import DataError
 from dragoman.recipe import Recipe
+from dragoman.training.schedule import make_schedule
 from dragoman.training.throughput import Throughput
 
 
@@ -46,6 +47,9 @@ TABLE = (
 )
 """Chosen by experience with corpora of these sizes; docs/recipes.md shows it for users."""
 
+FINE_TUNING = 10
+"""Fine-tuning learns at so small a part of the rate, for so small a part of the epochs."""
+
 _LOOKED_AT = 100_000
 _NOT_LANGUAGES = ("txt", "tsv", "tok", "bpe", "src", "tgt", "raw")
 _VALIDATIONS = 20
@@ -56,10 +60,10 @@ def recipe_for(
     dev: CorpusSettings | None,
     test: CorpusSettings | None,
     languages: tuple[str, str],
-    name: str,
     base: str | None = None,
 ) -> tuple[Recipe, int]:
-    """A recipe for these files, by ``TABLE`` or by the shipped recipe ``base``, and their pairs.
+    """A recipe for these files, by ``TABLE`` or by the recipe ``base``, and how many pairs there
+    are. It is named by its languages, or by the first file where they are not known.
 
     Errors: ``DataError`` for files that cannot be used.
     """
@@ -71,6 +75,8 @@ def recipe_for(
         **({"dev": dev.model_dump(exclude_none=True)} if dev else {}),
         **({"test": test.model_dump(exclude_none=True)} if test else {}),
     }
+    known = "und" not in languages
+    name = "-".join(languages) if known else Path(train[0].source).name.split(".")[0]
     about = {"name": name, "languages": {"source": languages[0], "target": languages[1]}}
     if base is not None:
         values = Recipe.load(base).model_dump(mode="json", exclude_none=True)
@@ -116,14 +122,50 @@ def default_epochs(pairs: int) -> int:
 
 def with_updates(recipe: Recipe, updates: int) -> Recipe:
     """The recipe for ``updates`` updates: its warm-up, validations and snapshots fit in."""
-    schedule = recipe.training.schedule
-    every = max(1, updates // _VALIDATIONS)
+    training = recipe.training
+    every = max(1, updates // _VALIDATIONS) if training.validate_every else 0
+    snapshots = training.snapshot_every
+    if snapshots:  # as many for each validation as before, so that an average spans as much
+        before = training.validate_every * _VALIDATIONS or training.updates
+        snapshots = max(1, round(updates * snapshots / before))
     return recipe.change(
         [
             f"training.updates={max(1, updates)}",
             f"training.validate_every={every}",
-            f"training.schedule.warmup={min(schedule.warmup, max(1, updates // 4))}",
+            f"training.snapshot_every={snapshots}",
+            f"training.schedule.warmup={min(training.schedule.warmup, max(1, updates // 4))}",
         ]
+    )
+
+
+def for_fine_tuning(recipe: Recipe, learned: Recipe) -> Recipe:
+    """The recipe for going on from the weights of a run with the recipe ``learned``.
+
+    What the weights were made for is taken over: model, text, Moses tokens, and the languages
+    where this recipe names none.
+    """
+    languages = recipe.languages
+    if (languages.source, languages.target) == ("und", "und"):
+        languages = learned.languages
+    return recipe.model_copy(
+        update={
+            "model": learned.model,
+            "text": learned.text,
+            "languages": languages,
+            "data": recipe.data.model_copy(update={"moses": learned.data.moses}),
+        }
+    )
+
+
+def gently(recipe: Recipe, learned: Recipe) -> Recipe:
+    """A schedule for fine-tuning: a tenth of the highest rate at which the run learned."""
+    training = learned.training
+    rate = make_schedule(
+        training.schedule, model_dim=learned.model.model_dim, updates=training.updates
+    )
+    peak = rate(max(1, training.schedule.warmup)) / FINE_TUNING
+    return recipe.change(
+        ["training.schedule.kind=inverse_square_root", f"training.schedule.peak={peak:.3g}"]
     )
 
 

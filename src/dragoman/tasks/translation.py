@@ -14,6 +14,7 @@ from pathlib import Path
 
 import torch
 
+from dragoman.atomic import write_text
 from dragoman.data.batches import Batch, make_batch
 from dragoman.data.plan import MicroBatch, Plan
 from dragoman.data.store import Store
@@ -21,8 +22,23 @@ from dragoman.errors import RunError
 from dragoman.forms.text import Text
 from dragoman.models.transformer import Transformer
 from dragoman.recipe import Recipe
-from dragoman.tasks.prepare import Prepared, Say, prepare
-from dragoman.tasks.run import NOTES, RECIPE, WEIGHTS, Run, build_model, vocabulary_name
+from dragoman.tasks.prepare import (
+    Prepared,
+    Say,
+    check_unchanged,
+    learn_vocabularies,
+    prepare,
+    warn_of_overlap,
+)
+from dragoman.tasks.run import (
+    NOTES,
+    RECIPE,
+    WEIGHTS,
+    Run,
+    build_model,
+    fill_model,
+    vocabulary_name,
+)
 from dragoman.tasks.sizing import in_words, updates_in, with_updates
 from dragoman.tasks.validation import Validation
 from dragoman.training.averaging import average_weights
@@ -35,7 +51,10 @@ from dragoman.training.seeding import key
 from dragoman.training.throughput import measure_throughput
 from dragoman.training.trainer import Outcome, Trainer
 from dragoman.training.update_step import MakeBatch
-from dragoman.training.weights import save_weights
+from dragoman.training.weights import load_weights, save_weights
+
+_START = "start"
+"""What the metadata of weights say that a fine-tuned run has taken over, and not yet changed."""
 
 
 def train(
@@ -47,15 +66,18 @@ def train(
     epochs: float | None = None,
     say: Say = print,
     display: bool = True,
+    resume_command: str = "",
 ) -> Outcome:
     """Train by ``recipe`` into a new run ``folder``.
 
     ``minutes`` or ``epochs`` replace the recipe's number of updates; minutes by a measurement of
     some seconds on this machine. What was chosen is written into the run's recipe.
 
-    ``start_from``: a finished run whose weights and vocabulary are taken over (fine-tuning); its
-    model and text settings replace those of the recipe.
-    Errors: ``RunError`` if the folder is a run already; ``DataError`` for unusable text.
+    ``start_from``: a finished run whose weights and vocabulary are taken over (fine-tuning); the
+    recipe must be made for its model (``sizing.for_fine_tuning``). ``say`` gets what a person
+    should read, ``display`` shows progress, ``resume_command`` is what an interrupted run names.
+    Errors: ``RunError`` if the folder is a run already, ``DataError`` for unusable text,
+    ``TrainingError`` when training cannot go on, ``FileError`` when the disk is full.
     """
     with Ranks.joined() as ranks:
         if ranks.first:
@@ -67,14 +89,15 @@ def train(
             is_new = not folder.exists()
             folder.mkdir(parents=True, exist_ok=True)
             try:
-                if start_from is not None:
-                    for side in ("source", "target"):
-                        name = vocabulary_name(start_from.recipe, side)
-                        shutil.copyfile(start_from.folder / name, folder / name)
+                if start_from is None:
+                    learn_vocabularies(recipe, folder, say)
+                else:
+                    _take_over(start_from, folder)
                 prepared = prepare(recipe, folder, say)
-                notes = json.dumps(prepared.notes, indent=2, ensure_ascii=False)
-                (folder / NOTES).write_text(notes + "\n", encoding="utf-8")
+                notes = prepared.notes | warn_of_overlap(recipe, prepared.test, say)
+                write_text(folder / NOTES, json.dumps(notes, indent=2, ensure_ascii=False) + "\n")
                 recipe = _fit_updates(recipe, prepared, ranks, minutes, epochs, say)
+                # Last: a folder with a recipe is a run, and everything it needs is there.
                 recipe.save(folder / RECIPE)
             except BaseException:
                 if is_new:
@@ -84,18 +107,40 @@ def train(
         if not ranks.first:
             recipe = Recipe.load(folder / RECIPE)
             prepared = prepare(recipe, folder, _say_nothing)
-        return _train(recipe, folder, prepared, ranks, start_from, display)
+        return _train(recipe, folder, prepared, ranks, say, display, resume_command)
 
 
-def resume(folder: Path, *, say: Say = print, display: bool = True) -> Outcome:
+def resume(
+    folder: Path, *, say: Say = print, display: bool = True, resume_command: str = ""
+) -> Outcome:
     """Go on with a run that was stopped or killed; it ends as if it had not been.
 
-    Errors: ``RunError`` if there is nothing to go on with.
+    Errors: ``RunError`` if there is nothing to go on with, or its training text has changed; the
+    other errors of ``train``.
     """
     run = Run.open(folder)
+    if not Checkpoints(folder / "training").exists and _has_learned(folder):
+        raise RunError(
+            f"{folder / 'training'} is gone, so this run cannot be trained further; its model "
+            f"still works. To train from its weights: dragoman train FILES --from {folder}"
+        )
+    check_unchanged(run.recipe, run.notes(), folder)
     with Ranks.joined() as ranks:
         prepared = prepare(run.recipe, folder, say if ranks.first else _say_nothing)
-        return _train(run.recipe, folder, prepared, ranks, None, display)
+        return _train(run.recipe, folder, prepared, ranks, say, display, resume_command)
+
+
+def _take_over(start_from: Run, folder: Path) -> None:
+    """Vocabularies and weights of a run into a new one, which may be killed at any moment."""
+    for side, text in (("source", start_from.source_text), ("target", start_from.target_text)):
+        text.save(folder / vocabulary_name(start_from.recipe, side))
+    save_weights(folder / WEIGHTS, start_from.model().state_dict(), {"weights": _START})
+
+
+def _has_learned(folder: Path) -> bool:
+    """Whether a run's weights are its own, and not those that it began with."""
+    path = folder / WEIGHTS
+    return path.is_file() and load_weights(path).metadata.get("weights") != _START
 
 
 def _train(
@@ -103,15 +148,22 @@ def _train(
     folder: Path,
     prepared: Prepared,
     ranks: Ranks,
-    start_from: Run | None,
+    say: Say,
     display: bool,
+    resume_command: str,
 ) -> Outcome:
     """The one place where data, model and training meet."""
     source, target = prepared.source_text, prepared.target_text
     torch.manual_seed(key(recipe.seed))
     model = build_model(recipe, source, target)
-    if start_from is not None:
-        model.load_state_dict(start_from.model().state_dict())
+    if not Checkpoints(folder / "training").exists and (folder / WEIGHTS).is_file():
+        fill_model(model, folder / WEIGHTS, str(folder / RECIPE))
+    validation = Validation(model, recipe, source, target, prepared.dev, ranks.device)
+    if validation.left_out and ranks.first:
+        say(
+            f"{validation.left_out:,} of {len(prepared.dev):,} dev pairs are empty or longer than "
+            "plan.max_source or plan.max_target: validation is without them"
+        )
     plan = Plan(prepared.train, recipe.plan, recipe.seed)
     settings = recipe.training
     trainer = Trainer(
@@ -123,13 +175,11 @@ def _train(
             settings.schedule, model_dim=recipe.model.model_dim, updates=settings.updates
         ),
         folder=folder,
-        evaluate=Validation(model, recipe, source, target, prepared.dev, ranks.device)
-        if prepared.dev
-        else None,
+        evaluate=validation if validation.pairs else None,
         listeners=[make_display(settings.updates, settings.line_every_seconds)] if display else [],
         cross_entropy=_cross_entropy(model, settings.label_smoothing),
         ranks=ranks,
-        resume_command=f"dragoman resume {folder}",
+        resume_command=resume_command,
     )
     return trainer.run()
 
@@ -204,9 +254,10 @@ class TrainingBatches:
 
 
 def average_run(folder: Path, last: int, to: Path | None) -> tuple[Path, list[int]]:
-    """Replace the weights of a run (or write ``to``) by the mean of its last snapshots.
+    """Replace the weights of a run (or write ``to``) by the mean of its ``last`` snapshots.
 
-    -> the file, and the updates whose weights went into it. Errors: ``RunError`` without any.
+    -> the file, and the updates whose weights went into it. Errors: ``RunError`` without any,
+    ``FileError`` when the disk is full.
     """
     run = Run.open(folder)
     snapshots = Checkpoints(folder / "training").snapshots()[-last:]

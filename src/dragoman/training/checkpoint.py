@@ -32,9 +32,9 @@ from typing import Literal
 from safetensors.torch import save_file
 from torch import Tensor
 
+from dragoman.atomic import creating_folder, remove_folder, sweep
 from dragoman.errors import RunError
 from dragoman.nn.linear import Precision
-from dragoman.training.atomic import creating_folder, remove_folder, sweep
 from dragoman.training.weights import load_weights, save_weights
 
 _FORMAT = 1
@@ -144,7 +144,7 @@ class Checkpoints:
         weights: Mapping[str, Tensor],
         moments: Mapping[str, Mapping[str, Tensor]],
     ) -> None:
-        """Write a checkpoint, then remove those before. TrainingError when the disk is full."""
+        """Write a checkpoint, then remove those before. FileError when the disk is full."""
         # The same update may be saved twice (asked to stop right behind a checkpoint); the new
         # one must not take the old one's name before it is complete.
         same = [again for update, again in self._complete() if update == state.update]

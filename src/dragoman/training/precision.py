@@ -10,10 +10,10 @@ from dragoman.errors import TrainingError
 from dragoman.nn.linear import Precision
 
 
-def choose_precision(wish: str, device: torch.device, cpu_flags: str | None = None) -> Precision:
+def choose_precision(wish: str, device: torch.device, flags: str | None = None) -> Precision:
     """``auto`` -> bf16 where the processor multiplies it faster than fp32, else fp32.
 
-    ``cpu_flags``: as in /proc/cpuinfo; read from there when left out. Raises TrainingError for
+    ``flags``: as in /proc/cpuinfo; read from there when left out. Raises TrainingError for
     bf16 on a GPU that has none. (A CPU without bf16 instructions computes it, slowly.)
     """
     if wish == "fp32":
@@ -25,11 +25,19 @@ def choose_precision(wish: str, device: torch.device, cpu_flags: str | None = No
         return "bf16" if able else "fp32"
     if wish == "bf16":
         return "bf16"
-    flags = _cpu_flags() if cpu_flags is None else set(cpu_flags.split())
-    return "bf16" if flags & {"avx512_bf16", "amx_bf16"} else "fp32"
+    able = {"avx512_bf16", "amx_bf16"} & (cpu_flags() if flags is None else set(flags.split()))
+    return "bf16" if able else "fp32"
 
 
-def _cpu_flags() -> set[str]:
+def cpu_flags() -> set[str]:
+    """What the processor can do, in the kernel's words; nothing where it does not say."""
+    for line in cpuinfo():
+        if line.startswith(("flags", "Features")):
+            return set(line.partition(":")[2].split())
+    return set()
+
+
+def cpuinfo() -> list[str]:
+    """The lines of /proc/cpuinfo; none where there is no such file."""
     path = Path("/proc/cpuinfo")
-    lines = path.read_text("utf-8").splitlines() if path.exists() else []
-    return {flag for line in lines if line.startswith("flags") for flag in line.split()}
+    return path.read_text(encoding="utf-8").splitlines() if path.exists() else []

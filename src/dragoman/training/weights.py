@@ -11,8 +11,8 @@ from safetensors import SafetensorError, safe_open
 from safetensors.torch import save_file
 from torch import Tensor
 
+from dragoman.atomic import replacing_file
 from dragoman.errors import RunError
-from dragoman.training.atomic import replacing_file
 
 
 @dataclass(frozen=True)
@@ -27,7 +27,7 @@ class SavedWeights:
 
 
 def save_weights(path: Path, tensors: Mapping[str, Tensor], metadata: Mapping[str, str]) -> None:
-    """Write a file, atomically. Raises TrainingError when the disk is full."""
+    """Write a file, atomically. Raises FileError when the disk is full."""
     path.parent.mkdir(parents=True, exist_ok=True)
     with replacing_file(path) as temporary:
         contiguous = {name: tensor.detach().contiguous() for name, tensor in tensors.items()}
@@ -57,7 +57,8 @@ def load_weights(path: Path) -> SavedWeights:
             metadata = file.metadata() or {}
     except (OSError, SafetensorError) as error:
         raise RunError(
-            f"{path} is damaged or cut short ({error}). Copy it again from where it came from, "
-            "or resume the run's training, which writes it anew."
+            f"{path} is damaged or cut short ({error}). Copy it again from where it came from; a "
+            "run that still has its training folder can make its model.safetensors again from the "
+            "last snapshot: dragoman average RUN --last 1"
         ) from error
     return SavedWeights(tensors, metadata)

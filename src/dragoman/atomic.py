@@ -2,6 +2,7 @@
 
 Content goes under a temporary name in the same folder, is forced to disk, and takes its real name
 in one step; a process killed in between leaves the old content and some ``.writing-…`` rubbish.
+Everything that the program writes for keeps goes through here.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from pathlib import Path
 
 from safetensors import SafetensorError
 
-from dragoman.errors import TrainingError
+from dragoman.errors import FileError
 
 _TEMPORARY = ".writing-"
 _FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
@@ -26,12 +27,17 @@ _FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 def replacing_file(path: Path) -> Iterator[Path]:
     """Write to the path handed out; on leaving, it becomes ``path``. An exception leaves ``path``.
 
-    Raises TrainingError when the disk is full or cannot be written to.
+    Raises FileError when the disk is full or cannot be written to.
     """
-    temporary = path.with_name(f"{_TEMPORARY}{path.name}")
+    # With the process's number: two that write the same file do not meet in one temporary.
+    temporary = path.with_name(f"{_TEMPORARY}{os.getpid()}-{path.name}")
     with _explained(path):
         try:
+            temporary.touch()
+            mode = temporary.stat().st_mode
             yield temporary
+            # safetensors makes files that nobody else may read; a server may be another user.
+            temporary.chmod(mode)
             _force_to_disk(temporary)
             temporary.replace(path)
             _force_to_disk(path.parent)
@@ -44,15 +50,17 @@ def replacing_file(path: Path) -> Iterator[Path]:
 def creating_folder(path: Path) -> Iterator[Path]:
     """Fill the folder handed out; on leaving, it becomes ``path``, where nothing may be yet.
 
-    Raises TrainingError when the disk is full or cannot be written to.
+    Raises FileError when the disk is full or cannot be written to.
     """
     temporary = path.with_name(f"{_TEMPORARY}{path.name}")
     with _explained(path):
         try:
             shutil.rmtree(temporary, ignore_errors=True)
             temporary.mkdir(parents=True)
+            mode = temporary.stat().st_mode & 0o666
             yield temporary
             for file in temporary.iterdir():
+                file.chmod(mode)
                 _force_to_disk(file)
             _force_to_disk(temporary)
             temporary.rename(path)
@@ -60,6 +68,12 @@ def creating_folder(path: Path) -> Iterator[Path]:
         except BaseException:
             shutil.rmtree(temporary, ignore_errors=True)
             raise
+
+
+def write_text(path: Path, text: str) -> None:
+    """Write a text file, UTF-8, whole or not at all. Raises FileError as ``replacing_file``."""
+    with replacing_file(path) as temporary:
+        temporary.write_text(text, encoding="utf-8")
 
 
 def remove_folder(path: Path) -> None:
@@ -86,7 +100,7 @@ def _explained(path: Path) -> Iterator[None]:
     try:
         yield
     except (OSError, SafetensorError) as error:
-        raise TrainingError(_explanation(path, error)) from error
+        raise FileError(_explanation(path, error)) from error
 
 
 def _explanation(path: Path, error: OSError | SafetensorError) -> str:
@@ -101,7 +115,10 @@ def _explanation(path: Path, error: OSError | SafetensorError) -> str:
         except OSError:
             free = "its free space is not known"
         lines.append(f"The disk is full or a quota is used up ({free}).")
-    lines.append("What was there before is untouched. Make room or mend the cause, then resume.")
+    lines.append(
+        "What was there before is untouched. Make room or mend the cause, then give the command "
+        "again; a training goes on with dragoman resume."
+    )
     return " ".join(lines)
 
 
