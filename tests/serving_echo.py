@@ -18,6 +18,7 @@ import time
 from collections.abc import AsyncIterator, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 import httpx
 import torch
@@ -25,10 +26,12 @@ from torch import Tensor
 
 from dragoman.forms.text import Text, TextSettings
 from dragoman.models.interface import Adjust, DecodeState, Memory
+from dragoman.models.transformer import Transformer, TransformerSettings
 from dragoman.nn.layout import Sequences
 from dragoman.search.request import SearchSettings
 from dragoman.serving.app import create_app
 from dragoman.serving.languages import Detector
+from dragoman.serving.meters import Meters
 from dragoman.serving.served import Engine, ServedRun
 from dragoman.serving.server import serve_runs
 from dragoman.serving.settings import ServeSettings, parse_settings
@@ -129,6 +132,16 @@ def echo_run(
     )
 
 
+def tiny_model() -> Transformer:
+    """A plain model that knows nothing, to look into and to align by."""
+    torch.manual_seed(3)
+    sizes = TransformerSettings.model_validate(
+        {"model_dim": 16, "ffn_dim": 32, "encoder_layers": 2, "decoder_layers": 2}
+        | {"attention": {"num_heads": 2}}
+    )
+    return Transformer(sizes, TEXT.size, TEXT.size).eval()
+
+
 @contextlib.asynccontextmanager
 async def client_of(
     *runs: ServedRun, settings: ServeSettings | None = None
@@ -139,6 +152,15 @@ async def client_of(
         transport = httpx.ASGITransport(app, raise_app_exceptions=False)
         async with httpx.AsyncClient(transport=transport, base_url="http://echo") as client:
             yield client
+
+
+def meters_of(client: httpx.AsyncClient) -> Meters:
+    """The figures of the server that a client of ``client_of`` talks to."""
+    transport = client._transport
+    assert isinstance(transport, httpx.ASGITransport)
+    app: Any = transport.app
+    meters: Meters = app.state.service.meters
+    return meters
 
 
 async def until(condition: object, seconds: float = 10) -> None:
@@ -155,13 +177,29 @@ def server_process(
 ) -> Iterator[tuple[subprocess.Popen[str], str]]:
     """A server of its own that echoes -> the process and its address."""
     environment = {**os.environ, "ECHO_STEP_SECONDS": str(step_seconds)}
+    with _process([str(Path(__file__)), *changes], environment) as served:
+        yield served
+
+
+@contextlib.contextmanager
+def run_process(folder: Path, *changes: str) -> Iterator[str]:
+    """A run, served by the command line -> its address."""
+    sets = [part for change in changes for part in ("--set", change)]
+    command = ["-m", "dragoman", "serve", str(folder), "--port", "0", *sets]
+    with _process(command, dict(os.environ)) as (_, address):
+        yield address
+
+
+@contextlib.contextmanager
+def _process(
+    arguments: list[str], environment: dict[str, str]
+) -> Iterator[tuple[subprocess.Popen[str], str]]:
     process = subprocess.Popen(
-        [sys.executable, str(Path(__file__)), *changes],
-        stderr=subprocess.PIPE,
-        text=True,
-        env=environment,
+        [sys.executable, *arguments], stderr=subprocess.PIPE, text=True, env=environment
     )
     assert process.stderr is not None
+    # A full pipe would hold up the server when it has something to say.
+    reader = threading.Thread(target=process.stderr.read)
     try:
         said = ""
         for line in process.stderr:
@@ -170,10 +208,13 @@ def server_process(
                 break
         else:
             raise AssertionError(said)
+        reader.start()
         yield process, found[0]
     finally:
         process.kill()
         process.wait()
+        if reader.ident is not None:
+            reader.join()
         process.stderr.close()
 
 

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import json
+import threading
 from typing import Any
 
 import httpx
 import pytest
-from serving_echo import EchoModel, client_of, echo_run, until
+from serving_echo import EchoModel, client_of, echo_run, meters_of, until
 
 from dragoman.serving.limits import LimitSettings
 from dragoman.serving.settings import ServeSettings
@@ -141,14 +142,30 @@ def test_errors_are_clear(path: str, values: dict[str, Any], status: int, words:
 
 
 @pytest.mark.parametrize(
-    "body", [b"", b"{", b"[1]", b"\xff\xfe", b'{"q": "\\ud800", "target":"de"}']
+    "body",
+    [b"", b"{", b"[1]", b"\xff\xfe", b"[" * 100_000, b"1" * 9999, b'{"q": NaN, "target": "de"}'],
 )
-def test_bodies_that_are_not_requests(body: bytes) -> None:
+@pytest.mark.parametrize(
+    "kind",
+    ["", "text/plain", "multipart/form-data", "multipart/form-data; boundary=x",
+     "application/x-www-form-urlencoded"],
+)  # fmt: skip
+def test_bodies_that_are_not_requests(body: bytes, kind: str) -> None:
     async def check() -> None:
         async with client_of() as client:
-            answer = await client.post("/translate", content=body)
-            assert answer.status_code in (200, 400) and answer.json()
-            assert (await client.get("/nothing")).json() == {"error": "Not Found"}
+            headers = {"content-type": kind} if kind else {}
+            answer = await client.post("/translate", content=body, headers=headers)
+            assert answer.status_code == 400, answer.text
+            assert list(answer.json()) == ["error"] and answer.json()["error"]
+
+    run(check())
+
+
+def test_half_a_character_is_read_as_unreadable() -> None:
+    async def check() -> None:
+        async with client_of() as client:
+            body = b'{"q": "\\ud800", "target": "de"}'
+            assert (await client.post("/translate", content=body)).status_code == 200
 
     run(check())
 
@@ -283,40 +300,125 @@ def test_api_keys(tmp_path: Any) -> None:
 
 
 def test_rate_and_concurrency() -> None:
-    limits = LimitSettings(burst=3, requests_per_minute=60, concurrent=2)
+    limits = LimitSettings(burst=3, requests_per_minute=1, concurrent=2)
     settings = ServeSettings(limits=limits)
-    model = EchoModel(step_seconds=0.01)
+    gate = threading.Event()
 
     async def check() -> None:
+        model = EchoModel(gate=gate)
         async with client_of(echo_run(model=model), settings=settings) as client:
             values = {"q": "Das Tier ist müde.", "target": "de"}
-            answers = await asyncio.gather(
-                *(client.post("/translate", json=values) for _ in range(4))
-            )
-            assert sorted(a.status_code for a in answers) == [200, 200, 429, 429]
-            refused = next(a for a in answers if a.status_code == 429)
+            held = [asyncio.ensure_future(client.post("/translate", json=values)) for _ in "ab"]
+            await until(lambda: b"requests_under_way 2.0" in meters_of(client).text())
+            refused = await client.post("/translate", json=values)
+            assert refused.status_code == 429
             assert "at a time" in refused.json()["error"] and refused.headers["retry-after"]
+            gate.set()
+            assert [(await one).status_code for one in held] == [200, 200]
             assert (await client.post("/translate", json=values)).status_code == 200
             late = await client.post("/translate", json=values)
             assert late.status_code == 429 and "a minute" in late.json()["error"]
+            # Who is over the limit is not read any more.
+            unread = await client.post("/v1/translate", content=b"{")
+            assert unread.status_code == 429
 
     run(check())
 
 
-def test_a_full_queue_and_a_slow_request() -> None:
-    limits = LimitSettings(waiting=3, seconds=0.3)
-    settings = ServeSettings(limits=limits)
-    model = EchoModel(step_seconds=0.05)
+def test_a_full_queue() -> None:
+    settings = ServeSettings(limits=LimitSettings(waiting=3), rows=2)
+    gate = threading.Event()
 
     async def check() -> None:
-        served = echo_run(model=model, settings=settings)
+        served = echo_run(model=EchoModel(gate=gate), settings=settings)
         async with client_of(served, settings=settings) as client:
-            full = await client.post("/translate", json={"q": ["x"] * 4, "target": "de"})
+            many = await client.post("/translate", json={"q": ["x"] * 4, "target": "de"})
+            assert many.status_code == 400 and "4 sentences" in many.json()["error"]
+            held = asyncio.ensure_future(
+                client.post("/translate", json={"q": ["x"] * 3, "target": "de"})
+            )
+            await until(lambda: served.queue.waiting == 2)
+            full = await client.post("/translate", json={"q": ["x"] * 2, "target": "de"})
             assert full.status_code == 429 and "wait" in full.json()["error"]
-            slow = await client.post("/translate", json={"q": PARAGRAPHS, "target": "de"})
-            assert slow.status_code == 504 and "0.3 seconds" in slow.json()["error"]
+            gate.set()
+            assert (await held).status_code == 200
+
+    run(check())
+
+
+@pytest.mark.parametrize("is_stream", [False, True])
+def test_a_request_that_takes_too_long(is_stream: bool) -> None:
+    settings = ServeSettings(limits=LimitSettings(seconds=0.3))
+    gate = threading.Event()
+
+    async def check() -> None:
+        served = echo_run(model=EchoModel(gate=gate), settings=settings)
+        async with client_of(served, settings=settings) as client:
+            values = {"text": PARAGRAPHS, "stream": is_stream}
+            slow = await client.post("/v1/translate", json=values)
+            if is_stream:
+                name, data = events_of(slow.text)[-1]
+                assert name == "error" and "0.3 seconds" in data["error"]
+            else:
+                assert slow.status_code == 504 and "0.3 seconds" in slow.json()["error"]
+            gate.set()
+            await until(lambda: served.queue.figures.given_up == 3)
             await until(lambda: served.queue.rows == 0 and served.queue.waiting == 0)
-            assert served.queue.figures.given_up
+
+    run(check())
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "status"),
+    [
+        ("GET", "/nothing", 404),
+        ("GET", "/translate", 405),
+        ("HEAD", "/translate", 405),
+        ("OPTIONS", "/translate", 405),
+        ("DELETE", "/", 405),
+        ("GET", "/assets/none.js", 404),
+        ("GET", "/v1/runs/none", 404),
+    ],
+)
+def test_what_is_not_there_is_told_as_json(method: str, path: str, status: int) -> None:
+    async def check() -> None:
+        async with client_of() as client:
+            answer = await client.request(method, path)
+            assert answer.status_code == status
+            if method == "HEAD":
+                assert not answer.content
+            else:
+                assert list(answer.json()) == ["error"] and answer.json()["error"]
+            assert answer.headers["x-content-type-options"] == "nosniff"
+
+    run(check())
+
+
+def test_head_is_get_without_a_body() -> None:
+    async def check() -> None:
+        async with client_of() as client:
+            head, got = await client.head("/docs.css"), await client.get("/docs.css")
+            assert head.status_code == 200 and not head.content
+            assert head.headers["content-length"] == got.headers["content-length"]
+
+    run(check())
+
+
+def test_what_nobody_foresaw_is_json_and_is_counted(monkeypatch: pytest.MonkeyPatch) -> None:
+    async def check() -> None:
+        async with client_of() as client:
+
+            def fail(*_: object) -> None:
+                raise ZeroDivisionError("of all things")
+
+            monkeypatch.setattr("dragoman.serving.catalogue.Catalogue.choose", fail)
+            answer = await client.post("/translate", json={"q": "x", "target": "de"})
+            assert answer.status_code == 500 and "log" in answer.json()["error"]
+            assert "content-security-policy" in answer.headers
+            text = (await client.get("/metrics")).text
+            assert 'dragoman_requests_total{path="/translate",status="500"} 1.0' in text
+            # This very question is the only one under way.
+            assert "dragoman_requests_under_way 1.0" in text
 
     run(check())
 

@@ -1,4 +1,4 @@
-"""The parts of the server by themselves: fairness, HTML, words, passages, limits."""
+"""The parts of the server by themselves: fairness, words, passages, limits."""
 
 from __future__ import annotations
 
@@ -12,7 +12,6 @@ from serving_echo import TEXT
 from dragoman.errors import DataError
 from dragoman.serving.fair import FairQueue
 from dragoman.serving.limits import ApiKeys, Client, Limiter, LimitSettings
-from dragoman.serving.markup import Markup
 from dragoman.serving.passage import cut
 from dragoman.serving.refusals import Refusal
 from dragoman.serving.words import words_of
@@ -47,31 +46,6 @@ def test_who_leaves_is_forgotten() -> None:
     queue.forget(first)
     queue.forget(first)
     assert queue.take() == (second, 0) and queue.take() is None
-
-
-@given(st.text(alphabet="ab<>/!-\"'= &;\n", max_size=60) | st.text(max_size=30))
-def test_any_string_is_markup_and_its_tags_are_kept(source: str) -> None:
-    markup = Markup.cut(source)
-    again = Markup.cut(markup.join(markup.texts))
-    assert again.texts == markup.texts
-
-
-def test_what_is_text_in_html() -> None:
-    source = (
-        '<p title="a > b">One <b>two</b> &amp; three</p><!-- no --><pre>no</pre>'
-        '<code>no <i>no</i></code><span translate="no">no</span><script>"</p>" no</script>'
-        "<div class='x notranslate'>no <div>no</div> no</div> five < six"
-    )
-    markup = Markup.cut(source)
-    assert markup.texts == ["One", "two", "& three", "five < six"]
-    joined = markup.join(["<1>", "2", "3", "4"])
-    assert joined.startswith('<p title="a > b">&lt;1&gt; <b>2</b> 3</p><!-- no -->')
-    assert joined.count("no") == source.count("no")
-
-
-@pytest.mark.parametrize("part", ["<a ", "<a '", "<!--", "&", "<", '<a b="', "</", "<a x='\""])
-def test_hostile_html_takes_no_longer_than_it_is_long(part: str) -> None:
-    Markup.cut(part * 50_000)  # quadratic time would be minutes
 
 
 @given(st.lists(st.text(max_size=80), max_size=4), st.booleans())

@@ -203,15 +203,18 @@ def _end_of(source: str, name: str, place: int) -> int:
 
 def _running(parts: Sequence[_Part]) -> Running:
     """Text and tags, the first and the last a text -> the text with the tags' places."""
+    behind = [""] * len(parts)  # the first character of the next text
+    for number in range(len(parts) - 2, -1, -1):
+        following = parts[number + 1]
+        behind[number] = following.written[0] if following.kind == "text" else behind[number + 1]
     text, tags = "", []
-    for number, part in enumerate(parts):
+    for part, next_character in zip(parts, behind, strict=True):
         if part.kind == "text":
             plain = html.unescape(_SPACES.sub(" ", part.written))
             # Spaces on both sides of a tag are one space, as a browser shows them.
             is_second = plain.startswith(" ") and text[-1:] in ("", " ")
             text += plain[1:] if is_second else plain
             continue
-        following = next(p.written for p in parts[number + 1 :] if p.kind == "text")
         shows = part.kind == "element"
         tags.append(
             Tag(
@@ -219,7 +222,7 @@ def _running(parts: Sequence[_Part]) -> Running:
                 part.written,
                 closes=part.written.startswith("</"),
                 apart_before=shows and not text[-1:].isalnum(),
-                apart_behind=shows and not following[0].isalnum(),
+                apart_behind=shows and not next_character.isalnum(),
             )
         )
     return Running(text.rstrip(_SPACE), tuple(tags))

@@ -5,7 +5,7 @@ are divided among the same stretches, in the same order, so that together they l
 possible at the stretch that they are given to: with g(w, j) the share of its attention that word w
 gave to stretch j,
 
-    max over j(1) <= j(2) <= ...  of  sum over w of g(w, j(w)) - LEFT_EMPTY x (stretches left empty)
+    max over j(1) <= j(2) <= ...  of  sum over w of g(w, j(w)) - LEFT_EMPTY x (elements left empty)
 
 found by dynamic programming. Tags therefore keep their order and nesting whatever the model does;
 where two languages order the marked words differently, the least wrong place is taken.
@@ -27,7 +27,7 @@ Alignment: TypeAlias = NDArray[np.float64]
 """(T, S) how much each target token looked at each source token."""
 
 LEFT_EMPTY = 0.3
-"""What it costs to give no word to a stretch that has words: less than one word surely aligned."""
+"""What it costs to give no word to an element that had some: less than one word surely aligned."""
 
 
 def project(
@@ -44,29 +44,32 @@ def project(
         return [""] * (len(tags) + 1)
     edges = np.array([0, *(tag.place for tag in tags), len(source)], dtype=np.float64)
     stretches = [source[int(begin) : int(end)] for begin, end in pairwise(edges)]
-    has_words = np.array([any(c.isalnum() for c in stretch) for stretch in stretches])
+    needs_words = np.array(
+        [
+            is_inside and any(character.isalnum() for character in stretch)
+            for stretch, is_inside in zip(stretches, _inside(tags), strict=True)
+        ]
+    )
     of_words = np.stack([alignment[w.first : w.first + w.count].mean(axis=0) for w in words])
     gains = of_words @ _shares(spans(source_pieces, len(source)), edges)  # (W, K + 1)
     gains[:, [not stretch.strip() for stretch in stretches]] = -1.0
-    of_word = _divide(gains, has_words)
+    of_word = _divide(gains, needs_words)
     cuts = np.searchsorted(of_word, np.arange(1, len(stretches)))  # words before each tag
     return _parts(tags, source, words, cuts.tolist())
 
 
 def spans(pieces: Sequence[str], length: int) -> NDArray[np.float64]:
-    """(S, 2) where each token begins and ends in a text of ``length`` characters.
+    """(S, 2) where each token begins, the space before it left out, and ends in a text of
+    ``length`` characters.
 
     Exact where the tokens spell the text; in proportion where it was normalised on the way.
     """
-    sizes = [_size(piece) for piece in pieces]
-    if pieces and pieces[0].startswith(SPACE):
-        sizes[0] -= 1  # the space that SentencePiece puts before every text
-    ends = np.cumsum(sizes, dtype=np.float64)
-    if len(ends) and ends[-1] > 0:
-        ends *= length / ends[-1]
-    return np.stack([np.concatenate([[0.0], ends[:-1]]), ends], axis=1) if len(ends) else (
-        np.zeros((0, 2))
-    )  # fmt: skip
+    found = np.zeros((len(pieces), 2))
+    end = -1 if pieces and pieces[0].startswith(SPACE) else 0  # the space before every text
+    for number, piece in enumerate(pieces):
+        begin, end = end, end + _size(piece)
+        found[number] = begin + (piece.startswith(SPACE) and len(piece) > 1), end
+    return np.clip(found, 0, None) * (length / end if end > 0 else 1.0)
 
 
 def _size(piece: str) -> int:
@@ -84,10 +87,18 @@ def _shares(of_tokens: NDArray[np.float64], edges: NDArray[np.float64]) -> NDArr
     return shares
 
 
-def _divide(gains: NDArray[np.float64], has_words: NDArray[np.bool_]) -> NDArray[np.int64]:
+def _inside(tags: Sequence[Tag]) -> list[bool]:
+    """Whether each stretch stands inside an element: right behind its begin, or before its end."""
+    return [
+        (number > 0 and not tags[number - 1].closes) or (number < len(tags) and tags[number].closes)
+        for number in range(len(tags) + 1)
+    ]
+
+
+def _divide(gains: NDArray[np.float64], needs_words: NDArray[np.bool_]) -> NDArray[np.int64]:
     """(W, K + 1) -> (W,) the stretch of each word, never decreasing, that gains most."""
-    count = len(has_words)
-    skipped = LEFT_EMPTY * np.cumsum(has_words)  # the cost of leaving empty all up to here
+    count = len(needs_words)
+    skipped = LEFT_EMPTY * np.cumsum(needs_words)  # the cost of leaving empty all up to here
     before = np.concatenate([[0.0], skipped[:-1]])
     places = np.arange(count)
     came_from = np.empty(gains.shape, dtype=np.int32)
