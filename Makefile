@@ -57,7 +57,7 @@ web: $(PAGE) ## build the page that `serve` shows
 
 web-dev: $(SERVE) $(PAGE) runs/demo/model.safetensors ## the page with hot reload, over the demo run
 	@$(BIN)/dragoman serve runs/demo --no-page & server=$$!; trap "kill $$server" EXIT; \
-	  cd web && npx vite
+	  $(BIN)/python build_page.py dev
 
 RUN ?= runs/demo
 bench-serve: $(DEV) ## a server under load, five minutes (RUN=runs/…) -> benchmarks/results/serve.json

