@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 
 import pytest
 from hypothesis import given
@@ -109,3 +110,34 @@ def test_keys_that_can_be_guessed_are_refused(tmp_path: object) -> None:
     path.write_text("# none\n")
     with pytest.raises(DataError, match="holds no API key"):
         ApiKeys.load(path)
+
+
+def test_the_documentation_names_every_setting_with_its_default() -> None:
+    from pathlib import Path
+
+    from dragoman.serving.settings import ServeSettings
+
+    text = (Path(__file__).parents[1] / "docs" / "serve.md").read_text(encoding="utf-8")
+    told = dict(re.findall(r"^\| `([\w.]+)` \| (\S+) \|", text, re.MULTILINE))
+    settings = ServeSettings()
+    there = {f"limits.{name}": value for name, value in settings.limits} | dict(settings)
+    options = {"host", "port", "api_keys", "precision", "page", "limits"}
+    assert set(told) == set(there) - options
+    for name, default in told.items():
+        value = there[name]
+        assert default == (
+            "none" if value == () else "all" if name == "threads" else str(value).removesuffix(".0")
+        )
+
+
+def test_a_holder_of_many_addresses_is_one_client() -> None:
+    from starlette.requests import Request
+
+    from dragoman.serving.connection import address_of
+
+    def seen(host: str) -> str:
+        return address_of(Request({"type": "http", "client": (host, 1), "headers": []}))
+
+    assert seen("192.0.2.7") == "192.0.2.7" and seen("unknown") == "unknown"
+    assert seen("2001:db8::1") == seen("2001:db8::ffff:1") != seen("2001:db8:0:1::1")
+    assert seen("fe80::1%eth0") == "fe80::/64" and seen("not:an:address") == "not:an:address"

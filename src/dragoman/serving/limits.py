@@ -45,7 +45,7 @@ class LimitSettings(Settings):
     waiting: int = Field(default=4096, ge=1)
     """Sentences of all clients that may wait for one run."""
     seconds: float = Field(default=60.0, gt=0)
-    """Seconds that one request may take, waiting included."""
+    """Seconds that one request may take to arrive, and again to be answered, waiting included."""
     beam: int = Field(default=16, ge=1)
     """The widest beam, and the most translations of one text, that a request may ask for."""
 
