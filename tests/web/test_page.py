@@ -134,6 +134,8 @@ def test_by_keyboard_alone(opened: Open) -> None:
         expect(page.locator('[data-spot="0-1"]')).to_be_focused()
         page.get_by_role("tab", name="Translate").focus()
         page.keyboard.press("ArrowRight")
+        expect(page.get_by_role("tab", name="Look")).to_be_focused()
+        page.keyboard.press("End")
         expect(page.get_by_role("tab", name="Run")).to_be_focused()
         expect(page.get_by_role("heading", name="Recipe")).to_be_visible()
 
@@ -153,6 +155,18 @@ def test_an_address_holds_a_text(opened: Open) -> None:
         expect(page.get_by_text("Copied", exact=True)).to_be_visible()
         text = page.evaluate("navigator.clipboard.readText()")
         assert text == page.locator("p.text").inner_text()
+
+
+def test_text_is_copied_without_tls(opened: Open) -> None:
+    with opened() as page:
+        write(page, SENTENCE)
+        text = page.locator("p.text").inner_text()
+        page.evaluate("Object.defineProperty(navigator, 'clipboard', {value: undefined})")
+        page.get_by_role("button", name="Copy").click()
+        expect(page.get_by_text("Copied", exact=True)).to_be_visible()
+        page.locator("textarea").fill("")
+        page.locator("textarea").press("Control+v")
+        expect(page.locator("textarea")).to_have_value(text)
 
 
 def test_text_is_never_html(opened: Open) -> None:
