@@ -301,18 +301,23 @@ def test_the_allocator_is_tuned_once_and_not_against_the_environment(
             calls.append((0, pad))
 
     monkeypatch.setattr(allocator, "_glibc", Library)
+    monkeypatch.setattr(allocator, "_kept", False)
+    with allocator.returning_memory():
+        assert calls == []  # nothing was kept: the process stays as it is
     assert allocator.keep_memory()
     assert dict(calls)[-3] == dict(calls)[-1] == 2**31 - 1  # mmap and trim threshold
-    allocator.release_memory()
-    assert calls[-1] == (0, 0)
+    with allocator.returning_memory():
+        assert dict(calls)[-3] < 1 << 25  # large blocks are the kernel's
+    assert calls[-2:] == [(-3, 2**31 - 1), (0, 0)]
     calls.clear()
+    monkeypatch.setattr(allocator, "_kept", False)
     monkeypatch.setenv("MALLOC_MMAP_THRESHOLD_", "1")
     assert not allocator.keep_memory()
     monkeypatch.delenv("MALLOC_MMAP_THRESHOLD_")
     monkeypatch.setattr(allocator, "_glibc", lambda: None)
     assert not allocator.keep_memory()
-    allocator.release_memory()
-    assert calls == []
+    with allocator.returning_memory():
+        assert calls == []
 
 
 def test_precision_follows_the_processor() -> None:

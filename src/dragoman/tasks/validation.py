@@ -11,11 +11,13 @@ import torch
 from dragoman.data.batches import Batch, make_batch
 from dragoman.data.corpora import Pair
 from dragoman.forms.text import Text
+from dragoman.inference.fast import FastTransformer, why_not
 from dragoman.metrics.translation import evaluate_translation
 from dragoman.models.transformer import Transformer
 from dragoman.recipe import Recipe
 from dragoman.search.offline import search
 from dragoman.search.request import Request
+from dragoman.search.scheduler import Searchable
 from dragoman.training.loss import smoothed_cross_entropy
 from dragoman.training.records import Evaluation, Sample
 
@@ -87,7 +89,7 @@ class Validation:
     def __call__(self, update: int) -> Evaluation:
         loss = self._loss()
         found = search(
-            self._model,
+            self._translating(),
             self._requests,
             bos=self._target.bos,
             eos=self._target.eos,
@@ -119,6 +121,12 @@ class Validation:
             },
             samples,
         )
+
+    def _translating(self) -> Searchable:
+        """The path that ``translate`` takes on this machine, of the weights as they are now."""
+        if self._device.type == "cpu" and why_not(self._model) is None:
+            return FastTransformer(self._model, checked=True)
+        return self._model
 
     def _loss(self) -> float:
         total, tokens = 0.0, 0

@@ -10,6 +10,8 @@ from __future__ import annotations
 
 import ctypes
 import os
+from collections.abc import Iterator
+from contextlib import contextmanager
 
 # From <malloc.h>.
 _M_TRIM_THRESHOLD = -1
@@ -18,6 +20,9 @@ _M_MMAP_THRESHOLD = -3
 
 _OUT_OF_REACH = 2**31 - 1
 _TOP_PAD_BYTES = 64 << 20
+_MMAP_THRESHOLD_BYTES = 1 << 20
+
+_kept = False
 
 
 def keep_memory() -> bool:
@@ -37,13 +42,27 @@ def keep_memory() -> bool:
         _M_TOP_PAD: _TOP_PAD_BYTES,
     }
     accepted = [library.mallopt(option, value) == 1 for option, value in wishes.items()]
-    return all(accepted)
+    global _kept
+    _kept = all(accepted)
+    return _kept
 
 
-def release_memory() -> None:
-    """Give free memory back to the kernel, after work of another shape (validation, say)."""
+@contextmanager
+def returning_memory() -> Iterator[None]:
+    """Large blocks come from the kernel meanwhile and go back to it, as they do by default.
+
+    For work of another shape in the midst of training, such as validation: among the blocks that
+    training reuses it would leave holes that fit nothing, and each time the process would grow.
+    """
     library = _glibc()
-    if library is not None:
+    if library is None or not _kept:
+        yield
+        return
+    library.mallopt(_M_MMAP_THRESHOLD, _MMAP_THRESHOLD_BYTES)
+    try:
+        yield
+    finally:
+        library.mallopt(_M_MMAP_THRESHOLD, _OUT_OF_REACH)
         library.malloc_trim(0)
 
 

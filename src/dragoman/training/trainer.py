@@ -19,7 +19,6 @@ from typing import Literal
 import torch
 
 from dragoman.errors import TrainingError
-from dragoman.training.allocator import release_memory
 from dragoman.training.averaging import average_weights
 from dragoman.training.checkpoint import Checkpoints, TrainingState
 from dragoman.training.distributed import Ranks
@@ -212,7 +211,6 @@ class Trainer:
             self._log.write(record)
         for listener in self._listeners:
             listener.on_validation(record)
-        release_memory()
 
     def _checkpoint_if_due(self) -> None:
         update, every = self._state.update, self.settings.checkpoint_every

@@ -13,6 +13,7 @@ from torch import Tensor
 
 from dragoman.errors import TrainingError
 from dragoman.nn.linear import refresh
+from dragoman.training.allocator import returning_memory
 from dragoman.training.averaging import swap
 from dragoman.training.checkpoint import TrainingState
 from dragoman.training.interrupt import StopRequest
@@ -91,7 +92,7 @@ class Validator:
         assert self.evaluate is not None, "validation is due only where there is an evaluation"
         self.step.eval()
         try:
-            with torch.no_grad(), self.stop.interruptible():
+            with torch.no_grad(), self.stop.interruptible(), returning_memory():
                 return self.evaluate(self.state.update)
         finally:
             self.step.train()
