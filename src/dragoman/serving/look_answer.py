@@ -38,6 +38,8 @@ def look_answer(
     if request.steps:
         tokens |= {c.token for step in seen.steps for c in step.continuations}
     names = {token: target.pieces([token])[0] for token in tokens}
+    count = sum(seen.attention[part].numel() for part in request.attention)
+    fits = request.attention_within is None or count <= request.attention_within
     return LookAnswer(
         run=run.name,
         source=run.source,
@@ -53,7 +55,7 @@ def look_answer(
         best=run.hypothesis(seen.best),
         compared=seen.compared,
         model=_sizes(run.looker.model, vocabularies),
-        attention={part: packed(seen.attention[part]) for part in request.attention},
+        attention={part: packed(seen.attention[part]) for part in request.attention if fits},
         maps={
             part: small_maps(weights, request.maps)
             for part, weights in seen.attention.items()

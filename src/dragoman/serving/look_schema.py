@@ -42,6 +42,8 @@ class LookRequest(Message):
     """Another translation as token numbers, without its end symbol: how probable is it?"""
     attention: tuple[Part, ...] = ("encoder", "decoder", "cross")
     """Which attention to give whole; for long texts ask for single heads (/v1/look/attention)."""
+    attention_within: int | None = Field(default=None, ge=0)
+    """Leave attention out where it has more weights than this in all, in place of refusing."""
     maps: int = Field(default=0, ge=0, le=128)
     """Give a small map of every head, of at most so many rows and columns; 0: none."""
     steps: bool = True

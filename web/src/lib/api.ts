@@ -122,7 +122,7 @@ export const apiKey = {
   set: (key: string): void => sessionStorage.setItem(KEY, key),
 };
 
-async function call(path: string, init: RequestInit = {}): Promise<Response> {
+export async function call(path: string, init: RequestInit = {}): Promise<Response> {
   const headers = new Headers(init.headers);
   if (apiKey.get()) headers.set("Authorization", `Bearer ${apiKey.get()}`);
   let response: Response;
@@ -138,7 +138,7 @@ async function call(path: string, init: RequestInit = {}): Promise<Response> {
   throw new ApiError(response.status, said);
 }
 
-function post(body: unknown, signal?: AbortSignal): RequestInit {
+export function post(body: unknown, signal?: AbortSignal): RequestInit {
   return {
     method: "POST",
     headers: { "Content-Type": "application/json" },

@@ -1,6 +1,11 @@
 // The words of the page, in English and in Korean.
 
+import { figuresEnglish, figuresKorean } from "./words_figures";
+import { lookEnglish, lookKorean } from "./words_look";
+
 const en = {
+  ...lookEnglish,
+  ...figuresEnglish,
   tagline: "A translator over models that were trained here",
   skip: "Skip to the translator",
   tabs: "Views",
@@ -84,6 +89,8 @@ const en = {
 export type Words = typeof en;
 
 const ko: Words = {
+  ...lookKorean,
+  ...figuresKorean,
   tagline: "여기서 직접 학습한 모델로 번역합니다",
   skip: "번역기로 건너뛰기",
   tabs: "보기",
