@@ -14,7 +14,7 @@ from collections.abc import Mapping, Sequence
 from importlib import resources
 from pathlib import Path
 from types import UnionType
-from typing import Any, Literal, Union, get_args, get_origin
+from typing import Any, Literal, Self, Union, get_args, get_origin
 
 import tomli_w
 from pydantic import BaseModel, ValidationError, model_validator
@@ -100,6 +100,15 @@ class Recipe(Settings):
     training: TrainingSettings = TrainingSettings()
     search: SearchSettings = SearchSettings()
     evaluation: EvaluationSettings = EvaluationSettings()
+
+    @model_validator(mode="after")
+    def _agree(self) -> Self:
+        if not self.text.shared and self.model.tie == "all":
+            raise ValueError(
+                "two vocabularies cannot share one matrix: with text.shared = false, set "
+                'model.tie = "target" or "none"'
+            )
+        return self
 
     @classmethod
     def load(cls, source: str | Path, changes: Sequence[str] = ()) -> Recipe:

@@ -29,8 +29,11 @@ def evaluate(
     """
     from dragoman.atomic import write_text
     from dragoman.cli.console import log_to_stderr
+    from dragoman.errors import FileError
     from dragoman.tasks.evaluation import evaluate_run
 
+    if output is not None and not output.parent.is_dir():  # before minutes of translating
+        raise FileError(f"cannot write {output}: there is no folder {output.parent}")
     log_to_stderr()
     changes = [*(set_ or []), *([f"beam={beam}"] if beam is not None else [])]
     result = evaluate_run(run, source, reference, changes, precision)

@@ -85,7 +85,7 @@ class DataStatistics:
                         str(q): side.quantile(q) for q in (0.05, 0.25, 0.5, 0.75, 0.95, 1.0)
                     },
                     "lengths": {
-                        f"{low}-{high - 1}": int(side.lengths[low:high].sum())
+                        _named(low, high): int(side.lengths[low:high].sum())
                         for low, high in itertools.pairwise(_BUCKETS)
                     },
                 }
@@ -95,7 +95,10 @@ class DataStatistics:
 
 
 def inspect_data(recipe: Recipe) -> DataStatistics:
-    """Read and clean all training text of a recipe, and count. Errors: ``DataError``."""
+    """Read and clean all training text of a recipe, and count.
+
+    Errors: ``DataError`` for files that cannot be used, ``RecipeError`` for a recipe without text.
+    """
     cleaner = Cleaner(recipe.data.cleaning)
     sides = {"source": SideStatistics(), "target": SideStatistics()}
     different: dict[str, set[str]] = {"source": set(), "target": set()}
@@ -114,13 +117,17 @@ def inspect_data(recipe: Recipe) -> DataStatistics:
     return DataStatistics(cleaner.report, sides, parts)
 
 
+def _named(low: int, high: int) -> str:
+    return f"{low}-{high - 1}" if high < _BUCKETS[-1] else f"{low}+"
+
+
 def _histogram(lengths: npt.NDArray[np.int64]) -> list[str]:
     counts = [int(lengths[a:b].sum()) for a, b in itertools.pairwise(_BUCKETS)]
     most = max(1, *counts)
     rows = []
     for low, high, count in zip(_BUCKETS, _BUCKETS[1:], counts, strict=False):
-        name = f"{low}-{high - 1}" if high < 10**9 else f"{low}+"
-        rows.append(f"{name:>8}  {'█' * round(_BAR * count / most):<{_BAR}} {count:>10,}")
+        bar = "█" * round(_BAR * count / most)
+        rows.append(f"{_named(low, high):>8}  {bar:<{_BAR}} {count:>10,}")
     while rows and rows[-1].rstrip().endswith(" 0"):
         rows.pop()
     return rows

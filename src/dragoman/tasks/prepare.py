@@ -153,6 +153,11 @@ def check_unchanged(recipe: Recipe, notes: dict[str, Any], folder: Path) -> None
     begun = [(c["name"], c["sha256"], c["weight"]) for c in notes.get("corpora", [])]
     now = _fingerprints(recipe) if begun else []
     changed = [name for name, *rest in now if (name, *rest) not in begun]
+    if changed and recipe.data.embedded is not None:
+        raise RunError(
+            f"{folder} was begun with another version of this program, whose {changed[0]} corpus "
+            "was not this one, so it cannot go on. Train anew"
+        )
     if changed or len(now) != len(begun):
         raise RunError(
             f"the training text of {folder} is not what it was begun with ("

@@ -19,6 +19,7 @@ from dragoman.training.records import Listener, Sample, UpdateRecord, Validation
 
 _SCORE_NAMES = {"bleu": "BLEU", "chrf": "chrF", "chrf++": "chrF++", "ter": "TER"}
 _SAMPLES_SHOWN = 3
+_SAMPLE_CHARACTERS = 240
 _VALIDATIONS_SHOWN = 5
 
 
@@ -219,8 +220,12 @@ def clock(seconds: float) -> str:
 
 
 def _harmless(text: str) -> str:
-    """Control characters, which could take over a terminal, are replaced."""
-    return re.sub(r"[\x00-\x1f\x7f-\x9f]", "\N{REPLACEMENT CHARACTER}", text)
+    """Not longer than some lines; control characters, which could take over a terminal, replaced.
+
+    A young model may repeat a word until it is stopped.
+    """
+    text = re.sub(r"[\x00-\x1f\x7f-\x9f]", "\N{REPLACEMENT CHARACTER}", text)
+    return text if len(text) <= _SAMPLE_CHARACTERS else text[: _SAMPLE_CHARACTERS - 1] + "…"
 
 
 def _short(value: float) -> str:

@@ -33,8 +33,8 @@ class TrainingSettings(Settings):
     """The learning rate over time."""
     validate_every: int = Field(default=1000, ge=0)
     """Updates between validations; the last update is validated too. 0: never."""
-    metric: str = "bleu"
-    """Which score of the validation says what is best: bleu, chrf, loss, …"""
+    metric: Literal["bleu", "chrf", "loss", "perplexity"] = "bleu"
+    """Which score of the validation says what is best."""
     patience: int = Field(default=0, ge=0)
     """Stop after so many validations without a better score. 0: never."""
     checkpoint_every: int = Field(default=0, ge=0)

@@ -1,0 +1,91 @@
+"""Writes settings.md from the settings classes: python docs/settings.py > docs/settings.md
+
+The docstring under a field is its help text; a test holds the page to the classes.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Literal, get_args, get_origin
+
+from pydantic import BaseModel
+from pydantic.fields import FieldInfo
+
+from dragoman.recipe import Recipe
+
+_HEAD = """\
+# Settings
+
+Every setting of a recipe, with its default. In a recipe file `training.schedule.peak` stands as
+`peak` in the section `[training.schedule]`; on the command line it is
+`--set training.schedule.peak=2e-3` (for `dragoman translate` and `dragoman evaluate`, a setting of
+`search` without that word: `--set beam=8`). What is not set has its default; the `recipe.toml` of a
+run holds all of them. This page is made from the classes: `python docs/settings.py`.
+"""
+
+
+def settings_page() -> str:
+    """The whole page."""
+    return _HEAD + "".join(_section(Recipe, ""))
+
+
+def _section(settings: type[BaseModel], path: str) -> list[str]:
+    about = " ".join((settings.__doc__ or "").split())
+    lines = [f"\n## {path.removesuffix('.') or 'the recipe itself'}\n\n{about}\n"]
+    inner: list[tuple[type[BaseModel], str]] = []
+    rows: list[str] = []
+    for name, field in settings.model_fields.items():
+        found = _settings_in(field.annotation)
+        if found is None or not _is_section(field):
+            rows.append(_row(f"{path}{name}", field))
+        if found is not None and found not in [settings for settings, _ in inner]:
+            inner.append((found, f"{path}{name}."))
+    if rows:
+        lines.append("\n| setting | default | what it does |\n|---|---|---|\n" + "".join(rows))
+    for found, below in inner:
+        lines += _section(found, below)
+    return lines
+
+
+def _row(path: str, field: FieldInfo) -> str:
+    help_text = " ".join((field.description or "").split()).replace("|", "\\|")
+    choices = _choices(field.annotation)
+    if len(choices) > 1:
+        help_text += f" One of {', '.join(f'`{choice}`' for choice in choices)}."
+    return f"| `{path}` | {_written(field)} | {help_text} |\n"
+
+
+def _written(field: FieldInfo) -> str:
+    """The default as TOML has it; what TOML cannot say is left out of a recipe."""
+    if field.is_required():
+        return "must be given"
+    value: Any = field.default
+    if value is None:
+        return "left out"
+    if isinstance(value, bool):
+        return f"`{str(value).lower()}`"
+    if isinstance(value, str):
+        return f'`"{value}"`'
+    if isinstance(value, tuple):
+        return f"`{list(value)}`"
+    return f"`{value}`"
+
+
+def _choices(annotation: Any) -> tuple[Any, ...]:
+    if get_origin(annotation) is Literal:
+        return get_args(annotation)
+    return next((found for a in get_args(annotation) if (found := _choices(a))), ())
+
+
+def _settings_in(annotation: Any) -> type[BaseModel] | None:
+    if isinstance(annotation, type) and issubclass(annotation, BaseModel):
+        return annotation
+    return next((found for a in get_args(annotation) if (found := _settings_in(a))), None)
+
+
+def _is_section(field: FieldInfo) -> bool:
+    """Whether it is there without being asked for, so that its default says nothing."""
+    return isinstance(field.default, BaseModel)
+
+
+if __name__ == "__main__":
+    print(settings_page(), end="")

@@ -1,0 +1,247 @@
+"""A run folder through its life: begun, killed, resumed, tuned, damaged; nothing is lost."""
+
+from __future__ import annotations
+
+import json
+import resource
+import shutil
+import stat
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import torch
+from command_line import Dragoman
+from safetensors.torch import load_file
+
+import dragoman as package
+from dragoman.atomic import replacing_file
+from dragoman.data.corpora import Pair
+from dragoman.errors import FileError, RunError
+from dragoman.recipe import Recipe
+from dragoman.tasks import validation
+from dragoman.tasks.inputs import recipe_of
+from dragoman.tasks.run import Run
+from dragoman.tasks.sizing import for_fine_tuning, gently, with_updates
+from dragoman.tasks.translation import resume, train
+from dragoman.training.checkpoint import Checkpoints
+from dragoman.training.trainer import Trainer
+
+STILL = (
+    "training.updates=1", "training.validate_every=0", "training.average_last=0",
+    "training.schedule.kind=constant", "training.schedule.peak=1e-12",
+    "training.schedule.warmup=0",
+)  # fmt: skip
+"""One update that changes nothing worth mentioning."""
+
+
+def copied(run: Path, folder: Path) -> Path:
+    return Path(shutil.copytree(run, folder))
+
+
+def test_a_run_whose_training_folder_is_gone_keeps_its_weights(
+    dragoman: Dragoman, tiny_run: Path, tmp_path: Path
+) -> None:
+    run = copied(tiny_run, tmp_path / "run")
+    shutil.rmtree(run / "training")
+    before = (run / "model.safetensors").read_bytes()
+    said = dragoman("resume", run)
+    assert said.code == 1
+    assert f"--from {run}" in said.err
+    assert (run / "model.safetensors").read_bytes() == before
+
+
+def test_a_run_does_not_go_on_with_other_text(
+    dragoman: Dragoman, parallel_text: tuple[Path, Path], tiny_run: Path, tmp_path: Path
+) -> None:
+    run = copied(tiny_run, tmp_path / "run")
+    text = [Path(shutil.copy(path, tmp_path)) for path in parallel_text]
+    recipe = Recipe.load(tiny_run / "recipe.toml")
+    corpus = recipe.data.train[0].model_copy(
+        update={"source": str(text[0]), "target": str(text[1])}
+    )
+    data = recipe.data.model_copy(update={"train": (corpus,)})
+    recipe.model_copy(update={"data": data}).save(run / "recipe.toml")
+    resume(run, say=lambda _: None, display=False)  # moved, but the same
+    text[0].write_text(text[0].read_text("utf-8").replace("The", "Any"), encoding="utf-8")
+    said = dragoman("resume", run)
+    assert said.code == 1
+    assert "my.en + my.de" in said.err and "not what it was begun with" in said.err
+
+
+def test_what_a_killed_preparation_left_is_not_taken_up(
+    parallel_text: tuple[Path, Path], tiny_run: Path, tmp_path: Path
+) -> None:
+    run = tmp_path / "run"
+    run.mkdir()
+    shutil.copy(tiny_run / "shared.model", run)  # learned for another recipe, 600 tokens
+    recipe, _ = recipe_of([*map(str, parallel_text)], changes=[*STILL, "text.vocabulary=500"])
+    small = recipe.change(["model.model_dim=32", "model.ffn_dim=32"])
+    train(small, run, say=lambda _: None, display=False)
+    assert Run.open(run).source_text.size == 500
+
+
+def test_a_tuned_run_that_was_killed_before_its_first_update_begins_with_the_same_weights(
+    parallel_text: tuple[Path, Path],
+    tiny_run: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    start, run = copied(tiny_run, tmp_path / "start"), tmp_path / "tuned"
+    recipe, _ = recipe_of(
+        [*map(str, parallel_text)], start_from=Run.open(start), changes=STILL
+    )  # fmt: skip
+
+    def killed(trainer: Trainer) -> None:
+        raise SystemExit
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Trainer, "run", killed)
+        with pytest.raises(SystemExit):
+            train(recipe, run, start_from=Run.open(start), say=lambda _: None, display=False)
+    assert not Checkpoints(run / "training").exists
+    before = load_file(start / "model.safetensors")
+    shutil.rmtree(start)
+    resume(run, say=lambda _: None, display=False)
+    after = load_file(run / "model.safetensors")
+    assert all((before[name] - after[name]).abs().max() < 1e-6 for name in before)
+
+
+def test_fine_tuning_from_python(
+    parallel_text: tuple[Path, Path], tiny_run: Path, tmp_path: Path
+) -> None:
+    recipe, _ = recipe_of([*map(str, parallel_text)], changes=STILL)
+    assert recipe.model.model_dim != 32
+    package.train(recipe, tmp_path / "run", start_from=tiny_run, display=False)
+    assert Run.open(tmp_path / "run").recipe.model == Run.open(tiny_run).recipe.model
+
+
+def test_fine_tuning_takes_over_what_the_weights_were_made_for_and_is_gentle() -> None:
+    learned = Recipe.load("multi30k-en-de-moses")
+    tuned = for_fine_tuning(Recipe(), learned)
+    assert tuned.data.moses
+    assert (tuned.model, tuned.text, tuned.languages) == (
+        learned.model, learned.text, learned.languages,
+    )  # fmt: skip
+    assert gently(tuned, learned).training.schedule.peak == pytest.approx(5e-4)
+    # The paper's schedule has no peak of its own: 512^-0.5 * 4000^-0.5 is its highest rate.
+    base = Recipe.load("transformer-base")
+    assert gently(tuned, base).training.schedule.peak == pytest.approx(6.99e-5, rel=1e-2)
+
+
+def test_snapshots_fit_into_a_shorter_run() -> None:
+    recipe = Recipe.load("multi30k-en-de")
+    before = recipe.training.validate_every / recipe.training.snapshot_every
+    training = with_updates(recipe, 1080).training
+    assert training.validate_every / training.snapshot_every == before
+    never = recipe.change(["training.validate_every=0"])
+    assert with_updates(never, 600).training.validate_every == 0
+
+
+def test_files_can_be_read_by_others_as_usual(tiny_run: Path, tmp_path: Path) -> None:
+    (tmp_path / "usual").touch()
+    usual = stat.S_IMODE((tmp_path / "usual").stat().st_mode)
+    for path in (p for p in tiny_run.rglob("*") if p.is_file()):
+        assert stat.S_IMODE(path.stat().st_mode) == usual, path
+
+
+def test_two_that_write_one_file_do_not_meet(tmp_path: Path) -> None:
+    other = "import sys, pathlib; from dragoman.atomic import write_text\n"
+    other += "write_text(pathlib.Path(sys.argv[1]), 'theirs')"
+    path = tmp_path / "file"
+    with replacing_file(path) as temporary:
+        temporary.write_text("ours")
+        subprocess.run([sys.executable, "-c", other, str(path)], check=True)
+        assert path.read_text() == "theirs"
+    assert path.read_text() == "ours"
+
+
+@pytest.mark.parametrize("name", ["scores.json", "metrics.jsonl", "data.json"])
+def test_damaged_records_are_named(tiny_run: Path, tmp_path: Path, name: str) -> None:
+    from dragoman.tasks.report import write_report
+
+    run = copied(tiny_run, tmp_path / "run")
+    (run / name).write_text('{"cut\n', encoding="utf-8")
+    with pytest.raises(RunError, match=rf"{name}.* is damaged"):
+        write_report(Run.open(run))
+
+
+def test_json_lines_with_other_keys(dragoman: Dragoman, tmp_path: Path) -> None:
+    lines = [{"translation": {"en": f"dog {n}", "de": f"Hund {n}."}} for n in range(40)]
+    path = tmp_path / "my.jsonl"
+    path.write_text("".join(json.dumps(line) + "\n" for line in lines), encoding="utf-8")
+    assert "--keys SOURCE TARGET" in dragoman("data", "show", path).err
+    said = dragoman("data", "show", path, "--keys", "translation.en", "translation.de")
+    assert said.code == 0, said.err
+    assert "40" in said.out
+    said = dragoman("train", path, path, "--keys", "a", "b", "--to", tmp_path / "run")
+    assert said.code == 1 and "--keys goes with" in said.err
+
+
+def test_what_cannot_be_written_is_told_in_a_line(
+    dragoman: Dragoman, tiny_run: Path, tmp_path: Path
+) -> None:
+    said = dragoman("evaluate", tiny_run, "--output", tmp_path / "nowhere" / "out.de")
+    assert said.code == 1 and "there is no folder" in said.err
+    command = f"'{sys.executable}' -m dragoman data list > /dev/full"
+    done = subprocess.run(
+        ["bash", "-c", command], capture_output=True, text=True, timeout=120, check=False
+    )
+    assert done.returncode == 1
+    assert done.stderr == "error: standard input or output: No space left on device\n"
+
+
+def test_a_full_disk_while_training_leaves_what_can_be_resumed(
+    parallel_text: tuple[Path, Path], tmp_path: Path
+) -> None:
+    run = tmp_path / "run"
+    recipe, _ = recipe_of([*map(str, parallel_text)], changes=[*STILL, "text.vocabulary=600"])
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    try:
+        # The kernel itself refuses longer files: the vocabulary fits, a checkpoint does not.
+        resource.setrlimit(resource.RLIMIT_FSIZE, (400_000, before[1]))
+        with pytest.raises(FileError, match=r"cannot write .*checkpoint.*File too large"):
+            train(recipe, run, say=lambda _: None, display=False)
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)
+    assert not list(run.rglob("checkpoint-*")) and not (run / "model.safetensors").exists()
+    resume(run, say=lambda _: None, display=False)
+    assert (run / "model.safetensors").is_file()
+
+
+def test_comparing_needs_two_that_exist(dragoman: Dragoman, tiny_run: Path, tmp_path: Path) -> None:
+    said = dragoman("compare", tiny_run)
+    assert said.code == 1 and "two systems" in said.err
+    said = dragoman("compare", tiny_run, tmp_path / "none.de")
+    assert said.code == 1 and "none.de does not exist" in said.err
+
+
+def test_text_is_told_from_a_recipe(dragoman: Dragoman, parallel_text: tuple[Path, Path]) -> None:
+    said = dragoman("train", parallel_text[0])
+    assert said.code == 1 and "two files are named together" in said.err
+
+
+def test_validation_leaves_out_what_training_would(
+    tiny_run: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run = Run.open(tiny_run)
+    pairs = [Pair(1, "The dog sleeps.", "Der Hund schläft."), Pair(2, "dog " * 300, "Hund")]
+    asked: list[tuple[int, ...]] = []
+    real = validation.search
+
+    def listening(*arguments: object, **named: object) -> object:
+        asked.append(named["forbidden"])  # type: ignore[arg-type]
+        return real(*arguments, **named)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(validation, "search", listening)
+    found = validation.Validation(
+        run.model(), run.recipe, run.source_text, run.target_text,
+        [*pairs, Pair(3, "", "leer")], torch.device("cpu"),
+    )  # fmt: skip
+    assert [pair.line for pair in found.pairs] == [1]
+    assert found.left_out == 2
+    with torch.no_grad():
+        assert len(found(1).samples) == 1
+    # What nobody can read is never an output.
+    assert set(asked[0]) == {run.target_text.bos, run.target_text.unknown}

@@ -1,0 +1,90 @@
+"""Settings explain themselves, survive a recipe file, and stand in the documentation."""
+
+from __future__ import annotations
+
+import importlib.util
+import re
+import tomllib
+from pathlib import Path
+from types import NoneType
+from typing import get_args
+
+import pytest
+from pydantic import BaseModel
+
+from dragoman.errors import RecipeError
+from dragoman.recipe import Recipe, _settings_in
+
+ROOT = Path(__file__).parents[1]
+
+
+def settings_within(settings: type[BaseModel]) -> list[type[BaseModel]]:
+    """A class of settings and all that it is made of."""
+    found = [settings]
+    for field in settings.model_fields.values():
+        inner = _settings_in(field.annotation)
+        if inner is not None:
+            found += settings_within(inner)
+    return found
+
+
+CLASSES = sorted(set(settings_within(Recipe)), key=lambda settings: settings.__name__)
+
+
+@pytest.mark.parametrize("settings", CLASSES, ids=lambda settings: settings.__name__)
+def test_every_setting_has_its_help(settings: type[BaseModel]) -> None:
+    assert settings.__doc__
+    for name, field in settings.model_fields.items():
+        if not isinstance(field.default, BaseModel):  # a section is explained by its class
+            assert field.description and len(field.description) > 3, name
+
+
+@pytest.mark.parametrize("settings", CLASSES, ids=lambda settings: settings.__name__)
+def test_none_is_allowed_only_where_it_is_the_default(settings: type[BaseModel]) -> None:
+    """TOML has no word for it: another default would come back from the file."""
+    for name, field in settings.model_fields.items():
+        if NoneType in get_args(field.annotation):
+            assert field.default is None, f"{settings.__name__}.{name}"
+
+
+def test_a_limit_that_is_off_stays_off(tmp_path: Path) -> None:
+    off = ["data.cleaning.max_length=0", "data.cleaning.max_length_ratio=0"]
+    recipe = Recipe.load("demo", off).change(["seed=7"])
+    recipe.save(tmp_path / "recipe.toml")
+    cleaning = Recipe.load(tmp_path / "recipe.toml").data.cleaning
+    assert (cleaning.max_length, cleaning.max_length_ratio) == (0, 0)
+    with pytest.raises(RecipeError, match="0 switches the filter off"):
+        Recipe.load("demo", ["data.cleaning.max_length_ratio=0.5"])
+
+
+def test_two_vocabularies_do_not_share_a_matrix() -> None:
+    with pytest.raises(RecipeError, match=r'model\.tie = "target"'):
+        Recipe.load("demo", ["text.shared=false"])
+    assert not Recipe.load("demo", ["text.shared=false", "model.tie=target"]).text.shared
+
+
+def test_the_page_of_settings_is_what_the_classes_say() -> None:
+    spec = importlib.util.spec_from_file_location("settings_page", ROOT / "docs" / "settings.py")
+    assert spec is not None and spec.loader is not None
+    page = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(page)
+    written = (ROOT / "docs" / "settings.md").read_text(encoding="utf-8")
+    assert written == page.settings_page(), "python docs/settings.py > docs/settings.md"
+
+
+def test_the_recipe_of_the_documentation_is_one() -> None:
+    text = (ROOT / "docs" / "recipes.md").read_text(encoding="utf-8")
+    (example,) = re.findall(r"^```toml\n(.*?)^```", text, re.MULTILINE | re.DOTALL)
+    recipe = Recipe.parse(tomllib.loads(example))
+    assert [corpus.weight for corpus in recipe.data.train] == [1.0, 3.0, 1.0]
+
+
+def test_the_tree_of_the_readme_is_the_tree() -> None:
+    text = (ROOT / "README.md").read_text(encoding="utf-8")
+    (tree,) = re.findall(r"^```\nsrc/dragoman/\n(.*?)^```", text, re.MULTILINE | re.DOTALL)
+    folder = ROOT / "src" / "dragoman"
+    for name in re.findall(r"^  ([\w.]+)(?:/| )", tree, re.MULTILINE):
+        assert (folder / name).exists(), name
+    for path in folder.iterdir():
+        if not path.name.startswith(("__", ".", "py.typed")):
+            assert re.search(rf"\b{re.escape(path.name)}\b", tree), path.name
