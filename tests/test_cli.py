@@ -14,7 +14,7 @@ from tiny_recipe import TINY
 
 VERBS = (
     "demo", "data", "train", "resume", "translate", "evaluate", "score", "compare", "average",
-    "doctor", "serve", "look", "figure",
+    "shortlist", "doctor", "serve", "look", "figure",
 )  # fmt: skip
 SET = [argument for change in TINY for argument in ("--set", change)]
 
@@ -120,6 +120,20 @@ def test_translate_options(dragoman: Dragoman, tiny_run: Path) -> None:
     assert drawn.code == 0, drawn.err
     whole = dragoman("translate", tiny_run, "--paragraphs", "-q", stdin=b"The dog.\n\nThe man.\n")
     assert "\n\n" in whole.out
+
+
+def test_a_shortlist_is_learned_and_used(
+    dragoman: Dragoman, tiny_run: Path, tmp_path: Path
+) -> None:
+    run = Path(shutil.copytree(tiny_run, tmp_path / "run"))
+    refused = dragoman("translate", run, "--shortlist", "The dog sleeps.")
+    assert refused.code == 1 and "dragoman shortlist" in refused.err
+    said = dragoman("shortlist", run, "--always", "20", "--per-token", "4")
+    assert said.code == 0 and "target tokens" in said.out, said.err
+    for verb in (("translate", run, "The dog sleeps."), ("evaluate", run, "--beam", "1")):
+        said = dragoman(*verb, "--shortlist")
+        assert said.code == 0 and said.out, said.err
+        assert "shortlist" in said.err
 
 
 def test_evaluate_score_and_compare(dragoman: Dragoman, tiny_run: Path, tmp_path: Path) -> None:

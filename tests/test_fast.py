@@ -12,12 +12,21 @@ import torch
 from torch import Tensor
 
 from dragoman.errors import DragomanError, SearchError
-from dragoman.inference.fast import FastTransformer, fastest, why_not
+from dragoman.inference.fast import (
+    UNITS,
+    FastState,
+    FastTransformer,
+    fastest,
+    in_words,
+    why_not,
+)
 from dragoman.inference.shortlist import Shortlist
 from dragoman.models.interface import Memory
 from dragoman.models.transformer import Transformer, TransformerSettings
 from dragoman.native import library
 from dragoman.nn.layout import Sequences
+from dragoman.search.offline import search
+from dragoman.search.request import Request, SearchSettings
 
 needs_native = pytest.mark.skipif(
     not library.available(), reason=f"no native kernels: {library.status().reason}"
@@ -339,6 +348,16 @@ def test_fastest_says_what_it_chose() -> None:
     assert path.model is concatenated and "positions" in path.reason
 
 
+def test_every_instruction_set_has_its_words() -> None:
+    assert set(UNITS) == set(library.LEVELS)
+    assert ("int8 on" in in_words()) is library.available()
+
+
+@pytest.mark.usefixtures("without_native")
+def test_in_words_without_kernels() -> None:
+    assert "plain torch: no int8, because" in in_words()
+
+
 def shortlist_of(vocabulary: int, seed: int = 0) -> Shortlist:
     """Some tokens for everyone, up to three for each source token."""
     generator = np.random.default_rng(seed)
@@ -372,9 +391,75 @@ def test_a_shortlist_is_a_softmax_over_what_it_allows(k: int) -> None:
         )
         assert set(ids[row, :count].tolist()) <= set(allowed.tolist())
         assert (scores[row, count:] == -torch.inf).all()
-    # Under constraints all tokens are there.
     again = short.start(short.encode(Sequences.of(sources)))
-    assert torch.equal(short.step(tokens, again), logits)
+    assert torch.equal(short.step(tokens, again), logits)  # here all tokens are
+
+
+@needs_native
+def test_constraints_on_a_shortlist() -> None:
+    """The probabilities stay those of ``best`` without constraints, and the list holds; but what a
+    constraint leaves as the only token is taken although it is not on the list."""
+    model, shortlist = model_of(vocabulary=300), shortlist_of(300)
+    short = FastTransformer(model, shortlist)
+    sources = sources_of((4, 9, 2), 300)
+    memory, tokens = short.encode(Sequences.of(sources)), torch.full((3, 1), BOS)
+    free = short.best(tokens, short.start(memory), 5)
+    missing = next(t for t in range(300) if t not in shortlist.allowed(sources[1].numpy()))
+
+    def only(log_probabilities: Tensor) -> Tensor:
+        value = log_probabilities[1, missing].clone()
+        log_probabilities[1] = -torch.inf
+        log_probabilities[1, missing] = value
+        log_probabilities[2, free[1][2, 0]] = -torch.inf
+        return log_probabilities
+
+    scores, ids = short.best(tokens, short.start(memory), 5, only)
+    torch.testing.assert_close(scores[0], free[0][0], atol=2e-4, rtol=0)
+    assert torch.equal(ids[0], free[1][0])
+    assert int(ids[1, 0]) == missing and -torch.inf < float(scores[1, 0]) < 0
+    torch.testing.assert_close(scores[2, :4], free[0][2, 1:], atol=2e-4, rtol=0)
+    allowed = set(shortlist.allowed(sources[2].numpy()).tolist())
+    assert set(ids[2, scores[2].isfinite()].tolist()) <= allowed
+    many, _ = short.best(tokens, short.start(memory), 100)  # more than the kernel keeps
+    torch.testing.assert_close(many[:, :5], free[0], atol=2e-4, rtol=0)
+    assert int(many[2].isfinite().sum()) == len(allowed)
+
+
+@needs_native
+def test_a_search_that_is_done_leaves_its_memory_to_the_next() -> None:
+    fast = FastTransformer(model_of())
+    memory = fast.encode(Sequences.of(sources_of((4, 9))))
+    tokens = torch.full((2, 1), BOS)
+    state = fast.start(memory)
+    expected, handle = fast.step(tokens, state), state.handle
+    del state
+    again = fast.start(memory)
+    assert again.handle == handle and torch.equal(fast.step(tokens, again), expected)
+    many = [fast.start(memory) for _ in range(20)]
+    assert len({state.handle for state in (again, *many)}) == 21
+
+
+@needs_native
+@pytest.mark.parametrize("beam", [1, 4])
+def test_steps_in_one_native_call_are_those_of_python(
+    beam: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    model = model_of(positions={"kind": "learned", "maximum": 40})
+    fast = FastTransformer(model)
+    settings = SearchSettings(beam=beam, max_length=30)
+    asked = [Request(source, settings) for source in sources_of((4, 9, 2, 30, 8, 1))]
+    together = list(search(fast, asked, bos=BOS, eos=2, capacity_rows=12))
+    monkeypatch.setattr(FastState, "native", lambda *_: None)
+    assert together == list(search(fast, asked, bos=BOS, eos=2, capacity_rows=12))
+    monkeypatch.undo()
+    too_long = Request(asked[0].source, SearchSettings(beam=beam, max_length=60, min_length=60))
+    with pytest.raises(SearchError, match="learned table of 40"):
+        list(search(fast, [too_long], bos=BOS, eos=2))
+    with torch.no_grad():
+        model.source_embedding.weight[2] = 0.0  # an end symbol that does not win
+    endless = Request(asked[0].source, SearchSettings(beam=beam, max_length=60))
+    with pytest.raises(SearchError, match="learned table of 40"):
+        list(search(FastTransformer(model), [endless], bos=BOS, eos=2))
 
 
 @needs_native

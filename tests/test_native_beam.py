@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import ctypes
+from typing import Any
+
 import numpy as np
 import pytest
 import torch
-from table_model import BOS, EOS, TableModel
+from table_model import BOS, EOS, TableModel, TableState, same
+from torch import Tensor
 
+from dragoman.models.interface import Memory, NativeStep
 from dragoman.search import scheduler
 from dragoman.search.beam import PlainBeam, candidates_wanted
 from dragoman.search.constraints import NOTHING
@@ -123,3 +128,133 @@ def test_whole_searches(monkeypatch: pytest.MonkeyPatch) -> None:
     native = answers()
     monkeypatch.setattr(scheduler, "fastest_beam", PlainBeam)
     assert answers() == native
+
+
+Pointer, Number = ctypes.c_void_p, ctypes.c_int
+BEST = ctypes.CFUNCTYPE(
+    Number, Pointer, Pointer, Number, Number, Pointer, Number, Number, Pointer, Pointer
+)
+SELECT = ctypes.CFUNCTYPE(Number, Pointer, Pointer, Number)
+
+
+def array(address: int, kind: Any, count: int) -> Any:
+    return np.ctypeslib.as_array((kind * count).from_address(address))
+
+
+class NativeTableState(TableState):
+    """The toy model, as native code calls it. It has to be asked again at every fifth position."""
+
+    def __init__(self, model: NativeTable, memory: Memory) -> None:
+        super().__init__(memory)
+        self.model = model
+        self.known = 0
+        self.calls = BEST(self._best), SELECT(self._select)
+
+    def native(self, k: int, length: int) -> NativeStep | None:
+        if k > self.model.vocabulary:
+            return None
+        self.known = max(self.known, -(-length // 5) * 5)
+        best, select = (ctypes.cast(call, Pointer).value for call in self.calls)
+        return NativeStep(best, select, None, None, self.known)
+
+    def _best(self, _: int, tokens: int, rows: int, count: int, __: int, known: int, k: int,
+              log_probabilities: int, ids: int) -> int:  # fmt: skip
+        assert count == 1 and rows == self.rows
+        if int(self.taken.max()) + 1 > known:
+            return int(self.taken.max()) + 1
+        given = torch.from_numpy(array(tokens, ctypes.c_int64, rows).copy())
+        best, names = self.model.best(given[:, None], self, k)
+        array(log_probabilities, ctypes.c_float, rows * k)[:] = best.numpy().ravel()
+        array(ids, ctypes.c_int64, rows * k)[:] = names.numpy().ravel()
+        self.model.native_steps += 1
+        return 0
+
+    def _select(self, _: int, rows: int, count: int) -> int:
+        if count:
+            self.select(torch.from_numpy(array(rows, ctypes.c_int64, count).copy()))
+        return 1
+
+
+class NativeTable(TableModel):
+    native_steps = 0
+
+    def start(self, memory: Memory) -> NativeTableState:
+        return NativeTableState(self, memory)
+
+
+def plain_requests(generator: np.random.Generator, count: int) -> list[Request]:
+    """Of all lengths and widths; some are cut by their limit."""
+    asked = []
+    for _ in range(count):
+        settings = SearchSettings(
+            beam=int(generator.integers(1, 6)),
+            max_length=int(generator.integers(0, 80)),
+            length_penalty=float(generator.choice([0.0, 0.6])),
+            stop="full" if generator.random() < 0.5 else "certain",
+        )
+        source = torch.from_numpy(generator.integers(0, 9, int(generator.integers(0, 6))))
+        asked.append(Request(source, settings))
+    return asked
+
+
+@pytest.mark.parametrize("ending", [-4.0, -1.0, 1.0])
+def test_whole_searches_in_one_call(ending: float, monkeypatch: pytest.MonkeyPatch) -> None:
+    asked = plain_requests(np.random.default_rng(1), 60)
+    model = NativeTable(9, 4, ending=ending)
+    found = list(search(model, asked, bos=BOS, eos=EOS, capacity_rows=20))
+    assert model.native_steps == len(model.stepped) > 0  # Python took none of them
+    monkeypatch.setattr(scheduler, "fastest_beam", PlainBeam)
+    plain = TableModel(9, 4, ending=ending)
+    assert found == list(search(plain, asked, bos=BOS, eos=EOS, capacity_rows=20))
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_native_steps_among_others(seed: int) -> None:
+    """Requests that need Python come and go; any number of steps at once gives the same."""
+    generator = np.random.default_rng(seed)
+    asked = plain_requests(generator, 12)
+    asked += [
+        Request(
+            torch.tensor([3, n]), SearchSettings(beam=3, n_best=2, max_length=9), (4,) * (n % 2)
+        )
+        for n in range(4)
+    ]
+    order = [asked[i] for i in generator.permutation(len(asked)).tolist()]
+    answers: list[dict[int, list[Hypothesis]]] = []
+    for steps in (1, 3, 100):
+        model = NativeTable(9, 4, ending=-1.0)
+        batch = scheduler.Scheduler(
+            model, bos=BOS, eos=EOS, capacity_rows=12, refill_rows=1 + seed % 5, steps_at_once=steps
+        )
+        tickets = [batch.submit(request) for request in order]
+        found = dict(batch.advance())
+        batch.cancel(tickets[seed])
+        while not batch.idle:
+            found.update(batch.advance())
+            for ticket in tickets:
+                draft = batch.so_far(ticket)
+                assert draft is None or not draft.finished
+        assert batch.free_rows == 12 and batch.rows == 0 and model.native_steps > 0
+        found.pop(tickets[seed], None)  # done in the first step, or cancelled
+        answers.append(found)
+    for ticket, hypotheses in answers[0].items():
+        assert all(same(hypotheses, other[ticket], within=0) for other in answers)
+
+
+def test_what_the_model_refuses_is_raised() -> None:
+    class Refusing(NativeTable):
+        def best(self, tokens: Tensor, *rest: Any) -> Any:  # type: ignore[override]
+            raise AssertionError("not reached: native code gives up first")
+
+    class RefusingState(NativeTableState):
+        def native(self, k: int, length: int) -> NativeStep | None:
+            step = super().native(k, length)
+            assert step is not None
+            step.known = 0
+            return step
+
+    model = Refusing(9)
+    model.start = lambda memory: RefusingState(model, memory)  # type: ignore[method-assign]
+    request = Request(torch.tensor([3]), SearchSettings(beam=2))
+    with pytest.raises(AssertionError, match="gives up first"):
+        list(search(model, [request], bos=BOS, eos=EOS))

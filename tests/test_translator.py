@@ -12,11 +12,14 @@ import numpy as np
 import pytest
 
 import dragoman
-from dragoman.errors import DragomanError, RecipeError, RunError
+from dragoman.errors import DragomanError, RecipeError, RunError, SearchError
+from dragoman.inference.shortlist import ShortlistSettings
 from dragoman.search.request import SearchSettings
 from dragoman.tasks.run import Run
+from dragoman.tasks.shortlist import learn_shortlist
 from dragoman.tasks.streaming import windows
 from dragoman.tasks.translator import Translator, TranslatorSettings, parse_search
+from dragoman.training.weights import load_weights, save_weights
 
 NASTY = [
     "", " ", "\t", "The dog sleeps.", "🦄 🤖", "nul \x00 here", "bad \udcff byte",
@@ -90,6 +93,64 @@ def test_attention_has_a_row_for_every_token(translator: Translator) -> None:
     assert record.encoder.shape[:2] == record.cross.shape[:2] == (2, 4)
     for weights in (record.encoder, record.decoder, record.cross):
         np.testing.assert_allclose(weights.sum(-1), 1.0, atol=1e-5)
+
+
+def test_a_shortlist_is_learned_kept_and_refused_when_stale(tiny_run: Path, tmp_path: Path) -> None:
+    folder = tmp_path / "run"
+    shutil.copytree(tiny_run, folder)
+    wanted = TranslatorSettings(shortlist=True)
+    with pytest.raises(RunError, match="does not exist; learn one with: dragoman shortlist"):
+        dragoman.load(folder, wanted)
+    learned = learn_shortlist(Run.open(folder), ShortlistSettings(always=20, per_token=4))
+    assert learned.path.is_file() and learned.sentences > 0
+    assert 20 < learned.allowed < learned.vocabulary
+    short = dragoman.load(folder, wanted)
+    assert "shortlist" in short.description
+    settings = SearchSettings(beam=3, n_best=2, max_length=12)
+    texts = ["The dog sleeps.", "Who sees the queen?", "A small man eats."]
+    together = short.batch(texts, settings=settings, prefixes=["", "Zum Beispiel", ""])
+    assert together[1].text.startswith("Zum Beispiel")
+    assert together[1].score > float("-inf")
+    for text, result in zip(texts[::2], together[::2], strict=True):
+        alone = short(text, settings=settings)
+        assert alone.text == result.text and len(alone.alternatives) == 1
+        assert alone.score == pytest.approx(result.score, abs=1e-3)
+        if short.precision == "int8":
+            source = short.source_ids(text)
+            allowed = set(learned.shortlist.allowed(source).tolist())
+            assert set(alone.ids) <= allowed
+    drawn = parse_search(SearchSettings(), ["sampling.temperature=1.0", "max_length=8"])
+    assert short(texts[0], settings=drawn).text == short(texts[0], settings=drawn).text
+    weights = load_weights(folder / "model.safetensors")
+    tensors = {name: value + 1e-3 for name, value in weights.tensors.items()}
+    save_weights(folder / "model.safetensors", tensors, weights.metadata)
+    with pytest.raises(RunError, match="for other weights"):
+        dragoman.load(folder, wanted)
+    learned.path.write_bytes(b"damaged")
+    with pytest.raises(RunError, match="damaged"):
+        dragoman.load(folder, wanted)
+
+
+def test_a_shortlist_without_int8_is_left_out(tiny_run: Path, tmp_path: Path) -> None:
+    folder = tmp_path / "run"
+    shutil.copytree(tiny_run, folder)
+    learn_shortlist(Run.open(folder))
+    plain = dragoman.load(folder, TranslatorSettings(shortlist=True, precision="fp32"))
+    assert "the shortlist is left out" in plain.description
+    assert plain("The dog sleeps.").text == dragoman.load(
+        folder, TranslatorSettings(precision="fp32")
+    )("The dog sleeps.").text  # fmt: skip
+
+
+def test_it_goes_on_after_an_error(translator: Translator) -> None:
+    before = translator("The dog sleeps.")
+    with pytest.raises(SearchError, match="prefix"):
+        translator.batch(
+            ["The dog sleeps.", "A man eats."],
+            settings=SearchSettings(max_length=2),
+            prefixes=["", "Der Hund und der Mann"],
+        )
+    assert translator("The dog sleeps.") == before
 
 
 def test_paragraphs_keep_their_spacing(translator: Translator) -> None:

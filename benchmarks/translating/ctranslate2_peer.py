@@ -111,7 +111,8 @@ class CTranslate2:
             self.texts = text("source"), text("target")
 
     def prepare(self, job: Job) -> None:
-        wanted = job["compute_type"], job["workers"], job["threads"]
+        # What a job leaves out is as CTranslate2 ships it.
+        wanted = job["compute_type"], job.get("workers", 1), job.get("threads", 0)
         if wanted == self.loaded:
             return
         self.translator = None
@@ -133,8 +134,8 @@ class CTranslate2:
         results = self.translator.translate_batch(
             tokens,
             beam_size=job["beam"],
-            max_batch_size=job["batch"],
-            batch_type=job["batch_type"],
+            max_batch_size=job.get("batch", 0),
+            batch_type=job.get("batch_type", "examples"),
             max_decoding_length=longest,
             length_penalty=0.6 if job["beam"] > 1 else 0,
         )

@@ -11,10 +11,10 @@ from conversation import Job, converse
 from safetensors.torch import load_file
 
 import dragoman
-from dragoman.inference.fast import Path as FastPath
 from dragoman.inference.fast import fastest
+from dragoman.inference.shortlist import Shortlist
 from dragoman.models.transformer import Transformer, TransformerSettings
-from dragoman.search.offline import search
+from dragoman.search.offline import Searcher
 from dragoman.search.request import Request, SearchSettings
 
 BOS, EOS = 1, 2
@@ -27,17 +27,21 @@ class Ours:
         self.folder = folder
         self.precision = ""
         self.threads = 0
-        self.path: FastPath | None = None
+        self.loaded: tuple[Any, ...] = ()
+        self.searcher: Searcher | None = None
         self.translator: Any = None
 
     def prepare(self, job: Job) -> None:
-        if (job["precision"], job["threads"]) == (self.precision, self.threads):
+        wanted = job["precision"], job["threads"], job["rows"]
+        if wanted == self.loaded:
             return
-        self.precision, self.threads = job["precision"], job["threads"]
+        self.loaded = wanted
+        self.precision, self.threads, _ = wanted
+        short = bool(job.get("shortlist"))
         run = self.folder / "run"
         if run.exists():
             settings = dragoman.TranslatorSettings(
-                precision=self.precision, threads=self.threads, rows=job["rows"]
+                precision=self.precision, threads=self.threads, rows=job["rows"], shortlist=short
             )
             self.translator = dragoman.load(run.resolve(), settings)
         else:
@@ -48,20 +52,24 @@ class Ours:
             size = len(weights["source_embedding.weight"])
             model = Transformer(model_settings, size, size)
             model.load_state_dict(weights)
-            self.path = fastest(model.requires_grad_(False), self.precision)
+            shortlist = None
+            if short:
+                shortlist = Shortlist.load(self.folder / "shortlist.safetensors", "random")
+            path = fastest(model.requires_grad_(False), self.precision, shortlist)
+            workers = self.threads if path.precision == "int8" else 1
+            self.searcher = Searcher(
+                path.model, bos=BOS, eos=EOS, capacity_rows=job["rows"], workers=workers
+            )
 
     def translate(self, job: Job, sources: list[Any]) -> list[Any]:
         settings = SearchSettings(beam=job["beam"], max_length=job["length"])
         if self.translator is not None:
+            if len(sources) == 1:
+                return [self.translator(sources[0], settings=settings).text]
             return [t.text for t in self.translator.stream(sources, settings=settings)]
-        assert self.path is not None
-        workers = self.threads if self.path.precision == "int8" else 1
-        found = search(
-            self.path.model,
-            [Request(torch.tensor(source), settings) for source in sources],
-            bos=BOS, eos=EOS, capacity_rows=job["rows"], workers=workers,
-        )  # fmt: skip
-        return [list(hypotheses[0].tokens) for hypotheses in found]
+        assert self.searcher is not None
+        asked = [Request(torch.tensor(source), settings) for source in sources]
+        return [list(hypotheses[0].tokens) for hypotheses in self.searcher(asked)]
 
 
 if __name__ == "__main__":

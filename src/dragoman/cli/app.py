@@ -24,6 +24,7 @@ from dragoman.cli import (
     look,
     score,
     serve,
+    shortlist,
     train,
     translate,
 )
@@ -47,6 +48,7 @@ app.command("evaluate")(evaluate.evaluate)
 app.command("score")(score.score)
 app.command("compare")(compare.compare)
 app.command("average")(average.average)
+app.command("shortlist")(shortlist.shortlist)
 app.command("serve")(serve.serve)
 app.command("look")(look.look)
 app.command("figure")(figure.figure)

@@ -17,6 +17,10 @@ def evaluate(
         list[str] | None, typer.Option("--set", help="Any search setting: length_penalty=1.0")
     ] = None,
     precision: Annotated[str, typer.Option(help="auto, int8, bf16 or fp32.")] = "auto",
+    shortlist: Annotated[
+        bool,
+        typer.Option("--shortlist", help="Score likely words alone; see dragoman shortlist."),
+    ] = False,
     output: Annotated[
         Path | None, typer.Option(help="Also write the translations to this file.")
     ] = None,
@@ -36,7 +40,7 @@ def evaluate(
         raise FileError(f"cannot write {output}: there is no folder {output.parent}")
     log_to_stderr()
     changes = [*(set_ or []), *([f"beam={beam}"] if beam is not None else [])]
-    result = evaluate_run(run, source, reference, changes, precision)
+    result = evaluate_run(run, source, reference, changes, precision, shortlist=shortlist)
     if output is not None:
         write_text(output, "".join(f"{h}\n" for h in result.hypotheses))
     typer.echo(result.to_json() if as_json else result.table())

@@ -31,6 +31,10 @@ def translate(
     precision: Annotated[
         str, typer.Option(help="auto (the fastest here), int8, bf16 or fp32 (the reference).")
     ] = "auto",
+    shortlist: Annotated[
+        bool,
+        typer.Option("--shortlist", help="Score likely words alone; see dragoman shortlist."),
+    ] = False,
     long_lines: Annotated[
         str, typer.Option(help="Lines that are too long: split into sentences, or cut.")
     ] = "split",
@@ -64,7 +68,9 @@ def translate(
     if temperature is not None:
         changes.append(f"sampling.temperature={temperature}")
     search = parse_search(opened.recipe.search, changes)
-    settings = TranslatorSettings.check(precision=precision, long_lines=long_lines)
+    settings = TranslatorSettings.check(
+        precision=precision, long_lines=long_lines, shortlist=shortlist
+    )
     translator = Translator(opened, settings, search)
     if not quiet:
         sys.stderr.write(f"{translator.description}\n")

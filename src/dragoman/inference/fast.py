@@ -2,8 +2,8 @@
 
 ``FastTransformer`` obeys the contract of ``models/interface.py``: what ``Transformer`` encodes,
 starts and steps, it does from packed int8 weights, with activations quantised row by row as they
-come (no calibration). Teacher forcing (``decode``, ``project``), and ``best`` under constraints,
-take the plain path or plain logits, so nothing that search can do is missing.
+come (no calibration). Teacher forcing (``decode``, ``project``) takes the plain path, and ``best``
+under constraints the logits of all tokens, so nothing that search can do is missing.
 
 ``fastest`` chooses between it and plain torch, and says in one line why.
 
@@ -16,17 +16,25 @@ import pathlib
 import threading
 import weakref
 from collections.abc import Iterator
-from ctypes import c_int, c_void_p
+from ctypes import c_int, c_void_p, cast
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, partial
 from typing import Any, Literal
 
 import torch
 from torch import Tensor
 
 from dragoman.errors import DragomanError
+from dragoman.inference.measured import Trial, microseconds
 from dragoman.inference.shortlist import Shortlist
-from dragoman.models.interface import Adjust, DecodeState, Encodes, Generates, Memory
+from dragoman.models.interface import (
+    Adjust,
+    DecodeState,
+    Encodes,
+    Generates,
+    Memory,
+    NativeStep,
+)
 from dragoman.models.transformer import UNKNOWN, Transformer, TransformerSettings
 from dragoman.native import library
 from dragoman.nn.attention import AttentionSettings
@@ -53,39 +61,105 @@ class Path:
 
 
 def fastest(
-    model: Transformer, precision: Precision = "auto", shortlist: Shortlist | None = None
+    model: Transformer,
+    precision: Precision = "auto",
+    shortlist: Shortlist | None = None,
+    remembered: pathlib.Path | None = None,
 ) -> Path:
     """The fastest way to run ``model`` in inference within ``precision``.
 
-    "auto" is int8 where there are kernels for it, else plain torch in bf16 where the processor has
-    it, else in fp32. "int8" where it cannot be had is not an error: it falls back and says so.
+    "auto" is what was measured to be fastest on this machine (``measured.py``), if ``remembered``
+    names a folder to keep that in. Without one it is int8 where there are kernels for it, else
+    plain torch in bf16 where the processor has it, else in fp32. "int8" where it cannot be had is
+    not an error: it falls back and says so. A shortlist is for int8 alone.
     """
     model.eval()
-    if precision in ("auto", "int8"):
-        missing = why_not(model)
-        if missing is None:
-            level = library.status().level
-            line = f"int8, native kernels for {level}"
-            line += "" if shortlist is None else ", vocabulary shortlist"
-            return Path(FastTransformer(model, shortlist, checked=True), "int8", line)
-        plain: Literal["bf16", "fp32"] = "bf16" if _has_bf16() else "fp32"
-        line = f"{plain} on plain torch: no int8, because {missing}"
+    if precision in ("bf16", "fp32"):
+        line = f"{precision} on plain torch, as asked for"
+        return _plain(model, precision, line, shortlist)
+    missing = why_not(model)
+    others: list[Literal["bf16", "fp32"]] = ["bf16", "fp32"] if _has_bf16() else ["fp32"]
+    times: dict[str, int] = {}
+    if remembered is not None and (precision == "auto" or missing is not None):
+        native = [] if why_not_here() else ["int8"]
+        times = microseconds(remembered, {n: partial(_trial, n) for n in (*native, *others)})
+        others.sort(key=times.__getitem__)
+    if missing is not None:
+        return _plain(model, others[0], f"no int8, because {missing}", shortlist)
+    line = f"int8, native kernels for {library.status().level}"
+    if times:
+        gain = times[others[0]] / times["int8"]
+        if gain < 1:
+            slower = f"measured faster here than int8 ({1 / gain:.1f} times)"
+            return _plain(model, others[0], slower, shortlist)
+        line += f", {gain:.0f} times as fast here as {others[0]} on plain torch"
+    line += "" if shortlist is None else "; vocabulary shortlist"
+    return Path(FastTransformer(model, shortlist, checked=True), "int8", line)
+
+
+UNITS = {
+    "avx512": "on AVX512-VNNI, keys and values on bf16 units",
+    "avx512vnni": "on AVX512-VNNI; no bf16 units, so attention takes more steps",
+    "avxvnni": "on AVX-VNNI, half as fast as AVX512-VNNI",
+    "avx2": "on AVX2 alone, whose byte products are done as words: a sixth of AVX512-VNNI's speed",
+}
+"""What the int8 kernels run on at each of ``library.LEVELS``."""
+
+
+def in_words() -> str:
+    """How translations are computed on this machine unless told otherwise; one line."""
+    missing = why_not_here()
+    if missing is not None:
+        return f"{'bf16' if _has_bf16() else 'fp32'} on plain torch: no int8, because {missing}"
+    return f"int8 {UNITS[str(library.status().level)]}"
+
+
+def _plain(
+    model: Transformer, precision: Literal["bf16", "fp32"], why: str, shortlist: Shortlist | None
+) -> Path:
+    line = why if why.startswith(precision) else f"{precision} on plain torch: {why}"
+    line += "" if shortlist is None else "; the shortlist is left out: it is for int8"
+    use_precision(model, precision)
+    return Path(model, precision, line)
+
+
+def _trial(precision: str) -> Trial:
+    """A small model that reads some sentences and writes some tokens, one way or another."""
+    settings = TransformerSettings(model_dim=256, ffn_dim=1024, encoder_layers=1, decoder_layers=1)
+    with torch.random.fork_rng(devices=[]), torch.no_grad():
+        torch.manual_seed(0)
+        plain = Transformer(settings, 2000, 2000).eval()
+    model: FastTransformer | Transformer = plain
+    if precision == "int8":
+        model = FastTransformer(plain, checked=True)
     else:
-        plain = "bf16" if precision == "bf16" else "fp32"
-        line = f"{plain} on plain torch, as asked for"
-    use_precision(model, plain)
-    return Path(model, plain, line)
+        use_precision(plain, "bf16" if precision == "bf16" else "fp32")
+    source = Sequences.of([torch.arange(3, 15)] * 16)
+    tokens = torch.ones(16, 1, dtype=torch.int64)
+
+    def work() -> None:
+        with torch.no_grad():
+            state = model.start(model.encode(source))
+            for _ in range(6):
+                model.best(tokens, state, 1)
+
+    return work
 
 
 def why_not(model: Transformer) -> str | None:
     """Why ``model`` cannot be run by the native int8 kernels here; None if it can."""
     positions = model.settings.positions
+    if positions.combine == "concatenate" or positions.kind == "normalised":
+        return f"its kernels do not know {positions.kind} positions ({positions.combine})"
+    return why_not_here()
+
+
+def why_not_here() -> str | None:
+    """Why no model can be run by the native int8 kernels on this machine; None if some can."""
     if not library.available():
         return library.status().reason
     if _Kernels.bind() is None:
         return "the native library has no int8 decoder for this processor"
-    if positions.combine == "concatenate" or positions.kind == "normalised":
-        return f"its kernels do not know {positions.kind} positions ({positions.combine})"
     return None if _agrees() else "its kernels do not agree with plain torch on this machine"
 
 
@@ -128,6 +202,7 @@ class _Kernels:
     state_rows: Any
     state_lengths: Any
     state_admit: Any
+    state_allowed: Any
     state_select: Any
     step: Any
     best: Any
@@ -146,6 +221,7 @@ class _Kernels:
             "state_rows": ((handle,), number),
             "state_lengths": ((handle, handle), None),
             "state_admit": ((handle, handle, handle, number, handle, handle), None),
+            "state_allowed": ((handle, handle), None),
             "state_select": ((handle, handle, number), number),
             "step": ((handle, handle, number, number, handle, number, handle), number),
             "best": (
@@ -194,10 +270,11 @@ class FastState(DecodeState):
     """A search under way in native memory. One thread at a time; any number of states at once."""
 
     def __init__(self, model: FastTransformer) -> None:
-        kernels = model.kernels
-        self.handle: int = kernels.state_new(model.handle)
+        self.handle = model.take_state()
         self._model = model  # the native state points into the native model
-        self._free = weakref.finalize(self, kernels.state_free, self.handle)
+        self._free = weakref.finalize(self, model.leave_state, self.handle)
+        self._step = NativeStep(model.best_address, model.select_address, self.handle)
+        self._table: Tensor | None = None
 
     @property
     def rows(self) -> int:
@@ -224,6 +301,21 @@ class FastState(DecodeState):
             _address(None if memory.tokens is None else _as(memory.tokens, torch.int64)),
         )  # fmt: skip
 
+    def allowed(self) -> Tensor:
+        """(N, V) bool: which tokens may follow each row by the shortlist of its source."""
+        out = torch.empty(self.rows, self._model.vocabulary, dtype=torch.bool)
+        self._model.kernels.state_allowed(self.handle, out.data_ptr())
+        return out
+
+    def native(self, k: int, length: int) -> NativeStep | None:
+        model, step = self._model, self._step
+        if k > min(MOST_CANDIDATES, model.vocabulary):
+            return None
+        if length > step.known:
+            # Held here, since another thread may have the model make a longer one.
+            self._table, step.positions, step.known = model.target_positions.reach(length)
+        return step
+
 
 class FastTransformer(Encodes, Generates):
     """``model`` in int8. Its weights are packed now; later changes to ``model`` do not show.
@@ -237,8 +329,9 @@ class FastTransformer(Encodes, Generates):
         self, model: Transformer, shortlist: Shortlist | None = None, *, checked: bool = False
     ) -> None:
         """``shortlist``: ``best`` then chooses among what it allows each source, and its
-        log-probabilities are relative to that choice; ``step``, and ``best`` under constraints,
-        know all tokens still. ``checked``: the caller has asked ``why_not``.
+        log-probabilities are relative to that choice; a token that a constraint leaves as the only
+        one is taken all the same. ``step`` knows all tokens still. ``checked``: the caller has
+        asked ``why_not``.
         """
         missing = None if checked else why_not(model)
         kernels = _Kernels.bind()
@@ -254,7 +347,9 @@ class FastTransformer(Encodes, Generates):
         shape, factors = _sizes(model, len(source), len(target))
         pointers = (c_void_p * len(weights))(*(_address(w) for w in weights))
         self.handle: int = kernels.model_new(shape.data_ptr(), factors.data_ptr(), pointers)
-        self._free = weakref.finalize(self, kernels.model_free, self.handle)
+        self._idle: list[int] = []
+        self._free = weakref.finalize(self, _free_model, kernels, self.handle, self._idle)
+        self.has_shortlist = shortlist is not None
         width = kernels.model_width(self.handle)
         if shortlist is not None:
             kernels.model_shortlist(
@@ -262,7 +357,9 @@ class FastTransformer(Encodes, Generates):
                 shortlist.offsets.ctypes.data, shortlist.candidates.ctypes.data,
             )  # fmt: skip
         self._source_positions = _PositionTable(model.source_positions, width)
-        self._target_positions = _PositionTable(model.target_positions, width)
+        self.target_positions = _PositionTable(model.target_positions, width)
+        self.best_address = cast(kernels.best, c_void_p).value
+        self.select_address = cast(kernels.state_select, c_void_p).value
 
     # ---- reading
 
@@ -309,25 +406,73 @@ class FastTransformer(Encodes, Generates):
     ) -> tuple[Tensor, Tensor]:
         k = min(k, self.vocabulary)
         if adjust is not None or k > MOST_CANDIDATES:
+            if self.has_shortlist:
+                return self._best_of_short(tokens, state, k, adjust)
             return super().best(tokens, state, k, adjust)
         shape = (tokens.shape[0], k)
         scores, ids = torch.empty(shape), torch.empty(shape, dtype=torch.int64)
         self._take(self.kernels.best, tokens, state, (k, scores.data_ptr(), ids.data_ptr()))
         return scores, ids
 
+    def _best_of_short(
+        self, tokens: Tensor, state: DecodeState, k: int, adjust: Adjust | None
+    ) -> tuple[Tensor, Tensor]:
+        """``best`` from all logits, with the probabilities that the fused one gives."""
+        assert isinstance(state, FastState)
+        logits, allowed = self.step(tokens, state), state.allowed()
+        total = logits.masked_fill(~allowed, -torch.inf).logsumexp(-1, keepdim=True)  # (N, 1)
+        # What is not on the list costs what it would if it were.
+        scores = logits - torch.where(allowed, total, torch.logaddexp(total, logits))
+        if adjust is not None:
+            scores = adjust(scores)
+        forced = scores.isfinite().sum(-1, keepdim=True) == 1
+        return torch.topk(scores.masked_fill(~(allowed | forced), -torch.inf), k, dim=-1)
+
+    def take_state(self) -> int:
+        """A native state without rows: one that has served, or a new one."""
+        try:
+            return self._idle.pop()
+        except IndexError:
+            return int(self.kernels.state_new(self.handle))
+
+    @property
+    def leave_state(self) -> Any:
+        """What takes a native state back; it must not hold on to this object."""
+        return partial(_leave_state, self.kernels, self._idle)
+
     def _take(self, kernel: Any, tokens: Tensor, state: DecodeState, rest: tuple[int, ...]) -> None:
         """Hand ``tokens`` (N, t) to a kernel, with a table of positions that reaches far enough."""
         assert isinstance(state, FastState)  # a state comes back to the model that made it
         given = _as(tokens, torch.int64)
         rows, new = given.shape
-        table = self._target_positions.kept
+        table = self.target_positions.kept
         while wanted := kernel(
             state.handle, given.data_ptr(), rows, new, table[1], table[2], *rest
         ):
             if wanted == -1:
                 raise IndexError("step: a token is not in the target vocabulary")
             assert wanted > 0, f"{rows} rows of tokens for a state of {state.rows}"
-            table = self._target_positions.reach(wanted)
+            table = self.target_positions.reach(wanted)
+
+
+# ---- native memory
+
+MOST_IDLE = 8
+"""States kept for the next search: their pages of memory are the dear part of a short one."""
+
+
+def _leave_state(kernels: _Kernels, idle: list[int], handle: int) -> None:
+    if len(idle) >= MOST_IDLE:
+        kernels.state_free(handle)
+        return
+    kernels.state_select(handle, None, 0)
+    idle.append(handle)
+
+
+def _free_model(kernels: _Kernels, handle: int, idle: list[int]) -> None:
+    while idle:
+        kernels.state_free(idle.pop())
+    kernels.model_free(handle)
 
 
 # ---- what the kernels are handed

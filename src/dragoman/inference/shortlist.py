@@ -5,7 +5,7 @@ often source token s is translated by target token t, by expectation maximisatio
 then use the best candidates of each of its tokens, its own tokens (names are copied), and the
 tokens that are frequent everywhere.
 
-A shortlist lies beside a run as a file derived from it and is keyed by a hash given by the caller.
+A shortlist lies in a run as a file derived from it and is keyed by a hash given by the caller.
 
 Shapes: S source vocabulary, T target vocabulary, C candidates of all source tokens together.
 """
@@ -19,9 +19,11 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 from pydantic import Field
-from safetensors import safe_open
+from safetensors import SafetensorError, safe_open
 from safetensors.numpy import save_file
 
+from dragoman.atomic import replacing_file
+from dragoman.errors import RunError
 from dragoman.settings import Settings
 
 Integers = npt.NDArray[np.int32]
@@ -62,19 +64,26 @@ class Shortlist:
         return found
 
     def save(self, path: Path, key: str) -> None:
-        """Write it; ``key`` says what it was derived from."""
+        """Write it, whole or not at all; ``key`` says what it was derived from."""
         arrays = {"always": self.always, "offsets": self.offsets, "candidates": self.candidates}
-        save_file(arrays, path, metadata={"key": key})
+        with replacing_file(path) as temporary:
+            save_file(arrays, temporary, metadata={"key": key})
 
     @classmethod
     def load(cls, path: Path, key: str) -> Shortlist | None:
-        """Read it; None if there is none or it was derived from something else."""
+        """Read it; None if there is none or it was derived from something else.
+
+        Errors: ``RunError`` for a damaged file.
+        """
         if not path.exists():
             return None
-        with safe_open(path, framework="numpy") as file:
-            if (file.metadata() or {}).get("key") != key:
-                return None
-            return cls(*(file.get_tensor(name) for name in ("always", "offsets", "candidates")))
+        try:
+            with safe_open(path, framework="numpy") as file:
+                if (file.metadata() or {}).get("key") != key:
+                    return None
+                return cls(*(file.get_tensor(name) for name in ("always", "offsets", "candidates")))
+        except (OSError, SafetensorError) as error:
+            raise RunError(f"{path} is damaged ({error}): delete it and learn it again") from error
 
 
 def learn(

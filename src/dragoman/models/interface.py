@@ -11,6 +11,7 @@ N live rows of a search (sentences x beam), t new tokens per row, k candidates p
 
 from __future__ import annotations
 
+import ctypes
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -41,6 +42,21 @@ class Memory:
     """(P,) the ids that were read, where ids were read: a shortlist goes by them."""
 
 
+class NativeStep(ctypes.Structure):
+    """Addresses by which native code lets a model take steps: struct Step of native/src/search.cpp.
+
+    Good until its state is told to do anything else.
+    """
+
+    _fields_ = (
+        ("best", ctypes.c_void_p),
+        ("select", ctypes.c_void_p),
+        ("state", ctypes.c_void_p),
+        ("positions", ctypes.c_void_p),
+        ("known", ctypes.c_int64),
+    )
+
+
 class DecodeState(ABC):
     """All that a search carries from step to step. Changed in place; belongs to one search.
 
@@ -67,6 +83,14 @@ class DecodeState(ABC):
     @abstractmethod
     def admit(self, memory: Memory) -> None:
         """Add B new sources behind the rows under way, one row each, at position 0."""
+
+    def native(self, k: int, length: int) -> NativeStep | None:
+        """How native code can call ``best`` and ``select`` itself; None if it cannot.
+
+        ``k``: candidates that will be asked for. ``length``: tokens that a row will have taken in
+        after the next step; beyond it a step may stop and ask for more.
+        """
+        return None
 
 
 class Encodes(ABC):

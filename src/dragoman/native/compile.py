@@ -58,6 +58,19 @@ LEVEL_FLAGS = {
         "-mavx512bf16",
         "-mprefer-vector-width=512",
     ],
+    # Without bf16: Cascade Lake, Ice Lake.
+    "avx512vnni": [
+        "-mavx2",
+        "-mfma",
+        "-mf16c",
+        "-mbmi2",
+        "-mavx512f",
+        "-mavx512bw",
+        "-mavx512vl",
+        "-mavx512dq",
+        "-mavx512vnni",
+        "-mprefer-vector-width=512",
+    ],
     "avxvnni": ["-mavx2", "-mfma", "-mf16c", "-mbmi2", "-mavxvnni"],
     "avx2": ["-mavx2", "-mfma", "-mf16c", "-mbmi2"],
 }

@@ -2,8 +2,8 @@
 
 Everything works without it: each kernel stands beside a plain-torch twin, and ``function`` gives
 ``None`` when the twin has to do the work. ``DRAGOMAN_NATIVE`` forces the choice: ``auto`` (the
-best that the processor can run), ``off``, or the name of an instruction set (``avx512``,
-``avxvnni``, ``avx2``).
+best that the processor can run), ``off``, or the name of an instruction set (``avx512``, which
+means bf16 too; ``avx512vnni``, which does not; ``avxvnni``, ``avx2``).
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from typing import Any
 from dragoman.errors import DragomanError
 from dragoman.native import compile as building
 
-LEVELS = ("avx512", "avxvnni", "avx2")
+LEVELS = ("avx512", "avx512vnni", "avxvnni", "avx2")
 """Instruction sets, best first. A level may use the kernels of those behind it."""
 
 CHOICES = ("auto", "off", *LEVELS)

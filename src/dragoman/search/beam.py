@@ -14,11 +14,12 @@ Shapes: N rows, G groups, k candidates per row, C continuations that a group loo
 
 from __future__ import annotations
 
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 import numpy as np
 from torch import Tensor
 
+from dragoman.models.interface import NativeStep
 from dragoman.search.hypothesis import Floats32, Integers
 from dragoman.search.live import Live
 
@@ -35,6 +36,16 @@ def drop_forbidden(log_probabilities: Floats32, ids: Integers, forbidden: Intege
     """Candidates (N, k) with -inf where an id is among the row's ``forbidden`` (N, F)."""
     is_forbidden = (ids[:, :, None] == forbidden[:, None, :]).any(axis=2)
     return np.where(is_forbidden, np.float32(-np.inf), log_probabilities)
+
+
+class Ran(NamedTuple):
+    """What came of steps that were taken in native code."""
+
+    steps: int
+    any_done: bool
+    """Whether a group is done. Its rows are gone; what it keeps is in ``Live.all_found``."""
+    wrong: int
+    """0, or why the next step was not taken, as the model's native step returns it."""
 
 
 class BeamStep(Protocol):
@@ -57,6 +68,11 @@ class BeamStep(Protocol):
         """Let each group go on to its next rows, of one more token -> whether any row moved.
 
         ``parents`` then says where each row was.
+        """
+
+    def run(self, step: NativeStep, k: int, eos: int, steps: int, enough: int) -> Ran | None:
+        """Take up to ``steps`` steps of a ``plain`` Live, the model's own included, until groups
+        that may have ``enough`` rows in all are done; None if that cannot be done here.
         """
 
 
@@ -150,3 +166,6 @@ class PlainBeam:
         groups["rows"] = groups["next_rows"]
         groups["length"] += 1
         return count != before or bool((parents != rows).any())
+
+    def run(self, step: NativeStep, k: int, eos: int, steps: int, enough: int) -> Ran | None:
+        return None

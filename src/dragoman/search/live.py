@@ -53,6 +53,7 @@ GROUP = np.dtype(
         ("worst", np.float64),  # score of the worst of its n best ended; -inf while fewer
         ("key", np.uint64),  # of its random numbers
         ("next_rows", np.int64),  # live hypotheses after this step
+        ("keep", np.int64),  # how many ended hypotheses are kept
         ("done", np.bool_),  # done with this step
         ("splits", np.bool_),  # becomes one group per hypothesis at its first free token
         ("draws", np.bool_),  # samples
@@ -84,6 +85,15 @@ ENDED = np.dtype(
     align=True,
 )
 """One hypothesis that has ended and is worth keeping."""
+
+FOUND = np.dtype(
+    [
+        ("length", np.int64),  # tokens, the end symbol not counted; -1: nothing
+        ("end", np.float64),  # log-probability of the end symbol; NaN: it was cut
+    ],
+    align=True,
+)
+"""What a native run of steps found of a group that keeps one hypothesis."""
 
 Records = npt.NDArray[np.void]
 
@@ -132,7 +142,7 @@ def _quota(width: int, settings: SearchSettings) -> int:
     return width if width == 1 or settings.stop == "full" else NEVER
 
 
-def _group(request: Request, branch: int) -> tuple[object, ...]:
+def _group(request: Request, branch: int, keep: int) -> tuple[object, ...]:
     """A record of GROUP for a search that begins."""
     settings, limit = request.settings, request.limit
     width = settings.n_best if settings.alternatives else settings.beam
@@ -164,6 +174,7 @@ def _group(request: Request, branch: int) -> tuple[object, ...]:
         -np.inf,
         key,
         0,
+        keep,
         False,
         settings.alternatives,
         draws,
@@ -184,6 +195,9 @@ class Live:
         self.all_groups: Records = np.zeros(0, GROUP)
         self.all_looked: Records = np.zeros((0, 0), LOOKED)
         self.all_ended: Records = np.zeros(0, ENDED)
+        self.all_found: Records = np.zeros(0, FOUND)
+        self.found_tokens: npt.NDArray[np.int32] = np.zeros((0, SPARE_PLACES), np.int32)
+        self.found_log_probabilities: Floats32 = np.zeros((0, SPARE_PLACES), np.float32)
         self.all_tokens: npt.NDArray[np.int32] = np.zeros((0, SPARE_PLACES), np.int32)
         self.all_log_probabilities: Floats32 = np.zeros((0, SPARE_PLACES), np.float32)
         self.all_totals: Floats = np.zeros(0)
@@ -235,9 +249,10 @@ class Live:
         for task in tasks:
             request = task.request
             single = request.searches == 1 and not request.settings.alternatives
+            keep = request.settings.n_best if single else 1
             for branch in range(request.searches):
-                records.append(_group(request, branch))
-                self.pools.append(Pool(task, branch, request.settings.n_best if single else 1))
+                records.append(_group(request, branch, keep))
+                self.pools.append(Pool(task, branch, keep))
         new = len(records)
         self._make_room(rows)
         self.all_groups[len(self.pools) - new : len(self.pools)] = records
@@ -246,9 +261,19 @@ class Live:
         self.rows += new
         self._note()
 
-    def grew(self) -> None:
-        """After a step: see to it that there is a place for one more token."""
-        self._longest += 1
+    @property
+    def free_places(self) -> int:
+        """How many more steps there is room for."""
+        return self.all_tokens.shape[1] - self._longest
+
+    @property
+    def longest(self) -> int:
+        """No hypothesis has more tokens than this."""
+        return self._longest
+
+    def grew(self, steps: int = 1) -> None:
+        """After some steps: see to it that there is a place for one more token."""
+        self._longest += steps
         if self._longest == self.all_tokens.shape[1]:
             self._longest = int(self.groups["length"].max(initial=0))
             if self._longest == self.all_tokens.shape[1]:
@@ -259,6 +284,8 @@ class Live:
         stay = self.groups["rows"].nonzero()[0]
         self.all_groups[: len(stay)] = self.all_groups.take(stay)
         self.pools = [self.pools[group] for group in stay.tolist()]
+        if not self.pools:
+            self._longest = 0
         self._note()
 
     def discard(self, groups: Booleans) -> None:
@@ -293,6 +320,7 @@ class Live:
             records["rows"][group] = 1
             records["width"][group] = settings.beam
             records["splits"][group] = False
+            records["keep"][group] = 1
             records["ended"][group] = 0
             records["worst"][group] = -np.inf
             records["quota"][group] = _quota(settings.beam, settings)
@@ -302,19 +330,27 @@ class Live:
     def end(self, group: int, row: int, length: int, end: float | None) -> None:
         """A row of ``group`` has ended, ``end`` being what the end symbol costs, or is cut (None):
         keep it if it is among the best."""
+        tokens, costs = self.all_tokens[row, :length], self.all_log_probabilities[row, :length]
+        self._offer(group, tokens.tolist(), costs.tolist(), end)
+        self.all_groups["worst"][group] = self.pools[group].worst
+
+    def take_found(self) -> None:
+        """After a native run of steps: keep what it found."""
+        found = self.all_found[: len(self.pools)]
+        for group in (found["length"] >= 0).nonzero()[0].tolist():
+            length, end = found[group].tolist()
+            tokens = self.found_tokens[group, :length].tolist()
+            costs = self.found_log_probabilities[group, :length].tolist()
+            self._offer(group, tokens, costs, None if end != end else end)
+
+    def _offer(
+        self, group: int, tokens: list[int], log_probabilities: list[float], end: float | None
+    ) -> None:
         pool = self.pools[group]
-        log_probabilities = self.all_log_probabilities[row, :length].tolist()
         if end is not None:
             log_probabilities.append(end)
-        pool.offer(
-            hypothesis_of(
-                self.all_tokens[row, :length].tolist(),
-                log_probabilities,
-                pool.task.request.settings.length_penalty,
-                end is not None,
-            )
-        )
-        self.all_groups["worst"][group] = pool.worst
+        alpha = pool.task.request.settings.length_penalty
+        pool.offer(hypothesis_of(tokens, log_probabilities, alpha, end is not None))
 
     def hypothesis(self, group: int) -> Hypothesis:
         """The best live hypothesis of a group, as it stands."""
@@ -353,6 +389,7 @@ class Live:
             self.moves += 1
         self.looked = self.all_looked[: len(self.pools), : 2 * self.widest]
         self.special = special = bool(groups["special"].any())
+        self.plain = not special and int(groups["keep"].max(initial=1)) == 1
         self.longest_prefix = int(groups["prefix"].max()) if special else 0
         self.greatest_least = int(groups["least"].max()) if special else 0
         self.ngrams = sorted({n for n in groups["ngram"].tolist() if n}) if special else []
@@ -369,6 +406,9 @@ class Live:
         self.all_groups = np.concatenate([self.all_groups, np.zeros(more, GROUP)])
         self.all_looked = np.zeros((rows, self.all_looked.shape[1]), LOOKED)
         self.all_ended = np.zeros(rows, ENDED)
+        self.all_found = np.zeros(rows, FOUND)
+        self.found_tokens = np.zeros((rows, self.all_tokens.shape[1]), np.int32)
+        self.found_log_probabilities = np.zeros((rows, self.all_tokens.shape[1]), np.float32)
         self.all_tokens = np.pad(self.all_tokens, (spare, (0, 0)))
         self.all_log_probabilities = np.pad(self.all_log_probabilities, (spare, (0, 0)))
         self.all_totals = np.pad(self.all_totals, spare)
@@ -383,4 +423,6 @@ class Live:
         spare = ((0, 0), (0, SPARE_PLACES))
         self.all_tokens = np.pad(self.all_tokens, spare)
         self.all_log_probabilities = np.pad(self.all_log_probabilities, spare)
+        self.found_tokens = np.pad(self.found_tokens, spare)
+        self.found_log_probabilities = np.pad(self.found_log_probabilities, spare)
         self.moves += 1

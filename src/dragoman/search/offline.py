@@ -10,8 +10,10 @@ import threading
 from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from itertools import islice
 from queue import SimpleQueue
+from typing import Any
 
 import torch
 
@@ -22,51 +24,79 @@ from dragoman.search.scheduler import CAPACITY_ROWS, CAPACITY_TOKENS, Scheduler,
 WINDOW = 1000
 """Requests that are sorted together."""
 
+STEPS_AT_ONCE = 64
+"""Of a native search, before Python looks at it again."""
+
 REFILL_SHARE = 4
 """New requests wait until one in so many rows is free, so that encoding them pays."""
 
 Answer = tuple[int, list[Hypothesis]]
 
 
-def search(
-    model: Searchable,
-    requests: Iterable[Request],
-    *,
-    bos: int,
-    eos: int,
-    capacity_rows: int = CAPACITY_ROWS,
-    capacity_tokens: int = CAPACITY_TOKENS,
-    forbidden: Sequence[int] = (),
-    device: torch.device | str = "cpu",
-    window: int = WINDOW,
-    workers: int = 1,
-) -> Iterator[list[Hypothesis]]:
-    """The n best hypotheses of each request, in the order of the requests.
+class Searcher:
+    """Searches for any number of requests. It keeps its batches, so that short calls are cheap.
 
-    ``requests`` is read one window at a time, so it may be endless. Each of ``workers`` threads
-    has a batch of its own and takes from the window what comes next; with several, give each one
-    core (``torch.set_num_threads(1)``). The other arguments are those of ``Scheduler``. Raises
-    SearchError if a request cannot be met.
+    One call at a time: the answers of one must be taken before the next begins.
     """
-    reader = iter(requests)
-    while part := list(islice(reader, window)):
-        order = sorted(range(len(part)), key=lambda i: -part[i].source.shape[0])
-        todo = deque((i, part[i]) for i in order)
-        schedulers = [
-            Scheduler(
-                model,
-                bos=bos,
-                eos=eos,
-                capacity_rows=capacity_rows,
-                capacity_tokens=capacity_tokens,
-                refill_rows=max(1, capacity_rows // REFILL_SHARE),
-                forbidden=forbidden,
-                device=device,
-            )
-            for _ in range(min(workers, len(part)))
-        ]
-        answers = _together(schedulers, todo) if len(schedulers) > 1 else _run(schedulers[0], todo)
-        yield from _in_order(answers)
+
+    def __init__(
+        self,
+        model: Searchable,
+        *,
+        bos: int,
+        eos: int,
+        capacity_rows: int = CAPACITY_ROWS,
+        capacity_tokens: int = CAPACITY_TOKENS,
+        forbidden: Sequence[int] = (),
+        device: torch.device | str = "cpu",
+        window: int = WINDOW,
+        workers: int = 1,
+    ) -> None:
+        """Each of ``workers`` threads has a batch of its own; with several, give each one core
+        (``torch.set_num_threads(1)``). The other arguments are those of ``Scheduler``.
+        """
+        self._new = partial(
+            Scheduler,
+            model,
+            bos=bos,
+            eos=eos,
+            capacity_rows=capacity_rows,
+            capacity_tokens=capacity_tokens,
+            refill_rows=max(1, capacity_rows // REFILL_SHARE),
+            forbidden=forbidden,
+            steps_at_once=STEPS_AT_ONCE,
+            device=device,
+        )
+        self._window = window
+        self._workers = workers
+        self._idle: list[Scheduler] = []
+
+    def __call__(self, requests: Iterable[Request]) -> Iterator[list[Hypothesis]]:
+        """The n best hypotheses of each request, in the order of the requests.
+
+        ``requests`` is read one window at a time, so it may be endless. Raises SearchError if a
+        request cannot be met.
+        """
+        reader = iter(requests)
+        while part := list(islice(reader, self._window)):
+            order = sorted(range(len(part)), key=lambda i: -part[i].source.shape[0])
+            todo = deque((i, part[i]) for i in order)
+            schedulers = [self._take() for _ in range(min(self._workers, len(part)))]
+            if len(schedulers) > 1:
+                yield from _in_order(_together(schedulers, todo))
+            else:
+                yield from _in_order(_run(schedulers[0], todo))
+            self._idle += schedulers  # not reached after an error, which leaves them of no use
+
+    def _take(self) -> Scheduler:
+        return self._idle.pop() if self._idle else self._new()
+
+
+def search(
+    model: Searchable, requests: Iterable[Request], *, bos: int, eos: int, **settings: Any
+) -> Iterator[list[Hypothesis]]:
+    """What ``Searcher`` gives, for once. ``settings`` are its other arguments."""
+    yield from Searcher(model, bos=bos, eos=eos, **settings)(requests)
 
 
 def _in_order(answers: Iterator[Answer]) -> Iterator[list[Hypothesis]]:

@@ -25,7 +25,7 @@ from dragoman.nn.layout import Sequences
 from dragoman.search.beam import candidates_wanted
 from dragoman.search.constraints import Forbidden, forbidden_tokens, only_tokens
 from dragoman.search.hypothesis import Booleans, Hypothesis, ranked
-from dragoman.search.live import Live, Task
+from dragoman.search.live import Live, Pool, Task
 from dragoman.search.native_beam import fastest_beam
 from dragoman.search.record import Continuation, StepRecord
 from dragoman.search.request import Request
@@ -65,12 +65,15 @@ class Scheduler:
         capacity_tokens: int = CAPACITY_TOKENS,
         refill_rows: int = 1,
         forbidden: Sequence[int] = (),
+        steps_at_once: int = 1,
         device: torch.device | str = "cpu",
     ) -> None:
         """``capacity_rows``: hypotheses in the batch; a request that needs more of them, or more
         source positions than ``capacity_tokens``, is searched alone. ``refill_rows``: new requests
         wait until so many rows are free, so that they are encoded together; 1 is best for those
         who wait, more for those who count. ``forbidden``: tokens that no output may hold.
+        ``steps_at_once``: so many steps may pass in one ``advance`` while nothing is done, where
+        native code takes them; 1 for those who watch or want to join at once.
         """
         self._model = model
         self._eos = eos
@@ -78,6 +81,7 @@ class Scheduler:
         self._capacity_tokens = capacity_tokens
         self._refill_rows = min(refill_rows, capacity_rows)
         self._forbidden = np.array(sorted(forbidden), dtype=np.int64)
+        self._steps_at_once = steps_at_once
         self._device = torch.device(device)
         # A move from host to host costs microseconds too.
         self._on_host = self._device.type == "cpu"
@@ -151,7 +155,8 @@ class Scheduler:
         return self._live.hypothesis(int(self._groups_of(ticket).argmax()))
 
     def advance(self) -> list[tuple[int, list[Hypothesis]]]:
-        """Admit what fits, take one step of all -> (ticket, its n best) of those now done.
+        """Admit what fits, take one step of all (or some, see ``steps_at_once``) -> (ticket, its n
+        best) of those now done.
 
         An exception of the model comes through; the scheduler is then no longer of use.
         """
@@ -159,7 +164,7 @@ class Scheduler:
             with torch.no_grad():
                 return self.advance()
         self._admit()
-        if self._state is not None:
+        if self._state is not None and not self._run(self._state):
             self._step(self._state)
         answers, self._answers = self._answers, []
         return answers
@@ -202,6 +207,32 @@ class Scheduler:
             tasks.append(task)
         return tasks
 
+    def _run(self, state: DecodeState) -> bool:
+        """Steps in native code, model and all; False if these searches or this model need more."""
+        live = self._live
+        if not live.plain or len(self._forbidden):
+            return False
+        wanted = candidates_wanted(live.widest)
+        step = state.native(wanted, live.longest + 1)
+        if step is None:
+            return False
+        # What waits, if anything does, comes in when so many rows more are free.
+        enough = max(1, self._refill_rows - (self._capacity_rows - self._running_rows))
+        steps = min(self._steps_at_once, live.free_places)
+        ran = self._beam.run(step, wanted, self._eos, steps, enough)
+        if ran is None or ran.steps == 0:
+            return False  # what was wrong is said by the step that Python takes
+        live.take_found()
+        if ran.any_done:
+            for group in live.groups["done"].nonzero()[0].tolist():
+                self._close(live.pools[group])
+        live.grew(ran.steps)
+        if ran.any_done:
+            live.drop_done()
+        if not live.rows:
+            self._state = None
+        return True
+
     def _step(self, state: DecodeState) -> None:
         live, groups = self._live, self._live.groups
         is_forced: Booleans | None = None
@@ -226,7 +257,7 @@ class Scheduler:
             live.end(group, row, length, end)
         any_done = self._beam.judge()
         if any_done:
-            self._close(ended)
+            self._close_done(ended)
         if live.recorded:
             self._record(log_probabilities)
         self._go_on(any_done)
@@ -255,8 +286,8 @@ class Scheduler:
             parents = self._live.parents
             self._state.select(parents if self._on_host else parents.to(self._device))
 
-    def _close(self, ended: int) -> None:
-        """Take the results of the groups that are done; answer requests without open groups."""
+    def _close_done(self, ended: int) -> None:
+        """Take the results of the groups that are done."""
         live, groups = self._live, self._live.groups
         for group in groups["done"].nonzero()[0].tolist():
             pool = live.pools[group]
@@ -267,13 +298,17 @@ class Scheduler:
                 left = sorted(set(rows).difference(live.all_ended["row"][:ended].tolist()))
                 for row in left[: pool.keep - len(pool.hypotheses)]:
                     live.end(group, row, length, None)
-            task = pool.task
-            task.answers += pool.hypotheses
-            task.open -= 1
-            if not task.open:
-                best = ranked(task.answers, task.request.settings.n_best)
-                self._answers.append((task.ticket, best))
-                self._forget(task)
+            self._close(pool)
+
+    def _close(self, pool: Pool) -> None:
+        """A group is done: answer its request if that has no other open."""
+        task = pool.task
+        task.answers += pool.hypotheses
+        task.open -= 1
+        if not task.open:
+            best = ranked(task.answers, task.request.settings.n_best)
+            self._answers.append((task.ticket, best))
+            self._forget(task)
 
     def _record(self, log_probabilities: Tensor) -> None:
         """Show the step to those who asked to see it."""

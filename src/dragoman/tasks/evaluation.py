@@ -94,6 +94,7 @@ def evaluate_run(
     search_changes: Sequence[str] = (),
     precision: str = "auto",
     *,
+    shortlist: bool = False,
     keep: bool = True,
 ) -> Evaluated:
     """Translate a test set (the recipe's, if no files are given) and score it.
@@ -106,7 +107,8 @@ def evaluate_run(
     recipe = opened.recipe
     pairs, test = _test_set(opened, source, reference)
     search = parse_search(recipe.search, [*search_changes, "n_best=1"])
-    translator = Translator(opened, TranslatorSettings.check(precision=precision), search)
+    settings = TranslatorSettings.check(precision=precision, shortlist=shortlist)
+    translator = Translator(opened, settings, search)
     logger.info("translating %s sentences: %s", f"{len(pairs):,}", translator.description)
     began = time.perf_counter()
     translations = list(translator.stream(pair.source for pair in pairs))

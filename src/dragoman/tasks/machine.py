@@ -9,6 +9,7 @@ from importlib import metadata
 
 import torch
 
+from dragoman.inference.fast import in_words
 from dragoman.native import library
 from dragoman.training.precision import choose_precision, cpu_flags, cpuinfo
 
@@ -40,6 +41,7 @@ def machine_facts() -> list[tuple[str, str]]:
             "precision of training",
             choose_precision("auto", torch.device("cuda" if gpus else "cpu")),
         ),
+        ("precision of translating", in_words()),
         ("native kernels", status.reason),
         ("compiler", shutil.which(os.environ.get("CXX", "c++")) or shutil.which("g++") or "none"),
         ("Python", platform.python_version()),

@@ -6,6 +6,7 @@
     metrics.jsonl        one line per update and per validation
     data.json            what preparing the data found: cleaning report, hashes, overlap
     scores.json          what the last evaluation found
+    shortlist.safetensors  which target tokens a source token can lead to, if that was learned
     report.html card.md  for people
     training/            resumable state; without it the model still works
 
@@ -24,6 +25,7 @@ import torch
 
 from dragoman.errors import RunError
 from dragoman.forms.text import Text
+from dragoman.inference.shortlist import Shortlist
 from dragoman.models.transformer import Transformer
 from dragoman.recipe import Recipe
 from dragoman.training.weights import load_weights
@@ -32,6 +34,7 @@ RECIPE = "recipe.toml"
 WEIGHTS = "model.safetensors"
 SCORES = "scores.json"
 NOTES = "data.json"
+SHORTLIST = "shortlist.safetensors"
 
 
 class Run:
@@ -112,6 +115,19 @@ class Run:
 
     def _vocabulary(self, side: str) -> Text:
         return Text.load(self.folder / vocabulary_name(self.recipe, side))
+
+
+def load_shortlist(run: Run) -> Shortlist:
+    """The shortlist that was learned for the weights of ``run``.
+
+    Errors: ``RunError`` if there is none, or only one for other weights.
+    """
+    path = run.folder / SHORTLIST
+    found = Shortlist.load(path, run.weights_hash)
+    if found is None:
+        what = "is for other weights than these" if path.exists() else "does not exist"
+        raise RunError(f"{path} {what}; learn one with: dragoman shortlist {run.folder}")
+    return found
 
 
 def vocabulary_name(recipe: Recipe, side: str) -> str:

@@ -15,7 +15,8 @@ from __future__ import annotations
 import logging
 import os
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
+from functools import cached_property
 from itertools import islice
 from typing import Literal, Self
 
@@ -26,6 +27,7 @@ from pydantic import Field, ValidationError
 
 from dragoman.errors import DragomanError
 from dragoman.forms.segmentation import rejoin, segment
+from dragoman.forms.text import Text
 from dragoman.inference.fast import Path as FastPath
 from dragoman.inference.fast import Precision, fastest
 from dragoman.metrics.moses import MosesText
@@ -36,11 +38,12 @@ from dragoman.pictures.records import AttentionRecord
 from dragoman.pictures.words import in_words
 from dragoman.recipe import Recipe
 from dragoman.search.hypothesis import Hypothesis
-from dragoman.search.offline import search
+from dragoman.search.offline import Searcher
 from dragoman.search.request import Request, SearchSettings
 from dragoman.search.scoring import force_decode
 from dragoman.settings import Settings
-from dragoman.tasks.run import Run
+from dragoman.tasks.prepare import cache_folder
+from dragoman.tasks.run import Run, load_shortlist
 
 logger = logging.getLogger("dragoman")
 
@@ -59,6 +62,9 @@ class TranslatorSettings(Settings):
     """Source tokens of one piece of text that is translated whole."""
     long_lines: Literal["split", "cut"] = "split"
     """What happens to longer ones: split into sentences and pieces, or cut off at the end."""
+    shortlist: bool = False
+    """Choose among the words that a source can lead to (``dragoman shortlist`` learns them), not
+    among all: faster, with int8. Probabilities are then relative to that choice."""
     threads: int = Field(0, ge=0)
     """Processor cores to use; 0: all that this process may use."""
 
@@ -85,10 +91,9 @@ class Translation:
     score: float
     """Log-probability over length penalty (see ``search.hypothesis``); higher is better. Summed
     over the sentences of a text that was split."""
-    tokens: tuple[str, ...]
-    """Target tokens as the vocabulary writes them, without the end symbol."""
     token_log_probabilities: tuple[float, ...]
-    """log P of each token, in nats, and of the end symbol if the model ended the sentence."""
+    """log P of each token, in nats, and of the end symbol if the model ended the sentence. With a
+    shortlist, P is the share among the tokens that it allows."""
     alternatives: tuple[Translation, ...] = ()
     """The further hypotheses when more than one was asked for, best first."""
     ids: tuple[int, ...] = ()
@@ -98,6 +103,13 @@ class Translation:
     the model was trained on text prepared by Moses."""
     attention: AttentionRecord | None = None
     """Where every layer and head looked, when asked for."""
+    vocabulary: Text | None = field(default=None, repr=False, compare=False)
+    """What the ids are of."""
+
+    @cached_property
+    def tokens(self) -> tuple[str, ...]:
+        """Target tokens as the vocabulary writes them, without the end symbol."""
+        return () if self.vocabulary is None else tuple(self.vocabulary.pieces(self.ids))
 
     def __str__(self) -> str:
         return self.text
@@ -137,7 +149,10 @@ class Translator:
         self.settings = settings or TranslatorSettings()
         self.search_settings = search_settings or run.recipe.search
         self._plain = run.model()
-        self._path: FastPath = fastest(self._plain, self.settings.precision)
+        shortlist = load_shortlist(run) if self.settings.shortlist else None
+        self._path: FastPath = fastest(
+            self._plain, self.settings.precision, shortlist, cache_folder()
+        )
         self._threads = self.settings.threads or len(os.sched_getaffinity(0))
         self.moses: tuple[MosesText, MosesText] | None = None
         """Source and target preparation of a model that was trained on Moses tokens."""
@@ -149,6 +164,11 @@ class Translator:
     def description(self) -> str:
         """One line: which path translates on this machine, and why."""
         return self._path.reason
+
+    @property
+    def precision(self) -> str:
+        """What it computes in: int8, bf16 or fp32."""
+        return self._path.precision
 
     # ---- translating
 
@@ -179,14 +199,12 @@ class Translator:
         """
         chosen = settings or self.search_settings
         pieces: list[tuple[int, str, list[int]]] = []  # text, separator behind, source tokens
-        for number, text in enumerate(texts):
-            pieces += [(number, behind, ids) for ids, behind in self._pieces(text)]
+        for number, (text, ids) in enumerate(zip(texts, self._encode(texts), strict=True)):
+            pieces += [(number, behind, part) for part, behind in self._pieces(text, ids)]
         requests = []
         for number, _, ids in pieces:
             prefix = prefixes[number] if prefixes else ""
-            given = (
-                tuple(int(i) for i in self.run.target_text.encode([prefix])[0]) if prefix else ()
-            )
+            given = tuple(self.run.target_text.encode([prefix])[0].tolist()) if prefix else ()
             requests.append(Request(torch.tensor(ids), chosen, given))
         found = self._search(requests)
         by_text: list[list[tuple[str, Sequence[Hypothesis]]]] = [[] for _ in texts]
@@ -257,15 +275,18 @@ class Translator:
 
     def source_ids(self, text: str) -> list[int]:
         """Source tokens with the end symbol."""
+        return self._encode([text])[0]
+
+    def _encode(self, texts: Sequence[str]) -> list[list[int]]:
+        """Source tokens of each text with the end symbol."""
         source = self.run.source_text
         if self.moses is not None:
-            text = self.moses[0].prepare(text)
-        return [*(int(i) for i in source.encode([text])[0]), source.eos]
+            texts = [self.moses[0].prepare(text) for text in texts]
+        return [[*ids.tolist(), source.eos] for ids in source.encode(texts)]
 
-    def _pieces(self, text: str) -> list[tuple[list[int], str]]:
+    def _pieces(self, text: str, ids: list[int]) -> list[tuple[list[int], str]]:
         """The parts of one text that are translated by themselves, and what stands behind each."""
         eos, longest = self.run.source_text.eos, self.settings.longest
-        ids = self.source_ids(text)
         if len(ids) == 1:
             return []
         if len(ids) <= longest:
@@ -286,40 +307,45 @@ class Translator:
 
     def _search(self, requests: Sequence[Request]) -> list[list[Hypothesis]]:
         """Search for all. int8 kernels run on one core each; torch spreads over all of them."""
+        return list(self._searcher(requests))
+
+    @cached_property
+    def _searcher(self) -> Searcher:
         target = self.run.target_text
-        workers = self._threads if self._path.precision == "int8" and len(requests) > 1 else 1
-        return list(
-            search(
-                self._path.model,
-                requests,
-                bos=target.bos,
-                eos=target.eos,
-                capacity_rows=self.settings.rows,
-                workers=workers,
-            )
+        return Searcher(
+            self._path.model,
+            bos=target.bos,
+            eos=target.eos,
+            capacity_rows=self.settings.rows,
+            workers=self._threads if self._path.precision == "int8" else 1,
         )
 
     def _join(self, source: str, parts: Sequence[tuple[str, Sequence[Hypothesis]]]) -> Translation:
         if not parts:
-            return Translation(source, "", 0.0, (), ())
+            return Translation(source, "", 0.0, ())
         if len(parts) == 1:
-            best, *others = [self._translation(source, h) for h in parts[0][1]]
-            return replace(best, alternatives=tuple(others))
+            hypotheses = parts[0][1]
+            others = tuple(self._translation(source, h) for h in hypotheses[1:])
+            return self._translation(source, hypotheses[0], alternatives=others)
         best_of_each = [self._translation(source, hypotheses[0]) for _, hypotheses in parts]
         return Translation(
             source,
             "".join(t.text + behind for t, (behind, _) in zip(best_of_each, parts, strict=True)),
             sum(t.score for t in best_of_each),
-            tuple(token for t in best_of_each for token in t.tokens),
             tuple(value for t in best_of_each for value in t.token_log_probabilities),
             ids=tuple(i for t in best_of_each for i in t.ids),
             prepared="".join(
                 t.prepared + behind for t, (behind, _) in zip(best_of_each, parts, strict=True)
             ),
+            vocabulary=self.run.target_text,
         )
 
     def _translation(
-        self, source: str, hypothesis: Hypothesis, text: str | None = None
+        self,
+        source: str,
+        hypothesis: Hypothesis,
+        text: str | None = None,
+        alternatives: tuple[Translation, ...] = (),
     ) -> Translation:
         target = self.run.target_text
         prepared = target.decode(hypothesis.tokens)
@@ -328,8 +354,9 @@ class Translator:
             source,
             plain if text is None else text,
             hypothesis.score,
-            tuple(target.pieces(hypothesis.tokens)),
             hypothesis.token_log_probabilities,
+            alternatives,
             ids=hypothesis.tokens,
             prepared=prepared,
+            vocabulary=target,
         )

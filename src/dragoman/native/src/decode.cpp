@@ -1,4 +1,4 @@
-// levels: avx512 avxvnni avx2
+// levels: avx512 avx512vnni avxvnni avx2
 // The int8 encoder and decoder of a Transformer: a whole step of a search in one call.
 //
 // C interface, used by inference/fast.py. Handles are opaque; a model may be used by any number
@@ -146,6 +146,8 @@ KERNEL(void, decode_model_shortlist, void* model, const int32_t* always, int cou
 
 // tokens (P) of `batch` sentences -> out (P, model_dim). `visible` (P) bytes or null.
 // Returns 0, or -1 if a token is none of the vocabulary.
+// What it works in stays with the thread: a sentence alone would pay more for fresh pages of
+// memory than for its products.
 KERNEL(int, decode_encode, const void* model, const int64_t* tokens, const int32_t* lengths,
        int batch, const uint8_t* visible, const float* positions, float* out) {
   const Model& m = *static_cast<const Model*>(model);
@@ -153,7 +155,7 @@ KERNEL(int, decode_encode, const void* model, const int64_t* tokens, const int32
   for (int b = 0; b < batch; ++b) total += lengths[b];
   for (int64_t i = 0; i < total; ++i)
     if (tokens[i] < 0 || tokens[i] >= m.shape.source_vocabulary) return -1;
-  EncoderWork work;
+  static thread_local EncoderWork work;
   for (int b = 0; b < batch;) {
     int end = b, count = 0;
     while (end < batch && (end == b || count + lengths[end] <= BLOCK_ROWS)) count += lengths[end++];
@@ -180,6 +182,11 @@ KERNEL(int, decode_state_rows, const void* state) {
 KERNEL(void, decode_state_lengths, const void* state, int64_t* out) {
   const State& s = *static_cast<const State*>(state);
   for (size_t r = 0; r < s.rows.size(); ++r) out[r] = s.rows[r].source->position;
+}
+
+// out (N, V): 1 where a token may follow a row by the shortlist of its source.
+KERNEL(void, decode_state_allowed, const void* state, uint8_t* out) {
+  static_cast<const State*>(state)->allowed(out);
 }
 
 KERNEL(void, decode_state_admit, void* state, const float* encoded, const int32_t* lengths,

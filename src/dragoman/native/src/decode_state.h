@@ -208,6 +208,21 @@ struct State {
     source->allowed[column / 64] |= uint64_t{1} << (column % 64);
   }
 
+  // out (rows, V): 1 for every token that may follow. All of them, where there is no shortlist.
+  void allowed(uint8_t* out) const {
+    const Shortlist& list = model->shortlist;
+    const size_t vocabulary = model->shape.target_vocabulary;
+    std::memset(out, has_subset ? 0 : 1, rows.size() * vocabulary);
+    if (!has_subset) return;
+    for (size_t r = 0; r < rows.size(); ++r, out += vocabulary) {
+      const List<int32_t>& tokens = rows[r].source->tokens;
+      for (int i = 0; i < list.count; ++i) out[list.always[i]] = 1;
+      for (size_t i = 0; i < tokens.size(); ++i)
+        for (int c = list.offsets[tokens[i]]; c < list.offsets[tokens[i] + 1]; ++c)
+          out[list.candidates[c]] = 1;
+    }
+  }
+
   void write_memory(int count) {
     const Model& m = *model;
     work.count = count;

@@ -10,11 +10,11 @@ DRAGOMAN_EXPORT const char *dragoman_levels() {
 #if defined(__x86_64__) && (defined(__GNUC__) || defined(__clang__))
   __builtin_cpu_init();
   const bool avx2 = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma");
-  const bool avx512 = avx2 && __builtin_cpu_supports("avx512f") &&
-                      __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512vl") &&
-                      __builtin_cpu_supports("avx512dq") &&
-                      __builtin_cpu_supports("avx512vnni") &&
-                      __builtin_cpu_supports("avx512bf16");
+  const bool avx512vnni =
+      avx2 && __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
+      __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("avx512dq") &&
+      __builtin_cpu_supports("avx512vnni");
+  const bool avx512 = avx512vnni && __builtin_cpu_supports("avx512bf16");
   // CPUID leaf 7, sub-leaf 1, EAX bit 4: AVX-VNNI (older compilers cannot be asked by name).
   unsigned a = 7, b = 0, c = 1, d = 0, highest = 0;
   __asm__ volatile("cpuid" : "=a"(highest), "=b"(b), "=c"(c), "=d"(d) : "a"(0), "c"(0));
@@ -23,7 +23,8 @@ DRAGOMAN_EXPORT const char *dragoman_levels() {
     __asm__ volatile("cpuid" : "=a"(a), "=b"(b), "=c"(c), "=d"(d) : "a"(7), "c"(1));
     avxvnni = avx2 && ((a >> 4) & 1);
   }
-  if (avx512) return avxvnni ? "avx512 avxvnni avx2" : "avx512 avx2";
+  if (avx512) return avxvnni ? "avx512 avx512vnni avxvnni avx2" : "avx512 avx512vnni avx2";
+  if (avx512vnni) return avxvnni ? "avx512vnni avxvnni avx2" : "avx512vnni avx2";
   if (avxvnni) return "avxvnni avx2";
   if (avx2) return "avx2";
 #endif

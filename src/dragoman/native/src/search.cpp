@@ -1,4 +1,5 @@
-// One step of beam search over all sentences: what search/beam.py says in numpy, in one pass.
+// Steps of beam search over all sentences: what search/beam.py says in numpy, in one pass, and, for
+// searches that ask for nothing special, many steps in one call, the model's own among them.
 //
 // The structs are the records of search/live.py, field by field; Python owns all the memory.
 #include <math.h>
@@ -12,7 +13,7 @@ struct Group {
   int64_t rows, width, length, limit, least, prefix, ngram, ended, quota;
   double alpha, ceiling, worst;
   uint64_t key;
-  int64_t next_rows;
+  int64_t next_rows, keep;
   uint8_t done, splits, draws, recorded, special;
 
   bool is_splitting() const { return splits && length == prefix; }
@@ -29,15 +30,46 @@ struct Ended {
   double end;
 };
 
+// What a run of steps found of a group that keeps one hypothesis.
+struct Found {
+  int64_t length;  // of the best that ended, or was cut; -1: none in this run
+  double end;      // log-probability of the end symbol; NaN: it was cut
+};
+
 struct Live {
   Group *groups;
   Looked *looked;  // `columns` to a group
   Ended *ended;
+  Found *found;              // one to a group
+  int32_t *found_tokens;     // `places` to a group
+  float *found_log_probabilities;  // likewise
   int32_t *tokens;           // `places` to a row
   float *log_probabilities;  // likewise
   double *totals;
   int64_t *last, *parents;
   int64_t places, columns;
+};
+
+// NativeStep of models/interface.py: how to let a model take a step. `best` is decode_best of
+// decode.cpp and returns 0, or what was wrong, and then nothing has changed.
+struct Step {
+  int (*best)(void *state, const int64_t *tokens, int rows, int count, const float *positions,
+              int known, int k, float *log_probabilities, int64_t *ids);
+  int (*select)(void *state, const int64_t *rows, int count);
+  void *state;
+  const float *positions;
+  int64_t known;
+};
+
+// _Run of search/native_beam.py.
+struct Run {
+  int64_t groups, rows;      // `rows` is kept up to date
+  int64_t k, eos;
+  int64_t steps;             // at most so many; then: how many were taken
+  int64_t enough;            // stop when groups of so many rows in all are done
+  float *log_probabilities;  // room for rows x k
+  int64_t *ids;
+  int64_t any_done, wrong;   // found: whether a group is done; what `best` returned
 };
 
 // -inf, what is not a number, and forbidden tokens are never chosen.
@@ -66,6 +98,7 @@ DRAGOMAN_EXPORT int64_t dragoman_beam_expand(const Live *live, int64_t groups,
   int64_t ended = 0, first = 0;
   for (int64_t g = 0; g < groups; g++) {
     const Group &group = live->groups[g];
+    if (group.rows == 0) continue;  // done earlier in this run
     Looked *looked = live->looked + g * live->columns;
     const bool may_grow = group.length < group.limit, splitting = group.is_splitting();
     // A row's candidates stand best first, so the best of a group is the best of the rows' heads.
@@ -115,6 +148,7 @@ DRAGOMAN_EXPORT int64_t dragoman_beam_judge(const Live *live, int64_t groups) {
   bool any = false;
   for (int64_t g = 0; g < groups; g++) {
     Group &group = live->groups[g];
+    if (group.rows == 0) continue;
     Looked *looked = live->looked + g * live->columns;
     double best = -INFINITY;
     group.next_rows = 0;
@@ -171,6 +205,7 @@ DRAGOMAN_EXPORT int64_t dragoman_beam_move(const Live *live, int64_t groups, int
   int64_t m = 0;
   for (int64_t g = 0; g < groups; g++) {
     Group &group = live->groups[g];
+    if (group.rows == 0) continue;
     const Looked *looked = live->looked + g * live->columns;
     for (int64_t c = 0, left = group.next_rows; left > 0; c++) {
       if (!looked[c].goes_on) continue;
@@ -186,4 +221,61 @@ DRAGOMAN_EXPORT int64_t dragoman_beam_move(const Live *live, int64_t groups, int
     group.length++;
   }
   return 2 * count + moved;
+}
+
+namespace {
+
+// The first `length` tokens of a row become what was found of a group.
+static void keep(const Live &live, int64_t group, int64_t row, int64_t length, double end) {
+  const size_t bytes = static_cast<size_t>(length) * sizeof(int32_t);
+  const int64_t from = row * live.places, to = group * live.places;
+  memcpy(live.found_tokens + to, live.tokens + from, bytes);
+  memcpy(live.found_log_probabilities + to, live.log_probabilities + from, bytes);
+  live.found[group] = {length, end};
+}
+
+}  // namespace
+
+// Steps of groups that keep one hypothesis each and ask for nothing special. A group that is done
+// stays where it is, without rows, until Python puts it away; `found` says what became of it.
+DRAGOMAN_EXPORT void dragoman_beam_run(const Live *live, const Step *step, Run *run) {
+  const int64_t most = run->steps, groups = run->groups;
+  int64_t freed = 0;
+  run->steps = run->any_done = run->wrong = 0;
+  for (int64_t g = 0; g < groups; g++) live->found[g].length = -1;
+  while (run->steps < most && run->rows > 0 && freed < run->enough) {
+    run->wrong = step->best(step->state, live->last, static_cast<int>(run->rows), 1,
+                            step->positions, static_cast<int>(step->known),
+                            static_cast<int>(run->k), run->log_probabilities, run->ids);
+    if (run->wrong != 0) return;
+    const int64_t ended = dragoman_beam_expand(live, groups, run->log_probabilities, run->ids,
+                                               run->k, run->eos, nullptr, 0, 0);
+    for (int64_t e = 0; e < ended; e++) {
+      const Ended &one = live->ended[e];
+      Group &group = live->groups[one.group];
+      const double score = (live->totals[one.row] + one.end) /
+                           pow((6.0 + static_cast<double>(one.length)) / 6.0, group.alpha);
+      if (!(score > group.worst)) continue;
+      keep(*live, one.group, one.row, one.length, one.end);
+      group.worst = score;
+    }
+    if (dragoman_beam_judge(live, groups)) {
+      int64_t first = 0;
+      for (int64_t g = 0; g < groups; g++) {
+        const Group &group = live->groups[g];
+        if (group.rows > 0 && group.done) {
+          run->any_done = 1;
+          freed += group.width;
+          // Nothing has ended and nothing may follow: the best that is live, as it stands.
+          if (group.worst == -INFINITY) keep(*live, g, first, group.length, NAN);
+        }
+        first += group.rows;
+      }
+    }
+    const int64_t moved =
+        dragoman_beam_move(live, groups, run->rows, run->log_probabilities, run->k);
+    run->rows = moved >> 1;
+    run->steps++;
+    if (moved & 1) step->select(step->state, live->parents, static_cast<int>(run->rows));
+  }
 }

@@ -1,0 +1,137 @@
+"""What is translated: models of random weights and forced lengths, or a trained run and its text.
+
+Every work is a folder that all systems read: ``model.json`` and ``model.safetensors`` (settings and
+weights under our names), ``weights.npz`` (the same for programs without torch), ``shortlist``
+(optional), and ``run`` where text goes in and comes out.
+"""
+
+from __future__ import annotations
+
+import gzip
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from safetensors.torch import save_file
+
+from dragoman.forms.text import Text, TextSettings
+from dragoman.inference.shortlist import Shortlist, ShortlistSettings
+from dragoman.models.transformer import Transformer, TransformerSettings
+from dragoman.nn.positions import sinusoidal
+from dragoman.recipe import Recipe
+from dragoman.tasks.run import RECIPE, SHORTLIST, WEIGHTS, Run
+from dragoman.training.weights import save_weights
+
+SMALL = {"model_dim": 256, "ffn_dim": 1024, "encoder_layers": 3, "decoder_layers": 3}
+BASE = {"model_dim": 512, "ffn_dim": 2048, "encoder_layers": 6, "decoder_layers": 6}
+SIZES: dict[str, tuple[dict[str, int], int, int]] = {
+    "d256": (SMALL, 8000, 14),
+    "d512": (BASE, 32000, 30),
+}
+"""Model, vocabulary, tokens that each sentence gets."""
+
+NEWS_VOCABULARY, NEWS_TOKENS = 8000, 30
+"""Of a run with random weights over a text: its own subwords, and the length of every output."""
+
+
+@dataclass
+class Work:
+    """Sentences to translate with one model, in a folder that every system reads."""
+
+    name: str
+    folder: Path
+    sources: list[Any]
+    """Texts, or lists of token ids with the end symbol."""
+    references: list[str] | None
+    length: int | None
+    """Tokens that every output is to have; None: it ends by itself."""
+    random_weights: bool
+
+    @property
+    def has_shortlist(self) -> bool:
+        return (self.folder / SHORTLIST).exists()
+
+
+def random_work(size: str, sentences: int, folder: Path) -> Work:
+    """Token ids in and out, over fresh weights whose end symbol never wins."""
+    changes, vocabulary, length = SIZES[size]
+    settings = TransformerSettings.model_validate(changes)
+    write_model(folder, settings, endless_model(settings, vocabulary))
+    random_shortlist(vocabulary).save(folder / SHORTLIST, "random")
+    return Work(size, folder, random_sources(sentences, vocabulary), None, length, True)
+
+
+def text_work(name: str, sources: list[str], folder: Path) -> Work:
+    """Text in and out, over a base model of random weights and subwords learned from the text."""
+    size = min(NEWS_VOCABULARY, 2 * len(sources))
+    text = Text.train(sources, TextSettings(vocabulary=size, byte_fallback=False))
+    changes = [f"model.{key}={value}" for key, value in BASE.items()]
+    recipe = Recipe.load("transformer-base", [*changes, f"text.vocabulary={text.size}"])
+    run = folder / "run"
+    run.mkdir()
+    recipe.save(run / RECIPE)
+    text.save(run / "shared.model")
+    model = endless_model(recipe.model, text.size)
+    save_weights(run / WEIGHTS, model.state_dict(), {"weights": "random"})
+    write_model(folder, recipe.model, model)
+    random_shortlist(text.size).save(run / SHORTLIST, Run.open(run).weights_hash)
+    (folder / SHORTLIST).symlink_to(run / SHORTLIST)
+    return Work(name, folder, sources, None, NEWS_TOKENS, True)
+
+
+def run_work(
+    name: str, run: Path, sources: list[str], references: list[str] | None, folder: Path
+) -> Work:
+    """Text in and out, by a trained run, natural ends."""
+    opened = Run.open(run)
+    write_model(folder, opened.recipe.model, opened.model())
+    (folder / "run").symlink_to(run.resolve())
+    if Shortlist.load(run / SHORTLIST, opened.weights_hash) is not None:
+        (folder / SHORTLIST).symlink_to(run.resolve() / SHORTLIST)
+    return Work(name, folder, sources, references, None, False)
+
+
+def endless_model(settings: TransformerSettings, vocabulary: int) -> Transformer:
+    """Fresh weights whose end symbol never wins."""
+    torch.manual_seed(0)
+    model = Transformer(settings, vocabulary, vocabulary)
+    with torch.no_grad():
+        model.source_embedding.weight[2] = 0.0
+    return model
+
+
+def write_model(folder: Path, settings: TransformerSettings, model: Transformer) -> None:
+    (folder / "model.json").write_text(settings.model_dump_json(), encoding="utf-8")
+    state = {name: value.float().contiguous() for name, value in model.state_dict().items()}
+    save_file(state, folder / "model.safetensors")
+    table = sinusoidal(torch.arange(1024), settings.model_dim).float()
+    arrays = {name: value.numpy() for name, value in state.items()} | {"positions": table.numpy()}
+    np.savez(folder / "weights.npz", **arrays)
+
+
+def random_shortlist(vocabulary: int) -> Shortlist:
+    """As long as one that is learned: always the same tokens, and some for each source token."""
+    generator, settings = np.random.default_rng(0), ShortlistSettings()
+    offsets = np.arange(vocabulary + 1, dtype=np.int32) * settings.per_token
+    candidates = generator.integers(3, vocabulary, int(offsets[-1])).astype(np.int32)
+    return Shortlist(np.arange(settings.always, dtype=np.int32), offsets, candidates)
+
+
+def random_sources(count: int, vocabulary: int) -> list[list[int]]:
+    """Token ids with lengths like those of image captions, end symbol included."""
+    generator = np.random.default_rng(0)
+    lengths = np.clip(generator.normal(13.5, 4.0, count).round().astype(int), 4, 40)
+    return [[*generator.integers(3, vocabulary, n - 1).tolist(), 2] for n in lengths]
+
+
+def lines_of(path: Path) -> list[str]:
+    raw = path.read_bytes()
+    text = (gzip.decompress(raw) if path.suffix == ".gz" else raw).decode("utf-8")
+    return text.split("\n")[:-1]
+
+
+def words_of(source: Any) -> int:
+    """Words of a text, or tokens less the end symbol."""
+    return len(source.split()) if isinstance(source, str) else len(source) - 1

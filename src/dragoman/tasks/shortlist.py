@@ -1,0 +1,103 @@
+"""Learning a run's shortlist from the text that it was trained on, and what it costs and spares.
+
+How it works: ``inference/shortlist.py``. Who uses it: ``Translator``, when asked to.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import chain, islice
+from pathlib import Path
+
+from dragoman.inference.shortlist import Integers, Shortlist, ShortlistSettings, learn
+from dragoman.search.request import SearchSettings
+from dragoman.tasks.prepare import Say, corpora_of, plain_pairs
+from dragoman.tasks.run import SHORTLIST, Run
+from dragoman.tasks.translator import Translator, TranslatorSettings
+
+TRIED = 200
+"""Dev sentences that are translated with and without it."""
+
+_TOGETHER = 4096
+"""Training pairs that are cut into tokens at once."""
+
+
+@dataclass(frozen=True)
+class LearnedShortlist:
+    """A shortlist, where it lies, and what it does to the dev set."""
+
+    path: Path
+    shortlist: Shortlist
+    vocabulary: int
+    """All target tokens."""
+    sentences: int
+    """Of the dev set, on which the rest was measured; 0 if the run has none."""
+    allowed: float
+    """Target tokens that a sentence may use, in the mean."""
+    unchanged: float | None
+    """Share of greedy translations that stay the same; None where there are no int8 kernels."""
+
+    def __str__(self) -> str:
+        lines = [f"{self.path}: learned"]
+        if self.sentences:
+            lines.append(
+                f"a sentence may use {self.allowed:,.0f} of {self.vocabulary:,} target tokens "
+                f"(mean of {self.sentences} dev sentences)"
+            )
+        if self.unchanged is not None:
+            lines.append(f"{self.unchanged:.1%} of their greedy translations stay the same")
+        return "\n".join(lines)
+
+
+def learn_shortlist(
+    run: Run, settings: ShortlistSettings | None = None, say: Say = lambda _: None
+) -> LearnedShortlist:
+    """Learn the shortlist of ``run`` from its training text and write it into its folder.
+
+    Errors: ``DataError`` or ``RecipeError`` if that text cannot be read any more.
+    """
+    source, target, recipe = run.source_text, run.target_text, run.recipe
+    key = run.weights_hash  # first: without weights there is nothing to learn for
+    say("reading the training text")
+    shortlist = learn(
+        _token_pairs(run),
+        source.size,
+        target.size,
+        settings,
+        always=(target.unknown, target.eos),
+        shared=recipe.text.shared,
+    )
+    path = run.folder / SHORTLIST
+    shortlist.save(path, key)
+    texts = [pair.source for pair in plain_pairs(recipe, "dev")[:TRIED]]
+    allowed = sum(len(shortlist.allowed(ids)) for ids in source.encode(texts)) if texts else 0
+    return LearnedShortlist(
+        path,
+        shortlist,
+        target.size,
+        len(texts),
+        allowed / max(1, len(texts)),
+        _unchanged(run, texts) if texts else None,
+    )
+
+
+def _token_pairs(run: Run) -> Iterator[tuple[Integers, Integers]]:
+    pairs = chain.from_iterable(corpus.pairs for corpus in corpora_of(run.recipe, "train"))
+    while part := list(islice(pairs, _TOGETHER)):
+        sources = run.source_text.encode([pair.source for pair in part])
+        yield from zip(sources, run.target_text.encode([pair.target for pair in part]), strict=True)
+
+
+def _unchanged(run: Run, texts: list[str]) -> float | None:
+    """Share of ``texts`` whose greedy translation with the shortlist is the one without."""
+    greedy = SearchSettings(beam=1)
+    found = []
+    for shortlist in (False, True):
+        translator = Translator(
+            run, TranslatorSettings(precision="int8", shortlist=shortlist), greedy
+        )
+        if translator.precision != "int8":
+            return None
+        found.append([translation.text for translation in translator.batch(texts)])
+    return sum(a == b for a, b in zip(*found, strict=True)) / len(texts)

@@ -1,0 +1,108 @@
+"""What was measured of a machine is measured once, and wrong or missing memories do no harm."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Mapping
+from pathlib import Path
+
+import pytest
+
+from dragoman.inference import fast, measured
+from dragoman.inference.measured import Trial, machine_key, microseconds
+from dragoman.models.transformer import Transformer, TransformerSettings
+from dragoman.native import library
+
+
+class Counting:
+    """A trial that takes some time, and knows how often it was made and run."""
+
+    def __init__(self, seconds: float) -> None:
+        self.seconds, self.made, self.run = seconds, 0, 0
+
+    def __call__(self) -> Trial:
+        self.made += 1
+
+        def work() -> None:
+            self.run += 1
+            time.sleep(self.seconds)
+
+        return work
+
+
+def test_it_is_measured_once(tmp_path: Path) -> None:
+    folder = tmp_path / "not" / "there"
+    trials = {"a": Counting(0.0001), "b": Counting(0.01)}
+    found = microseconds(folder, trials)
+    assert found["a"] < found["b"] and found["b"] >= 10_000
+    assert microseconds(folder, trials) == found
+    assert [trial.made for trial in trials.values()] == [1, 1]
+    assert trials["a"].run == trials["b"].run > 1
+    assert microseconds(folder, {"a": trials["a"]}) == {"a": found["a"]}
+    more = trials | {"c": Counting(0.0)}
+    assert set(microseconds(folder, more)) == {"a", "b", "c"} and more["c"].made == 1
+
+
+@pytest.mark.parametrize("text", ["", "not JSON", "[1]", '{"x": 3}', '{"KEY": {"a": "slow"}}'])
+def test_a_damaged_memory_is_made_anew(text: str, tmp_path: Path) -> None:
+    path = tmp_path / measured.NAME
+    path.write_text(text.replace("KEY", machine_key()), encoding="utf-8")
+    trial = Counting(0.0)
+    microseconds(tmp_path, {"a": trial})
+    assert trial.made == 1
+    assert set(json.loads(path.read_text(encoding="utf-8"))[machine_key()]) == {"a"}
+
+
+def test_another_machine_is_measured_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    trial = Counting(0.0)
+    microseconds(tmp_path, {"a": trial})
+    monkeypatch.setattr(measured, "_processor", lambda: "another")
+    microseconds(tmp_path, {"a": trial})
+    assert trial.made == 2
+    assert len(json.loads((tmp_path / measured.NAME).read_text(encoding="utf-8"))) == 2
+
+
+def test_a_folder_that_cannot_be_written_to(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("", encoding="utf-8")
+    trial = Counting(0.0)
+    for count in (1, 2):
+        assert set(microseconds(tmp_path / "file", {"a": trial})) == {"a"}
+        assert trial.made == count
+
+
+def tiny() -> Transformer:
+    return Transformer(
+        TransformerSettings.model_validate(
+            {"model_dim": 32, "ffn_dim": 32, "encoder_layers": 1, "decoder_layers": 1,
+             "attention": {"num_heads": 2}}
+        ), 20, 20,
+    )  # fmt: skip
+
+
+def test_the_fastest_is_what_was_measured(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    times = {"int8": 10, "bf16": 300, "fp32": 40}
+
+    def remembered(folder: Path, trials: Mapping[str, object]) -> dict[str, int]:
+        assert folder == tmp_path
+        return {name: times[name] for name in trials}
+
+    monkeypatch.setattr(fast, "microseconds", remembered)
+    monkeypatch.setattr(fast, "_has_bf16", lambda: True)
+    path = fast.fastest(tiny(), remembered=tmp_path)
+    if library.available():
+        assert path.precision == "int8" and "4 times as fast here as fp32" in path.reason
+        times["int8"] = 80
+        path = fast.fastest(tiny(), remembered=tmp_path)
+        assert path.precision == "fp32" and "faster here than int8 (2.0 times)" in path.reason
+        assert fast.fastest(tiny(), "int8", remembered=tmp_path).precision == "int8"
+    else:
+        assert path.precision == "fp32" and "no int8" in path.reason
+    assert fast.fastest(tiny(), "bf16", remembered=tmp_path).precision == "bf16"
+
+
+def test_trials_run_here(tmp_path: Path) -> None:
+    path = fast.fastest(tiny(), remembered=tmp_path)
+    assert "\n" not in path.reason
+    found = json.loads((tmp_path / measured.NAME).read_text(encoding="utf-8"))[machine_key()]
+    assert "fp32" in found and ("int8" in found) is library.available()
