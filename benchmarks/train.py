@@ -3,6 +3,7 @@
     python benchmarks/train.py                              random sentences, speed alone
     python benchmarks/train.py --source train.en --target train.de --updates 400
                                                             real text: losses mean something too
+    python benchmarks/train.py --device cuda                base and big, on a GPU
 
 Every system starts from the same weights and sees the same updates in the same order, at the same
 learning rates; each runs in a process (and an environment) of its own, in turns of a few updates,
@@ -51,7 +52,19 @@ WORKS: dict[str, dict[str, Any]] = {
         "model": {"model_dim": 512, "ffn_dim": 2048, "encoder_layers": 6, "decoder_layers": 6},
         "vocabulary": 32000, "peak": 7e-4, "warmup": 4000,
     },
+    "train-base": {
+        "model": {"model_dim": 512, "ffn_dim": 2048, "encoder_layers": 6, "decoder_layers": 6},
+        "vocabulary": 37000, "peak": 7e-4, "warmup": 4000, "tokens": 25_000,
+    },
+    "train-big": {
+        "model": {"model_dim": 1024, "ffn_dim": 4096, "encoder_layers": 6, "decoder_layers": 6,
+                  "attention": {"num_heads": 16}},
+        "vocabulary": 37000, "peak": 5e-4, "warmup": 4000, "tokens": 25_000,
+    },
 }  # fmt: skip
+
+OF_DEVICE = {"cpu": ("train-d256", "train-d512"), "cuda": ("train-base", "train-big")}
+"""What is measured unless ``--work`` says otherwise: the paper's own sizes where there is a GPU."""
 
 Pair = tuple[list[int], list[int]]
 
@@ -146,19 +159,20 @@ def write_work(
     draw.shuffle(pairs)
     held_out, rest = pairs[:500], pairs[500:]
     updates: list[Any] = []
+    tokens = arguments.tokens or work.get("tokens", 4096)
     while len(updates) < arguments.updates + arguments.warm_up:
-        updates += batches(rest, arguments.tokens, draw)
+        updates += batches(rest, tokens, draw)
     plan = {
         "model": json.loads(settings.model_dump_json()), "vocabulary": work["vocabulary"],
         "peak": work["peak"], "warmup": work["warmup"], "smoothing": 0.1, "clip_norm": 1.0,
-        "seed": seed, "threads": CORES,
+        "seed": seed, "threads": CORES, "device": arguments.device,
     }  # fmt: skip
     for name, content in (
         ("plan", plan),
         ("updates", updates[: arguments.updates + arguments.warm_up]),
         (
             "held_out",
-            batches(held_out, arguments.tokens, draw) or [list(zip(*held_out, strict=True))],
+            batches(held_out, tokens, draw) or [list(zip(*held_out, strict=True))],
         ),
     ):
         (folder / f"{name}.json").write_text(json.dumps(content), encoding="utf-8")
@@ -189,7 +203,8 @@ def systems(arguments: argparse.Namespace, folder: Path) -> list[System]:
 
     for precision in ("bf16", "fp32"):
         add("dragoman", "ours", precision, "ours.py", sys.executable, "auto")
-        add("dragoman, plain torch", "ours", precision, "ours.py", sys.executable, "plain")
+        if arguments.device == "cpu":
+            add("dragoman, plain torch", "ours", precision, "ours.py", sys.executable, "plain")
     version = torch.__version__.split("+")[0]
     python = arguments.peer_python or environment(
         "hugging-face", [f"torch=={version}", "transformers>=5", "sentencepiece", "numpy"]
@@ -213,7 +228,7 @@ def measure(
         for _ in range(0, arguments.updates, arguments.turn):
             for system in all_of:
                 system.take_turn(arguments.turn, count=True)
-            rates.append(matrix_rate(work))
+            rates.append(matrix_rate(work, arguments.device))
         for system in all_of:
             system.held_out = system.ask({"look": True})["held_out_nll"]
     finally:
@@ -267,21 +282,24 @@ def operations_per_token(work: dict[str, Any], sources: Any, targets: Any) -> fl
     return 6.0 * (source * reads + target * writes) / target
 
 
-def matrix_rate(work: dict[str, Any], rows: int = 4096) -> float:
+def matrix_rate(work: dict[str, Any], device: str) -> float:
     """Operations per second of torch's bf16 product on this model's largest shapes."""
     import time
 
+    rows = work.get("tokens", 4096)
     torch.set_num_threads(CORES)
     width, hidden = work["model"]["model_dim"], work["model"]["ffn_dim"]
     done, seconds = 0.0, 0.0
     for inputs, outputs in ((width, width), (width, hidden), (hidden, width)):
-        x = torch.randn(rows, inputs).bfloat16()
-        weight = torch.randn(outputs, inputs).bfloat16()
-        out = torch.empty(rows, outputs, dtype=torch.bfloat16)
+        x = torch.randn(rows, inputs, device=device).bfloat16()
+        weight = torch.randn(outputs, inputs, device=device).bfloat16()
+        out = torch.empty(rows, outputs, dtype=torch.bfloat16, device=device)
         times = []
         for _ in range(5):
             start = time.perf_counter()
             torch.mm(x, weight.t(), out=out)
+            if device != "cpu":
+                torch.cuda.synchronize()
             times.append(time.perf_counter() - start)
         done += 2.0 * rows * inputs * outputs
         seconds += min(times)
@@ -290,10 +308,11 @@ def matrix_rate(work: dict[str, Any], rows: int = 4096) -> float:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    parser.add_argument("--work", choices=WORKS, action="append", help="default: all")
+    parser.add_argument("--device", choices=OF_DEVICE, default="cpu")
+    parser.add_argument("--work", choices=WORKS, action="append", help="default: the device's")
     parser.add_argument("--source", type=Path, help="lines to learn from (.gz too)")
     parser.add_argument("--target", type=Path, help="their translations")
-    parser.add_argument("--tokens", type=int, default=4096, help="target tokens per update")
+    parser.add_argument("--tokens", type=int, help="target tokens per update (4,096; GPU 25,000)")
     parser.add_argument("--dropout", type=float, default=0.1)
     parser.add_argument("--updates", type=int, default=20)
     parser.add_argument("--warm-up", type=int, default=2, help="updates before the clock runs")
@@ -306,7 +325,7 @@ def main() -> None:
     if (arguments.source is None) != (arguments.target is None):
         parser.error("--source and --target go together")
     print(machine())
-    for name in arguments.work or list(WORKS):
+    for name in arguments.work or OF_DEVICE[arguments.device]:
         with tempfile.TemporaryDirectory(prefix="dragoman-bench-") as folder:
             write_work(Path(folder), arguments, WORKS[name], arguments.seed)
             store(arguments.results, measure(name, Path(folder), WORKS[name], arguments))

@@ -28,6 +28,9 @@ class Trainer(Protocol):
     def nll(self, sources: Sentences, targets: Sentences) -> float:
         """The plain loss, summed, without dropout."""
 
+    def memory_mb(self) -> float:
+        """The most memory held so far: this process's, or on a GPU what its tensors took."""
+
 
 def peak_memory_mb() -> float:
     """The most memory that this process has held so far."""
@@ -70,5 +73,5 @@ def converse(trainer: Trainer, folder: Path) -> None:
         if job.get("look"):
             sums = [(trainer.nll(*batch), tokens(batch[1])) for batch in held_out]
             answer["held_out_nll"] = sum(s for s, _ in sums) / sum(n for _, n in sums)
-        answer["memory_mb"] = peak_memory_mb()
+        answer["memory_mb"] = trainer.memory_mb()
         print(json.dumps(answer), file=answers, flush=True)

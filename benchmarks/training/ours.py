@@ -15,7 +15,7 @@ keep_memory()  # before torch, as the command line does
 
 import numpy as np  # noqa: E402
 import torch  # noqa: E402
-from conversation import BOS, EOS, Sentences, converse  # noqa: E402
+from conversation import BOS, EOS, Sentences, converse, peak_memory_mb  # noqa: E402
 
 from dragoman import native  # noqa: E402
 from dragoman.data.batches import Batch, make_batch  # noqa: E402
@@ -31,6 +31,7 @@ class Ours:
     def __init__(self, folder: Path, precision: str, kernels: str) -> None:
         plan = json.loads((folder / "plan.json").read_text(encoding="utf-8"))
         torch.set_num_threads(plan["threads"])
+        self.ranks = Ranks(device=plan["device"])
         settings = TransformerSettings.model_validate(plan["model"])
         self.model = Transformer(settings, plan["vocabulary"], plan["vocabulary"])
         weights = np.load(folder / "weights.npz")
@@ -47,12 +48,13 @@ class Ours:
             }
         )
         self.rate = 0.0
-        self.updater = Updater(self.model, training, lambda step: self.rate, Ranks())
+        self.updater = Updater(self.model, training, lambda step: self.rate, self.ranks)
         self.state = TrainingState()
         self.updater.restore(None, self.state)
         self.updater.repeat_choices(self.state)
         self.version = f"{metadata.version('dragoman')}, {self.state.kernels} kernels"
-        if kernels == "auto" and self.state.kernels == "plain":
+        on_cpu = self.ranks.device.type == "cpu"
+        if on_cpu and kernels == "auto" and self.state.kernels == "plain":
             sys.exit(f"no native kernels: {native.describe()}")
         splits = Splits(Path(tempfile.mkdtemp(prefix="dragoman-bench-")) / "splits")
         self.gradients = Gradients(
@@ -76,9 +78,14 @@ class Ours:
     def nll(self, sources: Sentences, targets: Sentences) -> float:
         self.model.eval()
         with torch.no_grad():
-            _, _, nll = self.updater.step(self._batch(sources, targets))
+            _, _, nll = self.updater.step(self._batch(sources, targets).to(self.ranks.device))
         self.model.train()
         return float(nll)
+
+    def memory_mb(self) -> float:
+        if self.ranks.device.type == "cpu":
+            return peak_memory_mb()
+        return float(torch.cuda.max_memory_allocated() / 2**20)
 
 
 if __name__ == "__main__":

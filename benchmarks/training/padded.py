@@ -6,7 +6,7 @@ import contextlib
 from typing import Any
 
 import torch
-from conversation import BOS, EOS, Sentences
+from conversation import BOS, EOS, Sentences, peak_memory_mb
 from torch import Tensor, nn
 from torch.nn import functional as F
 
@@ -24,7 +24,8 @@ class PaddedTrainer:
 
     def __init__(self, model: nn.Module, plan: dict[str, Any], precision: str, tuned: bool) -> None:
         torch.manual_seed(plan["seed"])
-        self.model = model.train()
+        self.device = plan["device"]
+        self.model = model.to(self.device).train()
         self.plan = plan
         self.low = precision == "bf16"
         more = {"fused": True} if tuned else {}
@@ -43,7 +44,11 @@ class PaddedTrainer:
             torch.arange(target_out.shape[1]) < torch.tensor([len(t) + 1 for t in targets])[:, None]
         )
         target_out = target_out.masked_fill(~real, -100)
-        low = torch.autocast("cpu", torch.bfloat16) if self.low else contextlib.nullcontext()
+        source, target_in, target_out = (
+            ids.to(self.device) for ids in (source, target_in, target_out)
+        )
+        kind = self.device.partition(":")[0]
+        low = torch.autocast(kind, torch.bfloat16) if self.low else contextlib.nullcontext()
         with low:
             logits = self.logits(source, target_in)
         logits, wanted = logits.float().flatten(0, 1), target_out.flatten()
@@ -67,3 +72,8 @@ class PaddedTrainer:
             found = float(self._loss(sources, targets, 0.0))
         self.model.train()
         return found
+
+    def memory_mb(self) -> float:
+        if self.device == "cpu":
+            return peak_memory_mb()
+        return float(torch.cuda.max_memory_allocated() / 2**20)

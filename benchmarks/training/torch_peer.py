@@ -47,7 +47,9 @@ class Translator(nn.Module):
     def forward(self, source: Tensor, target_in: Tensor) -> Tensor:
         """(B, S), (B, T) -> logits (B, T, V)."""
         hidden = source == PAD
-        ahead = torch.ones(target_in.shape[1], target_in.shape[1], dtype=torch.bool).triu(1)
+        ahead = torch.ones(
+            target_in.shape[1], target_in.shape[1], dtype=torch.bool, device=source.device
+        ).triu(1)
         out = self.body(
             self._embed(source), self._embed(target_in), tgt_mask=ahead,
             src_key_padding_mask=hidden, memory_key_padding_mask=hidden, tgt_is_causal=True,
