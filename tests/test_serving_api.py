@@ -9,8 +9,9 @@ from typing import Any
 
 import httpx
 import pytest
-from serving_echo import EchoModel, client_of, echo_run, meters_of, until
+from serving_echo import EchoModel, client_of, detector, echo_run, meters_of, until
 
+from dragoman.serving.app import create_app
 from dragoman.serving.limits import LimitSettings
 from dragoman.serving.settings import ServeSettings
 
@@ -157,6 +158,27 @@ def test_bodies_that_are_not_requests(body: bytes, kind: str) -> None:
             answer = await client.post("/translate", content=body, headers=headers)
             assert answer.status_code == 400, answer.text
             assert list(answer.json()) == ["error"] and answer.json()["error"]
+
+    run(check())
+
+
+def test_a_body_that_does_not_come_is_not_waited_for() -> None:
+    async def check() -> None:
+        settings = ServeSettings(limits=LimitSettings(seconds=0.1))
+        app = create_app((echo_run(),), settings, detector())
+        parts = [{"type": "http.request", "body": b"{", "more_body": True}]
+        sent: list[Any] = []
+
+        async def receive() -> Any:
+            return parts.pop() if parts else await asyncio.sleep(3600)
+
+        async def send(message: Any) -> None:
+            sent.append(message)
+
+        scope = {"type": "http", "method": "POST", "path": "/translate", "headers": []}
+        more = {"query_string": b"", "client": ("192.0.2.1", 1), "http_version": "1.1"}
+        await app({**scope, **more}, receive, send)
+        assert sent[0]["status"] == 408 and "0.1 seconds" in json.loads(sent[1]["body"])["error"]
 
     run(check())
 

@@ -6,9 +6,11 @@ behind.
 
 from __future__ import annotations
 
+from bisect import bisect_left, bisect_right
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
+from typing import TypeAlias
 
 from dragoman.search.hypothesis import Hypothesis
 from dragoman.serving.markup import Running, Tag
@@ -28,7 +30,8 @@ class Translated:
 
 async def with_tags(run: ServedRun, translated: Sequence[Translated]) -> list[list[str]]:
     """Each translation, cut where the tags of its text stand: one part more than tags."""
-    inside = [_inside(one) for one in translated]
+    places = [_places(one) for one in translated]
+    inside = [_inside(one, own) for one, own in zip(translated, places, strict=True)]
     wanted = [(t, s) for t, sentences in enumerate(inside) for s in sentences]
     pairs = [
         (
@@ -42,7 +45,7 @@ async def with_tags(run: ServedRun, translated: Sequence[Translated]) -> list[li
     for t, one in enumerate(translated):
         spoken = [[run.plain(hypothesis)] for hypothesis in one.found]
         for s, tags in inside[t].items():
-            piece, begin = one.passage.pieces[s], _places(one)[s][0]
+            piece, begin = one.passage.pieces[s], places[t][s][0]
             spoken[s] = project(
                 [tag.moved(-begin) for tag in tags],
                 piece.text,
@@ -50,12 +53,15 @@ async def with_tags(run: ServedRun, translated: Sequence[Translated]) -> list[li
                 run.words(one.found[s]),
                 alignments[t, s],
             )
-        answers.append(_joined(one, spoken))
+        answers.append(_joined(one, places[t], spoken))
     return answers
 
 
-def _places(one: Translated) -> list[tuple[int, int]]:
-    """Where each sentence begins and ends in the text."""
+Places: TypeAlias = list[tuple[int, int]]
+"""Where each sentence begins and ends in its text."""
+
+
+def _places(one: Translated) -> Places:
     places, end = [], 0
     for piece in one.passage.pieces:
         # A part of a very long sentence may be written a little differently: then about here.
@@ -65,17 +71,18 @@ def _places(one: Translated) -> list[tuple[int, int]]:
     return places
 
 
-def _inside(one: Translated) -> dict[int, list[Tag]]:
+def _inside(one: Translated, places: Places) -> dict[int, Sequence[Tag]]:
     """The tags that stand inside a sentence, by its number."""
-    found: dict[int, list[Tag]] = {}
-    for number, (begin, end) in enumerate(_places(one)):
-        tags = [tag for tag in one.text.tags if begin < tag.place < end]
-        if tags:
-            found[number] = tags
+    found: dict[int, Sequence[Tag]] = {}
+    of_tags = [tag.place for tag in one.text.tags]
+    for number, (begin, end) in enumerate(places):
+        first, last = bisect_right(of_tags, begin), bisect_left(of_tags, end)
+        if first < last:
+            found[number] = one.text.tags[first:last]
     return found
 
 
-def _joined(one: Translated, spoken: Sequence[Sequence[str]]) -> list[str]:
+def _joined(one: Translated, places: Places, spoken: Sequence[Sequence[str]]) -> list[str]:
     """Sentences, each cut at the tags inside it, and what stands between them."""
     parts = [""]
     tags, text = one.text.tags, one.text.text
@@ -86,8 +93,8 @@ def _joined(one: Translated, spoken: Sequence[Sequence[str]]) -> list[str]:
         parts.extend(pieces[1:])
 
     gaps = [one.passage.before, *(piece.behind for piece in one.passage.pieces)]
-    places = [*_places(one), (len(text), len(text))]
-    for (begin, following_end), gap, sentence in zip(places, gaps, [*spoken, [""]], strict=True):
+    ends = [*places, (len(text), len(text))]
+    for (begin, following_end), gap, sentence in zip(ends, gaps, [*spoken, [""]], strict=True):
         last = first
         while last < len(tags) and tags[last].place <= begin:
             last += 1
