@@ -12,6 +12,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import torch
+from numpy.typing import NDArray
 
 from dragoman.models.transformer import Transformer
 from dragoman.nn.layout import Sequences
@@ -77,7 +78,7 @@ class Aligner:
         ]
 
 
-def _sharpest(cross: np.ndarray, source: int, target: int) -> Alignment:  # type: ignore[type-arg]
+def _sharpest(cross: NDArray[np.float32], source: int, target: int) -> Alignment:
     """(L, T', S') -> (target, source) of the layer that looks most surely at one token."""
     every = cross[:, :target, :source].astype(np.float64)
     if not every.size:
