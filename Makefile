@@ -19,7 +19,7 @@ PAGE := src/dragoman/serving/web/index.html
 RECIPE_OF_VENV := pyproject.toml constraints.txt $(wildcard src/dragoman/native/src/*)
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test test-slow check format bench-train bench-translate bench-serve serve web web-dev constraints clean
+.PHONY: help setup demo test test-slow check format bench-train bench-translate bench-cost bench-serve serve web web-dev constraints clean
 
 help: ## show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-16s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -48,7 +48,10 @@ bench-train: $(DEV) ## training throughput beside other programs -> benchmarks/r
 	@$(BIN)/python benchmarks/train.py
 
 bench-translate: $(DEV) ## translation speed beside other programs -> benchmarks/results/translate.json
-	@$(BIN)/python benchmarks/translate.py
+	@$(BIN)/python benchmarks/translate.py $(ARGS)
+
+bench-cost: $(DEV) ## how cost grows with length, vocabulary and beam -> benchmarks/results/cost.json
+	@$(BIN)/python benchmarks/cost.py $(ARGS)
 
 serve: $(SERVE) $(PAGE) runs/demo/model.safetensors ## serve the demo run: http://127.0.0.1:5050
 	@$(BIN)/dragoman serve runs/demo

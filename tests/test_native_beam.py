@@ -201,11 +201,12 @@ def plain_requests(generator: np.random.Generator, count: int) -> list[Request]:
 def test_whole_searches_in_one_call(ending: float, monkeypatch: pytest.MonkeyPatch) -> None:
     asked = plain_requests(np.random.default_rng(1), 60)
     model = NativeTable(9, 4, ending=ending)
-    found = list(search(model, asked, bos=BOS, eos=EOS, capacity_rows=20))
+    found = list(search(model, asked, bos=BOS, eos=EOS, capacity_rows=20, forbidden=(1, 4)))
     assert model.native_steps == len(model.stepped) > 0  # Python took none of them
     monkeypatch.setattr(scheduler, "fastest_beam", PlainBeam)
     plain = TableModel(9, 4, ending=ending)
-    assert found == list(search(plain, asked, bos=BOS, eos=EOS, capacity_rows=20))
+    assert found == list(search(plain, asked, bos=BOS, eos=EOS, capacity_rows=20, forbidden=(1, 4)))
+    assert not {1, 4} & {token for (best,) in found for token in best.tokens}
 
 
 @pytest.mark.parametrize("seed", range(8))

@@ -70,9 +70,13 @@ class BeamStep(Protocol):
         ``parents`` then says where each row was.
         """
 
-    def run(self, step: NativeStep, k: int, eos: int, steps: int, enough: int) -> Ran | None:
+    def run(
+        self, step: NativeStep, k: int, eos: int, forbidden: Integers, steps: int, enough: int
+    ) -> Ran | None:
         """Take up to ``steps`` steps of a ``plain`` Live, the model's own included, until groups
         that may have ``enough`` rows in all are done; None if that cannot be done here.
+
+        ``forbidden`` (F,): tokens that no output may hold.
         """
 
 
@@ -167,5 +171,7 @@ class PlainBeam:
         groups["length"] += 1
         return count != before or bool((parents != rows).any())
 
-    def run(self, step: NativeStep, k: int, eos: int, steps: int, enough: int) -> Ran | None:
+    def run(
+        self, step: NativeStep, k: int, eos: int, forbidden: Integers, steps: int, enough: int
+    ) -> Ran | None:
         return None

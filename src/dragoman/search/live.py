@@ -264,7 +264,8 @@ class Live:
     @property
     def free_places(self) -> int:
         """How many more steps there is room for."""
-        return self.all_tokens.shape[1] - self._longest
+        places: int = self.all_tokens.shape[1]
+        return places - self._longest
 
     @property
     def longest(self) -> int:

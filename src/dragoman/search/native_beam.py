@@ -55,6 +55,8 @@ class _Run(ctypes.Structure):
         ("enough", WHOLE),
         ("log_probabilities", POINTER),
         ("ids", POINTER),
+        ("forbidden", POINTER),
+        ("count", WHOLE),
         ("any_done", WHOLE),
         ("wrong", WHOLE),
     )
@@ -125,7 +127,9 @@ class NativeBeam:
         live.rows = result >> 1
         return bool(result & 1)
 
-    def run(self, step: NativeStep, k: int, eos: int, steps: int, enough: int) -> Ran:
+    def run(
+        self, step: NativeStep, k: int, eos: int, forbidden: Integers, steps: int, enough: int
+    ) -> Ran:
         live, asked = self._live, self._asked
         if live.moves != self._seen:
             self._find()
@@ -135,6 +139,7 @@ class NativeBeam:
             asked.log_probabilities = self._room[0].data_ptr()
             asked.ids = self._room[1].data_ptr()
         asked.groups, asked.rows, asked.k, asked.eos = len(live.pools), live.rows, k, eos
+        asked.forbidden, asked.count = forbidden.ctypes.data, len(forbidden)
         asked.steps, asked.enough = steps, enough
         self._run(self._address, ctypes.addressof(step), self._asked_address)
         live.rows = asked.rows

@@ -210,16 +210,16 @@ class Scheduler:
     def _run(self, state: DecodeState) -> bool:
         """Steps in native code, model and all; False if these searches or this model need more."""
         live = self._live
-        if not live.plain or len(self._forbidden):
+        if not live.plain:
             return False
-        wanted = candidates_wanted(live.widest)
+        wanted = candidates_wanted(live.widest) + len(self._forbidden)
         step = state.native(wanted, live.longest + 1)
         if step is None:
             return False
         # What waits, if anything does, comes in when so many rows more are free.
         enough = max(1, self._refill_rows - (self._capacity_rows - self._running_rows))
         steps = min(self._steps_at_once, live.free_places)
-        ran = self._beam.run(step, wanted, self._eos, steps, enough)
+        ran = self._beam.run(step, wanted, self._eos, self._forbidden, steps, enough)
         if ran is None or ran.steps == 0:
             return False  # what was wrong is said by the step that Python takes
         live.take_found()

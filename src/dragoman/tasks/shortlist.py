@@ -100,4 +100,5 @@ def _unchanged(run: Run, texts: list[str]) -> float | None:
         if translator.precision != "int8":
             return None
         found.append([translation.text for translation in translator.batch(texts)])
-    return sum(a == b for a, b in zip(*found, strict=True)) / len(texts)
+    full, short = found
+    return sum(a == b for a, b in zip(full, short, strict=True)) / len(texts)

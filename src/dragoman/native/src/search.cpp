@@ -69,6 +69,8 @@ struct Run {
   int64_t enough;            // stop when groups of so many rows in all are done
   float *log_probabilities;  // room for rows x k
   int64_t *ids;
+  const int64_t *forbidden;  // tokens that no output may hold
+  int64_t count;             // how many
   int64_t any_done, wrong;   // found: whether a group is done; what `best` returned
 };
 
@@ -249,7 +251,8 @@ DRAGOMAN_EXPORT void dragoman_beam_run(const Live *live, const Step *step, Run *
                             static_cast<int>(run->k), run->log_probabilities, run->ids);
     if (run->wrong != 0) return;
     const int64_t ended = dragoman_beam_expand(live, groups, run->log_probabilities, run->ids,
-                                               run->k, run->eos, nullptr, 0, 0);
+                                               run->k, run->eos, run->forbidden, run->count,
+                                               0);
     for (int64_t e = 0; e < ended; e++) {
       const Ended &one = live->ended[e];
       Group &group = live->groups[one.group];
