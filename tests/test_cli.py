@@ -50,6 +50,7 @@ def test_two_files_become_a_translator(
         "card.md", "scores.json", "data.json",
     ):  # fmt: skip
         assert (run / name).stat().st_size > 0, name
+    assert "Where it looked" in (run / "report.html").read_text(encoding="utf-8")
     recipe = (run / "recipe.toml").read_text(encoding="utf-8")
     assert 'source = "en"' in recipe
     assert 'target = "de"' in recipe

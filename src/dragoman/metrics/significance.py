@@ -232,7 +232,13 @@ def _interval(values: _Array) -> tuple[float, float]:
 
 
 def _p_value(statistics: _Array, difference: float) -> float:
-    """The share of samples beyond the difference seen; with one added, it is never too small."""
+    """The share of samples beyond the difference seen; with one added, it is never too small.
+
+    Where there is no difference at all it is 1, not the smallest possible as in sacreBLEU, which
+    would call a system significantly different from its own copy.
+    """
+    if difference == 0:
+        return 1.0
     return float((np.count_nonzero(statistics > difference) + 1) / (len(statistics) + 1))
 
 

@@ -15,23 +15,41 @@ from dragoman.pictures.card import card_markdown
 from dragoman.pictures.curves import charts_of
 from dragoman.pictures.records import AttentionRecord, Hops, RunSummary, Sample, Score, Table
 from dragoman.pictures.report import report_html
+from dragoman.pictures.words import in_words
 from dragoman.tasks.machine import machine_facts
 from dragoman.tasks.run import RECIPE, Run
+from dragoman.tasks.translator import Translator, parse_search
+
+_LOOKED_AT = 2
+_ONE_LINE = ("n_best=1", "min_length=0", "max_length=60")
+_LONGEST_LOOKED_AT = 100
+"""Characters: a picture of more does not fit on a screen."""
 
 
 def write_report(
-    run: Run, *, hops: Sequence[Hops] = (), attention: Sequence[AttentionRecord] = ()
+    run: Run, *, hops: Sequence[Hops] = (), attention: Sequence[AttentionRecord] | None = None
 ) -> Path:
     """Write ``report.html`` and ``card.md`` into the run's folder -> the page.
 
-    ``hops`` and ``attention`` are pictures that the report shows beside what the folder holds.
+    ``hops`` and ``attention`` are pictures that the report shows beside what the folder holds; left
+    out, attention is that of some test sentences.
     Errors: ``RunError`` for a damaged folder, ``FileError`` when the disk is full.
     """
-    summary = summarise(run, hops=hops, attention=attention)
+    looks = look_at_samples(run) if attention is None else attention
+    summary = summarise(run, hops=hops, attention=looks)
     page = run.folder / "report.html"
     write_text(page, report_html(summary))
     write_text(run.folder / "card.md", card_markdown(summary))
     return page
+
+
+def look_at_samples(run: Run) -> list[AttentionRecord]:
+    """Where every layer and head looked while the run translated some of its test sentences."""
+    sources = [sample["source"] for sample in run.scores().get("samples", [])]
+    short = [source for source in sources if 0 < len(source) <= _LONGEST_LOOKED_AT][:_LOOKED_AT]
+    translator = Translator(run, search_settings=parse_search(run.recipe.search, _ONE_LINE))
+    records = (translator(source, attention=True).attention for source in short)
+    return [in_words(record) for record in records if record is not None]
 
 
 def summarise(
