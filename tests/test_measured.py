@@ -26,7 +26,9 @@ class Counting:
 
         def work() -> None:
             self.run += 1
-            time.sleep(self.seconds)
+            end = time.process_time() + self.seconds
+            while time.process_time() < end:
+                pass
 
         return work
 

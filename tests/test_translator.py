@@ -14,6 +14,7 @@ import pytest
 import dragoman
 from dragoman.errors import DragomanError, RecipeError, RunError, SearchError
 from dragoman.inference.shortlist import ShortlistSettings
+from dragoman.native import library
 from dragoman.search.request import SearchSettings
 from dragoman.tasks.run import Run
 from dragoman.tasks.shortlist import learn_shortlist
@@ -140,6 +141,29 @@ def test_a_shortlist_without_int8_is_left_out(tiny_run: Path, tmp_path: Path) ->
     assert plain("The dog sleeps.").text == dragoman.load(
         folder, TranslatorSettings(precision="fp32")
     )("The dog sleeps.").text  # fmt: skip
+
+
+@pytest.mark.parametrize("what", ["not built", "damaged"])
+def test_int8_without_a_library_that_can_be_used(
+    what: str, tiny_run: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It falls back with one line, and translates what plain torch translates."""
+    path = tmp_path / "libdragoman.so"
+    if what == "damaged":
+        path.write_bytes(b"no library at all")
+    monkeypatch.setenv("DRAGOMAN_NATIVE_LIBRARY", str(path))
+    library.reset()
+    try:
+        fallen = dragoman.load(tiny_run, TranslatorSettings(precision="int8"))
+        settings = SearchSettings(beam=2, max_length=8)
+        found = fallen("The dog sleeps.", settings=settings)
+        assert what in fallen.description and "\n" not in fallen.description
+        plain = TranslatorSettings.check(precision=fallen.precision)
+        assert fallen.precision in ("bf16", "fp32")
+        assert dragoman.load(tiny_run, plain)("The dog sleeps.", settings=settings) == found
+    finally:
+        monkeypatch.undo()
+        library.reset()
 
 
 def test_it_goes_on_after_an_error(translator: Translator) -> None:

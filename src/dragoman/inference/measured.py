@@ -31,7 +31,7 @@ Trial = Callable[[], None]
 
 
 def microseconds(folder: pathlib.Path, trials: Mapping[str, Callable[[], Trial]]) -> dict[str, int]:
-    """How long each of ``trials`` takes on this machine: read from ``folder``, or measured now.
+    """What each of ``trials`` costs on this machine: read from ``folder``, or measured now.
 
     The value of a trial prepares what is to be timed. A folder that cannot be written to is no
     error: then it is measured again next time.
@@ -46,15 +46,18 @@ def microseconds(folder: pathlib.Path, trials: Mapping[str, Callable[[], Trial]]
 
 
 def measure(trials: Mapping[str, Callable[[], Trial]], rounds: int = 5) -> dict[str, int]:
-    """Time all in turns; the shortest of each counts, since others may be using the machine."""
+    """Time all in turns -> the least processor time of each, over all threads.
+
+    Not wall clock: on a busy machine that measures how often one is interrupted.
+    """
     work = {name: prepare() for name, prepare in trials.items()}
     best = dict.fromkeys(work, float("inf"))
     for turn in range(rounds + 1):
         for name, trial in work.items():
-            begin = time.perf_counter()
+            begin = time.process_time()
             trial()
             if turn > 0:  # the first finds everything cold
-                best[name] = min(best[name], time.perf_counter() - begin)
+                best[name] = min(best[name], time.process_time() - begin)
     return {name: round(seconds * 1e6) for name, seconds in best.items()}
 
 
