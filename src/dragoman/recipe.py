@@ -79,6 +79,8 @@ class EvaluationSettings(Settings):
     """Beam of those translations; 1 is greedy, which is several times faster."""
     samples: int = 10
     """Sentences of the test set that the report shows."""
+    markup: Literal["none", "restructuredtext"] = "none"
+    """Count the lines of the test set whose inline markup comes out as it went in."""
 
 
 class Recipe(Settings):

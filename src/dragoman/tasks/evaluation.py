@@ -6,13 +6,14 @@ import json
 import logging
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
 from dragoman.atomic import write_text
 from dragoman.data.corpora import CorpusSettings, Pair, read_lines, read_pairs
 from dragoman.errors import DataError, DragomanError
+from dragoman.metrics.markup import Markup, count_intact
 from dragoman.metrics.moses import WHY_BLEU_DIFFERS, both_bleus
 from dragoman.metrics.significance import Significance, Test
 from dragoman.metrics.significance import compare_systems as compare_outputs
@@ -40,6 +41,8 @@ class Evaluated:
     scores: Scores
     prepared: Score | None
     """BLEU over lower-cased Moses tokens, where that protocol is asked for."""
+    markup: Markup | None
+    """How many lines keep their markup, where the recipe says that the text has any."""
     pairs: Sequence[Pair]
     hypotheses: Sequence[str]
 
@@ -61,6 +64,8 @@ class Evaluated:
                 ),
                 WHY_BLEU_DIFFERS,
             ]
+        if self.markup is not None:
+            lines += ["", str(self.markup)]
         return "\n".join(lines)
 
     def to_dict(self) -> dict[str, Any]:
@@ -80,6 +85,8 @@ class Evaluated:
                 "signature": self.prepared.signature,
                 "why": WHY_BLEU_DIFFERS,
             }
+        if self.markup is not None:
+            values["markup"] = asdict(self.markup)
         return values
 
     def to_json(self) -> str:
@@ -130,6 +137,9 @@ def evaluate_run(
             prepared = both_bleus(hypotheses, references, language).prepared
         except DataError as error:
             logger.info("%s (for the figure that papers on Multi30k give)", error)
+    markup = None
+    if recipe.evaluation.markup != "none":
+        markup = count_intact([pair.source for pair in pairs], hypotheses, references)
     metadata = opened.metadata()
     weights = metadata.get("weights", "unknown")
     if "update" in metadata:
@@ -139,7 +149,7 @@ def evaluate_run(
         described = f"sampling, {search.sampling.model_dump(exclude_none=True)}"
     result = Evaluated(
         opened.folder.name, weights, test, described, translator.description, seconds, scores,
-        prepared, pairs, hypotheses,
+        prepared, markup, pairs, hypotheses,
     )  # fmt: skip
     if keep and source is None:
         samples = recipe.evaluation.samples
