@@ -64,7 +64,7 @@ class PaddedTrainer:
         if self.plan["clip_norm"]:
             nn.utils.clip_grad_norm_(self.model.parameters(), self.plan["clip_norm"])
         self.optimizer.step()
-        return float(loss) * count
+        return float(loss.detach()) * count
 
     def nll(self, sources: Sentences, targets: Sentences) -> float:
         self.model.eval()
