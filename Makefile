@@ -45,7 +45,7 @@ format: $(DEV) ## rewrite the files as the linters want them
 	@$(BIN)/ruff format .
 
 bench-train: $(DEV) ## training throughput beside other programs -> benchmarks/results/train.json
-	@$(BIN)/python benchmarks/train.py
+	@$(BIN)/python benchmarks/train.py $(ARGS)
 
 bench-translate: $(DEV) ## translation speed beside other programs -> benchmarks/results/translate.json
 	@$(BIN)/python benchmarks/translate.py $(ARGS)
