@@ -206,6 +206,14 @@ def test_data_get_refuses_what_is_not_pinned(dragoman: Dragoman, tmp_path: Path)
     assert "multi30k" in dragoman("data", "list").out
 
 
+def test_unknown_languages_are_asked_for(dragoman: Dragoman, tmp_path: Path) -> None:
+    (tmp_path / "my.tsv").write_text("a\ta\n" * 9, encoding="utf-8")
+    said = dragoman("train", tmp_path / "my.tsv", "--to", tmp_path / "run")
+    assert said.code == 1 and "--languages en-de" in said.out
+    said = dragoman("train", tmp_path / "my.tsv", "--to", tmp_path / "run", "--languages", "en-de")
+    assert "--languages" not in said.out
+
+
 def test_doctor_names_the_machine(dragoman: Dragoman) -> None:
     out = dragoman("doctor").out
     for word in ("cores", "precision", "native kernels", "torch", "GPU"):

@@ -8,7 +8,9 @@ import shutil
 import stat
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 import torch
@@ -20,11 +22,13 @@ from dragoman.atomic import replacing_file
 from dragoman.data.corpora import Pair
 from dragoman.errors import FileError, RunError
 from dragoman.recipe import Recipe
-from dragoman.tasks import validation
+from dragoman.search.hypothesis import Hypothesis
+from dragoman.search.offline import search
 from dragoman.tasks.inputs import recipe_of
 from dragoman.tasks.run import Run
 from dragoman.tasks.sizing import for_fine_tuning, gently, with_updates
 from dragoman.tasks.translation import resume, train
+from dragoman.tasks.validation import Validation
 from dragoman.training.checkpoint import Checkpoints
 from dragoman.training.trainer import Trainer
 
@@ -228,14 +232,13 @@ def test_validation_leaves_out_what_training_would(
     run = Run.open(tiny_run)
     pairs = [Pair(1, "The dog sleeps.", "Der Hund schläft."), Pair(2, "dog " * 300, "Hund")]
     asked: list[tuple[int, ...]] = []
-    real = validation.search
 
-    def listening(*arguments: object, **named: object) -> object:
-        asked.append(named["forbidden"])  # type: ignore[arg-type]
-        return real(*arguments, **named)  # type: ignore[arg-type]
+    def listening(*arguments: Any, **named: Any) -> Iterator[list[Hypothesis]]:
+        asked.append(named["forbidden"])
+        return search(*arguments, **named)
 
-    monkeypatch.setattr(validation, "search", listening)
-    found = validation.Validation(
+    monkeypatch.setattr("dragoman.tasks.validation.search", listening)
+    found = Validation(
         run.model(), run.recipe, run.source_text, run.target_text,
         [*pairs, Pair(3, "", "leer")], torch.device("cpu"),
     )  # fmt: skip

@@ -20,7 +20,7 @@ def demo(
 
     It downloads nothing, asks nothing, and takes about two minutes on two processor cores.
     """
-    from dragoman.cli.console import log_to_stderr, prepare_process, program
+    from dragoman.cli.console import command, log_to_stderr, prepare_process, program
 
     prepare_process()
     import shutil
@@ -49,7 +49,7 @@ def demo(
         shutil.rmtree(to)
     console.print(NOTICE, style="bold")
     console.print(f"Training into {to}: a Transformer, English to German.\n")
-    outcome = train(recipe, to, say=console.print)
+    outcome = train(recipe, to, say=console.print, resume_command=command("resume", to))
     if outcome.reason == "interrupted":
         raise typer.Exit(130)
 

@@ -84,6 +84,11 @@ def train(
         raise typer.BadParameter("give --minutes or --epochs, not both")
     if minutes is None and epochs is None and not any("training.updates" in c for c in changes):
         epochs = default_epochs
+    if "und" in (chosen.languages.source, chosen.languages.target):
+        typer.echo(
+            "The languages are not known; --languages en-de names them (scores and the ends of "
+            "sentences depend on them)"
+        )
     folder = to or Path("runs") / chosen.name
     outcome = train_run(
         chosen, folder, start_from=base, minutes=minutes, epochs=epochs,

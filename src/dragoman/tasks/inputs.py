@@ -76,8 +76,10 @@ def _corpus(inputs: Sequence[str], keys: tuple[str, str] | None) -> CorpusSettin
         if keys is not None:
             raise RecipeError("--keys goes with one .jsonl file that holds both sides")
         return CorpusSettings(source=_absolute(inputs[0]), target=_absolute(inputs[1]))
-    named = {"source_key": keys[0], "target_key": keys[1]} if keys else {}
-    return CorpusSettings(source=_absolute(inputs[0]), **named)
+    corpus = CorpusSettings(source=_absolute(inputs[0]))
+    if keys is None:
+        return corpus
+    return corpus.model_copy(update={"source_key": keys[0], "target_key": keys[1]})
 
 
 def _held(files: tuple[str, str] | None) -> CorpusSettings | None:
