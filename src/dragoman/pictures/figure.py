@@ -55,6 +55,10 @@ class Panel(Protocol):
         """The same by matplotlib, into ``box`` of a page of known size (see ``place``)."""
         ...
 
+    def to_dict(self) -> dict[str, Any]:
+        """What it draws, for a page that draws it itself; ``kind`` says which panel it is."""
+        ...
+
 
 @dataclass(frozen=True)
 class DataTable:
@@ -94,7 +98,7 @@ class Figure:
     """What this run in particular shows, in numbers that were measured."""
 
     def to_dict(self) -> dict[str, Any]:
-        """For JSON: words, numbers and the picture."""
+        """For JSON: words, numbers, the picture, and what each of its panels draws."""
         return {
             "name": self.name,
             "title": {"en": self.title.english, "ko": self.title.korean},
@@ -103,6 +107,7 @@ class Figure:
             "source": self.source,
             "run": self.run,
             "svg": figure_svg(self, alone=False),
+            "panels": [panel.to_dict() for panel in self.panels],
             "data": [
                 {"name": t.name, "header": list(t.header), "rows": [list(r) for r in t.rows]}
                 for t in self.data

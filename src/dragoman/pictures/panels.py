@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -13,6 +13,7 @@ from dragoman.pictures.chart import chart_svg
 from dragoman.pictures.figure import Box, Cell
 from dragoman.pictures.labels import drawn_width, escape, visible
 from dragoman.pictures.matrix import Array, Matrix, ink, matrix_svg
+from dragoman.pictures.packed import packed
 from dragoman.pictures.records import Chart, Heatmap, Hops
 from dragoman.pictures.report import cell_text
 from dragoman.pictures.theme import svg
@@ -32,6 +33,9 @@ class Lines:
     def svg(self) -> str:
         return chart_svg(self.chart, self.width, self.height, alone=False)
 
+    def to_dict(self) -> dict[str, Any]:
+        return {"kind": "lines", "chart": asdict(self.chart)}
+
     def paint(self, page: matplotlib.figure.Figure, box: Box) -> None:
         from dragoman.pictures.figure_png import axes_in
         from dragoman.pictures.png import draw_chart
@@ -47,6 +51,21 @@ class Cells:
 
     def svg(self) -> str:
         return matrix_svg(self.matrix)
+
+    def to_dict(self) -> dict[str, Any]:
+        matrix = self.matrix
+        return {
+            "kind": "cells",
+            "title": matrix.title,
+            "values": packed(matrix.values),
+            "rows": list(matrix.rows),
+            "columns": list(matrix.columns),
+            "down": matrix.down,
+            "across": matrix.across,
+            "cell": list(matrix.cell),
+            "reach": matrix.full,
+            "absent": matrix.absent,
+        }
 
     def paint(self, page: matplotlib.figure.Figure, box: Box) -> None:
         from dragoman.pictures.figure_png import axes_in, draw_matrix
@@ -67,6 +86,21 @@ class WordWeights:
     def svg(self) -> str:
         return heatmap_svg(self.heatmap, alone=False)
 
+    def to_dict(self) -> dict[str, Any]:
+        heatmap = self.heatmap
+        return {
+            "kind": "cells",
+            "title": heatmap.title,
+            "values": packed(heatmap.weights),
+            "rows": list(heatmap.rows),
+            "columns": list(heatmap.columns),
+            "down": "",
+            "across": "",
+            "cell": [34.0, 30.0],
+            "reach": 1.0,
+            "absent": "",
+        }
+
     def paint(self, page: matplotlib.figure.Figure, box: Box) -> None:
         from dragoman.pictures.figure_png import axes_in, draw_words
 
@@ -84,6 +118,20 @@ class TwoHops:
 
     def svg(self) -> str:
         return hops_svg(self.hops, alone=False)
+
+    def to_dict(self) -> dict[str, Any]:
+        hops = self.hops
+        return {
+            "kind": "hops",
+            "source": list(hops.source),
+            "target": list(hops.target),
+            "word": hops.word,
+            "through": hops.through,
+            "first": [float(weight) for weight in hops.first],
+            "second": [float(weight) for weight in hops.second],
+            "first_from": hops.first_from,
+            "second_from": hops.second_from,
+        }
 
     def paint(self, page: matplotlib.figure.Figure, box: Box) -> None:
         """As two rows of a heat map: lines and arcs are for SVG."""
@@ -135,6 +183,15 @@ class HeadGrid:
         tall = top + (height + gap) * layers
         return svg("".join(parts), whole, tall, escape(visible(self.title)), alone=False)
 
+    def to_dict(self) -> dict[str, Any]:
+        return {
+            "kind": "heads",
+            "title": self.title,
+            "values": packed(self.weights),
+            "down": self.down,
+            "across": self.across,
+        }
+
     def paint(self, page: matplotlib.figure.Figure, box: Box) -> None:
         """All heads as tiles of one matrix, a row and a column of nothing between them."""
         from dragoman.pictures.figure_png import axes_in, draw_tiles
@@ -180,6 +237,14 @@ class Text:
         whole = max(sum(widths), drawn_width(self.title, 13) + 10)
         tall = top + self._line * len(lines) - 6
         return svg("".join(parts), whole, tall, escape(visible(self.title)), alone=False)
+
+    def to_dict(self) -> dict[str, Any]:
+        return {
+            "kind": "table",
+            "title": self.title,
+            "header": list(self.header),
+            "rows": [[cell_text(cell) for cell in row] for row in self.rows],
+        }
 
     def paint(self, page: matplotlib.figure.Figure, box: Box) -> None:
         from dragoman.pictures.figure_png import axes_in, draw_table

@@ -14,7 +14,7 @@ from starlette.middleware.cors import CORSMiddleware
 from starlette.responses import FileResponse, HTMLResponse, JSONResponse, Response
 
 from dragoman.errors import DragomanError
-from dragoman.serving import inside, libretranslate, page, run_view, schema, v1
+from dragoman.serving import figures, inside, libretranslate, page, run_view, schema, v1
 from dragoman.serving.catalogue import Catalogue
 from dragoman.serving.connection import ClientGone
 from dragoman.serving.docs import STYLE, docs_html
@@ -73,6 +73,7 @@ def create_app(runs: Sequence[ServedRun], settings: ServeSettings, detector: Det
     app.include_router(libretranslate.router(service))
     app.include_router(v1.router(service))
     app.include_router(inside.router(service))
+    app.include_router(figures.router(service))
     _add_operation(app, service)
     _add_run(app, service)
     _add_page(app, settings)
@@ -84,6 +85,7 @@ def create_app(runs: Sequence[ServedRun], settings: ServeSettings, detector: Det
         LookRequest,
         AttentionRequest,
         WordRequest,
+        figures.FigureRequest,
     )
     describe(app, bodies)
     # The first is the innermost.

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from dragoman.forms.text import Text
 from dragoman.models.transformer import Transformer
 from dragoman.pictures.words import words
@@ -18,16 +16,17 @@ from dragoman.serving.look_schema import (
     Step,
 )
 
-if TYPE_CHECKING:
-    from dragoman.serving.served import ServedRun
-
 
 def look_answer(
-    run: ServedRun,
     request: LookRequest,
     seen: Seen,
+    best: schema.Hypothesis,
+    *,
+    run: str,
+    languages: tuple[str, str],
     detected: schema.DetectedLanguage | None,
     vocabularies: tuple[Text, Text],
+    model: Transformer,
 ) -> LookAnswer:
     """All that the request asked for. Raises Refusal for more than one answer may hold."""
     source, target = vocabularies
@@ -41,9 +40,9 @@ def look_answer(
     count = sum(seen.attention[part].numel() for part in request.attention)
     fits = request.attention_within is None or count <= request.attention_within
     return LookAnswer(
-        run=run.name,
-        source=run.source,
-        target=run.target,
+        run=run,
+        source=languages[0],
+        target=languages[1],
         detected=detected,
         beam=seen.settings.beam,
         length_penalty=seen.settings.length_penalty,
@@ -52,9 +51,9 @@ def look_answer(
         source_words=list(words(read)[1]),
         target_tokens=written,
         target_words=list(words(written)[1]),
-        best=run.hypothesis(seen.best),
+        best=best,
         compared=seen.compared,
-        model=_sizes(run.looker.model, vocabularies),
+        model=_sizes(model, vocabularies),
         attention={part: packed(seen.attention[part]) for part in request.attention if fits},
         maps={
             part: small_maps(weights, request.maps)

@@ -236,7 +236,15 @@ class ServedRun:
         """Translate one sentence by the plain model and tell what was seen. Raises Refusal."""
         seen = await self.looker.look(request, self._settings.look_longest)
         return await asyncio.to_thread(
-            look_answer, self, request, seen, detected, (self._source_text, self._target_text)
+            look_answer,
+            request,
+            seen,
+            self.hypothesis(seen.best),
+            run=self.name,
+            languages=(self.source, self.target),
+            detected=detected,
+            vocabularies=(self._source_text, self._target_text),
+            model=self.looker.model,
         )
 
     async def look_at_attention(self, request: AttentionRequest) -> Weights:

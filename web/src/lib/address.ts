@@ -4,7 +4,7 @@
 //   #look?run=demo&text=Hello
 //   #figures?figure=position-sinusoidal
 
-export const views = ["translate", "look", "run"] as const;
+export const views = ["translate", "look", "figures", "run"] as const;
 export type View = (typeof views)[number];
 
 export interface Place {

@@ -69,6 +69,8 @@ export interface ChartData {
   x_label: string;
   y_label: string;
   log_y: boolean;
+  log_x?: boolean;
+  from_zero?: boolean;
   marked_x: number | null;
   marked_as: string;
   series: Series[];

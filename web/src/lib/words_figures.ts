@@ -2,8 +2,52 @@
 
 export const figuresEnglish = {
   figures: "Figures",
+  figures_contents: "All figures",
+  figures_choose: "Figure",
+  figures_positions: "Positions",
+  figures_attention: "Attention",
+  figures_training: "Cost, training, decoding",
+  figures_run: "A trained run at work",
+  figures_encoding: "Encoding",
+  "encoding_position-index": "index",
+  "encoding_position-normalised": "index ÷ length",
+  "encoding_position-binary": "binary",
+  "encoding_position-sinusoidal": "sines",
+  figures_sentence: "Sentence",
+  figures_sentence_show: "Show",
+  figures_of_run: (run: string) => `Looks into the run ${run}.`,
+  figures_data: "Numbers (CSV)",
+  figures_busy: "Computing…",
+  figures_previous: "Previous",
+  figures_next: "Next",
+  figures_map: (title: string, rows: number, columns: number) =>
+    `${title}: ${rows} rows, ${columns} columns. Arrow keys move the cell that is read out.`,
+  figures_hops: (word: string, first: string, through: string, second: string) =>
+    `“${word}” looked at ${first}; “${through}” had looked at ${second}.`,
 };
 
 export const figuresKorean: typeof figuresEnglish = {
   figures: "그림",
+  figures_contents: "모든 그림",
+  figures_choose: "그림",
+  figures_positions: "위치",
+  figures_attention: "어텐션",
+  figures_training: "비용, 학습, 디코딩",
+  figures_run: "학습된 모델의 실제 모습",
+  figures_encoding: "부호화",
+  "encoding_position-index": "순번",
+  "encoding_position-normalised": "순번 ÷ 길이",
+  "encoding_position-binary": "이진수",
+  "encoding_position-sinusoidal": "사인",
+  figures_sentence: "문장",
+  figures_sentence_show: "보기",
+  figures_of_run: (run) => `${run} 모델을 들여다봅니다.`,
+  figures_data: "수치 (CSV)",
+  figures_busy: "계산하는 중…",
+  figures_previous: "이전",
+  figures_next: "다음",
+  figures_map: (title, rows, columns) =>
+    `${title}: ${rows}행 ${columns}열. 화살표 키로 읽을 칸을 옮깁니다.`,
+  figures_hops: (word, first, through, second) =>
+    `“${word}”이(가) 본 것: ${first}. “${through}”이(가) 본 것: ${second}.`,
 };

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 import numpy as np
 import torch
 
+from dragoman.errors import DragomanError
 from dragoman.insight.figures.captions import figure
 from dragoman.insight.figures.subject import Subject
 from dragoman.insight.head import Array, OpenedAttention, by_hand, open_attention, softmax
@@ -19,11 +21,11 @@ _LONGEST = 14
 """Tokens of a sentence that can still be shown with every number."""
 
 
-def lookup_figure(subject: Subject) -> Figure:
-    """A hash table beside one real head."""
+def lookup_figure(subject: Subject, *, head: int = 0) -> Figure:
+    """A hash table beside one real head, counted from 1; 0 is the one that is least sure."""
     opened = _open(subject, f"decoder.{_decoder_layers(subject) - 1}.cross_attention")
     said = _said(opened.name)
-    head, row = _undecided(opened)
+    head, row = _undecided(opened, head)
     query, keys = opened.queries[head, row], opened.keys[head]
     values, weights = opened.values[head], opened.weights[head, row]
     scaled = (keys @ query) * opened.scale
@@ -82,11 +84,10 @@ def lookup_figure(subject: Subject) -> Figure:
     )
 
 
-def four_steps_figure(subject: Subject) -> Figure:
-    """The recipe with real numbers, by loops and by matrices."""
-    opened = _open(subject, "encoder.0.attention")
-    said = _said(opened.name)
-    head = 0
+def four_steps_figure(subject: Subject, *, layer: int = 1, head: int = 1) -> Figure:
+    """The recipe with real numbers, by loops and by matrices. Layer and head count from 1."""
+    opened = _open(subject, f"encoder.{layer - 1}.attention")
+    said, number, head = _said(opened.name), head, head - 1
     words = list(opened.looking)
     queries, keys, values = opened.queries[head], opened.keys[head], opened.values[head]
     scores = opened.scores[head]
@@ -148,10 +149,10 @@ def four_steps_figure(subject: Subject) -> Figure:
         run=subject.name,
         notes=[
             Words(
-                f"{said.english}, head 1, of the run {subject.name}, d_k = {key_width}. "
+                f"{said.english}, head {number}, of the run {subject.name}, d_k = {key_width}. "
                 "Loop, matrix form and what the model computed differ by at most "
                 f"{difference:.0e}.",
-                f"{subject.name} 모델의 {said.korean}, 헤드 1, d_k = {key_width}. "
+                f"{subject.name} 모델의 {said.korean}, 헤드 {number}, d_k = {key_width}. "
                 f"반복 계산, 행렬 계산, 모델의 계산은 {difference:.0e} 이하로 다르다.",
             )
         ],
@@ -209,11 +210,10 @@ def scale_figure() -> Figure:
     )
 
 
-def mask_figure(subject: Subject) -> Figure:
-    """Scores of the decoder before and behind the causal mask."""
-    opened = _open(subject, "decoder.0.self_attention")
-    said = _said(opened.name)
-    head = 0
+def mask_figure(subject: Subject, *, layer: int = 1, head: int = 1) -> Figure:
+    """Scores of the decoder before and behind the causal mask. Layer and head count from 1."""
+    opened = _open(subject, f"decoder.{layer - 1}.self_attention")
+    said, number, head = _said(opened.name), head, head - 1
     words = list(opened.looking)
     scaled = opened.scores[head] * opened.scale
     behind = np.triu(np.ones_like(scaled, dtype=bool), 1)
@@ -248,22 +248,29 @@ def mask_figure(subject: Subject) -> Figure:
         run=subject.name,
         notes=[
             Words(
-                f"{said.english}, head 1, of the run {subject.name}. Without the mask "
+                f"{said.english}, head {number}, of the run {subject.name}. Without the mask "
                 f"{leaked:.0%} of the weight would fall on words that are not written yet.",
-                f"{subject.name} 모델의 {said.korean}, 헤드 1. 마스크가 없으면 가중치의 "
+                f"{subject.name} 모델의 {said.korean}, 헤드 {number}. 마스크가 없으면 가중치의 "
                 f"{leaked:.0%}가 아직 쓰이지 않은 단어에 놓인다.",
             )
         ],
     )
 
 
-def heads_figure(subject: Subject) -> Figure:
-    """One input, several heads, one output; the whole input beside slices of it."""
+def heads_figure(subject: Subject, *, heads: int = 0) -> Figure:
+    """One input, several heads, one output; the whole input beside slices of it.
+
+    ``heads``: cut the run's own matrices into so many heads; 0 as it was trained. Errors:
+    ``DragomanError`` for a number that they cannot be cut into.
+    """
     opened = _open(subject, "encoder.0.attention")
     said = _said(opened.name)
     words = list(opened.looking)
-    heads, count, key_width = opened.queries.shape
+    trained, count, key_width = opened.queries.shape
     width = opened.inputs.shape[1]
+    if heads and heads != trained:
+        opened = _cut_anew(opened, heads, width)
+    heads, count, key_width = opened.queries.shape
     model = subject.run.model()
     weight = model.encoder[0].get_submodule("attention.query").get_parameter("weight").detach()
     shares = _shares(weight.double().numpy(), heads, width)
@@ -334,9 +341,44 @@ def heads_figure(subject: Subject) -> Figure:
                 f"d_k = {key_width}.",
                 f"{subject.name} 모델의 {said.korean}: d_model = {width}, h = {heads}, "
                 f"d_k = {key_width}.",
-            )
+            ),
+            *(
+                [
+                    Words(
+                        f"It was trained with {trained} heads. Here its matrices are cut into "
+                        f"{heads}, which shows the cutting, not what it learned.",
+                        f"이 모델은 헤드 {trained}개로 학습했다. 여기서는 그 행렬을 {heads}개로 "
+                        "나누었으므로, 나누는 법을 보일 뿐 배운 것을 보이지는 않는다.",
+                    )
+                ]
+                if heads != trained
+                else []
+            ),
         ],
     )
+
+
+def _cut_anew(opened: OpenedAttention, heads: int, width: int) -> OpenedAttention:
+    """The same matrices side by side, cut into other heads: (H, T, K) -> (H', T, K H / H')."""
+    own, _, key_width = opened.queries.shape
+    value_width = opened.values.shape[-1]
+    if any(size % heads for size in (own * key_width, own * value_width, width)):
+        raise DragomanError(f"matrices of width {own * key_width} cannot be cut into {heads} heads")
+
+    def cut(parts: Array) -> Array:
+        count = parts.shape[1]
+        whole = parts.transpose(1, 0, 2).reshape(count, -1)
+        again: Array = whole.reshape(count, heads, -1).transpose(1, 0, 2)
+        return again
+
+    queries, keys, values = cut(opened.queries), cut(opened.keys), cut(opened.values)
+    scale = opened.scale * math.sqrt(key_width / queries.shape[-1]) if opened.scale != 1 else 1.0
+    weights = softmax(queries @ keys.transpose(0, 2, 1) * scale)
+    joined = (weights @ values).transpose(1, 0, 2).reshape(queries.shape[1], -1)
+    return replace(
+        opened, queries=queries, keys=keys, values=values, weights=weights, joined=joined,
+        scale=scale,
+    )  # fmt: skip
 
 
 def _open(subject: Subject, name: str) -> OpenedAttention:
@@ -362,9 +404,11 @@ def _short(subject: Subject) -> str:
     return " ".join(kept)
 
 
-def _undecided(opened: OpenedAttention) -> tuple[int, int]:
+def _undecided(opened: OpenedAttention, wanted: int) -> tuple[int, int]:
     """Head and row whose second-largest weight is largest: it looks at two words at least."""
     second = np.sort(opened.weights, axis=-1)[:, :, -2]  # (H, T)
+    if wanted:
+        second = np.where(np.arange(len(second))[:, None] == wanted - 1, second + 1, 0)
     # Begin and end symbols and punctuation make dull examples.
     written = [any(c.isalnum() for c in one) and "<" not in one for one in opened.looking]
     head, row = np.unravel_index(int((second * written).argmax()), second.shape)

@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 
 from dragoman.errors import DragomanError
-from dragoman.insight.figures import attention, costs, positions, run, training
+from dragoman.insight.figures import attention, costs, decoding, positions, run, training
 from dragoman.insight.figures.captions import captions
 from dragoman.insight.figures.subject import Subject
 from dragoman.pictures.figure import Figure
 
-PLAIN: dict[str, Callable[[], Figure]] = {
+PLAIN: dict[str, Callable[..., Figure]] = {
     "position-index": positions.index_figure,
     "position-normalised": positions.normalised_figure,
     "position-binary": positions.binary_figure,
@@ -26,13 +26,15 @@ PLAIN: dict[str, Callable[[], Figure]] = {
 }
 """Figures that need nothing."""
 
-OF_RUN: dict[str, Callable[[Subject], Figure]] = {
+OF_RUN: dict[str, Callable[..., Figure]] = {
     "position-learned": positions.learned_figure,
     "order": run.order_figure,
     "lookup": attention.lookup_figure,
     "four-steps": attention.four_steps_figure,
     "mask": attention.mask_figure,
     "heads": attention.heads_figure,
+    "temperature": decoding.temperature_figure,
+    "length-penalty": decoding.length_penalty_figure,
     "layers": training.layers_figure,
     "attention-encoder": run.encoder_figure,
     "attention-decoder": run.decoder_figure,
@@ -52,20 +54,23 @@ def check_name(name: str) -> None:
         raise DragomanError(f"there is no figure {name!r}{hint}. All: dragoman figure --list")
 
 
-def make_figure(name: str, subject: Subject | None) -> Figure:
-    """Compute one figure. ``subject`` may be None for those of ``PLAIN``.
+def make_figure(
+    name: str, subject: Subject | None, values: Mapping[str, float] | None = None
+) -> Figure:
+    """Compute one figure. ``subject`` may be None for those of ``PLAIN``; ``values`` are what its
+    sliders say (``sliders.py``).
 
     Errors: ``DragomanError`` for a name that is none, or a run that cannot show it.
     """
     check_name(name)
     if name in PLAIN:
-        return PLAIN[name]()
+        return PLAIN[name](**(values or {}))
     if subject is None:
         raise DragomanError(
             f"the figure {name} looks into a trained run; make one with dragoman demo, or name "
             "yours: --run RUN"
         )
-    return OF_RUN[name](subject)
+    return OF_RUN[name](subject, **(values or {}))
 
 
 def every_figure(subject: Subject | None) -> Iterator[tuple[str, Figure | None, str]]:

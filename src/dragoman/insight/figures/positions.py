@@ -55,33 +55,41 @@ def _map(values: Array, title: str = "Similarity, dot product") -> Panel:
     return Cells(Matrix(title, values, cell=(side, side), down="position", across="position"))
 
 
-def index_figure() -> Figure:
+def index_figure(*, dimension: int = 8, length: int = 16) -> Figure:
     """The position itself, in every dimension."""
-    table = _array(index(torch.arange(16), 8))
+    table = _array(index(torch.arange(length), dimension))
     title = "Encoding: PE(pos) = pos in every dimension"
     return figure(
         "position-index",
         [
-            Cells(Matrix(title, table, down="position", across="dimension", cell=(34, 19))),
+            Cells(
+                Matrix(
+                    title,
+                    table,
+                    down="position",
+                    across="dimension",
+                    cell=(min(34, 272 / dimension), min(19, 300 / length)),
+                )
+            ),
             _map(similarity(table)),
         ],
         [_wide("", table), _table("similarity", similarity(table), "position", "other")],
     )
 
 
-def normalised_figure() -> Figure:
-    """index / length at several lengths."""
-    lengths = (5, 10, 20)
+def normalised_figure(*, dimension: int = 8, length: int = 20) -> Figure:
+    """index / length at several lengths: a quarter, a half, and the whole of ``length``."""
+    lengths = (max(length // 4, 1), max(length // 2, 2), length)
     values = np.full((len(lengths), max(lengths)), np.nan)
-    for row, length in enumerate(lengths):
-        places = torch.arange(length)
-        values[row, :length] = _array(normalised(places, torch.full_like(places, length), 1))[:, 0]
+    for row, words in enumerate(lengths):
+        places = torch.arange(words)
+        values[row, :words] = _array(normalised(places, torch.full_like(places, words), 1))[:, 0]
     rows = [
-        (length, place, float(values[row, place]))
-        for row, length in enumerate(lengths)
-        for place in range(length)
+        (words, place, float(values[row, place]))
+        for row, words in enumerate(lengths)
+        for place in range(words)
     ]
-    twenty = np.repeat(values[2][:, None], 8, axis=1)
+    longest = np.repeat(values[2][:, None], dimension, axis=1)
     return figure(
         "position-normalised",
         [
@@ -89,22 +97,26 @@ def normalised_figure() -> Figure:
                 Matrix(
                     "Encoding: PE(pos) = pos / length, of three lengths",
                     values,
-                    rows=[f"{length} words" for length in lengths],
+                    rows=[f"{words} words" for words in lengths],
                     across="position",
+                    cell=(min(34.0, 680 / length), 26.0),
                 )
             ),
-            _map(similarity(twenty), "Similarity within 20 words, 8 dimensions"),
+            _map(
+                similarity(longest),
+                f"Similarity within {length} words, {dimension} dimensions",
+            ),
         ],
         [
             DataTable("", ("length", "position", "value"), rows),
-            _table("similarity", similarity(twenty), "position", "other"),
+            _table("similarity", similarity(longest), "position", "other"),
         ],
     )
 
 
-def binary_figure() -> Figure:
-    """Binary digits in 8 and in 512 dimensions."""
-    small, large = (_array(binary(torch.arange(PLACES), width)) for width in (8, WIDTH))
+def binary_figure(*, dimension: int = WIDTH, length: int = PLACES) -> Figure:
+    """Binary digits in 8 dimensions and in more."""
+    small, large = (_array(binary(torch.arange(length), width)) for width in (8, dimension))
     flipped = np.abs(np.diff(small, axis=0)).sum(axis=1)
     return figure(
         "position-binary",
@@ -113,16 +125,16 @@ def binary_figure() -> Figure:
                 Matrix(
                     "8 dimensions, lowest digit first",
                     small,
-                    cell=(13, 300 / PLACES),
+                    cell=(13, 300 / length),
                     down="position",
                     across="dimension",
                 )
             ),
             Cells(
                 Matrix(
-                    "512 dimensions",
+                    f"{dimension} dimensions",
                     large,
-                    cell=(0.7, 300 / PLACES),
+                    cell=(358.4 / dimension, 300 / length),
                     down="position",
                     across="dimension",
                 )
@@ -141,36 +153,40 @@ def binary_figure() -> Figure:
     )
 
 
-def sinusoidal_figure() -> Figure:
+def sinusoidal_figure(*, dimension: int = WIDTH, length: int = PLACES) -> Figure:
     """The paper's encoding."""
-    table = _array(sinusoidal(torch.arange(PLACES), WIDTH))
+    table = _array(sinusoidal(torch.arange(length), dimension))
+    places = list(range(min(length, 101)))
     waves = [
-        Series(f"dimension {d}", list(range(101)), table[:101, d].tolist())
-        for d in (0, 16, 64, 160)
+        Series(f"dimension {d}", places, table[: len(places), d].tolist())
+        for d in dict.fromkeys(
+            2 * round(dimension * share / 2) for share in (0, 1 / 32, 1 / 8, 5 / 16)
+        )
+        if d < dimension
     ]
     return figure(
         "position-sinusoidal",
         [
             Cells(
                 Matrix(
-                    "Encoding, positions 0–127, 512 dimensions",
+                    f"Encoding, positions 0–{length - 1}, {dimension} dimensions",
                     table,
-                    cell=(1.2, 300 / PLACES),
+                    cell=(614.4 / dimension, 300 / length),
                     down="position",
                     across="dimension",
                 )
             ),
             _map(similarity(table)),
-            Lines(Chart("Four of the dimensions", waves, x_label="position"), 760, 220),
+            Lines(Chart("Some of the dimensions", waves, x_label="position"), 760, 220),
         ],
         [_wide("", table), _table("similarity", similarity(table), "position", "other")],
     )
 
 
-def identity_figure() -> Figure:
+def identity_figure(*, dimension: int = WIDTH) -> Figure:
     """PE(i) · PE(i + Δ) = Σ cos(ω_k Δ), measured."""
-    table = _array(sinusoidal(torch.arange(PLACES), WIDTH))
-    frequencies = 10000.0 ** (-np.arange(0, WIDTH, 2) / WIDTH)
+    table = _array(sinusoidal(torch.arange(PLACES), dimension))
+    frequencies = 10000.0 ** (-np.arange(0, dimension, 2) / dimension)
     starts, farthest = (0, 10, 30, 60), 61
     distances = np.arange(farthest)
     sums = np.cos(distances[:, None] * frequencies).sum(axis=1)  # Σ_k cos(ω_k Δ)

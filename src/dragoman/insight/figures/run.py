@@ -99,26 +99,27 @@ def _turned(subject: Subject) -> tuple[str, str]:
     return subject.sentence, turned
 
 
-def encoder_figure(subject: Subject) -> Figure:
+def encoder_figure(subject: Subject, *, layer: int = 0, head: int = 0) -> Figure:
     """Encoder self-attention, every layer and head."""
-    return _attention_figure(subject, "encoder")
+    return _attention_figure(subject, "encoder", layer, head)
 
 
-def decoder_figure(subject: Subject) -> Figure:
+def decoder_figure(subject: Subject, *, layer: int = 0, head: int = 0) -> Figure:
     """Decoder self-attention, every layer and head."""
-    return _attention_figure(subject, "decoder")
+    return _attention_figure(subject, "decoder", layer, head)
 
 
-def cross_figure(subject: Subject) -> Figure:
+def cross_figure(subject: Subject, *, layer: int = 0, head: int = 0) -> Figure:
     """Cross-attention, every layer and head."""
-    return _attention_figure(subject, "cross")
+    return _attention_figure(subject, "cross", layer, head)
 
 
-def _attention_figure(subject: Subject, kind: AttentionKind) -> Figure:
+def _attention_figure(subject: Subject, kind: AttentionKind, layer: int, head: int) -> Figure:
+    """Layer and head of the large picture count from 1; 0 is the last, and the mean."""
     record = in_words(subject.attention)
     return figure(
         f"attention-{kind}",
-        attention_panels(record, kind),
+        attention_panels(record, kind, layer - 1, head - 1 if head else None),
         [attention_table(record, kind)],
         run=subject.name,
         notes=[
@@ -130,8 +131,10 @@ def _attention_figure(subject: Subject, kind: AttentionKind) -> Figure:
     )
 
 
-def attention_panels(record: AttentionRecord, kind: AttentionKind) -> list[Panel]:
-    """All heads small, and the mean of the last layer's large."""
+def attention_panels(
+    record: AttentionRecord, kind: AttentionKind, layer: int = -1, head: int | None = None
+) -> list[Panel]:
+    """All heads small; one of them, or the mean of a layer's heads, large."""
     weights = {"encoder": record.encoder, "decoder": record.decoder, "cross": record.cross}[kind]
     names = {
         "encoder": "Encoder self-attention",
@@ -141,7 +144,7 @@ def attention_panels(record: AttentionRecord, kind: AttentionKind) -> list[Panel
     title = f"{names[kind]}, {weights.shape[0]} layers of {weights.shape[1]} heads"
     return [
         HeadGrid(title, np.asarray(weights, dtype=np.float64)),
-        WordWeights(record.heatmap(kind, len(weights) - 1)),
+        WordWeights(record.heatmap(kind, layer % len(weights), head)),
     ]
 
 

@@ -16,21 +16,24 @@ from dragoman.pictures.records import Chart, Series
 from dragoman.training.schedule import ScheduleSettings, make_schedule
 
 
-def schedule_figure() -> Figure:
+def schedule_figure(*, dimension: int = 512, warmup: int = 4000) -> Figure:
     """Equation 3 for some widths and warm-ups, and what the field took up since."""
     updates = 20_000
     steps = [1, *range(100, updates + 1, 100)]
-    papers = [(512, 4000), (1024, 4000), (512, 8000), (256, 2000)]
+    papers = [(dimension, warmup)]
+    papers += [p for p in ((512, 4000), (1024, 4000), (512, 8000), (256, 2000)) if p not in papers]
     noam = {
-        f"{width}, {warmup}": make_schedule(
-            ScheduleSettings(kind="noam", warmup=warmup), model_dim=width, updates=updates
+        f"{width}, {steps_up}": make_schedule(
+            ScheduleSettings(kind="noam", warmup=steps_up), model_dim=width, updates=updates
         )
-        for width, warmup in papers
+        for width, steps_up in papers[:4]
     }
-    peak = noam["512, 4000"](4000)
+    peak = noam[f"{dimension}, {warmup}"](warmup)
     others = {
         kind: make_schedule(
-            ScheduleSettings(kind=kind, warmup=4000, peak=peak), model_dim=512, updates=updates
+            ScheduleSettings(kind=kind, warmup=warmup, peak=peak),
+            model_dim=dimension,
+            updates=updates,
         )
         for kind in ("inverse_square_root", "cosine", "constant")
     }
@@ -53,9 +56,9 @@ def schedule_figure() -> Figure:
     )
 
 
-def smoothing_figure() -> Figure:
+def smoothing_figure(*, epsilon: float = 0.1, vocabulary: int = 10) -> Figure:
     """The target distribution, and the probability that it asks for."""
-    vocabulary, epsilon, right = 10, 0.1, 3
+    right = min(3, vocabulary - 1)
     hard = np.zeros(vocabulary)
     hard[right] = 1.0
     smooth = np.full(vocabulary, epsilon / vocabulary)
@@ -69,8 +72,8 @@ def smoothing_figure() -> Figure:
         wrong = (vocabulary - 1) * epsilon / vocabulary
         return -on_right * math.log(q) - wrong * math.log(rest)
 
-    curves = {e: [loss(q, e) for q in p] for e in (0.0, 0.1, 0.2)}
-    best = p[int(np.argmin(curves[0.1]))]
+    curves = {e: [loss(q, e) for q in p] for e in sorted({0.0, epsilon, 0.2})}
+    best = p[int(np.argmin(curves[epsilon]))]
     tokens = [str(token) for token in range(vocabulary)]
     told = f"{best:g}; 1 − ε + ε/V = {smooth[right]:g}"
     return figure(
@@ -80,10 +83,10 @@ def smoothing_figure() -> Figure:
                 Matrix(
                     "Target distribution",
                     np.stack([hard, smooth]),
-                    rows=["one-hot", "ε = 0.1"],
+                    rows=["one-hot", f"ε = {epsilon:g}"],
                     columns=tokens,
                     across="token",
-                    cell=(42, 30),
+                    cell=(min(42, 420 / vocabulary), 30),
                     reach=1.0,
                 )
             ),

@@ -1,0 +1,223 @@
+"""The figures of the book for the page: computed when asked for, with what the sliders say."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections import OrderedDict
+from typing import Any
+
+from fastapi import APIRouter, Request
+from pydantic import Field
+from starlette.responses import Response
+
+from dragoman.errors import DragomanError
+from dragoman.insight.figures.captions import captions
+from dragoman.insight.figures.catalogue import OF_RUN, make_figure
+from dragoman.insight.figures.sliders import Slider, checked, sliders
+from dragoman.insight.figures.subject import Subject
+from dragoman.pictures.figure import Words, csv_files
+from dragoman.serving.openapi import REFUSALS, body_of
+from dragoman.serving.refusals import bad_request
+from dragoman.serving.schema import Message
+from dragoman.serving.served import ServedRun
+from dragoman.serving.service import Service
+
+MOST_KEPT = 48_000_000
+"""Bytes of figures that are kept, and subjects that are."""
+MOST_SUBJECTS = 4
+LONGEST_SENTENCE = 120
+"""Source tokens; a figure shows every one of them."""
+TRAINED_FOR = "position-learned"
+"""The one figure that trains a model where the run has no learned positions."""
+
+
+class TwoLanguages(Message):
+    """The same text in both languages of the page."""
+
+    en: str
+    ko: str
+
+
+class FigureEntry(Message):
+    """A figure that there is."""
+
+    name: str
+    title: TwoLanguages
+    needs_run: bool
+
+
+class FigureList(Message):
+    """All figures, in the order of the book."""
+
+    figures: list[FigureEntry]
+
+
+class FigureRequest(Message):
+    """``POST /v1/figures``."""
+
+    name: str
+    run: str | None = None
+    """The run that is looked into; the first that is served if not given."""
+    sentence: str = Field(default="", max_length=2000)
+    """What the run is shown; its own example if empty."""
+    values: dict[str, float] = Field(default_factory=dict, max_length=8)
+    """What the sliders say."""
+    data: bool = False
+    """Give the numbers as CSV in place of what is drawn."""
+    api_key: str | None = None
+
+
+class SliderInfo(Message):
+    """A number that may be changed."""
+
+    name: str
+    title: TwoLanguages
+    values: list[float]
+    value: float
+    zero: TwoLanguages | None = None
+
+
+class FigureAnswer(Message):
+    """One figure: its words, its sliders, and what its panels draw."""
+
+    name: str
+    title: TwoLanguages
+    caption: TwoLanguages
+    notes: list[TwoLanguages]
+    source: str
+    run: str
+    sentence: str
+    sliders: list[SliderInfo]
+    panels: list[dict[str, Any]]
+    """By ``kind``: cells, lines, heads, hops, table. Matrices are 32-bit floats in base64."""
+
+
+class FigureData(Message):
+    """The numbers of a figure."""
+
+    files: dict[str, str]
+    """Name of a file -> CSV."""
+
+
+class FigureMaker:
+    """Makes figures one after another, and keeps the last ones."""
+
+    def __init__(self) -> None:
+        self._turn = asyncio.Lock()
+        self._kept: OrderedDict[str, bytes] = OrderedDict()
+        self._subjects: OrderedDict[tuple[str, str], Subject] = OrderedDict()
+
+    async def make(self, run: ServedRun, request: FigureRequest) -> bytes:
+        """A figure as JSON. Raises Refusal 400."""
+        key = request.model_copy(update={"run": run.name, "api_key": None}).model_dump_json()
+        async with self._turn:
+            made = self._kept.get(key)
+            if made is None:
+                try:
+                    made = await asyncio.to_thread(self._make, run, request)
+                except DragomanError as error:
+                    raise bad_request(str(error)) from None
+                self._kept[key] = made
+            self._kept.move_to_end(key)
+            while len(self._kept) > 1 and sum(map(len, self._kept.values())) > MOST_KEPT:
+                self._kept.popitem(last=False)
+            return made
+
+    def _make(self, run: ServedRun, request: FigureRequest) -> bytes:
+        name = request.name
+        if name not in captions():
+            raise DragomanError(f"there is no figure {name!r}; GET /v1/figures names all")
+        subject = self._subject(run, request.sentence.strip()) if name in OF_RUN else None
+        if subject is not None and name == TRAINED_FOR:
+            kind = subject.run.recipe.model.positions.kind
+            if kind != "learned":
+                raise DragomanError(
+                    f"{run.name} has {kind} positions, so a model would have to be trained for "
+                    f"this figure, which a server does not do. Make it with: dragoman figure {name}"
+                )
+        values = checked(name, subject, request.values)
+        made = make_figure(name, subject, values)
+        if request.data:
+            return FigureData(files=csv_files(made)).model_dump_json().encode()
+        told = FigureAnswer(
+            name=name,
+            title=_both(made.title),
+            caption=_both(made.caption),
+            notes=[_both(note) for note in made.notes],
+            source=made.source,
+            run=made.run,
+            sentence="" if subject is None else subject.sentence,
+            sliders=[
+                _slider(slider, values.get(slider.name, slider.start))
+                for slider in sliders(name, subject)
+            ],
+            panels=[panel.to_dict() for panel in made.panels],
+        )
+        told_as = told.model_dump(exclude_none=True)
+        return json.dumps(told_as, ensure_ascii=False, allow_nan=False, default=float).encode()
+
+    def _subject(self, run: ServedRun, sentence: str) -> Subject:
+        if run.run is None:
+            raise DragomanError(f"{run.name} cannot be looked into")
+        key = run.name, sentence
+        subject = self._subjects.get(key) or Subject.open(run.run.folder, sentence or None)
+        tokens = len(subject.translator.source_ids(subject.sentence))
+        if tokens > LONGEST_SENTENCE:
+            raise DragomanError(
+                f"the sentence has {tokens} tokens; figures show {LONGEST_SENTENCE}. Longer ones "
+                "can be looked into in the tab Look"
+            )
+        self._subjects[key] = subject
+        self._subjects.move_to_end(key)
+        while len(self._subjects) > MOST_SUBJECTS:
+            self._subjects.popitem(last=False)
+        return subject
+
+
+def router(service: Service) -> APIRouter:
+    """The endpoints over one server."""
+    routes = APIRouter(prefix="/v1", tags=["dragoman"])
+    maker = FigureMaker()
+
+    @routes.get("/figures", summary="The figures that there are", responses=REFUSALS)
+    async def names(http: Request) -> FigureList:
+        """In the order of the book."""
+        with service.admit(http):
+            return FigureList(
+                figures=[
+                    FigureEntry(name=name, title=_both(words.title), needs_run=name in OF_RUN)
+                    for name, words in captions().items()
+                ]
+            )
+
+    @routes.post(
+        "/figures",
+        summary="One figure, computed",
+        responses={200: {"model": FigureAnswer}, **REFUSALS},
+        openapi_extra=body_of(FigureRequest),
+    )
+    async def figure(http: Request) -> Response:
+        """With its captions in English and Korean, its sliders, and what its panels draw; or its
+        numbers as CSV."""
+        async with service.receive(http, FigureRequest) as (request, _):
+            runs = service.catalogue.runs
+            run = service.catalogue.named(request.run) if request.run else runs[0]
+            made = await service.finish(http, maker.make(run, request))
+            return Response(made, media_type="application/json")
+
+    return routes
+
+
+def _both(words: Words) -> TwoLanguages:
+    return TwoLanguages(en=words.english, ko=words.korean)
+
+
+def _slider(slider: Slider, value: float) -> SliderInfo:
+    return SliderInfo(
+        name=slider.name,
+        title=_both(slider.title),
+        values=list(slider.values),
+        value=value,
+        zero=None if slider.zero is None else _both(slider.zero),
+    )

@@ -1,0 +1,205 @@
+"""Looking inside over the API: compact for long texts, the same numbers whichever way one asks."""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+from collections.abc import Callable
+from contextlib import AbstractAsyncContextManager
+from pathlib import Path
+from typing import Any
+
+import httpx
+import numpy as np
+import pytest
+import torch
+from numpy.typing import NDArray
+from serving_echo import client_of
+
+from dragoman.nn.layout import Sequences
+from dragoman.serving import look
+from dragoman.serving.served import ServedRun
+from dragoman.serving.settings import ServeSettings
+from dragoman.tasks.run import Run
+
+Open = Callable[..., AbstractAsyncContextManager[httpx.AsyncClient]]
+TEXT = "The small man eats the dinosaur."
+
+
+@pytest.fixture(scope="module")
+def run(tiny_run: Path) -> Run:
+    return Run.open(tiny_run)
+
+
+@pytest.fixture
+def client(run: Run) -> Open:
+    """A way to a server of the tiny run; each use is a server of its own."""
+
+    def make(**settings: Any) -> AbstractAsyncContextManager[httpx.AsyncClient]:
+        served = ServedRun.open(run, ServeSettings(precision="fp32", **settings), "tiny")
+        return client_of(served)
+
+    return make
+
+
+def half(message: dict[str, Any]) -> NDArray[np.float64]:
+    raw = base64.b64decode(message["data"])
+    return np.frombuffer(raw, "<f2").reshape(message["shape"]).astype(float)
+
+
+async def post(client: httpx.AsyncClient, path: str, **values: Any) -> Any:
+    answer = await client.post(path, json=values)
+    assert answer.status_code == 200, answer.text
+    return answer.json()
+
+
+def test_parts_are_parts_of_the_whole(client: Open) -> None:
+    """Single heads, means, words and small maps all come from the same weights."""
+
+    async def check() -> None:
+        async with client() as http:
+            seen = await post(http, "/v1/look", text=TEXT, maps=6, choices=3)
+            for part in ("encoder", "decoder", "cross"):
+                whole = half(seen["attention"][part])
+                one = await post(http, "/v1/look/attention", text=TEXT, part=part, layer=1, head=2)
+                assert np.array_equal(half(one)[0, 0], whole[1, 2])
+                mean = await post(
+                    http, "/v1/look/attention", text=TEXT, part=part, layer=0, mean=True
+                )
+                assert np.allclose(half(mean)[0, 0], whole[0].mean(0), atol=1e-3)
+                small = seen["maps"][part]
+                raw = np.frombuffer(base64.b64decode(small["data"]), np.uint8).reshape(
+                    small["shape"]
+                )
+                assert raw.shape[2] <= 6 and raw.shape[3] <= 6
+                assert np.allclose(raw.max((2, 3)) / 255, whole.max((2, 3)), atol=0.5 / 255 + 1e-3)
+            word = await post(http, "/v1/look/word", text=TEXT, side="target", first=1, count=2)
+            assert np.array_equal(
+                half(word["attention"]["cross"]), half(seen["attention"]["cross"])[:, :, 1:3]
+            )
+            word = await post(http, "/v1/look/word", text=TEXT, side="source", first=0)
+            column = half(seen["attention"]["cross"])[:, :, :, 0]
+            assert np.array_equal(half(word["looked_at"]["cross"])[:, :, 0], column)
+            for place, choices in enumerate(seen["choices"][:-1]):
+                chosen = seen["best"]["tokens"][place]
+                known = {choice["id"]: choice["probability"] for choice in choices}
+                if chosen["id"] in known:
+                    assert np.log(known[chosen["id"]]) == pytest.approx(
+                        chosen["log_probability"], abs=0.02
+                    )
+
+    asyncio.run(check())
+
+
+def test_the_rows_of_a_word_are_the_models_own(client: Open, run: Run) -> None:
+    async def check() -> None:
+        async with client() as http:
+            word = await post(http, "/v1/look/word", text=TEXT, side="source", first=2)
+            ids = [*run.source_text.encode([TEXT])[0].tolist(), run.source_text.eos]
+            with torch.inference_mode():
+                memory = run.model().encode(Sequences.of([torch.tensor(ids)]))
+            rows = half(word["vectors"])[0]
+            names = [stage["name"] for stage in word["stages"]]
+            assert names[:3] == ["embedding", "position", "sum"] and names[-1] == "encoder.1"
+            assert np.allclose(rows[-1, 0], memory.rows[2].numpy(), atol=5e-3)
+            assert np.allclose(rows[0] + rows[1], rows[2], atol=5e-3)
+            assert word["stages"][2]["sizes"][0] == pytest.approx(
+                float(np.sqrt(np.square(rows[2, 0]).mean())), abs=1e-2
+            )
+
+    asyncio.run(check())
+
+
+def test_long_texts_are_told_in_small_pieces(client: Open, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Six hundred tokens and more: no megabytes, and what was let go is made again."""
+    text = "The small man eats the dinosaur and the big dog sees it. " * 48
+    monkeypatch.setattr(look, "MOST_KEPT", 1)
+
+    async def check() -> None:
+        async with client() as http:
+            asked = {"text": text, "beam": 1, "max_length": 40}
+            answer = await http.post(
+                "/v1/look", json={**asked, "attention_within": 400_000, "maps": 56}
+            )
+            seen = answer.json()
+            assert len(seen["source_tokens"]) > 600 and seen["attention"] == {}
+            assert len(answer.content) < 300_000
+            await post(http, "/v1/look", text=TEXT, attention=[])
+            head = {**asked, "part": "encoder", "layer": 0, "head": 0}
+            one = half(await post(http, "/v1/look/attention", **head))
+            assert np.allclose(one.sum(-1), 1, atol=0.05)
+            refused = await http.post("/v1/look", json=asked)
+            assert refused.status_code == 400 and "/v1/look/attention" in refused.json()["error"]
+        async with client(look_longest=100) as http:
+            refused = await http.post("/v1/look", json=asked)
+            assert refused.status_code == 400 and "100" in refused.json()["error"]
+
+    asyncio.run(check())
+
+
+def test_doubt_in_another_translation(client: Open, run: Run) -> None:
+    """``compare`` is force decoding: of the best itself it is its own log-probability."""
+
+    async def check() -> None:
+        async with client() as http:
+            seen = await post(http, "/v1/look", text=TEXT, attention=[], beam=2, max_length=80)
+            best = seen["best"]
+            tokens = [token["id"] for token in best["tokens"]]
+            again = await post(http, "/v1/look", text=TEXT, attention=[], compare=tokens)
+            if best["finished"]:
+                assert again["compared"] == pytest.approx(best["log_probability"], abs=1e-3)
+            else:
+                assert again["compared"] < best["log_probability"]
+            off = [{"part": "cross", "layer": 0, "head": head} for head in range(4)]
+            under = await post(
+                http, "/v1/look", text=TEXT, attention=[], compare=tokens, heads_off=off
+            )
+            assert under["compared"] != again["compared"]
+
+    asyncio.run(check())
+
+
+def test_figures(client: Open) -> None:
+    async def check() -> None:
+        async with client() as http:
+            listed = (await http.get("/v1/figures")).json()["figures"]
+            assert {"position-sinusoidal", "temperature", "pronoun"} < {
+                one["name"] for one in listed
+            }
+            made = await post(
+                http,
+                "/v1/figures",
+                name="position-sinusoidal",
+                values={"dimension": 16, "length": 32},
+            )
+            values = made["panels"][0]["values"]
+            table = np.frombuffer(base64.b64decode(values["data"]), "<f4").reshape(values["shape"])
+            angle = np.arange(32)[:, None] / 10000 ** (np.arange(0, 16, 2) / 16)
+            assert np.allclose(table[:, 0::2], np.sin(angle), atol=1e-6)
+            assert np.allclose(table[:, 1::2], np.cos(angle), atol=1e-6)
+            assert {slider["name"]: slider["value"] for slider in made["sliders"]} == {
+                "dimension": 16,
+                "length": 32,
+            }
+            own = await post(
+                http,
+                "/v1/figures",
+                name="attention-cross",
+                sentence=TEXT,
+                values={"layer": 1, "head": 2},
+            )
+            assert own["run"] and own["sentence"] == TEXT
+            data = await post(http, "/v1/figures", name="label-smoothing", data=True)
+            assert data["files"]["label-smoothing.csv"].startswith("token,")
+            for wrong in (
+                {"name": "none"},
+                {"name": "scale", "values": {"d": 1}},
+                {"name": "mask", "values": {"layer": 77}},
+                {"name": "position-learned"},
+                {"name": "pronoun"},
+            ):
+                refused = await http.post("/v1/figures", json=wrong)
+                assert refused.status_code == 400, wrong
+                assert refused.json()["error"]
+
+    asyncio.run(check())

@@ -1,0 +1,106 @@
+// The figures of the book, as the server computes them.
+
+import { call, post, type ChartData } from "./api";
+import { fromFloats } from "./numbers";
+import type { UiLanguage } from "./words";
+
+export type Both = Record<UiLanguage, string>;
+
+export interface FigureEntry {
+  name: string;
+  title: Both;
+  needs_run: boolean;
+}
+
+export interface Slider {
+  name: string;
+  title: Both;
+  values: number[];
+  value: number;
+  zero?: Both;
+}
+
+export interface PackedFloats {
+  shape: number[];
+  data: string;
+}
+
+export interface CellsPanel {
+  kind: "cells";
+  title: string;
+  values: PackedFloats;
+  rows: string[];
+  columns: string[];
+  down: string;
+  across: string;
+  cell: [number, number];
+  reach: number;
+  absent: string;
+}
+
+export interface HeadsPanel {
+  kind: "heads";
+  title: string;
+  values: PackedFloats;
+}
+
+export interface HopsPanel {
+  kind: "hops";
+  source: string[];
+  target: string[];
+  word: number;
+  through: number;
+  first: number[];
+  second: number[];
+  first_from: string;
+  second_from: string;
+}
+
+export interface TablePanel {
+  kind: "table";
+  title: string;
+  header: string[];
+  rows: string[][];
+}
+
+export interface LinesPanel {
+  kind: "lines";
+  chart: ChartData;
+}
+
+export type Panel = CellsPanel | HeadsPanel | HopsPanel | TablePanel | LinesPanel;
+
+export interface Figure {
+  name: string;
+  title: Both;
+  caption: Both;
+  notes: Both[];
+  source: string;
+  run: string;
+  sentence: string;
+  sliders: Slider[];
+  panels: Panel[];
+}
+
+export interface FigureRequest {
+  name: string;
+  run: string;
+  sentence: string;
+  values: Record<string, number>;
+}
+
+export async function figureList(): Promise<FigureEntry[]> {
+  return (await (await call("v1/figures")).json()).figures;
+}
+
+export async function figure(request: FigureRequest, signal: AbortSignal): Promise<Figure> {
+  return (await call("v1/figures", post(request, signal))).json();
+}
+
+export async function figureData(request: FigureRequest): Promise<Record<string, string>> {
+  return (await (await call("v1/figures", post({ ...request, data: true }))).json()).files;
+}
+
+export function unpacked(packed: PackedFloats): Float32Array {
+  return fromFloats(packed.data);
+}
