@@ -10,6 +10,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from torch import Tensor
 
 import dragoman
 from dragoman.errors import DragomanError, RecipeError, RunError, SearchError
@@ -85,6 +86,25 @@ def test_sampling_is_drawn_by_its_seed(translator: Translator) -> None:
 
     assert draw(1) == draw(1)
     assert len({draw(seed) for seed in range(5)}) > 1
+
+
+def test_no_output_holds_the_unknown_symbol(
+    translator: Translator, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    unknown = translator.run.target_text.unknown
+    model = translator.run.model()
+    project = model.project
+
+    def fond_of_unknown(hidden: Tensor, ids: Tensor | None = None) -> Tensor:
+        logits = project(hidden, ids)
+        logits[:, unknown] += 100
+        return logits
+
+    monkeypatch.setattr(translator.run, "model", lambda: model)
+    monkeypatch.setattr(model, "project", fond_of_unknown)
+    fond = Translator(translator.run, TranslatorSettings(precision="fp32"))
+    assert fond("The dog sleeps.").ids
+    assert unknown not in fond("The dog sleeps.").ids
 
 
 def test_attention_has_a_row_for_every_token(translator: Translator) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import os
 from collections.abc import AsyncGenerator, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass
@@ -36,6 +35,7 @@ from dragoman.serving.refusals import bad_request
 from dragoman.serving.settings import ServeSettings
 from dragoman.serving.tag_projection import Alignment
 from dragoman.serving.words import Word, words_by_spaces, words_of
+from dragoman.tasks.machine import cores
 from dragoman.tasks.run import Run
 
 LONG = 2000
@@ -113,7 +113,11 @@ class ServedRun:
         self._aligner = Aligner(plain, bos=target.bos, eos=eos) if plain is not None else None
         self.queue = SearchQueue(
             lambda: Scheduler(
-                engine.model, bos=target.bos, eos=target.eos, capacity_rows=settings.rows
+                engine.model,
+                bos=target.bos,
+                eos=target.eos,
+                forbidden=(target.bos, target.unknown),
+                capacity_rows=settings.rows,
             ),
             name=name,
             eos=target.eos,
@@ -126,7 +130,7 @@ class ServedRun:
         """Load a run for serving. Errors: ``RunError``."""
         plain = run.model()
         path = fastest(plain, settings.precision)
-        cores = settings.threads or len(os.sched_getaffinity(0))
+        threads = settings.threads or cores()
         moses = None
         if run.recipe.data.moses:
             moses = (MosesText(run.languages[0]), MosesText(run.languages[1]))
@@ -134,7 +138,7 @@ class ServedRun:
             name=name,
             languages=run.languages,
             vocabularies=(run.source_text, run.target_text),
-            engine=Engine(path.model, path.reason, cores if path.precision == "int8" else 1),
+            engine=Engine(path.model, path.reason, threads if path.precision == "int8" else 1),
             search=run.recipe.search,
             settings=settings,
             moses=moses,

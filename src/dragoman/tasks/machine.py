@@ -32,7 +32,7 @@ def machine_facts() -> list[tuple[str, str]]:
     status = library.status()
     return [
         ("processor", _cpu_name()),
-        ("cores to use", str(_cores())),
+        ("cores to use", str(cores())),
         ("threads of torch", str(torch.get_num_threads())),
         ("memory", f"{_memory_gib():.0f} GiB"),
         ("vector and matrix units", ", ".join(units)),
@@ -50,8 +50,8 @@ def machine_facts() -> list[tuple[str, str]]:
     ]
 
 
-def _cores() -> int:
-    """Of this process; macOS has no affinity."""
+def cores() -> int:
+    """Processor cores that this process may use; macOS has no affinity, and gives all."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 

@@ -13,7 +13,6 @@ sentence that is still too long is cut.
 from __future__ import annotations
 
 import logging
-import os
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -42,6 +41,7 @@ from dragoman.search.offline import Searcher
 from dragoman.search.request import Request, SearchSettings
 from dragoman.search.scoring import force_decode
 from dragoman.settings import Settings
+from dragoman.tasks.machine import cores
 from dragoman.tasks.prepare import cache_folder
 from dragoman.tasks.run import Run, load_shortlist
 
@@ -153,7 +153,7 @@ class Translator:
         self._path: FastPath = fastest(
             self._plain, self.settings.precision, shortlist, cache_folder()
         )
-        self._threads = self.settings.threads or len(os.sched_getaffinity(0))
+        self._threads = self.settings.threads or cores()
         self.moses: tuple[MosesText, MosesText] | None = None
         """Source and target preparation of a model that was trained on Moses tokens."""
         if run.recipe.data.moses:
@@ -316,6 +316,7 @@ class Translator:
             self._path.model,
             bos=target.bos,
             eos=target.eos,
+            forbidden=(target.bos, target.unknown),
             capacity_rows=self.settings.rows,
             workers=self._threads if self._path.precision == "int8" else 1,
         )
