@@ -36,6 +36,10 @@ NEWS_VOCABULARY, NEWS_TOKENS = 8000, 30
 """Of a run with random weights over a text: its own subwords, and the length of every output."""
 
 
+RANDOM_CANDIDATES = 5
+"""Of a source token where weights are random: words of real sentences share theirs."""
+
+
 @dataclass
 class Work:
     """Sentences to translate with one model, in a folder that every system reads."""
@@ -112,9 +116,9 @@ def write_model(folder: Path, settings: TransformerSettings, model: Transformer)
 
 
 def random_shortlist(vocabulary: int) -> Shortlist:
-    """As long as one that is learned: always the same tokens, and some for each source token."""
+    """As many columns for 64 sentences together as one that was learned from Multi30k."""
     generator, settings = np.random.default_rng(0), ShortlistSettings()
-    offsets = np.arange(vocabulary + 1, dtype=np.int32) * settings.per_token
+    offsets = np.arange(vocabulary + 1, dtype=np.int32) * RANDOM_CANDIDATES
     candidates = generator.integers(3, vocabulary, int(offsets[-1])).astype(np.int32)
     return Shortlist(np.arange(settings.always, dtype=np.int32), offsets, candidates)
 

@@ -15,10 +15,10 @@ def shortlist(
     ] = 256,
     per_token: Annotated[
         int, typer.Option(min=1, help="At most so many tokens for each source token.")
-    ] = 24,
+    ] = 64,
     least: Annotated[
         float, typer.Option(min=0.0, max=1.0, help="Leave out what is less probable.")
-    ] = 0.002,
+    ] = 0.0003,
 ) -> None:
     """Learn the shortlist of a run from the text that it was trained on, in some seconds.
 

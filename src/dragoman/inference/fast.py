@@ -99,9 +99,9 @@ def fastest(
 
 UNITS = {
     "avx512": "on AVX512-VNNI, keys and values on bf16 units",
-    "avx512vnni": "on AVX512-VNNI; no bf16 units, so attention takes more steps",
-    "avxvnni": "on AVX-VNNI, half as fast as AVX512-VNNI",
-    "avx2": "on AVX2 alone, whose byte products are done as words: a sixth of AVX512-VNNI's speed",
+    "avx512vnni": "on AVX512-VNNI, without bf16 units",
+    "avxvnni": "on AVX-VNNI, two thirds as fast as AVX512-VNNI",
+    "avx2": "on AVX2 alone, whose products are of words: a quarter of AVX512-VNNI's speed",
 }
 """What the int8 kernels run on at each of ``library.LEVELS``."""
 

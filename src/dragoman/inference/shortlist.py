@@ -34,9 +34,9 @@ class ShortlistSettings(Settings):
 
     always: int = Field(256, ge=1)
     """Most frequent target tokens, which every sentence may use."""
-    per_token: int = Field(24, ge=1)
+    per_token: int = Field(64, ge=1)
     """Most candidates of one source token."""
-    least: float = Field(0.002, ge=0, le=1)
+    least: float = Field(0.0003, ge=0, le=1)
     """Candidates less probable than this are left out."""
     rounds: int = Field(4, ge=1)
     """Rounds of expectation maximisation."""
