@@ -14,6 +14,7 @@ from __future__ import annotations
 import argparse
 import json
 import os
+import random
 import resource
 import statistics
 import subprocess
@@ -155,7 +156,7 @@ def starting(repeats: int) -> list[dict[str, Any]]:
     from translating.works import text_work
 
     with tempfile.TemporaryDirectory() as name:
-        text_work("start", [f"A sentence of {n} small words ." for n in range(5000)], Path(name))
+        text_work("start", made_up(2000), Path(name))
         run = str(Path(name) / "run")
         program = [sys.executable, "-m", "dragoman"]
         wanted = {
@@ -177,12 +178,20 @@ def starting(repeats: int) -> list[dict[str, Any]]:
         return rows
 
 
+def made_up(lines: int) -> list[str]:
+    """Sentences of made-up words, enough of them to learn subwords from."""
+    draw = random.Random(0)
+    syllables = [a + b for a in "bdfgklmnprst" for b in ("a", "e", "i", "o", "u", "an", "er")]
+    words = ["".join(draw.choices(syllables, k=draw.randint(1, 4))) for _ in range(5000)]
+    return [" ".join(draw.choices(words, k=10)) for _ in range(lines)]
+
+
 def many_lines(count: int) -> list[dict[str, float]]:
     """Memory of a translator while ``count`` lines go through it."""
     from translating.works import text_work
 
     with tempfile.TemporaryDirectory() as name:
-        text_work("lines", [f"A sentence of {n} small words ." for n in range(5000)], Path(name))
+        text_work("lines", made_up(2000), Path(name))
         done = subprocess.run(
             [sys.executable, "-c", MANY_LINES, str(Path(name) / "run"), str(count)],
             capture_output=True, text=True, check=True,
