@@ -22,6 +22,7 @@ from pathlib import Path
 from typing import Any
 
 import torch
+from torch.overrides import TorchFunctionMode
 
 from dragoman.errors import RunError
 from dragoman.forms.text import Text
@@ -35,6 +36,20 @@ WEIGHTS = "model.safetensors"
 SCORES = "scores.json"
 NOTES = "data.json"
 SHORTLIST = "shortlist.safetensors"
+
+
+class _Unfilled(TorchFunctionMode):
+    """New parameters are not drawn: those of a file take their place.
+
+    torch's meta device would do the same, and import a second's worth of modules.
+    """
+
+    def __torch_function__(
+        self, func: Any, types: Any, args: Any = (), kwargs: dict[str, Any] | None = None
+    ) -> Any:
+        if func in (torch.Tensor.uniform_, torch.Tensor.normal_):
+            return args[0]
+        return func(*args, **(kwargs or {}))
 
 
 class Run:
@@ -90,7 +105,7 @@ class Run:
 
         Errors: ``RunError`` for missing, truncated or foreign weights.
         """
-        with torch.device("meta"):
+        with _Unfilled():
             model = self.new_model()
         fill_model(model, weights or self._weights_path, str(self.folder / RECIPE), assign=True)
         return model.eval()
