@@ -225,13 +225,13 @@ def test_native_steps_among_others(seed: int) -> None:
     for steps in (1, 3, 100):
         model = NativeTable(9, 4, ending=-1.0)
         batch = scheduler.Scheduler(
-            model, bos=BOS, eos=EOS, capacity_rows=12, refill_rows=1 + seed % 5, steps_at_once=steps
+            model, bos=BOS, eos=EOS, capacity_rows=12, refill_rows=1 + seed % 5
         )
         tickets = [batch.submit(request) for request in order]
-        found = dict(batch.advance())
+        found = dict(batch.advance(steps))
         batch.cancel(tickets[seed])
         while not batch.idle:
-            found.update(batch.advance())
+            found.update(batch.advance(steps))
             for ticket in tickets:
                 draft = batch.so_far(ticket)
                 assert draft is None or not draft.finished

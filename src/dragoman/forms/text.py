@@ -178,11 +178,14 @@ class Text:
 
     def decode_batch(self, batch: Sequence[Iterable[int]]) -> list[str]:
         """``decode`` for many."""
-        return [self.decode(ids) for ids in batch]
+        texts = self._processor.decode([[int(token) for token in ids] for ids in batch])
+        return [self._tidy(str(text)).replace("\n", " ") for text in texts]
 
     def decode_exact(self, ids: Iterable[int]) -> str:
         """The text of some tokens as it stands; with ``lossless`` exactly what was encoded."""
-        text = str(self._processor.decode([int(token) for token in ids]))
+        return self._tidy(str(self._processor.decode([int(token) for token in ids])))
+
+    def _tidy(self, text: str) -> str:
         if SPACE in text and not self.settings.lossless:
             # From bytes: an unknown word is spelled with the space before it, or a model wrote it.
             return text.removeprefix(SPACE).replace(SPACE, " ")

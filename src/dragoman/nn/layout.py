@@ -102,4 +102,6 @@ class Sequences:
         return cls(torch.cat(list(sequences)), layout)
 
     def to(self, device: torch.device | str) -> Sequences:
+        if self.values.device == torch.device(device):
+            return self
         return Sequences(self.values.to(device, non_blocking=True), self.layout.to(device))

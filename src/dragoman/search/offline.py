@@ -64,7 +64,6 @@ class Searcher:
             capacity_tokens=capacity_tokens,
             refill_rows=max(1, capacity_rows // REFILL_SHARE),
             forbidden=forbidden,
-            steps_at_once=STEPS_AT_ONCE,
             device=device,
         )
         self._window = window
@@ -125,7 +124,7 @@ def _run(scheduler: Scheduler, todo: deque[tuple[int, Request]]) -> Iterator[Ans
         answers: list[tuple[int, list[Hypothesis]]] = []
         with torch.no_grad():  # entered here, since entering it takes time in every step
             while not answers and not scheduler.idle:
-                answers = scheduler.advance()
+                answers = scheduler.advance(STEPS_AT_ONCE)
         for ticket, hypotheses in answers:
             yield index_of.pop(ticket), hypotheses
 

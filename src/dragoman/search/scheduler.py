@@ -65,15 +65,12 @@ class Scheduler:
         capacity_tokens: int = CAPACITY_TOKENS,
         refill_rows: int = 1,
         forbidden: Sequence[int] = (),
-        steps_at_once: int = 1,
         device: torch.device | str = "cpu",
     ) -> None:
         """``capacity_rows``: hypotheses in the batch; a request that needs more of them, or more
         source positions than ``capacity_tokens``, is searched alone. ``refill_rows``: new requests
         wait until so many rows are free, so that they are encoded together; 1 is best for those
         who wait, more for those who count. ``forbidden``: tokens that no output may hold.
-        ``steps_at_once``: so many steps may pass in one ``advance`` while nothing is done, where
-        native code takes them; 1 for those who watch or want to join at once.
         """
         self._model = model
         self._eos = eos
@@ -81,7 +78,6 @@ class Scheduler:
         self._capacity_tokens = capacity_tokens
         self._refill_rows = min(refill_rows, capacity_rows)
         self._forbidden = np.array(sorted(forbidden), dtype=np.int64)
-        self._steps_at_once = steps_at_once
         self._device = torch.device(device)
         # A move from host to host costs microseconds too.
         self._on_host = self._device.type == "cpu"
@@ -154,17 +150,19 @@ class Scheduler:
             return None
         return self._live.hypothesis(int(self._groups_of(ticket).argmax()))
 
-    def advance(self) -> list[tuple[int, list[Hypothesis]]]:
-        """Admit what fits, take one step of all (or some, see ``steps_at_once``) -> (ticket, its n
-        best) of those now done.
+    def advance(self, steps: int = 1, free: int = 1) -> list[tuple[int, list[Hypothesis]]]:
+        """Admit what fits, take one step of all -> (ticket, its n best) of those now done.
+
+        ``steps``: where native code takes them, so many may pass until ``free`` rows are free, or
+        ``refill_rows`` if that is more; 1 for those who watch or want to join at once.
 
         An exception of the model comes through; the scheduler is then no longer of use.
         """
         if torch.is_grad_enabled():
             with torch.no_grad():
-                return self.advance()
+                return self.advance(steps, free)
         self._admit()
-        if self._state is not None and not self._run(self._state):
+        if self._state is not None and not self._run(self._state, steps, free):
             self._step(self._state)
         answers, self._answers = self._answers, []
         return answers
@@ -207,7 +205,7 @@ class Scheduler:
             tasks.append(task)
         return tasks
 
-    def _run(self, state: DecodeState) -> bool:
+    def _run(self, state: DecodeState, steps: int, free: int) -> bool:
         """Steps in native code, model and all; False if these searches or this model need more."""
         live = self._live
         if not live.plain:
@@ -216,10 +214,10 @@ class Scheduler:
         step = state.native(wanted, live.longest + 1)
         if step is None:
             return False
-        # What waits, if anything does, comes in when so many rows more are free.
-        enough = max(1, self._refill_rows - (self._capacity_rows - self._running_rows))
-        steps = min(self._steps_at_once, live.free_places)
-        ran = self._beam.run(step, wanted, self._eos, self._forbidden, steps, enough)
+        # It comes back when so many rows more are free.
+        enough = max(free, self._refill_rows) - (self._capacity_rows - self._running_rows)
+        steps = min(steps, live.free_places)
+        ran = self._beam.run(step, wanted, self._eos, self._forbidden, steps, max(1, enough))
         if ran is None or ran.steps == 0:
             return False  # what was wrong is said by the step that Python takes
         live.take_found()

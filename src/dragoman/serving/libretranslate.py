@@ -102,13 +102,17 @@ async def _translate(
     choices = [choose(text, request.source, request.target) for text in texts]
     wishes = {choice.run.name: _wish(choice.run, request.alternatives) for choice in choices}
     found = await service.translate(choices, texts, wishes, client)
-    versions = [
-        [
-            passage.join([choice.run.plain(one) for one in _of_rank(hypotheses, rank)])
-            for rank in range(request.alternatives + 1)
-        ]
-        for choice, (passage, hypotheses) in zip(choices, found, strict=True)
-    ]
+    ranks = range(request.alternatives + 1)
+    versions: list[list[str]] = [[] for _ in texts]
+    for run in {choice.run.name: choice.run for choice in choices}.values():
+        own = [number for number, choice in enumerate(choices) if choice.run is run]
+        wanted = [one for n in own for rank in ranks for one in _of_rank(found[n][1], rank)]
+        written = iter(run.plains(wanted))
+        for number in own:
+            passage = found[number][0]
+            versions[number] = [
+                passage.join([next(written) for _ in passage.pieces]) for _ in ranks
+            ]
     return _answer(request, choices, versions)
 
 

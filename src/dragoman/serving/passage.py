@@ -10,6 +10,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
+import numpy as np
 import torch
 from torch import Tensor
 
@@ -107,7 +108,7 @@ def _keep(before: str, pieces: list[Piece], text: str) -> tuple[str, list[Piece]
 
 
 def _piece(text: str, behind: str, ids: list[int], eos: int) -> Piece:
-    return Piece(text, behind, torch.tensor([*ids, eos]))
+    return Piece(text, behind, torch.from_numpy(np.array([*ids, eos])))
 
 
 def _parts(behind: str, ids: list[int], vocabulary: Text, longest: int) -> list[Piece]:

@@ -28,6 +28,9 @@ DRAFT_SECONDS = 0.03
 REFILL_SHARE = 4
 """While many wait, new sentences enter, and are encoded, when one row in so many is free."""
 
+STEPS_AT_ONCE = 8
+"""Of a native search while many wait, so that the event loop is interrupted less often."""
+
 
 @dataclass(frozen=True)
 class Draft:
@@ -251,6 +254,7 @@ class _Worker:
         )
         self._queue = queue
         self._capacity = 0
+        self._gathers = False
         self._running: dict[int, tuple[Party, int]] = {}
         self._watched: set[int] = set()
         self._departures = 0
@@ -260,7 +264,10 @@ class _Worker:
         self._capacity = scheduler.free_rows
         while self._fill(scheduler):
             try:
-                done = scheduler.advance()
+                if self._gathers:
+                    done = scheduler.advance(STEPS_AT_ONCE, self._capacity // REFILL_SHARE)
+                else:
+                    done = scheduler.advance()
                 self._count(scheduler, done)
                 self._tell(scheduler, done)
             except Exception as error:  # whatever a model fails with
@@ -297,9 +304,8 @@ class _Worker:
     def _room(self, scheduler: Scheduler) -> int:
         """Rows to fill now: while many wait, some are first left to gather."""
         enough = self._capacity // REFILL_SHARE
-        if self._queue._waiting >= enough and scheduler.free_rows < enough:
-            return 0
-        return scheduler.free_rows
+        self._gathers = self._queue._waiting >= enough
+        return 0 if self._gathers and scheduler.free_rows < enough else scheduler.free_rows
 
     def _count(self, scheduler: Scheduler, done: list[tuple[int, list[Hypothesis]]]) -> None:
         figures = self.figures

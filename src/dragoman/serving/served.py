@@ -263,8 +263,13 @@ class ServedRun:
 
     def plain(self, hypothesis: Hypothesis) -> str:
         """The text of a hypothesis."""
-        text = self._target_text.decode(hypothesis.tokens)
-        return text if self._moses is None else self._moses[1].restore(text)
+        return self.plains([hypothesis])[0]
+
+    def plains(self, hypotheses: Sequence[Hypothesis]) -> list[str]:
+        """The texts of some hypotheses."""
+        # At once: SentencePiece gives up Python's lock each time, and must wait to have it back.
+        texts = self._target_text.decode_batch([one.tokens for one in hypotheses])
+        return texts if self._moses is None else [self._moses[1].restore(text) for text in texts]
 
     def words(self, hypothesis: Hypothesis) -> list[Word]:
         """The words of a hypothesis, for placing tags between them."""
