@@ -8,19 +8,16 @@ from __future__ import annotations
 
 import importlib.util
 import os
-import re
 import shutil
-import subprocess
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 from types import ModuleType
 
 import pytest
+from opening import AXE, serving
 from playwright.sync_api import Browser, sync_playwright
 
 ROOT = Path(__file__).parents[2]
-AXE = ROOT / "web" / "node_modules" / "axe-core" / "axe.min.js"
 BUILT = ROOT / "src" / "dragoman" / "serving" / "web" / "index.html"
 
 
@@ -65,22 +62,8 @@ def built() -> Path:
 @pytest.fixture(scope="session")
 def address(built: Path, demo: tuple[Path, str]) -> Iterator[str]:
     """The demo run, served by the program itself."""
-    program = [sys.executable, "-m", "dragoman", "serve", str(demo[0]), "--port", "0"]
-    process = subprocess.Popen(program, stderr=subprocess.PIPE, text=True)
-    assert process.stderr is not None
-    said = ""
-    try:
-        for line in process.stderr:
-            said += line
-            if found := re.search(r"http://[\d.]+:\d+", line):
-                break
-        else:
-            raise AssertionError(said)
-        yield found[0]
-    finally:
-        process.terminate()
-        process.wait(40)
-        process.stderr.close()
+    with serving(demo[0]) as address:
+        yield address
 
 
 def _builder() -> ModuleType:

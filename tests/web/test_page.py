@@ -2,70 +2,26 @@
 
 from __future__ import annotations
 
-import json
 import re
-from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, contextmanager
-from pathlib import Path
 from typing import Any
-from urllib.parse import quote, urlsplit
+from urllib.parse import quote
 
 import pytest
+from opening import Open, accessible, fits, opening
 from playwright.sync_api import Browser, Page, expect
 
-AXE = Path(__file__).parents[2] / "web" / "node_modules" / "axe-core" / "axe.min.js"
 SENTENCE = "The animal didn't cross the street because it was too tired."
 TWO = "The small man eats the dinosaur.\n\nThe small dinosaur eats the man."
-
-Open = Callable[..., AbstractContextManager[Page]]
 
 
 @pytest.fixture
 def opened(chromium: Browser, address: str) -> Open:
-    """Open the page; whatever it asks for elsewhere, or complains of, fails the test."""
-
-    @contextmanager
-    def open_page(
-        where: str = "", *, language: str = "en", scheme: str = "light", width: int = 1280
-    ) -> Iterator[Page]:
-        context = chromium.new_context(
-            locale={"en": "en-US", "ko": "ko-KR"}[language],
-            color_scheme="dark" if scheme == "dark" else "light",
-            viewport={"width": width, "height": 800},
-        )
-        context.grant_permissions(["clipboard-read", "clipboard-write"])
-        page = context.new_page()
-        page.set_default_timeout(30_000)
-        expect.set_options(timeout=30_000)
-        complaints: list[str] = []
-        asked: list[str] = []
-        page.on("console", lambda message: complaints.append(message.text))
-        page.on("pageerror", lambda error: complaints.append(str(error)))
-        page.on("request", lambda request: asked.append(request.url))
-        page.goto(f"{address}/{where}")
-        yield page
-        context.close()
-        hosts = {urlsplit(url).netloc for url in asked}
-        assert hosts == {urlsplit(address).netloc}, "a request went outside"
-        assert not complaints
-
-    return open_page
+    return opening(chromium, address)
 
 
 def write(page: Page, text: str) -> None:
     page.locator("textarea").fill(text)
     expect(page.locator("p.text")).to_have_attribute("data-status", "done")
-
-
-def accessible(page: Page) -> None:
-    """What axe finds wrong: WCAG 2.2 A and AA, and its best practices."""
-    page.evaluate(AXE.read_text(encoding="utf-8"))
-    found = page.evaluate("axe.run(document, {resultTypes: ['violations']})")
-    shown = [
-        (v["id"], v["help"], [node["html"][:120] for node in v["nodes"][:3]])
-        for v in found["violations"]
-    ]
-    assert not shown, json.dumps(shown, indent=1, ensure_ascii=False)
 
 
 def test_translates_as_one_types(opened: Open) -> None:
@@ -211,8 +167,7 @@ def test_every_tab_is_accessible(opened: Open, look: dict[str, Any]) -> None:
         assert page.locator(".scores li").count() >= 1
         assert page.locator(".samples li").count() >= 3
         accessible(page)
-        wide = page.evaluate("document.documentElement.scrollWidth - innerWidth")
-        assert wide <= 0, "the page is wider than the window"
+        fits(page)
         page.get_by_role("link", name="API").click()
         expect(page.get_by_role("heading", name="/v1/translate").first).to_be_visible()
         accessible(page)

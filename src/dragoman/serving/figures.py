@@ -17,9 +17,9 @@ from dragoman.insight.figures.catalogue import OF_RUN, make_figure
 from dragoman.insight.figures.sliders import Slider, checked, sliders
 from dragoman.insight.figures.subject import Subject
 from dragoman.pictures.figure import Words, csv_files
-from dragoman.serving.openapi import REFUSALS, body_of
+from dragoman.serving.openapi import REFUSALS, answer, body_of
 from dragoman.serving.refusals import bad_request
-from dragoman.serving.schema import Message
+from dragoman.serving.schema import ErrorBody, Message
 from dragoman.serving.served import ServedRun
 from dragoman.serving.service import Service
 
@@ -44,7 +44,12 @@ class FigureEntry(Message):
 
     name: str
     title: TwoLanguages
+    caption: TwoLanguages
+    source: str
+    """Section and equation of the paper."""
     needs_run: bool
+    missing: TwoLanguages | None = None
+    """Why this server cannot make it for the run."""
 
 
 class FigureList(Message):
@@ -128,14 +133,10 @@ class FigureMaker:
         name = request.name
         if name not in captions():
             raise DragomanError(f"there is no figure {name!r}; GET /v1/figures names all")
+        missing = _missing(name, run)
+        if missing is not None:
+            raise DragomanError(missing.en)
         subject = self._subject(run, request.sentence.strip()) if name in OF_RUN else None
-        if subject is not None and name == TRAINED_FOR:
-            kind = subject.run.recipe.model.positions.kind
-            if kind != "learned":
-                raise DragomanError(
-                    f"{run.name} has {kind} positions, so a model would have to be trained for "
-                    f"this figure, which a server does not do. Make it with: dragoman figure {name}"
-                )
         values = checked(name, subject, request.values)
         made = make_figure(name, subject, values)
         if request.data:
@@ -158,8 +159,7 @@ class FigureMaker:
         return json.dumps(told_as, ensure_ascii=False, allow_nan=False, default=float).encode()
 
     def _subject(self, run: ServedRun, sentence: str) -> Subject:
-        if run.run is None:
-            raise DragomanError(f"{run.name} cannot be looked into")
+        assert run.run is not None, "_missing has refused it"
         key = run.name, sentence
         subject = self._subjects.get(key) or Subject.open(run.run.folder, sentence or None)
         tokens = len(subject.translator.source_ids(subject.sentence))
@@ -180,16 +180,31 @@ def router(service: Service) -> APIRouter:
     routes = APIRouter(prefix="/v1", tags=["dragoman"])
     maker = FigureMaker()
 
-    @routes.get("/figures", summary="The figures that there are", responses=REFUSALS)
-    async def names(http: Request) -> FigureList:
-        """In the order of the book."""
+    @routes.get(
+        "/figures",
+        summary="The figures that there are",
+        responses={
+            200: {"model": FigureList},
+            404: {"model": ErrorBody, "description": "There is no such run"},
+            **REFUSALS,
+        },
+    )
+    async def names(http: Request, run: str | None = None) -> Response:
+        """In the order of the book, and which of them cannot be made for a run."""
         with service.admit(http):
-            return FigureList(
-                figures=[
-                    FigureEntry(name=name, title=_both(words.title), needs_run=name in OF_RUN)
-                    for name, words in captions().items()
-                ]
-            )
+            served = service.catalogue.named(run) if run else service.catalogue.runs[0]
+            figures = [
+                FigureEntry(
+                    name=name,
+                    title=_both(words.title),
+                    caption=_both(words.text),
+                    source=words.source,
+                    needs_run=name in OF_RUN,
+                    missing=_missing(name, served),
+                )
+                for name, words in captions().items()
+            ]
+            return answer(FigureList(figures=figures))
 
     @routes.post(
         "/figures",
@@ -207,6 +222,31 @@ def router(service: Service) -> APIRouter:
             return Response(made, media_type="application/json")
 
     return routes
+
+
+def _missing(name: str, run: ServedRun) -> TwoLanguages | None:
+    """Why a figure cannot be made here for a run, if so."""
+    if name not in OF_RUN:
+        return None
+    if run.run is None:
+        return TwoLanguages(
+            en=f"{run.name} cannot be looked into.",
+            ko=f"{run.name} 모델은 들여다볼 수 없습니다.",
+        )
+    recipe = run.run.recipe
+    if name == TRAINED_FOR and recipe.model.positions.kind != "learned":
+        return TwoLanguages(
+            en=f"{run.name} has fixed positions, so a model would have to be trained for this "
+            f"figure, which a server does not do. Make it with: dragoman figure {name}",
+            ko=f"{run.name} 모델의 위치는 고정된 것이라 이 그림을 위해 모델을 학습해야 하는데, "
+            f"서버는 그렇게 하지 않습니다. 다음 명령으로 만드세요: dragoman figure {name}",
+        )
+    if name == "pronoun" and recipe.data.embedded != "demo":
+        return TwoLanguages(
+            en="This figure needs a run of the embedded corpus: dragoman demo makes one.",
+            ko="이 그림에는 내장 말뭉치로 학습한 모델이 필요합니다. dragoman demo로 만드세요.",
+        )
+    return None
 
 
 def _both(words: Words) -> TwoLanguages:

@@ -9,7 +9,10 @@ export type Both = Record<UiLanguage, string>;
 export interface FigureEntry {
   name: string;
   title: Both;
+  caption: Both;
+  source: string;
   needs_run: boolean;
+  missing?: Both;
 }
 
 export interface Slider {
@@ -89,8 +92,8 @@ export interface FigureRequest {
   values: Record<string, number>;
 }
 
-export async function figureList(): Promise<FigureEntry[]> {
-  return (await (await call("v1/figures")).json()).figures;
+export async function figureList(run: string): Promise<FigureEntry[]> {
+  return (await (await call(`v1/figures?run=${encodeURIComponent(run)}`)).json()).figures;
 }
 
 export async function figure(request: FigureRequest, signal: AbortSignal): Promise<Figure> {

@@ -141,7 +141,7 @@ def attention_panels(
         "decoder": "Decoder self-attention",
         "cross": "Cross-attention",
     }
-    title = f"{names[kind]}, {weights.shape[0]} layers of {weights.shape[1]} heads"
+    title = f"{names[kind]}, every layer and head"
     return [
         HeadGrid(title, np.asarray(weights, dtype=np.float64)),
         WordWeights(record.heatmap(kind, layer % len(weights), head)),

@@ -77,7 +77,9 @@ PLAIN = _plain()
 
 
 def sliders(name: str, subject: Subject | None) -> tuple[Slider, ...]:
-    """The sliders of a figure; those of layers and heads need to know the run."""
+    """The sliders of a figure; those of layers and heads need to know the run.
+
+    Where there is one layer, there is nothing to choose."""
     if name in PLAIN or subject is None:
         return PLAIN.get(name, ())
     model = subject.run.recipe.model
@@ -104,7 +106,7 @@ def sliders(name: str, subject: Subject | None) -> tuple[Slider, ...]:
         "attention-decoder": (layer(decoder, decoder), head(_MEAN)),
         "attention-cross": (layer(decoder, decoder), head(_MEAN)),
     }
-    return of_run.get(name, ())
+    return tuple(slider for slider in of_run.get(name, ()) if len(slider.values) > 1)
 
 
 def checked(

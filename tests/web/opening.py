@@ -1,0 +1,87 @@
+"""How the page's tests open it, and what they hold every page to. Not a test."""
+
+from __future__ import annotations
+
+import json
+import re
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
+from pathlib import Path
+from urllib.parse import urlsplit
+
+from playwright.sync_api import Browser, Page, expect
+
+AXE = Path(__file__).parents[2] / "web" / "node_modules" / "axe-core" / "axe.min.js"
+
+Open = Callable[..., AbstractContextManager[Page]]
+
+
+def opening(chromium: Browser, address: str) -> Open:
+    """Open the page; whatever it asks for elsewhere, or complains of, fails the test."""
+
+    @contextmanager
+    def open_page(
+        where: str = "", *, language: str = "en", scheme: str = "light", width: int = 1280
+    ) -> Iterator[Page]:
+        context = chromium.new_context(
+            locale={"en": "en-US", "ko": "ko-KR"}[language],
+            color_scheme="dark" if scheme == "dark" else "light",
+            viewport={"width": width, "height": 800},
+        )
+        context.grant_permissions(["clipboard-read", "clipboard-write"])
+        page = context.new_page()
+        page.set_default_timeout(30_000)
+        expect.set_options(timeout=30_000)
+        complaints: list[str] = []
+        asked: list[str] = []
+        page.on("console", lambda message: complaints.append(message.text))
+        page.on("pageerror", lambda error: complaints.append(str(error)))
+        page.on("request", lambda request: asked.append(request.url))
+        page.goto(f"{address}/{where}")
+        yield page
+        context.close()
+        hosts = {urlsplit(url).netloc for url in asked if not url.startswith("blob:")}
+        assert hosts == {urlsplit(address).netloc}, "a request went outside"
+        assert not complaints
+
+    return open_page
+
+
+def accessible(page: Page) -> None:
+    """What axe finds wrong: WCAG 2.2 A and AA, and its best practices."""
+    page.evaluate(AXE.read_text(encoding="utf-8"))
+    found = page.evaluate("axe.run(document, {resultTypes: ['violations']})")
+    shown = [
+        (v["id"], v["help"], [node["html"][:120] for node in v["nodes"][:3]])
+        for v in found["violations"]
+    ]
+    assert not shown, json.dumps(shown, indent=1, ensure_ascii=False)
+
+
+def fits(page: Page) -> None:
+    """Nothing is wider than the window."""
+    wide = page.evaluate("document.documentElement.scrollWidth - innerWidth")
+    assert wide <= 0, "the page is wider than the window"
+
+
+@contextmanager
+def serving(run: Path) -> Iterator[str]:
+    """A run, served by the program itself -> its address."""
+    program = [sys.executable, "-m", "dragoman", "serve", str(run), "--port", "0"]
+    process = subprocess.Popen(program, stderr=subprocess.PIPE, text=True)
+    assert process.stderr is not None
+    said = ""
+    try:
+        for line in process.stderr:
+            said += line
+            if found := re.search(r"http://[\d.]+:\d+", line):
+                break
+        else:
+            raise AssertionError(said)
+        yield found[0]
+    finally:
+        process.terminate()
+        process.wait(40)
+        process.stderr.close()

@@ -1,0 +1,115 @@
+"""The tab Figures in a real browser: every figure, its sliders, captions in both languages."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import pytest
+from opening import Open, accessible, fits, opening
+from playwright.sync_api import Browser, Page, expect
+
+from dragoman.insight.figures.captions import captions
+
+SLOW = {"cost", "cost-length"}
+"""They time layers on the machine they are shown on."""
+
+
+@pytest.fixture
+def opened(chromium: Browser, address: str) -> Open:
+    return opening(chromium, address)
+
+
+def shown(page: Page) -> None:
+    expect(page.locator("article")).to_have_attribute("aria-busy", "false")
+
+
+def test_every_figure_is_drawn(opened: Open) -> None:
+    with opened("#figures") as page:
+        shown(page)
+        expect(page.get_by_role("heading", name="Positions: sines and cosines")).to_be_visible()
+        links = page.locator("nav a")
+        assert links.count() == len(captions())
+        for name, words in captions().items():
+            if name in SLOW:
+                continue
+            page.get_by_role("link", name=words.title.english, exact=True).first.click()
+            expect(page.get_by_role("heading", level=1)).to_have_text(words.title.english)
+            shown(page)
+            if name == "position-learned":
+                expect(page.locator(".note")).to_contain_text("dragoman figure position-learned")
+                continue
+            drawn = page.locator(".panels :is(canvas, svg, table)")
+            assert drawn.count() >= 1, name
+            assert words.text.english[:40] in page.locator(".caption").inner_text()
+
+
+def test_sliders_compute_anew(opened: Open) -> None:
+    with opened("#figures?figure=position-sinusoidal") as page:
+        shown(page)
+        title = page.locator(".panels figcaption").first
+        expect(title).to_contain_text("positions 0–127, 512 dimensions")
+        page.get_by_role("slider", name="dimensions").fill("3")
+        expect(title).to_contain_text("16 dimensions")
+        page.get_by_role("slider", name="length").focus()
+        page.keyboard.press("Home")
+        expect(title).to_contain_text("positions 0–3, 16 dimensions")
+        page.get_by_role("button", name="index", exact=True).click()
+        shown(page)
+        expect(page.get_by_role("slider", name="dimensions")).to_have_attribute(
+            "aria-valuetext", "16"
+        )
+        expect(page.locator(".panels figcaption").first).to_contain_text("PE(pos) = pos")
+        page.get_by_role("application").first.focus()
+        page.keyboard.press("ArrowDown")
+        expect(page.locator(".foot .told").first).to_contain_text("→")
+
+
+@pytest.mark.parametrize(
+    ("name", "slider", "place", "told"),
+    [
+        ("temperature", "temperature", "19", "T = 2"),
+        ("length-penalty", "α", "20", "α = 1"),
+        ("heads", "heads", "1", "trained with 4 heads"),
+        ("attention-cross", "head", "2", ", head 2"),
+    ],
+)
+def test_sliders_of_a_run(opened: Open, name: str, slider: str, place: str, told: str) -> None:
+    with opened(f"#figures?figure={name}") as page:
+        shown(page)
+        page.get_by_role("slider", name=slider).fill(place)
+        shown(page)
+        expect(page.locator("article")).to_contain_text(told)
+
+
+def test_ones_own_sentence_and_numbers(opened: Open) -> None:
+    with opened("#figures?figure=attention-encoder") as page:
+        shown(page)
+        page.get_by_label("Sentence").fill("The small cat sees <b>it</b>.")
+        page.get_by_role("button", name="Show", exact=True).click()
+        shown(page)
+        expect(page.locator(".note").first).to_contain_text("The small cat sees <b>it</b>.")
+        with page.expect_download() as download:
+            page.get_by_role("button", name="Numbers (CSV)").click()
+        assert download.value.suggested_filename == "attention-encoder.csv"
+        header = download.value.path().read_text(encoding="utf-8").splitlines()[0]
+        assert header == "layer,head,row,looking,column,looked at,weight"
+
+
+LOOKS: list[dict[str, Any]] = [
+    {"language": "en", "scheme": "light"},
+    {"language": "ko", "scheme": "dark"},
+    {"language": "ko", "scheme": "light", "width": 390},
+]
+
+
+@pytest.mark.parametrize("look", LOOKS, ids=lambda look: "-".join(map(str, look.values())))
+def test_accessible(opened: Open, look: dict[str, Any]) -> None:
+    for name in ("position-binary", "four-steps", "pronoun", "attention-cross"):
+        with opened(f"#figures?figure={name}", **look) as page:
+            shown(page)
+            expect(page.locator(".panels")).to_be_visible()
+            accessible(page)
+            fits(page)
+            if look["language"] == "ko":
+                assert re.search("[가-힣]{2}", page.locator(".caption").inner_text())

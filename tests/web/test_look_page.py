@@ -1,0 +1,273 @@
+"""The tab Look in a real browser: over the demo run, and over a larger one with a long text."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote
+
+import pytest
+import torch
+from opening import Open, accessible, fits, opening, serving
+from playwright.sync_api import Browser, Page, expect
+
+from dragoman.data.demo_corpus import demo_corpus
+from dragoman.forms.text import Text
+from dragoman.recipe import Recipe
+from dragoman.tasks.run import build_model
+from dragoman.training.weights import save_weights
+
+SENTENCE = "The animal didn't cross the street because it was too tired."
+LARGE = (
+    "name=large", "model.model_dim=64", "model.ffn_dim=128", "model.encoder_layers=6",
+    "model.decoder_layers=6", "model.attention.num_heads=8", "search.beam=2",
+    "search.max_length=500", "search.min_length=450",
+)  # fmt: skip
+"""Twelve layers of eight heads. Its weights are random, and what it writes is noise: how quickly
+the page follows does not depend on that."""
+
+
+@pytest.fixture
+def opened(chromium: Browser, address: str) -> Open:
+    return opening(chromium, address)
+
+
+@pytest.fixture(scope="module")
+def large(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A run folder of the large model."""
+    folder = tmp_path_factory.mktemp("large") / "large"
+    folder.mkdir()
+    recipe = Recipe.load("demo", LARGE)
+    pairs = demo_corpus(train_pairs=600, dev_pairs=1, test_pairs=1).train
+    text = Text.train((line for p in pairs for line in (p.source, p.target)), recipe.text)
+    torch.manual_seed(1)
+    model = build_model(recipe, text, text)
+    recipe.save(folder / "recipe.toml")
+    text.save(folder / "shared.model")
+    save_weights(folder / "model.safetensors", model.state_dict(), {})
+    return folder
+
+
+@pytest.fixture(scope="module")
+def opened_large(chromium: Browser, large: Path, built: Path) -> Iterator[Open]:
+    with serving(large) as address:
+        yield opening(chromium, address)
+
+
+def looked(page: Page) -> None:
+    """Wait until what is shown belongs to what was asked."""
+    expect(page.locator(".passage")).to_have_attribute("aria-busy", "false")
+
+
+def word(page: Page, side: str, text: str) -> Any:
+    return page.locator(f".text.{side} .w", has_text=re.compile(f"^{re.escape(text)}$")).first
+
+
+def translation(page: Page) -> str:
+    return " ".join(page.locator(".text.target .w").all_inner_texts())
+
+
+def test_a_word_is_followed_through_everything(opened: Open) -> None:
+    with opened(f"#look?text={quote(SENTENCE)}") as page:
+        looked(page)
+        expect(word(page, "target", "es")).to_be_visible()
+        word(page, "target", "es").hover()
+        told = page.locator(".told").first
+        expect(told).to_contain_text(re.compile("“es” looked at .*%"))
+        word(page, "target", "es").click()
+        expect(word(page, "target", "es")).to_have_attribute("aria-pressed", "true")
+        expect(page.locator(".choices li")).to_have_count(8)
+        model = Recipe.load("demo").model
+        decoder = model.decoder_layers
+        way = page.locator("section", has_text="The way through")
+        expect(way.locator("canvas")).to_have_count(3 + decoder)  # the sum's two parts, it, layers
+        for part, layers in (
+            ("Encoder", model.encoder_layers), ("Decoder", decoder), ("Cross", decoder),
+        ):  # fmt: skip
+            page.get_by_role("button", name=re.compile(f"^{part} ")).click()
+            heads = page.get_by_role("radio")
+            each = model.attention.num_heads + 1
+            expect(heads).to_have_count(layers * each)  # the mean, and the heads of each layer
+            heads.nth(2).click()
+            expect(heads.nth(2)).to_be_checked()
+            expect(page.get_by_role("heading", name=f"{part}, layer 1, head 2")).to_be_visible()
+        page.locator("summary", has_text="As a table").click()
+        shares = page.locator(".chosen td.figure").all_inner_texts()
+        total = sum(float(share.removesuffix(" %")) for share in shares)
+        assert 95 < total <= 100.5, "a row sums to one"
+        page.get_by_role("button", name="Pieces").click()
+        assert page.locator(".text.source .w").count() > len(SENTENCE.split()) + 1
+
+
+def test_what_if(opened: Open) -> None:
+    """A word hidden, a head off, another continuation: the translation changes beside the old."""
+    with opened(f"#look?text={quote(SENTENCE)}") as page:
+        looked(page)
+        before = translation(page)
+        word(page, "target", "es").click()
+        page.locator(".choices li button").filter(has_text="sie").first.click()
+        looked(page)
+        expect(page.locator(".new mark").first).to_have_text("sie")
+        page.get_by_role("button", name="Take all back").click()
+        looked(page)
+        assert translation(page) == before
+        word(page, "source", "tired.").click()
+        page.get_by_role("button", name="Hide this word").click()
+        looked(page)
+        expect(page.locator(".text.source .gone")).to_have_count(1)
+        expect(
+            page.get_by_text(re.compile("log P of the first translation: .* before"))
+        ).to_be_visible()
+        assert "müde" not in translation(page), "nothing else tells how the animal feels"
+        every = page.get_by_role("radio", name=re.compile(r"^Cross, layer \d+, head \d+$"))
+        names = [head.get_attribute("aria-label") or "" for head in every.all()]
+        assert len(names) >= 4
+        for name in names:
+            page.get_by_role("radio", name=name, exact=True).click()
+            page.get_by_role("button", name="Switch this head off").click()
+        looked(page)
+        expect(page.get_by_text(f"{names[-1]} off")).to_be_visible()
+        expect(page.locator(".new")).not_to_have_text(before)
+        page.get_by_role("button", name="Take all back").click()
+        looked(page)
+        assert translation(page) == before
+
+
+def test_the_beam_grows(opened: Open) -> None:
+    with opened(f"#look?text={quote(SENTENCE)}") as page:
+        looked(page)
+        slider = page.get_by_role("slider", name="Step")
+        last = int(slider.get_attribute("max") or 0)
+        assert last >= 10
+        slider.fill("1")
+        page.locator("summary", has_text="What step 1 chose among").click()
+        first = page.locator("section", has_text="The search").locator("tbody tr")
+        expect(first.first.locator("td").nth(1)).to_have_text("Das")
+        expect(first.first.locator("td").first).to_have_text("<s>")
+        assert first.filter(has_text="goes on").count() == 4, "a beam of four"
+        page.get_by_role("button", name="Step on").click()
+        expect(slider).to_have_value("2")
+        expect(
+            page.get_by_role("region", name=re.compile("Tree of the search at step 2"))
+        ).to_be_visible()
+        slider.fill(str(last - 1))
+        page.get_by_role("button", name="Play").click()
+        expect(slider).to_have_value(str(last))
+        expect(page.get_by_role("button", name="Play")).to_be_visible()
+        page.locator("select").filter(has_text="run's own").select_option("1")
+        looked(page)
+        expect(page.get_by_text("Greedy search")).to_be_visible()
+
+
+def test_by_keyboard_alone(opened: Open) -> None:
+    with opened(f"#look?text={quote(SENTENCE)}") as page:
+        looked(page)
+        page.locator(".text.target .w").first.focus()
+        page.keyboard.press("ArrowRight")
+        expect(page.locator(".text.target .w").nth(1)).to_be_focused()
+        page.keyboard.press("Enter")
+        expect(page.locator(".text.target .w").nth(1)).to_have_attribute("aria-pressed", "true")
+        page.get_by_role("radio", checked=True).focus()
+        page.keyboard.press("ArrowRight")
+        expect(page.get_by_role("radio", checked=True)).to_be_focused()
+        frame = page.get_by_role("application")
+        frame.focus()
+        page.keyboard.press("ArrowDown")
+        expect(page.locator(".foot .told").first).to_contain_text("→")
+        page.keyboard.press("Enter")
+        expect(page.locator('.w[aria-pressed="true"]')).to_have_count(1)
+
+
+def test_text_is_never_html(opened: Open) -> None:
+    hostile = "<img src=x onerror=alert(1)> <b>the dog</b> ▁ </s> &amp;"
+    with opened(f"#look?text={quote(hostile)}") as page:
+        looked(page)
+        assert page.locator(".passage img, .passage b").count() == 0
+        assert "onerror" in page.locator(".text.source").inner_text()
+
+
+LOOKS: list[dict[str, Any]] = [
+    {"language": "en", "scheme": "light"},
+    {"language": "ko", "scheme": "dark"},
+    {"language": "ko", "scheme": "light", "width": 390},
+]
+
+
+@pytest.mark.parametrize("look", LOOKS, ids=lambda look: "-".join(map(str, look.values())))
+def test_accessible(opened: Open, look: dict[str, Any]) -> None:
+    with opened(f"#look?text={quote(SENTENCE)}", **look) as page:
+        looked(page)
+        accessible(page)
+        page.locator(".text.target .w").nth(2).click()
+        expect(page.locator(".choices li").first).to_be_visible()
+        for summary in page.locator(".look summary").all():
+            summary.click()
+        page.locator(".text.source .w").nth(1).click()
+        page.locator(".acts button").click()
+        looked(page)
+        accessible(page)
+        fits(page)
+
+
+FRAMES = """async (moves) => {
+  const words = [...document.querySelectorAll('.text.target .w')];
+  const block = document.querySelector('.text.target');
+  const times = [];
+  let last = await new Promise(requestAnimationFrame);
+  for (let i = 0; i < moves; i++) {
+    const word = words[(i * 7) % words.length];
+    word.dispatchEvent(new PointerEvent('pointerover', {bubbles: true, pointerType: 'mouse'}));
+    if (i % 3 === 0) block.scrollTop = (i * 13) % block.scrollHeight;
+    const now = await new Promise(requestAnimationFrame);
+    times.push(now - last);
+    last = now;
+  }
+  return times.slice(2).sort((a, b) => a - b);
+}"""
+
+
+def test_five_hundred_tokens(opened_large: Open, capsys: pytest.CaptureFixture[str]) -> None:
+    """Twelve layers of eight heads over 500 tokens on either side: frames are measured and told;
+    what is asserted is only that nobody waits for seconds."""
+    sentences = [
+        pair.source for pair in demo_corpus(train_pairs=120, dev_pairs=1, test_pairs=1).train
+    ]
+    text = ""
+    while len(text.split()) < 400:
+        text += sentences.pop() + " "
+    with opened_large() as page:
+        asked: list[int] = []
+        page.on("response", lambda r: asked.append(int(r.headers.get("content-length", 0))))
+        page.get_by_role("tab", name="Look").click()
+        page.get_by_label("Sentence to look into").fill(text)
+        expect(page.locator(".text.target .w").nth(100)).to_be_visible(timeout=120_000)
+        looked(page)
+        page.get_by_role("button", name="Pieces").click()
+        pieces = [page.locator(f".text.{side} .w").count() for side in ("source", "target")]
+        assert min(pieces) >= 450, pieces
+        expect(page.get_by_role("application")).to_be_visible()
+        assert max(asked) < 2_000_000, "attention comes in small pieces"
+        word = page.evaluate(FRAMES, 120)
+        page.get_by_role("radio").nth(12).click()
+        expect(page.get_by_role("application")).to_be_visible()
+        chosen = page.evaluate(FRAMES, 60)
+        page.locator(".text.target .w").nth(40).click()
+        expect(page.locator(".choices li").first).to_be_visible()
+        assert page.get_by_role("radio").count() == 6 * 9
+        slider = page.get_by_role("slider", name="Step")
+        slider.fill("200")
+        expect(page.get_by_role("region", name=re.compile("at step 200"))).to_be_visible()
+        page.get_by_role("button", name="Zoom in").first.click()
+        accessible(page)
+        fits(page)
+    with capsys.disabled():
+        for name, times in (("mean of the heads", word), ("one head", chosen)):
+            middle, late = times[len(times) // 2], times[int(len(times) * 0.95)]
+            print(
+                f"\n{pieces[0]} x {pieces[1]} tokens, {name}: half of the frames within "
+                f"{middle:.1f} ms, 95 % within {late:.1f} ms, the slowest {times[-1]:.1f} ms",
+                end="",
+            )
+    assert word[len(word) // 2] < 400 and chosen[len(chosen) // 2] < 400
