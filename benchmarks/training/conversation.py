@@ -2,7 +2,8 @@
 
 Runs in every peer's environment, so it imports the standard library alone. A trainer is a class
 whose ``update(sources, targets)`` makes one update and whose ``nll(sources, targets)`` only looks;
-both take lists of token ids without specials. Losses are in nats, summed over target tokens.
+both take lists of token ids without specials. Losses are in nats, summed over target tokens. Some
+can ``save(path)`` their weights as an npz under our names.
 """
 
 from __future__ import annotations
@@ -73,5 +74,7 @@ def converse(trainer: Trainer, folder: Path) -> None:
         if job.get("look"):
             sums = [(trainer.nll(*batch), tokens(batch[1])) for batch in held_out]
             answer["held_out_nll"] = sum(s for s, _ in sums) / sum(n for _, n in sums)
+        if job.get("save"):
+            trainer.save(Path(job["save"]))  # type: ignore[attr-defined]
         answer["memory_mb"] = trainer.memory_mb()
         print(json.dumps(answer), file=answers, flush=True)

@@ -68,6 +68,13 @@ def marian(plan: dict[str, Any], weights: dict[str, Tensor], attention: str) -> 
 class MarianTrainer(PaddedTrainer):
     version = transformers.__version__
 
+    def save(self, path: Path) -> None:
+        """The weights, as ours are named."""
+        state = self.model.state_dict()
+        found = {ours: state[theirs] for ours, theirs in names(self.plan["model"]).items()}
+        found["source_embedding.weight"] = state["model.shared.weight"]
+        np.savez(path, **{name: value.float().numpy() for name, value in found.items()})
+
     def logits(self, source: Tensor, target_in: Tensor) -> Tensor:
         out = self.model(
             input_ids=source, attention_mask=(source != PAD).long(), decoder_input_ids=target_in
