@@ -36,6 +36,7 @@ from dragoman.serving.settings import ServeSettings
 from dragoman.serving.tag_projection import Alignment
 from dragoman.serving.words import Word, words_by_spaces, words_of
 from dragoman.tasks.machine import cores
+from dragoman.tasks.prepare import cache_folder
 from dragoman.tasks.run import Run
 
 LONG = 2000
@@ -129,7 +130,7 @@ class ServedRun:
     def open(cls, run: Run, settings: ServeSettings, name: str) -> ServedRun:
         """Load a run for serving. Errors: ``RunError``."""
         plain = run.model()
-        path = fastest(plain, settings.precision)
+        path = fastest(plain, settings.precision, remembered=cache_folder())
         threads = settings.threads or cores()
         moses = None
         if run.recipe.data.moses:
