@@ -56,7 +56,7 @@ class Ours:
             if short:
                 shortlist = Shortlist.load(self.folder / "shortlist.safetensors", "random")
             path = fastest(model.requires_grad_(False), self.precision, shortlist)
-            workers = self.threads if path.precision == "int8" else 1
+            workers = self.threads if path.one_core_each else 1
             self.searcher = Searcher(
                 path.model, bos=BOS, eos=EOS, capacity_rows=job["rows"], workers=workers
             )

@@ -94,13 +94,18 @@ def start_systems(
     if work.has_shortlist:
         short = [setting | {"shortlist": True} for setting in ours]
         add("dragoman", "ours", "ours.py", sys.executable, short, vocabulary="shortlist")
-    plain = [{"precision": p, "threads": CORES, "rows": 64} for p in ("bf16", "fp32")]
+    plain = [
+        {"precision": precision, "threads": CORES, "rows": n}
+        for precision in ("bf16", "fp32")
+        for n in (64, 128)
+    ]
     name = "dragoman, no compiler"
     add(name, "ours", "ours.py", sys.executable, plain, native="off", slow=True)
     if "ctranslate2" in peers:
         python = environments.python_of_ctranslate2()
         script = "ctranslate2_peer.py"
-        add("ctranslate2", "shipped", script, python, [{"compute_type": "default"}])
+        shipped = [{"compute_type": "default"}]  # fp32: minutes a round where there are no captions
+        add("ctranslate2", "shipped", script, python, shipped, slow=work.references is None)
         add("ctranslate2", "tuned", script, python, _ctranslate2_settings())
     if "hugging-face" in peers:
         python = environments.python_of_hugging_face()

@@ -5,7 +5,7 @@ starts and steps, it does from packed int8 weights, with activations quantised r
 come (no calibration). Teacher forcing (``decode``, ``project``) takes the plain path, and ``best``
 under constraints the logits of all tokens, so nothing that search can do is missing.
 
-``fastest`` chooses between it and plain torch, and says in one line why.
+``fastest`` chooses between it and plain torch (``prepared.py``), and says in one line why.
 
 The kernels are in ``native/src/decode*``; their plain twin, and the reference, is the model itself.
 """
@@ -26,6 +26,7 @@ from torch import Tensor
 
 from dragoman.errors import DragomanError
 from dragoman.inference.measured import Trial, microseconds
+from dragoman.inference.prepared import PreparedTransformer
 from dragoman.inference.shortlist import Shortlist
 from dragoman.models.interface import (
     Adjust,
@@ -49,15 +50,20 @@ MOST_CANDIDATES = 64
 """Up to this k the best tokens are kept while logits pass by; beyond, all logits are sorted."""
 
 
+TYPES = {"bf16": torch.bfloat16, "fp32": torch.float32}
+
+
 @dataclass(frozen=True)
 class Path:
     """How a model will be run on this machine."""
 
-    model: FastTransformer | Transformer
-    """Encodes and Generates: the fast one, or the model that was given."""
+    model: FastTransformer | PreparedTransformer | Transformer
+    """Encodes and Generates: a fast one, or the model that was given."""
     precision: Literal["int8", "bf16", "fp32"]
     reason: str
     """One line for people: what was chosen and why."""
+    one_core_each: bool = True
+    """Whether threads with a core and a batch each do more than one thread on all cores."""
 
 
 def fastest(
@@ -71,12 +77,16 @@ def fastest(
     "auto" is what was measured to be fastest on this machine (``measured.py``), if ``remembered``
     names a folder to keep that in. Without one it is int8 where there are kernels for it, else
     plain torch in bf16 where the processor has it, else in fp32. "int8" where it cannot be had is
-    not an error: it falls back and says so. A shortlist is for int8 alone.
+    not an error: it falls back and says so. A shortlist is for int8 alone. "fp32" when asked for
+    is ``model`` itself, the reference.
     """
     model.eval()
-    if precision in ("bf16", "fp32"):
-        line = f"{precision} on plain torch, as asked for"
-        return _plain(model, precision, line, shortlist)
+    if precision == "fp32":
+        use_precision(model, precision)
+        line = "fp32 on plain torch, as asked for" + _left_out(shortlist)
+        return Path(model, precision, line, one_core_each=False)
+    if precision == "bf16":
+        return _plain(model, precision, "bf16 on plain torch, as asked for", shortlist)
     missing = why_not(model)
     others: list[Literal["bf16", "fp32"]] = ["bf16", "fp32"] if _has_bf16() else ["fp32"]
     times: dict[str, int] = {}
@@ -118,9 +128,12 @@ def _plain(
     model: Transformer, precision: Literal["bf16", "fp32"], why: str, shortlist: Shortlist | None
 ) -> Path:
     line = why if why.startswith(precision) else f"{precision} on plain torch: {why}"
-    line += "" if shortlist is None else "; the shortlist is left out: it is for int8"
-    use_precision(model, precision)
-    return Path(model, precision, line)
+    prepared = PreparedTransformer(model, TYPES[precision])
+    return Path(prepared, precision, line + _left_out(shortlist))
+
+
+def _left_out(shortlist: Shortlist | None) -> str:
+    return "" if shortlist is None else "; the shortlist is left out: it is for int8"
 
 
 def _trial(precision: str) -> Trial:
@@ -129,11 +142,11 @@ def _trial(precision: str) -> Trial:
     with torch.random.fork_rng(devices=[]), torch.no_grad():
         torch.manual_seed(0)
         plain = Transformer(settings, 2000, 2000).eval()
-    model: FastTransformer | Transformer = plain
+    model: FastTransformer | PreparedTransformer
     if precision == "int8":
         model = FastTransformer(plain, checked=True)
     else:
-        use_precision(plain, "bf16" if precision == "bf16" else "fp32")
+        model = PreparedTransformer(plain, TYPES[precision])
     source = Sequences.of([torch.arange(3, 15)] * 16)
     tokens = torch.ones(16, 1, dtype=torch.int64)
 

@@ -164,12 +164,7 @@ class Transformer(nn.Module, Encodes, Generates):
         probe = probes.probe()
         if probe is not None:
             shown = masks.both(shown, probe.source_shown(layout.positions))
-        lengths = None
-        if self.settings.positions.kind == "normalised":
-            lengths = torch.tensor(layout.lengths, device=layout.device)[layout.sequence]
-        x = self._embed(
-            self.source_embedding, source.values, self.source_positions, layout.positions, lengths
-        )
+        x = self.embed_source(source)
         for layer in self.encoder:
             x = layer(x, layout, shown)
         if self.encoder_norm is not None:
@@ -181,9 +176,7 @@ class Transformer(nn.Module, Encodes, Generates):
     def decode(self, target_in: Sequences, memory: Memory) -> Tensor:
         layout = target_in.layout
         shown = self._shown(target_in.values)
-        x = self._embed(
-            self._target_embedding, target_in.values, self.target_positions, layout.positions, None
-        )
+        x = self.embed_target(target_in.values, layout.positions)
         for layer in self.decoder:
             x = layer(x, layout, shown, memory.rows, memory.layout, memory.visible)
         return x if self.decoder_norm is None else self.decoder_norm.forward(x)
@@ -201,9 +194,7 @@ class Transformer(nn.Module, Encodes, Generates):
         cache, new = state.cache, tokens.shape[1]
         shown = self._shown(tokens)
         places = cache.places(new)
-        x = self._embed(
-            self._target_embedding, tokens.flatten(), self.target_positions, places.flatten(), None
-        )  # (N x t, D)
+        x = self.embed_target(tokens.flatten(), places.flatten())  # (N x t, D)
         cache.begin(shown, new)
         for layer, past in zip(self.decoder, cache.layers, strict=True):
             x = layer.step(x, new, past)
@@ -211,12 +202,27 @@ class Transformer(nn.Module, Encodes, Generates):
         x = x.unflatten(0, (-1, new))[:, -1]  # (N, D)
         return self.project(x if self.decoder_norm is None else self.decoder_norm(x))
 
-    # ---- inside
+    # ---- parts that faster ways to run the model use too
+
+    def embed_source(self, source: Sequences) -> Tensor:
+        """What the first layer of the encoder reads: (P, D)."""
+        layout, lengths = source.layout, None
+        if self.settings.positions.kind == "normalised":
+            lengths = torch.tensor(layout.lengths, device=layout.device)[layout.sequence]
+        return self._embed(
+            self.source_embedding, source.values, self.source_positions, layout.positions, lengths
+        )
+
+    def embed_target(self, tokens: Tensor, positions: Tensor) -> Tensor:
+        """What the first layer of the decoder reads: (P,), (P,) -> (P, D)."""
+        return self._embed(self._target_embedding, tokens, self.target_positions, positions, None)
 
     @property
     def output_layer(self) -> Embedding | Linear:
         """The matrix that ``project`` multiplies by: for losses that fuse it."""
         return self._target_embedding if self.output is None else self.output
+
+    # ---- inside
 
     @property
     def _target_embedding(self) -> Embedding:

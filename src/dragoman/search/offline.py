@@ -52,8 +52,8 @@ class Searcher:
         window: int = WINDOW,
         workers: int = 1,
     ) -> None:
-        """Each of ``workers`` threads has a batch of its own; with several, give each one core
-        (``torch.set_num_threads(1)``). The other arguments are those of ``Scheduler``.
+        """Each of ``workers`` threads has a batch of its own and, with several, one core. The other
+        arguments are those of ``Scheduler``.
         """
         self._new = partial(
             Scheduler,
@@ -132,7 +132,10 @@ def _run(scheduler: Scheduler, todo: deque[tuple[int, Request]]) -> Iterator[Ans
 def _together(
     schedulers: Sequence[Scheduler], todo: deque[tuple[int, Request]]
 ) -> Iterator[Answer]:
-    """Search with one thread per scheduler; what one of them raises is raised here."""
+    """Search with one thread per scheduler; what one of them raises is raised here.
+
+    torch's own threads would only be in their way, so each keeps to one core meanwhile.
+    """
     answers: SimpleQueue[Answer | None] = SimpleQueue()
     stop = threading.Event()
 
@@ -142,7 +145,10 @@ def _together(
             if stop.is_set():
                 return
 
-    with ThreadPoolExecutor(len(schedulers)) as threads:
+    before = torch.get_num_threads()
+    with ThreadPoolExecutor(
+        len(schedulers), initializer=partial(torch.set_num_threads, 1)
+    ) as threads:
         futures = [threads.submit(work, scheduler) for scheduler in schedulers]
         for future in futures:
             future.add_done_callback(lambda _: answers.put(None))
@@ -160,3 +166,4 @@ def _together(
         finally:
             stop.set()
             todo.clear()
+            torch.set_num_threads(before)

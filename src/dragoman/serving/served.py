@@ -139,7 +139,7 @@ class ServedRun:
             name=name,
             languages=run.languages,
             vocabularies=(run.source_text, run.target_text),
-            engine=Engine(path.model, path.reason, threads if path.precision == "int8" else 1),
+            engine=Engine(path.model, path.reason, threads if path.one_core_each else 1),
             search=run.recipe.search,
             settings=settings,
             moses=moses,

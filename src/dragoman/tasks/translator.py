@@ -318,7 +318,7 @@ class Translator:
             eos=target.eos,
             forbidden=(target.bos, target.unknown),
             capacity_rows=self.settings.rows,
-            workers=self._threads if self._path.precision == "int8" else 1,
+            workers=self._threads if self._path.one_core_each else 1,
         )
 
     def _join(self, source: str, parts: Sequence[tuple[str, Sequence[Hypothesis]]]) -> Translation:

@@ -1,0 +1,343 @@
+"""A Transformer prepared for translating on plain torch: the way where there are no kernels.
+
+``PreparedTransformer`` obeys the contract of ``models/interface.py``. It computes what
+``Transformer`` computes, to within rounding, in bf16 or fp32, in a third of the time and less:
+weights are packed once (``packed.py``), queries, keys and values come from one product, keys and
+values are not copied about (``prepared_state.py``), and the best tokens are found without sorting
+(``candidates.py``). What remains is close to the products themselves.
+
+Shapes: P packed rows (``nn/layout.py``), D model width, H heads, N rows, n slots, t new positions.
+"""
+
+from __future__ import annotations
+
+import weakref
+from collections import deque
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+from torch.nn import functional as F
+
+from dragoman.inference.candidates import COLUMNS, NEVER, best_of
+from dragoman.inference.history import History
+from dragoman.inference.packed import Packed, rounded
+from dragoman.inference.prepared_state import Heads, Mask, PreparedState, Sources, columns
+from dragoman.models.interface import Adjust, DecodeState, Encodes, Generates, Memory
+from dragoman.models.transformer import UNKNOWN, Transformer
+from dragoman.nn.attention import MultiHeadAttention
+from dragoman.nn.layers import FeedForward, LayerNorm
+from dragoman.nn.layout import Layout, Sequences
+from dragoman.nn.linear import Linear, SlicedLinear
+
+CELLS = 1 << 18
+"""Scores of one head that are held at once while sources are read: bounds long ones."""
+
+MOST_IDLE = 8
+"""Memory of searches kept for the next ones."""
+
+
+class _Norm:
+    """LayerNorm with gain and bias in fp32, whatever the rows are."""
+
+    def __init__(self, norm: LayerNorm) -> None:
+        self._weight, self._bias = norm.weight.detach(), norm.bias.detach()
+
+    def __call__(self, x: Tensor) -> Tensor:
+        return F.layer_norm(x, self._weight.shape, self._weight, self._bias, LayerNorm.eps)
+
+
+class _FeedForward:
+    """Equation 2 of the paper: (P, D) -> (P, D)."""
+
+    def __init__(self, part: FeedForward, dtype: torch.dtype) -> None:
+        self._inner = _packed(dtype, part.inner)
+        self._outer = _packed(dtype, part.outer)
+
+    def __call__(self, x: Tensor) -> Tensor:
+        return self._outer(self._inner(x, relu=True))
+
+
+@dataclass(frozen=True)
+class _EncoderLayer:
+    joint: Packed
+    """Queries, keys and values: (P, D) -> (P, H x (2 K + Kv))."""
+    output: Packed
+    attention_norm: _Norm
+    feed_forward: _FeedForward
+    feed_forward_norm: _Norm
+
+
+@dataclass(frozen=True)
+class _DecoderLayer:
+    joint: Packed
+    self_output: Packed
+    self_norm: _Norm
+    query: Packed
+    memory: Packed
+    """Keys and values of the sources: (P, D) -> (P, H x (K + Kv))."""
+    cross_output: Packed
+    cross_norm: _Norm
+    feed_forward: _FeedForward
+    feed_forward_norm: _Norm
+
+
+class PreparedTransformer(Encodes, Generates):
+    """``model`` in ``dtype``. Its weights are packed now; later changes to it do not show, but in
+    its embeddings. Teacher forcing (``decode``, ``project``) is done by ``model`` itself.
+
+    Safe to share between threads as long as each state stays with one of them.
+    """
+
+    def __init__(self, model: Transformer, dtype: torch.dtype) -> None:
+        self.model = model
+        self._dtype = dtype
+        settings = model.settings
+        self._pre = settings.norm == "pre"
+        attention = model.decoder[0].cross_attention
+        assert isinstance(attention, MultiHeadAttention)
+        self._heads = Heads(attention.heads, attention.scale)
+        keys, values = (attention.heads * w for w in (attention.key_width, attention.value_width))
+        self._widths = (keys, values)
+        with torch.no_grad():
+            self._encoder = [
+                _EncoderLayer(
+                    joint=_joint(dtype, layer.attention),
+                    output=_packed(dtype, layer.attention.output),
+                    attention_norm=_Norm(layer.attention_norm),
+                    feed_forward=_FeedForward(layer.feed_forward, dtype),
+                    feed_forward_norm=_Norm(layer.feed_forward_norm),
+                )
+                for layer in model.encoder
+            ]
+            self._decoder = [
+                _DecoderLayer(
+                    joint=_joint(dtype, layer.self_attention),
+                    self_output=_packed(dtype, layer.self_attention.output),
+                    self_norm=_Norm(layer.self_attention_norm),
+                    query=_packed(dtype, layer.cross_attention.query),
+                    memory=_packed(dtype, layer.cross_attention.key, layer.cross_attention.value),
+                    cross_output=_packed(dtype, layer.cross_attention.output),
+                    cross_norm=_Norm(layer.cross_attention_norm),
+                    feed_forward=_FeedForward(layer.feed_forward, dtype),
+                    feed_forward_norm=_Norm(layer.feed_forward_norm),
+                )
+                for layer in model.decoder
+            ]
+            weight = model.output_layer.weight
+            self.vocabulary = len(weight)
+            spare = -len(weight) % COLUMNS
+            bias = torch.zeros(len(weight) + spare)
+            bias[len(weight) :] = NEVER
+            self._output = Packed(F.pad(weight, (0, 0, 0, spare)), bias if spare else None, dtype)
+        self._idle: deque[History] = deque(maxlen=MOST_IDLE)
+        self._encoder_norm = None if model.encoder_norm is None else _Norm(model.encoder_norm)
+        self._decoder_norm = None if model.decoder_norm is None else _Norm(model.decoder_norm)
+
+    # ---- reading
+
+    @torch.no_grad()
+    def encode(self, source: Sequences) -> Memory:
+        layout = source.layout
+        visible = None if self.model.settings.attend_unknown else source.values != UNKNOWN
+        x = self._rows(self.model.embed_source(source))
+        grids = list(_grids(layout, visible, self._heads.count, len(x)))
+        for layer in self._encoder:
+            x = self._around(x, self._reading(layer, grids), layer.attention_norm)
+            x = self._around(x, layer.feed_forward, layer.feed_forward_norm)
+        if self._encoder_norm is not None:
+            x = self._encoder_norm(x)
+        return Memory(x[: layout.total].float(), layout, visible)
+
+    def _reading(self, layer: _EncoderLayer, grids: list[_Grid]) -> Callable[[Tensor], Tensor]:
+        heads = self._heads
+
+        def read(x: Tensor) -> Tensor:
+            joint, parts = layer.joint(x), []
+            for grid in grids:
+                rows = joint.index_select(0, grid.rows)
+                query, key, value = (
+                    heads.split(part, grid.batch) for part in rows.split(self._joint_widths, dim=1)
+                )
+                out = heads.join(heads.attend(query, key, value, grid.mask), self._dtype)
+                parts.append(out.index_select(0, grid.cells))
+            return layer.output(parts[0] if len(parts) == 1 else torch.cat(parts))
+
+        return read
+
+    # ---- writing
+
+    def decode(self, target_in: Sequences, memory: Memory) -> Tensor:
+        """Teacher forcing, by the plain model."""
+        return self.model.decode(target_in, memory)
+
+    def project(self, hidden: Tensor, ids: Tensor | None = None) -> Tensor:
+        """Logits of given hidden rows, by the plain model."""
+        return self.model.project(hidden, ids)
+
+    @torch.no_grad()
+    def start(self, memory: Memory) -> PreparedState:
+        try:
+            history = self._idle.pop()
+        except IndexError:
+            history = History(self._widths * len(self._decoder))
+        hides = not self.model.settings.attend_unknown
+        state = PreparedState(self._heads, history, self._sources_of, hides=hides)
+        weakref.finalize(state, self._idle.append, history)
+        state.admit(memory)
+        return state
+
+    @torch.no_grad()
+    def step(self, tokens: Tensor, state: DecodeState) -> Tensor:
+        assert isinstance(state, PreparedState)  # a state comes back to the model that made it
+        logits = self._output(self._advance(tokens, state))
+        return state.collect(logits)[:, : self.vocabulary]
+
+    @torch.no_grad()
+    def best(
+        self, tokens: Tensor, state: DecodeState, k: int, adjust: Adjust | None = None
+    ) -> tuple[Tensor, Tensor]:
+        if adjust is not None or k > min(COLUMNS, self.vocabulary):
+            return super().best(tokens, state, k, adjust)
+        assert isinstance(state, PreparedState)
+        log_probabilities, ids = best_of(self._output(self._advance(tokens, state)), k)
+        return state.collect(log_probabilities), state.collect(ids)
+
+    def _advance(self, tokens: Tensor, state: PreparedState) -> Tensor:
+        """Take in ``tokens`` (N, t) -> (n, D), what follows the last of each slot."""
+        new = tokens.shape[1]
+        tokens = state.spread(tokens)
+        shown = None if self.model.settings.attend_unknown else tokens != UNKNOWN
+        places = state.positions(new)
+        x = self.model.embed_target(tokens.flatten(), places.flatten()).to(self._dtype)
+        state.begin(new, shown)
+        for i, layer in enumerate(self._decoder):
+            x = self._around(x, self._looking_back(i, layer, state), layer.self_norm)
+            x = self._around(x, self._looking_over(i, layer, state), layer.cross_norm)
+            x = self._around(x, layer.feed_forward, layer.feed_forward_norm)
+        state.end(new)
+        if new > 1:
+            x = x.unflatten(0, (-1, new))[:, -1].contiguous()
+        return x if self._decoder_norm is None else self._decoder_norm(x)
+
+    def _looking_back(
+        self, i: int, layer: _DecoderLayer, state: PreparedState
+    ) -> Callable[[Tensor], Tensor]:
+        heads = self._heads
+
+        def look(x: Tensor) -> Tensor:
+            query, key, value = layer.joint(x).split(self._joint_widths, dim=1)
+            keys, values = state.append(i, key, value)
+            out = heads.attend(heads.split(query, state.slots), keys, values, state.mask)
+            return layer.self_output(heads.join(out, self._dtype))
+
+        return look
+
+    def _looking_over(
+        self, i: int, layer: _DecoderLayer, state: PreparedState
+    ) -> Callable[[Tensor], Tensor]:
+        heads, sources = self._heads, state.sources
+        assert sources is not None
+
+        def look(x: Tensor) -> Tensor:
+            query = heads.split(state.by_source(layer.query(x)), len(sources.allowed))
+            out = heads.attend(query, sources.keys[i], sources.values[i], state.source_mask)
+            return layer.cross_output(state.by_slot(heads.join(out, self._dtype)))
+
+        return look
+
+    @torch.no_grad()
+    def _sources_of(self, memory: Memory) -> Sources:
+        """Keys and values of the sources, in every layer."""
+        rows, heads = self._rows(memory.rows), self._heads
+        grid = _grid(memory.layout, memory.visible, heads.count, 0, len(rows))
+        keys, values = [], []
+        for layer in self._decoder:
+            joint = layer.memory(rows).index_select(0, grid.rows)
+            key, value = joint.split(self._widths, dim=1)
+            keys.append(heads.split(key, grid.batch))
+            values.append(heads.split(value, grid.batch))
+        return Sources(keys, values, grid.allowed, memory.visible is not None)
+
+    # ---- inside
+
+    @property
+    def _joint_widths(self) -> tuple[int, int, int]:
+        return self._widths[0], *self._widths
+
+    def _rows(self, x: Tensor) -> Tensor:
+        """In the precision of the products, and as many as they like."""
+        return F.pad(x.to(self._dtype), (0, 0, 0, rounded(len(x)) - len(x)))
+
+    def _around(self, x: Tensor, sublayer: Callable[[Tensor], Tensor], norm: _Norm) -> Tensor:
+        """A sub-layer inside its residual connection and norm: (P, D) -> (P, D)."""
+        return x + sublayer(norm(x)) if self._pre else norm(x + sublayer(x))
+
+
+# ---- weights
+
+
+def _packed(dtype: torch.dtype, *layers: Linear | SlicedLinear) -> Packed:
+    """Linear maps of one input as one."""
+    weights, biases = [], []
+    for layer in layers:
+        weight = layer.weight
+        if isinstance(layer, SlicedLinear):  # each head sees a slice of its input alone
+            weight = torch.block_diag(*weight)  # type: ignore[no-untyped-call]
+        weights.append(weight)
+        assert layer.bias is not None
+        biases.append(layer.bias)
+    return Packed(torch.cat(weights), torch.cat(biases), dtype)
+
+
+def _joint(dtype: torch.dtype, attention: MultiHeadAttention) -> Packed:
+    return _packed(dtype, attention.query, attention.key, attention.value)
+
+
+# ---- packed rows and grids
+
+
+@dataclass(frozen=True)
+class _Grid:
+    """Some sequences laid into a (batch, S) grid."""
+
+    batch: int
+    rows: Tensor
+    """(batch x S,) the packed row of each cell; any for an empty one."""
+    cells: Tensor
+    """The cell of each packed row, some more at the end."""
+    allowed: Tensor
+    """(batch, S) bool, True where a row stands that may be attended to."""
+    mask: Mask
+
+
+def _grid(layout: Layout, visible: Tensor | None, heads: int, begin: int, total: int) -> _Grid:
+    """Sequences whose rows begin at ``begin`` of all; as many cells as make ``total``."""
+    length = columns(layout.longest)
+    lengths = torch.tensor(layout.lengths)
+    places = torch.arange(length)
+    rows = layout.offsets[:-1].long()[:, None] + places.minimum(lengths[:, None] - 1)
+    allowed = places < lengths[:, None]
+    if visible is not None:
+        allowed = allowed & visible[rows]
+    cells = F.pad(layout.sequence * length + layout.positions, (0, total - layout.total))
+    mask = Mask.of(allowed[:, None], heads, visible is not None)
+    return _Grid(layout.batch, (rows + begin).flatten(), cells, allowed, mask)
+
+
+def _grids(layout: Layout, visible: Tensor | None, heads: int, total: int) -> Iterator[_Grid]:
+    """All sequences in grids of not too many scores; cells for ``total`` rows."""
+    first = begin = 0
+    while first < layout.batch:
+        end, longest = first, 0
+        while end < layout.batch:
+            longest = max(longest, columns(layout.lengths[end]))
+            if end > first and (end + 1 - first) * longest**2 > CELLS:
+                break
+            end += 1
+        part = Layout(layout.lengths[first:end])
+        shown = None if visible is None else visible[begin : begin + part.total]
+        rows = total - begin if end == layout.batch else part.total
+        yield _grid(part, shown, heads, begin, rows)
+        first, begin = end, begin + part.total

@@ -1,0 +1,309 @@
+"""Keys and values of a search on plain torch, laid out so that a step copies as little as it can.
+
+The plain ``nn/cache.py`` copies all of its keys and values whenever a row goes or moves. Here a row
+of the search stands in a *slot*, and only when one row is to go on as two, or when many slots are
+empty, is anything copied. All slots write into the same *column* at a step, whatever their own
+position is: a row that came later begins at a later column, and what stands before it is masked.
+
+Attention is computed in fp32 whatever the precision of the products: its matrices are tiny, and
+oneDNN, which multiplies in bf16, compiles code for each of their shapes.
+
+Shapes: N rows, n slots, B sources under way, R slots of one source at most, T columns, S longest
+source, t new positions, H heads, K and Kv widths of a head's keys and values.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+from torch.nn import functional as F
+
+from dragoman.inference.history import History
+from dragoman.inference.packed import rounded
+from dragoman.models.interface import DecodeState, Memory
+
+MASKED = torch.finfo(torch.float32).min / 2
+"""Added to the score of a key that may not be attended to; finite, so that nothing is NaN."""
+
+
+def columns(length: int) -> int:
+    """At least ``length`` columns: torch's softmax takes eight times as long for fewer than 16."""
+    return max(16, -(-length // 8) * 8)
+
+
+@dataclass(frozen=True)
+class Mask:
+    """Which keys each query may attend to."""
+
+    bias: Tensor
+    """(Z or 1, t or 1, T), 0 or ``MASKED``; Z = batch x H."""
+    may_be_blind: bool = False
+    """Whether a query may have nothing to attend to; it then gets zeros."""
+
+    @classmethod
+    def of(cls, allowed: Tensor, heads: int, may_be_blind: bool = False) -> Mask:
+        """From (batch or 1, t or 1, T) bool, True = may attend."""
+        bias = torch.zeros(allowed.shape).masked_fill_(~allowed, MASKED)
+        return cls(bias.repeat_interleave(heads, 0) if len(bias) > 1 else bias, may_be_blind)
+
+
+@dataclass(frozen=True)
+class Heads:
+    """Attention whose heads lie side by side in the first dimension, all in fp32."""
+
+    count: int
+    """H"""
+    scale: float
+
+    def split(self, rows: Tensor, batch: int) -> Tensor:
+        """(batch x L, H x K) -> (batch x H, L, K)."""
+        grid = rows.view(batch, -1, self.count, rows.shape[1] // self.count).transpose(1, 2)
+        return grid.to(torch.float32, memory_format=torch.contiguous_format).flatten(0, 1)
+
+    def join(self, heads: Tensor, dtype: torch.dtype) -> Tensor:
+        """(batch x H, L, Kv) -> (batch x L, H x Kv)."""
+        grid = heads.unflatten(0, (-1, self.count)).transpose(1, 2).to(dtype)
+        return grid.reshape(-1, self.count * heads.shape[2])
+
+    def attend(self, query: Tensor, key: Tensor, value: Tensor, mask: Mask) -> Tensor:
+        """Equation 1 of the paper: (Z, t, K), (Z, T, K), (Z, T, Kv) -> (Z, t, Kv)."""
+        scores = torch.baddbmm(mask.bias, query, key.transpose(1, 2), alpha=self.scale)
+        weights = torch.softmax(scores, -1)
+        if mask.may_be_blind:
+            weights = weights.masked_fill_(mask.bias < 0, 0.0)
+        return torch.bmm(weights, value)
+
+
+@dataclass
+class Sources:
+    """What the decoder attends to of the sources under way."""
+
+    keys: list[Tensor]
+    """Of each layer (B x H, S, K)."""
+    values: list[Tensor]
+    """Of each layer (B x H, S, Kv)."""
+    allowed: Tensor
+    """(B, S) bool."""
+    may_be_blind: bool
+
+    def select(self, kept: Tensor, heads: int) -> Sources:
+        """The sources ``kept`` (M,) alone."""
+        of_heads = (kept[:, None] * heads + torch.arange(heads)).flatten()
+        keys, values = ([x.index_select(0, of_heads) for x in y] for y in (self.keys, self.values))
+        return Sources(keys, values, self.allowed[kept], self.may_be_blind)
+
+    def join(self, other: Sources) -> Sources:
+        """Both, the shorter ones lengthened by masked columns."""
+        longest = max(self.allowed.shape[1], other.allowed.shape[1])
+
+        def together(first: Tensor, second: Tensor) -> Tensor:
+            grown = [F.pad(x, (0, 0, 0, longest - x.shape[1])) for x in (first, second)]
+            return torch.cat(grown)
+
+        allowed = [F.pad(x.allowed, (0, longest - x.allowed.shape[1])) for x in (self, other)]
+        return Sources(
+            [together(*pair) for pair in zip(self.keys, other.keys, strict=True)],
+            [together(*pair) for pair in zip(self.values, other.values, strict=True)],
+            torch.cat(allowed),
+            self.may_be_blind or other.may_be_blind,
+        )
+
+
+class PreparedState(DecodeState):
+    """A search under way on plain torch. One thread at a time.
+
+    Between ``begin`` and ``end`` of a step the layers ``append`` and read ``mask``, ``sources`` and
+    ``source_mask``.
+    """
+
+    def __init__(
+        self,
+        heads: Heads,
+        history: History,
+        read: Callable[[Memory], Sources],
+        *,
+        hides: bool,
+    ) -> None:
+        """``history``: for each layer a table of keys, H x K wide, and one of values, H x Kv; used
+        by this search alone. ``read``: what the layers attend to of sources. ``hides``: some tokens
+        may not be attended to, as ``begin`` tells.
+        """
+        self._heads = heads
+        self._history = history
+        self._read = read
+        history.clear(1)
+        self._row_slots = torch.zeros(0, dtype=torch.int64)  # (N,)
+        self._starts = torch.zeros(1, dtype=torch.int64)
+        """(n,) the column of each slot's position 0."""
+        self._owners = torch.zeros(1, dtype=torch.int64)
+        """(n,) which source each slot continues."""
+        self._column = 0
+        """Where the next token is written."""
+        self._shown = torch.ones(0, 1, dtype=torch.bool) if hides else None
+        """(T, n), False for tokens that may not be attended to."""
+        self._in_place = False
+        """Whether row i is slot i and no slot is empty."""
+        self._is_even = True
+        """Whether all slots began at the same column."""
+        self._cells: Tensor | None = None
+        """(B x R,) slots by source, some twice where one has fewer; None: as they stand."""
+        self._places: Tensor | None = None
+        """(n,) the cell of each slot; None: as they stand."""
+        self.mask = Mask(torch.zeros(1, 1, 0))
+        self.sources: Sources | None = None
+        self.source_mask = self.mask
+
+    # ---- the contract
+
+    @property
+    def rows(self) -> int:
+        return self._row_slots.shape[0]
+
+    @property
+    def lengths(self) -> Tensor:
+        return self._column - self._starts[self._row_slots]
+
+    @property
+    def slots(self) -> int:
+        """n: what a step works on."""
+        return self._starts.shape[0]
+
+    def select(self, rows: Tensor) -> None:
+        kept = self._row_slots[rows]
+        if len(set(kept.tolist())) < len(kept) or rounded(len(kept)) < self.slots:
+            self._gather(kept, len(kept))
+        else:
+            self._row_slots = kept
+            self._in_place = len(kept) == self.slots and torch.equal(kept, torch.arange(len(kept)))
+
+    def admit(self, memory: Memory) -> None:
+        sources = self._read(memory)
+        before, new = self.rows, len(sources.allowed)
+        self._gather(self._row_slots, before + new)
+        known = 0 if self.sources is None else len(self.sources.allowed)
+        self.sources = sources if self.sources is None else self.sources.join(sources)
+        self._row_slots = torch.arange(before + new)
+        self._in_place = before + new == self.slots
+        self._starts[before:] = self._column
+        self._owners[before : before + new] = known + torch.arange(new)
+        if self._shown is not None:
+            self._shown[:, before:] = True
+        self._arrange()
+
+    # ---- a step
+
+    def spread(self, of_rows: Tensor) -> Tensor:
+        """(N, ...) -> (n, ...): what stands in empty slots does not matter."""
+        if self._in_place:
+            return of_rows
+        of_slots = of_rows.new_ones(self.slots, *of_rows.shape[1:])
+        return of_slots.index_copy_(0, self._row_slots, of_rows)
+
+    def collect(self, of_slots: Tensor) -> Tensor:
+        """(n, ...) -> (N, ...)."""
+        return of_slots if self._in_place else of_slots.index_select(0, self._row_slots)
+
+    def positions(self, new: int) -> Tensor:
+        """(n, t) of the next ``new`` tokens; of empty slots too."""
+        return (self._column - self._starts)[:, None] + torch.arange(new)
+
+    def begin(self, new: int, shown: Tensor | None) -> None:
+        """``new`` tokens come in each slot; ``shown`` (n, t): which may be attended to."""
+        end = self._column + new
+        self._history.reach(columns(end), self._column)
+        every, place = torch.arange(columns(end)), torch.arange(self._column, end)
+        allowed = (every <= place[:, None])[None]  # (1, t, T)
+        if not self._is_even:
+            allowed = allowed & (every >= self._starts[:, None, None])
+        if self._shown is not None and shown is not None:
+            self._shown = torch.cat([self._shown[: self._column], shown.t()])
+            seen = F.pad(self._shown, (0, 0, 0, len(every) - end))
+            allowed = allowed & seen.t()[:, None]  # (n, t, T)
+        self.mask = Mask.of(allowed, self._heads.count, self._shown is not None)
+
+    def append(self, layer: int, keys: Tensor, values: Tensor) -> tuple[Tensor, Tensor]:
+        """Keep (n x t, H x K) and (n x t, H x Kv) -> all so far, (n x H, T, K) and values."""
+        found, seen = [], self.mask.bias.shape[2]
+        for i, new in ((2 * layer, keys), (2 * layer + 1, values)):
+            table = self._history.table(i, seen)  # (T, n, H x K)
+            grid = new.unflatten(0, (self.slots, -1)).transpose(0, 1)  # (t, n, H x K)
+            table[self._column : self._column + len(grid)] = grid
+            heads = table.view(seen, self.slots * self._heads.count, -1)
+            found.append(heads.transpose(0, 1))
+        return found[0], found[1]
+
+    def end(self, new: int) -> None:
+        self._column += new
+
+    def by_source(self, of_slots: Tensor) -> Tensor:
+        """(n x t, W) -> (B x R x t, W): queries of one source together."""
+        new = of_slots.shape[0] // self.slots
+        if self._cells is None:
+            assert self.sources is not None
+            return of_slots
+        return of_slots.index_select(0, _each(self._cells, new))
+
+    def by_slot(self, of_cells: Tensor) -> Tensor:
+        """The inverse: (B x R x t, W) -> (n x t, W)."""
+        if self._places is None or self._cells is None:
+            return of_cells
+        new = of_cells.shape[0] // self._cells.shape[0]
+        return of_cells.index_select(0, _each(self._places, new))
+
+    # ---- inside
+
+    def _gather(self, kept: Tensor, wanted: int) -> None:
+        """Slots ``kept`` (N,) become slots 0..N-1 of as many as ``wanted`` rows need."""
+        index = kept.new_zeros(rounded(wanted))
+        index[: len(kept)] = kept
+        first = int(self._starts[kept].min()) if len(kept) else self._column
+        self._history.select(first, self._column, index)
+        if self._shown is not None:
+            self._shown = self._shown[first : self._column, index]
+        self._starts = (self._starts[index] - first).clamp_(min=0)
+        self._column -= first
+        self._row_slots = torch.arange(len(kept))
+        self._in_place = len(kept) == len(index)
+        owners = self._owners[index]
+        if self.sources is None:
+            self._owners = owners
+            return
+        kept_sources, of_rows = torch.unique_consecutive(owners[: len(kept)], return_inverse=True)
+        assert len(kept_sources) == len(kept_sources.unique()), "rows of one source stand together"
+        same_sources = len(kept_sources) == len(self.sources.allowed)
+        if not same_sources:
+            self.sources = self.sources.select(kept_sources, self._heads.count)
+        owners = torch.zeros_like(owners)
+        owners[: len(kept)] = of_rows
+        changed = not same_sources or not torch.equal(owners, self._owners)
+        self._owners = owners
+        self._is_even = bool((self._starts == self._starts[0]).all())
+        if changed and len(kept) == wanted:
+            self._arrange()
+
+    def _arrange(self) -> None:
+        """Find the slots of each source, after rows or sources have come, gone or moved."""
+        assert self.sources is not None
+        sources, rows = len(self.sources.allowed), self.rows
+        owners = self._owners[:rows]
+        counts = torch.bincount(owners, minlength=sources)
+        most = int(counts.max()) if rows else 1
+        first = counts.cumsum(0) - counts
+        if rows == sources * most == self.slots:
+            self._cells = self._places = None
+        else:
+            cells = first[:, None] + torch.arange(most).minimum(counts[:, None] - 1)  # (B, R)
+            self._cells = cells.flatten()
+            self._places = self._owners.new_zeros(self.slots)
+            self._places[:rows] = owners * most + torch.arange(rows) - first[owners]
+        allowed = self.sources.allowed[:, None]  # (B, 1, S)
+        self.source_mask = Mask.of(allowed, self._heads.count, self.sources.may_be_blind)
+        self._is_even = bool((self._starts == self._starts[0]).all())
+
+
+def _each(index: Tensor, count: int) -> Tensor:
+    """(M,) indices of blocks of ``count`` rows -> (M x count,) indices of the rows."""
+    return index if count == 1 else (index[:, None] * count + torch.arange(count)).flatten()
