@@ -25,7 +25,7 @@ logger = logging.getLogger("dragoman")
 DRAFT_SECONDS = 0.03
 """A growing sentence is shown so often at most: faster than eyes, slower than the search."""
 
-REFILL_SHARE = 4
+REFILL_SHARE = 2
 """While many wait, new sentences enter, and are encoded, when one row in so many is free."""
 
 STEPS_AT_ONCE = 8
