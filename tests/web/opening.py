@@ -32,8 +32,8 @@ def opening(chromium: Browser, address: str) -> Open:
         )
         context.grant_permissions(["clipboard-read", "clipboard-write"])
         page = context.new_page()
-        page.set_default_timeout(30_000)
-        expect.set_options(timeout=30_000)
+        page.set_default_timeout(60_000)
+        expect.set_options(timeout=60_000)
         complaints: list[str] = []
         asked: list[str] = []
         page.on("console", lambda message: complaints.append(message.text))

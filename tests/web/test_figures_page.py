@@ -11,6 +11,7 @@ from playwright.sync_api import Browser, Page, expect
 
 from dragoman.insight.figures.captions import captions
 
+FORMULA = r"[QKV]|\d: .*|PE.*|n = .*"
 SLOW = {"cost", "cost-length"}
 """They time layers on the machine they are shown on."""
 
@@ -25,23 +26,27 @@ def shown(page: Page) -> None:
 
 
 def test_every_figure_is_drawn(opened: Open) -> None:
-    with opened("#figures") as page:
+    """In Korean, where a title that has no translation shows."""
+    with opened("#figures", language="ko") as page:
         shown(page)
-        expect(page.get_by_role("heading", name="Positions: sines and cosines")).to_be_visible()
+        expect(page.get_by_role("heading", name="위치: 사인과 코사인")).to_be_visible()
         links = page.locator("nav a")
         assert links.count() == len(captions())
         for name, words in captions().items():
             if name in SLOW:
                 continue
-            page.get_by_role("link", name=words.title.english, exact=True).first.click()
-            expect(page.get_by_role("heading", level=1)).to_have_text(words.title.english)
+            page.get_by_role("link", name=words.title.korean, exact=True).first.click()
+            expect(page.get_by_role("heading", level=1)).to_have_text(words.title.korean)
             shown(page)
             if name == "position-learned":
                 expect(page.locator(".note")).to_contain_text("dragoman figure position-learned")
                 continue
             drawn = page.locator(".panels :is(canvas, svg, table)")
             assert drawn.count() >= 1, name
-            assert words.text.english[:40] in page.locator(".caption").inner_text()
+            assert words.text.korean[:20] in page.locator(".caption").inner_text()
+            for title in page.locator(".panels :is(figcaption, caption)").all_inner_texts():
+                name = title.splitlines()[0]
+                assert re.search("[가-힣]", name) or re.fullmatch(FORMULA, name), name
 
 
 def test_sliders_compute_anew(opened: Open) -> None:

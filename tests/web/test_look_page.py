@@ -117,9 +117,7 @@ def test_what_if(opened: Open) -> None:
         page.get_by_role("button", name="Hide this word").click()
         looked(page)
         expect(page.locator(".text.source .gone")).to_have_count(1)
-        expect(
-            page.get_by_text(re.compile("log P of the first translation: .* before"))
-        ).to_be_visible()
+        expect(page.get_by_text(re.compile("How likely the model finds .* before"))).to_be_visible()
         assert "müde" not in translation(page), "nothing else tells how the animal feels"
         every = page.get_by_role("radio", name=re.compile(r"^Cross, layer \d+, head \d+$"))
         names = [head.get_attribute("aria-label") or "" for head in every.all()]

@@ -158,7 +158,6 @@ export class LookState {
   force(place: number, choice: Choice, text: string): void {
     const tokens = this.now?.answer.best.tokens.slice(0, place).map((token) => token.id) ?? [];
     this.forced = { tokens: [...tokens, choice.id], text };
-    this.selected = this.hovered = null;
     this.#soon(0);
   }
 
