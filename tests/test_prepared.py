@@ -74,7 +74,7 @@ def test_a_search_that_does_everything(name: str) -> None:
     memories = [(m.encode(source), m.encode(more)) for m in (model, fast)]
     for plain_memory, fast_memory in zip(*memories, strict=True):
         assert distance(fast_memory.rows, plain_memory.rows) < 1e-5
-    states = [m.start(memory) for m, (memory, _) in zip((model, fast), memories, strict=True)]
+    states = [model.start(memories[0][0]), fast.start(memories[1][0])]
 
     def same(new: int) -> None:
         tokens = torch.randint(0, 50, (states[0].rows, new), generator=generator)

@@ -280,11 +280,12 @@ class PreparedTransformer(Encodes, Generates):
 
 def _packed(dtype: torch.dtype, *layers: Linear | SlicedLinear) -> Packed:
     """Linear maps of one input as one."""
-    weights, biases = [], []
+    weights: list[Tensor] = []
+    biases: list[Tensor] = []
     for layer in layers:
-        weight = layer.weight
+        weight: Tensor = layer.weight
         if isinstance(layer, SlicedLinear):  # each head sees a slice of its input alone
-            weight = torch.block_diag(*weight)  # type: ignore[no-untyped-call]
+            weight = torch.block_diag(*weight)
         weights.append(weight)
         assert layer.bias is not None
         biases.append(layer.bias)

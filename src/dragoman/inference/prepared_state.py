@@ -66,7 +66,8 @@ class Heads:
     def join(self, heads: Tensor, dtype: torch.dtype) -> Tensor:
         """(batch x H, L, Kv) -> (batch x L, H x Kv)."""
         grid = heads.unflatten(0, (-1, self.count)).transpose(1, 2).to(dtype)
-        return grid.reshape(-1, self.count * heads.shape[2])
+        joined: Tensor = grid.reshape(-1, self.count * heads.shape[2])
+        return joined
 
     def attend(self, query: Tensor, key: Tensor, value: Tensor, mask: Mask) -> Tensor:
         """Equation 1 of the paper: (Z, t, K), (Z, T, K), (Z, T, Kv) -> (Z, t, Kv)."""
