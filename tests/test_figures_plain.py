@@ -68,6 +68,9 @@ def test_the_same_position_has_another_value_at_another_length(
         wanted = int(row["position"]) / int(row["length"])
         assert float(row["value"]) == pytest.approx(wanted, abs=1e-7)
     assert len({row["value"] for row in rows if row["position"] == "4"}) == 3
+    for row in tables("position-normalised")["similarity"]:
+        wanted = 8 * int(row["position"]) / 20 * int(row["other"]) / 20
+        assert float(row["value"]) == pytest.approx(wanted, abs=1e-6)
 
 
 def test_binary_digits_and_flips(tables: Callable[[str], dict[str, Rows]]) -> None:
@@ -92,8 +95,10 @@ def test_sines_and_cosines(tables: Callable[[str], dict[str, Rows]]) -> None:
         by_distance.setdefault(int(row["position"]) - int(row["other"]), []).append(
             float(row["value"])
         )
-    for found in by_distance.values():
+    for distance, found in by_distance.items():
         assert max(found) - min(found) < 1e-5
+        total = sum(math.cos(10000 ** (-2 * k / 512) * distance) for k in range(256))
+        assert found[0] == pytest.approx(total, abs=1e-6)
 
 
 def test_the_identity(tables: Callable[[str], dict[str, Rows]]) -> None:
@@ -123,6 +128,22 @@ def test_variance_and_saturation(tables: Callable[[str], dict[str, Rows]]) -> No
             assert 0 < float(row[f"entropy{kind}"]) < math.log(32)
             # Σp² is at least the square of the largest weight, at most that weight.
             assert 1 - largest - 0.2 < slope < 1 - 1 / 32
+        # The same experiment with other numbers, drawn by another program.
+        random = np.random.default_rng(int(row["d_k"]))
+        queries = random.standard_normal((40, 60, width))
+        keys = random.standard_normal((40, 32, width))
+        scores = queries @ keys.transpose(0, 2, 1)
+        for kind, scale in (("", 1.0), (", scaled", width**-0.5)):
+            shares = np.exp(scores * scale - (scores * scale).max(-1, keepdims=True))
+            shares /= shares.sum(-1, keepdims=True)
+            entropies = -(shares * np.log(np.maximum(shares, 1e-300))).sum(-1)
+            told = {
+                "largest weight": (shares.max(-1).mean(), 0.06),
+                "entropy": (entropies.mean(), 0.25),
+                "1 - sum p^2": ((1 - np.square(shares).sum(-1)).mean(), 0.06),
+            }
+            for name, (wanted, within) in told.items():
+                assert abs(float(row[f"{name}{kind}"]) - wanted) < within, (row, name, wanted)
     first, last = rows[0], rows[-1]
     assert float(last["largest weight"]) > 0.9 > 0.3 > float(last["largest weight, scaled"])
     assert float(first["1 - sum p^2"]) > 5 * float(last["1 - sum p^2"])
@@ -143,6 +164,30 @@ def test_counts_are_what_torch_is_asked_for(kind: str, count: int) -> None:
     with FlopCounterMode(display=False) as counter:
         layer()
     assert counter.get_total_flops() == count
+
+
+def operations(kind: str, length: int, width: int) -> float:
+    """What torch counts."""
+    with FlopCounterMode(display=False) as counter:
+        cost.layer(kind, length, width, 3, "meta")()
+    return counter.get_total_flops()
+
+
+def test_counts_against_length(tables: Callable[[str], dict[str, Rows]]) -> None:
+    read = tables("cost-length")
+    for row in read[""][:12]:
+        length = int(row["length"])
+        for column, kind in (
+            ("attention", "self-attention core"),
+            ("with projections", "self-attention whole"),
+            ("LSTM", "recurrence whole"),
+            ("convolution", "convolution"),
+        ):
+            assert int(row[column]) == operations(kind, length, 512)
+    lengths = [int(row["length"]) for row in read[""]]
+    assert lengths == sorted(lengths) and lengths[-1] > 4 * 512, "beyond every crossing"
+    for row in read["measured"]:
+        assert min(values(row)) > 0
 
 
 def test_the_lstm_is_the_lstm() -> None:
@@ -170,8 +215,16 @@ def test_the_well_known_counts_and_both_ways(tables: Callable[[str], dict[str, R
         "1000",
         str(layers),
     )
+    near = found["restricted attention (r = 100)"]
+    # Each of 1000 places looks at 100: their products, and the sum by weights.
+    assert int(near["core"]) == 1000 * 100 * 1000 * 2 * 2
+    assert int(near["whole"]) - int(near["core"]) == int(attention["whole"]) - int(
+        attention["core"]
+    )
+    assert near["path"] == "10"
     for row in tables("cost")["measured"]:
         assert float(row["seconds"]) > 0
+        assert int(row["operations"]) == operations(row["layer"], 256, 256)
 
 
 def test_lines_cross_where_it_is_said(tables: Callable[[str], dict[str, Rows]]) -> None:
@@ -195,6 +248,18 @@ def test_schedule_is_equation_3(tables: Callable[[str], dict[str, Rows]]) -> Non
         for width, warmup in ((512, 4000), (1024, 4000), (512, 8000), (256, 2000)):
             rate = width**-0.5 * min(step**-0.5, step * warmup**-1.5)
             assert float(row[f"{width}, {warmup}"]) == pytest.approx(rate, rel=1e-8)
+        # The same peak, reached in a straight line; then 1/√step, half a cosine, nothing.
+        peak = (512 * 4000) ** -0.5
+        up = min(step / 4000, 1.0)
+        rest = (step - 4000) / 16_000
+        assert float(row["constant"]) == pytest.approx(peak * up)
+        falls = {
+            "inverse_square_root": (4000 / step) ** 0.5,
+            "cosine": (1 + math.cos(math.pi * rest)) / 2,
+        }
+        for name, share in falls.items():
+            wanted = peak * (up if step <= 4000 else share)
+            assert float(row[name]) == pytest.approx(wanted, rel=1e-6, abs=1e-9)
 
 
 def test_label_smoothing_is_torch_s(tables: Callable[[str], dict[str, Rows]]) -> None:

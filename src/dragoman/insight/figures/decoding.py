@@ -164,7 +164,14 @@ def length_penalty_figure(subject: Subject, *, penalty: float = 0.6) -> Figure:
             ),
         ],
         [
-            DataTable("", ("number", "hypothesis", "tokens", "log P", "score"), rows),
+            DataTable(
+                "",
+                ("number", "hypothesis", "tokens", "log P", "score", "pieces"),
+                [
+                    (*row, " ".join(run.target_text.pieces(list(one.tokens))))
+                    for row, one in zip(rows, found, strict=True)
+                ],
+            ),
             DataTable(
                 "scores",
                 ("alpha", *numbers),
