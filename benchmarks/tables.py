@@ -112,8 +112,20 @@ def serve(results: Row) -> str:
     )
 
 
+def minutes(results: Row) -> str:
+    parts = []
+    for name, points in results.items():
+        if isinstance(points, list):
+            cells = [
+                (number(p["minutes"], 1), number(p["updates"]), f"{p['bleu']:.1f}") for p in points
+            ]
+            parts.append(f"{name}\n\n{markdown(('minutes', 'updates', 'BLEU'), cells)}")
+    return "\n\n".join(parts)
+
+
 TABLES: dict[str, Callable[[Row], str]] = {
     "train": train,
+    "minutes": minutes,
     "translate": translate,
     "serve": serve,
     "cost": cost_table,
@@ -129,7 +141,7 @@ def main() -> None:
             continue
         results = json.loads(path.read_text(encoding="utf-8"))
         body = table(results)
-        if name in ("train", "translate"):
+        if name in ("train", "minutes", "translate"):
             body = f"Measured on: {results['machine']}.\n\n{body}"
         begin, end = f"<!-- {name} -->", "<!-- end -->"
         pattern = re.compile(f"{re.escape(begin)}.*?{re.escape(end)}", re.DOTALL)
