@@ -49,11 +49,14 @@ def thinned(series: Series, most: int = _MOST_STRETCHES) -> Band:
     return band
 
 
-def chart_svg(chart: Chart, width: float = 420, height: float = 240, *, alone: bool = True) -> str:
+def chart_svg(
+    chart: Chart, width: float = 420, height: float = 240, *, alone: bool = True, last: bool = True
+) -> str:
     """Some lines over one axis -> SVG text. ``alone=False`` is for a page that brings the style.
 
-    Each line names itself and its last value above the axis; pointing at a line says its name. A
-    long series is drawn as its mean inside the band that its points fill.
+    Each line names itself above the axis, with its last value unless ``last=False``: what a curve
+    of training has come to, but nothing in a formula. Pointing at a line says its name. A long
+    series is drawn as its mean inside the band that its points fill.
     """
     series = [thinned(one) for one in chart.series]
     series = [one for one in series if one.x and (not chart.log_y or min(one.low) > 0)]
@@ -74,7 +77,7 @@ def chart_svg(chart: Chart, width: float = 420, height: float = 240, *, alone: b
         parts += _mark(chart, across, width, height)
     for i, one in enumerate(series):
         parts.append(_curve(one, i, across, upward))
-    parts.append(_legend(series, width))
+    parts.append(_legend(series, width, last=last))
     return svg("".join(parts), width, height, escape(_spoken(chart, series)), alone=alone)
 
 
@@ -204,13 +207,15 @@ def _curve(band: Band, place: int, across: _Scale, upward: _Scale) -> str:
     )
 
 
-def _legend(series: Sequence[Band], width: float) -> str:
-    """Names with their last values, in one line under the title."""
+def _legend(series: Sequence[Band], width: float, *, last: bool) -> str:
+    """Names, with their last values if wanted, in one line under the title."""
     parts, x = [], 4.0
     for i, one in enumerate(series):
         ink = i % 4
         dash = f' stroke-dasharray="{_DASHES[ink]}"' if _DASHES[ink] else ""
-        text = f"{one.name} {figure(one.mean[-1])}" if one.name else figure(one.mean[-1])
+        text = f"{one.name} {figure(one.mean[-1])}".strip() if last else one.name
+        if not text:
+            continue
         if x + 18 + drawn_width(text, 11) > width:
             break
         parts.append(

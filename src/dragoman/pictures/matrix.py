@@ -82,9 +82,9 @@ def matrix_svg(matrix: Matrix) -> str:
     width, height = matrix.cell
     left, top = matrix.left, matrix.top
     right = matrix._longest_column * 0.72 if matrix.slanted else 0.0
-    scale = f"full ink ±{short_number(matrix.full)}"
+    scale = f"darkest = ±{short_number(matrix.full)}"
     if not (matrix.values[np.isfinite(matrix.values)] < 0).any():
-        scale = f"full ink {short_number(matrix.full)}"
+        scale = f"darkest = {short_number(matrix.full)}"
     parts = [f'<text x="4" y="15">{escape(visible(matrix.title))}</text>']
     parts += _labels(matrix, left, top)
     parts.append(
@@ -195,8 +195,10 @@ def _numbers(matrix: Matrix, left: float, top: float) -> list[str]:
 
 
 def short_number(value: float) -> str:
-    """Three digits at most, a real minus sign."""
+    """Three digits at most, a real minus sign; ``≈0`` is not quite nothing."""
     size = abs(value)
+    if 0 < size < 0.005:
+        return "≈0"
     if size >= 1e4:
         text = f"{value:.1e}".replace("e+0", "e")
     elif size >= 100:

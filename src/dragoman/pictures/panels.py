@@ -31,7 +31,7 @@ class Lines:
     height: float = 260
 
     def svg(self) -> str:
-        return chart_svg(self.chart, self.width, self.height, alone=False)
+        return chart_svg(self.chart, self.width, self.height, alone=False, last=False)
 
     def to_dict(self) -> dict[str, Any]:
         return {"kind": "lines", "chart": asdict(self.chart)}

@@ -144,7 +144,13 @@ def draw_chart(axes: Axes, chart: Chart) -> None:
         colour = LIGHT.series[place % len(LIGHT.series)]
         marker = "o" if len(one.x) == 1 else None
         axes.plot(
-            one.x, one.mean, color=colour, linewidth=1.3, label=visible(one.name), marker=marker
+            one.x,
+            one.mean,
+            color=colour,
+            linewidth=1.3,
+            label=visible(one.name),
+            marker=marker,
+            linestyle=("-", "--", ":", "-.")[place % 4],
         )
         if one.low != one.high:
             axes.fill_between(one.x, one.low, one.high, color=colour, alpha=0.16, linewidth=0)

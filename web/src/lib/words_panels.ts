@@ -18,7 +18,6 @@ const WORDS: Record<string, string> = {
   hash: "해시",
   weight: "가중치",
   mean: "평균",
-  attention: "어텐션",
   "hash table": "해시 테이블",
   what: "계산",
   shape: "모양",
@@ -45,11 +44,8 @@ const WORDS: Record<string, string> = {
   added: "더해지는 것",
   "goes on": "나가는 것",
   "sub-layer": "하위 층",
-  stream: "흐름",
   sum: "합",
-  after: "정규화 뒤",
-  gain: "이득 γ",
-  bias: "편향 β",
+  attention: "어텐션",
   "distance Δ": "거리 Δ",
   "length n": "길이 n",
   "sub-layer, in the order of the table": "하위 층, 표의 순서대로",
@@ -103,7 +99,7 @@ const WORDS: Record<string, string> = {
   "Three others": "다른 세 가지",
   "Target distribution": "목표 분포",
   "Loss when the right token gets probability q": "정답 토큰의 확률이 q일 때의 손실",
-  "Probability of the ten likeliest tokens": "가장 그럴듯한 토큰 열 개의 확률",
+  "Probability of the ten likeliest tokens, in percent": "가장 그럴듯한 토큰 열 개의 확률, 퍼센트",
   "Entropy of the choice": "선택의 엔트로피",
   "Probability of the likeliest": "가장 그럴듯한 토큰의 확률",
   "What log P is divided by": "log P를 나누는 수",
@@ -120,10 +116,21 @@ const WORDS: Record<string, string> = {
   "AER, the step having read the word": "AER, 그 단어를 읽은 걸음",
 };
 
-const PARTS: Record<string, string> = { encoder: "인코더", decoder: "디코더", "cross-attention": "교차 어텐션" };
+const PARTS: Record<string, string> = {
+  encoder: "인코더",
+  decoder: "디코더",
+  attention: "셀프 어텐션",
+  "self-attention": "셀프 어텐션",
+  "cross-attention": "교차 어텐션",
+  "feed-forward": "피드포워드",
+};
 
 const PATTERNS: [RegExp, (...found: string[]) => string][] = [
   [/^(\d+) words$/, (n) => `단어 ${n}개`],
+  [
+    /^(encoder|decoder) (\d+), (attention|self-attention|cross-attention|feed-forward)$/,
+    (side, n, part) => `${PARTS[side ?? ""]} ${n}층, ${PARTS[part ?? ""]}`,
+  ],
   [/^head (\d+)$/, (n) => `헤드 ${n}`],
   [/^layer (\d+)$/, (n) => `${n}층`],
   [/^slice (\d+)$/, (n) => `조각 ${n}`],

@@ -48,12 +48,12 @@ def temperature_figure(subject: Subject, *, temperature: float = 0.5) -> Figure:
         [
             Cells(
                 Matrix(
-                    "Probability of the ten likeliest tokens",
-                    shares[:, tokens],
+                    "Probability of the ten likeliest tokens, in percent",
+                    shares[:, tokens] * 100,
                     rows=[f"T = {way:g}" for way in ways],
                     columns=names,
                     cell=(52, 30),
-                    reach=1.0,
+                    reach=100.0,
                 )
             ),
             Lines(

@@ -213,11 +213,13 @@ def identity_figure(*, dimension: int = WIDTH) -> Figure:
     )
 
 
+_UPDATES = 480
 _LEARNED = (
     "name=learned-positions", "model.positions.kind=learned", "model.positions.maximum=64",
     "model.model_dim=64", "model.ffn_dim=128", "model.encoder_layers=1", "model.decoder_layers=1",
-    "training.updates=160", "training.validate_every=160", "training.schedule.warmup=40",
-    "training.schedule.peak=4e-3", "evaluation.dev_sentences=1",
+    f"training.updates={_UPDATES}", f"training.validate_every={_UPDATES}",
+    "training.schedule.warmup=40", "training.schedule.peak=8e-3", "evaluation.dev_sentences=1",
+    "search.max_length=40",
 )  # fmt: skip
 """A model small enough to be trained for one figure. Sentences of the demo have some 20 tokens."""
 
@@ -237,10 +239,10 @@ def learned_figure(subject: Subject) -> Figure:
         seconds = time.perf_counter() - begin
         note = Words(
             f"The run {subject.name} has fixed positions. For this figure a small model (one "
-            "layer, width 64) was trained with learned ones on the demo's sentences, 160 updates "
-            f"in {seconds:.0f} s; few sentences there are longer than 20 tokens.",
+            f"layer, width 64) was trained with learned ones on the demo's sentences, {_UPDATES} "
+            f"updates in {seconds:.0f} s; few sentences there are longer than 20 tokens.",
             f"{subject.name} 모델의 위치는 고정된 것이다. 이 그림을 위해 작은 모델(한 층, "
-            f"너비 64)을 데모 문장으로, 학습된 위치와 함께 160번 갱신하며 {seconds:.0f}초 "
+            f"너비 64)을 데모 문장으로, 학습된 위치와 함께 {_UPDATES}번 갱신하며 {seconds:.0f}초 "
             "동안 훈련했다. 그 문장들은 20토큰을 거의 넘지 않는다.",
         )
     shown = table[:32]

@@ -17,7 +17,7 @@ from dragoman.insight.figures.captions import figure
 from dragoman.insight.figures.subject import Subject
 from dragoman.insight.importance import Importance, head_importance
 from dragoman.insight.order import order_experiment
-from dragoman.insight.pronoun import pronoun_hops
+from dragoman.insight.pronoun import PronounHeads, pronoun_hops
 from dragoman.pictures.figure import Cell, DataTable, Figure, Panel, Words
 from dragoman.pictures.matrix import Matrix
 from dragoman.pictures.panels import Cells, HeadGrid, Text, TwoHops, WordWeights
@@ -270,7 +270,7 @@ def alignment_figure(subject: Subject) -> Figure:
             f"{best + 1}, {_named(head)}, the step {when} the word.",
             f"그린 것: 한 단어를 가장 뚜렷이 보는 {layer + 1}층. 이 한 문장에 손으로 만든 정렬과 "
             f"견준 AER {drawn:.3f}. 가장 낮은 것: {rate:.3f}, {best + 1}층, {_named(head)}, "
-            f"{when}.",
+            f"{'고른' if when == 'choosing' else '읽은'} 걸음.",
         )
     return figure("alignment", panels, data, run=subject.name, notes=[note])
 
@@ -302,7 +302,7 @@ def pronoun_figure(subject: Subject) -> Figure:
         raise DragomanError(
             "the figure pronoun needs a run of the embedded corpus: dragoman demo makes one"
         )
-    hops, _ = pronoun_hops(subject.translator)
+    hops, heads = pronoun_hops(subject.translator)
     probes = pronoun_probes()[0]
     rows: list[tuple[Cell, ...]] = []
     for probe, hop in zip(probes, hops, strict=True):
@@ -315,12 +315,28 @@ def pronoun_figure(subject: Subject) -> Figure:
         [TwoHops(hop) for hop in hops],
         [DataTable("", ("pronoun", "place", "source word", "from the pronoun", "from it"), rows)],
         run=subject.name,
-        notes=[_hop_note(probe.pronoun, probe.reference) for probe in probes],
+        notes=[*(_hop_note(probe.pronoun, probe.reference) for probe in probes), _mean_note(heads)],
     )
 
 
 def _hop_note(pronoun: str, reference: str) -> Words:
     return Words(f"{pronoun}: {reference}", f"{pronoun}: {reference}")
+
+
+def _mean_note(heads: PronounHeads) -> Words:
+    to_it, to_noun, to_adjective = (
+        f"{mass:.0%}" for mass in (heads.cross_mass, heads.noun_mass, heads.decider_mass)
+    )
+    noun, decider = heads.noun, heads.decider
+    return Words(
+        f"Mean over the other sentences: {to_it} from the pronoun to “it”; from “it” {to_noun} to "
+        f"its noun ({noun}) and {to_adjective} to the adjective ({decider}). If all words were "
+        f"looked at alike, one would get {heads.uniform:.0%}.",
+        f"다른 문장들의 평균: 대명사에서 “it”으로 {to_it}, “it”에서 그 명사로 {to_noun}"
+        f"({noun.layer + 1}층 헤드 {noun.head + 1}), 형용사로 {to_adjective}"
+        f"({decider.layer + 1}층 헤드 {decider.head + 1}). 모든 낱말을 똑같이 본다면 하나에 "
+        f"{heads.uniform:.0%}.",
+    )
 
 
 def _named(head: int | None) -> str:

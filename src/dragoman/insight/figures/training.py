@@ -159,8 +159,8 @@ def layers_figure(subject: Subject) -> Figure:
             ),
             Text(
                 "Means over all tokens of some sentences",
-                header,
-                [(r[0], *(f"{value:.2f}" for value in r[1:])) for r in rows],
+                ("sub-layer", "comes in", "added", "cosine", "sum", "goes on", "γ", "β"),
+                [(_named(r[0]), *(f"{value:.2f}" for value in r[1:])) for r in rows],
             ),
         ],
         [DataTable("", header, rows)],
@@ -168,12 +168,18 @@ def layers_figure(subject: Subject) -> Figure:
         notes=[
             Words(
                 f"This run is {norm.english}. Most is added, against what was there, by "
-                f"{biggest.name}: {most:.2f} times the stream.",
+                f"{_named(biggest.name)}: {most:.2f} times the stream.",
                 f"이 모델은 {norm.korean} 방식이다. 있던 것에 견주어 가장 많이 더하는 곳은 "
-                f"{biggest.name}: 흐름의 {most:.2f}배.",
+                f"{_named(biggest.name)}: 흐름의 {most:.2f}배.",
             )
         ],
     )
+
+
+def _named(name: str) -> str:
+    """decoder.0.cross_attention -> decoder 1, cross-attention; layers count from 1."""
+    side, layer, part = name.split(".")
+    return f"{side} {int(layer) + 1}, {part.replace('_', '-')}"
 
 
 def _own_pair(subject: Subject) -> list[tuple[str, str]]:
