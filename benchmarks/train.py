@@ -1,17 +1,18 @@
-"""Training speed beside torch.nn.Transformer and Hugging Face Marian: same weights, same batches.
+"""Training speed beside other programs: same weights, same batches.
 
     python benchmarks/train.py                              random sentences, speed alone
     python benchmarks/train.py --source train.en --target train.de --updates 400
                                                             real text: losses mean something too
+    python benchmarks/train.py --only joeynmt               one toolkit, also at train-d512
     python benchmarks/train.py --device cuda                base and big, on a GPU
 
 Every system starts from the same weights and sees the same updates in the same order, at the same
 learning rates; each runs in a process (and an environment) of its own, in turns of a few updates,
 so that a busy machine slows all of them alike. Tokens are real target tokens, end symbols counted.
-Kinds: ours; shipped (a plain loop); tuned (glibc told to keep memory, eager attention, fused Adam).
-Results go to ``benchmarks/results/train.json``, rows of the same work and system replacing older
-ones. The last line of a work gives the share of the machine's bf16 matrix rate, measured in the
-same run on the products of that model.
+Kinds: ours; shipped (a plain loop, or a toolkit's own step); tuned (glibc told to keep memory,
+eager attention, fused Adam). Results go to ``benchmarks/results/train.json``, rows of the same work
+and system replacing older ones. The last line of a work gives the share of the machine's bf16
+matrix rate, measured in the same run on the products of that model.
 """
 
 from __future__ import annotations
@@ -24,6 +25,7 @@ import statistics
 import subprocess
 import sys
 import tempfile
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -31,6 +33,7 @@ from typing import Any
 import numpy as np
 import torch
 from environments import environment
+from toolkits import TOOLKITS
 from translate import lines_of, machine, store
 
 from dragoman.forms.text import Text, TextSettings
@@ -178,11 +181,30 @@ def write_work(
         (folder / f"{name}.json").write_text(json.dumps(content), encoding="utf-8")
 
 
-def systems(arguments: argparse.Namespace, folder: Path) -> list[System]:
-    """Everything that is to be compared, started."""
+def peer_python(arguments: argparse.Namespace) -> Path:
+    """Of the environment that both plain loops run in."""
+    wanted = [f"torch=={torch.__version__.split('+')[0]}", "transformers>=5", "sentencepiece"]
+    return arguments.peer_python or environment("hugging-face", [*wanted, "numpy"])
+
+
+def toolkits(arguments: argparse.Namespace, work: str) -> list[str]:
+    """Those to be measured on the CPU: all at the small work, at others what ``--only`` names."""
+    parts = [part.partition(":")[0] for part in arguments.only or ()]
+    return [
+        name
+        for name in TOOLKITS
+        if arguments.device == "cpu"
+        and (work == "train-d256" or any(part and part in name for part in parts))
+    ]
+
+
+def systems(arguments: argparse.Namespace, folder: Path, work: str) -> list[System]:
+    """Everything that is to be compared, started. Environments are made when first asked for."""
     found = []
 
-    def add(name: str, kind: str, precision: str, script: str, python: Any, last: str) -> None:
+    def add(
+        name: str, kind: str, precision: str, script: str, python: Callable[[], Any], last: str
+    ) -> None:
         label = f"{name}:{kind}:{precision}"
         if arguments.only and not any(part in label for part in arguments.only):
             return
@@ -190,7 +212,7 @@ def systems(arguments: argparse.Namespace, folder: Path) -> list[System]:
         if last == "plain":
             more = {"DRAGOMAN_NATIVE": "off"}
         process = subprocess.Popen(
-            [str(python), str(HERE / "training" / script), str(folder), precision, last],
+            [str(python()), str(HERE / "training" / script), str(folder), precision, last],
             stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
             env=os.environ | {"PYTHONUNBUFFERED": "1", "HF_HUB_OFFLINE": "1"} | more,
         )  # fmt: skip
@@ -201,18 +223,24 @@ def systems(arguments: argparse.Namespace, folder: Path) -> list[System]:
         version = json.loads(first)["version"]
         found.append(System(name, kind, precision, process, version))
 
+    def mine() -> str:
+        return sys.executable
+
+    def peer() -> Path:
+        return peer_python(arguments)
+
     for precision in ("bf16", "fp32"):
-        add("dragoman", "ours", precision, "ours.py", sys.executable, "auto")
+        add("dragoman", "ours", precision, "ours.py", mine, "auto")
         if arguments.device == "cpu":
-            add("dragoman, plain torch", "ours", precision, "ours.py", sys.executable, "plain")
-    version = torch.__version__.split("+")[0]
-    python = arguments.peer_python or environment(
-        "hugging-face", [f"torch=={version}", "transformers>=5", "sentencepiece", "numpy"]
-    )
+            add("dragoman, plain torch", "ours", precision, "ours.py", mine, "plain")
     for kind in ("shipped", "tuned"):
         for precision in ("fp32", "bf16"):
-            add("torch.nn.Transformer", kind, precision, "torch_peer.py", python, kind)
-            add("hugging-face-marian", kind, precision, "marian_peer.py", python, kind)
+            add("torch.nn.Transformer", kind, precision, "torch_peer.py", peer, kind)
+            add("hugging-face-marian", kind, precision, "marian_peer.py", peer, kind)
+    for name in toolkits(arguments, work):
+        toolkit = TOOLKITS[name]
+        for precision in toolkit.precisions:
+            add(name, "shipped", precision, toolkit.script, toolkit.python, "shipped")
     return found
 
 
@@ -220,7 +248,7 @@ def measure(
     name: str, folder: Path, work: dict[str, Any], arguments: argparse.Namespace
 ) -> list[dict[str, Any]]:
     """Train all systems in turns -> rows of the results file."""
-    all_of = systems(arguments, folder)
+    all_of = systems(arguments, folder, name)
     try:
         for system in all_of:
             system.take_turn(arguments.warm_up, count=False)
