@@ -40,4 +40,22 @@ TOOLKITS = {
         ("importlib_metadata", "matplotlib", "packaging", "pyyaml", "sacrebleu", "sentencepiece",
          "setuptools", "subword-nmt", "tensorboard", "tqdm"),
     ),
+    "opennmt-py": Toolkit(
+        "opennmt_peer.py",
+        "OpenNMT-py==3.5.1",
+        ("configargparse", "pyonmttok>=1.37,<2", "pyyaml", "sacrebleu", "six"),
+    ),
+    "eole": Toolkit(
+        "eole_peer.py",
+        "eole==0.6.4",
+        ("configargparse", "huggingface_hub", "pillow", "pydantic>=2", "pyonmttok>=1.38.1,<2",
+         "pyyaml", "rich", "sacrebleu", "safetensors", "six", "tokenizers"),
+        ("fp32", "bf16"),
+    ),
+    "fairseq": Toolkit(
+        "fairseq_peer.py",
+        "fairseq==0.12.2",
+        ("bitarray", "hydra-core==1.3.2", "omegaconf==2.3.0", "regex", "sacrebleu", "setuptools",
+         "tqdm", "wheel"),
+    ),
 }  # fmt: skip
