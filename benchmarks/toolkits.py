@@ -57,5 +57,6 @@ TOOLKITS = {
         "fairseq==0.12.2",
         ("bitarray", "hydra-core==1.3.2", "omegaconf==2.3.0", "regex", "sacrebleu", "setuptools",
          "tqdm", "wheel"),
+        ("fp32", "bf16"),
     ),
 }  # fmt: skip
