@@ -24,7 +24,8 @@ from typing import Any
 import numpy as np
 import torch
 from safetensors.torch import load_file, save_file
-from train import System, batches, systems
+from train import batches
+from training.systems import System, systems
 from translate import CORES, bleu, machine
 
 import dragoman

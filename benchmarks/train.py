@@ -22,18 +22,13 @@ import json
 import os
 import random
 import statistics
-import subprocess
-import sys
 import tempfile
-from collections.abc import Callable
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import torch
-from environments import environment
-from toolkits import TOOLKITS
+from training.systems import System, systems, toolkits
 from translate import lines_of, machine, store
 
 from dragoman.forms.text import Text, TextSettings
@@ -43,8 +38,6 @@ from dragoman.nn.positions import sinusoidal
 HERE = Path(__file__).resolve().parent
 RESULTS = HERE / "results" / "train.json"
 CORES = len(os.sched_getaffinity(0))
-KEEP = {"MALLOC_MMAP_THRESHOLD_": str(1 << 30), "MALLOC_TRIM_THRESHOLD_": str(1 << 30),
-        "MALLOC_TOP_PAD_": str(64 << 20)}  # fmt: skip
 
 WORKS: dict[str, dict[str, Any]] = {
     "train-d256": {
@@ -70,38 +63,6 @@ OF_DEVICE = {"cpu": ("train-d256", "train-d512"), "cuda": ("train-base", "train-
 """What is measured unless ``--work`` says otherwise: the paper's own sizes where there is a GPU."""
 
 Pair = tuple[list[int], list[int]]
-
-
-@dataclass
-class System:
-    """One program under one kind of settings."""
-
-    name: str
-    kind: str
-    precision: str
-    process: subprocess.Popen[str]
-    version: str
-    rates: list[float] = field(default_factory=list)
-    """Tokens per second of each turn."""
-    losses: list[float] = field(default_factory=list)
-    held_out: float = 0.0
-    memory_mb: float = 0.0
-
-    def ask(self, job: dict[str, Any]) -> dict[str, Any]:
-        assert self.process.stdin is not None and self.process.stdout is not None
-        print(json.dumps(job), file=self.process.stdin, flush=True)
-        line = self.process.stdout.readline()
-        if not line:
-            sys.exit(f"{self.name} ({self.kind}, {self.precision}) stopped while it did {job}")
-        answer: dict[str, Any] = json.loads(line)
-        return answer
-
-    def take_turn(self, updates: int, count: bool) -> None:
-        answer = self.ask({"updates": updates})
-        self.losses += answer["loss"]
-        self.memory_mb = answer["memory_mb"]
-        if count:
-            self.rates.append(sum(answer["tokens"]) / sum(answer["seconds"]))
 
 
 def pairs_of_text(source: Path, target: Path, vocabulary: int) -> list[Pair]:
@@ -181,74 +142,14 @@ def write_work(
         (folder / f"{name}.json").write_text(json.dumps(content), encoding="utf-8")
 
 
-def peer_python(arguments: argparse.Namespace) -> Path:
-    """Of the environment that both plain loops run in."""
-    wanted = [f"torch=={torch.__version__.split('+')[0]}", "transformers>=5", "sentencepiece"]
-    return arguments.peer_python or environment("hugging-face", [*wanted, "numpy"])
-
-
-def toolkits(arguments: argparse.Namespace, work: str) -> list[str]:
-    """Those to be measured on the CPU: all at the small work, at others what ``--only`` names."""
-    parts = [part.partition(":")[0] for part in arguments.only or ()]
-    return [
-        name
-        for name in TOOLKITS
-        if arguments.device == "cpu"
-        and (work == "train-d256" or any(part and part in name for part in parts))
-    ]
-
-
-def systems(arguments: argparse.Namespace, folder: Path, work: str) -> list[System]:
-    """Everything that is to be compared, started. Environments are made when first asked for."""
-    found = []
-
-    def add(
-        name: str, kind: str, precision: str, script: str, python: Callable[[], Any], last: str
-    ) -> None:
-        label = f"{name}:{kind}:{precision}"
-        if arguments.only and not any(part in label for part in arguments.only):
-            return
-        more = KEEP if kind == "tuned" else {}
-        if last == "plain":
-            more = {"DRAGOMAN_NATIVE": "off"}
-        process = subprocess.Popen(
-            [str(python()), str(HERE / "training" / script), str(folder), precision, last],
-            stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
-            env=os.environ | {"PYTHONUNBUFFERED": "1", "HF_HUB_OFFLINE": "1"} | more,
-        )  # fmt: skip
-        assert process.stdout is not None
-        first = process.stdout.readline()
-        if not first:
-            sys.exit(f"{label} did not start")
-        version = json.loads(first)["version"]
-        found.append(System(name, kind, precision, process, version))
-
-    def mine() -> str:
-        return sys.executable
-
-    def peer() -> Path:
-        return peer_python(arguments)
-
-    for precision in ("bf16", "fp32"):
-        add("dragoman", "ours", precision, "ours.py", mine, "auto")
-        if arguments.device == "cpu":
-            add("dragoman, plain torch", "ours", precision, "ours.py", mine, "plain")
-    for kind in ("shipped", "tuned"):
-        for precision in ("fp32", "bf16"):
-            add("torch.nn.Transformer", kind, precision, "torch_peer.py", peer, kind)
-            add("hugging-face-marian", kind, precision, "marian_peer.py", peer, kind)
-    for name in toolkits(arguments, work):
-        toolkit = TOOLKITS[name]
-        for precision in toolkit.precisions:
-            add(name, "shipped", precision, toolkit.script, toolkit.python, "shipped")
-    return found
-
-
 def measure(
-    name: str, folder: Path, work: dict[str, Any], arguments: argparse.Namespace
+    name: str,
+    folder: Path,
+    work: dict[str, Any],
+    arguments: argparse.Namespace,
+    all_of: list[System],
 ) -> list[dict[str, Any]]:
     """Train all systems in turns -> rows of the results file."""
-    all_of = systems(arguments, folder, name)
     try:
         for system in all_of:
             system.take_turn(arguments.warm_up, count=False)
@@ -262,6 +163,7 @@ def measure(
     finally:
         for system in all_of:
             system.process.kill()
+            system.process.wait()
     rows = [row_of(system, name, all_of) for system in all_of]
     average = json.loads((folder / "updates.json").read_text(encoding="utf-8"))
     operations = statistics.mean(operations_per_token(work, *update) for update in average[:20])
@@ -355,8 +257,13 @@ def main() -> None:
     print(machine())
     for name in arguments.work or OF_DEVICE[arguments.device]:
         with tempfile.TemporaryDirectory(prefix="dragoman-bench-") as folder:
-            write_work(Path(folder), arguments, WORKS[name], arguments.seed)
-            store(arguments.results, measure(name, Path(folder), WORKS[name], arguments))
+            where, work = Path(folder), WORKS[name]
+            write_work(where, arguments, work, arguments.seed)
+            if found := systems(arguments, where):
+                store(arguments.results, measure(name, where, work, arguments, found))
+            # Behind the others, since all at once would need more memory than many machines have.
+            if found := toolkits(arguments, where, name):
+                store(arguments.results, measure(name, where, work, arguments, found)[1:])
     print(f"written to {arguments.results}")
 
 
