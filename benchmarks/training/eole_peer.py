@@ -69,7 +69,7 @@ def configuration(plan: dict[str, Any], precision: str) -> TrainConfig:
 def built(plan: dict[str, Any], config: Any, vocabs: dict[str, Any], weights: Weights) -> nn.Module:
     """The model with our weights."""
     kind = get_model_class(config.model)
-    model = kind.for_training(config.model, vocabs, config.training, device_id=-1)
+    model: nn.Module = kind.for_training(config.model, vocabs, config.training, device_id=-1)
     table = {"src_emb.embeddings.weight": "embedding"}
     for side, parts in (("encoder", ENCODER), ("decoder", DECODER)):
         layers = plan["model"][f"{side}_layers"]

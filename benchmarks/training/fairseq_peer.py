@@ -63,7 +63,7 @@ SPARE = ("in_proj", "out_proj", "fc1", "fc2")
 """Second copies in its encoder layers, for inference alone; training leaves them zero."""
 
 
-def built(plan: dict[str, Any], task: TranslationTask, weights: Weights) -> nn.Module:
+def built(plan: dict[str, Any], task: TranslationTask, weights: Weights) -> Any:
     """The model with our weights and our table of positions."""
     sizes = plan["model"]
     settings: dict[str, Any] = {"arch": "transformer", "dropout": sizes["dropout"]}
@@ -73,7 +73,7 @@ def built(plan: dict[str, Any], task: TranslationTask, weights: Weights) -> nn.M
             f"{side}_layers": sizes[f"{side}_layers"],
             f"{side}_attention_heads": sizes["attention"]["num_heads"],
         }  # fmt: skip
-    model: nn.Module = build_model(Namespace(**settings, share_all_embeddings=True), task)
+    model: Any = build_model(Namespace(**settings, share_all_embeddings=True), task)
     table = {"encoder.embed_tokens.weight": "embedding"}
     for side, parts in (("encoder", ENCODER), ("decoder", DECODER)):
         table |= names(sizes[f"{side}_layers"], side, f"{side}.layers", parts, ATTENTION)
@@ -86,8 +86,8 @@ def built(plan: dict[str, Any], task: TranslationTask, weights: Weights) -> nn.M
     embedding = SPECIALS.embedding(weights["source_embedding.weight"])
     fill(model, {**weights, "embedding": embedding}, table, spare)
     first = SPECIALS.padding + 1
-    for side in (model.encoder, model.decoder):
-        side.embed_positions.weights = nn.functional.pad(weights["positions"], (0, 0, first, 0))
+    for stack in (model.encoder, model.decoder):
+        stack.embed_positions.weights = nn.functional.pad(weights["positions"], (0, 0, first, 0))
     return model
 
 

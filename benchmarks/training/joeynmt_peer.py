@@ -128,7 +128,7 @@ class JoeyTrainer:
         manager.clip_grad_fun(parameters=self.model.parameters())
         manager.optimizer.step()
         self.model.zero_grad()
-        return float(loss + self.entropy) * batch.ntokens
+        return float((loss + self.entropy) * batch.ntokens)
 
     def nll(self, sources: Sentences, targets: Sentences) -> float:
         self.model.eval()

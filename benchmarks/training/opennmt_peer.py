@@ -75,7 +75,7 @@ def options(plan: dict[str, Any]) -> Any:
 
 def built(plan: dict[str, Any], chosen: Any, vocabs: dict[str, Any], weights: Weights) -> nn.Module:
     """The model with our weights."""
-    model = build_model(chosen, chosen, vocabs, checkpoint=None, device_id=-1)
+    model: nn.Module = build_model(chosen, chosen, vocabs, checkpoint=None, device_id=-1)
     table = {"encoder.embeddings.make_embedding.emb_luts.0.weight": "embedding"}
     for side, stack, parts in (
         ("encoder", "encoder.transformer", ENCODER),
