@@ -9,7 +9,6 @@ from __future__ import annotations
 import json
 import math
 import sys
-import tempfile
 from pathlib import Path
 from typing import Any
 
@@ -45,7 +44,7 @@ DECODER = FEED_FORWARD | {
 }
 
 
-def configuration(plan: dict[str, Any], folder: str) -> dict[str, Any]:
+def configuration(plan: dict[str, Any], folder: Path) -> dict[str, Any]:
     """What a user would write into JoeyNMT's file for this work."""
     model = plan["model"]
 
@@ -59,7 +58,7 @@ def configuration(plan: dict[str, Any], folder: str) -> dict[str, Any]:
         }  # fmt: skip
 
     return {
-        "name": "benchmark", "model_dir": folder, "use_cuda": False, "normalization": "tokens",
+        "name": "benchmark", "model_dir": str(folder), "use_cuda": False, "normalization": "tokens",
         "random_seed": plan["seed"], "data": {}, "testing": {},
         "training": {
             "optimizer": "adam", "adam_betas": [0.9, 0.98], "normalization": "tokens",
@@ -90,15 +89,14 @@ def built(plan: dict[str, Any], config: dict[str, Any], symbols: Any, weights: W
 class JoeyTrainer:
     version = joeynmt.__version__
 
-    def __init__(self, plan: dict[str, Any], weights: Weights) -> None:
-        folder = tempfile.mkdtemp(prefix="dragoman-bench-")
+    def __init__(self, plan: dict[str, Any], weights: Weights, folder: Path) -> None:
         config = configuration(plan, folder)
         arguments = parse_global_args(config)
         self.model = built(plan, config, config["data"]["special_symbols"], weights)
         self.smoothed = (arguments.train.loss, arguments.train.label_smoothing)
         self.model.loss_function = self.smoothed
         self.manager = TrainManager(
-            rank=0, model=self.model, model_dir=Path(folder), device=arguments.device,
+            rank=0, model=self.model, model_dir=folder, device=arguments.device,
             autocast=arguments.autocast, seed=plan["seed"], train_args=arguments.train,
         )  # fmt: skip
         self.device = arguments.device
@@ -148,4 +146,4 @@ if __name__ == "__main__":
     plan = json.loads((where / "plan.json").read_text(encoding="utf-8"))
     torch.set_num_threads(plan["threads"])
     weights = {k: torch.from_numpy(v) for k, v in np.load(where / "weights.npz").items()}
-    converse(JoeyTrainer(plan, weights), where)
+    converse(JoeyTrainer(plan, weights, where / "joeynmt"), where)
