@@ -171,19 +171,43 @@ def test_a_small_source_is_compiled_for_its_levels(
 
 
 def test_its_own_threads_give_the_same_sums(built: str) -> None:
-    """Without an OpenMP runtime the library's own pool does the work."""
+    """The pool: in a row, after sleeping, from two threads at once, and in a forked child."""
     program = """
+import os, threading, time
 import torch
 from dragoman.native import dropout, library
 library.available()
 x = torch.ones(3000, 40)
-with_torch = dropout.dropout(x, 0.3, 9)
-handle = library._load()[0].handle
-handle.dragoman_set_threads(3)
-handle.dragoman_forget_openmp()
-for _ in range(20):
-    assert torch.equal(dropout.dropout(x, 0.3, 9), with_torch)
-assert handle.dragoman_threads() == 3
+expected = dropout.dropout(x, 0.3, 9)  # on torch's threads
+
+def same(times):
+    torch.set_num_threads(3)  # of the calling thread
+    with library.own_threads():
+        assert torch.get_num_threads() == 1
+        assert library._load()[0].handle.dragoman_threads() == 3
+        for _ in range(times):
+            if not torch.equal(dropout.dropout(x, 0.3, 9), expected):
+                wrong.append(times)
+    assert torch.get_num_threads() == 3
+    assert library._load()[0].handle.dragoman_threads() == 3
+
+wrong = []
+same(300)
+time.sleep(0.05)
+same(300)
+others = [threading.Thread(target=same, args=(300,)) for _ in range(3)]
+for other in others:
+    other.start()
+for other in others:
+    other.join()
+child = os.fork()
+if child == 0:
+    torch.set_num_threads(1)  # its OpenMP has lost its threads
+    handle = library._load()[0].handle
+    handle.dragoman_own_threads(3)
+    os._exit(0 if torch.equal(dropout.dropout(x, 0.3, 9), expected) else 1)
+assert os.waitpid(child, 0)[1] == 0
+assert not wrong
 """
     environment = os.environ | {"OMP_NUM_THREADS": "2"}
     subprocess.run([sys.executable, "-c", program], check=True, env=environment, timeout=60)

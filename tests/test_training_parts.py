@@ -161,6 +161,20 @@ def test_flat_adam_is_torchs_adam(decay: float, fused: bool) -> None:
             torch.testing.assert_close(mine, other)
 
 
+def test_adam_in_pieces_on_several_threads_is_the_same_to_the_last_bit() -> None:
+    def moved(threads: int) -> list[torch.Tensor]:
+        torch.manual_seed(0)
+        flat = FlatParameters(torch.nn.Linear(1024, 2500).named_parameters())  # three pieces
+        adam = Adam(flat, OptimizerSettings())
+        for step in range(1, 4):
+            flat.gradients.normal_()
+            adam.step(0.1 / step, 5.0, threads)
+        return [flat.values, flat.gradients, adam.first, adam.second]
+
+    for alone, together in zip(moved(0), moved(3), strict=True):
+        assert torch.equal(alone, together)
+
+
 def test_parameters_are_views_of_one_aligned_buffer() -> None:
     model = Toy()
     before = {name: p.detach().clone() for name, p in model.named_parameters()}

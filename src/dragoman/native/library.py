@@ -12,7 +12,8 @@ import ctypes
 import logging
 import os
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -151,6 +152,30 @@ def _loaded_openmp_runtimes() -> Sequence[str]:
         return ()
     found = set(re.findall(r"(/\S*/lib(?:gomp|iomp5|omp)\b\S*)", maps))
     return sorted(found, key=lambda path: ("torch" not in path, path))
+
+
+@contextmanager
+def own_threads() -> Iterator[None]:
+    """All of torch's threads to the kernels' own pool, one to torch's operators, for a while.
+
+    For work of which nearly all is the kernels': on a machine that does other things too, torch's
+    threads wait for each other at every operator, and the pool's do not. Of the calling thread
+    alone; without a library nothing changes.
+    """
+    import torch
+
+    found, _ = _load()
+    threads = torch.get_num_threads()
+    if found is None or threads == 1:
+        yield
+        return
+    found.handle.dragoman_own_threads(threads)
+    torch.set_num_threads(1)
+    try:
+        yield
+    finally:
+        torch.set_num_threads(threads)
+        found.handle.dragoman_own_threads(0)
 
 
 _comparing = False

@@ -8,6 +8,8 @@ of layers, and never a loop over parameters in Python.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 
 import torch
 from pydantic import Field
@@ -18,6 +20,9 @@ from dragoman.settings import Settings
 
 _ALIGNMENT = 16
 """Each parameter begins at a multiple of 16 elements, 64 bytes: a cache line, a vector register."""
+
+_PIECE = 1 << 20
+"""Elements that one thread moves at a time: 16 MB of values, gradients and moments."""
 
 
 class OptimizerSettings(Settings):
@@ -108,6 +113,7 @@ class Adam:
         """(E,) running mean of the squared gradient (v)."""
         self._steps = torch.zeros((), device=flat.values.device)
         self._fused = flat.values.device.type in ("cpu", "cuda")
+        self._threads: ThreadPoolExecutor | None = None
 
     @property
     def steps(self) -> int:
@@ -118,18 +124,35 @@ class Adam:
     def steps(self, steps: int) -> None:
         self._steps.fill_(steps)
 
-    def step(self, learning_rate: float, divisor: float = 1.0) -> None:
-        """Divide the gradients (in place), and move the values against them."""
+    def step(self, learning_rate: float, divisor: float = 1.0, threads: int = 0) -> None:
+        """Divide the gradients (in place), and move the values against them.
+
+        ``threads``: so many threads that sleep when they are done, as beside kernels that have
+        threads of their own; 0: torch's.
+        """
         self._steps += 1
         if not self._fused:
             self.gradients /= divisor
             self._plain_step(learning_rate)
             return
+        scale = torch.full((), divisor, device=self.values.device)
+        move = partial(self._fused_step, learning_rate, scale)
+        elements = len(self.values)
+        if threads < 2 or elements <= _PIECE:
+            move(slice(elements))
+            return
+        if self._threads is None:
+            self._threads = ThreadPoolExecutor(threads, "adam", partial(torch.set_num_threads, 1))
+        pieces = [slice(i, i + _PIECE) for i in range(0, elements, _PIECE)]
+        for _ in self._threads.map(move, pieces):
+            pass
+
+    def _fused_step(self, learning_rate: float, scale: Tensor, piece: slice) -> None:
         torch._fused_adamw_(
-            [self.values],
-            [self.gradients],
-            [self.first],
-            [self.second],
+            [self.values[piece]],
+            [self.gradients[piece]],
+            [self.first[piece]],
+            [self.second[piece]],
             [],
             [self._steps],
             lr=learning_rate,
@@ -139,7 +162,7 @@ class Adam:
             eps=self.settings.epsilon,
             amsgrad=False,
             maximize=False,
-            grad_scale=torch.full((), divisor, device=self.values.device),
+            grad_scale=scale,
         )
 
     def _plain_step(self, learning_rate: float) -> None:

@@ -10,6 +10,7 @@ import math
 import os
 import time
 from collections.abc import Callable, Sequence
+from contextlib import nullcontext
 
 import torch
 from torch import Tensor
@@ -51,6 +52,7 @@ class Updater:
         self.step = UpdateStep(model, settings.label_smoothing, cross_entropy)
         self._asks_autograd = cross_entropy is None
         """The loss in pieces asks autograd for gradients, so kernels must not keep them from it."""
+        self._by_kernels = False
         self.step.to(ranks.device)
         self.flat = FlatParameters(model.named_parameters())
         self.adam = Adam(self.flat, settings.optimizer)
@@ -106,6 +108,7 @@ class Updater:
         fit = wanted and on_cpu and kernels_fit(self.step, precision)
         level = (library.status().level or "plain") if fit else "plain"
         use_precision(self.step, precision, by_kernels=fit)
+        self._by_kernels = fit
         add_directly(self.step.parameters(), on=fit and not self._asks_autograd)
         begun, state.kernels = state.kernels, level
         if begun and begun != level:
@@ -117,6 +120,10 @@ class Updater:
 
     def update(self, state: TrainingState, batches: Batches, gradients: Gradients) -> UpdateRecord:
         """Make the update that follows ``state``; skip it if loss or gradient are not finite."""
+        with library.own_threads() if self._by_kernels else nullcontext():
+            return self._update(state, batches, gradients)
+
+    def _update(self, state: TrainingState, batches: Batches, gradients: Gradients) -> UpdateRecord:
         began = time.perf_counter()
         number = state.update + 1
         sums = gradients.accumulate(
@@ -132,7 +139,8 @@ class Updater:
         good = math.isfinite(loss) and math.isfinite(norm)
         rate = self.schedule(number)
         if good:
-            self._change_weights(rate, norm, tokens, state.steps + 1)
+            threads = state.threads if self._by_kernels else 0
+            self._change_weights(rate, norm, tokens, state.steps + 1, threads)
             state.steps += 1
         seconds = time.perf_counter() - began
         state.update = number
@@ -153,10 +161,12 @@ class Updater:
             skipped=not good,
         )
 
-    def _change_weights(self, rate: float, norm: float, tokens: float, step: int) -> None:
+    def _change_weights(
+        self, rate: float, norm: float, tokens: float, step: int, threads: int
+    ) -> None:
         clip = self.settings.clip_norm
         shorten = clip / norm if clip and norm > clip else 1.0
-        self.adam.step(rate, divisor=tokens / shorten)
+        self.adam.step(rate, tokens / shorten, threads=threads)
         refresh(self.step)
         if self.average is not None:
             self.average.follow(self.flat.values, step)

@@ -1,9 +1,11 @@
-// The pool behind threads.h: torch's OpenMP threads if it has any, else our own.
+// The threads behind threads.h: torch's OpenMP team, or a pool of our own.
 #include "threads.h"
 
 #include <dlfcn.h>
+#include <linux/futex.h>
 #include <pthread.h>
 #include <stdlib.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include <atomic>
@@ -15,14 +17,13 @@ using OpenMpThreads = int (*)();
 
 OpenMpParallel openmp_parallel = nullptr;
 OpenMpThreads openmp_threads = nullptr;
-std::atomic<int> asked_threads{0};
+thread_local int asked_threads = 0;
 
 struct Job {
   int64_t count;
   void (*task)(void *, int64_t);
   void *context;
   std::atomic<int64_t> next{0};
-  std::atomic<int> working{0};
 
   void work() {
     for (int64_t i = next.fetch_add(1); i < count; i = next.fetch_add(1)) task(context, i);
@@ -31,57 +32,95 @@ struct Job {
 
 void work_on(void *job) { static_cast<Job *>(job)->work(); }
 
-// Our own pool, used where no OpenMP runtime is loaded. One job at a time; whoever comes while it
-// is busy works alone.
+// Our own pool. One job at a time; whoever comes while it is busy works alone.
+//
+// A worker that has not begun is not waited for: where other programs want the cores too it may
+// stand still for milliseconds, and the caller does the work meanwhile (OpenMP's team waits for
+// each of its members, so that one busy core made training slower than one thread alone).
 struct Pool {
-  pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-  pthread_cond_t wake = PTHREAD_COND_INITIALIZER;
-  pthread_cond_t done = PTHREAD_COND_INITIALIZER;
-  pthread_mutex_t owner = PTHREAD_MUTEX_INITIALIZER;
+  alignas(64) std::atomic<int> generation{0};  // odd while a job is open
+  alignas(64) std::atomic<int> inside{0};      // workers that may be touching the job
+  alignas(64) std::atomic<int> asleep{0};      // workers that have to be woken
+  std::atomic<int> caller_sleeps{0};
+  std::atomic<int> places{0};  // workers that may still join
   Job *job = nullptr;
-  int wanted = 0;
+  pthread_mutex_t owner = PTHREAD_MUTEX_INITIALIZER;
   int started = 0;
   pid_t process = 0;
 } pool;
 
+// Looks at a word before sleeping on it, some 30 microseconds: a training step has its next job
+// sooner than that, and waking costs as much. Five times more takes a core from those who need it.
+constexpr int LOOKS = 2000;
+
+template <class Done>
+bool watch(const Done &done) {
+  for (int looks = 0; looks < LOOKS; looks++) {
+    if (done()) return true;
+    __builtin_ia32_pause();
+  }
+  return done();
+}
+
+void sleep_while(std::atomic<int> &word, int value) {
+  syscall(SYS_futex, reinterpret_cast<int *>(&word), FUTEX_WAIT_PRIVATE, value, nullptr, nullptr, 0);
+}
+
+void wake(std::atomic<int> &word, int sleepers) {
+  syscall(SYS_futex, reinterpret_cast<int *>(&word), FUTEX_WAKE_PRIVATE, sleepers, nullptr, nullptr,
+          0);
+}
+
 void *serve(void *) {
-  pthread_mutex_lock(&pool.lock);
+  int seen = 0;
   for (;;) {
-    while (pool.job == nullptr || pool.wanted == 0) pthread_cond_wait(&pool.wake, &pool.lock);
-    Job *job = pool.job;
-    pool.wanted--;
-    job->working++;
-    pthread_mutex_unlock(&pool.lock);
-    job->work();
-    pthread_mutex_lock(&pool.lock);
-    if (--job->working == 0) pthread_cond_signal(&pool.done);
+    if (!watch([&] { return pool.generation.load() != seen; })) {
+      pool.asleep++;
+      sleep_while(pool.generation, seen);
+      pool.asleep--;
+      continue;
+    }
+    seen = pool.generation.load();
+    if (seen % 2 == 0) continue;
+    pool.inside++;  // from here on the caller stays, unless it has closed the job already
+    if (pool.generation.load() == seen && pool.places-- > 0) pool.job->work();
+    if (--pool.inside == 0 && pool.caller_sleeps.load() != 0) wake(pool.inside, 1);
   }
   return nullptr;
 }
 
-void run_in_pool(Job &job, int threads) {
-  if (pthread_mutex_trylock(&pool.owner) != 0) return job.work();
+void start_workers(int wanted) {
   if (pool.process != getpid()) {  // first use, or a forked child, which has no threads
     pool.process = getpid();
     pool.started = 0;
+    pool.inside = 0;
+    pool.asleep = 0;
+    pool.generation = 0;
   }
-  while (pool.started < threads - 1) {
+  while (pool.started < wanted) {
     pthread_t thread;
     if (pthread_create(&thread, nullptr, serve, nullptr) != 0) break;
     pthread_detach(thread);
     pool.started++;
   }
-  pthread_mutex_lock(&pool.lock);
+}
+
+void run_in_pool(Job &job, int threads) {
+  if (pthread_mutex_trylock(&pool.owner) != 0) return job.work();
+  start_workers(threads - 1);
   pool.job = &job;
-  pool.wanted = threads - 1 < pool.started ? threads - 1 : pool.started;
-  pthread_cond_broadcast(&pool.wake);
-  pthread_mutex_unlock(&pool.lock);
+  pool.places = threads - 1;
+  pool.generation++;
+  if (pool.asleep.load() != 0) wake(pool.generation, threads - 1);
   job.work();
-  pthread_mutex_lock(&pool.lock);
-  pool.job = nullptr;
-  pool.wanted = 0;
-  while (job.working != 0) pthread_cond_wait(&pool.done, &pool.lock);
-  pthread_mutex_unlock(&pool.lock);
+  pool.generation++;
+  if (!watch([] { return pool.inside.load() == 0; })) {
+    pool.caller_sleeps = 1;
+    for (int inside = pool.inside; inside != 0; inside = pool.inside) {
+      sleep_while(pool.inside, inside);
+    }
+    pool.caller_sleeps = 0;
+  }
   pthread_mutex_unlock(&pool.owner);
 }
 
@@ -108,22 +147,12 @@ DRAGOMAN_EXPORT int dragoman_use_openmp(void *parallel, void *max_threads) {
   return both;
 }
 
-// Go back to threads of our own.
-DRAGOMAN_EXPORT void dragoman_forget_openmp() {
-  openmp_parallel = nullptr;
-  openmp_threads = nullptr;
-}
-
-// How many threads our own pool uses (0: as many as there are cores). Also a cap for OpenMP's.
-DRAGOMAN_EXPORT void dragoman_set_threads(int threads) { asked_threads = threads; }
+// The calling thread's jobs run on so many threads of our own pool; 0: on torch's again.
+DRAGOMAN_EXPORT void dragoman_own_threads(int threads) { asked_threads = threads; }
 
 DRAGOMAN_EXPORT int dragoman_threads() {
-  const int asked = asked_threads;
-  if (openmp_threads != nullptr) {
-    const int threads = openmp_threads();
-    return asked > 0 && asked < threads ? asked : threads;
-  }
-  if (asked > 0) return asked;
+  if (asked_threads > 0) return asked_threads;
+  if (openmp_threads != nullptr) return openmp_threads();
   const long cores = sysconf(_SC_NPROCESSORS_ONLN);
   return cores > 0 ? static_cast<int>(cores) : 1;
 }
@@ -141,7 +170,7 @@ DRAGOMAN_EXPORT void dragoman_run(int64_t count, void (*task)(void *, int64_t), 
   job.count = count;
   job.task = task;
   job.context = context;
-  if (openmp_parallel != nullptr) {
+  if (openmp_parallel != nullptr && asked_threads == 0) {
     openmp_parallel(work_on, &job, static_cast<unsigned>(threads), 0);
   } else {
     run_in_pool(job, threads);

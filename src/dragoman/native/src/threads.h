@@ -1,14 +1,15 @@
 // Sharing work between the processor's cores.
 //
 // The threads are those of the OpenMP runtime that torch has loaded, when there is one: a second
-// team would fight with torch's spinning threads for the same cores. Without one, a small pool of
-// our own does the work. Neither OpenMP's headers nor its compiler flag are needed.
+// team would fight with torch's spinning threads for the same cores. Where nearly all the work is
+// the kernels' (training by them), torch keeps to one thread and a pool of our own does better.
+// Neither OpenMP's headers nor its compiler flag are needed.
 #pragma once
 
 #include "dispatch.h"
 
-// Number of threads that parallel_for uses when it is not told: what torch.set_num_threads or
-// OMP_NUM_THREADS say.
+// Number of threads that parallel_for uses when it is not told: what dragoman_own_threads says,
+// else torch.set_num_threads or OMP_NUM_THREADS.
 DRAGOMAN_EXPORT int dragoman_threads();
 
 // task(context, index) for every index below count, each claimed by whichever thread is free.
