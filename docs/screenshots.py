@@ -9,13 +9,15 @@ import re
 import shutil
 import sys
 from pathlib import Path
+from urllib.parse import quote
 
 from playwright.sync_api import Browser, Page, expect, sync_playwright
 
 IMAGES = Path(__file__).with_name("images")
+SENTENCE = "The animal didn't cross the street because it was too tired."
 TEXT = (
     "The animal didn't cross the street because it was too tired. The animal didn't cross the "
-    "street because it was too wide.\n\nWe know that the small man eats the old dinosaur."
+    "street because it was too wide.\n\nWe hope that the small man eats the old dinosaur."
 )
 
 
@@ -44,6 +46,13 @@ def translate(page: Page, *, with_choices: bool) -> None:
         expect(page.locator(".continuations li").first).to_be_visible(timeout=60_000)
 
 
+def follow(page: Page, pronoun: str) -> None:
+    """What the pronoun of the translation looked at, in every layer and head."""
+    expect(page.locator(".passage")).to_have_attribute("aria-busy", "false", timeout=60_000)
+    page.locator(".text.target .w", has_text=re.compile(f"^{pronoun}$")).first.click()
+    expect(page.locator(".choices li").first).to_be_visible(timeout=60_000)
+
+
 def main(address: str) -> None:
     program = shutil.which("chromium") or shutil.which("google-chrome")
     with sync_playwright() as playwright:
@@ -58,6 +67,14 @@ def main(address: str) -> None:
             page = opened(browser, address, **look)
             translate(page, with_choices=with_choices)
             page.screenshot(path=IMAGES / f"{name}.png")
+        for name, language in (("look", "en-US"), ("look-korean", "ko-KR")):
+            where = f"{address}/#look?text={quote(SENTENCE)}"
+            page = opened(browser, where, language=language, height=1330)
+            follow(page, "es")
+            page.screenshot(path=IMAGES / f"{name}.png")
+        page = opened(browser, f"{address}/#figures?figure=position-sinusoidal")
+        expect(page.locator("article")).to_have_attribute("aria-busy", "false", timeout=60_000)
+        page.screenshot(path=IMAGES / "figures.png")
         page = opened(browser, f"{address}/#run")
         expect(page.locator("figure svg").first).to_be_visible(timeout=60_000)
         page.screenshot(path=IMAGES / "run.png")
