@@ -19,7 +19,7 @@ from dragoman.insight.alignment import (
 )
 from dragoman.insight.head import by_hand, open_attention
 from dragoman.insight.importance import head_importance
-from dragoman.insight.what_if import Change, find_words, parse_heads, what_if
+from dragoman.insight.what_if import Change, find_words, name_heads, parse_heads, what_if
 from dragoman.nn.layout import Sequences
 from dragoman.nn.probes import Probe
 from dragoman.pictures.records import AttentionRecord
@@ -75,6 +75,8 @@ def test_heads_are_named_from_one(translator: Translator) -> None:
         ("encoder.0.attention", 3),
     }
     assert len(parse_heads(translator, ["decoder.*.*"])) == 8
+    named = ["cross.1.1", "cross.2.4", "decoder.1.3", "encoder.2.2"]
+    assert name_heads(parse_heads(translator, reversed(named))) == named
     for wrong, told in (("cross.3.1", "2 layers"), ("cross.1.5", "4 heads"), ("head 3", "ATTEN")):
         with pytest.raises(DragomanError, match=told):
             parse_heads(translator, [wrong])

@@ -26,6 +26,7 @@ from dragoman.insight.what_if import (
     Change,
     WhatIf,
     find_words,
+    name_heads,
     parse_heads,
     source_words,
     what_if,
@@ -217,8 +218,7 @@ def _told(change: Change, names: tuple[str, ...]) -> str:
     if change.hidden:
         parts.append("hidden: " + ", ".join(f"“{names[word]}”" for word in change.hidden))
     if change.heads_off:
-        heads = sorted(change.heads_off)
-        parts.append("off: " + ", ".join(f"{name} head {head + 1}" for name, head in heads))
+        parts.append("heads off: " + ", ".join(name_heads(change.heads_off)))
     if change.prefix:
         parts.append(f"it begins “{change.prefix}”")
     return "What if " + "; ".join(parts) if parts else ""

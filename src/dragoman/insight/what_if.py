@@ -156,6 +156,16 @@ def parse_heads(translator: Translator, wanted: Iterable[str]) -> frozenset[tupl
     return frozenset(found)
 
 
+def name_heads(heads: Iterable[tuple[str, int]]) -> list[str]:
+    """(attention, head) of a ``Change`` as ``parse_heads`` reads them: ``cross.2.1``, in order."""
+    found = []
+    for attention, head in heads:
+        _, layer, _ = attention.split(".")
+        kind = next(k for k, name in ATTENTIONS.items() if name.format(layer) == attention)
+        found.append((kind, int(layer) + 1, head + 1))
+    return [f"{kind}.{layer}.{head}" for kind, layer, head in sorted(found)]
+
+
 def _check(translator: Translator, source: str, change: Change) -> None:
     names, _ = source_words(translator, source)
     wrong = [word for word in change.hidden if not 0 <= word < len(names)]
