@@ -114,7 +114,7 @@ def main() -> None:
 
     rate = statistics.mean(offline)
     result = {
-        "run": str(options.run),
+        "run": options.run.resolve().name,
         "sentences": len(sentences),
         "cores": cores,
         "processor": processor(),
