@@ -170,6 +170,13 @@ def test_a_small_source_is_compiled_for_its_levels(
     assert building.fingerprint().encode() in symbols
 
 
+@pytest.mark.parametrize("mode", [torch.inference_mode, torch.no_grad])
+def test_asked_for_the_first_time_without_gradients(built: str, mode: type[torch.no_grad]) -> None:
+    library.reset()
+    with mode():
+        assert library.status().level == built
+
+
 def test_its_own_threads_give_the_same_sums(built: str) -> None:
     """The pool: in a row, after sleeping, from two threads at once, and in a forked child."""
     program = """

@@ -24,7 +24,8 @@ _RATE, _SEED = 0.2, 7
 
 def first_difference() -> str | None:
     """The name of the first kernel that disagrees with its twin; None if all agree."""
-    with torch.enable_grad(), torch.random.fork_rng(devices=[]):
+    # Gradients are compared too, also where the first to ask does without them.
+    with torch.inference_mode(False), torch.enable_grad(), torch.random.fork_rng(devices=[]):
         torch.manual_seed(1)
         for dtype in _TOLERANCE:
             for name, fast, plain, tensors in _products(dtype):

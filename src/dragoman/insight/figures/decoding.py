@@ -5,31 +5,31 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
-import torch
 
 from dragoman.insight.figures.captions import figure
 from dragoman.insight.figures.subject import Subject
 from dragoman.insight.head import Array, shown, softmax
-from dragoman.nn.layout import Sequences
 from dragoman.pictures.figure import Cell, DataTable, Figure, Words
 from dragoman.pictures.matrix import Matrix
 from dragoman.pictures.panels import Cells, Lines, Text
 from dragoman.pictures.records import Chart, Series
 from dragoman.search.hypothesis import Hypothesis, length_penalty
-from dragoman.search.offline import search
-from dragoman.search.request import Request, SearchSettings
 
 _TOKENS = 10
-_HYPOTHESES = 6
+_HYPOTHESES = 4
+"""As many lines as can be told apart."""
 _STRENGTHS = tuple(round(i / 20, 2) for i in range(41))
 """α of the curves, 0 to 2."""
 
 
 def temperature_figure(subject: Subject, *, temperature: float = 0.5) -> Figure:
     """The next token at the most undecided step of a translation, at several temperatures."""
-    run, sentence = subject.run, subject.sentence
-    logits = _logits(subject)
-    step = _least_sure(softmax(logits), run.target_text.pieces(logits.argmax(axis=1).tolist()))
+    run, asked_of = subject.run, subject.candidates
+    subject, step = max(
+        ((one, _least_sure(one)) for one in asked_of),
+        key=lambda found: float(_entropy(softmax(found[0].logits[found[1]][None]))[0]),
+    )
+    logits, sentence = subject.logits, subject.sentence
     order = np.argsort(-logits[step])
     tokens = order[:_TOKENS]
     names = [str(name) for name in shown(run.target_text.pieces(tokens.tolist()))]
@@ -39,6 +39,15 @@ def temperature_figure(subject: Subject, *, temperature: float = 0.5) -> Figure:
     spread = [float(_entropy(softmax(logits[step][None] / way))[0]) for way in curve]
     first = [float(softmax(logits[step] / way)[order[0]]) for way in curve]
     written = run.target_text.decode(subject.translation.ids[:step])
+    place, place_ko = (
+        (f"after “{written}”", f"“{written}” 다음") if written else ("that begins", "첫 걸음")
+    )
+    held = ", ".join(
+        f"{_percent(float(share[tokens].sum()))} (T = {way:g})"
+        for way, share in zip(ways, shares, strict=True)
+    )
+    others, asked = logits.shape[1] - len(tokens), len(asked_of)
+    of_many = (f" of {asked} held-out sentences", f"문장 {asked}개에서 ") if asked > 1 else ("", "")
     rows: list[tuple[Cell, ...]] = [
         (names[i], float(logits[step, token]), *(float(share[token]) for share in shares))
         for i, token in enumerate(tokens)
@@ -93,36 +102,38 @@ def temperature_figure(subject: Subject, *, temperature: float = 0.5) -> Figure:
         run=subject.name,
         notes=[
             Words(
-                f"“{sentence}”, the step after “{written}”, where this run is least sure.",
-                f"“{sentence}”, 이 모델이 가장 망설이는 걸음: “{written}” 다음.",
+                f"“{sentence}”, the step {place}, where this run is least sure"
+                f"{of_many[0]}. Of all probability the {len(tokens)} tokens shown hold {held}; "
+                f"the other {others:,} of the vocabulary share the rest.",
+                f"“{sentence}”, 이 모델이 {of_many[1]}가장 망설이는 걸음: {place_ko}. 그려진 토큰 "
+                f"{len(tokens)}개가 차지하는 확률: {held}. 나머지는 어휘의 다른 토큰 "
+                f"{others:,}개가 나누어 가진다.",
             )
         ],
     )
 
 
 def length_penalty_figure(subject: Subject, *, penalty: float = 0.6) -> Figure:
-    """The hypotheses of a wide beam, scored with every strength of the penalty."""
+    """The hypotheses of wide beams, scored with every strength of the penalty.
+
+    Where nobody asked for a sentence, it is the one of whose hypotheses most change places.
+    """
     run = subject.run
-    found = _hypotheses(subject)
+    subject = max(subject.candidates, key=_crossings)
+    found = _shown(subject)
     lengths = [len(one.token_log_probabilities) for one in found]
-    scores = {
-        alpha: [
-            one.log_probability / length_penalty(n, alpha)
-            for one, n in zip(found, lengths, strict=True)
-        ]
-        for alpha in sorted({*_STRENGTHS, penalty})
-    }
-    best = int(np.argmax(scores[penalty]))
+    scores = {alpha: _scores(found, alpha) for alpha in sorted({*_STRENGTHS, penalty})}
     texts = [run.target_text.decode(one.tokens) for one in found]
     numbers = [str(i + 1) for i in range(len(found))]
     tokens = list(range(1, 61))
+    ranked = np.argsort(-np.array(scores[penalty]), kind="stable").tolist()
     rows: list[tuple[Cell, ...]] = [
-        (i + 1, texts[i], lengths[i], found[i].log_probability, scores[penalty][i])
-        for i in range(len(found))
+        (i + 1, texts[i], lengths[i], found[i].log_probability, scores[penalty][i]) for i in ranked
     ]
     winners = [int(np.argmax(scores[alpha])) for alpha in _STRENGTHS]
     turns = [f"{_STRENGTHS[i]:g}" for i in range(1, len(winners)) if winners[i] != winners[i - 1]]
-    told = ", ".join(turns)
+    told, crossings = ", ".join(turns), _crossings(subject)
+    pairs = "1 pair of lines crosses" if crossings == 1 else f"{crossings} pairs of lines cross"
     return figure(
         "length-penalty",
         [
@@ -143,23 +154,23 @@ def length_penalty_figure(subject: Subject, *, penalty: float = 0.6) -> Figure:
                 Chart(
                     "Score of each hypothesis",
                     [
-                        Series(numbers[i], _STRENGTHS, [scores[a][i] for a in _STRENGTHS])
-                        for i in range(min(len(found), 4))
+                        Series(f"{numbers[i]}: {lengths[i]} tokens", _STRENGTHS, [scores[a][i] for a in _STRENGTHS])
+                        for i in range(len(found))
                     ],
                     x_label="α",
                     marked_x=penalty,
                     marked_as=f"α = {penalty:g}",
                 ),
-                420,
+                520,
                 260,
             ),
             Text(
-                f"Hypotheses of the beam, α = {penalty:g}; the best is number {best + 1}",
+                f"Hypotheses, the best at α = {penalty:g} first",
                 ("", "hypothesis", "tokens", "log P", "score"),
                 [
-                    (row[0], row[1], row[2], f"{found[i].log_probability:.2f}",
+                    (i + 1, texts[i], lengths[i], f"{found[i].log_probability:.2f}",
                      f"{scores[penalty][i]:.3f}")
-                    for i, row in enumerate(rows)
+                    for i in ranked
                 ],
             ),
         ],
@@ -168,8 +179,8 @@ def length_penalty_figure(subject: Subject, *, penalty: float = 0.6) -> Figure:
                 "",
                 ("number", "hypothesis", "tokens", "log P", "score", "pieces"),
                 [
-                    (*row, " ".join(run.target_text.pieces(list(one.tokens))))
-                    for row, one in zip(rows, found, strict=True)
+                    (*row, " ".join(run.target_text.pieces(list(found[i].tokens))))
+                    for row, i in zip(rows, ranked, strict=True)
                 ],
             ),
             DataTable(
@@ -181,48 +192,58 @@ def length_penalty_figure(subject: Subject, *, penalty: float = 0.6) -> Figure:
         run=subject.name,
         notes=[
             Words(
-                f"“{subject.sentence}” Another hypothesis becomes the best at α = {told}."
-                if turns
-                else f"“{subject.sentence}” The same hypothesis is best at every α from 0 to 2.",
-                f"“{subject.sentence}” α = {told}에서 가장 좋은 가설이 바뀐다."
-                if turns
-                else f"“{subject.sentence}” α가 0에서 2까지 변해도 가장 좋은 가설은 같다.",
+                f"“{subject.sentence}” {pairs} between α = 0 and 2. "
+                + (
+                    f"Another hypothesis becomes the best at α = {told}."
+                    if turns
+                    else "The same hypothesis is best at every α."
+                ),
+                f"“{subject.sentence}” α가 0에서 2까지 변하는 동안 {crossings}쌍의 선이 엇갈린다. "
+                + (
+                    f"α = {told}에서 가장 좋은 가설이 바뀐다."
+                    if turns
+                    else "가장 좋은 가설은 어느 α에서나 같다."
+                ),
             )
         ],
     )  # fmt: skip
 
 
-def _hypotheses(subject: Subject) -> list[Hypothesis]:
-    """What beams of 8 find without a penalty and with a strong one, the likeliest first."""
-    target = subject.run.target_text
-    source = torch.tensor(subject.translator.source_ids(subject.sentence))
-    requests = [
-        Request(source, SearchSettings(beam=8, n_best=8, length_penalty=alpha))
-        for alpha in (0.0, 2.0)
+def _shown(subject: Subject) -> tuple[Hypothesis, ...]:
+    """The likeliest hypothesis of each length, the likeliest first."""
+    by_length: dict[int, Hypothesis] = {}
+    for one in subject.hypotheses:
+        by_length.setdefault(len(one.token_log_probabilities), one)
+    return tuple(by_length.values())[:_HYPOTHESES]
+
+
+def _scores(found: Sequence[Hypothesis], alpha: float) -> list[float]:
+    return [
+        one.log_probability / length_penalty(len(one.token_log_probabilities), alpha)
+        for one in found
     ]
-    with torch.inference_mode():
-        lists = list(search(subject.run.model(), requests, bos=target.bos, eos=target.eos))
-    known = {one.tokens: one for found in lists for one in found if one.finished}
-    ended = known or {lists[0][0].tokens: lists[0][0]}
-    return sorted(ended.values(), key=lambda one: -one.log_probability)[:_HYPOTHESES]
 
 
-def _logits(subject: Subject) -> Array:
-    """(T, V) of the translation's steps, that of the end symbol included."""
-    model = subject.run.model()
-    given = [subject.run.target_text.bos, *subject.translation.ids]
-    source = subject.translator.source_ids(subject.sentence)
-    with torch.inference_mode():
-        memory = model.encode(Sequences.of([torch.tensor(source)]))
-        hidden = model.decode(Sequences.of([torch.tensor(given)]), memory)
-        return model.project(hidden).double().numpy()
+def _crossings(subject: Subject) -> int:
+    """How many pairs of the hypotheses that are drawn change places between the ends of α."""
+    found = _shown(subject)
+    first, last = (np.array(_scores(found, alpha)) for alpha in (_STRENGTHS[0], _STRENGTHS[-1]))
+    turned = np.sign(first[:, None] - first) * np.sign(last[:, None] - last)
+    return int((turned < 0).sum()) // 2
 
 
-def _least_sure(shares: Array, pieces: Sequence[str]) -> int:
+def _least_sure(subject: Subject) -> int:
     """The step of greatest entropy; punctuation makes dull examples."""
+    logits = subject.logits
+    pieces = subject.run.target_text.pieces(logits.argmax(axis=1).tolist())
     is_word = np.array([any(c.isalnum() for c in one) and "<" not in one for one in pieces])
-    spread = _entropy(shares)
+    spread = _entropy(softmax(logits))
     return int(np.where(is_word, spread, -1.0).argmax() if is_word.any() else spread.argmax())
+
+
+def _percent(share: float) -> str:
+    """Never 100 % where something is left."""
+    return f"{share:.1%}" if share < 0.9995 else "> 99.9%"
 
 
 def _entropy(shares: Array) -> Array:

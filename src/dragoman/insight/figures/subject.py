@@ -6,9 +6,16 @@ from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 
+import torch
+
 from dragoman.data.demo_corpus import demo_corpus, pronoun_probes
 from dragoman.errors import DragomanError
+from dragoman.insight.head import Array
+from dragoman.nn.layout import Sequences
 from dragoman.pictures.records import AttentionRecord
+from dragoman.search.hypothesis import Hypothesis
+from dragoman.search.offline import search
+from dragoman.search.request import Request, SearchSettings
 from dragoman.tasks.run import Run
 from dragoman.tasks.translator import Translation, Translator, TranslatorSettings
 
@@ -16,6 +23,8 @@ DEMO = Path("runs/demo")
 """Where ``dragoman demo`` leaves its run: what figures look into unless told otherwise."""
 
 _PAIRS = 40
+_CANDIDATES = 16
+"""Held-out sentences that a figure may choose from: as many as do not keep a reader waiting."""
 
 
 @dataclass(frozen=True)
@@ -26,6 +35,8 @@ class Subject:
     sentence: str
     pairs: tuple[tuple[str, str], ...]
     """Sources and references that training did not see."""
+    is_given: bool = False
+    """Whether somebody asked for this sentence."""
 
     @classmethod
     def open(cls, folder: Path, sentence: str | None = None) -> Subject:
@@ -33,6 +44,7 @@ class Subject:
 
         Errors: ``RunError``; ``DragomanError`` if there is no sentence to show.
         """
+        is_given = bool(sentence)
         run = Run.open(folder)
         translator = Translator(run, TranslatorSettings(precision="fp32"))
         samples = [(s["source"], s["reference"]) for s in run.scores().get("samples", [])]
@@ -48,7 +60,7 @@ class Subject:
             raise DragomanError(
                 f"{folder} has no sentences of its own to show yet; give one: --sentence TEXT"
             )
-        return cls(translator, sentence, tuple(pairs))
+        return cls(translator, sentence, tuple(pairs), is_given)
 
     @property
     def run(self) -> Run:
@@ -73,3 +85,39 @@ class Subject:
     def attention(self) -> AttentionRecord:
         """Every weight of that translation."""
         return self.translator.look(self.sentence, self.translation.ids)
+
+    @cached_property
+    def logits(self) -> Array:
+        """(T, V) of the translation's steps, that of the end symbol included."""
+        model = self.run.model()
+        given = [self.run.target_text.bos, *self.translation.ids]
+        source = self.translator.source_ids(self.sentence)
+        with torch.inference_mode():
+            memory = model.encode(Sequences.of([torch.tensor(source)]))
+            hidden = model.decode(Sequences.of([torch.tensor(given)]), memory)
+            return model.project(hidden).double().numpy()
+
+    @cached_property
+    def hypotheses(self) -> tuple[Hypothesis, ...]:
+        """What beams of 8 find without a penalty and with a strong one, the likeliest first."""
+        target = self.run.target_text
+        source = torch.tensor(self.translator.source_ids(self.sentence))
+        requests = [
+            Request(source, SearchSettings(beam=8, n_best=8, length_penalty=alpha))
+            for alpha in (0.0, 2.0)
+        ]
+        with torch.inference_mode():
+            lists = list(search(self.run.model(), requests, bos=target.bos, eos=target.eos))
+        known = {one.tokens: one for found in lists for one in found if one.finished}
+        ended = known or {lists[0][0].tokens: lists[0][0]}
+        return tuple(sorted(ended.values(), key=lambda one: -one.log_probability))
+
+    @cached_property
+    def candidates(self) -> tuple[Subject, ...]:
+        """What a figure may choose its sentence from: this one alone if somebody asked for it."""
+        if self.is_given:
+            return (self,)
+        others = [source for source, _ in self.pairs if source != self.sentence and source.strip()]
+        return self, *(
+            Subject(self.translator, source, self.pairs) for source in others[:_CANDIDATES]
+        )
