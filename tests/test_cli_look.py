@@ -47,7 +47,7 @@ def test_what_if_from_the_command_line(dragoman: Dragoman, tiny_run: Path, tmp_p
     out = " ".join(said.out.split())
     assert "hidden: “man”, “small”" in out
     assert "heads off: cross.1.2" in out
-    assert "encoder, layer 1, head 3" in out
+    assert "encoder, layer 1, head 3, under the change" in out
     assert "under the change" in out
     assert "What if" in page.read_text(encoding="utf-8")
 

@@ -300,3 +300,9 @@ def test_weights_that_do_not_fit_the_recipe(tiny_run: Path, tmp_path: Path) -> N
     recipe.write_text(text.replace("ffn_dim = 64", "ffn_dim = 65"), encoding="utf-8")
     with pytest.raises(RunError, match=r"tensors differ.*Was the recipe edited"):
         dragoman.load(run)
+
+
+def test_several_texts_are_told_where_to_go(tiny_run: Path) -> None:
+    translator = dragoman.load(tiny_run)
+    with pytest.raises(TypeError, match=r"takes one text, not list; give several to .*batch"):
+        translator(["a", "b"])  # type: ignore[arg-type]

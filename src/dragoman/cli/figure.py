@@ -21,7 +21,10 @@ def figure(
     ] = None,
     to: Annotated[
         Path | None,
-        typer.Option(help="NAME.svg or NAME.png; its numbers are written beside it as CSV."),
+        typer.Option(
+            help="A file that ends in .svg or .png; the numbers are written beside it as CSV. "
+            "NAME.svg in this folder unless given."
+        ),
     ] = None,
     list_: Annotated[bool, typer.Option("--list", help="Name every figure.")] = False,
     all_: Annotated[
@@ -33,7 +36,7 @@ def figure(
 
     Some figures need nothing; the others look into a trained run, the demo's unless told otherwise.
 
-    Example: dragoman figure position-sinusoidal --to positions.png
+    Example: dragoman figure position-sinusoidal --to positions.svg
 
     Example: dragoman figure --all figures
     """
@@ -69,6 +72,10 @@ def _write_one(name: str, run: Path, sentence: str | None, to: Path | None) -> N
     from dragoman.pictures.figure_png import figure_png
 
     check_name(name)
+    if sentence is not None and not sentence.strip():
+        raise DragomanError("--sentence is empty")
+    if sentence is not None and name not in OF_RUN:
+        raise DragomanError(f"{name} shows no sentence; leave --sentence out")
     path = to or Path(f"{name}.svg")
     if path.suffix not in (".svg", ".png"):
         raise DragomanError(f"--to {path}: a figure is written as .svg or .png")

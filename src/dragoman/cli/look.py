@@ -85,7 +85,7 @@ def look(
     if seen.what_if is not None:
         console.print(seen.told, markup=False, style="dim")
         console.print(seen.what_if.after.text, style="bold", markup=False)
-        console.print(seen.doubt + "\n", markup=False)
+        console.print(f"{seen.doubt}\n" if seen.doubt else "", markup=False)
     console.print(heatmap_text(seen.heatmap, min(console.width, 120)))
     for line in seen.lines:
         console.print(line, markup=False)
@@ -94,4 +94,9 @@ def look(
         to.write_text(seen.written(to.suffix), encoding="utf-8")
         console.print(f"Written: {to}", markup=False)
     else:
-        console.print("Every layer and head, to look around in: --to look.html", style="dim")
+        console.print(
+            "Another head: --kind encoder --layer 1 --head 1, of encoder, decoder or cross. "
+            "All of them, to look around in: --to look.html",
+            style="dim",
+            markup=False,
+        )

@@ -6,7 +6,7 @@ matter, and which words belong together.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -28,6 +28,7 @@ from dragoman.insight.what_if import (
     find_words,
     name_heads,
     parse_heads,
+    seen_through,
     source_words,
     what_if,
 )
@@ -84,8 +85,8 @@ class Seen:
     @property
     def doubt(self) -> str:
         """How much less the model believes in its first translation under the change."""
-        if self.what_if is None:
-            return ""
+        if self.what_if is None or not self.what_if.change.reaches_in:
+            return ""  # a beginning changes what is said, not what is believed
         return (
             f"log P of the first translation: {self.what_if.before_log_probability:.2f}, "
             f"under the change {self.what_if.before_under_change:.2f}"
@@ -136,7 +137,7 @@ class Seen:
             self.record,
             title=self.name,
             source=self.translation.source,
-            translation=self.translation.text,
+            translation=(self.what_if.after if self.what_if else self.translation).text,
             compared=compared,
             exhibits=exhibits,
         )
@@ -165,8 +166,14 @@ def look_at_sentence(run: Path, wish: Wish) -> Seen:
     if change != Change():
         found = what_if(translator, wish.sentence, change)
     pieces = translator.look(wish.sentence, translation.ids)
-    record = pieces if wish.pieces else in_words(pieces)
+    shown = pieces
+    if found is not None:
+        through = seen_through(translator, wish.sentence, change, record=True)
+        shown = translator.look(wish.sentence, found.after.ids, through)
+    record = shown if wish.pieces else in_words(shown)
     heatmap = _chosen(record, kind, wish)
+    if found is not None:
+        heatmap = replace(heatmap, title=f"{heatmap.title}, under the change")
     lines: list[str] = []
     importance = None
     if wish.importance:

@@ -39,6 +39,11 @@ class Change:
     prefix: str = ""
     """How the translation must begin."""
 
+    @property
+    def reaches_in(self) -> bool:
+        """Whether the model itself sees differently; a beginning alone leaves it as it is."""
+        return bool(self.hidden or self.heads_off)
+
     def to_dict(self) -> dict[str, Any]:
         """For JSON."""
         heads = [{"attention": name, "head": head} for name, head in sorted(self.heads_off)]

@@ -85,7 +85,7 @@ def drawing() -> Iterator[Figure]:
         from matplotlib.figure import Figure
     except ImportError as error:
         raise DragomanError(
-            "PNG needs matplotlib: pip install 'dragoman[plots]'. SVG and HTML need nothing."
+            "PNG needs matplotlib: pip install matplotlib. SVG and HTML need nothing."
         ) from error
     installed = {font.name for font in font_manager.fontManager.ttflist}
     # matplotlib's types name every key of its settings literally.

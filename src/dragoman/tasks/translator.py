@@ -180,7 +180,15 @@ class Translator:
         prefix: str = "",
         attention: bool = False,
     ) -> Translation:
-        """Translate one text. ``prefix`` is how the translation must begin."""
+        """Translate one text. ``prefix`` is how the translation must begin.
+
+        Several texts go to ``batch``, any number to ``stream``.
+        """
+        if not isinstance(text, str):
+            raise TypeError(
+                f"a translator takes one text, not {type(text).__name__}; "
+                "give several to translator.batch, or any number to translator.stream"
+            )
         translation = self.batch([text], settings=settings, prefixes=[prefix])[0]
         if attention:
             return replace(translation, attention=self.look(text, translation.ids))
@@ -248,12 +256,17 @@ class Translator:
             for (source, target), h in zip(pairs, hypotheses, strict=True)
         ]
 
-    def look(self, source: str, target_ids: Sequence[int]) -> AttentionRecord:
-        """Every attention weight of a translation, by the plain model: see ``AttentionRecord``."""
+    def look(
+        self, source: str, target_ids: Sequence[int], through: Probe | None = None
+    ) -> AttentionRecord:
+        """Every attention weight of a translation, by the plain model: see ``AttentionRecord``.
+
+        ``through``: a recording probe that reaches in, with heads switched off or words hidden.
+        """
         model, target_text = self._plain, self.run.target_text
         ids = self.source_ids(source)
         prefix = [target_text.bos, *target_ids]
-        with torch.inference_mode(), Probe() as probe:
+        with torch.inference_mode(), through or Probe() as probe:
             memory = model.encode(Sequences.of([torch.tensor(ids)]))
             model.decode(Sequences.of([torch.tensor(prefix)]), memory)
 

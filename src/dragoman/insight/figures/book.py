@@ -30,7 +30,7 @@ def write_book(folder: Path, subject: Subject | None, say: Callable[[str], None]
     folder.mkdir(parents=True, exist_ok=True)
     png = importlib.util.find_spec("matplotlib") is not None
     if not png:
-        say("No PNG: pip install 'dragoman[plots]'")
+        say("No PNG, which needs matplotlib: pip install matplotlib")
     figures: list[Figure] = []
     missing: list[tuple[str, str]] = []
     for name, made, reason in every_figure(subject):
