@@ -149,8 +149,9 @@ def test_length_penalty(plain: PlainTransformer, subject: Subject) -> None:
         logits = plain.logits(plain.decode([text.bos, *ids], memory.rows).rows)
         chosen = np.log(softmax(logits))[range(count), [*ids, text.eos][:count]]
         assert float(row["log P"]) == pytest.approx(chosen.sum(), abs=1e-3)
-    totals = [float(row["log P"]) for row in tables[""]]
-    assert totals == sorted(totals, reverse=True)
+    by_score = [float(row["score"]) for row in tables[""]]
+    assert by_score == sorted(by_score, reverse=True)
+    assert len({row["tokens"] for row in tables[""]}) == len(tables[""]), "one of each length"
 
 
 def root_mean_square(rows: Array) -> float:
@@ -167,24 +168,24 @@ def test_sizes_along_the_stream(plain: PlainTransformer, subject: Subject) -> No
         for one in (*memory.sublayers, *reading.sublayers):
             passed[one.name].append(one)
     rows = read("layers", subject)[""]
-    assert [row["sub-layer"] for row in rows] == list(passed)
+    assert [row["module"] for row in rows] == list(passed)
     for row in rows:
-        parts = passed[row["sub-layer"]]
+        parts = passed[row["module"]]
         x, y, after = (
             np.concatenate([getattr(part, name) for part in parts])
             for name in ("stream", "added", "after")
         )
         cosine = (x * y).sum(-1) / np.linalg.norm(x, axis=-1) / np.linalg.norm(y, axis=-1)
-        norm = f"{row['sub-layer']}_norm"
+        norm = f"{row['module']}_norm"
         gain, bias = (plain.weights[f"{norm}.{part}"] for part in ("weight", "bias"))
         wanted = {
-            "stream": root_mean_square(x),
+            "comes in": root_mean_square(x),
             "added": root_mean_square(y),
             "cosine": cosine.mean(),
             "sum": root_mean_square(x + y),
-            "after": root_mean_square(after),
-            "gain": gain.mean(),
-            "bias": np.sqrt(np.square(bias).mean()),
+            "goes on": root_mean_square(after),
+            "γ": gain.mean(),
+            "β": np.sqrt(np.square(bias).mean()),
         }
         for column, value in wanted.items():
             assert float(row[column]) == pytest.approx(value, abs=1e-4), (row, column)

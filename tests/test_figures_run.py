@@ -183,17 +183,17 @@ def test_look_up_beside_a_hash_table(tables: Read) -> None:
 def test_what_one_sublayer_hands_on_the_next_takes_in(subject: Subject, tables: Read) -> None:
     rows = tables("layers")[""]
     for side in ("encoder", "decoder"):
-        mine = [row for row in rows if row["sub-layer"].startswith(side)]
+        mine = [row for row in rows if row["module"].startswith(side)]
         for one, following in itertools.pairwise(mine):
-            assert float(one["after"]) == pytest.approx(float(following["stream"]), rel=1e-6)
+            assert float(one["goes on"]) == pytest.approx(float(following["comes in"]), rel=1e-6)
     # |a + b|² = |a|² + |b|² + 2 a·b holds for each row, so nearly for the means.
     for row in rows:
-        a, b, cosine, total = (float(row[k]) for k in ("stream", "added", "cosine", "sum"))
+        a, b, cosine, total = (float(row[k]) for k in ("comes in", "added", "cosine", "sum"))
         assert total**2 == pytest.approx(a * a + b * b + 2 * a * b * cosine, rel=0.1)
     state = subject.run.model().state_dict()
     for row in rows:
-        gain = state[f"{row['sub-layer']}_norm.weight"].double()
-        assert float(row["gain"]) == pytest.approx(float(gain.mean()), rel=1e-6)
+        gain = state[f"{row['module']}_norm.weight"].double()
+        assert float(row["γ"]) == pytest.approx(float(gain.mean()), rel=1e-6)
 
 
 def test_without_a_head_is_without_its_columns(subject: Subject, tables: Read) -> None:

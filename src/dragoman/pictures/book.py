@@ -15,9 +15,11 @@ from dragoman.pictures.page import page_html, part
 TITLE = Words("The Transformer, figure by figure", "그림으로 보는 트랜스포머")
 _LEAD = Words(
     "Every figure is computed, none drawn by hand: the numbers lie beside each as CSV. Equations "
-    "are those of “Attention Is All You Need” (Vaswani et al., 2017).",
+    "are those of “Attention Is All You Need” (Vaswani et al., 2017). In matrices blue is above "
+    "zero, orange below, and more ink is a larger number.",
     "모든 그림은 손으로 그리지 않고 계산한 것이며, 수는 그림마다 CSV로 함께 있다. 식은 "
-    "“Attention Is All You Need”(Vaswani 외, 2017)의 것이다.",
+    "“Attention Is All You Need”(Vaswani 외, 2017)의 것이다. 행렬에서 파란색은 0보다 큰 수, "
+    "주황색은 0보다 작은 수이며, 진할수록 크기가 크다.",
 )
 
 
@@ -57,7 +59,7 @@ def _section(figure: Figure, png: bool) -> str:
     if figure.run:
         words = Words(
             f"Looks into the trained run “{figure.run}”.",
-            f"학습된 모델 “{figure.run}”을 들여다본다.",
+            f"들여다본 학습된 모델: “{figure.run}”.",
         )
         looked_into = _both(words, "span") + " "
     return (

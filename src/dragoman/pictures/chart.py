@@ -67,7 +67,7 @@ def chart_svg(
         )
         return svg("".join(parts), width, height, escape(chart.title), alone=alone)
     every_x = [x for one in series for x in one.x]
-    across = _Scale.over(every_x, _LEFT, width - _RIGHT, log=chart.log_x)
+    across = _Scale.over(every_x, _LEFT, width - _RIGHT, log=chart.log_x, tight=True)
     heights = [y for one in series for y in (*one.low, *one.high)]
     if chart.from_zero:
         heights.append(0.0)
@@ -93,7 +93,10 @@ class _Scale:
     step: float
 
     @classmethod
-    def over(cls, values: Sequence[float], begin: float, end: float, *, log: bool) -> _Scale:
+    def over(
+        cls, values: Sequence[float], begin: float, end: float, *, log: bool, tight: bool = False
+    ) -> _Scale:
+        """``tight`` ends where the values end, not at the next round number."""
         low, high = min(values), max(values)
         if log:
             low, high = math.log10(low), math.log10(high)
@@ -106,9 +109,8 @@ class _Scale:
             low, high = (low - room if low else 0.0), high + room
         step = _round_step((high - low) / 4)
         low_tick = math.floor(low / step + 1e-9) * step
-        return cls(
-            low_tick, max(math.ceil(high / step - 1e-9) * step, high), begin, end, False, step
-        )
+        high_tick = high if tight else max(math.ceil(high / step - 1e-9) * step, high)
+        return cls(low_tick, high_tick, begin, end, False, step)
 
     def __call__(self, value: float) -> float:
         at = math.log10(value) if self.log else value
@@ -116,7 +118,7 @@ class _Scale:
 
     def ticks(self) -> list[float]:
         if not self.log:
-            count = round((self.high - self.low) / self.step)
+            count = math.floor((self.high - self.low) / self.step + 1e-6)
             return [self.low + i * self.step for i in range(count + 1)]
         decades = range(math.floor(self.low), math.ceil(self.high) + 1)
         fine = (1, 2, 5) if self.high - self.low < 2 else (1,)

@@ -81,8 +81,7 @@ def draw_matrix(axes: Axes, matrix: Matrix) -> None:
     if matrix.rows and matrix.cell[1] >= 9:
         axes.set_yticks(range(count), [shortened(visible(row)) for row in matrix.rows])
     axes.set_ylabel(visible(matrix.down), fontsize=8)
-    scale = f"{matrix.across}  ·  darkest = ±{short_number(full)}".removeprefix("  ·  ")
-    axes.set_xlabel(scale, fontsize=8, loc="left")
+    axes.set_xlabel(matrix.legend, fontsize=8, loc="left")
     axes.set_title(visible(matrix.title), loc="left", fontsize=9)
     _no_frame(axes)
     if matrix.cell[0] < 30:

@@ -55,6 +55,19 @@ class Matrix:
         return float(finite.max(initial=0.0)) or 1.0
 
     @property
+    def has_negative(self) -> bool:
+        """Whether both inks are used."""
+        return bool((self.values[np.isfinite(self.values)] < 0).any())
+
+    @property
+    def legend(self) -> str:
+        """What stands below: what the columns are, and how to read the inks."""
+        scale = f"darkest = {short_number(self.full)}"
+        if self.has_negative:
+            scale = f"blue +, orange −, darkest = ±{short_number(self.full)}"
+        return f"{self.across}  ·  {scale}" if self.across else scale
+
+    @property
     def left(self) -> float:
         """Room for row labels, in pixels."""
         labels = [shortened(visible(row)) for row in self.rows] or [str(len(self.values))]
@@ -82,9 +95,6 @@ def matrix_svg(matrix: Matrix) -> str:
     width, height = matrix.cell
     left, top = matrix.left, matrix.top
     right = matrix._longest_column * 0.72 if matrix.slanted else 0.0
-    scale = f"darkest = ±{short_number(matrix.full)}"
-    if not (matrix.values[np.isfinite(matrix.values)] < 0).any():
-        scale = f"darkest = {short_number(matrix.full)}"
     parts = [f'<text x="4" y="15">{escape(visible(matrix.title))}</text>']
     parts += _labels(matrix, left, top)
     parts.append(
@@ -93,7 +103,7 @@ def matrix_svg(matrix: Matrix) -> str:
     parts += _lines(matrix, left, top)
     parts += _numbers(matrix, left, top)
     bottom = top + height * count
-    told = f"{matrix.across}  ·  {scale}" if matrix.across else scale
+    told = matrix.legend
     parts.append(
         f'<text class="small muted" x="{left:.1f}" y="{bottom + 16:.1f}">{escape(told)}</text>'
     )

@@ -164,7 +164,8 @@ def draw_chart(axes: Axes, chart: Chart) -> None:
         _plain_numbers(axes.yaxis)
     axes.set_title(visible(chart.title), loc="left", fontsize=10)
     axes.set_xlabel(visible(chart.x_label))
-    axes.set_ylabel(visible(chart.y_label))
+    # Above the axis, where long numbers beside it cannot push it off the picture.
+    axes.set_title(visible(chart.y_label), loc="right", fontsize=8, color=LIGHT.muted)
     if chart.from_zero:
         axes.set_ylim(bottom=0.0)
     axes.grid(axis="y", color=LIGHT.rule, linewidth=0.8)

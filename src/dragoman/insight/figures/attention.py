@@ -35,8 +35,12 @@ def lookup_figure(subject: Subject, *, head: int = 0) -> Figure:
     word, words = opened.looking[row], list(opened.looked_at)
     wide = 7.0
     panels: list[Panel] = [
-        Cells(Matrix(f"Query of “{word}”", query[None], rows=[word], cell=(wide, 24))),
-        Cells(Matrix("Keys", keys, rows=words, cell=(wide, 24))),
+        Cells(
+            Matrix(
+                f"Query of “{word}”", query[None], rows=[word], cell=(wide, 24), across="dimension"
+            )
+        ),
+        Cells(Matrix("Keys", keys, rows=words, cell=(wide, 24), across="dimension")),
         Cells(
             Matrix(
                 "score, hash table, attention",
@@ -47,13 +51,14 @@ def lookup_figure(subject: Subject, *, head: int = 0) -> Figure:
                 reach=1.0,
             )
         ),
-        Cells(Matrix("Values", values, rows=words, cell=(wide, 24))),
+        Cells(Matrix("Values", values, rows=words, cell=(wide, 24), across="dimension")),
         Cells(
             Matrix(
                 "What comes back",
                 np.stack([values[int(scaled.argmax())], output]),
                 rows=["hash table", "attention"],
                 cell=(wide, 24),
+                across="dimension",
             )
         ),
     ]
@@ -61,6 +66,10 @@ def lookup_figure(subject: Subject, *, head: int = 0) -> Figure:
         (name, float(scaled[i]), float(chosen[i]), float(weights[i]))
         for i, name in enumerate(words)
     ]
+    following = opened.looking[row + 1] if row + 1 < len(opened.looking) else ""
+    to_choose = (
+        (f" and chooses “{following}”", f"(고른 것은 “{following}”)") if following else ("", "")
+    )
     strongest = ", ".join(f"{words[i]} {weights[i]:.0%}" for i in np.argsort(-weights)[:4])
     return figure(
         "lookup",
@@ -75,10 +84,11 @@ def lookup_figure(subject: Subject, *, head: int = 0) -> Figure:
         run=subject.name,
         notes=[
             Words(
-                f"{said.english}, head {head + 1}, “{word}” in: {opened.source} "
-                f"Weights: {strongest}. In the picture scores are divided by the largest.",
-                f"{said.korean}, 헤드 {head + 1}, “{word}”, 문장: {opened.source} "
-                f"가중치: {strongest}. 그림의 점수는 가장 큰 것으로 나누었다.",
+                f"{opened.source} {said.english}, head {head + 1}, the step that has just read "
+                f"“{word}”{to_choose[0]}. Weights: {strongest}. In the picture scores are divided "
+                "by the largest.",
+                f"{opened.source} {said.korean}, 헤드 {head + 1}, 방금 “{word}”까지 읽은 "
+                f"걸음{to_choose[1]}. 가중치: {strongest}. 그림의 점수는 가장 큰 것으로 나누었다.",
             )
         ],
     )
@@ -105,7 +115,7 @@ def four_steps_figure(subject: Subject, *, layer: int = 1, head: int = 1) -> Fig
         return Cells(Matrix(title, matrix, rows=words, columns=words, cell=cell, reach=reach))
 
     def long(title: str, matrix: Array) -> Panel:
-        return Cells(Matrix(title, matrix, rows=words, cell=(wide, 20)))
+        return Cells(Matrix(title, matrix, rows=words, cell=(wide, 20), across="dimension"))
 
     t, k, v = count, key_width, value_width
     shapes = [
@@ -149,11 +159,12 @@ def four_steps_figure(subject: Subject, *, layer: int = 1, head: int = 1) -> Fig
         run=subject.name,
         notes=[
             Words(
-                f"{said.english}, head {number}, of the run {subject.name}, d_k = {key_width}. "
-                "Loop, matrix form and what the model computed differ by at most "
+                f"{opened.source} {said.english}, head {number}, of the run {subject.name}, "
+                f"d_k = {key_width}. Loop, matrix form and what the model computed differ by at "
+                f"most {difference:.0e}.",
+                f"{opened.source} {subject.name} 모델의 {said.korean}, 헤드 {number}, "
+                f"d_k = {key_width}. 반복 계산, 행렬 계산, 모델의 계산 사이의 가장 큰 차이: "
                 f"{difference:.0e}.",
-                f"{subject.name} 모델의 {said.korean}, 헤드 {number}, d_k = {key_width}. "
-                f"반복 계산, 행렬 계산, 모델의 계산은 {difference:.0e} 이하로 다르다.",
             )
         ],
     )
@@ -184,8 +195,8 @@ def scale_figure() -> Figure:
 
     def chart(title: str, *series: Series, log: bool = False, label: str = "") -> Panel:
         return Lines(
-            Chart(title, series, x_label="d_k", log_x=True, log_y=log, from_zero=not log,
-                  y_label=label),
+            Chart(title, series, x_label="d_k, logarithmic", log_x=True, log_y=log,
+                  from_zero=not log, y_label=label),
             430,
         )  # fmt: skip
 
@@ -224,8 +235,11 @@ def mask_figure(subject: Subject, *, layer: int = 1, head: int = 1) -> Figure:
 
     def square(title: str, matrix: Array, reach: float | None = None) -> Panel:
         return Cells(
-            Matrix(title, matrix, rows=words, columns=words, cell=cell, reach=reach, absent="–∞")
-        )
+            Matrix(
+                title, matrix, rows=words, columns=words, cell=cell, reach=reach, absent="–∞",
+                down="word just read", across="looked at",
+            )
+        )  # fmt: skip
 
     rows: list[tuple[Cell, ...]] = [
         (words[i], words[j], float(scaled[i, j]), int(not behind[i, j]), float(weights[i, j]),
@@ -248,10 +262,11 @@ def mask_figure(subject: Subject, *, layer: int = 1, head: int = 1) -> Figure:
         run=subject.name,
         notes=[
             Words(
-                f"{said.english}, head {number}, of the run {subject.name}. Without the mask "
-                f"{leaked:.0%} of the weight would fall on words that are not written yet.",
-                f"{subject.name} 모델의 {said.korean}, 헤드 {number}. 마스크가 없으면 가중치의 "
-                f"{leaked:.0%}가 아직 쓰이지 않은 단어에 놓인다.",
+                f"{opened.source} {said.english}, head {number}, of the run {subject.name}. "
+                f"Without the mask {leaked:.0%} of the weight would fall on words that are not "
+                "written yet.",
+                f"{opened.source} {subject.name} 모델의 {said.korean}, 헤드 {number}. 마스크가 "
+                f"없으면 가중치의 {leaked:.0%}가 아직 쓰이지 않은 단어에 놓인다.",
             )
         ],
     )
@@ -281,14 +296,19 @@ def heads_figure(subject: Subject, *, heads: int = 0) -> Figure:
     slices = [f"slice {h + 1}" for h in range(heads)]
     shown = min(heads, 8)
     panels: list[Panel] = [
-        Cells(Matrix(f"Input X, {count} × {width}", opened.inputs, rows=words, cell=(fine, 18))),
+        Cells(Matrix(
+                f"Input X, {count} × {width}", opened.inputs, rows=words, cell=(fine, 18),
+                across="dimension",
+            )
+        ),
         *(
             Cells(
                 Matrix(
                     f"Q of head {h + 1}, {count} × {key_width}",
                     opened.queries[h],
-                    rows=words if h == 0 else [""] * count,
+                    rows=words,
                     cell=(fine * 2, 18),
+                    across="dimension",
                 )
             )
             for h in range(shown)
@@ -299,6 +319,7 @@ def heads_figure(subject: Subject, *, heads: int = 0) -> Figure:
                 joined,
                 rows=words,
                 cell=(fine, 18),
+                across="dimension",
             )
         ),
         Cells(
@@ -337,10 +358,10 @@ def heads_figure(subject: Subject, *, heads: int = 0) -> Figure:
         run=subject.name,
         notes=[
             Words(
-                f"{said.english} of the run {subject.name}: d_model = {width}, h = {heads}, "
-                f"d_k = {key_width}.",
-                f"{subject.name} 모델의 {said.korean}: d_model = {width}, h = {heads}, "
-                f"d_k = {key_width}.",
+                f"{opened.source} {said.english} of the run {subject.name}: d_model = {width}, "
+                f"h = {heads}, d_k = {key_width}.",
+                f"{opened.source} {subject.name} 모델의 {said.korean}: d_model = {width}, "
+                f"h = {heads}, d_k = {key_width}.",
             ),
             *(
                 [
@@ -438,7 +459,8 @@ def _said(name: str) -> Words:
     number = int(layer) + 1
     korean = {"attention": "셀프", "self_attention": "셀프", "cross_attention": "교차"}[kind]
     return Words(
-        f"{side.capitalize()} layer {number}, {kind.replace('_', '-')}",
+        f"{side.capitalize()} layer {number}, "
+        f"{'cross-attention' if kind == 'cross_attention' else 'self-attention'}",
         f"{'인코더' if side == 'encoder' else '디코더'} {number}층 {korean} 어텐션",
     )
 

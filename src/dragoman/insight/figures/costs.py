@@ -108,8 +108,8 @@ def length_figure() -> Figure:
                         Series(name, lengths, [count / 1e9 for count in counts])
                         for name, counts in lines.items()
                     ],
-                    y_label="10⁹",
-                    x_label="length n",
+                    y_label="10⁹, logarithmic",
+                    x_label="length n, logarithmic",
                     log_x=True,
                     log_y=True,
                     marked_x=4 * d,
@@ -130,7 +130,7 @@ def length_figure() -> Figure:
                             ("conv.", "convolution"),
                         )
                     ],
-                    x_label="length n",
+                    x_label="length n, logarithmic",
                     log_x=True,
                     log_y=True,
                 ),

@@ -40,7 +40,7 @@ def temperature_figure(subject: Subject, *, temperature: float = 0.5) -> Figure:
     first = [float(softmax(logits[step] / way)[order[0]]) for way in curve]
     written = run.target_text.decode(subject.translation.ids[:step])
     place, place_ko = (
-        (f"after “{written}”", f"“{written}” 다음") if written else ("that begins", "첫 걸음")
+        (f"after “{written}”", f"“{written}” 다음") if written else ("that begins it", "첫 걸음")
     )
     held = ", ".join(
         f"{_percent(float(share[tokens].sum()))} (T = {way:g})"
@@ -125,6 +125,7 @@ def length_penalty_figure(subject: Subject, *, penalty: float = 0.6) -> Figure:
     scores = {alpha: _scores(found, alpha) for alpha in sorted({*_STRENGTHS, penalty})}
     texts = [run.target_text.decode(one.tokens) for one in found]
     numbers = [str(i + 1) for i in range(len(found))]
+    names = [f"{i}: {length} tokens" for i, length in zip(numbers, lengths, strict=True)]
     tokens = list(range(1, 61))
     ranked = np.argsort(-np.array(scores[penalty]), kind="stable").tolist()
     rows: list[tuple[Cell, ...]] = [
@@ -154,8 +155,8 @@ def length_penalty_figure(subject: Subject, *, penalty: float = 0.6) -> Figure:
                 Chart(
                     "Score of each hypothesis",
                     [
-                        Series(f"{numbers[i]}: {lengths[i]} tokens", _STRENGTHS, [scores[a][i] for a in _STRENGTHS])
-                        for i in range(len(found))
+                        Series(name, _STRENGTHS, [scores[a][i] for a in _STRENGTHS])
+                        for i, name in enumerate(names)
                     ],
                     x_label="α",
                     marked_x=penalty,
@@ -210,10 +211,16 @@ def length_penalty_figure(subject: Subject, *, penalty: float = 0.6) -> Figure:
 
 
 def _shown(subject: Subject) -> tuple[Hypothesis, ...]:
-    """The likeliest hypothesis of each length, the likeliest first."""
+    """The likeliest hypothesis of each length, the likeliest first.
+
+    What is more than twice as long as the first repeats itself; its log P would press all other
+    lines together.
+    """
     by_length: dict[int, Hypothesis] = {}
+    longest = 2 * len(subject.hypotheses[0].token_log_probabilities)
     for one in subject.hypotheses:
-        by_length.setdefault(len(one.token_log_probabilities), one)
+        if len(one.token_log_probabilities) <= longest:
+            by_length.setdefault(len(one.token_log_probabilities), one)
     return tuple(by_length.values())[:_HYPOTHESES]
 
 

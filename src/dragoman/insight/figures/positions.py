@@ -226,10 +226,10 @@ _LEARNED = (
 
 def learned_figure(subject: Subject) -> Figure:
     """The learned table of a run; one is trained on the spot where the run has none."""
-    run = subject.run
+    run, looked_into = subject.run, ""
     note = Words(f"The table of the run {subject.name}.", f"{subject.name} 모델의 표.")
     if run.recipe.model.positions.kind == "learned":
-        table = _source_table(run)
+        table, looked_into = _source_table(run), subject.name
     else:
         begin = time.perf_counter()
         with tempfile.TemporaryDirectory() as folder:
@@ -285,7 +285,7 @@ def learned_figure(subject: Subject) -> Figure:
             ),
         ],
         [_wide("", shown), _table("similarity", cosines, "position", "other")],
-        run=subject.name,
+        run=looked_into,
         notes=[note, likeness],
     )
 

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
+from numpy.typing import NDArray
 
 from dragoman.data.demo_corpus import pronoun_probes
 from dragoman.errors import DragomanError
@@ -24,6 +27,11 @@ from dragoman.pictures.panels import Cells, HeadGrid, Text, TwoHops, WordWeights
 from dragoman.pictures.records import AttentionKind, AttentionRecord, Heatmap
 from dragoman.pictures.words import in_words
 
+_KINDS = {
+    "encoder": ("encoder self-attention", "인코더 셀프 어텐션"),
+    "decoder": ("decoder self-attention", "디코더 셀프 어텐션"),
+    "cross": ("cross-attention", "교차 어텐션"),
+}
 _ORDER = ("The small man eats the dinosaur.", "The dinosaur eats the small man.")
 _GOLD = {
     (
@@ -142,9 +150,15 @@ def attention_panels(
         "cross": "Cross-attention",
     }
     title = f"{names[kind]}, every layer and head"
+    large = record.heatmap(kind, layer % len(weights), head)
+    sides = {
+        "encoder": "rows look, columns are looked at",
+        "decoder": "rows: words chosen, columns: words read",
+        "cross": "rows: words chosen, columns: the source",
+    }[kind]
     return [
         HeadGrid(title, np.asarray(weights, dtype=np.float64)),
-        WordWeights(record.heatmap(kind, layer % len(weights), head)),
+        WordWeights(replace(large, title=f"{large.title}; {sides}")),
     ]
 
 
@@ -213,13 +227,15 @@ def _importance_note(found: Importance) -> Words:
     kind, layer, head, growth = found.ranked()[0]
     idle = sum(abs(one[3]) < 0.01 for one in found.ranked())
     count = len(found.ranked())
+    english, korean = _KINDS[kind]
     return Words(
         f"{found.sentences} sentences, {found.tokens} tokens, loss {found.whole:.3f} with all "
-        f"heads. Most needed: {kind}, layer {layer + 1}, head {head + 1} (+{growth:.2f}). "
-        f"{idle} of {count} heads change it by less than 0.01.",
+        f"heads. Most needed: {english}, layer {layer + 1}, head {head + 1} (+{growth:.2f}). "
+        f"Of {count} heads, switched off one at a time, {idle or 'none'} "
+        f"{'change' if idle > 1 else 'changes'} the loss by less than 0.01.",
         f"문장 {found.sentences}개, 토큰 {found.tokens}개, 모든 헤드로 잰 손실 "
-        f"{found.whole:.3f}. 가장 필요한 것: {kind} {layer + 1}층 헤드 {head + 1} "
-        f"(+{growth:.2f}). 헤드 {count}개 중 {idle}개는 0.01 미만으로 바꾼다.",
+        f"{found.whole:.3f}. 가장 필요한 것: {korean} {layer + 1}층 헤드 {head + 1} "
+        f"(+{growth:.2f}). 하나씩 껐을 때 손실이 0.01보다 적게 변하는 헤드: {count}개 중 {idle}개.",
     )
 
 
@@ -241,7 +257,7 @@ def alignment_figure(subject: Subject) -> Figure:
         chosen[target, source] = 1.0
     panels: list[Panel] = [
         WordWeights(shown),
-        WordWeights(Heatmap(shown.rows[:-1], shown.columns[:-1], chosen[:-1, :-1], "links")),
+        _links("Links of the model: most looked at", shown, chosen),
     ]
     data = [
         DataTable(
@@ -253,26 +269,43 @@ def alignment_figure(subject: Subject) -> Figure:
             ],
         )
     ]
+    several = len(record.cross) > 1
+    drawn_layer = Words(
+        f"layer {layer + 1}{', whose heads look most surely at one word' if several else ''}",
+        f"{'한 단어를 가장 뚜렷이 보는 ' if several else ''}디코더 {layer + 1}층",
+    )
     note = Words(
-        f"Layer {layer + 1}, whose heads look most surely at one word. No links made by people are "
+        f"Drawn: {drawn_layer.english}. No links made by people are "
         "known for this sentence; dragoman look RUN SENTENCE --gold FILE measures against some.",
-        f"한 단어를 가장 뚜렷이 보는 {layer + 1}층. 이 문장에는 사람이 만든 정렬이 없다. dragoman "
+        f"그린 것: {drawn_layer.korean}. 이 문장에는 사람이 만든 정렬이 없다. dragoman "
         "look RUN 문장 --gold FILE로 견줄 수 있다.",
     )
     if scores is not None:
         panels += aer_panels(scores)
         data.append(aer_table(scores))
+        gold = parse_links(by_hand or "", "the demo's own links")
+        made = np.zeros_like(chosen)
+        for links_made, strength in ((gold.possible, 0.5), (gold.sure, 1.0)):
+            for source, target in links_made:
+                made[target, source] = strength
+        panels.insert(2, _links("Links made by hand: sure 100, possible 50", shown, made))
         drawn = float(scores.heads["choosing"][layer, -1])
         when, best, head, rate = scores.best
         note = Words(
-            f"Drawn: layer {layer + 1}, whose heads look most surely at one word; AER {drawn:.3f} "
-            f"against links made by hand for this one sentence. Least: {rate:.3f}, layer "
+            f"Drawn: {drawn_layer.english}; AER {drawn:.3f} against links made by hand for this "
+            f"one sentence. Least: {rate:.3f}, layer "
             f"{best + 1}, {_named(head)}, the step {when} the word.",
-            f"그린 것: 한 단어를 가장 뚜렷이 보는 {layer + 1}층. 이 한 문장에 손으로 만든 정렬과 "
-            f"견준 AER {drawn:.3f}. 가장 낮은 것: {rate:.3f}, {best + 1}층, {_named(head)}, "
-            f"{'고른' if when == 'choosing' else '읽은'} 걸음.",
+            f"그린 것: {drawn_layer.korean}. 이 한 문장에 손으로 만든 정렬과 견준 AER "
+            f"{drawn:.3f}. 가장 낮은 것: {rate:.3f}, 디코더 {best + 1}층 "
+            f"{'헤드 평균' if head is None else f'헤드 {head + 1}'}, "
+            f"단어를 {'고른' if when == 'choosing' else '읽은'} 걸음.",
         )
     return figure("alignment", panels, data, run=subject.name, notes=[note])
+
+
+def _links(title: str, shown: Heatmap, links: NDArray[np.float64]) -> Panel:
+    """Links as a picture; end symbols take no part."""
+    return WordWeights(Heatmap(shown.rows[:-1], shown.columns[:-1], links[:-1, :-1], title))
 
 
 def aer_panels(scores: AlignmentScores) -> list[Panel]:
@@ -329,12 +362,13 @@ def _mean_note(heads: PronounHeads) -> Words:
     )
     noun, decider = heads.noun, heads.decider
     return Words(
-        f"Mean over the other sentences: {to_it} from the pronoun to “it”; from “it” {to_noun} to "
-        f"its noun ({noun}) and {to_adjective} to the adjective ({decider}). If all words were "
-        f"looked at alike, one would get {heads.uniform:.0%}.",
-        f"다른 문장들의 평균: 대명사에서 “it”으로 {to_it}, “it”에서 그 명사로 {to_noun}"
-        f"({noun.layer + 1}층 헤드 {noun.head + 1}), 형용사로 {to_adjective}"
-        f"({decider.layer + 1}층 헤드 {decider.head + 1}). 모든 낱말을 똑같이 본다면 하나에 "
+        f"Each head by itself, mean over the other sentences: {to_it} from the pronoun to “it”; "
+        f"from “it” {to_noun} to its noun (encoder, {noun}) and {to_adjective} to the adjective "
+        f"(encoder, {decider}). If all words were looked at alike, one would get "
+        f"{heads.uniform:.0%}.",
+        f"다른 문장들의 평균, 헤드마다: 대명사에서 “it”으로 {to_it}, “it”에서 그 명사로 {to_noun}"
+        f"(인코더 {noun.layer + 1}층 헤드 {noun.head + 1}), 형용사로 {to_adjective}"
+        f"(인코더 {decider.layer + 1}층 헤드 {decider.head + 1}). 모든 낱말을 똑같이 본다면 하나에 "
         f"{heads.uniform:.0%}.",
     )
 

@@ -49,8 +49,26 @@ def schedule_figure(*, dimension: int = 512, warmup: int = 4000) -> Figure:
     return figure(
         "schedule",
         [
-            Lines(Chart("The paper's schedule: d_model, warm-up", first, from_zero=True), 520, 280),
-            Lines(Chart("Three others", second, from_zero=True), 520, 280),
+            Lines(
+                Chart(
+                    "The paper's schedule: d_model, warm-up",
+                    first,
+                    y_label="learning rate",
+                    from_zero=True,
+                ),
+                520,
+                280,
+            ),
+            Lines(
+                Chart(
+                    "Used today, at the peak of the first",
+                    second,
+                    y_label="learning rate",
+                    from_zero=True,
+                ),
+                520,
+                280,
+            ),
         ],
         [DataTable("", ("update", *noam, *others), rows)],
     )
@@ -74,7 +92,7 @@ def smoothing_figure(*, epsilon: float = 0.1, vocabulary: int = 10) -> Figure:
 
     curves = {e: [loss(q, e) for q in p] for e in sorted({0.0, epsilon, 0.2})}
     best = p[int(np.argmin(curves[epsilon]))]
-    tokens = [str(token) for token in range(vocabulary)]
+    tokens = [str(token) for token in range(1, vocabulary + 1)]
     told = f"{best:g}; 1 − ε + ε/V = {smooth[right]:g}"
     return figure(
         "label-smoothing",
@@ -107,7 +125,7 @@ def smoothing_figure(*, epsilon: float = 0.1, vocabulary: int = 10) -> Figure:
             DataTable(
                 "",
                 ("token", "one-hot", "smoothed"),
-                [(i, float(hard[i]), float(smooth[i])) for i in range(vocabulary)],
+                [(i + 1, float(hard[i]), float(smooth[i])) for i in range(vocabulary)],
             ),
             DataTable(
                 "loss",
@@ -127,11 +145,9 @@ def smoothing_figure(*, epsilon: float = 0.1, vocabulary: int = 10) -> Figure:
 def layers_figure(subject: Subject) -> Figure:
     """Sizes along the residual stream, sub-layer by sub-layer."""
     measured = layer_statistics(subject.translator, subject.pairs or _own_pair(subject))
-    header = (
-        "sub-layer", "stream", "added", "cosine", "sum", "after", "gain", "bias",
-    )  # fmt: skip
+    header = ("sub-layer", "comes in", "added", "cosine", "sum", "goes on", "γ", "β")
     rows = [
-        (s.name, s.stream, s.added, s.agreement, s.summed, s.after, s.gain, s.bias)
+        (_named(s.name).english, s.stream, s.added, s.agreement, s.summed, s.after, s.gain, s.bias)
         for s in measured
     ]
     places = list(range(1, len(measured) + 1))
@@ -151,7 +167,7 @@ def layers_figure(subject: Subject) -> Figure:
                         Series("added", places, [s.added for s in measured]),
                         Series("goes on", places, [s.after for s in measured]),
                     ],
-                    x_label="sub-layer, in the order of the table",
+                    x_label="sub-layer, numbered in the table",
                     from_zero=True,
                 ),
                 480,
@@ -159,27 +175,48 @@ def layers_figure(subject: Subject) -> Figure:
             ),
             Text(
                 "Means over all tokens of some sentences",
-                ("sub-layer", "comes in", "added", "cosine", "sum", "goes on", "γ", "β"),
-                [(_named(r[0]), *(f"{value:.2f}" for value in r[1:])) for r in rows],
+                ("", *header),
+                [
+                    (place, row[0], *(f"{value:.2f}" for value in row[1:]))
+                    for place, row in zip(places, rows, strict=True)
+                ],
             ),
         ],
-        [DataTable("", header, rows)],
+        [
+            DataTable(
+                "",
+                ("number", *header, "module"),
+                [
+                    (place, *row, s.name)
+                    for place, row, s in zip(places, rows, measured, strict=True)
+                ],
+            )
+        ],
         run=subject.name,
         notes=[
             Words(
-                f"This run is {norm.english}. Most is added, against what was there, by "
-                f"{_named(biggest.name)}: {most:.2f} times the stream.",
-                f"이 모델은 {norm.korean} 방식이다. 있던 것에 견주어 가장 많이 더하는 곳은 "
-                f"{_named(biggest.name)}: 흐름의 {most:.2f}배.",
+                f"This run is {norm.english}. Relative to what comes in, most is added by "
+                f"{_named(biggest.name).english}: {most:.2f} times as much.",
+                f"이 모델은 {norm.korean} 방식이다. 들어오는 것에 견주어 가장 많이 더하는 곳: "
+                f"{_named(biggest.name).korean}, {most:.2f}배.",
             )
         ],
     )
 
 
-def _named(name: str) -> str:
+def _named(name: str) -> Words:
     """decoder.0.cross_attention -> decoder 1, cross-attention; layers count from 1."""
     side, layer, part = name.split(".")
-    return f"{side} {int(layer) + 1}, {part.replace('_', '-')}"
+    number = int(layer) + 1
+    english, korean = {
+        "attention": ("self-attention", "셀프 어텐션"),
+        "self_attention": ("self-attention", "셀프 어텐션"),
+        "cross_attention": ("cross-attention", "교차 어텐션"),
+    }.get(part, ("feed-forward", "피드포워드"))
+    return Words(
+        f"{side} {number}, {english}",
+        f"{'인코더' if side == 'encoder' else '디코더'} {number}층 {korean}",
+    )
 
 
 def _own_pair(subject: Subject) -> list[tuple[str, str]]:
