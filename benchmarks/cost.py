@@ -216,40 +216,39 @@ for n, _ in enumerate(translator.stream(lines, settings=settings), 1):
 # ---- all of it
 
 
-def measure(tiny: bool, lines: int) -> dict[str, Any]:
+def series(tiny: bool, lines: int) -> dict[str, Callable[[], list[dict[str, Any]]]]:
+    """Each series of the results by name, to be measured by calling it."""
     lengths: Sequence[int] = LENGTHS[:2] if tiny else LENGTHS
     vocabularies: Sequence[int] = VOCABULARIES[:1] if tiny else VOCABULARIES
     beams: Sequence[int] = BEAMS[:2] if tiny else BEAMS
-    tokens, seconds = (512, 0.1) if tiny else (TOKENS, 5.0)
-    results: dict[str, Any] = {"machine": machine(), "load": os.getloadavg()[0]}
-    results["train_length"] = [
-        {"length": n} | alone("train", length=n, vocabulary=8000, tokens=tokens, seconds=seconds)
-        for n in lengths
-    ]
-    results["train_vocabulary"] = [
-        {"vocabulary": v} | alone("train", length=64, vocabulary=v, tokens=tokens, seconds=seconds)
-        for v in vocabularies
-    ]
-    results["attention"] = [
-        {"length": n, "kernels": k} | alone("attention", length=n, kernels=k)
-        for k in (1, 0)
-        for n in (lengths if tiny else (*lengths, 4096, 8192))
-    ]
-    results["translate_length"] = [
-        {"length": n, "beam": b}
-        | alone("translate", length=n, beam=b, sentences=4 if tiny else max(8, 4096 // n))
-        for b in (1, 4)
-        for n in (8, 16, 32, *lengths)
-        if n <= 512
-    ]
-    results["translate_beam"] = [
-        {"beam": b} | alone("translate", length=16, beam=b, sentences=8 if tiny else 256)
-        for b in beams
-    ]
-    results["start"] = starting(1 if tiny else 5)
-    if lines:
-        results["lines"] = many_lines(lines)
-    return results
+    training = {"tokens": 512, "seconds": 0.1} if tiny else {"tokens": TOKENS, "seconds": 5.0}
+    every: dict[str, Callable[[], list[dict[str, Any]]]] = {
+        "train_length": lambda: [
+            {"length": n} | alone("train", length=n, vocabulary=8000, **training) for n in lengths
+        ],
+        "train_vocabulary": lambda: [
+            {"vocabulary": v} | alone("train", length=64, vocabulary=v, **training)
+            for v in vocabularies
+        ],
+        "attention": lambda: [
+            {"length": n, "kernels": k} | alone("attention", length=n, kernels=k)
+            for k in (1, 0)
+            for n in (lengths if tiny else (*lengths, 4096, 8192))
+        ],
+        "translate_length": lambda: [
+            {"length": n, "beam": b}
+            | alone("translate", length=n, beam=b, sentences=4 if tiny else max(8, 4096 // n))
+            for b in (1, 4)
+            for n in (8, 16, 32, *lengths)
+            if n <= 512
+        ],
+        "translate_beam": lambda: [
+            {"beam": b} | alone("translate", length=16, beam=b, sentences=8 if tiny else 256)
+            for b in beams
+        ],
+        "start": lambda: starting(1 if tiny else 5),
+    }
+    return every | ({"lines": lambda: many_lines(lines)} if lines else {})
 
 
 def draw(results: dict[str, Any], folder: Path) -> list[Path]:
@@ -257,23 +256,23 @@ def draw(results: dict[str, Any], folder: Path) -> list[Path]:
     from dragoman.pictures.chart import chart_svg
     from dragoman.pictures.records import Chart, Series
 
-    def series(name: str, rows: list[dict[str, Any]], x: str, y: str) -> Series:
+    def line(name: str, rows: list[dict[str, Any]], x: str, y: str) -> Series:
         return Series(name, [row[x] for row in rows], [row[y] for row in rows])
 
     by_length, attending = results["train_length"], results["attention"]
     charts = {
         "cost-train-time": Chart(
-            "An update of 4,096 tokens", [series("3+3 layers", by_length, "length", "seconds")],
+            "An update of 4,096 tokens", [line("3+3 layers", by_length, "length", "seconds")],
             "tokens of a sentence", "seconds", log_x=True, from_zero=True,
         ),
         "cost-train-memory": Chart(
-            "Memory of training", [series("3+3 layers", by_length, "length", "memory_mb")],
+            "Memory of training", [line("3+3 layers", by_length, "length", "memory_mb")],
             "tokens of a sentence", "MB", log_x=True, from_zero=True,
         ),
         "cost-attention-memory": Chart(
             "Memory of one attention layer",
             [
-                series(name, [r for r in attending if r["kernels"] == k], "length", "memory_mb")
+                line(name, [r for r in attending if r["kernels"] == k], "length", "memory_mb")
                 for k, name in ((1, "kernels"), (0, "plain torch"))
             ],
             "tokens", "MB", log_x=True, from_zero=True,
@@ -281,7 +280,7 @@ def draw(results: dict[str, Any], folder: Path) -> list[Path]:
         "cost-translate-length": Chart(
             "Translating",
             [
-                series(
+                line(
                     f"beam {b}", [r for r in results["translate_length"] if r["beam"] == b],
                     "length", "ms_per_sentence",
                 )
@@ -291,7 +290,7 @@ def draw(results: dict[str, Any], folder: Path) -> list[Path]:
         ),
         "cost-translate-beam": Chart(
             "Translating 16 tokens",
-            [series("3+3 layers", results["translate_beam"], "beam", "ms_per_sentence")],
+            [line("3+3 layers", results["translate_beam"], "beam", "ms_per_sentence")],
             "beam", "ms a sentence", from_zero=True,
         ),
     }  # fmt: skip
@@ -329,15 +328,23 @@ def main() -> None:
     )
     parser.add_argument("--tiny", action="store_true")
     parser.add_argument("--lines", type=int, default=0)
+    parser.add_argument("--only", nargs="+", help="series to measure anew, such as start")
     parser.add_argument("--to", type=Path, default=RESULTS, help="folder for what is written")
     parser.add_argument("--part", nargs=2, help=argparse.SUPPRESS)
     arguments = parser.parse_args()
     if arguments.part:
         print(json.dumps(PARTS[arguments.part[0]](**json.loads(arguments.part[1]))))
         return
-    results = measure(arguments.tiny, arguments.lines)
+    file = arguments.to / "cost.json"
+    every = series(arguments.tiny, arguments.lines)
+    if unknown := set(arguments.only or ()) - every.keys():
+        parser.error(f"--only {', '.join(sorted(unknown))}: there are {', '.join(every)}")
+    results = json.loads(file.read_text(encoding="utf-8")) if arguments.only else {}
+    results |= {"machine": machine(), "load": os.getloadavg()[0]}
+    for name in arguments.only or every:
+        results[name] = every[name]()
     paths = draw(results, arguments.to)
-    (arguments.to / "cost.json").write_text(json.dumps(results, indent=1) + "\n", encoding="utf-8")
+    file.write_text(json.dumps(results, indent=1) + "\n", encoding="utf-8")
     print(table(results))
     print("drawn:", *(str(path) for path in paths))
 
