@@ -162,6 +162,7 @@ def starting(repeats: int) -> list[dict[str, Any]]:
         wanted = {
             "dragoman --help": [*program, "--help"],
             "import dragoman": [sys.executable, "-c", "import dragoman"],
+            "import torch": [sys.executable, "-c", "import torch"],
             "dragoman translate, base model, one sentence": [
                 *program, "translate", run, "-q", "--set", "max_length=20", "A sentence of words.",
             ],

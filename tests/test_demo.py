@@ -10,6 +10,7 @@ import pytest
 
 import dragoman
 from dragoman.data.demo_corpus import order_probes, pronoun_probes
+from dragoman.insight.look import Wish, look_at_sentence
 from dragoman.insight.pronoun import find_heads, hops_of
 from dragoman.tasks.translator import Translator
 
@@ -76,3 +77,11 @@ def test_the_report_is_one_file_that_says_it_is_synthetic(demo: tuple[Path, str]
     assert "synthetic" in page
     assert "http://" not in page.replace("http://www.w3.org", "")
     assert "https://" not in page
+
+
+def test_words_that_it_never_saw_are_told(demo: tuple[Path, str]) -> None:
+    """Its vocabulary has no bytes to spell them with."""
+    told = ("unknown to the run's vocabulary",)
+    for sentence, expected in (("The dog sleeps.", ()), ("The dog sleeps 漢.", told)):
+        lines = look_at_sentence(demo[0], Wish(sentence)).lines
+        assert all(words in line for words, line in zip(expected, lines, strict=True))

@@ -175,6 +175,13 @@ def look_at_sentence(run: Path, wish: Wish) -> Seen:
     if found is not None:
         heatmap = replace(heatmap, title=f"{heatmap.title}, under the change")
     lines: list[str] = []
+    ids = translator.source_ids(wish.sentence)
+    unknown = ids.count(translator.run.source_text.unknown)
+    if unknown:
+        lines.append(
+            f"{unknown} of {len(ids)} tokens are unknown to the run's vocabulary; the model sees "
+            "that something stands there, not what."
+        )
     importance = None
     if wish.importance:
         if not subject.pairs:
