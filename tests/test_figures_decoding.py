@@ -19,11 +19,12 @@ from dragoman.pictures.figure import csv_files
 
 Rows = list[dict[str, str]]
 Read = Callable[[str], dict[str, Rows]]
+SENTENCE = "The small man eats the dinosaur."
 
 
 @pytest.fixture(scope="module")
 def subject(tiny_run: Path) -> Subject:
-    return Subject.open(tiny_run, "The small man eats the dinosaur.")
+    return Subject.open(tiny_run, SENTENCE)
 
 
 @pytest.fixture(scope="module")
@@ -63,6 +64,33 @@ def test_length_penalty_against_equation_14(tables: Read) -> None:
     by_alpha = {float(row["alpha"]): row for row in read["scores"]}
     for row in read[""]:
         assert float(by_alpha[0.0][row["number"]]) == pytest.approx(float(row["log P"]))
+
+
+def test_a_sentence_that_was_asked_for_is_the_one_shown(subject: Subject) -> None:
+    assert subject.candidates == (subject,)
+    pairs = (("the dog sees the cat", ""), (SENTENCE, ""), ("the man eats", ""))
+    free = Subject(subject.translator, SENTENCE, pairs)
+    assert [one.sentence for one in free.candidates] == [SENTENCE, pairs[0][0], pairs[2][0]]
+    spread = {}
+    for one in free.candidates:
+        made = make_figure("temperature", Subject(one.translator, one.sentence, (), True))
+        (entropy,) = (row[1] for row in made.data[1].rows if row[0] == 1.0)
+        spread[one.sentence] = float(entropy)
+    least_sure = max(spread, key=spread.__getitem__)
+    assert f"“{least_sure}”" in make_figure("temperature", free).notes[0].english
+
+
+def test_lines_that_cross_are_counted(subject: Subject) -> None:
+    tables = {table.name: table for table in make_figure("length-penalty", subject).data}
+    first, last = tables["scores"].rows[0][1:], tables["scores"].rows[-1][1:]
+    assert (tables["scores"].rows[0][0], tables["scores"].rows[-1][0]) == (0.0, 2.0)
+    crossings = sum(
+        (first[i] - first[j]) * (last[i] - last[j]) < 0  # type: ignore[operator]
+        for i in range(len(first))
+        for j in range(i)
+    )
+    note = make_figure("length-penalty", subject).notes[0].english
+    assert f"{crossings} pair" in note
 
 
 def test_matrices_cut_into_other_heads(subject: Subject) -> None:

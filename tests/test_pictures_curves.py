@@ -76,6 +76,22 @@ def test_any_numbers_give_a_chart_within_its_frame(
                 assert 0 <= y <= 240
 
 
+def test_the_axis_below_ends_where_the_data_end() -> None:
+    drawn = chart_svg(Chart("t", [Series("s", list(range(32)), list(range(32)))], x_label="x"))
+    root = ElementTree.fromstring(drawn)
+    below = [
+        text.text
+        for text in root.iter(f"{SVG}text")
+        if text.get("text-anchor") in ("middle", "end")
+    ]
+    assert "40" in below, "upwards it ends at a round number"
+    assert below.count("40") == 1
+    (line,) = (
+        p for p in root.iter(f"{SVG}path") if p.get("class") == "line s0" and "L" in p.get("d", "")
+    )
+    assert float(line.get("d", "").split("L")[-1].split()[0]) == pytest.approx(420 - 14)
+
+
 def test_what_is_not_finite_or_not_positive_leaves_no_trace() -> None:
     series = Series("s", [1, 2, 3], [math.nan, 1.0, math.inf])
     assert thinned(series).mean == [1.0]

@@ -90,6 +90,13 @@ def _bytes(encoded: str) -> object:
     return io.BytesIO(base64.b64decode(encoded))
 
 
+def test_a_legend_names_the_inks_that_are_there() -> None:
+    both = Matrix("m", np.array([[1.0, -2.0]]), across="dimension")
+    assert both.legend == "dimension  ·  blue +, orange −, darkest = ±2"
+    assert Matrix("m", np.array([[0.5, np.nan]])).legend == "darkest = 0.5"
+    assert both.legend in matrix_svg(both)
+
+
 def test_png_is_read_by_others() -> None:
     import io
 

@@ -20,6 +20,7 @@ export const figuresEnglish = {
   figures_busy: "Computing…",
   figures_previous: "Previous",
   figures_next: "Next",
+  figures_inks: (most: string) => `blue above 0, orange below, darkest ±${most}`,
   figures_map: (title: string, rows: number, columns: number) =>
     `${title}: ${rows} rows, ${columns} columns. Arrow keys move the cell that is read out.`,
   figures_hops: (word: string, first: string, through: string, second: string) =>
@@ -41,11 +42,12 @@ export const figuresKorean: typeof figuresEnglish = {
   "encoding_position-sinusoidal": "사인",
   figures_sentence: "문장",
   figures_sentence_show: "보기",
-  figures_of_run: (run) => `${run} 모델을 들여다봅니다.`,
+  figures_of_run: (run) => `들여다본 모델: ${run}`,
   figures_data: "수치 (CSV)",
   figures_busy: "계산하는 중…",
   figures_previous: "이전",
   figures_next: "다음",
+  figures_inks: (most) => `파란색은 0보다 큰 수, 주황색은 작은 수, 가장 진한 것은 ±${most}`,
   figures_map: (title, rows, columns) =>
     `${title}: ${rows}행 ${columns}열. 화살표 키로 읽을 칸을 옮깁니다.`,
   figures_hops: (word, first, through, second) =>

@@ -21,7 +21,15 @@ const WORDS: Record<string, string> = {
   "hash table": "해시 테이블",
   what: "계산",
   shape: "모양",
-  links: "이은 것",
+  "Links of the model: most looked at": "모델이 이은 것: 가장 많이 본 것",
+  "Links made by hand: sure 100, possible 50": "손으로 이은 것: 확실하면 100, 가능하면 50",
+  "word just read": "방금 읽은 단어",
+  "looked at": "보이는 단어",
+  "learning rate": "학습률",
+  "d_k, logarithmic": "d_k, 로그 눈금",
+  "seconds, logarithmic": "초, 로그 눈금",
+  nats: "nat",
+  "10⁹, logarithmic": "10⁹, 로그 눈금",
   Weights: "가중치",
   variant: "방식",
   "per head": "헤드마다",
@@ -47,8 +55,8 @@ const WORDS: Record<string, string> = {
   sum: "합",
   attention: "어텐션",
   "distance Δ": "거리 Δ",
-  "length n": "길이 n",
-  "sub-layer, in the order of the table": "하위 층, 표의 순서대로",
+  "length n, logarithmic": "길이 n, 로그 눈금",
+  "sub-layer, numbered in the table": "하위 층, 표의 번호",
   "growth of the loss, nats per token": "늘어난 손실, 토큰당 nat",
   "with projections": "투영 포함",
   "with proj.": "투영 포함",
@@ -96,7 +104,7 @@ const WORDS: Record<string, string> = {
   "Numbers in W^Q": "W^Q에 든 수",
   "Where lines cross": "선이 만나는 곳",
   "The paper's schedule: d_model, warm-up": "논문의 학습률: d_model, 준비 기간",
-  "Three others": "다른 세 가지",
+  "Used today, at the peak of the first": "오늘날 쓰이는 것, 첫째와 같은 꼭대기",
   "Target distribution": "목표 분포",
   "Loss when the right token gets probability q": "정답 토큰의 확률이 q일 때의 손실",
   "Probability of the ten likeliest tokens, in percent": "가장 그럴듯한 토큰 열 개의 확률, 퍼센트",
@@ -125,6 +133,12 @@ const PARTS: Record<string, string> = {
   "feed-forward": "피드포워드",
 };
 
+const SIDES: Record<string, string> = {
+  "rows look, columns are looked at": "행이 보는 쪽, 열이 보이는 쪽",
+  "rows: words chosen, columns: words read": "행은 고른 단어, 열은 읽은 단어",
+  "rows: words chosen, columns: the source": "행은 고른 단어, 열은 원문",
+};
+
 const PATTERNS: [RegExp, (...found: string[]) => string][] = [
   [/^(\d+) words$/, (n) => `단어 ${n}개`],
   [
@@ -132,6 +146,7 @@ const PATTERNS: [RegExp, (...found: string[]) => string][] = [
     (side, n, part) => `${PARTS[side ?? ""]} ${n}층, ${PARTS[part ?? ""]}`,
   ],
   [/^head (\d+)$/, (n) => `헤드 ${n}`],
+  [/^(\d+): (\d+) tokens$/, (n, length) => `${n}번: 토큰 ${length}개`],
   [/^layer (\d+)$/, (n) => `${n}층`],
   [/^slice (\d+)$/, (n) => `조각 ${n}`],
   [/^dimension (\d+)$/, (n) => `차원 ${n}`],
@@ -152,12 +167,13 @@ const PATTERNS: [RegExp, (...found: string[]) => string][] = [
   [/^Seconds on this machine, (.*)$/, (d) => `이 기계에서 걸린 초, ${d}`],
   [/^n at (.*)$/, (d) => `${d}일 때 n`],
   [/^least at (.*)$/, (q) => `${q}에서 최소`],
-  [/^Hypotheses of the beam, α = (.*); the best is number 1$/, (a) => `빔의 가설, α = ${a}; 1번이 가장 좋음`],
+  [/^Hypotheses, the best at α = (.*) first$/, (a) => `가설, α = ${a}에서 좋은 차례로`],
+  [/^(.+); (rows look.*|rows: words chosen.*)$/, (map, sides) => `${panelKorean(map)}; ${SIDES[sides] ?? sides}`],
   [/^(encoder|decoder|cross-attention), layer (\d+), head (\d+)$/, (part, l, h) => `${PARTS[part]} ${l}층 헤드 ${h}`],
   [/^(encoder|decoder|cross-attention), layer (\d+), mean of the heads$/, (part, l) => `${PARTS[part]} ${l}층 헤드 평균`],
   [
     /^encoder, mean of layer (\d+), head (\d+) and layer (\d+), head (\d+)$/,
-    (l, h, m, k) => `인코더 ${l}층 헤드 ${h}과(와) ${m}층 헤드 ${k}의 평균`,
+    (l, h, m, k) => `인코더 ${l}층 헤드 ${h}, ${m}층 헤드 ${k}, 둘의 평균`,
   ],
 ];
 

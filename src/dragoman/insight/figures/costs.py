@@ -130,6 +130,7 @@ def length_figure() -> Figure:
                             ("conv.", "convolution"),
                         )
                     ],
+                    y_label="seconds, logarithmic",
                     x_label="length n, logarithmic",
                     log_x=True,
                     log_y=True,

@@ -47,7 +47,7 @@ def temperature_figure(subject: Subject, *, temperature: float = 0.5) -> Figure:
         for way, share in zip(ways, shares, strict=True)
     )
     others, asked = logits.shape[1] - len(tokens), len(asked_of)
-    of_many = (f" of {asked} held-out sentences", f"문장 {asked}개에서 ") if asked > 1 else ("", "")
+    of_many = (f" of {asked} sentences", f"문장 {asked}개에서 ") if asked > 1 else ("", "")
     rows: list[tuple[Cell, ...]] = [
         (names[i], float(logits[step, token]), *(float(share[token]) for share in shares))
         for i, token in enumerate(tokens)
