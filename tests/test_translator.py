@@ -278,6 +278,9 @@ def test_a_run_works_without_its_training_folder(tiny_run: Path, tmp_path: Path)
 def test_folders_that_are_no_run(tmp_path: Path) -> None:
     with pytest.raises(RunError, match="no run folder"):
         dragoman.load(tmp_path / "nothing")
+    (tmp_path / "model.safetensors").write_bytes(b"")
+    with pytest.raises(RunError, match="is a file; a run is a folder"):
+        dragoman.load(tmp_path / "model.safetensors")
     with pytest.raises(RunError, match=r"no recipe\.toml"):
         dragoman.load(tmp_path)
 

@@ -63,6 +63,8 @@ class Run:
     def open(cls, folder: str | Path) -> Run:
         """Errors: ``RunError`` if this is no run folder, or one that is not complete."""
         path = Path(folder)
+        if path.is_file():
+            raise RunError(f"{path} is a file; a run is a folder, such as {path.parent}")
         if not path.is_dir():
             raise RunError(
                 f"there is no run folder {path}; a run is what dragoman train or demo makes"
