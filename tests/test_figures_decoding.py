@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
+import re
 from collections.abc import Callable
 from pathlib import Path
 
@@ -16,6 +17,7 @@ from dragoman.insight.figures.catalogue import OF_RUN, PLAIN, make_figure
 from dragoman.insight.figures.sliders import checked, sliders
 from dragoman.insight.figures.subject import Subject
 from dragoman.pictures.figure import csv_files
+from dragoman.search.hypothesis import hypothesis_of
 
 Rows = list[dict[str, str]]
 Read = Callable[[str], dict[str, Rows]]
@@ -67,8 +69,9 @@ def test_length_penalty_against_equation_14(tables: Read) -> None:
 
 
 def test_a_sentence_that_was_asked_for_is_the_one_shown(subject: Subject) -> None:
-    assert subject.candidates == (subject,)
     pairs = (("the dog sees the cat", ""), (SENTENCE, ""), ("the man eats", ""))
+    asked = Subject(subject.translator, SENTENCE, pairs, True)
+    assert asked.candidates == (asked,)
     free = Subject(subject.translator, SENTENCE, pairs)
     assert [one.sentence for one in free.candidates] == [SENTENCE, pairs[0][0], pairs[2][0]]
     spread = {}
@@ -81,16 +84,30 @@ def test_a_sentence_that_was_asked_for_is_the_one_shown(subject: Subject) -> Non
 
 
 def test_lines_that_cross_are_counted(subject: Subject) -> None:
-    tables = {table.name: table for table in make_figure("length-penalty", subject).data}
-    first, last = tables["scores"].rows[0][1:], tables["scores"].rows[-1][1:]
-    assert (tables["scores"].rows[0][0], tables["scores"].rows[-1][0]) == (0.0, 2.0)
-    crossings = sum(
-        (first[i] - first[j]) * (last[i] - last[j]) < 0  # type: ignore[operator]
-        for i in range(len(first))
-        for j in range(i)
+    """Of hypotheses made up here: with α at 2 twelve tokens overtake six, and 24 all others."""
+    asked = Subject(subject.translator, SENTENCE, (), True)
+    vars(asked)["hypotheses"] = tuple(
+        hypothesis_of([7] * (length - 1), [total / length] * length, 0.0, True)
+        for length, total in ((12, -4.0), (6, -5.0), (12, -6.0), (24, -9.0), (25, -9.5))
     )
-    note = make_figure("length-penalty", subject).notes[0].english
-    assert f"{crossings} pair" in note
+    made = make_figure("length-penalty", asked)
+    tokens = [row[2] for row in made.data[0].rows]
+    assert sorted(map(str, tokens)) == ["12", "24", "6"], "one of each length, none over twice 12"
+    scores = {row[0]: [float(cell) for cell in row[1:]] for row in made.data[1].rows}
+    assert scores[0.0] == sorted(scores[0.0], reverse=True)
+    assert scores[2.0][2] > scores[2.0][0] > scores[2.0][1]
+    assert made.notes[0].english.startswith(f"“{SENTENCE}” 2 pairs of lines cross between")
+    changes = re.search(r"best at α = ([\d.]+)\.", made.notes[0].english)
+    assert changes is not None
+    at = float(changes[1])
+    assert scores[at][2] > scores[at][0] and scores[round(at - 0.05, 2)][2] < scores[at][0]
+
+
+def test_no_lines_cross(subject: Subject) -> None:
+    asked = Subject(subject.translator, SENTENCE, (), True)
+    vars(asked)["hypotheses"] = (hypothesis_of([7, 7], [-1.0] * 3, 0.0, True),)
+    (note,) = make_figure("length-penalty", asked).notes
+    assert "No lines cross" in note.english and "엇갈리는 선이 없다" in note.korean
 
 
 def test_matrices_cut_into_other_heads(subject: Subject) -> None:

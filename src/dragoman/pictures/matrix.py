@@ -110,7 +110,7 @@ def matrix_svg(matrix: Matrix) -> str:
     whole = max(
         left + width * across + max(right, 6),
         drawn_width(matrix.title, 13) + 10,
-        left + drawn_width(told, 11) + 6,
+        left + drawn_width(told, 11.5) + 8,
     )
     return svg("".join(parts), whole, bottom + 24, escape(visible(matrix.title)), alone=False)
 

@@ -134,7 +134,14 @@ def length_penalty_figure(subject: Subject, *, penalty: float = 0.6) -> Figure:
     winners = [int(np.argmax(scores[alpha])) for alpha in _STRENGTHS]
     turns = [f"{_STRENGTHS[i]:g}" for i in range(1, len(winners)) if winners[i] != winners[i - 1]]
     told, crossings = ", ".join(turns), _crossings(subject)
-    pairs = "1 pair of lines crosses" if crossings == 1 else f"{crossings} pairs of lines cross"
+    pairs = (
+        "No lines cross"
+        if not crossings
+        else "1 pair of lines crosses"
+        if crossings == 1
+        else f"{crossings} pairs of lines cross"
+    )
+    pairs_ko = f"{crossings}쌍의 선이 엇갈린다" if crossings else "엇갈리는 선이 없다"
     return figure(
         "length-penalty",
         [
@@ -199,7 +206,7 @@ def length_penalty_figure(subject: Subject, *, penalty: float = 0.6) -> Figure:
                     if turns
                     else "The same hypothesis is best at every α."
                 ),
-                f"“{subject.sentence}” α가 0에서 2까지 변하는 동안 {crossings}쌍의 선이 엇갈린다. "
+                f"“{subject.sentence}” α가 0에서 2까지 변하는 동안 {pairs_ko}. "
                 + (
                     f"α = {told}에서 가장 좋은 가설이 바뀐다."
                     if turns
