@@ -20,7 +20,7 @@ export const figuresEnglish = {
   figures_busy: "Computing…",
   figures_previous: "Previous",
   figures_next: "Next",
-  figures_inks: (most: string) => `blue above 0, orange below, darkest ±${most}`,
+  figures_inks: (most: string) => `blue +, orange −, darkest ±${most}`,
   figures_map: (title: string, rows: number, columns: number) =>
     `${title}: ${rows} rows, ${columns} columns. Arrow keys move the cell that is read out.`,
   figures_hops: (word: string, first: string, through: string, second: string) =>
@@ -47,7 +47,7 @@ export const figuresKorean: typeof figuresEnglish = {
   figures_busy: "계산하는 중…",
   figures_previous: "이전",
   figures_next: "다음",
-  figures_inks: (most) => `파란색은 0보다 큰 수, 주황색은 작은 수, 가장 진한 것은 ±${most}`,
+  figures_inks: (most) => `파랑 +, 주황 −, 가장 진한 것 ±${most}`,
   figures_map: (title, rows, columns) =>
     `${title}: ${rows}행 ${columns}열. 화살표 키로 읽을 칸을 옮깁니다.`,
   figures_hops: (word, first, through, second) =>

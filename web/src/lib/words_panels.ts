@@ -2,6 +2,7 @@
 
 const WORDS: Record<string, string> = {
   position: "위치",
+  update: "갱신",
   dimension: "차원",
   token: "토큰",
   tokens: "토큰 수",
