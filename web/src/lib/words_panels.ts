@@ -27,6 +27,7 @@ const WORDS: Record<string, string> = {
   "word just read": "방금 읽은 단어",
   "looked at": "보이는 단어",
   "learning rate": "학습률",
+  logarithmic: "로그 눈금",
   "d_k, logarithmic": "d_k, 로그 눈금",
   "seconds, logarithmic": "초, 로그 눈금",
   nats: "nat",

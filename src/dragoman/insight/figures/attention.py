@@ -196,7 +196,7 @@ def scale_figure() -> Figure:
     def chart(title: str, *series: Series, log: bool = False, label: str = "") -> Panel:
         return Lines(
             Chart(title, series, x_label="d_k, logarithmic", log_x=True, log_y=log,
-                  from_zero=not log, y_label=label),
+                  from_zero=not log, y_label=label or ("logarithmic" if log else "")),
             430,
         )  # fmt: skip
 
