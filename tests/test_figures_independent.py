@@ -11,19 +11,15 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-import torch
 from plain_transformer import Array, PlainTransformer, Reading, Sublayer, softmax
 from tiny_recipe import TINY
+from untrained_run import untrained_run
 
-from dragoman.data.demo_corpus import PronounProbe, demo_corpus, pronoun_probes
-from dragoman.forms.text import Text
+from dragoman.data.demo_corpus import PronounProbe, pronoun_probes
 from dragoman.insight.figures import run as figures_of_run
 from dragoman.insight.figures.catalogue import make_figure
 from dragoman.insight.figures.subject import Subject
 from dragoman.pictures.figure import csv_files
-from dragoman.recipe import Recipe
-from dragoman.tasks.run import build_model
-from dragoman.training.weights import save_weights
 
 Rows = list[dict[str, str]]
 Read = Callable[[str], dict[str, Rows]]
@@ -231,16 +227,7 @@ def untrained(tmp_path_factory: pytest.TempPathFactory) -> Callable[..., Path]:
     """A run of the embedded corpus whose weights are random; changes to the recipe."""
 
     def make(*changes: str) -> Path:
-        folder = tmp_path_factory.mktemp("untrained")
-        recipe = Recipe.load("demo", (*TINY, *changes))
-        pairs = demo_corpus(train_pairs=600, dev_pairs=1, test_pairs=1).train
-        text = Text.train((line for p in pairs for line in (p.source, p.target)), recipe.text)
-        torch.manual_seed(1)
-        model = build_model(recipe, text, text)
-        recipe.save(folder / "recipe.toml")
-        text.save(folder / "shared.model")
-        save_weights(folder / "model.safetensors", model.state_dict(), {})
-        return folder
+        return untrained_run(tmp_path_factory.mktemp("untrained"), *TINY, *changes)
 
     return make
 

@@ -5,13 +5,11 @@ bf16 is torch's autocast, as it ships.
 
 from __future__ import annotations
 
-import json
 import sys
 from pathlib import Path
 from typing import Any
 
 import eole
-import numpy as np
 import pyonmttok
 import torch
 from conversation import BOS, EOS, Sentences, converse
@@ -19,16 +17,10 @@ from eole.config.run import TrainConfig
 from eole.models.model import get_model_class
 from eole.trainer import build_trainer
 from eole.utils.optimizers import Optimizer
-from opennmt_trainer import FINAL_NORMS, SPECIALS, FedTrainer
+from opennmt_trainer import ATTENTION, FINAL_NORMS, SPECIALS, FedTrainer
 from torch import nn
-from weights import Weights, fill, names
+from weights import Weights, fill, names, read_work
 
-ATTENTION = {
-    ".query": ".linear_query",
-    ".key": ".linear_keys",
-    ".value": ".linear_values",
-    ".output": ".final_linear",
-}
 FEED_FORWARD = {
     "feed_forward.inner": "mlp.gate_up_proj",
     "feed_forward.outer": "mlp.down_proj",
@@ -74,8 +66,7 @@ def built(plan: dict[str, Any], config: Any, vocabs: dict[str, Any], weights: We
     for side, parts in (("encoder", ENCODER), ("decoder", DECODER)):
         layers = plan["model"][f"{side}_layers"]
         table |= names(layers, side, f"{side}.transformer_layers", parts, ATTENTION)
-    embedding = SPECIALS.embedding(weights["source_embedding.weight"])
-    fill(model, {**weights, "embedding": embedding}, table, FINAL_NORMS | {"generator.bias"})
+    fill(model, weights, SPECIALS, table, FINAL_NORMS | {"generator.bias"})
     return model
 
 
@@ -108,7 +99,5 @@ class EoleTrainer(FedTrainer):
 
 if __name__ == "__main__":
     where = Path(sys.argv[1])
-    plan = json.loads((where / "plan.json").read_text(encoding="utf-8"))
-    torch.set_num_threads(plan["threads"])
-    weights = {k: torch.from_numpy(v) for k, v in np.load(where / "weights.npz").items()}
+    plan, weights = read_work(where)
     converse(EoleTrainer(plan, weights, sys.argv[2]), where)

@@ -8,18 +8,16 @@ from __future__ import annotations
 
 import dataclasses
 import functools
-import json
 import sys
 from argparse import Namespace
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import torch
 from conversation import BOS, EOS, Sentences, converse, peak_memory_mb, tokens
 from omegaconf import OmegaConf
 from torch import nn
-from weights import Grids, Specials, Weights, fill, names
+from weights import Grids, Specials, Weights, fill, names, read_work
 
 plain_dataclass = dataclasses.dataclass
 
@@ -83,8 +81,7 @@ def built(plan: dict[str, Any], task: TranslationTask, weights: Weights) -> Any:
         for part in SPARE
         for end in ("weight", "bias")
     }
-    embedding = SPECIALS.embedding(weights["source_embedding.weight"])
-    fill(model, {**weights, "embedding": embedding}, table, spare)
+    fill(model, weights, SPECIALS, table, spare)
     first = SPECIALS.padding + 1
     for stack in (model.encoder, model.decoder):
         stack.embed_positions.weights = nn.functional.pad(weights["positions"], (0, 0, first, 0))
@@ -145,7 +142,5 @@ class FairseqTrainer:
 
 if __name__ == "__main__":
     where = Path(sys.argv[1])
-    plan = json.loads((where / "plan.json").read_text(encoding="utf-8"))
-    torch.set_num_threads(plan["threads"])
-    weights = {k: torch.from_numpy(v) for k, v in np.load(where / "weights.npz").items()}
+    plan, weights = read_work(where)
     converse(FairseqTrainer(plan, weights, sys.argv[2]), where)

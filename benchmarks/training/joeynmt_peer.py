@@ -6,14 +6,12 @@ smoothing leaves padding out; else the model is ours. It has fp32 alone on the C
 
 from __future__ import annotations
 
-import json
 import math
 import sys
 from pathlib import Path
 from typing import Any
 
 import joeynmt
-import numpy as np
 import torch
 from conversation import BOS, EOS, Sentences, converse, peak_memory_mb
 from joeynmt.batch import Batch
@@ -21,7 +19,7 @@ from joeynmt.config import parse_global_args
 from joeynmt.model import Model, build_model
 from joeynmt.training import TrainManager
 from joeynmt.vocabulary import Vocabulary
-from weights import Grids, Specials, Weights, fill, names
+from weights import Grids, Specials, Weights, fill, names, read_work
 
 SPECIALS = Specials(unknown=0, padding=1, begin=2, end=3)
 ATTENTION = {
@@ -81,8 +79,7 @@ def built(plan: dict[str, Any], config: dict[str, Any], symbols: Any, weights: W
     for side, parts in (("encoder", ENCODER), ("decoder", DECODER)):
         layers = plan["model"][f"{side}_layers"]
         table |= names(layers, side, f"{side}.layers", parts, ATTENTION)
-    embedding = SPECIALS.embedding(weights["source_embedding.weight"])
-    fill(model, {**weights, "embedding": embedding}, table, set())
+    fill(model, weights, SPECIALS, table)
     return model
 
 
@@ -143,7 +140,5 @@ class JoeyTrainer:
 
 if __name__ == "__main__":
     where = Path(sys.argv[1])
-    plan = json.loads((where / "plan.json").read_text(encoding="utf-8"))
-    torch.set_num_threads(plan["threads"])
-    weights = {k: torch.from_numpy(v) for k, v in np.load(where / "weights.npz").items()}
+    plan, weights = read_work(where)
     converse(JoeyTrainer(plan, weights, where / "joeynmt"), where)

@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-import json
 import sys
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-import torch
 import transformers
 from conversation import converse
 from padded import PAD, PaddedTrainer
 from torch import Tensor
 from transformers import MarianConfig, MarianMTModel
+from weights import read_work
 
 ATTENTION = (("query", "q_proj"), ("key", "k_proj"), ("value", "v_proj"), ("output", "out_proj"))
 LAYER = (
@@ -85,8 +84,6 @@ class MarianTrainer(PaddedTrainer):
 
 if __name__ == "__main__":
     where, precision, tuned = Path(sys.argv[1]), sys.argv[2], sys.argv[3] == "tuned"
-    plan = json.loads((where / "plan.json").read_text(encoding="utf-8"))
-    torch.set_num_threads(plan["threads"])
-    weights = {k: torch.from_numpy(v) for k, v in np.load(where / "weights.npz").items()}
+    plan, weights = read_work(where)
     model = marian(plan, weights, "eager" if tuned else "sdpa")
     converse(MarianTrainer(model, plan, precision, tuned), where)

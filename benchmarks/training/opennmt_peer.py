@@ -5,7 +5,6 @@ It has fp32 alone on the CPU: its lower precision is fp16 with CUDA's autocast.
 
 from __future__ import annotations
 
-import json
 import sys
 from pathlib import Path
 from typing import Any
@@ -14,7 +13,6 @@ from unittest.mock import MagicMock
 # Transforms of text, none of which is used here, import them when the package is imported.
 sys.modules |= {name: MagicMock() for name in ("ahocorasick", "fasttext", "rapidfuzz", "spacy")}
 
-import numpy as np  # noqa: E402
 import onmt  # noqa: E402
 import pyonmttok  # noqa: E402
 import torch  # noqa: E402
@@ -24,16 +22,10 @@ from onmt.opts import train_opts  # noqa: E402
 from onmt.trainer import build_trainer  # noqa: E402
 from onmt.utils.optimizers import Optimizer  # noqa: E402
 from onmt.utils.parse import ArgumentParser  # noqa: E402
-from opennmt_trainer import FINAL_NORMS, SPECIALS, FedTrainer  # noqa: E402
+from opennmt_trainer import ATTENTION, FINAL_NORMS, SPECIALS, FedTrainer  # noqa: E402
 from torch import nn  # noqa: E402
-from weights import Weights, fill, names  # noqa: E402
+from weights import Weights, fill, names, read_work  # noqa: E402
 
-ATTENTION = {
-    ".query": ".linear_query",
-    ".key": ".linear_keys",
-    ".value": ".linear_values",
-    ".output": ".final_linear",
-}
 FEED_FORWARD = {
     "feed_forward.inner": "feed_forward.w_1",
     "feed_forward.outer": "feed_forward.w_2",
@@ -82,8 +74,7 @@ def built(plan: dict[str, Any], chosen: Any, vocabs: dict[str, Any], weights: We
         ("decoder", "decoder.transformer_layers", DECODER),
     ):
         table |= names(plan["model"][f"{side}_layers"], side, stack, parts, ATTENTION)
-    embedding = SPECIALS.embedding(weights["source_embedding.weight"])
-    fill(model, {**weights, "embedding": embedding}, table, FINAL_NORMS | {"generator.bias"})
+    fill(model, weights, SPECIALS, table, FINAL_NORMS | {"generator.bias"})
     return model
 
 
@@ -109,7 +100,5 @@ class OpenTrainer(FedTrainer):
 
 if __name__ == "__main__":
     where = Path(sys.argv[1])
-    plan = json.loads((where / "plan.json").read_text(encoding="utf-8"))
-    torch.set_num_threads(plan["threads"])
-    weights = {k: torch.from_numpy(v) for k, v in np.load(where / "weights.npz").items()}
+    plan, weights = read_work(where)
     converse(OpenTrainer(plan, weights), where)

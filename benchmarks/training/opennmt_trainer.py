@@ -13,6 +13,12 @@ from conversation import Sentences, peak_memory_mb
 from weights import Grids, Specials
 
 SPECIALS = Specials(unknown=0, padding=1, begin=2, end=3)
+ATTENTION = {
+    ".query": ".linear_query",
+    ".key": ".linear_keys",
+    ".value": ".linear_values",
+    ".output": ".final_linear",
+}
 FINAL_NORMS = {
     f"{side}.layer_norm.{end}" for side in ("encoder", "decoder") for end in ("weight", "bias")
 }

@@ -3,9 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import json
-import os
-import subprocess
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -14,6 +11,7 @@ from typing import Any
 
 import torch
 from environments import environment
+from peers import Process, ask, begin
 from training.toolkits import TOOLKITS
 
 HERE = Path(__file__).resolve().parent
@@ -28,7 +26,7 @@ class System:
     name: str
     kind: str
     precision: str
-    process: subprocess.Popen[str]
+    process: Process
     version: str
     rates: list[float] = field(default_factory=list)
     """Tokens per second of each turn."""
@@ -37,13 +35,7 @@ class System:
     memory_mb: float = 0.0
 
     def ask(self, job: dict[str, Any]) -> dict[str, Any]:
-        assert self.process.stdin is not None and self.process.stdout is not None
-        print(json.dumps(job), file=self.process.stdin, flush=True)
-        line = self.process.stdout.readline()
-        if not line:
-            sys.exit(f"{self.name} ({self.kind}, {self.precision}) stopped while it did {job}")
-        answer: dict[str, Any] = json.loads(line)
-        return answer
+        return ask(self.process, f"{self.name} ({self.kind}, {self.precision})", job)
 
     def take_turn(self, updates: int, count: bool) -> None:
         answer = self.ask({"updates": updates})
@@ -66,16 +58,9 @@ def start(
     more = KEEP if kind == "tuned" else {}
     if last == "plain":
         more = {"DRAGOMAN_NATIVE": "off"}
-    process = subprocess.Popen(
-        [str(python), str(HERE / script), str(folder), precision, last],
-        stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
-        env=os.environ | {"PYTHONUNBUFFERED": "1", "HF_HUB_OFFLINE": "1"} | more,
-    )  # fmt: skip
-    assert process.stdout is not None
-    first = process.stdout.readline()
-    if not first:
-        sys.exit(f"{name} ({kind}, {precision}) did not start")
-    return System(name, kind, precision, process, json.loads(first)["version"])
+    command = [python, HERE / script, folder, precision, last]
+    process, version = begin(f"{name} ({kind}, {precision})", command, more)
+    return System(name, kind, precision, process, version)
 
 
 def wanted(arguments: argparse.Namespace, name: str, kind: str, precision: str) -> bool:

@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-import json
 import math
 import sys
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import torch
 from conversation import converse
 from padded import PAD, PaddedTrainer
 from torch import Tensor, nn
 from torch.nn import functional as F
+from weights import read_work
 
 
 class Translator(nn.Module):
@@ -97,8 +96,6 @@ class TorchTrainer(PaddedTrainer):
 
 if __name__ == "__main__":
     where, precision, tuned = Path(sys.argv[1]), sys.argv[2], sys.argv[3] == "tuned"
-    plan = json.loads((where / "plan.json").read_text(encoding="utf-8"))
-    torch.set_num_threads(plan["threads"])
+    plan, weights = read_work(where)
     torch.backends.mha.set_fastpath_enabled(False)  # it fails in evaluation under autocast
-    weights = {k: torch.from_numpy(v) for k, v in np.load(where / "weights.npz").items()}
     converse(TorchTrainer(Translator(plan, weights), plan, precision, tuned), where)

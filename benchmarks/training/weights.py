@@ -1,15 +1,19 @@
-"""Our ids and weights for toolkits whose specials and names are others.
+"""The work as peers read it: its plan, and our ids and weights under their names.
 
-Theirs have a symbol for padding that ours has not, so their vocabulary is larger by one; its row of
-the embedding is zero, which moves a loss by less than 0.0002 nats at 8,000 tokens.
+Toolkits have a symbol for padding that ours has not, so their vocabulary is larger by one; its row
+of the embedding is zero, which moves a loss by less than 0.0002 nats at 8,000 tokens.
 """
 
 from __future__ import annotations
 
+import json
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Set
 from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
 
+import numpy as np
 import torch
 from conversation import Sentences
 from torch import Tensor, nn
@@ -38,6 +42,13 @@ class Specials:
         found = rows.new_zeros(len(rows) + 1, rows.shape[1])
         found[self.table(len(rows))[:-1]] = rows
         return found
+
+
+def read_work(folder: Path) -> tuple[dict[str, Any], dict[str, Tensor]]:
+    """The plan of a work and our weights; takes the plan's number of threads."""
+    plan = json.loads((folder / "plan.json").read_text(encoding="utf-8"))
+    torch.set_num_threads(plan["threads"])
+    return plan, {k: torch.from_numpy(v) for k, v in np.load(folder / "weights.npz").items()}
 
 
 class Grids:
@@ -74,13 +85,21 @@ def names(
 
 
 @torch.no_grad()
-def fill(model: nn.Module, weights: Weights, table: Mapping[str, str], rest: set[str]) -> None:
+def fill(
+    model: nn.Module,
+    weights: Weights,
+    specials: Specials,
+    table: Mapping[str, str],
+    rest: Set[str] = frozenset(),
+) -> None:
     """Copy our weights into ``model``; only parameters in ``rest`` may stay as they are.
 
-    Tied parameters go by the name that ``named_parameters`` tells first.
+    "embedding" in ``table`` is ours in the order of their specials. Tied parameters go by the name
+    that ``named_parameters`` tells first.
     """
+    embedding = specials.embedding(weights["source_embedding.weight"])
     own = dict(model.named_parameters())
     if odd := own.keys() ^ (table.keys() | rest):
         sys.exit(f"these weights have other names: {sorted(odd)}")
     for theirs, ours in table.items():
-        own[theirs].copy_(weights[ours])
+        own[theirs].copy_(embedding if ours == "embedding" else weights[ours])

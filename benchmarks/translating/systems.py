@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import json
 import os
-import subprocess
 import sys
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -13,6 +11,7 @@ from typing import Any
 
 import torch
 from environments import environment
+from peers import Process, ask, begin
 from translating.works import Work
 
 HERE = Path(__file__).resolve().parent
@@ -28,7 +27,7 @@ class System:
     """ours, shipped (its defaults) or tuned (the best of ``settings``)."""
     settings: list[dict[str, Any]]
     """What is tried; the fastest is measured."""
-    process: subprocess.Popen[str]
+    process: Process
     version: str
     vocabulary: str = "full"
     slow: bool = False
@@ -46,13 +45,7 @@ class System:
         return str(self.chosen.get("precision", self.chosen.get("compute_type")))
 
     def ask(self, job: dict[str, Any]) -> dict[str, Any]:
-        assert self.process.stdin is not None and self.process.stdout is not None
-        print(json.dumps(job), file=self.process.stdin, flush=True)
-        line = self.process.stdout.readline()
-        if not line:
-            sys.exit(f"{self.name} stopped while it did {job}")
-        answer: dict[str, Any] = json.loads(line)
-        return answer
+        return ask(self.process, self.name, job)
 
     def end(self) -> None:
         self.process.kill()
@@ -86,7 +79,8 @@ def start_systems(
         name: str, kind: str, script: str, python: Path | str, settings: list[dict[str, Any]],
         native: str = "auto", **more: Any,
     ) -> None:  # fmt: skip
-        process, version = _begin(script, python, work.folder, native)
+        command = [python, HERE / script, work.folder]
+        process, version = begin(name, command, {"DRAGOMAN_NATIVE": native})
         found.append(System(name, kind, settings, process, version, **more))
 
     ours = [{"precision": "int8", "threads": CORES, "rows": n} for n in rows]
@@ -128,16 +122,3 @@ def _ctranslate2_settings() -> list[dict[str, Any]]:
         {"compute_type": "int8_float32"},
     ]
     return [base | change for change in changes]
-
-
-def _begin(
-    script: str, python: Path | str, folder: Path, native: str
-) -> tuple[subprocess.Popen[str], str]:
-    """Start a translator and wait until it has loaded."""
-    more = {"PYTHONUNBUFFERED": "1", "HF_HUB_OFFLINE": "1", "DRAGOMAN_NATIVE": native}
-    process = subprocess.Popen(
-        [str(python), str(HERE / script), str(folder)],
-        stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=os.environ | more,
-    )  # fmt: skip
-    assert process.stdout is not None
-    return process, json.loads(process.stdout.readline())["version"]

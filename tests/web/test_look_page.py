@@ -9,15 +9,12 @@ from typing import Any
 from urllib.parse import quote
 
 import pytest
-import torch
 from opening import Open, accessible, fits, opening, serving
 from playwright.sync_api import Browser, Page, expect
+from untrained_run import untrained_run
 
 from dragoman.data.demo_corpus import demo_corpus
-from dragoman.forms.text import Text
 from dragoman.recipe import Recipe
-from dragoman.tasks.run import build_model
-from dragoman.training.weights import save_weights
 
 SENTENCE = "The animal didn't cross the street because it was too tired."
 LARGE = (
@@ -39,15 +36,7 @@ def large(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A run folder of the large model."""
     folder = tmp_path_factory.mktemp("large") / "large"
     folder.mkdir()
-    recipe = Recipe.load("demo", LARGE)
-    pairs = demo_corpus(train_pairs=600, dev_pairs=1, test_pairs=1).train
-    text = Text.train((line for p in pairs for line in (p.source, p.target)), recipe.text)
-    torch.manual_seed(1)
-    model = build_model(recipe, text, text)
-    recipe.save(folder / "recipe.toml")
-    text.save(folder / "shared.model")
-    save_weights(folder / "model.safetensors", model.state_dict(), {})
-    return folder
+    return untrained_run(folder, *LARGE)
 
 
 @pytest.fixture(scope="module")

@@ -88,7 +88,7 @@ def open_attention(
     Errors: ``DragomanError`` for an attention that the model does not have.
     """
     run = translator.run
-    model = run.model()
+    model = translator.plain
     known = attentions(model)
     if name not in known:
         raise DragomanError(f"there is no attention {name!r}; this run has {', '.join(known)}")
@@ -105,11 +105,13 @@ def open_attention(
     ]
     ids = translator.source_ids(source)
     prefix = [run.target_text.bos, *target_ids]
-    with torch.inference_mode(), Probe() as probe:
-        memory = model.encode(Sequences.of([torch.tensor(ids)]))
-        model.decode(Sequences.of([torch.tensor(prefix)]), memory)
-    for hook in hooks:
-        hook.remove()
+    try:
+        with torch.inference_mode(), Probe() as probe:
+            memory = model.encode(Sequences.of([torch.tensor(ids)]))
+            model.decode(Sequences.of([torch.tensor(prefix)]), memory)
+    finally:
+        for hook in hooks:
+            hook.remove()
     source_words = shown(run.source_text.pieces(ids))
     target_words = shown(run.target_text.pieces(prefix))
     side, _, kind = name.split(".")

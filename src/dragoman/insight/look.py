@@ -153,7 +153,8 @@ def look_at_sentence(run: Path, wish: Wish) -> Seen:
     subject = Subject.open(run, wish.sentence)
     translator = subject.translator
     longest = translator.settings.longest
-    if len(translator.source_ids(wish.sentence)) > longest:
+    ids = translator.source_ids(wish.sentence)
+    if len(ids) > longest:
         raise DragomanError(f"the sentence has more than {longest} tokens; look at a part of it")
     translation = translator(wish.sentence)
     if wish.target is not None:
@@ -175,7 +176,6 @@ def look_at_sentence(run: Path, wish: Wish) -> Seen:
     if found is not None:
         heatmap = replace(heatmap, title=f"{heatmap.title}, under the change")
     lines: list[str] = []
-    ids = translator.source_ids(wish.sentence)
     unknown = ids.count(translator.run.source_text.unknown)
     if unknown:
         lines.append(

@@ -83,7 +83,6 @@ def order_experiment(translator: Translator, first: str, second: str) -> OrderEx
         pieces = [" ".join(run.source_text.pieces(one)) for one in ids]
         raise DragomanError(f"not the same tokens in another order: {pieces[0]} | {pieces[1]}")
     places = _places(ids[0], ids[1])
-    told = run.model()
     untold = run.model()
     nowhere = run.recipe.model.positions.model_copy(update={"kind": "none"})
     untold.source_positions = Positions(nowhere, untold.source_positions.width)
@@ -91,7 +90,7 @@ def order_experiment(translator: Translator, first: str, second: str) -> OrderEx
         (first, second),
         shown(run.source_text.pieces(ids[0])),
         places,
-        _read(translator, told, ids, places, positions=True),
+        _read(translator, translator.plain, ids, places, positions=True),
         _read(translator, untold, ids, places, positions=False),
     )
 

@@ -49,7 +49,7 @@ def layer_statistics(
 ) -> list[SublayerStatistics]:
     """Read ``pairs`` by force, and measure around every sub-layer, in the order of computing."""
     run = translator.run
-    model = run.model()
+    model = run.model()  # hooks stay on it
     norms: dict[str, LayerNorm] = {}
     streams: dict[str, Tensor] = {}
     outputs: dict[str, Tensor] = {}

@@ -148,10 +148,11 @@ class Translator:
         self.run = run
         self.settings = settings or TranslatorSettings()
         self.search_settings = search_settings or run.recipe.search
-        self._plain = run.model()
+        self.plain = run.model()
+        """The model without fast paths, for looking; whoever changes it opens his own."""
         shortlist = load_shortlist(run) if self.settings.shortlist else None
         self._path: FastPath = fastest(
-            self._plain, self.settings.precision, shortlist, cache_folder()
+            self.plain, self.settings.precision, shortlist, cache_folder()
         )
         self._threads = self.settings.threads or cores()
         self.moses: tuple[MosesText, MosesText] | None = None
@@ -244,7 +245,7 @@ class Translator:
             for ids in self.run.target_text.encode([target for _, target in pairs])
         ]
         hypotheses = force_decode(
-            self._plain,
+            self.plain,
             [torch.tensor(ids) for ids in sources],
             targets,
             bos=self.run.target_text.bos,
@@ -263,7 +264,7 @@ class Translator:
 
         ``through``: a recording probe that reaches in, with heads switched off or words hidden.
         """
-        model, target_text = self._plain, self.run.target_text
+        model, target_text = self.plain, self.run.target_text
         ids = self.source_ids(source)
         prefix = [target_text.bos, *target_ids]
         with torch.inference_mode(), through or Probe() as probe:

@@ -10,6 +10,7 @@ import torch
 
 from dragoman.errors import DragomanError
 from dragoman.insight.figures.captions import figure
+from dragoman.insight.figures.layer_words import layer_words
 from dragoman.insight.figures.subject import Subject
 from dragoman.insight.head import Array, OpenedAttention, by_hand, open_attention, softmax
 from dragoman.pictures.figure import Cell, DataTable, Figure, Panel, Words
@@ -24,7 +25,7 @@ _LONGEST = 14
 def lookup_figure(subject: Subject, *, head: int = 0) -> Figure:
     """A hash table beside one real head, counted from 1; 0 is the one that is least sure."""
     opened = _open(subject, f"decoder.{_decoder_layers(subject) - 1}.cross_attention")
-    said = _said(opened.name)
+    said = layer_words(opened.name)
     head, row = _undecided(opened, head)
     query, keys = opened.queries[head, row], opened.keys[head]
     values, weights = opened.values[head], opened.weights[head, row]
@@ -84,9 +85,9 @@ def lookup_figure(subject: Subject, *, head: int = 0) -> Figure:
         run=subject.name,
         notes=[
             Words(
-                f"{opened.source} {said.english}, head {head + 1}, the step that has just read "
-                f"“{word}”{to_choose[0]}. Weights: {strongest}. In the picture scores are divided "
-                "by the largest.",
+                f"{opened.source} {said.english.capitalize()}, head {head + 1}, "
+                f"the step that has just read “{word}”{to_choose[0]}. Weights: {strongest}. "
+                "In the picture scores are divided by the largest.",
                 f"{opened.source} {said.korean}, 헤드 {head + 1}, 방금 “{word}”까지 읽은 "
                 f"걸음{to_choose[1]}. 가중치: {strongest}. 그림의 점수는 가장 큰 것으로 나누었다.",
             )
@@ -97,7 +98,7 @@ def lookup_figure(subject: Subject, *, head: int = 0) -> Figure:
 def four_steps_figure(subject: Subject, *, layer: int = 1, head: int = 1) -> Figure:
     """The recipe with real numbers, by loops and by matrices. Layer and head count from 1."""
     opened = _open(subject, f"encoder.{layer - 1}.attention")
-    said, number, head = _said(opened.name), head, head - 1
+    said, number, head = layer_words(opened.name), head, head - 1
     words = list(opened.looking)
     queries, keys, values = opened.queries[head], opened.keys[head], opened.values[head]
     scores = opened.scores[head]
@@ -159,9 +160,9 @@ def four_steps_figure(subject: Subject, *, layer: int = 1, head: int = 1) -> Fig
         run=subject.name,
         notes=[
             Words(
-                f"{opened.source} {said.english}, head {number}, of the run {subject.name}, "
-                f"d_k = {key_width}. Loop, matrix form and what the model computed differ by at "
-                f"most {difference:.0e}.",
+                f"{opened.source} {said.english.capitalize()}, head {number}, "
+                f"of the run {subject.name}, d_k = {key_width}. Loop, matrix form "
+                f"and what the model computed differ by at most {difference:.0e}.",
                 f"{opened.source} {subject.name} 모델의 {said.korean}, 헤드 {number}, "
                 f"d_k = {key_width}. 반복 계산, 행렬 계산, 모델의 계산 사이의 가장 큰 차이: "
                 f"{difference:.0e}.",
@@ -224,7 +225,7 @@ def scale_figure() -> Figure:
 def mask_figure(subject: Subject, *, layer: int = 1, head: int = 1) -> Figure:
     """Scores of the decoder before and behind the causal mask. Layer and head count from 1."""
     opened = _open(subject, f"decoder.{layer - 1}.self_attention")
-    said, number, head = _said(opened.name), head, head - 1
+    said, number, head = layer_words(opened.name), head, head - 1
     words = list(opened.looking)
     scaled = opened.scores[head] * opened.scale
     behind = np.triu(np.ones_like(scaled, dtype=bool), 1)
@@ -262,9 +263,9 @@ def mask_figure(subject: Subject, *, layer: int = 1, head: int = 1) -> Figure:
         run=subject.name,
         notes=[
             Words(
-                f"{opened.source} {said.english}, head {number}, of the run {subject.name}. "
-                f"Without the mask {leaked:.0%} of the weight would fall on words that are not "
-                "written yet.",
+                f"{opened.source} {said.english.capitalize()}, head {number}, "
+                f"of the run {subject.name}. Without the mask {leaked:.0%} of the weight "
+                "would fall on words that are not written yet.",
                 f"{opened.source} {subject.name} 모델의 {said.korean}, 헤드 {number}. 마스크가 "
                 f"없으면 가중치의 {leaked:.0%}가 아직 쓰이지 않은 단어에 놓인다.",
             )
@@ -279,14 +280,14 @@ def heads_figure(subject: Subject, *, heads: int = 0) -> Figure:
     ``DragomanError`` for a number that they cannot be cut into.
     """
     opened = _open(subject, "encoder.0.attention")
-    said = _said(opened.name)
+    said = layer_words(opened.name)
     words = list(opened.looking)
     trained, count, key_width = opened.queries.shape
     width = opened.inputs.shape[1]
     if heads and heads != trained:
         opened = _cut_anew(opened, heads, width)
     heads, count, key_width = opened.queries.shape
-    model = subject.run.model()
+    model = subject.translator.plain
     weight = model.encoder[0].get_submodule("attention.query").get_parameter("weight").detach()
     shares = _shares(weight.double().numpy(), heads, width)
     fine = 2.2 if width <= 256 else 560 / width
@@ -358,8 +359,8 @@ def heads_figure(subject: Subject, *, heads: int = 0) -> Figure:
         run=subject.name,
         notes=[
             Words(
-                f"{opened.source} {said.english} of the run {subject.name}: d_model = {width}, "
-                f"h = {heads}, d_k = {key_width}.",
+                f"{opened.source} {said.english.capitalize()} of the run "
+                f"{subject.name}: d_model = {width}, h = {heads}, d_k = {key_width}.",
                 f"{opened.source} {subject.name} 모델의 {said.korean}: d_model = {width}, "
                 f"h = {heads}, d_k = {key_width}.",
             ),
@@ -451,18 +452,6 @@ def _cell(count: int) -> tuple[float, float]:
 
 def _decoder_layers(subject: Subject) -> int:
     return subject.run.recipe.model.decoder_layers
-
-
-def _said(name: str) -> Words:
-    """decoder.1.cross_attention -> Decoder layer 2, cross-attention."""
-    side, layer, kind = name.split(".")
-    number = int(layer) + 1
-    korean = {"attention": "셀프", "self_attention": "셀프", "cross_attention": "교차"}[kind]
-    return Words(
-        f"{side.capitalize()} layer {number}, "
-        f"{'cross-attention' if kind == 'cross_attention' else 'self-attention'}",
-        f"{'인코더' if side == 'encoder' else '디코더'} {number}층 {korean} 어텐션",
-    )
 
 
 def _matrix_table(name: str, values: Array, rows: list[str]) -> DataTable:

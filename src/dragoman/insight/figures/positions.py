@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from dragoman.insight.figures.captions import figure
 from dragoman.insight.figures.subject import Subject
+from dragoman.models.transformer import Transformer
 from dragoman.nn.positions import binary, index, normalised, sinusoidal
 from dragoman.pictures.figure import DataTable, Figure, Panel, Words
 from dragoman.pictures.matrix import Matrix
@@ -229,13 +230,13 @@ def learned_figure(subject: Subject) -> Figure:
     run, looked_into = subject.run, ""
     note = Words(f"The table of the run {subject.name}.", f"{subject.name} 모델의 표.")
     if run.recipe.model.positions.kind == "learned":
-        table, looked_into = _source_table(run), subject.name
+        table, looked_into = _source_table(subject.translator.plain), subject.name
     else:
         begin = time.perf_counter()
         with tempfile.TemporaryDirectory() as folder:
             small = Path(folder) / "learned"
             train(Recipe.load("demo", _LEARNED), small, say=lambda _: None, display=False)
-            table = _source_table(Run.open(small))
+            table = _source_table(Run.open(small).model())
         seconds = time.perf_counter() - begin
         note = Words(
             f"The run {subject.name} has fixed positions. For this figure a small model (one "
@@ -290,8 +291,8 @@ def learned_figure(subject: Subject) -> Figure:
     )
 
 
-def _source_table(run: Run) -> Array:
-    table = run.model().source_positions.table
+def _source_table(model: Transformer) -> Array:
+    table = model.source_positions.table
     assert table is not None
     return _array(table.detach())
 

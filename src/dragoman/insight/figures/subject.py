@@ -89,7 +89,7 @@ class Subject:
     @cached_property
     def logits(self) -> Array:
         """(T, V) of the translation's steps, that of the end symbol included."""
-        model = self.run.model()
+        model = self.translator.plain
         given = [self.run.target_text.bos, *self.translation.ids]
         source = self.translator.source_ids(self.sentence)
         with torch.inference_mode():
@@ -107,7 +107,7 @@ class Subject:
             for alpha in (0.0, 2.0)
         ]
         with torch.inference_mode():
-            lists = list(search(self.run.model(), requests, bos=target.bos, eos=target.eos))
+            lists = list(search(self.translator.plain, requests, bos=target.bos, eos=target.eos))
         known = {one.tokens: one for found in lists for one in found if one.finished}
         ended = known or {lists[0][0].tokens: lists[0][0]}
         return tuple(sorted(ended.values(), key=lambda one: -one.log_probability))

@@ -7,6 +7,7 @@ import math
 import numpy as np
 
 from dragoman.insight.figures.captions import figure
+from dragoman.insight.figures.layer_words import layer_words
 from dragoman.insight.figures.subject import Subject
 from dragoman.insight.statistics import layer_statistics
 from dragoman.pictures.figure import DataTable, Figure, Words
@@ -147,7 +148,10 @@ def layers_figure(subject: Subject) -> Figure:
     measured = layer_statistics(subject.translator, subject.pairs or _own_pair(subject))
     header = ("sub-layer", "comes in", "added", "cosine", "sum", "goes on", "γ", "β")
     rows = [
-        (_named(s.name).english, s.stream, s.added, s.agreement, s.summed, s.after, s.gain, s.bias)
+        (
+            layer_words(s.name).english,
+            *(s.stream, s.added, s.agreement, s.summed, s.after, s.gain, s.bias),
+        )
         for s in measured
     ]
     places = list(range(1, len(measured) + 1))
@@ -196,26 +200,11 @@ def layers_figure(subject: Subject) -> Figure:
         notes=[
             Words(
                 f"This run is {norm.english}. Relative to what comes in, most is added by "
-                f"{_named(biggest.name).english}: {most:.2f} times as much.",
+                f"{layer_words(biggest.name).english}: {most:.2f} times as much.",
                 f"이 모델은 {norm.korean} 방식이다. 들어오는 것에 견주어 가장 많이 더하는 곳: "
-                f"{_named(biggest.name).korean}, {most:.2f}배.",
+                f"{layer_words(biggest.name).korean}, {most:.2f}배.",
             )
         ],
-    )
-
-
-def _named(name: str) -> Words:
-    """decoder.0.cross_attention -> decoder 1, cross-attention; layers count from 1."""
-    side, layer, part = name.split(".")
-    number = int(layer) + 1
-    english, korean = {
-        "attention": ("self-attention", "셀프 어텐션"),
-        "self_attention": ("self-attention", "셀프 어텐션"),
-        "cross_attention": ("cross-attention", "교차 어텐션"),
-    }.get(part, ("feed-forward", "피드포워드"))
-    return Words(
-        f"{side} {number}, {english}",
-        f"{'인코더' if side == 'encoder' else '디코더'} {number}층 {korean}",
     )
 
 
