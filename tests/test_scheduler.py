@@ -13,7 +13,7 @@ from table_model import BOS, EOS, TableModel, same, textbook
 
 from dragoman.errors import SearchError
 from dragoman.search.hypothesis import Hypothesis
-from dragoman.search.offline import search
+from dragoman.search.offline import Searcher, search
 from dragoman.search.request import Request, SearchSettings
 from dragoman.search.sampling import SamplingSettings
 from dragoman.search.scheduler import Scheduler
@@ -254,6 +254,30 @@ def test_answers_come_in_the_order_of_the_requests(workers: int) -> None:
     ]
     found = search(model, asked, bos=BOS, eos=EOS, capacity_rows=6, window=20, workers=workers)
     assert all(same(a, textbook(model, r)) for a, r in zip(found, asked, strict=True))
+
+
+@pytest.mark.parametrize("workers", [1, 3])
+def test_what_is_made_of_an_answer_stands_in_its_place(workers: int) -> None:
+    model = TableModel(VOCABULARY, 6)
+    settings = SearchSettings(beam=2, max_length=8)
+    asked = [Request(torch.randint(0, 8, (1 + i * 7 % 5,)), settings) for i in range(50)]
+    searcher = Searcher(model, bos=BOS, eos=EOS, capacity_rows=6, window=20, workers=workers)
+
+    def make(number: int, hypotheses: list[Hypothesis]) -> tuple[int, list[Hypothesis]]:
+        return number, hypotheses
+
+    made = list(searcher.each(asked, make))
+    assert [number for number, _ in made] == list(range(50))
+    assert all(same(a, textbook(model, r)) for (_, a), r in zip(made, asked, strict=True))
+
+    def fail(number: int, hypotheses: list[Hypothesis]) -> None:
+        if number == 30:
+            raise MemoryError("no room")
+
+    read = searcher.each(asked, fail)
+    with pytest.raises(MemoryError, match="no room"):
+        list(read)
+    assert [number for number, _ in searcher.each(asked, make)] == list(range(50))
 
 
 def test_an_endless_stream_is_read_window_by_window() -> None:

@@ -147,14 +147,18 @@ class Text:
 
     def encode(self, texts: Sequence[str]) -> list[npt.NDArray[np.int32]]:
         """Tokens of each text, (length,) int32, without special symbols."""
+        return [np.array(ids, np.int32) for ids in self.encode_lists(texts)]
+
+    def encode_lists(self, texts: Sequence[str]) -> list[list[int]]:
+        """``encode`` as lists."""
         prepared = [_prepare(text, self.settings) for text in texts]
         if self.settings.lossless:
-            return [np.array(self._encode_lossless(text), np.int32) for text in prepared]
+            return [self._encode_lossless(text) for text in prepared]
         if len(prepared) > 1:
-            encoded = self._processor.encode(prepared, out_type=int)
-        else:  # a list of one would pay for starting threads, ten times the work itself
-            encoded = [self._processor.encode(text, out_type=int) for text in prepared]
-        return [np.array(ids, np.int32) for ids in encoded]
+            encoded: list[list[int]] = self._processor.encode(prepared, out_type=int)
+            return encoded
+        # A list of one would pay for starting threads, ten times the work itself.
+        return [self._processor.encode(text, out_type=int) for text in prepared]
 
     def sample(self, text: str, key: int) -> npt.NDArray[np.int32]:
         """Tokens of one text, cut at random as ``settings.sampling`` says: (length,) int32.

@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import threading
 from collections import deque
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from itertools import islice
 from queue import SimpleQueue
-from typing import Any
+from typing import Any, TypeVar
 
 import torch
 
@@ -27,10 +27,12 @@ WINDOW = 1000
 STEPS_AT_ONCE = 64
 """Of a native search, before Python looks at it again."""
 
-REFILL_SHARE = 4
-"""New requests wait until one in so many rows is free, so that encoding them pays."""
+REFILL_SHARE = 0.75
+"""New requests wait until so large a part of the rows is free. To let them in is Python's work,
+which is slow each time it begins: the processor's caches are full of weights then."""
 
-Answer = tuple[int, list[Hypothesis]]
+Made = TypeVar("Made")
+Then = Callable[[int, list[Hypothesis]], Made]
 
 
 class Searcher:
@@ -62,7 +64,7 @@ class Searcher:
             eos=eos,
             capacity_rows=capacity_rows,
             capacity_tokens=capacity_tokens,
-            refill_rows=max(1, capacity_rows // REFILL_SHARE),
+            refill_rows=max(1, int(capacity_rows * REFILL_SHARE)),
             forbidden=forbidden,
             device=device,
         )
@@ -76,15 +78,26 @@ class Searcher:
         ``requests`` is read one window at a time, so it may be endless. Raises SearchError if a
         request cannot be met.
         """
+        return self.each(requests, lambda _, hypotheses: hypotheses)
+
+    def each(self, requests: Iterable[Request], then: Then[Made]) -> Iterator[Made]:
+        """What ``then(n, hypotheses)`` makes of the answer to request n, in their order.
+
+        It is called as soon as the answer is there, by the thread that has found it, so that its
+        work is spread over the cores too.
+        """
         reader = iter(requests)
+        before = 0
         while part := list(islice(reader, self._window)):
             order = sorted(range(len(part)), key=lambda i: -part[i].source.shape[0])
             todo = deque((i, part[i]) for i in order)
+            work = partial(_run, todo=todo, then=then, before=before)
             schedulers = [self._take() for _ in range(min(self._workers, len(part)))]
             if len(schedulers) > 1:
-                yield from _in_order(_together(schedulers, todo))
+                yield from _in_order(_together(schedulers, work, todo.clear))
             else:
-                yield from _in_order(_run(schedulers[0], todo))
+                yield from _in_order(work(schedulers[0]))
+            before += len(part)
             self._idle += schedulers  # not reached after an error, which leaves them of no use
 
     def _take(self) -> Scheduler:
@@ -98,19 +111,24 @@ def search(
     yield from Searcher(model, bos=bos, eos=eos, **settings)(requests)
 
 
-def _in_order(answers: Iterator[Answer]) -> Iterator[list[Hypothesis]]:
+def _in_order(answers: Iterator[list[tuple[int, Made]]]) -> Iterator[Made]:
     """Hold back what comes before its turn."""
-    early: dict[int, list[Hypothesis]] = {}
+    early: dict[int, Made] = {}
     turn = 0
-    for index, hypotheses in answers:
-        early[index] = hypotheses
+    for some in answers:
+        early.update(some)
         while turn in early:
             yield early.pop(turn)
             turn += 1
 
 
-def _run(scheduler: Scheduler, todo: deque[tuple[int, Request]]) -> Iterator[Answer]:
-    """Search for what stands in ``todo``, which other threads may empty too."""
+def _run(
+    scheduler: Scheduler, todo: deque[tuple[int, Request]], then: Then[Made], before: int
+) -> Iterator[list[tuple[int, Made]]]:
+    """Search for what stands in ``todo``, which other threads may empty too.
+
+    Its numbers come back with what ``then`` makes of them, ``before`` being added for that.
+    """
     index_of: dict[int, int] = {}
     while True:
         while scheduler.free_rows > 0:
@@ -125,23 +143,25 @@ def _run(scheduler: Scheduler, todo: deque[tuple[int, Request]]) -> Iterator[Ans
         with torch.no_grad():  # entered here, since entering it takes time in every step
             while not answers and not scheduler.idle:
                 answers = scheduler.advance(STEPS_AT_ONCE)
-        for ticket, hypotheses in answers:
-            yield index_of.pop(ticket), hypotheses
+        found = [(index_of.pop(ticket), hypotheses) for ticket, hypotheses in answers]
+        yield [(index, then(before + index, hypotheses)) for index, hypotheses in found]
 
 
 def _together(
-    schedulers: Sequence[Scheduler], todo: deque[tuple[int, Request]]
-) -> Iterator[Answer]:
-    """Search with one thread per scheduler; what one of them raises is raised here.
+    schedulers: Sequence[Scheduler],
+    work: Callable[[Scheduler], Iterator[list[tuple[int, Made]]]],
+    give_up: Callable[[], None],
+) -> Iterator[list[tuple[int, Made]]]:
+    """``work`` with one thread per scheduler; what one of them raises is raised here.
 
     torch's own threads would only be in their way, so each keeps to one core meanwhile.
     """
-    answers: SimpleQueue[Answer | None] = SimpleQueue()
+    answers: SimpleQueue[list[tuple[int, Made]] | None] = SimpleQueue()
     stop = threading.Event()
 
-    def work(scheduler: Scheduler) -> None:
-        for answer in _run(scheduler, todo):
-            answers.put(answer)
+    def serve(scheduler: Scheduler) -> None:
+        for some in work(scheduler):
+            answers.put(some)
             if stop.is_set():
                 return
 
@@ -149,15 +169,15 @@ def _together(
     with ThreadPoolExecutor(
         len(schedulers), initializer=partial(torch.set_num_threads, 1)
     ) as threads:
-        futures = [threads.submit(work, scheduler) for scheduler in schedulers]
+        futures = [threads.submit(serve, scheduler) for scheduler in schedulers]
         for future in futures:
             future.add_done_callback(lambda _: answers.put(None))
         try:
             running = len(futures)
             while running:
-                answer = answers.get()
-                if answer is not None:
-                    yield answer
+                some = answers.get()
+                if some is not None:
+                    yield some
                     continue
                 running -= 1
                 for future in futures:
@@ -165,5 +185,5 @@ def _together(
                         future.result()
         finally:
             stop.set()
-            todo.clear()
+            give_up()
             torch.set_num_threads(before)

@@ -210,15 +210,20 @@ class Translator:
         pieces: list[tuple[int, str, list[int]]] = []  # text, separator behind, source tokens
         for number, (text, ids) in enumerate(zip(texts, self._encode(texts), strict=True)):
             pieces += [(number, behind, part) for part, behind in self._pieces(text, ids)]
+        lengths = [len(ids) for _, _, ids in pieces]
+        sources = torch.tensor([token for _, _, ids in pieces for token in ids]).split(lengths)
         requests = []
-        for number, _, ids in pieces:
+        for (number, _, _), source in zip(pieces, sources, strict=True):
             prefix = prefixes[number] if prefixes else ""
-            given = tuple(self.run.target_text.encode([prefix])[0].tolist()) if prefix else ()
-            requests.append(Request(torch.tensor(ids), chosen, given))
-        found = self._search(requests)
-        by_text: list[list[tuple[str, Sequence[Hypothesis]]]] = [[] for _ in texts]
-        for (number, behind, _), hypotheses in zip(pieces, found, strict=True):
-            by_text[number].append((behind, hypotheses))
+            given = tuple(self.run.target_text.encode_lists([prefix])[0]) if prefix else ()
+            requests.append(Request(source, chosen, given))
+        # int8 kernels run on one core each; torch spreads over all of them.
+        found = self._searcher.each(
+            requests, lambda n, hypotheses: self._translation(texts[pieces[n][0]], *hypotheses)
+        )
+        by_text: list[list[tuple[str, Translation]]] = [[] for _ in texts]
+        for (number, behind, _), translation in zip(pieces, found, strict=True):
+            by_text[number].append((behind, translation))
         return [self._join(text, parts) for text, parts in zip(texts, by_text, strict=True)]
 
     def stream(
@@ -253,7 +258,7 @@ class Translator:
             length_penalty=self.search_settings.length_penalty,
         )
         return [
-            self._translation(source, h, target)
+            self._translation(source, h, text=target)
             for (source, target), h in zip(pairs, hypotheses, strict=True)
         ]
 
@@ -296,7 +301,7 @@ class Translator:
         source = self.run.source_text
         if self.moses is not None:
             texts = [self.moses[0].prepare(text) for text in texts]
-        return [[*ids.tolist(), source.eos] for ids in source.encode(texts)]
+        return [[*ids, source.eos] for ids in source.encode_lists(texts)]
 
     def _pieces(self, text: str, ids: list[int]) -> list[tuple[list[int], str]]:
         """The parts of one text that are translated by themselves, and what stands behind each."""
@@ -319,10 +324,6 @@ class Translator:
         parts[-1:] = [(parts[-1][0], "")]
         return parts
 
-    def _search(self, requests: Sequence[Request]) -> list[list[Hypothesis]]:
-        """Search for all. int8 kernels run on one core each; torch spreads over all of them."""
-        return list(self._searcher(requests))
-
     @cached_property
     def _searcher(self) -> Searcher:
         target = self.run.target_text
@@ -335,33 +336,26 @@ class Translator:
             workers=self._threads if self._path.one_core_each else 1,
         )
 
-    def _join(self, source: str, parts: Sequence[tuple[str, Sequence[Hypothesis]]]) -> Translation:
+    def _join(self, source: str, parts: Sequence[tuple[str, Translation]]) -> Translation:
+        """One translation of the parts of a text, with what stands behind each."""
         if not parts:
             return Translation(source, "", 0.0, ())
         if len(parts) == 1:
-            hypotheses = parts[0][1]
-            others = tuple(self._translation(source, h) for h in hypotheses[1:])
-            return self._translation(source, hypotheses[0], alternatives=others)
-        best_of_each = [self._translation(source, hypotheses[0]) for _, hypotheses in parts]
+            return parts[0][1]
         return Translation(
             source,
-            "".join(t.text + behind for t, (behind, _) in zip(best_of_each, parts, strict=True)),
-            sum(t.score for t in best_of_each),
-            tuple(value for t in best_of_each for value in t.token_log_probabilities),
-            ids=tuple(i for t in best_of_each for i in t.ids),
-            prepared="".join(
-                t.prepared + behind for t, (behind, _) in zip(best_of_each, parts, strict=True)
-            ),
+            "".join(part.text + behind for behind, part in parts),
+            sum(part.score for _, part in parts),
+            tuple(value for _, part in parts for value in part.token_log_probabilities),
+            ids=tuple(i for _, part in parts for i in part.ids),
+            prepared="".join(part.prepared + behind for behind, part in parts),
             vocabulary=self.run.target_text,
         )
 
     def _translation(
-        self,
-        source: str,
-        hypothesis: Hypothesis,
-        text: str | None = None,
-        alternatives: tuple[Translation, ...] = (),
+        self, source: str, hypothesis: Hypothesis, *others: Hypothesis, text: str | None = None
     ) -> Translation:
+        """``others`` become its alternatives; ``text`` is what was given, where it was."""
         target = self.run.target_text
         prepared = target.decode(hypothesis.tokens)
         plain = prepared if self.moses is None else self.moses[1].restore(prepared)
@@ -370,7 +364,7 @@ class Translator:
             plain if text is None else text,
             hypothesis.score,
             hypothesis.token_log_probabilities,
-            alternatives,
+            tuple(self._translation(source, other) for other in others),
             ids=hypothesis.tokens,
             prepared=prepared,
             vocabulary=target,

@@ -9,6 +9,31 @@
 
 namespace {
 
+// While one row attends, keys and values of the row so many behind it come nearer: they lie
+// scattered, so the processor does not foresee which are wanted.
+static constexpr int ROWS_AHEAD = 8;
+
+static ALWAYS_INLINE void fetch(const Model& m, const List<Slot>& slots, int key, int value) {
+  for (size_t i = 0; i < slots.size(); ++i) {
+    for (int j = 0; j < m.heads.key_size(); j += 32) prefetch(slots[i] + key + j);
+    for (int j = 0; j < m.heads.value_size(); j += 32) prefetch(slots[i] + value + j);
+  }
+}
+
+// Attention of every row; slots(r): where the keys and values of row r lie.
+template <class Slots>
+static ALWAYS_INLINE void attend_rows(State& state, int layer, const Slots& slots) {
+  const Model& m = *state.model;
+  Rows& work = state.work;
+  const int key = 2 * layer * m.part, value = key + m.part;
+  for (int r = 0; r < work.count; ++r) {
+    const int later = r + ROWS_AHEAD;
+    if (later < work.count && &slots(later) != &slots(later - 1)) fetch(m, slots(later), key, value);
+    attend_row(m, work, r, state.queries.data() + static_cast<size_t>(r) * m.keys,
+               slots(r).data(), static_cast<int>(slots(r).size()), key, value);
+  }
+}
+
 static void self_attention(State& state, const DecoderLayer& layer, int index) {
   const Model& m = *state.model;
   Rows& work = state.work;
@@ -25,11 +50,9 @@ static void self_attention(State& state, const DecoderLayer& layer, int index) {
             }
             store_bf16_panel(to, values);
           });
-  for (int r = 0; r < work.count; ++r) {
-    const List<Slot>& past = *state.rows[r].past;
-    attend_row(m, work, r, state.queries.data() + static_cast<size_t>(r) * m.keys, past.data(),
-               static_cast<int>(past.size()), key, value);
-  }
+  attend_rows(state, index, [&](int r) INLINE_LAMBDA -> const List<Slot>& {
+    return *state.rows[r].past;
+  });
   add_projection(m, work, layer.output, 0, work.count, work.narrow.data(), m.keys,
                  work.narrow_scale.data());
 }
@@ -37,17 +60,14 @@ static void self_attention(State& state, const DecoderLayer& layer, int index) {
 static void cross_attention(State& state, const DecoderLayer& layer, int index) {
   const Model& m = *state.model;
   Rows& work = state.work;
-  const int key = 2 * index * m.part, value = key + m.part;
   project(layer.cross_query, work.bytes.data(), m.width, work.scale.data(), work.count,
           [&](int r, int column, const Floats(&values)[PANEL_VECTORS]) INLINE_LAMBDA {
             store_bf16_panel(state.queries.data() + static_cast<size_t>(r) * m.keys + column,
                              values);
           });
-  for (int r = 0; r < work.count; ++r) {
-    const List<Slot>& memory = state.rows[r].source->memory;
-    attend_row(m, work, r, state.queries.data() + static_cast<size_t>(r) * m.keys, memory.data(),
-               static_cast<int>(memory.size()), key, value);
-  }
+  attend_rows(state, index, [&](int r) INLINE_LAMBDA -> const List<Slot>& {
+    return state.rows[r].source->memory;
+  });
   add_projection(m, work, layer.cross_output, 0, work.count, work.narrow.data(), m.keys,
                  work.narrow_scale.data());
 }

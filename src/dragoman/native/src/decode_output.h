@@ -1,7 +1,7 @@
 // The output layer: all logits, or only the k best with their exact log-probabilities.
 //
-// The k best are found and the softmax's denominator is summed while logits are still in
-// registers; no logit is stored.
+// The k best are found and the softmax's denominator is summed a panel at a time; logits go no
+// further than the nearest cache.
 #pragma once
 
 #include "decode_state.h"
@@ -98,35 +98,48 @@ static ALWAYS_INLINE void look_at(State& state, int r, int k, int column, float 
     }
   }
   const Floats factor = every(to_powers), shift = every(-row.reference);
-  Floats powers = load(total);
+  Floats powers[PANEL_VECTORS];
   for (int j = 0; j < PANEL_VECTORS; ++j)
-    powers = add(powers, power_of_two(multiply_add(values[j], factor, shift)));
-  store(total, powers);
+    powers[j] = power_of_two(multiply_add(values[j], factor, shift));
+  store(total, add(load(total), add(add(powers[0], powers[1]), add(powers[2], powers[3]))));
+}
+
+// One panel of all rows of a block. By itself: between two tiles of a product the powers would keep
+// the multipliers waiting, for which the processor does not look far enough ahead.
+static __attribute__((noinline)) void look_at_panel(State& state, int first, int block, int k,
+                                                    int column) {
+  const float* panel = state.panel.data();
+  for (int r = first; r < first + block; ++r, panel += PANEL) {
+    Floats values[PANEL_VECTORS];
+    for (int j = 0; j < PANEL_VECTORS; ++j) values[j] = load(panel + LANES * j);
+    look_at(state, r, k, column, state.work.scale[r], values);
+  }
 }
 
 template <bool SHORT>
 static void look_at_all(State& state, const Packed& w, int k) {
   const Model& m = *state.model;
-  const float* scales = state.work.scale.data();
   const int count = state.work.count;
+  state.panel.reserve(static_cast<size_t>(BLOCK_ROWS) * PANEL);
+  float* panel = state.panel.data();
   for (int first = 0; first < count; first += BLOCK_ROWS) {
     const int block = count - first < BLOCK_ROWS ? count - first : BLOCK_ROWS;
     const uint8_t* bytes = state.work.bytes.data() + static_cast<size_t>(first) * m.width;
     product(w, bytes, m.width, block,
             [&](int i, int column, const Floats(&sums)[PANEL_VECTORS]) INLINE_LAMBDA {
-              const int r = first + i;
-              Floats values[PANEL_VECTORS];
               for (int j = 0; j < PANEL_VECTORS; ++j) {
                 const int at = column + LANES * j;
-                values[j] = multiply_add(sums[j], load(w.scale.data() + at),
-                                         load(w.bias.data() + at));
+                Floats value = multiply_add(sums[j], load(w.scale.data() + at),
+                                            load(w.bias.data() + at));
                 if constexpr (SHORT) {
-                  const uint64_t allowed = state.rows[r].source->allowed[column / PANEL];
-                  values[j] = choose(static_cast<unsigned>(allowed >> (LANES * j)) & 0xFFFF,
-                                     values[j], every(-1.0e30f));
+                  const uint64_t allowed =
+                      state.rows[first + i].source->allowed[column / PANEL];
+                  value = choose(static_cast<unsigned>(allowed >> (LANES * j)) & 0xFFFF, value,
+                                 every(-1.0e30f));
                 }
+                store(panel + i * PANEL + LANES * j, value);
               }
-              look_at(state, r, k, column, scales[r], values);
+              if (i == block - 1) look_at_panel(state, first, block, k, column);
             });
   }
 }

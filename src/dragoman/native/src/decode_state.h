@@ -48,6 +48,7 @@ struct State {
   Buffer<Slot> slots;          // (rows), where this step writes
   Buffer<uint16_t> queries;    // (rows, keys)
   Buffer<Candidates> candidates;
+  Buffer<float> panel;         // (block, 64): logits, without their rows' scales
   Buffer<float> sums;          // (rows, 16)
   Buffer<float> best_values;   // (rows, room_for(k)), best first
   Buffer<int32_t> best_ids;
