@@ -340,6 +340,8 @@ def main() -> None:
     every = series(arguments.tiny, arguments.lines)
     if unknown := set(arguments.only or ()) - every.keys():
         parser.error(f"--only {', '.join(sorted(unknown))}: there are {', '.join(every)}")
+    if arguments.only and not file.exists():
+        parser.error(f"--only measures anew what stands in {file}, which is not there")
     results = json.loads(file.read_text(encoding="utf-8")) if arguments.only else {}
     results |= {"machine": machine(), "load": os.getloadavg()[0]}
     for name in arguments.only or every:
