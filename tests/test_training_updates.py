@@ -429,3 +429,4 @@ def test_measuring_leaves_the_weights_alone() -> None:
     assert speed.tokens_per_second > 0 and speed.seconds_per_update > 0
     assert speed.peak_bytes > 10**7
     assert all(torch.equal(p, before[name]) for name, p in model.named_parameters())
+    assert measure_throughput(model, settings, toy_batches, seconds=60, most=3).updates == 3
