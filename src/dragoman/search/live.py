@@ -97,11 +97,6 @@ FOUND = np.dtype(
 
 Records = npt.NDArray[np.void]
 
-Beginning = tuple[SearchSettings, bytes]
-"""Settings, held so that their ``id`` stays theirs, and a record of GROUP."""
-
-_MOST_BEGINNINGS = 64
-
 
 @dataclass
 class Task:
@@ -142,67 +137,50 @@ class Pool:
             self.worst = self.hypotheses[-1].score
 
 
-def whole_records(records: Records) -> Records:
-    """The same memory without fields: numpy copies records with fields one field at a time."""
-    return records.view(f"V{records.itemsize}")
-
-
 def _quota(width: int, settings: SearchSettings) -> int:
     """Greedy search ends with its first end symbol, whatever a wider one would do."""
     return width if width == 1 or settings.stop == "full" else NEVER
 
 
-def _beginning(settings: SearchSettings) -> bytes:
-    """A record of GROUP for a search that begins, but for what each request has of its own."""
-    record = np.zeros((), GROUP)
-    draws = settings.sampling is not None
+def _group(request: Request, branch: int, keep: int) -> tuple[object, ...]:
+    """A record of GROUP for a search that begins."""
+    settings, limit = request.settings, request.limit
     width = settings.n_best if settings.alternatives else settings.beam
-    width = 1 if draws else width
-    record["rows"] = 1
-    record["width"] = width
-    record["least"] = settings.min_length
-    record["ngram"] = settings.no_repeat_ngram
-    record["quota"] = _quota(width, settings)
-    record["alpha"] = settings.length_penalty
-    record["worst"] = -np.inf
-    record["keep"] = 1 if draws or settings.alternatives else settings.n_best
-    record["splits"] = settings.alternatives
-    record["draws"] = draws
-    record["special"] = (
-        draws or settings.alternatives or settings.min_length > 0 or settings.no_repeat_ngram > 0
+    key = 0
+    if settings.sampling is not None:
+        width = 1
+        key = sampling_key(settings.sampling.seed, request.source, branch)
+    draws, recorded = settings.sampling is not None, request.record is not None
+    special = (
+        draws
+        or recorded
+        or settings.alternatives
+        or bool(request.prefix)
+        or settings.min_length > 0
+        or settings.no_repeat_ngram > 0
     )
-    return record.tobytes()
-
-
-def _begin(groups: Sequence[tuple[Task, int]], known: dict[int, Beginning]) -> Records:
-    """(G,) GROUP of searches that begin, each a branch of a task. ``known`` holds what
-    ``_beginning`` made of settings, by their ``id``: it takes as long as a whole step."""
-    parts = []
-    for task, _ in groups:
-        settings = task.request.settings
-        if id(settings) not in known:
-            if len(known) == _MOST_BEGINNINGS:
-                known.clear()
-            known[id(settings)] = settings, _beginning(settings)
-        parts.append(known[id(settings)][1])
-    records: Records = np.frombuffer(bytearray().join(parts), GROUP)
-    limits = [task.request.limit for task, _ in groups]
-    records["limit"] = limits
-    records["ceiling"] = [
-        length_penalty(limit + 1, task.request.settings.length_penalty)
-        for limit, (task, _) in zip(limits, groups, strict=True)
-    ]
-    for place, (task, branch) in enumerate(groups):
-        request = task.request
-        if request.settings.sampling is not None:
-            seed = request.settings.sampling.seed
-            records["key"][place] = sampling_key(seed, request.source, branch)
-        if request.prefix:
-            records["prefix"][place] = len(request.prefix)
-            records["special"][place] = True
-        if request.record is not None:
-            records["recorded"][place] = records["special"][place] = True
-    return records
+    return (
+        1,
+        width,
+        0,
+        limit,
+        settings.min_length,
+        len(request.prefix),
+        settings.no_repeat_ngram,
+        0,
+        _quota(width, settings),
+        settings.length_penalty,
+        length_penalty(limit + 1, settings.length_penalty),
+        -np.inf,
+        key,
+        0,
+        keep,
+        False,
+        settings.alternatives,
+        draws,
+        recorded,
+        special,
+    )
 
 
 class Live:
@@ -210,7 +188,6 @@ class Live:
 
     def __init__(self, bos: int) -> None:
         self._bos = bos
-        self._beginnings: dict[int, Beginning] = {}
         self.rows = 0
         """N."""
         self.pools: list[Pool] = []
@@ -268,17 +245,17 @@ class Live:
 
         ``rows``: the most that there can be with them.
         """
-        begun = [(task, branch) for task in tasks for branch in range(task.request.searches)]
-        records = _begin(begun, self._beginnings)
+        records = []
+        for task in tasks:
+            request = task.request
+            single = request.searches == 1 and not request.settings.alternatives
+            keep = request.settings.n_best if single else 1
+            for branch in range(request.searches):
+                records.append(_group(request, branch, keep))
+                self.pools.append(Pool(task, branch, keep))
         new = len(records)
-        self.pools += [
-            Pool(task, branch, keep)
-            for (task, branch), keep in zip(begun, records["keep"].tolist(), strict=True)
-        ]
         self._make_room(rows)
-        whole_records(self.all_groups)[len(self.pools) - new : len(self.pools)] = whole_records(
-            records
-        )
+        self.all_groups[len(self.pools) - new : len(self.pools)] = records
         self.last_array[self.rows : self.rows + new] = self._bos
         self.all_totals[self.rows : self.rows + new] = 0.0
         self.rows += new
@@ -306,7 +283,8 @@ class Live:
     def drop_done(self) -> None:
         """Forget the groups that have no rows."""
         stay = self.groups["rows"].nonzero()[0]
-        groups = whole_records(self.all_groups)
+        # Without their fields: numpy copies records with fields one field at a time.
+        groups = self.all_groups.view(f"V{GROUP.itemsize}")
         groups[: len(stay)] = groups.take(stay)
         self.pools = [self.pools[group] for group in stay.tolist()]
         if not self.pools:

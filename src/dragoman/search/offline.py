@@ -90,13 +90,13 @@ class Searcher:
         before = 0
         while part := list(islice(reader, self._window)):
             order = sorted(range(len(part)), key=lambda i: -part[i].source.shape[0])
-            todo = deque((i, part[i]) for i in order)
-            work = partial(_run, todo=todo, then=then, before=before)
+            todo = deque((before + i, part[i]) for i in order)
+            work = partial(_run, todo=todo, then=then)
             schedulers = [self._take() for _ in range(min(self._workers, len(part)))]
             if len(schedulers) > 1:
-                yield from _in_order(_together(schedulers, work, todo.clear))
+                yield from _in_order(_together(schedulers, work, todo.clear), before)
             else:
-                yield from _in_order(work(schedulers[0]))
+                yield from _in_order(work(schedulers[0]), before)
             before += len(part)
             self._idle += schedulers  # not reached after an error, which leaves them of no use
 
@@ -111,10 +111,9 @@ def search(
     yield from Searcher(model, bos=bos, eos=eos, **settings)(requests)
 
 
-def _in_order(answers: Iterator[list[tuple[int, Made]]]) -> Iterator[Made]:
-    """Hold back what comes before its turn."""
+def _in_order(answers: Iterator[list[tuple[int, Made]]], turn: int) -> Iterator[Made]:
+    """Hold back what comes before its turn; ``turn`` is the first number."""
     early: dict[int, Made] = {}
-    turn = 0
     for some in answers:
         early.update(some)
         while turn in early:
@@ -123,28 +122,28 @@ def _in_order(answers: Iterator[list[tuple[int, Made]]]) -> Iterator[Made]:
 
 
 def _run(
-    scheduler: Scheduler, todo: deque[tuple[int, Request]], then: Then[Made], before: int
+    scheduler: Scheduler, todo: deque[tuple[int, Request]], then: Then[Made]
 ) -> Iterator[list[tuple[int, Made]]]:
     """Search for what stands in ``todo``, which other threads may empty too.
 
-    Its numbers come back with what ``then`` makes of them, ``before`` being added for that.
+    Its numbers come back with what ``then`` makes of the answers.
     """
-    index_of: dict[int, int] = {}
+    number_of: dict[int, int] = {}
     while True:
         while scheduler.free_rows > 0:
             try:
-                index, request = todo.popleft()
+                number, request = todo.popleft()
             except IndexError:
                 break
-            index_of[scheduler.submit(request)] = index
+            number_of[scheduler.submit(request)] = number
         if scheduler.idle:
             return
         answers: list[tuple[int, list[Hypothesis]]] = []
         with torch.no_grad():  # entered here, since entering it takes time in every step
             while not answers and not scheduler.idle:
                 answers = scheduler.advance(STEPS_AT_ONCE)
-        found = [(index_of.pop(ticket), hypotheses) for ticket, hypotheses in answers]
-        yield [(index, then(before + index, hypotheses)) for index, hypotheses in found]
+        found = [(number_of.pop(ticket), hypotheses) for ticket, hypotheses in answers]
+        yield [(number, then(number, hypotheses)) for number, hypotheses in found]
 
 
 def _together(

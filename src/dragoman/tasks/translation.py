@@ -208,7 +208,6 @@ def _fit_updates(
         model,
         recipe.training,
         TrainingBatches(plan, prepared.train, source, target, recipe.seed),
-        seconds=5.0,
         device=str(ranks.device),
         cross_entropy=_cross_entropy(model, recipe.training.label_smoothing),
     )

@@ -245,11 +245,7 @@ def alignment_figure(subject: Subject) -> Figure:
     layer = sharpest_layer(record)
     head: int | None = None
     by_hand = _GOLD.get((subject.sentence, subject.translation.text))
-    scores = None
-    if by_hand is not None:
-        scores = score_alignments(
-            [subject.attention], [parse_links(by_hand, "the demo's own links")]
-        )
+    gold = None if by_hand is None else parse_links(by_hand, "the demo's own links")
     links = align(record, layer, head)
     shown = record.heatmap("cross", layer, head)
     chosen = np.zeros((len(shown.rows), len(shown.columns)))
@@ -280,10 +276,10 @@ def alignment_figure(subject: Subject) -> Figure:
         f"그린 것: {drawn_layer.korean}. 이 문장에는 사람이 만든 정렬이 없다. dragoman "
         "look RUN 문장 --gold FILE로 견줄 수 있다.",
     )
-    if scores is not None:
+    if gold is not None:
+        scores = score_alignments([subject.attention], [gold])
         panels += aer_panels(scores)
         data.append(aer_table(scores))
-        gold = parse_links(by_hand or "", "the demo's own links")
         made = np.zeros_like(chosen)
         for links_made, strength in ((gold.possible, 0.5), (gold.sure, 1.0)):
             for source, target in links_made:
