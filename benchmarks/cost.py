@@ -49,7 +49,8 @@ def train(length: int, vocabulary: int, tokens: int, seconds: float) -> Found:
     import torch
 
     from dragoman.data.batches import Batch, make_batch
-    from dragoman.models.transformer import Transformer, TransformerSettings
+    from dragoman.models.settings import TransformerSettings
+    from dragoman.models.transformer import Transformer
     from dragoman.training.loss import KernelCrossEntropy, PiecewiseCrossEntropy
     from dragoman.training.settings import TrainingSettings
     from dragoman.training.throughput import measure_throughput
@@ -81,9 +82,10 @@ def attention(length: int, kernels: int) -> Found:
     """Memory that one attention layer adds, forward and backward, for one sequence."""
     import torch
 
-    from dragoman.nn.attention import AttentionSettings, MultiHeadAttention
+    from dragoman.nn.attention import MultiHeadAttention
     from dragoman.nn.layout import Layout
     from dragoman.nn.linear import use_precision
+    from dragoman.nn.settings import AttentionSettings
 
     torch.manual_seed(0)
     layer = MultiHeadAttention(AttentionSettings(num_heads=8), 256, "measured")
@@ -106,9 +108,11 @@ def translate(length: int, beam: int, sentences: int) -> Found:
     import torch
 
     from dragoman.inference.fast import fastest
-    from dragoman.models.transformer import Transformer, TransformerSettings
+    from dragoman.models.settings import TransformerSettings
+    from dragoman.models.transformer import Transformer
     from dragoman.search.offline import Searcher
-    from dragoman.search.request import Request, SearchSettings
+    from dragoman.search.request import Request
+    from dragoman.search.settings import SearchSettings
 
     torch.manual_seed(0)
     torch.set_num_threads(1)
@@ -203,7 +207,7 @@ def many_lines(count: int) -> list[dict[str, float]]:
 
 MANY_LINES = """
 import sys, dragoman
-from dragoman.search.request import SearchSettings
+from dragoman.search.settings import SearchSettings
 translator, count = dragoman.load(sys.argv[1]), int(sys.argv[2])
 lines = (f"A sentence of {n} words." for n in range(count))
 settings = SearchSettings(beam=1, max_length=6)

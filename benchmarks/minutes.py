@@ -31,8 +31,9 @@ from translate import CORES, bleu, machine
 import dragoman
 from dragoman.data.cleaning import Cleaner
 from dragoman.nn.positions import sinusoidal
+from dragoman.tasks.model import build_model
 from dragoman.tasks.prepare import plain_pairs, training_pairs
-from dragoman.tasks.run import Run, build_model
+from dragoman.tasks.run import Run
 
 RESULTS = Path(__file__).resolve().parent / "results" / "minutes.json"
 UPDATES_AT_ONCE = 10

@@ -32,7 +32,8 @@ from training.systems import System, systems, toolkits
 from translate import lines_of, machine, store
 
 from dragoman.forms.text import Text, TextSettings
-from dragoman.models.transformer import Transformer, TransformerSettings
+from dragoman.models.settings import TransformerSettings
+from dragoman.models.transformer import Transformer
 from dragoman.nn.positions import sinusoidal
 
 HERE = Path(__file__).resolve().parent

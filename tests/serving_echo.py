@@ -26,9 +26,10 @@ from torch import Tensor
 
 from dragoman.forms.text import Text, TextSettings
 from dragoman.models.interface import Adjust, DecodeState, Memory
-from dragoman.models.transformer import Transformer, TransformerSettings
+from dragoman.models.settings import TransformerSettings
+from dragoman.models.transformer import Transformer
 from dragoman.nn.layout import Sequences
-from dragoman.search.request import SearchSettings
+from dragoman.search.settings import SearchSettings
 from dragoman.serving.app import create_app
 from dragoman.serving.languages import Detector
 from dragoman.serving.meters import Meters

@@ -12,7 +12,8 @@ from dragoman.search.hypothesis import Hypothesis
 from dragoman.search.live import Live, Task
 from dragoman.search.offline import search
 from dragoman.search.record import StepRecord
-from dragoman.search.request import Request, SearchSettings
+from dragoman.search.request import Request
+from dragoman.search.settings import SearchSettings
 
 
 def only(model: TableModel, request: Request) -> list[Hypothesis]:

@@ -13,9 +13,9 @@ from dragoman.search.beam import drop_forbidden
 from dragoman.search.constraints import NOTHING, repeating_tokens
 from dragoman.search.hypothesis import Hypothesis
 from dragoman.search.offline import search
-from dragoman.search.request import Request, SearchSettings
-from dragoman.search.sampling import SamplingSettings
+from dragoman.search.request import Request
 from dragoman.search.scoring import force_decode
+from dragoman.search.settings import SamplingSettings, SearchSettings
 
 
 def run(

@@ -23,11 +23,13 @@ from dragoman.inference.fast import (
 from dragoman.inference.prepared import PreparedTransformer
 from dragoman.inference.shortlist import Shortlist
 from dragoman.models.interface import Memory
-from dragoman.models.transformer import Transformer, TransformerSettings
+from dragoman.models.settings import TransformerSettings
+from dragoman.models.transformer import Transformer
 from dragoman.native import library
 from dragoman.nn.layout import Sequences
 from dragoman.search.offline import search
-from dragoman.search.request import Request, SearchSettings
+from dragoman.search.request import Request
+from dragoman.search.settings import SearchSettings
 
 needs_native = pytest.mark.skipif(
     not library.available(), reason=f"no native kernels: {library.status().reason}"

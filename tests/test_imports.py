@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import json
 import re
 import subprocess
 import sys
@@ -187,6 +188,84 @@ def test_pictures_and_metrics_need_no_torch() -> None:
         if part(found.importer) in light and found.imported.split(".")[0] == "torch"
     ]
     assert not wrong, "\n".join(wrong)
+
+
+ANSWERS = """
+data list
+data show my.en my.de
+compare my.en my.de --reference my.de
+figure --list
+"""
+MISTAKES = """
+data get nothing
+data show no.en my.de
+train no.en my.de
+train my.en short.de
+train no-recipe
+train my.en my.de --recipe no-recipe
+train my.en my.de --minutes 1 --epochs 2
+train my.en my.de --set model.dropuot=0.1
+train my.en my.de --to run
+train my.en my.de --from nowhere
+train my.jsonl --keys a b
+demo --to run
+demo --set sead=1
+resume nowhere
+translate nowhere
+evaluate nowhere
+evaluate run no.en my.de
+score nowhere my.en my.de
+score run no.en my.de
+compare my.en no.de --reference my.de
+compare nowhere run
+average nowhere
+shortlist nowhere
+look nowhere Hello.
+look run Hello. --to look.pdf
+figure no-figure
+serve nowhere
+"""
+
+
+def test_what_needs_no_torch_does_not_wait_for_it(tmp_path: Path) -> None:
+    """Importing torch takes seconds: a look at text, or a mistake, is answered before."""
+    (tmp_path / "my.en").write_text("The dog sleeps.\nThe man eats.\nA cat.\n", encoding="utf-8")
+    (tmp_path / "my.de").write_text("Der Hund.\nEr isst.\nEine Katze.\n", encoding="utf-8")
+    (tmp_path / "short.de").write_text("Der Hund schläft.\n", encoding="utf-8")
+    (tmp_path / "my.jsonl").write_text("{}\n", encoding="utf-8")
+    (tmp_path / "run").mkdir()
+    (tmp_path / "run" / "recipe.toml").write_text("name = 'empty'\n", encoding="utf-8")
+    lines = [line for line in (ANSWERS + MISTAKES).splitlines() if line]
+    program = f"""
+import contextlib, io, json, sys
+from dragoman.cli import main
+
+class NoTorch:
+    def find_spec(self, name, path=None, target=None):
+        if name == "torch":
+            raise AssertionError("torch is imported")
+
+sys.meta_path.insert(0, NoTorch())
+ends = {{}}
+for line in {lines!r}:
+    sys.argv = ["dragoman", *line.split()]
+    out = io.TextIOWrapper(io.BytesIO(), encoding="utf-8")
+    with contextlib.redirect_stdout(out), contextlib.redirect_stderr(out):
+        try:
+            main()
+            ends[line] = 0
+        except SystemExit as end:
+            ends[line] = end.code
+        except AssertionError as error:
+            ends[line] = str(error)
+print(json.dumps(ends))
+"""
+    done = subprocess.run(
+        [sys.executable, "-c", program], cwd=tmp_path, capture_output=True, text=True, check=False
+    )
+    ends = json.loads(done.stdout or done.stderr)
+    expected = {line: [0] if line in ANSWERS.splitlines() else [1, 2] for line in lines}
+    assert {line: end for line, end in ends.items() if end not in expected[line]} == {}
 
 
 HEAVY = ("torch", "matplotlib", "sentencepiece", "sacrebleu", "fastapi", "transformers")

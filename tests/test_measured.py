@@ -11,7 +11,8 @@ import pytest
 
 from dragoman.inference import fast, measured
 from dragoman.inference.measured import Trial, machine_key, microseconds
-from dragoman.models.transformer import Transformer, TransformerSettings
+from dragoman.models.settings import TransformerSettings
+from dragoman.models.transformer import Transformer
 from dragoman.native import library
 
 

@@ -19,8 +19,8 @@ from dragoman.search.hypothesis import Hypothesis, Integers
 from dragoman.search.live import Live, Task
 from dragoman.search.native_beam import NativeBeam, fastest_beam
 from dragoman.search.offline import search
-from dragoman.search.request import Request, SearchSettings
-from dragoman.search.sampling import SamplingSettings
+from dragoman.search.request import Request
+from dragoman.search.settings import SamplingSettings, SearchSettings
 
 pytestmark = pytest.mark.skipif(
     not isinstance(fastest_beam(Live(BOS)), NativeBeam), reason="no native library here"

@@ -14,10 +14,12 @@ from dragoman.inference.candidates import COLUMNS, best_of
 from dragoman.inference.packed import Packed, has_onednn, rounded
 from dragoman.inference.prepared import PreparedTransformer
 from dragoman.models.interface import Memory
-from dragoman.models.transformer import Transformer, TransformerSettings
+from dragoman.models.settings import TransformerSettings
+from dragoman.models.transformer import Transformer
 from dragoman.nn.layout import Sequences
 from dragoman.search.offline import search
-from dragoman.search.request import Request, SearchSettings
+from dragoman.search.request import Request
+from dragoman.search.settings import SearchSettings
 
 BOS, EOS = 1, 2
 

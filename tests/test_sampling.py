@@ -10,8 +10,9 @@ from table_model import BOS, EOS, TableModel, next_log_probabilities
 
 from dragoman.search.hypothesis import Hypothesis
 from dragoman.search.offline import search
-from dragoman.search.request import Request, SearchSettings
-from dragoman.search.sampling import SamplingSettings, draw, sampling_key, uniform
+from dragoman.search.request import Request
+from dragoman.search.sampling import draw, sampling_key, uniform
+from dragoman.search.settings import SamplingSettings, SearchSettings
 
 DRAWS = 20_000
 

@@ -14,9 +14,9 @@ from table_model import BOS, EOS, TableModel, same, textbook
 from dragoman.errors import SearchError
 from dragoman.search.hypothesis import Hypothesis
 from dragoman.search.offline import Searcher, search
-from dragoman.search.request import Request, SearchSettings
-from dragoman.search.sampling import SamplingSettings
+from dragoman.search.request import Request
 from dragoman.search.scheduler import Scheduler
+from dragoman.search.settings import SamplingSettings, SearchSettings
 
 VOCABULARY = 8
 

@@ -8,8 +8,9 @@ from table_model import BOS, EOS, TableModel, next_log_probabilities, same
 
 from dragoman.search import scoring
 from dragoman.search.offline import search
-from dragoman.search.request import Request, SearchSettings
+from dragoman.search.request import Request
 from dragoman.search.scoring import force_decode
+from dragoman.search.settings import SearchSettings
 
 
 def test_scores_are_those_of_search() -> None:

@@ -6,12 +6,13 @@ import pytest
 import torch
 from table_model import BOS, EOS, same, textbook
 
-from dragoman.models.transformer import Transformer, TransformerSettings
-from dragoman.nn.attention import AttentionSettings
+from dragoman.models.settings import TransformerSettings
+from dragoman.models.transformer import Transformer
+from dragoman.nn.settings import AttentionSettings
 from dragoman.search.offline import search
-from dragoman.search.request import Request, SearchSettings
-from dragoman.search.sampling import SamplingSettings
+from dragoman.search.request import Request
 from dragoman.search.scoring import force_decode
+from dragoman.search.settings import SamplingSettings, SearchSettings
 
 
 @pytest.fixture(params=["post", "pre"])

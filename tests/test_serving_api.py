@@ -511,8 +511,9 @@ def test_looking_inside_touches_nobody_else() -> None:
     import torch
     from serving_echo import TEXT
 
-    from dragoman.models.transformer import Transformer, TransformerSettings
-    from dragoman.search.request import SearchSettings
+    from dragoman.models.settings import TransformerSettings
+    from dragoman.models.transformer import Transformer
+    from dragoman.search.settings import SearchSettings
     from dragoman.serving.served import Engine, ServedRun
 
     torch.manual_seed(3)

@@ -20,11 +20,11 @@ from dragoman.errors import FileError, RunError
 from dragoman.training import allocator
 from dragoman.training.averaging import MovingAverage, average_weights, swap
 from dragoman.training.loss import PiecewiseCrossEntropy, smoothed_cross_entropy
-from dragoman.training.optimizer import Adam, FlatParameters, OptimizerSettings
+from dragoman.training.optimizer import Adam, FlatParameters
 from dragoman.training.precision import choose_precision
 from dragoman.training.schedule import ScheduleSettings, make_schedule
 from dragoman.training.seeding import key
-from dragoman.training.settings import TrainingSettings
+from dragoman.training.settings import OptimizerSettings, TrainingSettings
 from dragoman.training.weights import load_weights, save_weights
 
 # ---- schedules

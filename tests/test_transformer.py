@@ -8,12 +8,13 @@ import pytest
 import torch
 from torch import Tensor, nn
 
-from dragoman.models.transformer import Transformer, TransformerSettings
-from dragoman.nn.attention import AttentionSettings
+from dragoman.models.settings import TransformerSettings
+from dragoman.models.transformer import Transformer
 from dragoman.nn.layout import Layout, Sequences
 from dragoman.nn.linear import kernels_fit, refresh, use_precision
-from dragoman.nn.positions import PositionSettings, sinusoidal
+from dragoman.nn.positions import sinusoidal
 from dragoman.nn.probes import Probe
+from dragoman.nn.settings import AttentionSettings, PositionSettings
 
 VOCABULARY = 38
 

@@ -16,7 +16,7 @@ import dragoman
 from dragoman.errors import DragomanError, RecipeError, RunError, SearchError
 from dragoman.inference.shortlist import ShortlistSettings
 from dragoman.native import library
-from dragoman.search.request import SearchSettings
+from dragoman.search.settings import SearchSettings
 from dragoman.tasks.run import Run
 from dragoman.tasks.shortlist import learn_shortlist
 from dragoman.tasks.streaming import windows

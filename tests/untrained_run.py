@@ -9,7 +9,7 @@ import torch
 from dragoman.data.demo_corpus import demo_corpus
 from dragoman.forms.text import Text
 from dragoman.recipe import Recipe
-from dragoman.tasks.run import build_model
+from dragoman.tasks.model import build_model
 from dragoman.training.weights import save_weights
 
 

@@ -19,7 +19,8 @@ from conversation import BOS, EOS, Sentences, converse, peak_memory_mb  # noqa: 
 
 from dragoman import native  # noqa: E402
 from dragoman.data.batches import Batch, make_batch  # noqa: E402
-from dragoman.models.transformer import Transformer, TransformerSettings  # noqa: E402
+from dragoman.models.settings import TransformerSettings  # noqa: E402
+from dragoman.models.transformer import Transformer  # noqa: E402
 from dragoman.training.checkpoint import TrainingState  # noqa: E402
 from dragoman.training.distributed import Ranks  # noqa: E402
 from dragoman.training.settings import TrainingSettings  # noqa: E402

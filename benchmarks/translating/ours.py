@@ -13,9 +13,11 @@ from safetensors.torch import load_file
 import dragoman
 from dragoman.inference.fast import fastest
 from dragoman.inference.shortlist import Shortlist
-from dragoman.models.transformer import Transformer, TransformerSettings
+from dragoman.models.settings import TransformerSettings
+from dragoman.models.transformer import Transformer
 from dragoman.search.offline import Searcher
-from dragoman.search.request import Request, SearchSettings
+from dragoman.search.request import Request
+from dragoman.search.settings import SearchSettings
 
 BOS, EOS = 1, 2
 

@@ -18,7 +18,8 @@ from safetensors.torch import save_file
 
 from dragoman.forms.text import Text, TextSettings
 from dragoman.inference.shortlist import Shortlist, ShortlistSettings
-from dragoman.models.transformer import Transformer, TransformerSettings
+from dragoman.models.settings import TransformerSettings
+from dragoman.models.transformer import Transformer
 from dragoman.nn.positions import sinusoidal
 from dragoman.recipe import Recipe
 from dragoman.tasks.run import RECIPE, SHORTLIST, WEIGHTS, Run

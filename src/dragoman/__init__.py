@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from dragoman.errors import DragomanError
     from dragoman.recipe import Recipe
-    from dragoman.search.request import SearchSettings
+    from dragoman.search.settings import SearchSettings
     from dragoman.tasks.run import Run
     from dragoman.tasks.translator import Translation, Translator, TranslatorSettings
     from dragoman.training.trainer import Outcome
@@ -41,7 +41,7 @@ _HOME = {
     "Outcome": "dragoman.training.trainer",
     "Recipe": "dragoman.recipe",
     "Run": "dragoman.tasks.run",
-    "SearchSettings": "dragoman.search.request",
+    "SearchSettings": "dragoman.search.settings",
     "Translation": "dragoman.tasks.translator",
     "Translator": "dragoman.tasks.translator",
     "TranslatorSettings": "dragoman.tasks.translator",

@@ -26,8 +26,8 @@ from dragoman.data.plan import PlanSettings
 from dragoman.data.split import SplitSettings
 from dragoman.errors import RecipeError
 from dragoman.forms.text import TextSettings
-from dragoman.models.transformer import TransformerSettings
-from dragoman.search.request import SearchSettings
+from dragoman.models.settings import TransformerSettings
+from dragoman.search.settings import SearchSettings
 from dragoman.settings import Settings
 from dragoman.training.settings import TrainingSettings
 

@@ -29,14 +29,8 @@ def demo(
 
     from dragoman.data.demo_corpus import NOTICE, pronoun_probes
     from dragoman.errors import RunError
-    from dragoman.insight.pronoun import look_at, pronoun_hops, pronoun_sentences
-    from dragoman.pictures.terminal import hops_text
     from dragoman.recipe import Recipe
-    from dragoman.tasks.evaluation import evaluate_run
-    from dragoman.tasks.report import write_report
     from dragoman.tasks.run import RECIPE, Run
-    from dragoman.tasks.translation import train
-    from dragoman.tasks.translator import Translator
 
     log_to_stderr(quiet=True)
     console = Console(highlight=False)
@@ -47,6 +41,14 @@ def demo(
         if not (to / RECIPE).is_file() or Recipe.load(to / RECIPE).data.embedded != "demo":
             raise RunError(f"{to} exists and is not a demo; choose another folder: --to FOLDER")
         shutil.rmtree(to)
+    # Here, so that what is wrong with the arguments is said at once: they import torch.
+    from dragoman.insight.pronoun import look_at, pronoun_hops, pronoun_sentences
+    from dragoman.pictures.terminal import hops_text
+    from dragoman.tasks.evaluation import evaluate_run
+    from dragoman.tasks.report import write_report
+    from dragoman.tasks.translation import train
+    from dragoman.tasks.translator import Translator
+
     console.print(NOTICE, style="bold")
     console.print(f"Training into {to}: a Transformer, English to German.\n")
     outcome = train(recipe, to, say=console.print, resume_command=command("resume", to))

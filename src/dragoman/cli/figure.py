@@ -66,14 +66,16 @@ def _list() -> None:
 
 def _write_one(name: str, run: Path, sentence: str | None, to: Path | None) -> None:
     from dragoman.errors import DragomanError
-    from dragoman.insight.figures.catalogue import OF_RUN, check_name, make_figure
-    from dragoman.insight.figures.subject import Subject
-    from dragoman.pictures.figure import figure_svg
-    from dragoman.pictures.figure_png import figure_png
+    from dragoman.insight.figures.captions import check_name
 
     check_name(name)
     if sentence is not None and not sentence.strip():
         raise DragomanError("--sentence is empty")
+    from dragoman.insight.figures.catalogue import OF_RUN, make_figure
+    from dragoman.insight.figures.subject import Subject
+    from dragoman.pictures.figure import figure_svg
+    from dragoman.pictures.figure_png import figure_png
+
     if sentence is not None and name not in OF_RUN:
         raise DragomanError(f"{name} shows no sentence; leave --sentence out")
     path = to or Path(f"{name}.svg")

@@ -60,11 +60,14 @@ def look(
     from rich.console import Console
 
     from dragoman.errors import DragomanError
-    from dragoman.insight.look import Wish, look_at_sentence
-    from dragoman.pictures.terminal import heatmap_text
+    from dragoman.tasks.run import Run
 
     if to is not None and to.suffix not in (".html", ".svg", ".csv"):
         raise DragomanError(f"--to {to}: write .html, .svg or .csv")
+    Run.open(run)  # a wrong folder is said before torch is imported
+    from dragoman.insight.look import Wish, look_at_sentence
+    from dragoman.pictures.terminal import heatmap_text
+
     wish = Wish(
         sentence=sentence,
         target=target,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from itertools import chain
 from pathlib import Path
 from typing import Annotated
 
@@ -23,10 +24,15 @@ def score(
     """
     from dragoman.data.corpora import CorpusSettings, read_pairs
     from dragoman.tasks.run import Run
+
+    # What is wrong with the arguments is said before torch is imported.
+    opened = Run.open(run)
+    pairs = read_pairs(CorpusSettings(source=str(source), target=str(target), format="lines"))
+    first = next(pairs)
     from dragoman.tasks.translator import Translator, TranslatorSettings
 
-    translator = Translator(Run.open(run), TranslatorSettings(precision="fp32"))
-    pairs = read_pairs(CorpusSettings(source=str(source), target=str(target), format="lines"))
+    translator = Translator(opened, TranslatorSettings(precision="fp32"))
+    pairs = chain([first], pairs)
     total, count = 0.0, 0
     while window := [(pair.source, pair.target) for _, pair in zip(range(256), pairs)]:  # noqa: B905
         for result in translator.score(window):

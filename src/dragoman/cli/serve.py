@@ -34,6 +34,10 @@ def serve(
 
     Example: dragoman serve runs/demo, then open http://127.0.0.1:5050
     """
+    from dragoman.tasks.run import Run
+
+    for run in runs:  # a wrong folder is said before torch is imported
+        Run.open(run)
     try:
         from dragoman.serving.server import serve as serve_runs
         from dragoman.serving.settings import parse_settings

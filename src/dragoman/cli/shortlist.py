@@ -30,8 +30,10 @@ def shortlist(
     from dragoman.cli.console import log_to_stderr
     from dragoman.inference.shortlist import ShortlistSettings
     from dragoman.tasks.run import Run
-    from dragoman.tasks.shortlist import learn_shortlist
 
     log_to_stderr()
     settings = ShortlistSettings(always=always, per_token=per_token, least=least)
-    typer.echo(str(learn_shortlist(Run.open(run), settings)))
+    opened = Run.open(run)  # a wrong folder is said before torch is imported
+    from dragoman.tasks.shortlist import learn_shortlist
+
+    typer.echo(str(learn_shortlist(opened, settings)))

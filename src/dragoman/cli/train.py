@@ -70,18 +70,17 @@ def train(
 
     prepare_process()
     from dragoman.tasks.inputs import recipe_of
-    from dragoman.tasks.run import Run
-    from dragoman.tasks.translation import train as train_run
+    from dragoman.tasks.run import Run, refuse_run
 
     log_to_stderr()
+    if minutes is not None and epochs is not None:
+        raise typer.BadParameter("give --minutes or --epochs, not both")
     changes = [*(set_ or []), *([f"seed={seed}"] if seed is not None else [])]
     base = Run.open(start_from) if start_from else None
     chosen, default_epochs = recipe_of(
         inputs, base=recipe, dev=dev, test=test, languages=languages, keys=keys,
         start_from=base, changes=changes,
     )  # fmt: skip
-    if minutes is not None and epochs is not None:
-        raise typer.BadParameter("give --minutes or --epochs, not both")
     if minutes is None and epochs is None and not any("training.updates" in c for c in changes):
         epochs = default_epochs
     if "und" in (chosen.languages.source, chosen.languages.target):
@@ -90,6 +89,10 @@ def train(
             "sentences depend on them)"
         )
     folder = to or Path("runs") / chosen.name
+    refuse_run(folder)
+    # Here, so that what is wrong with the arguments is said at once: it imports torch.
+    from dragoman.tasks.translation import train as train_run
+
     outcome = train_run(
         chosen, folder, start_from=base, minutes=minutes, epochs=epochs,
         resume_command=command("resume", folder),
@@ -107,6 +110,9 @@ def resume(
     from dragoman.cli.console import command, finish_run, log_to_stderr, prepare_process
 
     prepare_process()
+    from dragoman.tasks.run import Run
+
+    Run.open(run)  # a wrong folder is said before torch is imported
     from dragoman.tasks.translation import resume as resume_run
 
     log_to_stderr()

@@ -53,11 +53,12 @@ def translate(
     from dragoman.cli.console import log_to_stderr
     from dragoman.data.corpora import decode_lines
     from dragoman.tasks.run import Run
+
+    log_to_stderr(quiet)
+    opened = Run.open(run)  # a wrong folder is said before torch is imported
     from dragoman.tasks.streaming import windows
     from dragoman.tasks.translator import Translation, Translator, TranslatorSettings, parse_search
 
-    log_to_stderr(quiet)
-    opened = Run.open(run)
     changes = list(set_ or [])
     if beam is not None:
         changes.append(f"beam={beam}")

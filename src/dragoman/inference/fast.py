@@ -36,13 +36,14 @@ from dragoman.models.interface import (
     Memory,
     NativeStep,
 )
-from dragoman.models.transformer import UNKNOWN, Transformer, TransformerSettings
+from dragoman.models.settings import TransformerSettings
+from dragoman.models.transformer import UNKNOWN, Transformer
 from dragoman.native import library
-from dragoman.nn.attention import AttentionSettings
 from dragoman.nn.layers import LayerNorm
 from dragoman.nn.layout import Sequences
 from dragoman.nn.linear import use_precision
 from dragoman.nn.positions import Positions
+from dragoman.nn.settings import AttentionSettings
 
 Precision = Literal["auto", "int8", "bf16", "fp32"]
 

@@ -15,7 +15,7 @@ from typing import Any
 from dragoman.errors import DragomanError
 from dragoman.nn.probes import Probe
 from dragoman.pictures.words import words
-from dragoman.search.request import SearchSettings
+from dragoman.search.settings import SearchSettings
 from dragoman.tasks.translator import Translation, Translator
 
 ATTENTIONS = {

@@ -13,7 +13,6 @@ W^K ``key``, W^V ``value``, W^O ``output``.
 from __future__ import annotations
 
 import math
-from typing import Literal
 
 import torch
 from torch import Tensor
@@ -26,28 +25,7 @@ from dragoman.nn import masks, probes
 from dragoman.nn.dropout import dropout
 from dragoman.nn.layout import Layout
 from dragoman.nn.linear import Computing, Linear, Precision, SlicedLinear, joint_parameters
-from dragoman.settings import Settings
-
-Path = Literal["auto", "plain", "fused"]
-
-
-class AttentionSettings(Settings):
-    """What one multi-head attention is made of."""
-
-    num_heads: int = 8
-    """Heads (h)."""
-    key_width: int | None = None
-    """Width of a head's queries and keys (d_k); model width / heads if not given."""
-    value_width: int | None = None
-    """Width of a head's values (d_v); as ``key_width`` if not given."""
-    scaled: bool = True
-    """Divide scores by √d_k. Off shows why the paper does it: softmax saturates."""
-    whole_input: bool = True
-    """Each head projects the whole input (the paper); off: only its own slice of it."""
-    dropout: float = 0.0
-    """Dropout on attention weights. The paper has none here."""
-    path: Path = "auto"
-    """plain (the formula), fused (torch's kernel), or auto: whichever is faster on this device."""
+from dragoman.nn.settings import AttentionSettings
 
 
 def scaled_dot_product(

@@ -12,7 +12,7 @@ Rows are packed, (P, D); see ``layout.py``.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from typing import Generic, Literal, TypeVar
+from typing import Generic, TypeVar
 
 import torch
 from torch import Tensor, nn
@@ -22,14 +22,14 @@ from dragoman.native import linear as native_linear
 from dragoman.native import norm as native_norm
 from dragoman.native.dropout import new_seed
 from dragoman.nn import probes
-from dragoman.nn.attention import AttentionSettings, MultiHeadAttention
+from dragoman.nn.attention import MultiHeadAttention
 from dragoman.nn.cache import LayerCache
 from dragoman.nn.dropout import Dropout, dropout
 from dragoman.nn.layout import Layout
 from dragoman.nn.linear import Computing, Linear, Precision
+from dragoman.nn.settings import AttentionSettings, Norm
 from dragoman.settings import Settings
 
-Norm = Literal["post", "pre"]
 Layer = TypeVar("Layer", bound=nn.Module)
 
 

@@ -16,28 +16,12 @@ Each is added to the embedding or concatenated with it.
 from __future__ import annotations
 
 import math
-from typing import Literal
 
 import torch
 from torch import Tensor, nn
 
 from dragoman.errors import SearchError
-from dragoman.settings import Settings
-
-Kind = Literal["sinusoidal", "learned", "index", "normalised", "binary", "none"]
-
-
-class PositionSettings(Settings):
-    """How positions are told."""
-
-    kind: Kind = "sinusoidal"
-    """sinusoidal (the paper), learned, index, normalised, binary, or none."""
-    combine: Literal["add", "concatenate"] = "add"
-    """Added to the embedding (the paper), or concatenated with a narrower one."""
-    width: int | None = None
-    """Dimensions given to positions when concatenated; when added it is the model's width."""
-    maximum: int = 1024
-    """Rows of a learned table, and what the target side's normalised index divides by."""
+from dragoman.nn.settings import PositionSettings
 
 
 def sinusoidal(positions: Tensor, width: int) -> Tensor:

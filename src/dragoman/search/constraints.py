@@ -19,7 +19,8 @@ from torch import Tensor
 
 from dragoman.search.hypothesis import Booleans, Integers
 from dragoman.search.live import Live
-from dragoman.search.sampling import SamplingSettings, draw, uniform
+from dragoman.search.sampling import draw, uniform
+from dragoman.search.settings import SamplingSettings
 
 NOTHING = -1
 """Fills up rows of forbidden tokens; no id of a token."""

@@ -27,8 +27,9 @@ from dragoman.search.hypothesis import (
     hypothesis_of,
     length_penalty,
 )
-from dragoman.search.request import Request, SearchSettings
-from dragoman.search.sampling import SamplingSettings, sampling_key
+from dragoman.search.request import Request
+from dragoman.search.sampling import sampling_key
+from dragoman.search.settings import SamplingSettings, SearchSettings
 
 NEVER = 2**62
 """A quota that is not reached."""

@@ -13,24 +13,10 @@ import hashlib
 import numpy as np
 import numpy.typing as npt
 import torch
-from pydantic import Field
 from torch import Tensor
 
 from dragoman.search.hypothesis import Floats, Integers
-from dragoman.settings import Settings
-
-
-class SamplingSettings(Settings):
-    """How to draw. Temperature comes first, then top-k, then top-p."""
-
-    temperature: float = Field(default=1.0, gt=0)
-    """Log-probabilities are divided by it: below 1 is sharper, above 1 flatter."""
-    top_k: int = Field(default=0, ge=0)
-    """Draw among the k most probable tokens only; 0: among all."""
-    top_p: float = Field(default=1.0, gt=0, le=1)
-    """Draw among the fewest most probable tokens that together hold this probability."""
-    seed: int = Field(default=0, ge=0, lt=2**63)
-    """The same seed gives the same samples of the same source."""
+from dragoman.search.settings import SamplingSettings
 
 
 def sampling_key(seed: int, source: Tensor, sample: int) -> int:

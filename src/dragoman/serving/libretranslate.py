@@ -12,7 +12,7 @@ from fastapi import APIRouter, Request
 from starlette.responses import Response
 
 from dragoman.search.hypothesis import Hypothesis
-from dragoman.search.request import SearchSettings
+from dragoman.search.settings import SearchSettings
 from dragoman.serving import schema
 from dragoman.serving.catalogue import Choice, detected
 from dragoman.serving.markup import Markup

@@ -28,7 +28,8 @@ from dragoman.nn.probes import Probe
 from dragoman.search.hypothesis import Hypothesis as Found
 from dragoman.search.offline import search
 from dragoman.search.record import StepRecord
-from dragoman.search.request import Request, SearchSettings
+from dragoman.search.request import Request
+from dragoman.search.settings import SearchSettings
 from dragoman.serving.look_schema import (
     AttentionRequest,
     LookRequest,

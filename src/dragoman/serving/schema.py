@@ -10,8 +10,7 @@ from typing import Annotated, Literal
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
 
-from dragoman.search.request import SearchSettings
-from dragoman.search.sampling import SamplingSettings
+from dragoman.search.settings import SamplingSettings, SearchSettings
 
 
 class Message(BaseModel):

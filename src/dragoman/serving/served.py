@@ -14,8 +14,9 @@ from dragoman.inference.fast import fastest
 from dragoman.metrics.moses import MosesText
 from dragoman.models.transformer import Transformer
 from dragoman.search.hypothesis import Hypothesis
-from dragoman.search.request import Request, SearchSettings
+from dragoman.search.request import Request
 from dragoman.search.scheduler import Scheduler, Searchable
+from dragoman.search.settings import SearchSettings
 from dragoman.serving import schema
 from dragoman.serving.aligner import Aligner, Pair, in_step
 from dragoman.serving.languages import WITHOUT_SPACES, base

@@ -20,7 +20,6 @@ from dragoman.metrics.significance import compare_systems as compare_outputs
 from dragoman.metrics.translation import Score, Scores, evaluate_translation, tokenised_bleu
 from dragoman.tasks.prepare import plain_pairs
 from dragoman.tasks.run import RECIPE, SCORES, Run
-from dragoman.tasks.translator import Translator, TranslatorSettings, parse_search
 
 logger = logging.getLogger("dragoman")
 
@@ -113,6 +112,9 @@ def evaluate_run(
     opened = run if isinstance(run, Run) else Run.open(run)
     recipe = opened.recipe
     pairs, test = _test_set(opened, source, reference)
+    # Here, so that what is wrong above is said at once: it imports torch, which takes seconds.
+    from dragoman.tasks.translator import Translator, TranslatorSettings, parse_search
+
     search = parse_search(recipe.search, [*search_changes, "n_best=1"])
     settings = TranslatorSettings.check(precision=precision, shortlist=shortlist)
     translator = Translator(opened, settings, search)
@@ -204,6 +206,8 @@ def compare_systems(
         if path in runs:
             if pairs and not pairs[0].source and source is None and reference is not None:
                 raise DragomanError("comparing runs on files needs --source and --reference")
+            from dragoman.tasks.translator import Translator  # finished translations need none
+
             translator = Translator(Run.open(path))
             outputs[name] = [t.text for t in translator.stream(pair.source for pair in pairs)]
         else:

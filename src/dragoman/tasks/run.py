@@ -10,7 +10,8 @@
     report.html card.md  for people
     training/            resumable state; without it the model still works
 
-Opening a run executes nothing from it: TOML, safetensors, SentencePiece, JSON.
+Opening a run executes nothing from it: TOML, safetensors, SentencePiece, JSON. It needs no torch,
+which its weights do (``model.py``).
 """
 
 from __future__ import annotations
@@ -19,37 +20,21 @@ import hashlib
 import json
 from functools import cached_property
 from pathlib import Path
-from typing import Any
-
-import torch
-from torch.overrides import TorchFunctionMode
+from typing import TYPE_CHECKING, Any
 
 from dragoman.errors import RunError
 from dragoman.forms.text import Text
 from dragoman.inference.shortlist import Shortlist
-from dragoman.models.transformer import Transformer
 from dragoman.recipe import Recipe
-from dragoman.training.weights import load_weights
+
+if TYPE_CHECKING:
+    from dragoman.models.transformer import Transformer
 
 RECIPE = "recipe.toml"
 WEIGHTS = "model.safetensors"
 SCORES = "scores.json"
 NOTES = "data.json"
 SHORTLIST = "shortlist.safetensors"
-
-
-class _Unfilled(TorchFunctionMode):
-    """New parameters are not drawn: those of a file take their place.
-
-    torch's meta device would do the same, and import a second's worth of modules.
-    """
-
-    def __torch_function__(
-        self, func: Any, types: Any, args: Any = (), kwargs: dict[str, Any] | None = None
-    ) -> Any:
-        if func in (torch.Tensor.uniform_, torch.Tensor.normal_):
-            return args[0]
-        return func(*args, **(kwargs or {}))
 
 
 class Run:
@@ -96,10 +81,14 @@ class Run:
 
     def metadata(self) -> dict[str, str]:
         """What the weights file says of itself: which weights, of which update."""
+        from dragoman.training.weights import load_weights
+
         return dict(load_weights(self._weights_path).metadata)
 
     def new_model(self) -> Transformer:
         """The model that the recipe describes, with fresh weights."""
+        from dragoman.tasks.model import build_model
+
         return build_model(self.recipe, self.source_text, self.target_text)
 
     def model(self, weights: Path | None = None) -> Transformer:
@@ -107,7 +96,9 @@ class Run:
 
         Errors: ``RunError`` for missing, truncated or foreign weights.
         """
-        with _Unfilled():
+        from dragoman.tasks.model import Unfilled, fill_model
+
+        with Unfilled():
             model = self.new_model()
         fill_model(model, weights or self._weights_path, str(self.folder / RECIPE), assign=True)
         return model.eval()
@@ -134,6 +125,15 @@ class Run:
         return Text.load(self.folder / vocabulary_name(self.recipe, side))
 
 
+def refuse_run(folder: Path) -> None:
+    """Errors: ``RunError`` if there is a run in the folder already."""
+    if (folder / RECIPE).exists():
+        raise RunError(
+            f"{folder} is a run already. Go on with it: dragoman resume {folder}; "
+            "or train into another folder: --to FOLDER"
+        )
+
+
 def load_shortlist(run: Run) -> Shortlist:
     """The shortlist that was learned for the weights of ``run``.
 
@@ -152,25 +152,6 @@ def vocabulary_name(recipe: Recipe, side: str) -> str:
     return "shared.model" if recipe.text.shared else f"{side}.model"
 
 
-def fill_model(model: Transformer, path: Path, recipe: str, *, assign: bool = False) -> None:
-    """Put the weights of a file into ``model``; ``recipe`` is what describes it, for messages.
-
-    Errors: ``RunError`` for weights that are missing, truncated, or of another model.
-    """
-    state = load_weights(path).tensors
-    expected = {name: value.shape for name, value in model.state_dict().items()}
-    found = {name: value.shape for name, value in state.items()}
-    if expected != found:
-        odd = sorted(
-            name for name in expected.keys() | found.keys() if expected.get(name) != found.get(name)
-        )
-        raise RunError(
-            f"{path} does not hold the model that {recipe} describes: {len(odd)} tensors differ, "
-            f"{odd[0]} first. Was the recipe edited?"
-        )
-    model.load_state_dict(state, assign=assign)
-
-
 def read_json(path: Path) -> dict[str, Any]:
     """What a JSON file of a run holds, or nothing where there is none.
 
@@ -186,8 +167,3 @@ def read_json(path: Path) -> dict[str, Any]:
             "evaluate and train write it anew"
         ) from error
     return loaded
-
-
-def build_model(recipe: Recipe, source: Text, target: Text) -> Transformer:
-    """The model of a recipe, with fresh weights drawn from torch's generator."""
-    return Transformer(recipe.model, source.size, target.size)

@@ -11,7 +11,7 @@ from itertools import chain, islice
 from pathlib import Path
 
 from dragoman.inference.shortlist import Integers, Shortlist, ShortlistSettings, learn
-from dragoman.search.request import SearchSettings
+from dragoman.search.settings import SearchSettings
 from dragoman.tasks.prepare import Say, corpora_of, plain_pairs
 from dragoman.tasks.run import SHORTLIST, Run
 from dragoman.tasks.translator import Translator, TranslatorSettings

@@ -11,13 +11,16 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from dragoman.data.corpora import CorpusSettings, read_pairs
 from dragoman.data.split import SplitSettings
 from dragoman.errors import DataError
 from dragoman.recipe import Recipe
 from dragoman.training.schedule import make_schedule
-from dragoman.training.throughput import Throughput
+
+if TYPE_CHECKING:
+    from dragoman.training.throughput import Throughput
 
 
 @dataclass(frozen=True)

@@ -22,6 +22,7 @@ from dragoman.errors import RunError
 from dragoman.forms.text import Text
 from dragoman.models.transformer import Transformer
 from dragoman.recipe import Recipe
+from dragoman.tasks.model import build_model, fill_model
 from dragoman.tasks.prepare import (
     Prepared,
     Say,
@@ -35,8 +36,7 @@ from dragoman.tasks.run import (
     RECIPE,
     WEIGHTS,
     Run,
-    build_model,
-    fill_model,
+    refuse_run,
     vocabulary_name,
 )
 from dragoman.tasks.sizing import in_words, updates_in, with_updates
@@ -81,11 +81,7 @@ def train(
     """
     with Ranks.joined() as ranks:
         if ranks.first:
-            if (folder / RECIPE).exists():
-                raise RunError(
-                    f"{folder} is a run already. Go on with it: dragoman resume {folder}; "
-                    "or train into another folder: --to FOLDER"
-                )
+            refuse_run(folder)
             is_new = not folder.exists()
             folder.mkdir(parents=True, exist_ok=True)
             try:

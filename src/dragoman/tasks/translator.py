@@ -38,8 +38,9 @@ from dragoman.pictures.words import in_words
 from dragoman.recipe import Recipe
 from dragoman.search.hypothesis import Hypothesis
 from dragoman.search.offline import Searcher
-from dragoman.search.request import Request, SearchSettings
+from dragoman.search.request import Request
 from dragoman.search.scoring import force_decode
+from dragoman.search.settings import SearchSettings
 from dragoman.settings import Settings
 from dragoman.tasks.machine import cores
 from dragoman.tasks.prepare import cache_folder

@@ -12,30 +12,16 @@ from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 
 import torch
-from pydantic import Field
 from torch import Tensor, nn
 
 from dragoman.errors import RunError
-from dragoman.settings import Settings
+from dragoman.training.settings import OptimizerSettings
 
 _ALIGNMENT = 16
 """Each parameter begins at a multiple of 16 elements, 64 bytes: a cache line, a vector register."""
 
 _PIECE = 1 << 20
 """Elements that one thread moves at a time: 16 MB of values, gradients and moments."""
-
-
-class OptimizerSettings(Settings):
-    """Adam's constants; the defaults are the paper's."""
-
-    beta1: float = Field(default=0.9, ge=0, lt=1)
-    """Memory of the mean gradient (β₁)."""
-    beta2: float = Field(default=0.98, ge=0, lt=1)
-    """Memory of the mean squared gradient (β₂)."""
-    epsilon: float = Field(default=1e-9, gt=0)
-    """Added to the root of the latter (ε)."""
-    weight_decay: float = Field(default=0.0, ge=0)
-    """Decoupled decay (AdamW), times the learning rate; the paper has none."""
 
 
 class FlatParameters:

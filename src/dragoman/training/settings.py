@@ -7,11 +7,23 @@ from typing import Literal
 from pydantic import Field, model_validator
 
 from dragoman.settings import Settings
-from dragoman.training.optimizer import OptimizerSettings
 from dragoman.training.schedule import ScheduleSettings
 
 LOWER_IS_BETTER = frozenset({"loss", "nll", "perplexity", "ter"})
 """Of all other scores more is better."""
+
+
+class OptimizerSettings(Settings):
+    """Adam's constants; the defaults are the paper's."""
+
+    beta1: float = Field(default=0.9, ge=0, lt=1)
+    """Memory of the mean gradient (β₁)."""
+    beta2: float = Field(default=0.98, ge=0, lt=1)
+    """Memory of the mean squared gradient (β₂)."""
+    epsilon: float = Field(default=1e-9, gt=0)
+    """Added to the root of the latter (ε)."""
+    weight_decay: float = Field(default=0.0, ge=0)
+    """Decoupled decay (AdamW), times the learning rate; the paper has none."""
 
 
 class TrainingSettings(Settings):

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import difflib
 import tomllib
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
 from importlib import resources
 
+from dragoman.errors import DragomanError
 from dragoman.pictures.figure import DataTable, Figure, Panel, Words
 
 
@@ -34,6 +36,14 @@ def captions() -> dict[str, Caption]:
         )
         for name, one in read.items()
     }
+
+
+def check_name(name: str) -> None:
+    """Errors: ``DragomanError`` with the nearest names for one that is not there."""
+    if name not in captions():
+        near = difflib.get_close_matches(name, captions(), n=3, cutoff=0.4)
+        hint = f"; perhaps {', '.join(near)}" if near else ""
+        raise DragomanError(f"there is no figure {name!r}{hint}. All: dragoman figure --list")
 
 
 def figure(

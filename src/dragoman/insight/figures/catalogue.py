@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 
 from dragoman.errors import DragomanError
 from dragoman.insight.figures import attention, costs, decoding, positions, run, training
-from dragoman.insight.figures.captions import captions
+from dragoman.insight.figures.captions import captions, check_name
 from dragoman.insight.figures.subject import Subject
 from dragoman.pictures.figure import Figure
 
@@ -44,14 +43,6 @@ OF_RUN: dict[str, Callable[..., Figure]] = {
     "pronoun": run.pronoun_figure,
 }
 """Figures that look into a trained run."""
-
-
-def check_name(name: str) -> None:
-    """Errors: ``DragomanError`` with the nearest names for one that is not there."""
-    if name not in captions():
-        near = difflib.get_close_matches(name, captions(), n=3, cutoff=0.4)
-        hint = f"; perhaps {', '.join(near)}" if near else ""
-        raise DragomanError(f"there is no figure {name!r}{hint}. All: dragoman figure --list")
 
 
 def make_figure(

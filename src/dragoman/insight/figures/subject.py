@@ -15,7 +15,8 @@ from dragoman.nn.layout import Sequences
 from dragoman.pictures.records import AttentionRecord
 from dragoman.search.hypothesis import Hypothesis
 from dragoman.search.offline import search
-from dragoman.search.request import Request, SearchSettings
+from dragoman.search.request import Request
+from dragoman.search.settings import SearchSettings
 from dragoman.tasks.run import Run
 from dragoman.tasks.translator import Translation, Translator, TranslatorSettings
 
