@@ -16,6 +16,7 @@ import pytest
 import torch
 from command_line import Dragoman
 from safetensors.torch import load_file
+from tiny_recipe import TINY
 
 import dragoman as package
 from dragoman.atomic import replacing_file
@@ -72,6 +73,35 @@ def test_a_run_does_not_go_on_with_other_text(
     said = dragoman("resume", run)
     assert said.code == 1
     assert "my.en + my.de" in said.err and "not what it was begun with" in said.err
+
+
+def test_dev_text_is_held_to_what_the_run_began_with_and_kept_apart_from_training(
+    parallel_text: tuple[Path, Path], tmp_path: Path
+) -> None:
+    lines = [path.read_text("utf-8").splitlines(keepends=True) for path in parallel_text]
+    files: dict[str, tuple[str, str]] = {}
+    for name, rows in (("dev", slice(0, 7)), ("test", slice(5, 6))):
+        paths = [tmp_path / f"{name}.{code}" for code in ("en", "de")]
+        for path, side in zip(paths, lines, strict=True):
+            path.write_text("".join(side[rows]), encoding="utf-8")
+        files[name] = (str(paths[0]), str(paths[1]))
+    recipe, _ = recipe_of([*map(str, parallel_text)], **files, changes=[*TINY, *STILL])  # type: ignore[arg-type]
+    run = tmp_path / "run"
+    said: list[str] = []
+    train(recipe, run, say=said.append, display=False)
+    for words in ("7 dev pairs, training has the source of 7", "1 test pairs"):
+        assert sum(words in line for line in said) == 1
+        assert words in Run.open(run).notes()["overlap"]
+    resume(run, say=lambda _: None, display=False)
+
+    Path(files["test"][0]).write_text("Another line.\n", encoding="utf-8")
+    said.clear()
+    resume(run, say=said.append, display=False)
+    assert any("test text" in line and "not what it was begun with" in line for line in said)
+    with Path(files["dev"][1]).open("a") as dev:
+        dev.write("\n")
+    with pytest.raises(RunError, match=r"dev text .* not what it was begun with"):
+        resume(run, say=lambda _: None, display=False)
 
 
 def test_what_a_killed_preparation_left_is_not_taken_up(

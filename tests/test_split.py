@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from pydantic import ValidationError
 
 from dragoman.data.corpora import Pair
-from dragoman.data.split import SplitSettings, find_overlap, side_of, split_pairs
+from dragoman.data.split import SplitSettings, find_overlaps, side_of, split_pairs
 
 HALF = SplitSettings(dev=0.3, test=0.3)
 
@@ -29,7 +29,7 @@ def test_the_sides_are_a_partition_of_about_the_shares_asked() -> None:
     assert sorted(pair for side in sides.values() for pair in side) == pairs
     assert abs(len(sides["dev"]) - 1200) < 120 and abs(len(sides["test"]) - 1200) < 120
     assert side_of("A dog runs", HALF) == side_of("a  DOG runs.", HALF)
-    overlap = find_overlap(sides["train"], sides["test"])
+    overlap = find_overlaps(sides["train"], {"test": sides["test"]})["test"]
     assert overlap.source == 0 and overlap.both == 0
 
 
@@ -50,9 +50,11 @@ def test_overlap_is_counted_by_side() -> None:
         Pair(4, "A hound.", "Ein Hund."),
         Pair(5, "A dog.", "Eine Katze."),
     ]
-    overlap = find_overlap(train, test)
+    found = find_overlaps(iter(train), {"test": test, "dev": test[:1], "other": test[1:2]})
+    overlap = found["test"]
     assert (overlap.pairs, overlap.source, overlap.target, overlap.both) == (5, 3, 3, 1)
     assert [pair.line for pair in overlap.first] == [2, 3, 4]
     words = overlap.in_words("test")
     assert words is not None and "source of 3" in words and "lines 2, 3, 4" in words
-    assert find_overlap(train, test[:1]).in_words("test") is None
+    assert found["dev"].in_words("dev") is None
+    assert (found["other"].source, found["other"].both) == (1, 1)

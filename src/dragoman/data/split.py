@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 import re
 import unicodedata
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal, Self
 
@@ -87,11 +87,20 @@ class Overlap:
         )
 
 
-def find_overlap(train: Iterable[Pair], held_out: Iterable[Pair]) -> Overlap:
-    """Compare two sets of pairs. Memory is that of hashes of the held-out set."""
-    held = list(held_out)
-    keys = [(_hash(pair.source), _hash(pair.target)) for pair in held]
-    wanted_sources, wanted_targets = ({key[side] for key in keys} for side in (0, 1))
+def find_overlaps(
+    train: Iterable[Pair], held_out: Mapping[str, Sequence[Pair]]
+) -> dict[str, Overlap]:
+    """Compare held-out sets, by name, with a training set, which is read once.
+
+    Memory is that of hashes of the held-out sets.
+    """
+    keys = {
+        name: [(_hash(pair.source), _hash(pair.target)) for pair in pairs]
+        for name, pairs in held_out.items()
+    }
+    wanted_sources, wanted_targets = (
+        {key[side] for of_set in keys.values() for key in of_set} for side in (0, 1)
+    )
     sources: set[int] = set()
     targets: set[int] = set()
     both: set[tuple[int, int]] = set()
@@ -103,16 +112,20 @@ def find_overlap(train: Iterable[Pair], held_out: Iterable[Pair]) -> Overlap:
                 both.add(key)
         if key[1] in wanted_targets:
             targets.add(key[1])
-    seen = [
-        pair for pair, key in zip(held, keys, strict=True) if key[0] in sources or key[1] in targets
-    ]
-    return Overlap(
-        pairs=len(held),
-        source=sum(key[0] in sources for key in keys),
-        target=sum(key[1] in targets for key in keys),
-        both=sum(key in both for key in keys),
-        first=tuple(seen[:_EXAMPLES]),
-    )
+    return {
+        name: Overlap(
+            pairs=len(pairs),
+            source=sum(source in sources for source, _ in keys[name]),
+            target=sum(target in targets for _, target in keys[name]),
+            both=sum(key in both for key in keys[name]),
+            first=tuple(
+                pair
+                for pair, (source, target) in zip(pairs, keys[name], strict=True)
+                if source in sources or target in targets
+            )[:_EXAMPLES],
+        )
+        for name, pairs in held_out.items()
+    }
 
 
 def _plain(text: str) -> bytes:

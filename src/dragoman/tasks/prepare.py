@@ -17,7 +17,7 @@ from typing import Any
 from dragoman.data.cleaning import Cleaner
 from dragoman.data.corpora import CorpusSettings, Pair, corpus_fingerprint, read_pairs
 from dragoman.data.demo_corpus import DemoPair, demo_corpus
-from dragoman.data.split import SplitSettings, find_overlap, split_pairs
+from dragoman.data.split import SplitSettings, find_overlaps, split_pairs
 from dragoman.data.store import Store, WeightedPairs, build_store, store_key
 from dragoman.errors import RecipeError, RunError
 from dragoman.forms.text import Text
@@ -127,28 +127,32 @@ def prepare(recipe: Recipe, run_folder: Path, say: Say) -> Prepared:
             {"name": name, "sha256": fingerprint, "weight": weight}
             for name, fingerprint, weight in fingerprints
         ],
+        "held_out": _held_fingerprints(recipe),
         "pairs": {"train": len(store), "dev": len(dev), "test": len(test)},
     }
     say(f"{len(store):,} pairs to train on, {len(dev):,} dev, {len(test):,} test")
     return Prepared(source_text, target_text, store, dev, test, notes)
 
 
-def warn_of_overlap(recipe: Recipe, test: Sequence[Pair], say: Say) -> dict[str, str]:
-    """Say how much of the test set stands in the training text too -> a note for the run."""
+def warn_of_overlap(
+    recipe: Recipe, dev: Sequence[Pair], test: Sequence[Pair], say: Say
+) -> dict[str, str]:
+    """Say how much of dev and test stands in the training text too -> a note for the run."""
     if recipe.data.embedded is not None:  # disjoint by construction
         return {}
-    seen = find_overlap(chain.from_iterable(c.pairs for c in corpora_of(recipe, "train")), test)
-    warning = seen.in_words("test")
-    if warning is None:
-        return {}
-    say(f"warning: {warning}")
-    return {"overlap": warning}
+    train = chain.from_iterable(corpus.pairs for corpus in corpora_of(recipe, "train"))
+    seen = find_overlaps(train, {"dev": dev, "test": test})
+    warnings = [words for name, found in seen.items() if (words := found.in_words(name))]
+    for warning in warnings:
+        say(f"warning: {warning}")
+    return {"overlap": "; ".join(warnings)} if warnings else {}
 
 
-def check_unchanged(recipe: Recipe, notes: dict[str, Any], folder: Path) -> None:
-    """Whether the training text is still what the run in ``folder`` was begun with.
+def check_unchanged(recipe: Recipe, notes: dict[str, Any], folder: Path, say: Say) -> None:
+    """Whether the text is still what the run in ``folder`` was begun with.
 
-    ``notes``: what that run wrote down of its data. Errors: ``RunError`` if it changed.
+    ``notes``: what that run wrote down of its data. Errors: ``RunError`` if the training or the dev
+    text changed: either changes which weights come out. Of another test text it is only said.
     """
     begun = [(c["name"], c["sha256"], c["weight"]) for c in notes.get("corpora", [])]
     now = _fingerprints(recipe) if begun else []
@@ -164,6 +168,21 @@ def check_unchanged(recipe: Recipe, notes: dict[str, Any], folder: Path) -> None
             f"{', '.join(changed) or 'there were more corpora'}), so it cannot go on as if nothing "
             "had happened. Put the old files back; or train on the new ones from its weights: "
             f"dragoman train FILES --from {folder}"
+        )
+    begun_held = notes.get("held_out")
+    if begun_held is None:  # an older run, which did not write them down
+        return
+    held = _held_fingerprints(recipe)
+    if held.get("dev") != begun_held.get("dev"):
+        raise RunError(
+            f"the dev text of {folder} is not what it was begun with, and it decides which weights "
+            "are kept, so the run cannot go on as if nothing had happened. Put the old files back; "
+            f"or train from its weights: dragoman train FILES --from {folder}"
+        )
+    if held.get("test") != begun_held.get("test"):
+        say(
+            f"warning: the test text of {folder} is not what it was begun with: its scores are not "
+            "those of the old text"
         )
 
 
@@ -215,6 +234,12 @@ def _fingerprints(recipe: Recipe) -> list[tuple[str, str, float]]:
     if recipe.data.embedded is not None:
         return [(recipe.data.embedded, f"embedded {_demo_fingerprint()}", 1.0)]
     return [(c.name, corpus_fingerprint(c), c.weight) for c in recipe.data.train]
+
+
+def _held_fingerprints(recipe: Recipe) -> dict[str, str]:
+    """Of the dev and test files that the recipe names; what is split off follows from the rest."""
+    named = {"dev": recipe.data.dev, "test": recipe.data.test}
+    return {side: corpus_fingerprint(corpus) for side, corpus in named.items() if corpus}
 
 
 def _demo_fingerprint() -> str:

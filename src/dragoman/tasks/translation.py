@@ -90,7 +90,7 @@ def train(
                 else:
                     _take_over(start_from, folder)
                 prepared = prepare(recipe, folder, say)
-                notes = prepared.notes | warn_of_overlap(recipe, prepared.test, say)
+                notes = prepared.notes | warn_of_overlap(recipe, prepared.dev, prepared.test, say)
                 write_text(folder / NOTES, json.dumps(notes, indent=2, ensure_ascii=False) + "\n")
                 recipe = _fit_updates(recipe, prepared, ranks, minutes, epochs, say)
                 # Last: a folder with a recipe is a run, and everything it needs is there.
@@ -120,7 +120,7 @@ def resume(
             f"{folder / 'training'} is gone, so this run cannot be trained further; its model "
             f"still works. To train from its weights: dragoman train FILES --from {folder}"
         )
-    check_unchanged(run.recipe, run.notes(), folder)
+    check_unchanged(run.recipe, run.notes(), folder, say)
     with Ranks.joined() as ranks:
         prepared = prepare(run.recipe, folder, say if ranks.first else _say_nothing)
         return _train(run.recipe, folder, prepared, ranks, say, display, resume_command)
