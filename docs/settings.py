@@ -51,7 +51,25 @@ def _row(path: str, field: FieldInfo) -> str:
     choices = _choices(field.annotation)
     if len(choices) > 1:
         help_text += f" One of {', '.join(f'`{choice}`' for choice in choices)}."
+    help_text += _range(field)
     return f"| `{path}` | {_written(field)} | {help_text} |\n"
+
+
+def _range(field: FieldInfo) -> str:
+    """ " From 1 to 256.", where it is a number."""
+    limits = {
+        word: value
+        for limit in field.metadata
+        for word in ("ge", "gt", "le", "lt")
+        if (value := getattr(limit, word, None)) is not None
+    }
+    if not limits:
+        return ""
+    low = f"From {limits['ge']:,}" if "ge" in limits else f"Above {limits['gt']:,}"
+    if "le" in limits:
+        return f" {low}{' to' if 'ge' in limits else ', at most'} {limits['le']:,}."
+    most = limits["lt"]
+    return f" {low}, below {f'2^{most.bit_length() - 1}' if most >= 2**53 else f'{most:,}'}."
 
 
 def _written(field: FieldInfo) -> str:

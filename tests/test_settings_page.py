@@ -2,18 +2,24 @@
 
 from __future__ import annotations
 
+import importlib
 import importlib.util
+import pkgutil
 import re
 import tomllib
+from collections.abc import Iterator
 from pathlib import Path
 from types import NoneType
 from typing import get_args
 
 import pytest
-from pydantic import BaseModel
+from pydantic import BaseModel, ValidationError
+from pydantic.fields import FieldInfo
 
+import dragoman
 from dragoman.errors import RecipeError
 from dragoman.recipe import Recipe, _settings_in
+from dragoman.settings import Settings
 
 ROOT = Path(__file__).parents[1]
 
@@ -45,6 +51,62 @@ def test_none_is_allowed_only_where_it_is_the_default(settings: type[BaseModel])
     for name, field in settings.model_fields.items():
         if NoneType in get_args(field.annotation):
             assert field.default is None, f"{settings.__name__}.{name}"
+
+
+def numbers() -> Iterator[tuple[type[Settings], str, FieldInfo]]:
+    """Every number of every class of settings in the whole program."""
+    for found in pkgutil.walk_packages(dragoman.__path__, "dragoman."):
+        if not found.name.endswith(("__main__", ".libdragoman")):
+            importlib.import_module(found.name)
+    classes = [Settings]
+    for settings in classes:
+        classes += settings.__subclasses__()
+        for name, field in settings.model_fields.items():
+            if {int, float} & {field.annotation, *get_args(field.annotation)}:
+                yield settings, name, field
+
+
+def test_every_number_has_bounds_and_is_held_to_them() -> None:
+    seen = set()
+    for settings, name, field in numbers():
+        seen.add(settings.__name__)
+        where = f"{settings.__name__}.{name}"
+        low, high = (
+            {
+                value
+                for limit in field.metadata
+                for word in words
+                if (value := vars_of(limit, word)) is not None
+            }
+            for words in (("ge", "gt"), ("le", "lt"))
+        )
+        assert len(low) == len(high) == 1, f"{where} needs a lower and an upper bound"
+        outside = [min(low) - 1, max(high) + 1, float("nan"), float("inf"), -float("inf"), 10**400]
+        for value in outside:
+            with pytest.raises(ValidationError) as refused:
+                settings.model_validate({name: value})
+            assert (name,) in [problem["loc"] for problem in refused.value.errors()], where
+    assert {"Recipe", "TransformerSettings", "SearchSettings", "LimitSettings"} <= seen
+
+
+def vars_of(limit: object, word: str) -> float | None:
+    """One of ge, gt, le, lt of a bound, if it is that."""
+    found: float | None = getattr(limit, word, None)
+    return found
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        "model.dropout=1.5", "model.model_dim=-8", "model.encoder_layers=-1",
+        "model.attention.num_heads=0", "evaluation.dev_sentences=-5", "model.model_dim=4000000",
+        "model.positions.width=7", "model.attention={whole_input=false, key_width=4, num_heads=5}",
+    ],
+)  # fmt: skip
+def test_sizes_that_make_no_model_are_refused(change: str) -> None:
+    name = "num_heads" if "whole_input" in change else re.split(r"[.=]", change)[-2]
+    with pytest.raises(RecipeError, match=name):
+        Recipe.load("demo", [change])
 
 
 def test_a_limit_that_is_off_stays_off(tmp_path: Path) -> None:

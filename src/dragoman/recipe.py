@@ -17,7 +17,7 @@ from types import UnionType
 from typing import Any, Literal, Self, Union, get_args, get_origin
 
 import tomli_w
-from pydantic import BaseModel, ValidationError, model_validator
+from pydantic import BaseModel, Field, ValidationError, model_validator
 
 from dragoman.atomic import write_text
 from dragoman.data.cleaning import CleaningSettings
@@ -73,11 +73,11 @@ class DataSettings(Settings):
 class EvaluationSettings(Settings):
     """How a finished model is measured."""
 
-    dev_sentences: int = 500
+    dev_sentences: int = Field(500, ge=1, le=1_000_000)
     """So many sentences of dev are translated at each validation; its loss is over all of them."""
-    dev_beam: int = 1
+    dev_beam: int = Field(1, ge=1, le=4096)
     """Beam of those translations; 1 is greedy, which is several times faster."""
-    samples: int = 10
+    samples: int = Field(10, ge=0, le=1000)
     """Sentences of the test set that the report shows."""
     markup: Literal["none", "restructuredtext"] = "none"
     """Count the lines of the test set whose inline markup comes out as it went in."""
@@ -86,13 +86,13 @@ class EvaluationSettings(Settings):
 class Recipe(Settings):
     """Everything about a run. ``Recipe.load`` reads one, ``save`` writes one, complete."""
 
-    format: int = FORMAT
+    format: int = Field(FORMAT, ge=1, le=FORMAT)
     """Version of this file's layout."""
     name: str = "translator"
     """What the run is called."""
     task: Literal["translation"] = "translation"
     """What the model is for."""
-    seed: int = 1
+    seed: int = Field(1, ge=0, lt=2**63)
     """Every random draw of the run follows from it."""
     languages: LanguageSettings = LanguageSettings()
     data: DataSettings = DataSettings()

@@ -37,9 +37,9 @@ class CleaningSettings(Settings):
     """Drop pairs with control characters other than the tab."""
     empty: bool = True
     """Drop pairs of which a side is empty or only spaces."""
-    max_length: int = Field(2000, ge=0)
+    max_length: int = Field(2000, ge=0, le=1_000_000_000)
     """Drop pairs of which a side has more characters; 0: no limit."""
-    max_length_ratio: float = Field(9.0, ge=0)
+    max_length_ratio: float = Field(9.0, ge=0, le=1_000_000)
     """Drop pairs of which one side has more than so many times the characters of the other;
     0: no limit."""
     identical: bool = True

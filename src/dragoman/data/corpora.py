@@ -36,7 +36,7 @@ class CorpusSettings(Settings):
     """File of target sentences; left out when ``source`` holds both sides."""
     format: Literal["auto", "lines", "tsv", "jsonl"] = "auto"
     """auto: lines for two files; for one file, tsv or jsonl by its name."""
-    weight: float = Field(1.0, gt=0)
+    weight: float = Field(1.0, gt=0, le=10_000)
     """How often each pair is seen in an epoch; 0.5: every second epoch."""
     source_key: str = "source"
     """JSON Lines: where the source sentence is. Dots go inside: ``translation.en``."""

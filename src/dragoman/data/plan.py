@@ -46,15 +46,15 @@ _ROWS_READ_TOGETHER = 1 << 22
 class PlanSettings(Settings):
     """How examples are made into updates."""
 
-    tokens_per_update: int = Field(8192, ge=1)
+    tokens_per_update: int = Field(8192, ge=1, le=1_000_000_000)
     """Target tokens of one update of the weights, EOS counted (the paper: 25,000)."""
-    tokens_per_micro_batch: int = Field(4096, ge=1)
+    tokens_per_micro_batch: int = Field(4096, ge=1, le=1_000_000_000)
     """About how many tokens of either side go through the model at once; bounds the memory."""
-    max_source: int = Field(256, ge=1)
+    max_source: int = Field(256, ge=1, le=1_000_000)
     """Pairs with a longer source, in tokens with EOS, are left out of training and counted."""
-    max_target: int = Field(256, ge=1)
+    max_target: int = Field(256, ge=1, le=1_000_000)
     """Pairs with a longer target, in tokens with EOS, are left out of training and counted."""
-    block_examples: int = Field(1_000_000, ge=1)
+    block_examples: int = Field(1_000_000, ge=1, le=1_000_000_000)
     """Examples that are shuffled together; bounds the memory of the plan."""
 
 

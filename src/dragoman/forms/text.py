@@ -40,7 +40,7 @@ class TextSettings(Settings):
 
     kind: Literal["bpe", "unigram", "char", "word"] = "bpe"
     """Byte-pair encoding, unigram language model, characters, or words."""
-    vocabulary: int = Field(8000, ge=8)
+    vocabulary: int = Field(8000, ge=8, le=1_000_000)
     """Tokens in the vocabulary, special and byte tokens included; an upper limit for char, word."""
     shared: bool = True
     """One vocabulary for source and target (section 5.1 of the paper) instead of one for each."""
@@ -59,7 +59,7 @@ class TextSettings(Settings):
     sampling: float = Field(0.0, ge=0, lt=1)
     """Training only. bpe: probability to drop a merge (0.1 is usual); unigram: the exponent α of
     sampling (0.2 is usual). 0 switches it off."""
-    sample_sentences: int = Field(1_000_000, ge=1)
+    sample_sentences: int = Field(1_000_000, ge=1, le=1_000_000_000)
     """At most so many sentences, drawn at random, are read to learn the vocabulary."""
 
     @model_validator(mode="after")

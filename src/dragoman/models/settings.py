@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Literal
 
-from pydantic import model_validator
+from pydantic import Field, model_validator
 
 from dragoman.nn.settings import AttentionSettings, Norm, PositionSettings
 from dragoman.settings import Settings
@@ -15,19 +15,19 @@ class TransformerSettings(Settings):
 
     kind: Literal["transformer"] = "transformer"
     """Which family of models."""
-    model_dim: int = 512
+    model_dim: int = Field(512, ge=1, le=65_536)
     """Width of embeddings and layers (d_model)."""
-    ffn_dim: int = 2048
+    ffn_dim: int = Field(2048, ge=1, le=1_000_000)
     """Width inside the feed-forward layers (d_ff)."""
-    encoder_layers: int = 6
+    encoder_layers: int = Field(6, ge=1, le=256)
     """Layers of the encoder (N)."""
-    decoder_layers: int = 6
+    decoder_layers: int = Field(6, ge=1, le=256)
     """Layers of the decoder (N)."""
     attention: AttentionSettings = AttentionSettings()
     """Heads and their widths."""
-    dropout: float = 0.1
+    dropout: float = Field(0.1, ge=0, lt=1)
     """On the output of every sub-layer and on embeddings (P_drop)."""
-    activation_dropout: float = 0.0
+    activation_dropout: float = Field(0.0, ge=0, lt=1)
     """Inside the feed-forward layers, after the ReLU. The paper has none here."""
     norm: Norm = "post"
     """post: normalise after the residual sum (the paper); pre: before each sub-layer."""
@@ -40,13 +40,20 @@ class TransformerSettings(Settings):
 
     @model_validator(mode="after")
     def _agree(self) -> TransformerSettings:
-        if self.attention.key_width is None and self.model_dim % self.attention.num_heads:
+        attention, width = self.attention, self.positions.width
+        shared_out = attention.key_width is None or not attention.whole_input
+        if shared_out and self.model_dim % attention.num_heads:
+            remedy = "set attention.key_width or " if attention.whole_input else ""
             raise ValueError(
                 f"model_dim {self.model_dim} is no multiple of num_heads "
-                f"{self.attention.num_heads}; set attention.key_width or change one of them"
+                f"{attention.num_heads}; {remedy}change one of them"
+            )
+        if self.positions.combine == "add" and width not in (None, self.model_dim):
+            raise ValueError(
+                f"positions that are added are as wide as the model ({self.model_dim}, not "
+                f'{width}): leave positions.width out, or set positions.combine = "concatenate"'
             )
         if self.positions.combine == "concatenate":
-            width = self.positions.width
             if width is None or not 0 < width < self.model_dim:
                 raise ValueError(
                     "positions that are concatenated need positions.width between 1 and "

@@ -19,7 +19,7 @@ from dragoman.native.embedding import embed
 from dragoman.nn import masks, probes
 from dragoman.nn.cache import Cache
 from dragoman.nn.dropout import Dropout
-from dragoman.nn.layers import DecoderLayer, EncoderLayer, LayerNorm, LayerSettings, Stack
+from dragoman.nn.layers import DecoderLayer, EncoderLayer, LayerNorm, LayerParts, Stack
 from dragoman.nn.layout import Sequences
 from dragoman.nn.linear import Embedding, Linear, project
 from dragoman.nn.positions import Positions
@@ -77,7 +77,7 @@ class Transformer(nn.Module, Encodes, Generates):
             own = width - positions.width
         if settings.tie == "all":
             assert source_vocabulary == target_vocabulary, "a shared matrix needs one vocabulary"
-        layer = LayerSettings(
+        layer = LayerParts(
             model_dim=width,
             ffn_dim=settings.ffn_dim,
             attention=settings.attention,

@@ -12,6 +12,7 @@ Rows are packed, (P, D); see ``layout.py``.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from typing import Generic, TypeVar
 
 import torch
@@ -28,12 +29,12 @@ from dragoman.nn.dropout import Dropout, dropout
 from dragoman.nn.layout import Layout
 from dragoman.nn.linear import Computing, Linear, Precision
 from dragoman.nn.settings import AttentionSettings, Norm
-from dragoman.settings import Settings
 
 Layer = TypeVar("Layer", bound=nn.Module)
 
 
-class LayerSettings(Settings):
+@dataclass(frozen=True)
+class LayerParts:
     """What one layer is made of."""
 
     model_dim: int
@@ -131,7 +132,7 @@ class Stack(nn.ModuleList, Generic[Layer]):
 class EncoderLayer(nn.Module):
     """Self-attention, then feed-forward."""
 
-    def __init__(self, settings: LayerSettings, name: str) -> None:
+    def __init__(self, settings: LayerParts, name: str) -> None:
         super().__init__()
         self.name = name
         self.norm = settings.norm
@@ -157,7 +158,7 @@ class EncoderLayer(nn.Module):
 class DecoderLayer(nn.Module):
     """Masked self-attention, attention over the encoder's memory, then feed-forward."""
 
-    def __init__(self, settings: LayerSettings, name: str) -> None:
+    def __init__(self, settings: LayerParts, name: str) -> None:
         super().__init__()
         self.name = name
         self.norm = settings.norm

@@ -12,9 +12,9 @@ from dragoman.settings import Settings
 class SamplingSettings(Settings):
     """How to draw. Temperature comes first, then top-k, then top-p."""
 
-    temperature: float = Field(default=1.0, gt=0)
+    temperature: float = Field(default=1.0, ge=1e-5, le=1000)
     """Log-probabilities are divided by it: below 1 is sharper, above 1 flatter."""
-    top_k: int = Field(default=0, ge=0)
+    top_k: int = Field(default=0, ge=0, le=1_000_000)
     """Draw among the k most probable tokens only; 0: among all."""
     top_p: float = Field(default=1.0, gt=0, le=1)
     """Draw among the fewest most probable tokens that together hold this probability."""
@@ -25,22 +25,22 @@ class SamplingSettings(Settings):
 class SearchSettings(Settings):
     """How to search. The defaults are the paper's (section 6.1)."""
 
-    beam: int = Field(default=4, ge=1)
+    beam: int = Field(default=4, ge=1, le=4096)
     """Hypotheses kept at each step; 1 is greedy search."""
-    length_penalty: float = Field(default=0.6, ge=0)
+    length_penalty: float = Field(default=0.6, ge=0, le=10)
     """α of ((5 + length) / 6)^α, which divides log-probabilities: 0 favours short outputs."""
-    max_extra: int = Field(default=50, ge=0)
+    max_extra: int = Field(default=50, ge=0, le=100_000)
     """An output may be so many tokens longer than its source, end symbols counted in both."""
-    max_length: int | None = Field(default=None, ge=0)
+    max_length: int | None = Field(default=None, ge=0, le=100_000)
     """At most so many tokens, the end symbol not counted; takes the place of max_extra."""
-    min_length: int = Field(default=0, ge=0)
+    min_length: int = Field(default=0, ge=0, le=100_000)
     """At least so many tokens, the end symbol not counted."""
-    n_best: int = Field(default=1, ge=1)
+    n_best: int = Field(default=1, ge=1, le=4096)
     """How many hypotheses to give, best first; when sampling, how many to draw."""
     alternatives: bool = False
     """Give n_best hypotheses that differ in their first token (after a prefix: the first free
     one): its n_best most probable tokens, each completed by a search of its own."""
-    no_repeat_ngram: int = Field(default=0, ge=0)
+    no_repeat_ngram: int = Field(default=0, ge=0, le=1000)
     """No run of so many tokens stands twice in an output; 0: no limit."""
     stop: Literal["certain", "full"] = "certain"
     """certain: when nothing under way can still be among the n best. full: also once `beam`

@@ -30,23 +30,23 @@ REMEMBERED_CLIENTS = 10_000
 class LimitSettings(Settings):
     """Limits of the server. The defaults are for a machine that strangers can reach."""
 
-    characters: int = Field(default=20_000, ge=1)
+    characters: int = Field(default=20_000, ge=1, le=1_000_000_000)
     """Characters of text in one request, all its items together."""
-    items: int = Field(default=256, ge=1)
+    items: int = Field(default=256, ge=1, le=1_000_000)
     """Texts in one request."""
-    body_bytes: int = Field(default=1_000_000, ge=1)
+    body_bytes: int = Field(default=1_000_000, ge=1, le=1_000_000_000)
     """Bytes of one request, as sent."""
-    requests_per_minute: int = Field(default=600, ge=1)
+    requests_per_minute: int = Field(default=600, ge=1, le=1_000_000_000)
     """Requests of one client; typing into the page makes three or four a second at most."""
-    burst: int = Field(default=60, ge=1)
+    burst: int = Field(default=60, ge=1, le=1_000_000_000)
     """Requests of one client at once before the rate counts."""
-    concurrent: int = Field(default=16, ge=1)
+    concurrent: int = Field(default=16, ge=1, le=1_000_000)
     """Requests of one client under way at the same time."""
-    waiting: int = Field(default=4096, ge=1)
+    waiting: int = Field(default=4096, ge=1, le=1_000_000_000)
     """Sentences of all clients that may wait for one run."""
-    seconds: float = Field(default=60.0, gt=0)
+    seconds: float = Field(default=60.0, gt=0, le=86_400)
     """Seconds that one request may take to arrive, and again to be answered, waiting included."""
-    beam: int = Field(default=16, ge=1)
+    beam: int = Field(default=16, ge=1, le=1024)
     """The widest beam, and the most translations of one text, that a request may ask for."""
 
 

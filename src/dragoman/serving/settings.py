@@ -32,15 +32,15 @@ class ServeSettings(Settings):
     """Addresses of reverse proxies whose word on the client's address is taken."""
     precision: Precision = "auto"
     """auto: the fastest that this machine can run with the quality kept; or int8, bf16, fp32."""
-    rows: int = Field(default=64, ge=1)
+    rows: int = Field(default=64, ge=1, le=65_536)
     """Hypotheses under way at once in each worker: sentences x beam."""
-    longest: int = Field(default=250, ge=2)
+    longest: int = Field(default=250, ge=2, le=100_000)
     """Source tokens that are read at once; longer sentences are cut between words."""
-    look_longest: int = Field(default=800, ge=2)
+    look_longest: int = Field(default=800, ge=2, le=100_000)
     """Source tokens of a text that can be looked into; memory grows with their square."""
-    threads: int = Field(default=0, ge=0)
+    threads: int = Field(default=0, ge=0, le=1024)
     """Processor cores to use; 0: all that this process may use."""
-    grace_seconds: float = Field(default=30.0, ge=0)
+    grace_seconds: float = Field(default=30.0, ge=0, le=86_400)
     """How long a shutdown waits for the requests that it took."""
     page: bool = True
     """Serve the page; without it the API alone."""

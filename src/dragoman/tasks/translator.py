@@ -57,16 +57,16 @@ class TranslatorSettings(Settings):
 
     precision: Precision = "auto"
     """auto: the fastest that this machine can run with the quality kept; or int8, bf16, fp32."""
-    rows: int = Field(64, ge=1)
+    rows: int = Field(64, ge=1, le=65_536)
     """Hypotheses under way at once: sentences x beam."""
-    longest: int = Field(250, ge=2)
+    longest: int = Field(250, ge=2, le=100_000)
     """Source tokens of one piece of text that is translated whole."""
     long_lines: Literal["split", "cut"] = "split"
     """What happens to longer ones: split into sentences and pieces, or cut off at the end."""
     shortlist: bool = False
     """Choose among the words that a source can lead to (``dragoman shortlist`` learns them), not
     among all: faster, with int8. Probabilities are then relative to that choice."""
-    threads: int = Field(0, ge=0)
+    threads: int = Field(0, ge=0, le=1024)
     """Processor cores to use; 0: all that this process may use."""
 
     @classmethod

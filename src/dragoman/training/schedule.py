@@ -27,13 +27,13 @@ class ScheduleSettings(Settings):
     kind: Literal["noam", "inverse_square_root", "cosine", "constant"] = "noam"
     """noam: the paper's, whose height follows from model width and warm-up; the other three rise to
     `peak` and then fall with the inverse square root, fall as a cosine to `floor`, or stay."""
-    warmup: int = Field(default=4000, ge=0)
+    warmup: int = Field(default=4000, ge=0, le=1_000_000_000)
     """Updates until the rate is highest (warmup_steps)."""
-    factor: float = Field(default=1.0, gt=0)
+    factor: float = Field(default=1.0, gt=0, le=1000)
     """noam: multiplies the whole schedule; the paper has 1."""
-    peak: float = Field(default=5e-4, gt=0)
+    peak: float = Field(default=5e-4, gt=0, le=100)
     """The highest rate, for all but noam."""
-    floor: float = Field(default=0.0, ge=0)
+    floor: float = Field(default=0.0, ge=0, le=100)
     """cosine: the rate at the last update."""
 
 

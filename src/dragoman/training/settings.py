@@ -20,16 +20,16 @@ class OptimizerSettings(Settings):
     """Memory of the mean gradient (β₁)."""
     beta2: float = Field(default=0.98, ge=0, lt=1)
     """Memory of the mean squared gradient (β₂)."""
-    epsilon: float = Field(default=1e-9, gt=0)
+    epsilon: float = Field(default=1e-9, gt=0, le=1)
     """Added to the root of the latter (ε)."""
-    weight_decay: float = Field(default=0.0, ge=0)
+    weight_decay: float = Field(default=0.0, ge=0, le=10)
     """Decoupled decay (AdamW), times the learning rate; the paper has none."""
 
 
 class TrainingSettings(Settings):
     """Everything about training, data and model aside."""
 
-    updates: int = Field(default=100_000, ge=1)
+    updates: int = Field(default=100_000, ge=1, le=1_000_000_000)
     """How often the weights are changed (steps)."""
     precision: Literal["auto", "fp32", "bf16"] = "auto"
     """Of matrix products; auto: bf16 where the processor has it. Weights are always fp32."""
@@ -37,27 +37,27 @@ class TrainingSettings(Settings):
     """auto: native kernels where this machine has them; plain: torch alone, the reference."""
     label_smoothing: float = Field(default=0.1, ge=0, lt=1)
     """Share of the target distribution that is spread evenly over all tokens (ε_ls)."""
-    clip_norm: float = Field(default=0.0, ge=0)
+    clip_norm: float = Field(default=0.0, ge=0, le=1_000_000)
     """Gradients (per target token) longer than this are shortened to it; 0: never, as the paper."""
     optimizer: OptimizerSettings = OptimizerSettings()
     """Adam."""
     schedule: ScheduleSettings = ScheduleSettings()
     """The learning rate over time."""
-    validate_every: int = Field(default=1000, ge=0)
+    validate_every: int = Field(default=1000, ge=0, le=1_000_000_000)
     """Updates between validations; the last update is validated too. 0: never."""
     metric: Literal["bleu", "chrf", "loss", "perplexity"] = "bleu"
     """Which score of the validation says what is best."""
-    patience: int = Field(default=0, ge=0)
+    patience: int = Field(default=0, ge=0, le=1_000_000)
     """Stop after so many validations without a better score. 0: never."""
-    checkpoint_every: int = Field(default=0, ge=0)
+    checkpoint_every: int = Field(default=0, ge=0, le=1_000_000_000)
     """Updates between checkpoints, from which a killed run goes on. 0: only by time."""
-    checkpoint_minutes: float = Field(default=5.0, ge=0)
+    checkpoint_minutes: float = Field(default=5.0, ge=0, le=100_000)
     """Minutes between checkpoints. 0: only by updates."""
-    snapshot_every: int = Field(default=0, ge=0)
+    snapshot_every: int = Field(default=0, ge=0, le=1_000_000_000)
     """Updates between snapshots of the weights for averaging. 0: with every validation."""
-    keep_snapshots: int = Field(default=10, ge=1)
+    keep_snapshots: int = Field(default=10, ge=1, le=10_000)
     """How many of the last snapshots stay on disk."""
-    average_last: int = Field(default=0, ge=0)
+    average_last: int = Field(default=0, ge=0, le=10_000)
     """At the end, average so many of the last snapshots. 0: none."""
     final_weights: Literal["better", "best", "average", "last"] = "better"
     """What model.safetensors holds at the end: the best validated weights, the average, the last,
@@ -65,9 +65,9 @@ class TrainingSettings(Settings):
     ema: float = Field(default=0.0, ge=0, lt=1)
     """Decay of an exponential moving average of the weights, which is then what is validated and
     kept as best. 0: none."""
-    max_bad_updates: int = Field(default=10, ge=1)
+    max_bad_updates: int = Field(default=10, ge=1, le=1_000_000)
     """Stop after so many updates in a row whose loss or gradient is not finite."""
-    line_every_seconds: float = Field(default=10.0, gt=0)
+    line_every_seconds: float = Field(default=10.0, gt=0, le=86_400)
     """Seconds between progress lines where no terminal is attached."""
     tensorboard: bool = False
     """Write TensorBoard event files beside metrics.jsonl."""
