@@ -22,10 +22,12 @@ import dragoman as package
 from dragoman.atomic import replacing_file
 from dragoman.data.corpora import Pair
 from dragoman.errors import FileError, RunError
+from dragoman.inference.fast import fastest
 from dragoman.recipe import Recipe
 from dragoman.search.hypothesis import Hypothesis
 from dragoman.search.offline import search
 from dragoman.tasks.inputs import recipe_of
+from dragoman.tasks.prepare import cache_folder
 from dragoman.tasks.run import Run
 from dragoman.tasks.sizing import for_fine_tuning, gently, with_updates
 from dragoman.tasks.translation import resume, train
@@ -278,3 +280,30 @@ def test_validation_leaves_out_what_training_would(
         assert len(found(1).samples) == 1
     # What nobody can read is never an output.
     assert set(asked[0]) == {run.target_text.bos, run.target_text.unknown}
+
+
+@pytest.mark.parametrize("quick", ["int8", "fp32"])
+def test_validation_takes_the_path_that_translating_takes(
+    quick: str, tiny_run: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Also on a machine where plain torch was measured faster than the kernels."""
+    run = Run.open(tiny_run)
+    taken: list[object] = []
+
+    def listening(model: Any, *arguments: Any, **named: Any) -> Iterator[list[Hypothesis]]:
+        taken.append(type(model))
+        return search(model, *arguments, **named)
+
+    def measured(_: Path, trials: Any) -> dict[str, int]:
+        return {name: 1 if name == quick else 1000 for name in trials}
+
+    monkeypatch.setattr("dragoman.tasks.validation.search", listening)
+    monkeypatch.setattr("dragoman.inference.fast.microseconds", measured)
+    with torch.no_grad():
+        Validation(
+            run.model(), run.recipe, run.source_text, run.target_text,
+            [Pair(1, "The dog sleeps.", "Der Hund schläft.")], torch.device("cpu"),
+        )(1)  # fmt: skip
+    translating = fastest(run.model(), remembered=cache_folder())
+    assert taken == [type(translating.model)]
+    assert quick == "int8" or translating.precision == "fp32"

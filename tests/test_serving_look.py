@@ -15,12 +15,18 @@ import pytest
 import torch
 from numpy.typing import NDArray
 from serving_echo import client_of
+from untrained_run import untrained_run
 
+from dragoman.insight.figures.subject import Subject
+from dragoman.insight.order import order_experiment
+from dragoman.metrics.moses import MosesText
 from dragoman.nn.layout import Sequences
+from dragoman.search.settings import SearchSettings
 from dragoman.serving import look
 from dragoman.serving.served import ServedRun
 from dragoman.serving.settings import ServeSettings
 from dragoman.tasks.run import Run
+from dragoman.tasks.translator import Translator, TranslatorSettings
 
 Open = Callable[..., AbstractAsyncContextManager[httpx.AsyncClient]]
 TEXT = "The small man eats the dinosaur."
@@ -157,6 +163,50 @@ def test_doubt_in_another_translation(client: Open, run: Run) -> None:
             assert under["compared"] != again["compared"]
 
     asyncio.run(check())
+
+
+def test_what_is_looked_at_is_what_translates(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The same text read, the same symbols forbidden, the same tokens found: with Moses too, and
+    by a model that would write the unknown symbol if it might."""
+    pytest.importorskip("sacremoses")
+    run = Run.open(untrained_run(tmp_path, "data.moses=true", "text.byte_fallback=true"))
+    model, text = run.model(), run.target_text
+    project = model.project
+
+    def fond_of_what_is_forbidden(hidden: torch.Tensor, *ids: torch.Tensor) -> torch.Tensor:
+        logits = project(hidden, *ids)
+        logits[:, list(text.forbidden)] += 100
+        return logits
+
+    monkeypatch.setattr(run, "model", lambda: model)
+    monkeypatch.setattr(model, "project", fond_of_what_is_forbidden)
+    served = ServedRun.open(run, ServeSettings(precision="fp32"), "fond")
+    translator = Translator(run, TranslatorSettings(precision="fp32"))
+    asked = "The OLD man's dog (it's small) sleeps."
+    expected = translator(asked, settings=SearchSettings(beam=2, max_length=12))
+    assert expected.ids and not set(expected.ids) & set(text.forbidden)
+    assert expected.text == MosesText("de").restore(expected.prepared)
+
+    async def check() -> None:
+        values = {"text": asked, "beam": 2, "length_penalty": 0.6, "max_length": 12}
+        async with client_of(served) as http:
+            seen = await post(http, "/v1/look", attention=[], **values)
+            given = await post(http, "/v1/translate", **values)
+        (best,) = given["translations"][0]["sentences"][0]["hypotheses"]
+        assert seen["source_ids"] == translator.source_ids(asked)
+        for found in (seen["best"], best):
+            assert [token["id"] for token in found["tokens"]] == list(expected.ids)
+            assert found["text"] == expected.text
+
+    asyncio.run(check())
+
+    both = "the dog sees the man", "the man sees the dog"
+    told = order_experiment(translator, *both).with_positions.translations
+    assert told == tuple(translator(one).text for one in both)
+    found = Subject(translator, "the dog", ()).hypotheses
+    assert not {token for one in found for token in one.tokens} & set(text.forbidden)
 
 
 def test_figures(client: Open) -> None:

@@ -10,12 +10,16 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import torch
 from torch import Tensor
+from untrained_run import untrained_run
 
 import dragoman
 from dragoman.errors import DragomanError, RecipeError, RunError, SearchError
 from dragoman.inference.shortlist import ShortlistSettings
+from dragoman.metrics.moses import MosesText
 from dragoman.native import library
+from dragoman.nn.layout import Sequences
 from dragoman.search.settings import SearchSettings
 from dragoman.tasks.run import Run
 from dragoman.tasks.shortlist import learn_shortlist
@@ -79,6 +83,29 @@ def test_prefix_n_best_and_alternatives(translator: Translator) -> None:
     assert len({t.ids for t in everyone}) == 3
 
 
+def test_a_prefix_begins_the_first_piece_of_a_line_alone(tiny_run: Path) -> None:
+    """A line that is split is still one translation, which begins once as it was told to."""
+    split = dragoman.load(tiny_run, TranslatorSettings(precision="fp32", longest=30))
+    line, prefix = "The dog sleeps. " * 12, "Der Hund und"
+    begun = split.run.target_ids([prefix])[0]
+    settings = SearchSettings(beam=1, max_length=8)
+    whole = split(line, prefix=prefix, settings=settings)
+    assert len(whole.ids) > 20, "several pieces"
+    assert list(whole.ids[: len(begun)]) == begun
+    free = split(line, settings=settings)
+    assert whole.text.count(prefix) - 1 == free.text.count(prefix) == 0
+
+
+@pytest.mark.parametrize("how", ["lossless", "identity"])
+@pytest.mark.parametrize("line", [" " * 900, "\t" * 900, "\u3000" * 900, " " * 900 + "a"])
+def test_a_long_line_of_spaces_is_a_line(how: str, line: str, tmp_path: Path) -> None:
+    changes = ["text.lossless=true"] if how == "lossless" else ["text.normalization=identity"]
+    run = untrained_run(tmp_path, *changes, "text.byte_fallback=true")
+    translator = dragoman.load(run, TranslatorSettings(precision="fp32", longest=50))
+    found = translator(line, settings=SearchSettings(beam=1, max_length=3))
+    assert bool(found.text) is bool(line.strip())
+
+
 def test_sampling_is_drawn_by_its_seed(translator: Translator) -> None:
     def draw(seed: int) -> str:
         changes = ["sampling.temperature=1.0", f"sampling.seed={seed}", "max_length=15"]
@@ -105,6 +132,32 @@ def test_no_output_holds_the_unknown_symbol(
     fond = Translator(translator.run, TranslatorSettings(precision="fp32"))
     assert fond("The dog sleeps.").ids
     assert unknown not in fond("The dog sleeps.").ids
+
+
+def test_a_run_of_moses_tokens_is_always_asked_in_moses_tokens(tmp_path: Path) -> None:
+    """Translating, forcing a beginning, scoring and looking all read what training has read."""
+    pytest.importorskip("sacremoses")
+    moses = dragoman.load(
+        untrained_run(tmp_path, "data.moses=true"), TranslatorSettings(precision="fp32")
+    )
+    text, model = moses.run.source_text, moses.run.model()
+    source, target = "Mr. Smith's dog (the OLD one) sleeps.", "Der Hund, sagt er, schläft & isst."
+    read = text.encode_lists([MosesText("en").prepare(source)])[0]
+    wanted = text.encode_lists([MosesText("de").prepare(target)])[0]
+    assert wanted != text.encode_lists([target])[0], "the text must tell"
+
+    assert moses.source_ids(source) == [*read, text.eos]
+    (scored,) = moses.score([(source, target)])
+    assert list(scored.ids) == wanted and scored.text == target
+    with torch.inference_mode():
+        memory = model.encode(Sequences.of([torch.tensor([*read, text.eos])]))
+        hidden = model.decode(Sequences.of([torch.tensor([text.bos, *wanted])]), memory)
+        each = model.project(hidden).log_softmax(-1)
+    steps = each.gather(1, torch.tensor([*wanted, text.eos])[:, None])[:, 0]
+    np.testing.assert_allclose(scored.token_log_probabilities, steps.numpy(), atol=1e-4)
+    begun = moses(source, prefix=target, settings=SearchSettings(beam=1, max_length=60))
+    assert list(begun.ids[: len(wanted)]) == wanted
+    assert moses.look(source, begun.ids).source == text.pieces([*read, text.eos])
 
 
 def test_attention_has_a_row_for_every_token(translator: Translator) -> None:

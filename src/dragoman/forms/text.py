@@ -86,6 +86,8 @@ class Text:
         self.unknown: int = self._processor.unk_id()
         self.bos: int = self._processor.bos_id()
         self.eos: int = self._processor.eos_id()
+        self.forbidden: tuple[int, int] = (self.bos, self.unknown)
+        """Symbols that no output may hold: every search with this vocabulary forbids them."""
 
     @classmethod
     def train(cls, sentences: Iterable[str], settings: TextSettings, *, seed: int = 0) -> Text:

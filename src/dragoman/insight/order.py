@@ -111,19 +111,21 @@ def _read(
     *,
     positions: bool,
 ) -> Reading:
-    target = translator.run.target_text
+    target, plain = translator.run.target_text, translator.run.plain_text
     with torch.inference_mode():
         one, other = (
             model.encode(Sequences.of([torch.tensor(sentence)])).rows.double().numpy()
             for sentence in ids
         )
         requests = [Request(torch.tensor(s), translator.search_settings) for s in ids]
-        found = list(search(model, requests, bos=target.bos, eos=target.eos))
+        found = list(
+            search(model, requests, bos=target.bos, eos=target.eos, forbidden=target.forbidden)
+        )
     moved = other[list(places)]
     sums = one.sum(axis=0), other.sum(axis=0)
     return Reading(
         positions,
         np.linalg.norm(one - moved, axis=1) / np.linalg.norm(one, axis=1),
-        (target.decode(found[0][0].tokens), target.decode(found[1][0].tokens)),
+        (plain(found[0][0].tokens), plain(found[1][0].tokens)),
         float(np.linalg.norm(sums[0] - sums[1]) / np.linalg.norm(sums[0])),
     )

@@ -88,11 +88,10 @@ def what_if(
     assert translator.settings.precision == "fp32", "only the plain model can be looked into"
     _check(translator, source, change)
     before = translator.batch([source], settings=settings)[0]
-    old = [(source, before.text)]
     with seen_through(translator, source, change):
         after = translator.batch([source], settings=settings, prefixes=[change.prefix])[0]
-        doubted = translator.score(old)[0]
-    trusted = translator.score(old)[0]
+        (doubted,) = translator.score_ids([source], [before.ids])
+    (trusted,) = translator.score_ids([source], [before.ids])
     return WhatIf(
         change,
         before,

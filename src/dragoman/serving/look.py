@@ -90,9 +90,15 @@ class Looker:
     """Looks into one model. May be called by many; they take turns."""
 
     def __init__(
-        self, model: Transformer, vocabularies: tuple[Text, Text], search_settings: SearchSettings
+        self,
+        model: Transformer,
+        vocabularies: tuple[Text, Text],
+        search_settings: SearchSettings,
+        prepare: Callable[[str], str] | None = None,
     ) -> None:
+        """``prepare``: what is done to a text before it is cut into tokens."""
         self.model = model
+        self._prepare = prepare
         self._source, self._target = vocabularies
         self._settings = search_settings
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="look")
@@ -170,7 +176,9 @@ class Looker:
     # ---- inside
 
     def _checked(self, request: LookRequest, longest: int) -> list[int]:
-        ids = [*self._source.encode([request.text.strip()])[0].tolist(), self._source.eos]
+        text = request.text.strip()
+        text = text if self._prepare is None else self._prepare(text)
+        ids = [*self._source.encode_lists([text])[0], self._source.eos]
         if len(ids) == 1:
             raise bad_request("There is no text to look at.")
         if len(ids) > longest:
@@ -223,7 +231,13 @@ class Looker:
         with torch.inference_mode():
             with watched(record=False):
                 wanted = Request(source, settings, tuple(request.prefix_tokens), steps)
-                (found,) = search(self.model, [wanted], bos=target.bos, eos=target.eos)
+                (found,) = search(
+                    self.model,
+                    [wanted],
+                    bos=target.bos,
+                    eos=target.eos,
+                    forbidden=target.forbidden,
+                )
             given = torch.tensor([target.bos, *found[0].tokens])
             with watched(record=True) as reading:
                 memory = self.model.encode(Sequences.of([source]))

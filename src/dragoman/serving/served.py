@@ -109,7 +109,10 @@ class ServedRun:
         self._settings = settings
         self._source_text, self._target_text = vocabularies
         self._moses = moses
-        self._looker = Looker(plain, vocabularies, search) if plain is not None else None
+        self._looker = None
+        if plain is not None:
+            prepare = moses[0].prepare if moses is not None else None
+            self._looker = Looker(plain, vocabularies, search, prepare)
         self._spaced = base(self.target) not in WITHOUT_SPACES
         target, eos = self._target_text, self._source_text.eos
         self._aligner = Aligner(plain, bos=target.bos, eos=eos) if plain is not None else None
@@ -118,7 +121,7 @@ class ServedRun:
                 engine.model,
                 bos=target.bos,
                 eos=target.eos,
-                forbidden=(target.bos, target.unknown),
+                forbidden=target.forbidden,
                 capacity_rows=settings.rows,
             ),
             name=name,
@@ -133,9 +136,6 @@ class ServedRun:
         plain = run.model()
         path = fastest(plain, settings.precision, remembered=cache_folder())
         threads = settings.threads or cores()
-        moses = None
-        if run.recipe.data.moses:
-            moses = (MosesText(run.languages[0]), MosesText(run.languages[1]))
         return cls(
             name=name,
             languages=run.languages,
@@ -143,7 +143,7 @@ class ServedRun:
             engine=Engine(path.model, path.reason, threads if path.one_core_each else 1),
             search=run.recipe.search,
             settings=settings,
-            moses=moses,
+            moses=run.moses,
             plain=plain,
             run=run,
         )

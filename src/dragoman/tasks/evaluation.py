@@ -129,10 +129,10 @@ def evaluate_run(
     prepared = None
     if recipe.data.moses:
         # The model speaks prepared text: its own tokens are what that protocol counts.
-        assert translator.moses is not None
+        assert opened.moses is not None
         prepared = tokenised_bleu(
             [translation.prepared for translation in translations],
-            [translator.moses[1].prepare(line) for line in references],
+            [opened.moses[1].prepare(line) for line in references],
         )
     elif "multi30k" in test or "multi30k" in recipe.name:
         try:

@@ -18,6 +18,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+from collections.abc import Iterable, Sequence
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -25,6 +26,7 @@ from typing import TYPE_CHECKING, Any
 from dragoman.errors import RunError
 from dragoman.forms.text import Text
 from dragoman.inference.shortlist import Shortlist
+from dragoman.metrics.moses import MosesText
 from dragoman.recipe import Recipe
 
 if TYPE_CHECKING:
@@ -72,6 +74,36 @@ class Run:
     def target_text(self) -> Text:
         """The vocabulary of the target; the same object where both sides share one."""
         return self.source_text if self.recipe.text.shared else self._vocabulary("target")
+
+    @cached_property
+    def moses(self) -> tuple[MosesText, MosesText] | None:
+        """What prepares source and target for a model that was trained on Moses tokens.
+
+        Errors: ``DataError`` without sacremoses.
+        """
+        if not self.recipe.data.moses:
+            return None
+        source, target = self.languages
+        return MosesText(source), MosesText(target)
+
+    def source_ids(self, texts: Sequence[str]) -> list[list[int]]:
+        """What the model reads of each source text: prepared as that of training was, cut into
+        tokens, the end symbol behind."""
+        if self.moses is not None:
+            texts = [self.moses[0].prepare(text) for text in texts]
+        return [[*ids, self.source_text.eos] for ids in self.source_text.encode_lists(texts)]
+
+    def target_ids(self, texts: Sequence[str]) -> list[list[int]]:
+        """The tokens of each text of the target language, or of its beginning, likewise prepared,
+        without symbols."""
+        if self.moses is not None:
+            texts = [self.moses[1].prepare(text) for text in texts]
+        return self.target_text.encode_lists(texts)
+
+    def plain_text(self, ids: Iterable[int]) -> str:
+        """The text of target tokens as people write it: what ``target_ids`` does is undone."""
+        written = self.target_text.decode(ids)
+        return written if self.moses is None else self.moses[1].restore(written)
 
     @cached_property
     def weights_hash(self) -> str:

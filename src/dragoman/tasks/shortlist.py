@@ -71,7 +71,7 @@ def learn_shortlist(
     path = run.folder / SHORTLIST
     shortlist.save(path, key)
     texts = [pair.source for pair in plain_pairs(recipe, "dev")[:TRIED]]
-    allowed = sum(len(shortlist.allowed(ids)) for ids in source.encode(texts)) if texts else 0
+    allowed = sum(len(shortlist.allowed(ids)) for ids in run.source_ids(texts)) if texts else 0
     return LearnedShortlist(
         path,
         shortlist,

@@ -29,7 +29,6 @@ from dragoman.forms.segmentation import rejoin, segment
 from dragoman.forms.text import Text
 from dragoman.inference.fast import Path as FastPath
 from dragoman.inference.fast import Precision, fastest
-from dragoman.metrics.moses import MosesText
 from dragoman.nn.layout import Sequences
 from dragoman.nn.probes import Probe
 from dragoman.pictures.notebook import translation_html
@@ -156,11 +155,6 @@ class Translator:
             self.plain, self.settings.precision, shortlist, cache_folder()
         )
         self._threads = self.settings.threads or cores()
-        self.moses: tuple[MosesText, MosesText] | None = None
-        """Source and target preparation of a model that was trained on Moses tokens."""
-        if run.recipe.data.moses:
-            source, target = run.languages
-            self.moses = (MosesText(source), MosesText(target))
 
     @property
     def description(self) -> str:
@@ -208,16 +202,19 @@ class Translator:
         Errors: ``SearchError`` for a prefix that is too long.
         """
         chosen = settings or self.search_settings
+        begun = self.run.target_ids(prefixes) if prefixes else [[] for _ in texts]
         pieces: list[tuple[int, str, list[int]]] = []  # text, separator behind, source tokens
-        for number, (text, ids) in enumerate(zip(texts, self._encode(texts), strict=True)):
-            pieces += [(number, behind, part) for part, behind in self._pieces(text, ids)]
+        beginnings: list[list[int]] = []
+        for number, (text, ids) in enumerate(zip(texts, self.run.source_ids(texts), strict=True)):
+            for place, (part, behind) in enumerate(self._pieces(text, ids)):
+                pieces.append((number, behind, part))
+                beginnings.append(begun[number] if place == 0 else [])
         lengths = [len(ids) for _, _, ids in pieces]
         sources = torch.tensor([token for _, _, ids in pieces for token in ids]).split(lengths)
-        requests = []
-        for (number, _, _), source in zip(pieces, sources, strict=True):
-            prefix = prefixes[number] if prefixes else ""
-            given = tuple(self.run.target_text.encode_lists([prefix])[0]) if prefix else ()
-            requests.append(Request(source, chosen, given))
+        requests = [
+            Request(source, chosen, tuple(beginning))
+            for source, beginning in zip(sources, beginnings, strict=True)
+        ]
         # int8 kernels run on one core each; torch spreads over all of them.
         found = self._searcher.each(
             requests, lambda n, hypotheses: self._translation(texts[pieces[n][0]], *hypotheses)
@@ -245,23 +242,27 @@ class Translator:
 
     def score(self, pairs: Sequence[tuple[str, str]]) -> list[Translation]:
         """Score given translations (force decoding): ``text`` is the given target."""
-        sources = [self.source_ids(source) for source, _ in pairs]
-        targets = [
-            tuple(int(i) for i in ids)
-            for ids in self.run.target_text.encode([target for _, target in pairs])
+        sources = [source for source, _ in pairs]
+        targets = self.run.target_ids([target for _, target in pairs])
+        return [
+            self._translation(source, hypothesis, text=target)
+            for (source, target), hypothesis in zip(
+                pairs, self.score_ids(sources, targets), strict=True
+            )
         ]
-        hypotheses = force_decode(
+
+    def score_ids(
+        self, sources: Sequence[str], targets: Sequence[Sequence[int]]
+    ) -> list[Hypothesis]:
+        """``score`` of translations that are given as tokens, without end symbols."""
+        return force_decode(
             self.plain,
-            [torch.tensor(ids) for ids in sources],
+            [torch.tensor(ids) for ids in self.run.source_ids(sources)],
             targets,
             bos=self.run.target_text.bos,
             eos=self.run.target_text.eos,
             length_penalty=self.search_settings.length_penalty,
         )
-        return [
-            self._translation(source, h, text=target)
-            for (source, target), h in zip(pairs, hypotheses, strict=True)
-        ]
 
     def look(
         self, source: str, target_ids: Sequence[int], through: Probe | None = None
@@ -295,19 +296,12 @@ class Translator:
 
     def source_ids(self, text: str) -> list[int]:
         """Source tokens with the end symbol."""
-        return self._encode([text])[0]
-
-    def _encode(self, texts: Sequence[str]) -> list[list[int]]:
-        """Source tokens of each text with the end symbol."""
-        source = self.run.source_text
-        if self.moses is not None:
-            texts = [self.moses[0].prepare(text) for text in texts]
-        return [[*ids, source.eos] for ids in source.encode_lists(texts)]
+        return self.run.source_ids([text])[0]
 
     def _pieces(self, text: str, ids: list[int]) -> list[tuple[list[int], str]]:
         """The parts of one text that are translated by themselves, and what stands behind each."""
         eos, longest = self.run.source_text.eos, self.settings.longest
-        if len(ids) == 1:
+        if len(ids) == 1 or not text.strip():
             return []
         if len(ids) <= longest:
             return [(ids, "")]
@@ -322,8 +316,7 @@ class Translator:
                 parts.append(([*tokens[begin : begin + longest - 1], eos], " "))
             if parts and sentence.gap:
                 parts[-1] = (parts[-1][0], sentence.gap.replace("\n", " "))
-        parts[-1:] = [(parts[-1][0], "")]
-        return parts
+        return [*parts[:-1], (parts[-1][0], "")] if parts else []
 
     @cached_property
     def _searcher(self) -> Searcher:
@@ -332,7 +325,7 @@ class Translator:
             self._path.model,
             bos=target.bos,
             eos=target.eos,
-            forbidden=(target.bos, target.unknown),
+            forbidden=target.forbidden,
             capacity_rows=self.settings.rows,
             workers=self._threads if self._path.one_core_each else 1,
         )
@@ -358,15 +351,13 @@ class Translator:
     ) -> Translation:
         """``others`` become its alternatives; ``text`` is what was given, where it was."""
         target = self.run.target_text
-        prepared = target.decode(hypothesis.tokens)
-        plain = prepared if self.moses is None else self.moses[1].restore(prepared)
         return Translation(
             source,
-            plain if text is None else text,
+            self.run.plain_text(hypothesis.tokens) if text is None else text,
             hypothesis.score,
             hypothesis.token_log_probabilities,
             tuple(self._translation(source, other) for other in others),
             ids=hypothesis.tokens,
-            prepared=prepared,
+            prepared=target.decode(hypothesis.tokens),
             vocabulary=target,
         )

@@ -11,13 +11,14 @@ import torch
 from dragoman.data.batches import Batch, make_batch
 from dragoman.data.corpora import Pair
 from dragoman.forms.text import Text
-from dragoman.inference.fast import FastTransformer, why_not
+from dragoman.inference.fast import fastest
 from dragoman.metrics.translation import evaluate_translation
 from dragoman.models.transformer import Transformer
 from dragoman.recipe import Recipe
 from dragoman.search.offline import search
 from dragoman.search.request import Request
 from dragoman.search.scheduler import Searchable
+from dragoman.tasks.prepare import cache_folder
 from dragoman.training.loss import smoothed_cross_entropy
 from dragoman.training.records import Evaluation, Sample
 
@@ -93,7 +94,7 @@ class Validation:
             self._requests,
             bos=self._target.bos,
             eos=self._target.eos,
-            forbidden=(self._target.bos, self._target.unknown),
+            forbidden=self._target.forbidden,
             device=self._device,
         )
         hypotheses = self._target.decode_batch([best.tokens for best, *_ in found])
@@ -124,8 +125,8 @@ class Validation:
 
     def _translating(self) -> Searchable:
         """The path that ``translate`` takes on this machine, of the weights as they are now."""
-        if self._device.type == "cpu" and why_not(self._model) is None:
-            return FastTransformer(self._model, checked=True)
+        if self._device.type == "cpu":
+            return fastest(self._model, remembered=cache_folder()).model
         return self._model
 
     def _loss(self) -> float:

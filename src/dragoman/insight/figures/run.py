@@ -95,10 +95,9 @@ def order_figure(subject: Subject) -> Figure:
 
 def _turned(subject: Subject) -> tuple[str, str]:
     """A sentence and its words turned round, of the same tokens."""
-    tokens = subject.run.source_text
     words = subject.sentence.split()
     turned = " ".join(reversed(words))
-    pair = [sorted(int(i) for i in one) for one in tokens.encode([subject.sentence, turned])]
+    pair = [sorted(ids) for ids in subject.run.source_ids([subject.sentence, turned])]
     if pair[0] != pair[1]:
         raise DragomanError(
             f"turned round, the words of {subject.sentence!r} are cut into other tokens; give "

@@ -108,7 +108,15 @@ class Subject:
             for alpha in (0.0, 2.0)
         ]
         with torch.inference_mode():
-            lists = list(search(self.translator.plain, requests, bos=target.bos, eos=target.eos))
+            lists = list(
+                search(
+                    self.translator.plain,
+                    requests,
+                    bos=target.bos,
+                    eos=target.eos,
+                    forbidden=target.forbidden,
+                )
+            )
         known = {one.tokens: one for found in lists for one in found if one.finished}
         ended = known or {lists[0][0].tokens: lists[0][0]}
         return tuple(sorted(ended.values(), key=lambda one: -one.log_probability))
