@@ -7,6 +7,7 @@ import io
 import re
 from collections import defaultdict
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -244,8 +245,14 @@ def test_learned_positions_are_those_of_the_run(untrained: Callable[..., Path]) 
     np.testing.assert_allclose(cosines, (unit @ unit.T).ravel(), atol=1e-6)
 
 
-def test_both_hops(untrained: Callable[..., Path]) -> None:
+@pytest.mark.parametrize("coinciding", [False, True])
+def test_both_hops(
+    untrained: Callable[..., Path], monkeypatch: pytest.MonkeyPatch, coinciding: bool
+) -> None:
     """The heads with the most weight where it should be, over all sentences but those shown."""
+    if coinciding:  # noun and adjective are one word, so one head looks most at both
+        given = [[replace(p, decider=p.antecedent) for p in pair] for pair in pronoun_probes()]
+        monkeypatch.setattr("dragoman.insight.pronoun.pronoun_probes", lambda: given)
     folder = untrained()
     subject = Subject.open(folder)
     plain = PlainTransformer(folder, HEADS)
@@ -271,7 +278,7 @@ def test_both_hops(untrained: Callable[..., Path]) -> None:
             stacked(memory, "encoder", source, probe.it),
         )
 
-    pairs = pronoun_probes()
+    pairs = given if coinciding else pronoun_probes()
     mass = [np.zeros((2, HEADS)) for _ in range(3)]
     for probe in (probe for pair in pairs[1:] for probe in pair):
         from_pronoun, from_it = look(probe)
@@ -279,10 +286,19 @@ def test_both_hops(untrained: Callable[..., Path]) -> None:
         mass[1] += from_it[:, :, probe.antecedent]
         mass[2] += from_it[:, :, probe.decider]
     cross, *both = [np.unravel_index(one.argmax(), one.shape) for one in mass]
+    if coinciding:
+        assert both.pop() == both[0]
     made = make_figure("pronoun", subject)
     said = [[int(n) - 1 for n in re.findall(r"\d+", panel.to_dict()[key])]
             for panel in made.panels for key in ("first_from", "second_from")]  # fmt: skip
     assert said == [[*map(int, cross)], [int(n) for one in both for n in one]] * 2
+    note = made.notes[-1]
+    assert (
+        ("mean of two heads" in note.english)
+        == ("두 헤드의 평균" in note.korean)
+        == (not coinciding)
+    )
+    assert all(("mean of" in panel.to_dict()["second_from"]) != coinciding for panel in made.panels)
     rows = iter(read("pronoun", subject)[""])
     for probe in pairs[0]:
         from_pronoun, from_it = look(probe)

@@ -51,6 +51,11 @@ class PronounHeads:
     uniform: float
     """The weight of one word if every word were looked at alike."""
 
+    @property
+    def encoder(self) -> tuple[Head, ...]:
+        """The heads of the encoder: those of the noun and of the adjective, or one that is both."""
+        return (self.noun,) if self.noun == self.decider else (self.noun, self.decider)
+
 
 def pronoun_sentences() -> list[str]:
     """A pair of each family: the animal and the street, the man and the dinosaur."""
@@ -90,20 +95,22 @@ def _best(weights: list[Weights]) -> tuple[Head, float]:
 def hops_of(translator: Translator, probe: PronounProbe, heads: PronounHeads) -> Hops:
     """Both hops of one probe, as a picture takes them.
 
-    The second is the mean of the two heads of the encoder, so that noun and adjective both show.
+    Where two heads of the encoder do the second, it is their mean, so that noun and adjective both
+    show.
     """
     record = look_at(translator, probe)
     cross = heads.cross
-    both = [record.encoder[head.layer, head.head, probe.it] for head in (heads.noun, heads.decider)]
+    from_it = [record.encoder[head.layer, head.head, probe.it] for head in heads.encoder]
+    mean_of = "mean of " if len(heads.encoder) > 1 else ""
     return Hops(
         source=record.source,
         target=record.target,
         word=probe.pronoun_word,
         through=probe.it,
         first=record.cross[cross.layer, cross.head, probe.pronoun_word],
-        second=np.mean(both, axis=0),
+        second=np.mean(from_it, axis=0),
         first_from=f"cross-attention, {cross}",
-        second_from=f"encoder, mean of {heads.noun} and {heads.decider}",
+        second_from=f"encoder, {mean_of}{' and '.join(map(str, heads.encoder))}",
     )
 
 

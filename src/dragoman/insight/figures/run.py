@@ -20,7 +20,7 @@ from dragoman.insight.figures.captions import figure
 from dragoman.insight.figures.subject import Subject
 from dragoman.insight.importance import Importance, head_importance
 from dragoman.insight.order import order_experiment
-from dragoman.insight.pronoun import PronounHeads, pronoun_hops
+from dragoman.insight.pronoun import Head, PronounHeads, pronoun_hops
 from dragoman.pictures.figure import Cell, DataTable, Figure, Panel, Words
 from dragoman.pictures.matrix import Matrix
 from dragoman.pictures.panels import Cells, HeadGrid, Text, TwoHops, WordWeights
@@ -356,16 +356,31 @@ def _mean_note(heads: PronounHeads) -> Words:
         f"{mass:.0%}" for mass in (heads.cross_mass, heads.noun_mass, heads.decider_mass)
     )
     noun, decider = heads.noun, heads.decider
+    if len(heads.encoder) == 1:
+        arcs = Words(
+            f"One head of the encoder does both ({noun}): the arcs are its weights, not a mean.",
+            f"인코더의 한 헤드({_in_korean(noun)})가 두 일을 다 한다. 호는 평균이 아니라 그 헤드의 "
+            "가중치이다.",
+        )
+    else:
+        arcs = Words(
+            "The arcs are the mean of two heads: a word that one of them looks at wholly, and the "
+            "other not at all, has 50 here.",
+            "호는 두 헤드의 평균이다. 한 헤드만 오로지 보는 단어는 여기서 50이 된다.",
+        )
     return Words(
-        f"Each head by itself, mean over the other sentences: {to_it} from the pronoun to “it”; "
-        f"from “it” {to_noun} to its noun (encoder, {noun}) and {to_adjective} to the adjective "
-        f"(encoder, {decider}). If all words were looked at alike, one would get "
+        f"{arcs.english} Each head by itself, mean over the other sentences: {to_it} from the "
+        f"pronoun to “it”; from “it” {to_noun} to its noun (encoder, {noun}) and {to_adjective} to "
+        f"the adjective (encoder, {decider}). If all words were looked at alike, one would get "
         f"{heads.uniform:.0%}.",
-        f"다른 문장들의 평균, 헤드마다: 대명사에서 “it”으로 {to_it}, “it”에서 그 명사로 {to_noun}"
-        f"(인코더 {noun.layer + 1}층 헤드 {noun.head + 1}), 형용사로 {to_adjective}"
-        f"(인코더 {decider.layer + 1}층 헤드 {decider.head + 1}). 모든 낱말을 똑같이 본다면 하나에 "
-        f"{heads.uniform:.0%}.",
+        f"{arcs.korean} 다른 문장들의 평균, 헤드마다: 대명사에서 “it”으로 {to_it}, “it”에서 그 "
+        f"명사로 {to_noun}(인코더 {_in_korean(noun)}), 형용사로 {to_adjective}(인코더 "
+        f"{_in_korean(decider)}). 모든 낱말을 똑같이 본다면 하나에 {heads.uniform:.0%}.",
     )
+
+
+def _in_korean(head: Head) -> str:
+    return f"{head.layer + 1}층 헤드 {head.head + 1}"
 
 
 def _named(head: int | None) -> str:
