@@ -106,6 +106,15 @@ def test_files_that_cannot_be_read(tmp_path: Path) -> None:
         list(read_lines(tmp_path))
 
 
+@pytest.mark.parametrize("damaged", [0, 1])
+def test_of_two_files_the_damaged_one_is_named(tmp_path: Path, damaged: int) -> None:
+    lines = b"".join(f"sentence {n}\n".encode() for n in range(1000))
+    sides = [lines, lines]
+    sides[damaged] = gzip.compress(lines)[:500]
+    with pytest.raises(DataError, match=rf"{'ab'[damaged]}\.txt is damaged or cut off"):
+        list(read_pairs(_corpus(tmp_path, *sides)))
+
+
 def test_one_file_of_unknown_kind(tmp_path: Path) -> None:
     with pytest.raises(DataError, match="for two files, name the target"):
         list(read_pairs(_corpus(tmp_path, b"one\n")))

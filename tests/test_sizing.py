@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import itertools
+import shutil
 from pathlib import Path
 
 import pytest
+from command_line import Dragoman
 
 from dragoman.data.corpora import CorpusSettings
 from dragoman.errors import RecipeError
-from dragoman.recipe import Recipe
+from dragoman.recipe import Recipe, shipped_recipes
 from dragoman.tasks.inputs import recipe_of
 from dragoman.tasks.run import Run
 from dragoman.tasks.sizing import TABLE, languages_of, updates_in, with_updates
@@ -78,6 +80,41 @@ def test_another_recipes_sizes(parallel_text: tuple[Path, Path]) -> None:
     assert epochs is None
     assert recipe.model == Recipe.load("transformer-base").model
     assert recipe.data.train[0].source == str(parallel_text[0])
+
+
+@pytest.mark.parametrize("base", shipped_recipes())
+def test_of_another_recipe_only_its_text_is_replaced(
+    parallel_text: tuple[Path, Path], tmp_path: Path, base: str
+) -> None:
+    learned = Recipe.load(base)
+    files = [str(shutil.copy(path, tmp_path / f"{path.suffix[1:]}.txt")) for path in parallel_text]
+    recipe, _ = recipe_of(files, base=base)
+    text = {name: getattr(recipe.data, name) for name in ("train", "dev", "test", "split")}
+    data = learned.data.model_copy(update={**text, "embedded": None})
+    assert recipe == learned.model_copy(update={"name": recipe.name, "data": data})
+    assert recipe.data.train == (CorpusSettings(source=files[0], target=files[1]),)
+    assert recipe.data.dev is None and recipe.data.split.dev > 0
+    said, _ = recipe_of(files, base=base, languages="nl-und")
+    assert said.languages.source == "nl"
+    assert said.languages.target == learned.languages.target
+
+
+@pytest.mark.parametrize("pairs", [1, 10, 100])
+def test_a_tiny_corpus_ends_with_a_note_and_a_report(
+    dragoman: Dragoman, tmp_path: Path, pairs: int
+) -> None:
+    # Copies of one sentence stand on one side of any split, so nothing of it is held out.
+    files = [tmp_path / "my.en", tmp_path / "my.de"]
+    for path, sentence in zip(files, ("The dog sleeps.", "Der Hund schläft."), strict=True):
+        path.write_text(f"{sentence}\n" * pairs, encoding="utf-8")
+    run = tmp_path / "run"
+    said = dragoman(
+        "train", *files, "--to", run, "--set", "training.updates=3", "--set", "model.model_dim=32"
+    )
+    assert said.code == 0, said.err
+    assert "0 dev, 0 test" in said.out
+    assert "not validated" in said.out and "no sentences to be measured on" in said.out
+    assert (run / "report.html").is_file()
 
 
 def test_fine_tuning_takes_model_and_text_from_the_run(

@@ -37,6 +37,7 @@ def test_shares_for_a_corpus() -> None:
     assert SplitSettings.for_pairs(1_000_000) == SplitSettings(dev=0.001, test=0.001)
     assert SplitSettings.for_pairs(100) == SplitSettings(dev=0.05, test=0.05)
     assert SplitSettings.for_pairs(100, test=False) == SplitSettings(dev=0.05)
+    assert SplitSettings.for_pairs(39) == SplitSettings()  # a twentieth would be one sentence
     with pytest.raises(ValidationError):
         SplitSettings(dev=0.5, test=0.5)
 

@@ -61,8 +61,13 @@ def finish_run(folder: Path, outcome: Outcome) -> None:
     from dragoman.tasks.run import Run
 
     run = Run.open(folder)
-    if has_test_set(run.recipe):
+    if run.notes().get("pairs", {}).get("test", has_test_set(run.recipe)):
         typer.echo(evaluate_run(run).table())
+    else:
+        typer.echo(
+            "The run has no sentences to be measured on. Two files of others do it: "
+            + command("evaluate", folder, "test.source", "test.reference")
+        )
     page = write_report(run)
     typer.echo(
         f"\nreport: {page}\n\nNext:\n"

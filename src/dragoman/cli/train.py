@@ -26,7 +26,11 @@ def train(
     ] = None,
     epochs: Annotated[float | None, typer.Option(min=0.01, help="Train so many epochs.")] = None,
     recipe: Annotated[
-        str | None, typer.Option(help="Sizes and schedule from this recipe, for two files.")
+        str | None,
+        typer.Option(
+            help="For files of text: take everything from this recipe (sizes, schedule, cleaning, "
+            "Moses tokens, languages that the files' names do not tell) but its own text."
+        ),
     ] = None,
     dev: Annotated[
         tuple[str, str] | None, typer.Option(help="Source and target to validate on.")

@@ -12,8 +12,8 @@ import gzip
 import hashlib
 import json
 import zlib
-from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from collections.abc import Generator, Iterable, Iterator
+from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import BinaryIO, Literal, NamedTuple, Self
 
@@ -83,7 +83,7 @@ def read_pairs(corpus: CorpusSettings) -> Iterator[Pair]:
             return _read_jsonl(Path(corpus.source), corpus.source_key, corpus.target_key)
 
 
-def read_lines(path: str | Path) -> Iterator[str]:
+def read_lines(path: str | Path) -> Generator[str]:
     """The lines of one file without their ends. Raises DataError as ``read_pairs`` does."""
     path = Path(path)
     with _opened(path) as file:
@@ -133,8 +133,8 @@ def _format(corpus: CorpusSettings) -> Literal["lines", "tsv", "jsonl"]:
 
 
 def _read_parallel(source: Path, target: Path) -> Iterator[Pair]:
-    with _opened(source) as source_file, _opened(target) as target_file:
-        sources, targets = decode_lines(source_file), decode_lines(target_file)
+    # Each side is read inside its own frame, so that what is wrong with one file names that file.
+    with closing(read_lines(source)) as sources, closing(read_lines(target)) as targets:
         for line, text in enumerate(sources, start=1):
             translation = next(targets, None)
             if translation is None:

@@ -41,8 +41,14 @@ class SplitSettings(Settings):
 
     @classmethod
     def for_pairs(cls, pairs: int, *, dev: bool = True, test: bool = True) -> Self:
-        """About 1,000 sentences each, and at most a twentieth of the corpus."""
+        """About 1,000 sentences each, and at most a twentieth of the corpus.
+
+        Nothing where that would be fewer than two: a score on one sentence says nothing, and copies
+        of a single sentence, which stand on one side, would leave nothing to train on.
+        """
         share = round(min(0.05, 1000 / max(pairs, 1)), 6)
+        if pairs * share < 2:
+            share = 0.0
         return cls(dev=share if dev else 0.0, test=share if test else 0.0)
 
 

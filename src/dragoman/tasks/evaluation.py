@@ -18,7 +18,7 @@ from dragoman.metrics.moses import WHY_BLEU_DIFFERS, both_bleus
 from dragoman.metrics.significance import Significance, Test
 from dragoman.metrics.significance import compare_systems as compare_outputs
 from dragoman.metrics.translation import Score, Scores, evaluate_translation, tokenised_bleu
-from dragoman.tasks.prepare import plain_pairs
+from dragoman.tasks.prepare import has_test_set, plain_pairs
 from dragoman.tasks.run import RECIPE, SCORES, Run
 
 logger = logging.getLogger("dragoman")
@@ -226,8 +226,11 @@ def _test_set(run: Run, source: Path | None, reference: Path | None) -> tuple[li
     data = run.recipe.data
     pairs = plain_pairs(run.recipe, "test")
     if not pairs:
+        why = "names no test set and holds none out"
+        if has_test_set(run.recipe):
+            why = "holds out a share of the text for a test, and no pair of so few fell into it"
         raise DragomanError(
-            f"the recipe of {run.folder} names no test set and holds none out; give two files: "
+            f"the recipe of {run.folder} {why}; give two files: "
             f"dragoman evaluate {run.folder} test.source test.reference"
         )
     if data.test is not None:

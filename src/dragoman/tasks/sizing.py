@@ -11,12 +11,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from dragoman.data.corpora import CorpusSettings, read_pairs
 from dragoman.data.split import SplitSettings
 from dragoman.errors import DataError
-from dragoman.recipe import Recipe
+from dragoman.recipe import LanguageSettings, Recipe
 from dragoman.training.schedule import make_schedule
 
 if TYPE_CHECKING:
@@ -53,6 +53,9 @@ TABLE = (
 FINE_TUNING = 10
 """Fine-tuning learns at so small a part of the rate, for so small a part of the epochs."""
 
+_TEXT = ("embedded", "train", "dev", "test", "split")
+"""Of a recipe's section ``data``: what its text is, as against how text is treated."""
+
 _LOOKED_AT = 100_000
 _NOT_LANGUAGES = ("txt", "tsv", "tok", "bpe", "src", "tgt", "raw")
 _VALIDATIONS = 20
@@ -68,29 +71,37 @@ def recipe_for(
     """A recipe for these files, by ``TABLE`` or by the recipe ``base``, and how many pairs there
     are. It is named by its languages, or by the first file where they are not known.
 
+    Of ``base`` everything is taken but its text (train, dev, test and what is held out of them),
+    and its languages where ``languages`` do not say them.
     Errors: ``DataError`` for files that cannot be used.
     """
-    pairs, words, characters = _look(train)
-    split = SplitSettings.for_pairs(pairs, dev=dev is None, test=test is None)
+    pairs, sources, words, characters = _look(train)
+    split = SplitSettings.for_pairs(sources, dev=dev is None, test=test is None)
     data = {
         "train": [corpus.model_dump(exclude_none=True) for corpus in train],
         "split": split.model_dump(),
         **({"dev": dev.model_dump(exclude_none=True)} if dev else {}),
         **({"test": test.model_dump(exclude_none=True)} if test else {}),
     }
-    known = "und" not in languages
-    name = "-".join(languages) if known else Path(train[0].source).name.split(".")[0]
-    about = {"name": name, "languages": {"source": languages[0], "target": languages[1]}}
+    values: dict[str, Any] = {}
     if base is not None:
-        values = Recipe.load(base).model_dump(mode="json", exclude_none=True)
-        return Recipe.parse({**values, **about, "data": data}), pairs
+        model = Recipe.load(base)
+        languages = _known(languages, model.languages)
+        values = model.model_dump(mode="json", exclude_none=True)
+        data |= {key: value for key, value in values["data"].items() if key not in _TEXT}
+    name = "-".join(languages)
+    if "und" in languages:
+        name = Path(train[0].source).name.split(".")[0]
+    source, target = languages
+    about = {"name": name, "languages": {"source": source, "target": target}, "data": data}
+    if base is not None:
+        return Recipe.parse({**values, **about}), pairs
     size = next(row for row in TABLE if pairs < row.pairs)
     # Every word and character of the text could be a token, so this much is always possible;
     # 259 are the special and the byte tokens.
     vocabulary = min(size.vocabulary, 259 + characters + words // 2)
     values = {
         **about,
-        "data": data,
         "text": {"vocabulary": vocabulary, "character_coverage": 0.9999},
         "model": {
             "model_dim": size.model_dim,
@@ -147,9 +158,9 @@ def for_fine_tuning(recipe: Recipe, learned: Recipe) -> Recipe:
     What the weights were made for is taken over: model, text, Moses tokens, and the languages
     where this recipe names none.
     """
-    languages = recipe.languages
-    if (languages.source, languages.target) == ("und", "und"):
-        languages = learned.languages
+    named = recipe.languages
+    source, target = _known((named.source, named.target), learned.languages)
+    languages = LanguageSettings(source=source, target=target)
     return recipe.model_copy(
         update={
             "model": learned.model,
@@ -200,19 +211,35 @@ def languages_of(paths: Sequence[str]) -> tuple[str, str]:
     return (codes[0], codes[1]) if len(codes) == 2 else ("und", "und")
 
 
-def _look(corpora: Sequence[CorpusSettings]) -> tuple[int, int, int]:
-    """Pairs in all, and different words and characters of the first ones."""
-    total = 0
+def _known(languages: tuple[str, str], otherwise: LanguageSettings) -> tuple[str, str]:
+    """The languages that are said; of each that is not, the one of ``otherwise``."""
+    source, target = languages
+    return (
+        otherwise.source if source == "und" else source,
+        otherwise.target if target == "und" else target,
+    )
+
+
+def _look(corpora: Sequence[CorpusSettings]) -> tuple[int, int, int, int]:
+    """Pairs in all; among the first ones, different sources, words and characters.
+
+    Behind the first ones every source counts as different.
+    """
+    total = sources = 0
     words: set[str] = set()
     characters: set[str] = set()
     for corpus in corpora:
         pairs = read_pairs(corpus)
+        different: set[int] = set()
         for pair in islice(pairs, _LOOKED_AT):
             total += 1
+            different.add(hash(pair.source))
             for side in (pair.source, pair.target):
                 words.update(side.split())
                 characters.update(side)
-        total += sum(1 for _ in pairs)
+        more = sum(1 for _ in pairs)
+        total += more
+        sources += len(different) + more
     if not total:
         raise DataError("the corpora hold no pair")
-    return total, len(words), len(characters)
+    return total, sources, len(words), len(characters)

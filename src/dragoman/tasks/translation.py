@@ -160,6 +160,8 @@ def _train(
             f"{validation.left_out:,} of {len(prepared.dev):,} dev pairs are empty or longer than "
             "plan.max_source or plan.max_target: validation is without them"
         )
+    elif not validation.pairs and recipe.training.validate_every and ranks.first:
+        say("there are no dev pairs: the model is not validated while it trains")
     plan = Plan(prepared.train, recipe.plan, recipe.seed)
     settings = recipe.training
     trainer = Trainer(
