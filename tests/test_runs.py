@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import fcntl
 import json
+import os
 import resource
 import shutil
 import stat
@@ -21,11 +23,12 @@ from tiny_recipe import TINY
 import dragoman as package
 from dragoman.atomic import replacing_file
 from dragoman.data.corpora import Pair
-from dragoman.errors import FileError, RunError
+from dragoman.errors import DataError, FileError, RunError
 from dragoman.inference.fast import fastest
 from dragoman.recipe import Recipe
 from dragoman.search.hypothesis import Hypothesis
 from dragoman.search.offline import search
+from dragoman.tasks import translation
 from dragoman.tasks.inputs import recipe_of
 from dragoman.tasks.prepare import cache_folder
 from dragoman.tasks.run import Run
@@ -33,6 +36,7 @@ from dragoman.tasks.sizing import for_fine_tuning, gently, with_updates
 from dragoman.tasks.translation import resume, train
 from dragoman.tasks.validation import Validation
 from dragoman.training.checkpoint import Checkpoints
+from dragoman.training.lock import locked
 from dragoman.training.trainer import Trainer
 
 STILL = (
@@ -307,3 +311,133 @@ def test_validation_takes_the_path_that_translating_takes(
     translating = fastest(run.model(), remembered=cache_folder())
     assert taken == [type(translating.model)]
     assert quick == "int8" or translating.precision == "fp32"
+
+
+# ---- one process at a time
+
+
+def everything(folder: Path) -> dict[str, bytes]:
+    return {
+        str(path.relative_to(folder)): path.read_bytes()
+        for path in folder.rglob("*")
+        if path.is_file()
+    }
+
+
+def test_who_changes_a_run_is_alone_with_it(
+    dragoman: Dragoman, tiny_run: Path, tmp_path: Path
+) -> None:
+    run = copied(tiny_run, tmp_path / "run")
+    demo = Recipe.load("demo")
+    started, other = tmp_path / "started", tmp_path / "demo"
+    with locked(run), locked(started), locked(other):
+        demo.save(other / "recipe.toml")
+        before = everything(tmp_path)
+        for said in (
+            dragoman("resume", run),
+            dragoman("average", run),
+            dragoman("shortlist", run),
+            dragoman("train", "demo", "--to", started),  # that is being prepared
+            dragoman("demo", "--to", other),
+        ):
+            assert said.code == 1
+            assert f"in use by another process (process {os.getpid()})" in said.err
+        assert everything(tmp_path) == before
+        # To another file the mean may go at any time.
+        assert dragoman("average", run, "--to", tmp_path / "mean.safetensors").code == 0
+    assert not (run / ".lock").exists()
+    assert dragoman("average", run).code == 0
+
+
+@pytest.mark.parametrize("where", ["learn_vocabularies", "Trainer.run"])
+def test_two_trainings_never_share_a_folder(
+    parallel_text: tuple[Path, Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, where: str
+) -> None:
+    """The second begins while the first prepares, or trains; it leaves no trace."""
+    folder = tmp_path / "run"
+    recipe, _ = recipe_of([*map(str, parallel_text)], changes=[*STILL, "text.vocabulary=600"])
+    original = translation.learn_vocabularies if where == "learn_vocabularies" else Trainer.run
+
+    def meanwhile(*arguments: Any) -> Any:
+        before = everything(folder)
+        with pytest.raises(RunError, match="in use by another process"):
+            train(recipe.change(["seed=2"]), folder, say=lambda _: None, display=False)
+        assert everything(folder) == before
+        return original(*arguments)
+
+    monkeypatch.setattr(f"dragoman.tasks.translation.{where}", meanwhile)
+    train(recipe, folder, say=lambda _: None, display=False)
+    assert Recipe.load(folder / "recipe.toml").seed == 1
+
+
+def test_a_half_made_run_is_removed_but_never_what_was_there(
+    parallel_text: tuple[Path, Path], tmp_path: Path
+) -> None:
+    recipe, _ = recipe_of([*map(str, parallel_text)], changes=[*STILL, "text.vocabulary=50000"])
+    (tmp_path / "old").mkdir()
+    (tmp_path / "old" / "notes.txt").write_text("mine")
+    for name in ("new", "old"):
+        with pytest.raises(DataError, match="larger than this text supports"):
+            train(recipe, tmp_path / name, say=lambda _: None, display=False)
+    assert everything(tmp_path) == {"old/notes.txt": b"mine"}
+    assert not (tmp_path / "new").exists()
+
+
+def test_a_lock_whose_folder_is_removed_meanwhile_keeps_nobody_away(tmp_path: Path) -> None:
+    """Who waits behind the lock of a folder that goes away gets the lock of the new one."""
+    folder = tmp_path / "run"
+    real, calls = fcntl.flock, []
+
+    def removed_meanwhile(file: Any, how: int) -> None:
+        if not calls:
+            shutil.rmtree(folder)
+        calls.append(file)
+        real(file, how)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(fcntl, "flock", removed_meanwhile)
+        with locked(folder):
+            assert len(calls) == 2
+            with pytest.raises(RunError, match="in use"), locked(folder):
+                pass
+
+
+# ---- what was lost or moved
+
+
+def test_resume_makes_lost_weights_again(
+    dragoman: Dragoman, tiny_run: Path, tmp_path: Path
+) -> None:
+    run = copied(tiny_run, tmp_path / "run")
+    (run / "model.safetensors").unlink()
+    said = dragoman("translate", run, "The dog sleeps.")
+    assert said.code == 1 and f"dragoman resume {run}" in said.err
+    said = dragoman("resume", run)
+    assert said.code == 0, said.err
+    assert "is missing or damaged" in said.err
+    assert dragoman("translate", run, "The dog sleeps.").code == 0
+    # A run that has ended and holds something is left alone: also an average made by hand.
+    assert dragoman("average", run, "--last", 1).code == 0
+    before = (run / "model.safetensors").read_bytes()
+    assert dragoman("resume", run).code == 0
+    assert (run / "model.safetensors").read_bytes() == before
+
+
+def test_a_run_that_was_moved_says_which_line_names_its_text(
+    dragoman: Dragoman, parallel_text: tuple[Path, Path], tiny_run: Path, tmp_path: Path
+) -> None:
+    run = copied(tiny_run, tmp_path / "deep" / "er" / "run")
+    written = (tiny_run / "recipe.toml").read_text("utf-8")
+    (run / "recipe.toml").write_text(written, "utf-8")
+    line = next(line for line in written.splitlines() if line.startswith('source = "../'))
+    for verb in ("resume", "evaluate", "shortlist"):
+        said = dragoman(verb, run)
+        assert said.code == 1
+        told = " ".join(said.err.split())
+        assert f"{run / 'recipe.toml'}, under data.train, as {line}" in told
+    there = os.path.relpath(parallel_text[0], run), os.path.relpath(parallel_text[1], run)
+    for side, path in zip(("source", "target"), there, strict=True):
+        old = next(line for line in written.splitlines() if line.startswith(f'{side} = "../'))
+        written = written.replace(old, f'{side} = "{path}"')
+    (run / "recipe.toml").write_text(written, "utf-8")
+    assert dragoman("resume", run).code == 0

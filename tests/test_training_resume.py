@@ -114,6 +114,7 @@ def test_a_kill_at_every_single_write_changes_nothing(
         process.join(60)
         assert process.exitcode == -signal.SIGKILL
         for folder in (run.folder, run.folder / "training", run.folder / "training" / "snapshots"):
+            folder.mkdir(exist_ok=True)
             (folder / ".writing-before").touch()
         finished(run)
         updates = [r for r in records(run) if r["kind"] == "update"]
@@ -217,7 +218,7 @@ def test_only_one_process_trains_in_a_folder(tmp_path: Path) -> None:
     run = ToyRun(tmp_path / "run", seconds_per_update=0.05)
     process = started(run)
     wait_for(lambda: lines(run) > 0)
-    with pytest.raises(RunError, match=rf"trained by another process \(process {process.pid}\)"):
+    with pytest.raises(RunError, match=rf"in use by another process \(process {process.pid}\)"):
         run.train()
     process.kill()
     process.join()

@@ -20,7 +20,8 @@ from dragoman.data.batches import Batch
 from dragoman.errors import RunError, TrainingError
 from dragoman.models.interface import Memory
 from dragoman.nn.layout import Sequences
-from dragoman.training.checkpoint import TrainingState
+from dragoman.training.averaging import average_weights
+from dragoman.training.checkpoint import Checkpoints, TrainingState
 from dragoman.training.distributed import Ranks
 from dragoman.training.records import Evaluation
 from dragoman.training.settings import TrainingSettings
@@ -28,7 +29,7 @@ from dragoman.training.throughput import measure_throughput
 from dragoman.training.trainer import Trainer
 from dragoman.training.update_step import Gradients, MakeBatch, Splits, UpdateStep
 from dragoman.training.updater import Updater
-from dragoman.training.weights import load_weights
+from dragoman.training.weights import load_weights, save_weights
 
 
 @pytest.fixture(autouse=True)
@@ -387,6 +388,64 @@ def test_final_weights(tmp_path: Path, final: str, average_score: float, expecte
     mean = {name: (snapshots[0][name] + snapshots[1][name]) / 2 for name in snapshots[0]}
     wished = {"best": snapshots[0], "last": snapshots[1], "average": mean}[expected]
     torch.testing.assert_close(dict(saved.tensors), wished)
+
+
+@pytest.mark.parametrize("final", ["better", "best"])
+@pytest.mark.parametrize("ema", [0.0, 0.9])
+def test_a_metric_that_is_never_finite_leaves_the_last_weights(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], final: str, ema: float
+) -> None:
+    settings = {"final_weights": final, "average_last": 2, "validate_every": 4, "updates": 8}
+    trainer = Trainer(
+        Toy(),
+        TrainingSettings.model_validate(settings | {"precision": "fp32", "ema": ema}),
+        seed=1,
+        batches=toy_batches,
+        schedule=lambda _: 0.01,
+        folder=tmp_path,
+        evaluate=lambda _: Evaluation({"bleu": float("nan")}),
+    )
+    assert trainer.run().reason == "finished"
+    saved = load_weights(tmp_path / "model.safetensors")
+    assert saved.metadata == {"weights": "last", "update": "8"}
+    checkpoint = Checkpoints(tmp_path / "training").latest()
+    wished = checkpoint.moments["ema"] if ema else checkpoint.weights
+    assert all(torch.equal(saved.tensors[name], wished[name]) for name in wished)
+    assert "no validation gave a bleu that is finite" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("how", ["averaged", "removed", "cut short"])
+def test_weights_that_were_not_measured_are_never_called_best(tmp_path: Path, how: str) -> None:
+    """Somebody averages, removes or damages the weights of an interrupted run, which goes on."""
+    scores = iter([5.0, 4.0, 2.0, 3.0])
+
+    def trainer(updates: int) -> Trainer:
+        settings = {"validate_every": 4, "updates": updates, "precision": "fp32"}
+        return Trainer(
+            Toy(),
+            TrainingSettings.model_validate(settings),
+            seed=1,
+            batches=toy_batches,
+            schedule=lambda _: 0.01,
+            folder=tmp_path,
+            evaluate=lambda _: Evaluation({"bleu": next(scores)}),
+        )
+
+    assert trainer(8).run().best_update == 4
+    path = tmp_path / "model.safetensors"
+    if how == "averaged":
+        files = [file for _, file in Checkpoints(tmp_path / "training").snapshots()]
+        save_weights(path, average_weights(files), {"weights": "average", "updates": "4 8"})
+    elif how == "removed":
+        path.unlink()
+    else:
+        path.write_bytes(path.read_bytes()[:-7])
+    outcome = trainer(16).run()
+    assert (outcome.best_value, outcome.best_update) == (3.0, 16)
+    saved = load_weights(path)
+    assert (saved.metadata["value"], saved.metadata["update"]) == ("3.0", "16")
+    last = Checkpoints(tmp_path / "training").latest().weights
+    assert all(torch.equal(saved.tensors[name], last[name]) for name in last)
 
 
 def test_a_metric_that_validation_does_not_give(tmp_path: Path) -> None:

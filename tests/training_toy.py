@@ -11,6 +11,7 @@ import resource
 import signal
 import sys
 from collections.abc import Callable, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass, field
 from multiprocessing import forkserver
 from multiprocessing.process import BaseProcess
@@ -30,6 +31,7 @@ from dragoman.nn.layout import Sequences
 from dragoman.nn.linear import Embedding, Linear
 from dragoman.training.checkpoint import Checkpoints
 from dragoman.training.distributed import Ranks
+from dragoman.training.lock import locked
 from dragoman.training.records import Evaluation, Sample
 from dragoman.training.schedule import ScheduleSettings, make_schedule
 from dragoman.training.settings import TrainingSettings
@@ -142,7 +144,8 @@ class ToyRun:
             evaluate=evaluate,
             ranks=ranks,
         )
-        return trainer.run()
+        with locked(self.folder) if trainer.ranks.first else nullcontext():
+            return trainer.run()
 
 
 def start(target: Callable[..., None], *arguments: Any) -> BaseProcess:

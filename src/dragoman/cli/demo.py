@@ -31,6 +31,7 @@ def demo(
     from dragoman.errors import RunError
     from dragoman.recipe import Recipe
     from dragoman.tasks.run import RECIPE, Run
+    from dragoman.training.lock import locked
 
     log_to_stderr(quiet=True)
     console = Console(highlight=False)
@@ -40,7 +41,8 @@ def demo(
     if to.exists():
         if not (to / RECIPE).is_file() or Recipe.load(to / RECIPE).data.embedded != "demo":
             raise RunError(f"{to} exists and is not a demo; choose another folder: --to FOLDER")
-        shutil.rmtree(to)
+        with locked(to):
+            shutil.rmtree(to)
     # Here, so that what is wrong with the arguments is said at once: they import torch.
     from dragoman.insight.pronoun import look_at, pronoun_hops, pronoun_sentences
     from dragoman.pictures.terminal import hops_text

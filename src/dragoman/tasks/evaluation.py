@@ -224,6 +224,7 @@ def _test_set(run: Run, source: Path | None, reference: Path | None) -> tuple[li
         corpus = CorpusSettings(source=str(source), target=str(reference), format="lines")
         return list(read_pairs(corpus)), source.name
     data = run.recipe.data
+    run.require_text("test")
     pairs = plain_pairs(run.recipe, "test")
     if not pairs:
         why = "names no test set and holds none out"

@@ -10,6 +10,7 @@ import json
 import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from importlib import metadata
 from itertools import chain
 from pathlib import Path
 from typing import Any
@@ -108,7 +109,7 @@ def prepare(recipe: Recipe, run_folder: Path, say: Say) -> Prepared:
         target_text.fingerprint,
         recipe.data.cleaning.model_dump_json(),
         recipe.data.split.model_dump_json(),
-        f"moses {recipe.data.moses}",
+        *_moses_fingerprint(recipe),
         *(f"{name} {fingerprint} {weight}" for name, fingerprint, weight in fingerprints),
     )
     cleaner = Cleaner(recipe.data.cleaning)
@@ -184,6 +185,15 @@ def check_unchanged(recipe: Recipe, notes: dict[str, Any], folder: Path, say: Sa
             f"warning: the test text of {folder} is not what it was begun with: its scores are not "
             "those of the old text"
         )
+
+
+def _moses_fingerprint(recipe: Recipe) -> list[str]:
+    """All that Moses' preparation of a text depends on."""
+    languages = recipe.languages
+    parts = [f"moses {recipe.data.moses}"]
+    if recipe.data.moses:
+        parts += [languages.source, languages.target, metadata.version("sacremoses")]
+    return parts
 
 
 def _require_text(recipe: Recipe) -> None:

@@ -9,6 +9,7 @@
     shortlist.safetensors  which target tokens a source token can lead to, if that was learned
     report.html card.md  for people
     training/            resumable state; without it the model still works
+    .lock                there, and locked, while a process changes the folder
 
 Opening a run executes nothing from it: TOML, safetensors, SentencePiece, JSON. It needs no torch,
 which its weights do (``model.py``).
@@ -18,6 +19,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import os
 from collections.abc import Iterable, Sequence
 from functools import cached_property
 from pathlib import Path
@@ -135,6 +137,28 @@ class Run:
         fill_model(model, weights or self._weights_path, str(self.folder / RECIPE), assign=True)
         return model.eval()
 
+    def require_text(self, *sides: str) -> None:
+        """Whether the files of "train", "dev" or "test" are where the recipe says.
+
+        Errors: ``RunError`` that names the line of the recipe, for one that is not.
+        """
+        data, place = self.recipe.data, self.folder / RECIPE
+        for side in sides:
+            named = {"dev": data.dev, "test": data.test}.get(side)
+            held_out = side == "train" or getattr(data.split, side) > 0
+            for corpus in (named,) if named else data.train if held_out else ():
+                for key in ("source", "target"):
+                    path = getattr(corpus, key)
+                    if path is None or Path(path).exists():
+                        continue
+                    written = os.path.relpath(path, self.folder.resolve())
+                    raise RunError(
+                        f"{path} does not exist. It stands in {place}, under data."
+                        f'{side if named else "train"}, as {key} = "{written}", a path relative to '
+                        "that file. Was the run or the text moved? Put the text there, or change "
+                        "that line to where it is now"
+                    )
+
     def scores(self) -> dict[str, Any]:
         """What the last evaluation found, or nothing."""
         return read_json(self.folder / SCORES)
@@ -148,8 +172,9 @@ class Run:
         path = self.folder / WEIGHTS
         if not path.is_file():
             raise RunError(
-                f"{self.folder} has no {WEIGHTS} yet: the training has not reached its first "
-                f"validation. Go on with: dragoman resume {self.folder}"
+                f"{self.folder} has no {WEIGHTS}: the training has not reached its first "
+                "validation, or the file was removed. To go on, or to choose the weights of a "
+                f"finished training again: dragoman resume {self.folder}"
             )
         return path
 

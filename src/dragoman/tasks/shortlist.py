@@ -15,6 +15,7 @@ from dragoman.search.settings import SearchSettings
 from dragoman.tasks.prepare import Say, corpora_of, plain_pairs
 from dragoman.tasks.run import SHORTLIST, Run
 from dragoman.tasks.translator import Translator, TranslatorSettings
+from dragoman.training.lock import locked
 
 TRIED = 200
 """Dev sentences that are translated with and without it."""
@@ -55,8 +56,15 @@ def learn_shortlist(
 ) -> LearnedShortlist:
     """Learn the shortlist of ``run`` from its training text and write it into its folder.
 
-    Errors: ``DataError`` or ``RecipeError`` if that text cannot be read any more.
+    Errors: ``DataError`` or ``RecipeError`` if that text cannot be read any more, ``RunError`` if
+    it is not where it was, or another process is at work in that folder.
     """
+    run.require_text("train")
+    with locked(run.folder):
+        return _learn(run, settings, say)
+
+
+def _learn(run: Run, settings: ShortlistSettings | None, say: Say) -> LearnedShortlist:
     source, target, recipe = run.source_text, run.target_text, run.recipe
     key = run.weights_hash  # first: without weights there is nothing to learn for
     say("reading the training text")

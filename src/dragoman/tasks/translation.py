@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 import shutil
 from collections.abc import Sequence
+from contextlib import nullcontext
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -44,6 +45,7 @@ from dragoman.tasks.validation import Validation
 from dragoman.training.averaging import average_weights
 from dragoman.training.checkpoint import Checkpoints
 from dragoman.training.distributed import Ranks
+from dragoman.training.lock import locked
 from dragoman.training.loss import CrossEntropy, KernelCrossEntropy, PiecewiseCrossEntropy
 from dragoman.training.progress import make_display
 from dragoman.training.schedule import make_schedule
@@ -76,14 +78,14 @@ def train(
     ``start_from``: a finished run whose weights and vocabulary are taken over (fine-tuning); the
     recipe must be made for its model (``sizing.for_fine_tuning``). ``say`` gets what a person
     should read, ``display`` shows progress, ``resume_command`` is what an interrupted run names.
-    Errors: ``RunError`` if the folder is a run already, ``DataError`` for unusable text,
-    ``TrainingError`` when training cannot go on, ``FileError`` when the disk is full.
+    Errors: ``RunError`` if the folder is a run already or another process is at work in it,
+    ``DataError`` for unusable text, ``TrainingError`` when training cannot go on, ``FileError``
+    when the disk is full.
     """
-    with Ranks.joined() as ranks:
+    is_new = not folder.exists()
+    with Ranks.joined() as ranks, locked(folder) if ranks.first else nullcontext():
         if ranks.first:
             refuse_run(folder)
-            is_new = not folder.exists()
-            folder.mkdir(parents=True, exist_ok=True)
             try:
                 if start_from is None:
                     learn_vocabularies(recipe, folder, say)
@@ -120,8 +122,9 @@ def resume(
             f"{folder / 'training'} is gone, so this run cannot be trained further; its model "
             f"still works. To train from its weights: dragoman train FILES --from {folder}"
         )
+    run.require_text("train", "dev", "test")
     check_unchanged(run.recipe, run.notes(), folder, say)
-    with Ranks.joined() as ranks:
+    with Ranks.joined() as ranks, locked(folder) if ranks.first else nullcontext():
         prepared = prepare(run.recipe, folder, say if ranks.first else _say_nothing)
         return _train(run.recipe, folder, prepared, ranks, say, display, resume_command)
 
@@ -253,20 +256,22 @@ class TrainingBatches:
 def average_run(folder: Path, last: int, to: Path | None) -> tuple[Path, list[int]]:
     """Replace the weights of a run (or write ``to``) by the mean of its ``last`` snapshots.
 
-    -> the file, and the updates whose weights went into it. Errors: ``RunError`` without any,
-    ``FileError`` when the disk is full.
+    -> the file, and the updates whose weights went into it. Errors: ``RunError`` without any, or
+    if the run's own weights are asked for while it is trained, ``FileError`` when the disk is full.
     """
     run = Run.open(folder)
-    snapshots = Checkpoints(folder / "training").snapshots()[-last:]
-    if not snapshots:
-        raise RunError(
-            f"{folder / 'training'} holds no snapshots to average; they are kept while training "
-            "(training.keep_snapshots) and are gone if that folder was deleted"
-        )
-    updates = [update for update, _ in snapshots]
-    path = to or run.folder / WEIGHTS
-    weights = average_weights([file for _, file in snapshots])
-    save_weights(path, weights, {"weights": "average", "updates": " ".join(map(str, updates))})
+    with locked(folder) if to is None else nullcontext():
+        snapshots = Checkpoints(folder / "training").snapshots()[-last:]
+        if not snapshots:
+            raise RunError(
+                f"{folder / 'training'} holds no snapshots to average; they are kept while "
+                "training (training.keep_snapshots) and are gone if that folder was deleted"
+            )
+        updates = [update for update, _ in snapshots]
+        path = to or run.folder / WEIGHTS
+        weights = average_weights([file for _, file in snapshots])
+        # "updates" tells the trainer that these were not measured, should the run go on.
+        save_weights(path, weights, {"weights": "average", "updates": " ".join(map(str, updates))})
     return path, updates
 
 

@@ -11,7 +11,6 @@
         state.json             TrainingState
       snapshots/00001000.safetensors …   weights alone, for averaging
       splits.jsonl           micro-batches halved for lack of memory
-      lock                   held while a process trains here
 
 A folder named ``checkpoint-…`` is always complete (see ``atomic.py``). Delete RUN/training/ and
 the model still works; it only cannot be trained further.
@@ -19,12 +18,9 @@ the model still works; it only cannot be trained further.
 
 from __future__ import annotations
 
-import fcntl
 import json
-import os
 import re
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Literal
@@ -115,28 +111,10 @@ class Checkpoints:
         """Whether there is something to go on from."""
         return bool(self._complete())
 
-    @contextmanager
-    def locked(self) -> Iterator[None]:
-        """Keep other processes from training here; rubbish of killed ones is removed.
-
-        Raises RunError when another process holds the lock (it goes with its process).
-        """
-        self._snapshots.mkdir(parents=True, exist_ok=True)
-        with (self.folder / "lock").open("a+") as lock:
-            try:
-                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            except OSError:
-                lock.seek(0)
-                raise RunError(
-                    f"{self.folder.parent} is being trained by another process "
-                    f"({lock.read().strip() or 'unknown'}). Wait for it, or stop it first."
-                ) from None
-            lock.truncate(0)
-            lock.write(f"process {os.getpid()}")
-            lock.flush()
-            for folder in (self.folder.parent, self.folder, self._snapshots):
-                sweep(folder)
-            yield
+    def sweep(self) -> None:
+        """Remove what killed processes left half-written in the run."""
+        for folder in (self.folder.parent, self.folder, self._snapshots):
+            sweep(folder)
 
     def save(
         self,

@@ -11,14 +11,14 @@ from __future__ import annotations
 import sys
 import time
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager, nullcontext, suppress
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
 import torch
 
-from dragoman.errors import TrainingError
+from dragoman.errors import RunError, TrainingError
 from dragoman.training.averaging import average_weights
 from dragoman.training.checkpoint import Checkpoints, TrainingState
 from dragoman.training.distributed import Ranks
@@ -32,6 +32,7 @@ from dragoman.training.tensorboard import TensorBoard
 from dragoman.training.update_step import EncoderDecoder, Gradients, Splits
 from dragoman.training.updater import Batches, Updater
 from dragoman.training.validation import Evaluate, Validator
+from dragoman.training.weights import load_weights
 
 __all__ = ["Batches", "Outcome", "Trainer", "TrainingSettings"]
 
@@ -70,8 +71,9 @@ class Trainer:
         ranks: Ranks | None = None,
         resume_command: str = "",
     ) -> None:
-        """``folder``: the run's. ``model`` is moved to the ranks' device and into flat memory.
+        """``folder``: the run's, which the caller holds locked (``lock.py``).
 
+        ``model`` is moved to the ranks' device, and its parameters into flat memory.
         ``schedule``: update, from 1 -> learning rate. ``cross_entropy``: a fused loss, in place of
         pieces of ``model.project``. ``ranks``: left out, this process trains alone on the CPU.
         """
@@ -106,10 +108,11 @@ class Trainer:
         """Train to the end, or until somebody asks to stop (Ctrl-C, SIGTERM); both are saved.
 
         Goes on from the newest checkpoint of the folder if there is one. Raises TrainingError when
-        it cannot go on, RunError when the checkpoint does not fit or another process trains here.
+        it cannot go on, RunError when the checkpoint does not fit.
         """
-        alone = self._checkpoints.locked() if self.ranks.first else nullcontext()
-        with alone, self._stop.listening():
+        if self.ranks.first:
+            self._checkpoints.sweep()
+        with self._stop.listening():
             fresh = self._restore()
             with self._recording():
                 if fresh:
@@ -134,7 +137,7 @@ class Trainer:
     # ---- the loop
 
     def _train(self) -> Outcome:
-        if self._is_done() and self._state.finished == self._state.update:
+        if self._has_ended():
             return self._outcome()
         self._updater.step.train()
         gradients = Gradients(
@@ -223,6 +226,10 @@ class Trainer:
         out_of_patience = 0 < self.settings.patience <= self._state.validations_without_gain
         return out_of_patience or self._state.update >= self.settings.updates
 
+    def _has_ended(self) -> bool:
+        """Whether it is done, and what model.safetensors holds is decided."""
+        return self._is_done() and self._state.finished == self._state.update
+
     def _asked_to_stop(self) -> bool:
         """Whether any process was asked; all then stop after the same update."""
         return self.ranks.any(self._stop.requested)
@@ -244,16 +251,23 @@ class Trainer:
     def _choose_weights(self) -> None:
         settings, state, flat = self.settings, self._state, self._updater.flat
         files = [path for number, path in self._checkpoints.snapshots() if number <= state.update]
+        measured = self.evaluate is not None and settings.validate_every > 0
         if settings.average_last and files and settings.final_weights in ("better", "average"):
             average, value = torch.zeros_like(flat.values), None
             flat.fill(average, average_weights(files[-settings.average_last :]))
-            if self.evaluate is not None and settings.validate_every:
+            if measured:
                 record = self._validator.validate("average", average)
                 self._record_validation(record)
                 value = record.scores[settings.metric]
-            if value is None or settings.final_weights == "average":
+            if not measured or settings.final_weights == "average":
                 self._validator.keep("average", value, average)
-        elif state.best_value is None or settings.final_weights == "last":
+                return
+        if state.best_value is None or settings.final_weights == "last":
+            if measured and settings.final_weights != "last":
+                self._say(
+                    f"there are no best weights, because no validation gave a {settings.metric} "
+                    f"that is finite: {self._validator.path} holds the last ones"
+                )
             moving = self._updater.average
             self._validator.keep("last", values=None if moving is None else moving.values)
 
@@ -279,11 +293,30 @@ class Trainer:
         checkpoint = self._checkpoints.latest() if found else None
         if checkpoint is not None:
             self._state.take(checkpoint.state)
+            self._forget_what_is_lost()
         self._share_state()
         self._updater.restore(checkpoint, self._state)
         if warning := self._updater.repeat_choices(self._state):
             self._say(warning)
         return checkpoint is None
+
+    def _forget_what_is_lost(self) -> None:
+        """Weights that somebody removed, damaged or replaced are not the best ones any more.
+
+        What a run that has ended holds is left alone, as long as it holds something.
+        """
+        state, ended = self._state, self._has_ended()
+        if state.best_value is None and not ended:
+            return  # none were kept yet
+        path = self._validator.path
+        try:
+            replaced = "updates" in load_weights(path).metadata  # by ``dragoman average``
+            lost = f"{path} was replaced by an average of snapshots" if replaced else ""
+        except RunError:
+            replaced, lost = False, f"{path} is missing or damaged"
+        if lost and not (replaced and ended):
+            state.best_value, state.best_update, state.finished = None, 0, 0
+            self._say(f"{lost}: which weights are best is decided anew, by what follows")
 
     def _save(self) -> None:
         if self._log is not None:
