@@ -10,13 +10,15 @@ from itertools import pairwise
 import numpy as np
 import pytest
 import torch
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
+from selectolax.lexbor import LexborHTMLParser, LexborNode
 from serving_echo import TEXT, client_of, echo_run, tiny_model
 
 from dragoman.search.hypothesis import Hypothesis
 from dragoman.serving.aligner import Aligner
-from dragoman.serving.markup import Markup, Running, Tag
+from dragoman.serving.markup import KEPT, NEVER, SHOWN, Markup, Running, Tag
+from dragoman.serving.open_elements import FORMATTING
 from dragoman.serving.passage import cut
 from dragoman.serving.tag_projection import Alignment, project, spans
 from dragoman.serving.tagged import Translated, with_tags
@@ -57,9 +59,9 @@ def test_what_is_text_in_html() -> None:
         "<div class='x notranslate'>no <div>no</div> no</div> five < six <hr> * <br>"
     )
     markup = Markup.cut(source)
-    assert [running.text for running in markup.texts] == ["One two & three", "five < six"]
-    assert [tag.written for tag in markup.texts[0].tags] == ["<b>", "</b>"]
-    joined = markup.join([["<1> ", "2", " 3"], ["4"]])
+    assert [running.text for running in markup.texts] == ["a > b", "One two & three", "five < six"]
+    assert [tag.written for tag in markup.texts[1].tags] == ["<b>", "</b>"]
+    joined = markup.join([["a > b"], ["<1> ", "2", " 3"], ["4"]])
     assert joined.startswith('<p title="a > b">&lt;1&gt; <b>2</b> 3</p><!-- no -->')
     assert joined.endswith("</div> 4 <hr> * <br>")
     assert joined.count("no") == source.count("no")
@@ -74,10 +76,134 @@ def test_what_is_kept_within_a_sentence_stands_apart_from_words() -> None:
 
 
 @pytest.mark.parametrize(
-    "part", ["<a ", "<a '", "<!--", "&", "<", '<a b="', "</", "<a x='\"", "<b>", "x<b>", "<code>"]
+    "part",
+    ["<a ", "<a '", "<!--", "&", "<", '<a b="', "</", "<a x='\"", "<b>", "x<code>", "<p></b><i>"],
 )
 def test_hostile_html_takes_no_longer_than_it_is_long(part: str) -> None:
     Markup.cut(part * 20_000)  # quadratic time would be minutes
+
+
+# ---- as browsers see it: Lexbor, an HTML5 parser, says what is translated
+
+BARE_TAGS = ["", "/", " /", ' href="x""', " x='translate=no'", " a=/", ' b="<b>"', "\n c = d"]
+TITLES = [" title=O'Reilly", " alt='a \"b\" c' x", ' placeholder="d &amp; e&lt"', " title=' f '"]
+MARKS = [
+    " translate=no", ' TRANSLATE="No"', " translate=yes", " translate", "\ntranslate = 'no'",
+    " class='x notranslate'", " class=notranslated", " x=1 x=2 translate=no translate=yes",
+]  # fmt: skip
+ODDITIES = [
+    "<!-->", "<!--->", "<!-- x --!>", "<!-- a -- b -->", "<!", "<?php x ?>", "</ x>", "</>", "< ",
+    "<!DOCTYPE html>", "<![CDATA[ x ]]>", "&lt;b&gt;", "<3 ", "<!--<!-->", "<!----!>", "-->",
+    "<!--", "<script>", "</script >", "<a href='x",
+]  # fmt: skip
+BLOCKS = [
+    "p", "div", "ul", "ol", "dl", "dt", "dd", "li", "table", "tbody", "tr", "td", "th", "caption",
+    "h1", "h2", "section", "address", "hr", "br", "pre", "button", "object", "svg", "math",
+    "script", "style", "title", "textarea", "template",
+]  # fmt: skip
+INLINE = sorted(FORMATTING - {"code"})
+
+
+@st.composite
+def pages(draw: st.DrawFn, marked: list[str], bare: list[str]) -> str:
+    """Tags in any order; only those of ``marked`` say whether they are translated.
+
+    A browser moves what stands in a block out of the ``<b>`` that began before it, once that ends:
+    who marked both, and differently, gets another answer from us, who read on and never back.
+    """
+    own = st.sampled_from(marked)
+    free = st.sampled_from(bare)
+    written = draw(
+        st.lists(
+            st.just("#")
+            | st.builds("<{}{}>".format, own, st.sampled_from(BARE_TAGS + TITLES + MARKS))
+            | st.builds("<{}{}>".format, free, st.sampled_from(BARE_TAGS + TITLES))
+            | st.builds("</{}>".format, own | free)
+            | st.sampled_from(ODDITIES),
+            max_size=24,
+        )
+    )
+    return "".join(f" w{n} " if one == "#" else one for n, one in enumerate(written))
+
+
+def seen_by_a_browser(source: str) -> tuple[set[str], set[str]]:
+    """The words that are to be translated, and the values of attributes."""
+    words: set[str] = set()
+    values: set[str] = set()
+
+    def walk(node: LexborNode, translates: bool) -> None:
+        for inner in node.iter(include_text=True):
+            if inner.tag == "-text":
+                words.update(re.findall(r"w\d+", inner.text_content or "") if translates else ())
+            elif inner.tag and inner.tag[0] not in "-!":
+                attributes, own = inner.attributes, translates
+                if "notranslate" in (attributes.get("class") or "").split():
+                    own = False
+                elif "translate" in attributes:
+                    said = (attributes["translate"] or "").lower()
+                    own = {"no": False, "yes": True, "": True}.get(said, own)
+                elif inner.tag in KEPT:
+                    walk(inner, False)
+                    continue
+                if own and inner.tag not in ("script", "style", "svg", "math"):
+                    values.update(attributes.get(name) or "" for name in SHOWN)
+                if inner.tag not in NEVER:
+                    walk(inner, own)
+
+    root = LexborHTMLParser(source).root
+    if root is not None:
+        walk(root, True)
+    return words, values
+
+
+@settings(max_examples=100)
+@given(pages(BLOCKS, ["span"]) | pages(INLINE, ["p", "div", "li", "td", "table", "ul", "h1"]))
+def test_what_is_translated_is_what_a_browser_says(source: str) -> None:
+    markup = Markup.cut(source)
+    texts = [running.text for running in markup.texts]
+    words, values = seen_by_a_browser(source)
+    assert {word for text in texts for word in re.findall(r"w\d+", text)} == words
+    shown = {" ".join(value.split()) for value in values} - {""}
+    assert {" ".join(text.split()) for text in texts} >= shown
+    again = Markup.cut(markup.join(in_place(markup)))
+    assert again.texts == markup.texts
+
+
+@pytest.mark.parametrize(
+    ("source", "texts"),
+    [
+        ("<a title=O'Reilly>one</a> <b>two</b>", ["O'Reilly", "one two"]),
+        ('<a href="x"">one</a> <b>two</b>', ["one two"]),
+        ("<p>one<script/>no</script> two<pre/>no</pre>three", ["one", "two", "three"]),
+        ("<p>one <b title='translate=no'>two</b>", ["translate=no", "one two"]),
+        ("one <!-->two<!-- no --!> three", ["one two three"]),
+        ("<p translate=no>no<p>one<ul><li translate=no>no<li>two</ul>", ["one", "two"]),
+        ("<div translate=no>no <b translate=yes>one</b> <p>no</p></div>two", ["one", "two"]),
+        ("<code>no <i translate=yes>one</i></code>", ["one"]),
+        ("<script><!-- <script> no </script> no --></script>one", ["one"]),
+        ("<title>one <b> two</title>", ["one <b> two"]),
+        ('<img alt="one"><input placeholder=two title="">', ["one", "two"]),
+        ('<p translate=no title="no">no<img alt="no"><img translate=yes alt="one"></p>', ["one"]),
+        ('<style title="no"></style><svg title="no"><text title="no">no</text></svg>', []),
+        ("one <b unfinished", ["one"]),
+    ],
+)
+def test_markup_that_browsers_accept(source: str, texts: list[str]) -> None:
+    assert [running.text for running in Markup.cut(source).texts] == texts
+
+
+def test_attributes_are_translated_in_their_place_and_quotes() -> None:
+    source = """<img alt="a b" src='x'><p title='c'>one <i placeholder=d>two</i></p>"""
+    markup = Markup.cut(source)
+    of_text = {"a b": 'A "&" B', "c": "it's", "d": "D E"}
+    parts = [
+        [of_text[running.text]] if running.text in of_text else ["ONE ", "TWO"]
+        for running in markup.texts
+    ]
+    assert markup.join(parts) == (
+        """<img alt="A &quot;&amp;&quot; B" src='x'><p title='it&#39;s'>ONE """
+        """<i placeholder="D E">TWO</i></p>"""
+    )
 
 
 def divided(source: str, target: str, alignment: Alignment | None = None) -> str:
@@ -119,6 +245,18 @@ def test_tags_go_where_their_words_went() -> None:
         column = int(np.argmax(ends[:, 1] > begin))
         alignment[word.first : word.first + word.count, column] = 1
     assert divided(source, target, alignment) == "<b>Das Brot</b> is Where ?"
+
+
+@given(st.integers(0, 99))
+def test_no_element_is_left_without_words_where_there_are_enough(seed: int) -> None:
+    """Whatever the model looked at: also where it left the marked word out."""
+    source, target = "A <i>small</i> <a href=x>man</a>, eats", "Das Brot, is müde."
+    ids = [TEXT.encode([text])[0] for text in ("A small man, eats", target)]
+    alignment = np.random.default_rng(seed).dirichlet([0.1] * len(ids[0]), size=len(ids[1]))
+    alignment[:, 1:] *= seed % 2  # or it looked at the first word alone
+    got = divided(source, target, alignment)
+    inside = re.search(r"<i>(.*)</i>.*<a href=x>(.*)</a>", got)
+    assert inside is not None and all(re.search(r"\w", part) for part in inside.groups()), got
 
 
 @given(st.data())

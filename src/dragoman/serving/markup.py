@@ -3,7 +3,8 @@
 A document is cut into what is kept, character for character (tags of blocks, comments, scripts),
 and running text between; the tags inside running text (``<b>``, ``<a>``) are noted with their
 places, so that a sentence is translated as a whole and its tags are put back (``tag_projection``).
-Tags keep their order, so nesting cannot change. Nothing is parsed into a tree and nothing repaired.
+Tags keep their order, so nesting cannot change. What is a tag and what is open where is as browsers
+see it (``html_tokens``, ``open_elements``); nothing is repaired.
 """
 
 from __future__ import annotations
@@ -13,23 +14,11 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
-# One token of HTML: a comment, a declaration or instruction, a tag with quoted values, or text.
-# Possessive quantifiers keep the time linear in the length, whatever is sent.
-_TOKEN = re.compile(
-    r"<!--.*?(?:-->|\Z)"
-    r"|<[!?][^>]*+(?:>|\Z)"
-    r"|</?+[A-Za-z](?:[^\"'<>]|\"[^\"]*+\"|'[^']*+')*+>"
-    r"|(?:[^<]|<(?!/?[A-Za-z]|[!?]))++|<",
-    re.DOTALL,
-)
-_NAME = re.compile(r"</?+([A-Za-z][^\s/>]*+)")
-_SPACE = " \t\n\r\f"
+from dragoman.serving.html_tokens import RAW, Attribute, Reader, Token
+from dragoman.serving.open_elements import OpenElements
+
+_SPACE = " \t\n\f\r"
 _SPACES = re.compile(f"[{_SPACE}]+")
-_NOT_TO_TRANSLATE = re.compile(
-    r"""\stranslate\s*=\s*["']?no\b|\sclass\s*=\s*(?:"[^"]*?\bnotranslate\b|'[^']*?\bnotranslate\b"""
-    r"|notranslate\b)",
-    re.IGNORECASE,
-)
 
 BLOCKS = {
     *("address", "article", "aside", "audio", "blockquote", "body", "br", "button", "canvas"),
@@ -43,20 +32,29 @@ BLOCKS = {
 }
 """Elements at which running text begins and ends. All others, unknown ones too, stand within it."""
 
-KEPT = {
-    *("code", "kbd", "math", "noscript", "pre", "samp", "script", "style", "svg", "template"),
-    *("textarea", "var"),
-}
-"""Elements whose inside is not running text."""
+KEPT = {"code", "kbd", "pre", "samp", "var"}
+"""Elements that are not translated unless they, or elements inside, are marked as to be."""
 
-RAW = {"script", "style", "textarea"}
-"""Elements in which tags do not count: only their own end tag ends them."""
+NEVER = {"iframe", "math", "noembed", "noframes", "noscript", "script", "style", "svg", "template"}
+NEVER |= {"textarea", "xmp", "plaintext"}
+"""Elements whose inside is no running text, whatever they are marked as."""
 
-VOID = {
-    *("area", "base", "br", "col", "embed", "hr", "img", "input", "link", "meta", "param"),
-    *("source", "track", "wbr"),
-}
-"""Elements without an inside."""
+SHOWN = {"alt", "placeholder", "title"}
+"""Attributes that a reader sees as text."""
+_NAMES_ITS_TITLE = {"link", "math", "meta", "param", "script", "style", "svg"}
+"""Elements whose title no reader sees."""
+
+
+@dataclass(frozen=True)
+class Insert:
+    """A text inside a tag: the value of an attribute."""
+
+    begin: int
+    end: int
+    """Where it stands in the tag, its quotes included."""
+    value: str
+    text: int
+    """Its number among the texts of the document."""
 
 
 @dataclass(frozen=True)
@@ -66,12 +64,15 @@ class Tag:
     place: int
     """How many characters of the text stand before it."""
     written: str
+    opens: bool = False
+    """Whether an element begins with it."""
     closes: bool = False
-    """Whether it is an end tag."""
+    """Whether one ends with it."""
     apart_before: bool = False
     """Whether it shows text of its own (``<code>ls</code>``) that no word stands right before."""
     apart_behind: bool = False
     """The same of the word behind."""
+    inserts: tuple[Insert, ...] = ()
 
     def moved(self, by: int) -> Tag:
         """The tag, its place counted from elsewhere."""
@@ -87,26 +88,44 @@ class Running:
     tags: tuple[Tag, ...] = ()
 
 
+@dataclass(frozen=True)
+class _Part:
+    """A piece of a document."""
+
+    kind: str
+    """text; tag: something within running text; element: the same, showing text of its own;
+    block: what ends running text."""
+    written: str
+    opens: bool = False
+    closes: bool = False
+    inserts: tuple[Insert, ...] = ()
+
+    @property
+    def shown(self) -> str:
+        """The characters of a text that are not mere space."""
+        return html.unescape(self.written).strip() if self.kind == "text" else ""
+
+
 @dataclass
 class Markup:
     """An HTML text, cut up. ``texts`` are to be translated; ``join`` puts translations back."""
 
     texts: list[Running] = field(default_factory=list)
-    _parts: list[str | int] = field(default_factory=list)
-    """Kept characters, or the number of a text."""
+    _parts: list[_Part | int] = field(default_factory=list)
+    """What is kept, or the number of a text."""
 
     @classmethod
     def cut(cls, source: str) -> Markup:
         """Any string: what is not HTML is text."""
         markup = cls()
         gathered: list[_Part] = []
-        for part in _cut_up(source):
+        for part in _cut_up(source, markup.texts):
             if part.kind != "block":
                 gathered.append(part)
                 continue
             markup._add(gathered)
             gathered = []
-            markup._parts.append(part.written)
+            markup._parts.append(part)
         markup._add(gathered)
         return markup
 
@@ -116,12 +135,13 @@ class Markup:
         Each translation is cut where its tags stand: one part more than there are tags.
         """
         assert len(translations) == len(self.texts), "one translation for each text"
-        return "".join(
-            part
-            if isinstance(part, str)
-            else "".join(_with_tags(self.texts[part].tags, translations[part]))
-            for part in self._parts
-        )
+        joined: list[str] = []
+        for part in self._parts:
+            if isinstance(part, int):
+                joined += _with_tags(self.texts[part].tags, translations, translations[part])
+            else:
+                joined.append(_filled(part.written, part.inserts, translations))
+        return "".join(joined)
 
     def _add(self, gathered: Sequence[_Part]) -> None:
         """Running text with its tags; what stands around its first and last character is kept."""
@@ -130,75 +150,119 @@ class Markup:
             begin += 1
         while begin < end and not gathered[end - 1].shown:
             end -= 1
-        self._parts += [part.written for part in gathered[:begin]]
+        self._parts += gathered[:begin]
         inner = gathered[begin:end]
         if any(character.isalnum() for part in inner for character in part.shown):
             first, last = inner[0].written, inner[-1].written
-            self._parts.append(first[: len(first) - len(first.lstrip(_SPACE))])
+            self._parts.append(_Part("text", first[: len(first) - len(first.lstrip(_SPACE))]))
             self._parts.append(len(self.texts))
-            self._parts.append(last[len(last.rstrip(_SPACE)) :])
+            self._parts.append(_Part("text", last[len(last.rstrip(_SPACE)) :]))
             self.texts.append(_running(inner))
         else:  # marks and symbols say the same in every language
-            self._parts += [part.written for part in inner]
-        self._parts += [part.written for part in gathered[end:]]
+            self._parts += inner
+        self._parts += gathered[end:]
 
 
-@dataclass(frozen=True)
-class _Part:
-    """A piece of a document. ``kind``: text, a tag within running text, or what ends it."""
+def _cut_up(source: str, texts: list[Running]) -> Iterator[_Part]:
+    """Cut a document; what is not translated comes as one, as far as it goes. The texts of
+    attributes are added to ``texts``."""
+    reader, elements = Reader(source), OpenElements()
+    kept = _KeptRun()
+    translates = True
+    while token := reader.next(foreign=elements.foreign):
+        before, was_foreign = translates, elements.foreign
+        opened = raw = None
+        inserts: tuple[Insert, ...] = ()
+        if token.kind == "text":
+            elements.text(token.written)
+            before = elements.translates(NEVER)
+        elif token.kind == "start":
+            attributes = {one.name: one for one in token.attributes()}
+            marked = _marked(attributes)
+            says = marked
+            if marked is None and token.name in KEPT:
+                says = False
+            opened = elements.start(token, says)
+            if shown := _shown(token.name, attributes):
+                around = elements.translates(NEVER, around=opened is not None)
+                if marked or (around and marked is None):
+                    inserts = tuple(_inserts(shown, texts))
+            if opened and not opened.foreign:
+                raw = reader.rest() if token.name == "plaintext" else None
+                raw = reader.raw(token.name) if token.name in RAW else raw
+        elif token.kind == "end":
+            elements.end(token.name)
+        translates = elements.translates(NEVER)
+        is_block = token.name in BLOCKS and not was_foreign
+        is_block |= token.kind == "comment" and token.written[:3].lower() == "<!d"
+        if before and translates:
+            kind = "text" if token.kind == "text" else "block" if is_block else "tag"
+            opens, closes = opened is not None, token.kind == "end"
+            yield _Part(kind, token.written, opens, closes, inserts)
+        else:
+            kept.add(token, is_block, opened is not None, inserts)
+            if translates:
+                yield kept.taken()
+        if raw and translates:
+            yield _Part("text", raw.written)
+        elif raw:
+            kept.add(raw, False, False, ())
+    if kept:
+        yield kept.taken()
 
-    kind: str
-    written: str
 
-    @property
-    def shown(self) -> str:
-        """The characters of a text that are not mere space."""
-        return html.unescape(self.written).strip() if self.kind == "text" else ""
+class _KeptRun:
+    """What is not translated, as far as it goes."""
 
+    def __init__(self) -> None:
+        self._written: list[str] = []
+        self._length = 0
+        self._inserts: list[Insert] = []
+        self._is_block = self._opens = self._closes = False
 
-def _cut_up(source: str) -> Iterator[_Part]:
-    """Cut a document; adjacent texts come as one, and a kept element comes whole."""
-    place, text_from = 0, 0
-    while place < len(source):
-        found = _TOKEN.match(source, place)
-        assert found is not None, "every character is a token"
-        token = found[0]
-        tag = _NAME.match(token) if len(token) > 1 and token[0] == "<" else None
-        if tag is None and not token.startswith(("<!", "<?")):
-            place = found.end()
-            continue
-        if text_from < place:
-            yield _Part("text", source[text_from:place])
-        name = tag[1].lower() if tag else ""
-        end = found.end()
-        kind = "block" if name in BLOCKS or token.startswith(("<!D", "<!d")) else "tag"
-        if tag and _opens(token, name) and (name in KEPT or _NOT_TO_TRANSLATE.search(token)):
-            end = _end_of(source, name, end)
-            kind = "block" if name in BLOCKS else "element"
-        yield _Part(kind, source[place:end])
-        place = text_from = end
-    if text_from < place:
-        yield _Part("text", source[text_from:place])
+    def __bool__(self) -> bool:
+        return bool(self._written)
+
+    def add(self, token: Token, is_block: bool, opens: bool, inserts: Sequence[Insert]) -> None:
+        """One token more."""
+        if not self._written:
+            self._closes = token.kind == "end"
+        at = self._length
+        self._inserts += [replace(one, begin=at + one.begin, end=at + one.end) for one in inserts]
+        self._written.append(token.written)
+        self._length += len(token.written)
+        self._is_block |= is_block
+        self._opens = opens
+
+    def taken(self) -> _Part:
+        """All of it, as one part; the next begins anew."""
+        kind = "block" if self._is_block else "element"
+        part = _Part(kind, "".join(self._written), self._opens, self._closes, tuple(self._inserts))
+        self.__init__()  # type: ignore[misc]
+        return part
 
 
-def _opens(token: str, name: str) -> bool:
-    return not token.startswith("</") and not token.endswith("/>") and name not in VOID
+def _marked(attributes: dict[str, Attribute]) -> bool | None:
+    """Whether an element is marked as to be translated or as not to be; None: neither."""
+    if "class" in attributes and "notranslate" in attributes["class"].value.split():
+        return False
+    said = attributes["translate"].value.lower() if "translate" in attributes else None
+    return {"no": False, "yes": True, "": True}.get(said or "") if said is not None else None
 
 
-def _end_of(source: str, name: str, place: int) -> int:
-    """Where an element ends that is kept whole; elements of its name may stand inside."""
-    if name in RAW:
-        close = re.compile(rf"</{name}\b[^>]*>?", re.IGNORECASE).search(source, place)
-        return close.end() if close else len(source)
-    depth = 1
-    while depth and place < len(source):
-        found = _TOKEN.match(source, place)
-        assert found is not None, "every character is a token"
-        token, place = found[0], found.end()
-        tag = _NAME.match(token) if len(token) > 1 and token[0] == "<" else None
-        if tag and tag[1].lower() == name:
-            depth += 1 if _opens(token, name) else -token.startswith("</")
-    return place
+def _shown(name: str, attributes: dict[str, Attribute]) -> list[Attribute]:
+    """The attributes of a tag that a reader sees as text."""
+    if name in _NAMES_ITS_TITLE:
+        return []
+    values = [one for one in attributes.values() if one.name in SHOWN]
+    return [one for one in values if any(character.isalnum() for character in one.value)]
+
+
+def _inserts(shown: Sequence[Attribute], texts: list[Running]) -> Iterator[Insert]:
+    """The texts in attributes of a tag; they are added to ``texts``."""
+    for one in shown:
+        yield Insert(one.begin, one.end, one.value, len(texts))
+        texts.append(Running(_SPACES.sub(" ", one.value)))
 
 
 def _running(parts: Sequence[_Part]) -> Running:
@@ -220,15 +284,33 @@ def _running(parts: Sequence[_Part]) -> Running:
             Tag(
                 len(text),
                 part.written,
-                closes=part.written.startswith("</"),
+                opens=part.opens,
+                closes=part.closes,
                 apart_before=shows and not text[-1:].isalnum(),
                 apart_behind=shows and not next_character.isalnum(),
+                inserts=part.inserts,
             )
         )
     return Running(text.rstrip(_SPACE), tuple(tags))
 
 
-def _with_tags(tags: Sequence[Tag], parts: Sequence[str]) -> Iterator[str]:
+def _filled(written: str, inserts: Sequence[Insert], translations: Sequence[Sequence[str]]) -> str:
+    """A tag with the translations of its attributes; quotes stay as they were."""
+    filled, end = "", 0
+    for one in sorted(inserts, key=lambda one: one.begin):
+        translation = "".join(translations[one.text])
+        if translation != one.value:
+            quote = written[one.begin] if written[one.begin] in "\"'" else '"'
+            value = translation.replace("&", "&amp;")
+            value = value.replace(quote, "&quot;" if quote == '"' else "&#39;")
+            filled += written[end : one.begin] + quote + value + quote
+            end = one.end
+    return filled + written[end:]
+
+
+def _with_tags(
+    tags: Sequence[Tag], translations: Sequence[Sequence[str]], parts: Sequence[str]
+) -> Iterator[str]:
     """A translation cut at its tags, escaped, with the tags between."""
     assert len(parts) == len(tags) + 1, "one part more than tags"
     behind = [""] * len(parts)  # the first character that follows each part's beginning
@@ -240,7 +322,7 @@ def _with_tags(tags: Sequence[Tag], parts: Sequence[str]) -> Iterator[str]:
     for tag, part, following in zip(tags, parts[1:], behind[1:], strict=True):
         if tag.apart_before and (last.isalnum() or last in _JOINED_BEFORE):
             yield " "
-        yield tag.written
+        yield _filled(tag.written, tag.inserts, translations)
         if tag.apart_behind and following.isalnum():
             yield " "
         yield html.escape(part, quote=False)

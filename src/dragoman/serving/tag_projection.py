@@ -8,7 +8,9 @@ gave to stretch j,
     max over j(1) <= j(2) <= ...  of  sum over w of g(w, j(w)) - LEFT_EMPTY x (elements left empty)
 
 found by dynamic programming. Tags therefore keep their order and nesting whatever the model does;
-where two languages order the marked words differently, the least wrong place is taken.
+where two languages order the marked words differently, the least wrong place is taken. An element
+that had words has one again if there are enough, be it one that stands in for a word that the
+translation left out: a link without words cannot be followed.
 """
 
 from __future__ import annotations
@@ -26,8 +28,9 @@ from dragoman.serving.words import SPACE, Word, is_byte
 Alignment: TypeAlias = NDArray[np.float64]
 """(T, S) how much each target token looked at each source token."""
 
-LEFT_EMPTY = 0.3
-"""What it costs to give no word to an element that had some: less than one word surely aligned."""
+LEFT_EMPTY = 1000.0
+"""What it costs to give no word to an element that had some: more than all that can be gained."""
+NEVER = -1e9
 
 
 def project(
@@ -53,7 +56,7 @@ def project(
     of_words = np.stack([alignment[w.first : w.first + w.count].mean(axis=0) for w in words])
     gains = of_words @ _shares(spans(source_pieces, len(source)), edges)  # (W, K + 1)
     gains[:, [not stretch.strip() for stretch in stretches]] = -1.0
-    of_word = _divide(gains, needs_words)
+    of_word = _divide_words_then_marks(gains, needs_words, words)
     cuts = np.searchsorted(of_word, np.arange(1, len(stretches)))  # words before each tag
     return _parts(tags, source, words, cuts.tolist())
 
@@ -90,9 +93,22 @@ def _shares(of_tokens: NDArray[np.float64], edges: NDArray[np.float64]) -> NDArr
 def _inside(tags: Sequence[Tag]) -> list[bool]:
     """Whether each stretch stands inside an element: right behind its begin, or before its end."""
     return [
-        (number > 0 and not tags[number - 1].closes) or (number < len(tags) and tags[number].closes)
+        (number > 0 and tags[number - 1].opens) or (number < len(tags) and tags[number].closes)
         for number in range(len(tags) + 1)
     ]
+
+
+def _divide_words_then_marks(
+    gains: NDArray[np.float64], needs_words: NDArray[np.bool_], words: Sequence[Word]
+) -> NDArray[np.int64]:
+    """``_divide``, where marks (a full stop) do not count as words of an element."""
+    spoken = np.array([any(character.isalnum() for character in word.text) for word in words])
+    if spoken.all() or not spoken.any():
+        return _divide(gains, needs_words)
+    fixed = gains.copy()
+    fixed[spoken] = NEVER
+    fixed[spoken, _divide(gains[spoken], needs_words)] = 0.0
+    return _divide(fixed, np.zeros_like(needs_words))
 
 
 def _divide(gains: NDArray[np.float64], needs_words: NDArray[np.bool_]) -> NDArray[np.int64]:
@@ -113,7 +129,8 @@ def _divide(gains: NDArray[np.float64], needs_words: NDArray[np.bool_]) -> NDArr
         came_from[word] = np.where(stays, places, np.concatenate([[0], who[:-1]]))
         best = np.where(stays, best, moved) + gains[word]
     chosen = np.empty(len(gains), dtype=np.int64)
-    chosen[-1] = int((best + skipped).argmax())
+    # Of equal ones the last: what looked at nothing stays out of an element that has ended.
+    chosen[-1] = count - 1 - int((best + skipped)[::-1].argmax())
     for word in range(len(gains) - 1, 0, -1):
         chosen[word - 1] = came_from[word, chosen[word]]
     return chosen

@@ -1,0 +1,154 @@
+"""HTML cut into tags, comments and text at the places where browsers cut it.
+
+https://html.spec.whatwg.org/multipage/parsing.html#tokenization. Any string is HTML; every
+character belongs to one token, so nothing is lost or repaired. Which elements are open then is
+``open_elements``' to say.
+"""
+
+from __future__ import annotations
+
+import html
+import re
+from dataclasses import dataclass
+from html.entities import html5
+from typing import Literal
+
+_S = r"\t\n\f\r "
+# One attribute: a name, and its value in quotes or bare. A value that is not closed takes all that
+# is left. Possessive quantifiers keep the time linear in the length, whatever is sent.
+_ATTRIBUTE = (
+    rf"([^{_S}/>][^{_S}/>=]*+)"
+    rf"(?:[{_S}]*+=[{_S}]*+(?:\"([^\"]*+)(?:\"|\Z)|'([^']*+)(?:'|\Z)|([^{_S}>\"'][^{_S}>]*+)|(?=>|\Z)))?+"
+)
+_ATTRIBUTES = re.compile(_ATTRIBUTE)
+_GROUPLESS = re.sub(r"(?<!\\)\((?!\?)", "(?:", _ATTRIBUTE)
+_TAG = re.compile(rf"<(/?)([A-Za-z][^{_S}/>]*+)((?:[{_S}/]++|{_GROUPLESS})*+)>")
+_COMMENT = re.compile(
+    r"<!--(?:-?>|.*?(?:--!?>|\Z))|<(?:[!?]|/(?![A-Za-z]))[^>]*+(?:>|\Z)", re.DOTALL
+)
+_CDATA = re.compile(r"<!\[CDATA\[(.*?)(?:\]\]>|\Z)", re.DOTALL)
+_MARKUP = re.compile(r"<(?=[A-Za-z!?]|/.)", re.DOTALL)
+"""Where text ends: at a ``<`` that a browser does not show."""
+_SCRIPT = re.compile(rf"<!(?=--)|-->|<(/?)script(?=[{_S}/>])", re.IGNORECASE | re.ASCII)
+_REFERENCE = re.compile(r"&(#[0-9]+;?|#[xX][0-9a-fA-F]+;?|[A-Za-z0-9]+;|[A-Za-z0-9]+(?!=))")
+
+RAW = {"iframe", "noembed", "noframes", "noscript", "script", "style", "textarea", "title", "xmp"}
+"""Elements in which tags do not count: only their own end tag ends them."""
+
+Kind = Literal["text", "start", "end", "comment"]
+
+
+@dataclass(frozen=True)
+class Attribute:
+    """An attribute of a start tag. Of several with one name the first counts."""
+
+    name: str
+    value: str
+    """Characters unescaped."""
+    begin: int
+    end: int
+    """Where its value stands in its tag, the quotes included."""
+
+
+@dataclass(frozen=True)
+class Token:
+    """A tag, a comment (or declaration, or instruction), or text, as it was written."""
+
+    kind: Kind
+    written: str
+    name: str = ""
+    """Of a tag, in lower case."""
+    closes_itself: bool = False
+    """Written ``<x/>``, which counts in SVG and MathML only."""
+
+    def attributes(self) -> list[Attribute]:
+        """Of a start tag."""
+        found: dict[str, Attribute] = {}
+        for one in _ATTRIBUTES.finditer(self.written, 1 + len(self.name), len(self.written) - 1):
+            group = next((n for n in (2, 3, 4) if one[n] is not None), None)
+            quotes = group in (2, 3)
+            begin, end = (one.end(), one.end()) if group is None else one.span(group)
+            value = "" if group is None else _REFERENCE.sub(_character, one[group])
+            name = _lower(one[1])
+            found.setdefault(name, Attribute(name, value, begin - quotes, end + quotes))
+        return list(found.values())
+
+
+class Reader:
+    """Cuts a document, token by token, from its beginning."""
+
+    def __init__(self, source: str) -> None:
+        self._source = source
+        self._place = 0
+
+    def next(self, *, foreign: bool) -> Token | None:
+        """The next token, None at the end. ``foreign``: it stands in SVG or MathML."""
+        source, place = self._source, self._place
+        if place == len(source):
+            return None
+        if foreign and (data := _CDATA.match(source, place)):
+            return self._taken("comment", data.end())
+        if _MARKUP.match(source, place) is None:
+            following = _MARKUP.search(source, place)
+            return self._taken("text", following.start() if following else len(source))
+        if comment := _COMMENT.match(source, place):
+            return self._taken("comment", comment.end())
+        tag = _TAG.match(source, place)
+        if tag is None:  # a tag that never ends: browsers show nothing of it
+            return self._taken("comment", len(source))
+        self._place = tag.end()
+        inside = tag[3]
+        closes_itself = inside.endswith("/") and not _ends_in_value(inside)
+        return Token("end" if tag[1] else "start", tag[0], _lower(tag[2]), closes_itself)
+
+    def raw(self, name: str) -> Token | None:
+        """After the start tag of an element of ``RAW``: all until its end tag, None if nothing."""
+        end = _script_end(self._source, self._place) if name == "script" else self._raw_end(name)
+        return self._taken("text", end) if end > self._place else None
+
+    def rest(self) -> Token | None:
+        """All that is left, as text."""
+        end = len(self._source)
+        return self._taken("text", end) if end > self._place else None
+
+    def _raw_end(self, name: str) -> int:
+        close = re.compile(rf"</{name}(?=[{_S}/>])", re.IGNORECASE | re.ASCII)
+        found = close.search(self._source, self._place)
+        return found.start() if found else len(self._source)
+
+    def _taken(self, kind: Kind, end: int) -> Token:
+        begin, self._place = self._place, end
+        return Token(kind, self._source[begin:end])
+
+
+def _lower(name: str) -> str:
+    """As HTML does it: ASCII letters only, and no name that we know has any others."""
+    return name.lower() if name.isascii() else name
+
+
+def _character(reference: re.Match[str]) -> str:
+    """In an attribute ``&copy`` counts where it ends there; ``?a=1&copy=2`` is left alone."""
+    is_known = reference[1].startswith("#") or reference[1] in html5
+    return html.unescape(reference[0]) if is_known else reference[0]
+
+
+def _ends_in_value(inside: str) -> bool:
+    """Whether the last ``/`` of a tag belongs to a bare value: ``<a href=x/>``."""
+    ends = [one.end() for one in _ATTRIBUTES.finditer(inside)]
+    return ends[-1:] == [len(inside)]
+
+
+def _script_end(source: str, place: int) -> int:
+    """Where a script ends: within ``<!-- <script>`` the next end tag does not end it."""
+    state = 0  # 0: script; 1: in a comment; 2: in a script in a comment
+    for found in _SCRIPT.finditer(source, place):
+        written = found[0]
+        if written == "<!":
+            state = state or 1
+        elif written == "-->":
+            state = 0
+        elif found[1] and state < 2:
+            return found.start()
+        elif state:
+            state = 1 if found[1] else 2
+    return len(source)
