@@ -157,7 +157,7 @@ def test_a_request_during_validation_stops_at_once_and_validates_later(
     tmp_path: Path, uninterrupted: ToyRun
 ) -> None:
     run = replace(uninterrupted, folder=tmp_path / "run")
-    process = started(replace(run, slow_validation=True))
+    process = started(replace(run, slow_validation=30.0))
     wait_for((run.folder / "validating").exists)
     began = time.monotonic()
     assert process.pid is not None

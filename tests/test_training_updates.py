@@ -6,6 +6,7 @@ import json
 import socket
 import subprocess
 import sys
+import time
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -53,7 +54,7 @@ def gradients_of(updater: Updater, folder: Path, warnings: list[str] | None = No
         updater.step,
         updater.flat.gradients,
         seed=5,
-        splits=Splits(folder / "splits.jsonl"),
+        splits=Splits(folder),
         warn=(warnings if warnings is not None else []).append,
     )
 
@@ -213,16 +214,29 @@ def test_other_errors_are_not_taken_for_lack_of_memory(tmp_path: Path) -> None:
 
 def test_splits_survive_a_death_while_writing(tmp_path: Path) -> None:
     path = tmp_path / "splits.jsonl"
-    Splits(path).add(3, 1)
+    Splits(tmp_path).add(3, 1)
     with path.open("a") as file:
         file.write('{"update": 4, "mic')
-    splits = Splits(path)
+    splits = Splits(tmp_path)
     assert (3, 1) in splits and (4, 1) not in splits
     splits.add(5, 0)
-    assert (5, 0) in Splits(path)
+    assert (5, 0) in Splits(tmp_path)
     path.write_text("[]\n")
     with pytest.raises(RunError, match="line 1 is damaged"):
-        Splits(path)
+        Splits(tmp_path)
+
+
+def test_a_split_is_on_disk_before_it_is_used_and_is_its_process_s_own(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    synced: list[bytes] = []
+    monkeypatch.setattr(
+        "os.fsync", lambda _: synced.append((tmp_path / "splits-1.jsonl").read_bytes())
+    )
+    Splits(tmp_path, 1).add(3, 0)
+    assert synced == [b'{"update": 3, "micro_batch": 0}\n']
+    assert (3, 0) in Splits(tmp_path, 1)
+    assert (3, 0) not in Splits(tmp_path, 0) and (3, 0) not in Splits(tmp_path, 2)
 
 
 # ---- numbers that are not finite
@@ -310,6 +324,28 @@ def test_two_processes_follow_the_path_of_one(tmp_path: Path) -> None:
         process.join(60)
         assert process.exitcode == 0
     assert_same_path(alone.folder, together.folder)
+
+
+def test_processes_wait_for_the_first_for_as_long_as_it_takes(tmp_path: Path) -> None:
+    """It validates for longer than an exchange may take."""
+    run = ToyRun(tmp_path, 2, {"validate_every": 2}, slow_validation=3.0)
+    port = free_port()
+    ranks = [start(run_as_rank, run, rank, 2, port, 2.0) for rank in (0, 1)]
+    for number, process in enumerate(ranks):
+        process.join(60)
+        assert process.exitcode == 0, (tmp_path / f"said-{number}").read_text()
+
+
+def test_a_process_that_ends_is_told_by_the_others(tmp_path: Path) -> None:
+    run = ToyRun(tmp_path, seconds_per_update=0.01)
+    port = free_port()
+    first, second = [start(run_as_rank, run, rank, 2, port) for rank in (0, 1)]
+    while not (tmp_path / "metrics.jsonl").exists():
+        time.sleep(0.01)
+    first.kill()
+    second.join(60)
+    assert second.exitcode == 1
+    assert "another of the processes" in (tmp_path / "said-1").read_text()
 
 
 def test_torchrun_follows_the_path_of_one(tmp_path: Path) -> None:

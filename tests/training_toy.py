@@ -13,6 +13,8 @@ import sys
 from collections.abc import Callable, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, field
+from datetime import timedelta
+from functools import partial
 from multiprocessing import forkserver
 from multiprocessing.process import BaseProcess
 from pathlib import Path
@@ -20,7 +22,7 @@ from typing import Any, Literal
 
 import numpy as np
 import torch
-from torch import Tensor, nn
+from torch import Tensor, distributed, nn
 
 from dragoman.data.batches import Batch, make_batch
 from dragoman.errors import DragomanError
@@ -97,7 +99,8 @@ class ToyRun:
     folder: Path
     updates: int = 40
     settings: dict[str, Any] = field(default_factory=dict)
-    slow_validation: bool = False
+    slow_validation: float = 0.0
+    """Seconds."""
     kill_at_sync: int = 0
     """Die at this call of fsync, which only checkpoints, snapshots and weights use; 0: never."""
     full_disk: Literal["", "always", "while saving"] = ""
@@ -121,7 +124,7 @@ class ToyRun:
         def evaluate(update: int) -> Evaluation:
             if self.slow_validation:
                 (self.folder / "validating").touch()
-                for _ in range(3000):
+                for _ in range(int(100 * self.slow_validation)):
                     signal.sigtimedwait([], 0.01)
             return Evaluation({"loss": validation_loss(model)}, (Sample("a", "b", str(update)),))
 
@@ -189,8 +192,14 @@ def run_in_process(run: ToyRun) -> None:
             sys.exit(error.exit_code)
 
 
-def run_as_rank(run: ToyRun, rank: int, size: int, port: int) -> None:
-    """The target of one of several processes that train together."""
+def run_as_rank(run: ToyRun, rank: int, size: int, port: int, limit: float = 0.0) -> None:
+    """The target of one of several processes that train together.
+
+    ``limit``: seconds that an exchange may take, in place of torch's half hour.
+    """
+    if limit:
+        joining = distributed.init_process_group
+        distributed.init_process_group = partial(joining, timeout=timedelta(seconds=limit))
     torch.set_num_threads(1)
     os.environ |= {
         "RANK": str(rank),
@@ -199,8 +208,13 @@ def run_as_rank(run: ToyRun, rank: int, size: int, port: int) -> None:
         "MASTER_ADDR": "127.0.0.1",
         "MASTER_PORT": str(port),
     }
-    with Ranks.joined() as ranks:
-        run.train(ranks)
+    run.folder.mkdir(parents=True, exist_ok=True)
+    with (run.folder / f"said-{rank}").open("a") as said, Ranks.joined() as ranks:
+        try:
+            run.train(ranks)
+        except DragomanError as error:
+            print(error, file=said)
+            sys.exit(error.exit_code)
 
 
 def _fill_disk(full: bool) -> None:

@@ -10,7 +10,7 @@
         ema.safetensors        the moving average of the weights, if there is one
         state.json             TrainingState
       snapshots/00001000.safetensors …   weights alone, for averaging
-      splits.jsonl           micro-batches halved for lack of memory
+      splits.jsonl           micro-batches halved for lack of memory; splits-1.jsonl of process 1 …
 
 A folder named ``checkpoint-…`` is always complete (see ``atomic.py``). Delete RUN/training/ and
 the model still works; it only cannot be trained further.

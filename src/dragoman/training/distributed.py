@@ -3,6 +3,9 @@
 An update's micro-batches are shared out; each process sums its gradients, one exchange adds them
 up, and every process takes the same step. The recipe fixes the micro-batches, never the number of
 processes, so four of them follow the path of one (sums agree within rounding).
+
+What only the first process does (preparing, validating, saving) may take hours, and the others
+wait for it at ``any`` or ``spread_text``.
 """
 
 from __future__ import annotations
@@ -10,21 +13,36 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
+from datetime import timedelta
 
 import torch
 from torch import Tensor, distributed
 
 from dragoman.errors import TrainingError
 
+_PATIENCE = timedelta(days=365)
+"""How long processes wait for the first one while it prepares, validates or saves. torch's own
+limits, 10 to 30 minutes, are for exchanges, where all are at work."""
+
 
 class Ranks:
     """This process among all that train together; alone, every exchange is free."""
 
-    def __init__(self, rank: int = 0, size: int = 1, device: str = "cpu") -> None:
-        """``size`` > 1 needs an initialised process group; ``Ranks.joined`` sees to it."""
+    def __init__(
+        self,
+        rank: int = 0,
+        size: int = 1,
+        device: str = "cpu",
+        waiting: distributed.ProcessGroup | None = None,
+    ) -> None:
+        """``size`` > 1 needs an initialised process group; ``Ranks.joined`` sees to it.
+
+        ``waiting``: the same processes as a group that waits for as long as it takes.
+        """
         self.rank = rank
         self.size = size
         self.device = torch.device(device)
+        self._waiting = waiting
 
     @classmethod
     @contextmanager
@@ -48,7 +66,8 @@ class Ranks:
             torch.cuda.set_device(local)
         distributed.init_process_group("gloo" if device == "cpu" else "nccl")
         try:
-            yield cls(distributed.get_rank(), size, device)
+            waiting = distributed.new_group(backend="gloo", timeout=_PATIENCE)
+            yield cls(distributed.get_rank(), size, device, waiting)
         finally:
             distributed.destroy_process_group()
 
@@ -60,29 +79,46 @@ class Ranks:
     def add_up(self, tensor: Tensor) -> None:
         """Replace ``tensor`` by its sum over all processes."""
         if self.size > 1:
-            distributed.all_reduce(tensor)
+            with _explained():
+                distributed.all_reduce(tensor)
 
     def any(self, flag: bool) -> bool:
-        """Whether ``flag`` is true in any process."""
+        """Whether ``flag`` is true in any process. Waits for all, however long that takes."""
         if self.size == 1:
             return flag
-        count = torch.tensor([float(flag)], device=self.device)
-        self.add_up(count)
+        count = torch.tensor([float(flag)])
+        with _explained():
+            distributed.all_reduce(count, group=self._waiting)
         return bool(count)
 
     def spread(self, tensor: Tensor) -> None:
         """Replace ``tensor`` by that of the first process."""
         if self.size > 1:
-            distributed.broadcast(tensor, 0)
+            with _explained():
+                distributed.broadcast(tensor, 0)
 
     def spread_text(self, text: str) -> str:
-        """The text that the first process gives."""
+        """The text that the first process gives. Waits for it, however long that takes."""
         if self.size == 1:
             return text
-        content = torch.tensor(list(text.encode()), dtype=torch.uint8, device=self.device)
-        length = torch.tensor([len(content)], device=self.device)
-        self.spread(length)
-        if not self.first:
-            content = torch.empty(int(length), dtype=torch.uint8, device=self.device)
-        self.spread(content)
+        content = torch.tensor(list(text.encode()), dtype=torch.uint8)
+        length = torch.tensor([len(content)])
+        with _explained():
+            distributed.broadcast(length, 0, group=self._waiting)
+            if not self.first:
+                content = torch.empty(int(length), dtype=torch.uint8)
+            distributed.broadcast(content, 0, group=self._waiting)
         return bytes(content.tolist()).decode()
+
+
+@contextmanager
+def _explained() -> Iterator[None]:
+    """An exchange that fails -> what that means to a person."""
+    try:
+        yield
+    except RuntimeError as error:
+        raise TrainingError(
+            "another of the processes that train together has ended or cannot be reached; what it "
+            "said itself tells why. A run that has begun goes on with dragoman resume. "
+            f"({str(error).splitlines()[0]})"
+        ) from error

@@ -56,7 +56,7 @@ def measure_throughput(
             updater.step,
             updater.flat.gradients,
             seed=0,
-            splits=Splits(Path(folder) / "splits.jsonl"),
+            splits=Splits(Path(folder)),
             warn=lambda _: None,
         )
         while state.update < 2 or (spent < seconds and state.update <= most):

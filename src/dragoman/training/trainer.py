@@ -144,7 +144,7 @@ class Trainer:
             self._updater.step,
             self._updater.flat.gradients,
             seed=self._seed,
-            splits=Splits(self.folder / "training" / "splits.jsonl"),
+            splits=Splits(self.folder / "training", self.ranks.rank),
             warn=self._say,
         )
         self._validate_if_due()  # one that was interrupted

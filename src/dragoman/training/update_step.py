@@ -139,14 +139,15 @@ class Gradients:
 
 
 class Splits:
-    """The micro-batches that were halved, remembered in a file.
+    """The micro-batches that this process halved, remembered in a file.
 
-    Halving changes dropout and rounding, so a resumed run halves the same ones, also when memory
-    would suffice by now.
+    Halving changes rounding, so a resumed run halves the same ones, also when memory would suffice
+    by now. Each process has a file of its own: they may not see each other's.
     """
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, folder: Path, rank: int = 0) -> None:
         """A file that is not there yet is one without entries."""
+        path = folder / (f"splits-{rank}.jsonl" if rank else "splits.jsonl")
         self.path = path
         self._known: set[tuple[int, int]] = set()
         content = path.read_bytes() if path.exists() else b""
@@ -167,8 +168,11 @@ class Splits:
     def add(self, update: int, micro_batch: int) -> None:
         """Remember it, on disk first."""
         line = json.dumps({"update": update, "micro_batch": micro_batch})
+        self.path.parent.mkdir(parents=True, exist_ok=True)
         with self.path.open("a", encoding="utf-8") as file:
             file.write(line + "\n")
+            file.flush()
+            os.fsync(file.fileno())
         self._known.add((update, micro_batch))
 
 
