@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 import shutil
 import subprocess
@@ -123,6 +124,50 @@ def test_translate_options(dragoman: Dragoman, tiny_run: Path) -> None:
     assert "\n\n" in whole.out
 
 
+def test_translate_takes_files_and_text_and_tells_them_apart(
+    dragoman: Dragoman, tiny_run: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    written = "The dog sleeps.\r\n\nWho sees the queen?\n"
+    Path("in.txt").write_bytes(written.encode())
+    Path("in.gz").write_bytes(gzip.compress(written.encode()))
+    Path("none.txt").touch()
+    ask = ("translate", tiny_run, "--set", "max_length=6", "--beam", "1", "-q")
+    expected = dragoman(*ask, stdin=written.encode()).out
+    assert expected.count("\n") == 3
+    assert dragoman(*ask, "in.txt").out == dragoman(*ask, "in.gz").out == expected
+    said = dragoman(*ask, "in.txt", "none.txt", "in.gz", "--to", "out.txt")
+    assert (said.code, said.out, said.err) == (0, "", "")
+    assert Path("out.txt").read_text(encoding="utf-8") == expected * 2
+    assert dragoman(*ask, "in.txt", "--paragraphs").out.count("\n") == 3
+
+    word = dragoman(*ask, "in.txt", "--text").out
+    assert word.count("\n") == 1 and word != expected
+    said = dragoman(*ask[:-1], "im.txt")
+    assert said.code == 0 and "no file im.txt" in said.err and said.out
+    assert "no file" not in dragoman(*ask[:-1], "Who sees it?").err
+
+    for wrong, told in (
+        (("in.txt", "out.de"), "--to FILE"),
+        ((str(tiny_run),), "is a run folder"),
+        (("in.txt", "--paragraphs", "--n-best", "2"), "--paragraphs"),
+        (("in.txt", "--to", "no/folder/out.txt"), "no/folder/out.txt"),
+    ):
+        said = dragoman(*ask, *wrong)
+        assert said.code == 1 and told in said.err, wrong
+    assert not Path("out.de").exists()
+
+
+def test_translate_loses_no_second_sentence(dragoman: Dragoman, tiny_run: Path) -> None:
+    """The run has learned from single sentences: each is translated by itself."""
+    ask = ("translate", tiny_run, "--set", "max_length=6", "-q")
+    first, second = (dragoman(*ask, text).out.strip() for text in ("The dog.", "The cat."))
+    assert dragoman(*ask, "The dog. The cat.").out == f"{first} {second}\n"
+    assert dragoman(*ask, "The dog. The cat.", "--whole").out != f"{first} {second}\n"
+    begun = dragoman(*ask, "The dog. The cat.", "--paragraphs", "--prefix", "Die Katze").out
+    assert begun.startswith("Die Katze") and begun.count("Die Katze") == 1
+
+
 def test_a_shortlist_is_learned_and_used(
     dragoman: Dragoman, tiny_run: Path, tmp_path: Path
 ) -> None:
@@ -204,6 +249,19 @@ def test_data_get_refuses_what_is_not_pinned(dragoman: Dragoman, tmp_path: Path)
     said = dragoman("data", "get", "multi30k", "--from", tmp_path, "--to", tmp_path / "here")
     assert said.code == 1
     assert "multi30k" in dragoman("data", "list").out
+
+
+@pytest.mark.parametrize("ending", ["csv", "tmx", "po", "xlsx"])
+def test_forms_that_are_not_read_are_told_how_to_become_one(
+    dragoman: Dragoman, tmp_path: Path, ending: str
+) -> None:
+    file = tmp_path / f"my.{ending}"
+    file.write_text('"The dog","Der Hund"\n', encoding="utf-8")
+    for verb in (("train",), ("data", "show")):
+        said = dragoman(*verb, file)
+        assert said.code == 1
+        assert said.err.startswith(f"error: {file}: .{ending} is not read here")
+        assert ".tsv" in said.err and "TOML" not in said.err
 
 
 def test_unknown_languages_are_asked_for(dragoman: Dragoman, tmp_path: Path) -> None:

@@ -14,6 +14,8 @@ from pathlib import Path
 
 import pytest
 
+import dragoman
+
 ROOT = Path(__file__).parents[1]
 SOURCE = ROOT / "src" / "dragoman"
 
@@ -290,3 +292,15 @@ def test_start_is_light(statement: str) -> None:
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
     assert done.stdout.splitlines()[-1] == "heavy: []"
+
+
+def test_names_of_the_package_are_found_by_people_and_by_type_checkers() -> None:
+    """``dir`` lists what is offered; no module ``__getattr__`` hides a misspelt name."""
+    assert set(dir(dragoman)) == set(dragoman.__all__) >= {"Recipe", "load"}
+    for name in dragoman.__all__:
+        assert getattr(dragoman, name).__name__ == name
+    with pytest.raises(AttributeError, match="laod"):
+        dragoman.laod  # noqa: B018
+    tree = ast.parse((SOURCE / "__init__.py").read_text(encoding="utf-8"))
+    # One at the top would tell a type checker that every name is there.
+    assert not [n for n in tree.body if isinstance(n, ast.FunctionDef) and n.name == "__getattr__"]

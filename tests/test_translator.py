@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import itertools
+import json
+import pickle  # noqa: TID251  # a user's processes hand objects over so; no file is read
 import shutil
 import time
 from collections.abc import Iterator
@@ -15,13 +17,15 @@ from torch import Tensor
 from untrained_run import untrained_run
 
 import dragoman
-from dragoman.errors import DragomanError, RecipeError, RunError, SearchError
+from dragoman.errors import DataError, DragomanError, RecipeError, RunError, SearchError
 from dragoman.inference.shortlist import ShortlistSettings
 from dragoman.metrics.moses import MosesText
 from dragoman.native import library
 from dragoman.nn.layout import Sequences
 from dragoman.search.settings import SearchSettings
-from dragoman.tasks.run import Run
+from dragoman.tasks.inputs import recipe_of
+from dragoman.tasks.prepare import SEVERAL_SENTENCES, learn_vocabularies, prepare
+from dragoman.tasks.run import NOTES, Run
 from dragoman.tasks.shortlist import learn_shortlist
 from dragoman.tasks.streaming import windows
 from dragoman.tasks.translator import Translator, TranslatorSettings, parse_search
@@ -303,6 +307,27 @@ def test_windows_do_not_wait_for_what_does_not_come() -> None:
     ]  # fmt: skip
 
 
+def test_lines_that_keep_coming_are_not_kept_waiting() -> None:
+    """A window has an age: no line waits for the thousandth that comes after it."""
+
+    def steady() -> Iterator[str]:
+        for number in range(150):
+            time.sleep(0.02)
+            yield str(number)
+
+    first = next(windows(steady(), size=1000, patience=0.2))
+    assert first[0] == "0" and len(first) < 100
+
+
+def test_windows_hand_on_a_damaged_file() -> None:
+    def damaged() -> Iterator[str]:
+        yield "a"
+        raise DataError("in.gz is damaged")
+
+    with pytest.raises(DataError, match="damaged"):
+        list(windows(damaged()))
+
+
 def test_windows_hand_on_an_error_of_reading() -> None:
     def broken() -> Iterator[str]:
         yield "a"
@@ -310,6 +335,115 @@ def test_windows_hand_on_an_error_of_reading() -> None:
 
     with pytest.raises(OSError, match="disk is gone"):
         list(windows(broken()))
+
+
+def test_any_iterable_of_texts_is_taken(translator: Translator) -> None:
+    texts = ["The dog sleeps.", "Who sees the queen?"]
+    settings = SearchSettings(beam=1, max_length=6)
+    listed = translator.batch(texts, settings=settings, prefixes=["Der", ""])
+    once = translator.batch(iter(texts), settings=settings, prefixes=iter(["Der", ""]))
+    assert once == listed
+    assert translator.score(zip(texts, texts, strict=True)) == translator.score(
+        list(zip(texts, texts, strict=True))
+    )
+    with pytest.raises(DragomanError, match="2 texts and 1 prefixes"):
+        translator.batch(texts, prefixes=["Der"])
+    for wrong in (translator.batch, translator.stream):
+        with pytest.raises(TypeError, match=r"give .*one to translator\(\)"):
+            list(wrong("The dog sleeps."))
+    with pytest.raises(TypeError, match="number 1, counted from 0, is NoneType"):
+        translator.batch(["The dog sleeps.", None])  # type: ignore[list-item]
+
+
+def test_more_hypotheses_and_wider_beams_are_asked_for_by_name(translator: Translator) -> None:
+    several = translator("The dog sleeps.", n_best=6)
+    expected = translator("The dog sleeps.", settings=SearchSettings(beam=6, n_best=6))
+    assert several == expected and len(several.alternatives) == 5
+    assert translator("The dog sleeps.", beam=1) == translator(
+        "The dog sleeps.", settings=SearchSettings(beam=1)
+    )
+    drawn = parse_search(SearchSettings(max_length=5), ["sampling.temperature=1.0"])
+    assert len(translator("The dog sleeps.", settings=drawn, n_best=9).alternatives) == 8
+    assert translator.batch(["The dog sleeps."], n_best=6) == [expected]
+    with pytest.raises(RecipeError, match="widen the beam"):
+        translator("The dog sleeps.", beam=2, n_best=3)
+
+
+def test_a_translator_goes_to_another_process(translator: Translator) -> None:
+    """By its folder's path; a translation goes without the vocabulary that it was written in."""
+    assert len(pickle.dumps(translator)) < 10_000
+    again = pickle.loads(pickle.dumps(translator))
+    assert again.precision == translator.precision and again.settings == translator.settings
+    found = translator("The dog sleeps.", n_best=2)
+    sent = pickle.dumps(found)
+    assert len(sent) < 20_000 < len(pickle.dumps(translator.run.target_text))
+    received = pickle.loads(sent)
+    assert received == found == again("The dog sleeps.", n_best=2)
+    assert received.tokens == found.tokens and received.alternatives[0].tokens
+
+
+def _with_note(run: Path, to: Path, share: object) -> Path:
+    """A copy of a run whose training text had this share of lines of several sentences."""
+    path = _copy(run, to) / NOTES
+    notes = json.loads(path.read_text(encoding="utf-8"))
+    del notes[SEVERAL_SENTENCES]
+    if share is not None:
+        notes[SEVERAL_SENTENCES] = share
+    path.write_text(json.dumps(notes), encoding="utf-8")
+    return to
+
+
+def test_where_single_sentences_were_learned_they_are_translated_one_by_one(
+    tiny_run: Path, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    first, second, settings = "The dog sleeps.", "Who sees it?", SearchSettings(max_length=9)
+    line = f"{first}  {second} "
+
+    def opened(run: Path, **values: object) -> Translator:
+        return dragoman.load(run, TranslatorSettings.check(precision="fp32", **values))
+
+    single = opened(tiny_run)  # the demo's grammar writes single sentences
+    apart = single.batch([first, second], settings=settings)
+    found = single(line, settings=settings)
+    assert found.text == f"{apart[0].text}  {apart[1].text}"
+    assert found.ids == apart[0].ids + apart[1].ids
+    assert not caplog.text
+    as_one = opened(tiny_run, whole=True)(line, settings=settings)
+    assert len(as_one.ids) <= 9 < len(found.ids)
+    watched = single(line, settings=settings, attention=True)
+    assert watched.ids == as_one.ids and watched.attention is not None
+    assert len(watched.attention.source) == len(single.source_ids(line))
+
+    several = opened(_with_note(tiny_run, tmp_path / "several", 0.4))
+    assert several(line, settings=settings).ids == as_one.ids
+    assert not caplog.text
+    for number, share in enumerate((None, "much", [0.0])):
+        unknown = opened(_with_note(tiny_run, tmp_path / f"unknown-{number}", share))
+        caplog.clear()
+        assert unknown.batch([first, line, line], settings=settings)[1].ids == as_one.ids
+        assert caplog.text.count("--paragraphs") == 1, "said once"
+    (tmp_path / "unknown-0" / NOTES).write_text("{", encoding="utf-8")
+    assert opened(tmp_path / "unknown-0")(line, settings=settings).ids == as_one.ids
+
+
+def test_lines_of_several_sentences_are_counted_when_training_begins(
+    parallel_text: tuple[Path, Path], tmp_path: Path
+) -> None:
+    """Every third line of the text is two sentences."""
+    lines = [path.read_text(encoding="utf-8").splitlines()[:300] for path in parallel_text]
+    files = []
+    for side, texts in zip(("en", "de"), lines, strict=True):
+        joined = [
+            f"{a} {b}" if n % 3 == 0 else a for n, (a, b) in enumerate(itertools.pairwise(texts))
+        ]
+        files.append(tmp_path / f"my.{side}")
+        files[-1].write_text("\n".join(joined) + "\n", encoding="utf-8")
+    recipe, _ = recipe_of(
+        [str(file) for file in files], changes=["text.vocabulary=400", "data.split.test=0"]
+    )
+    learn_vocabularies(recipe, tmp_path, lambda _: None)
+    notes = prepare(recipe, tmp_path, lambda _: None).notes
+    assert notes[SEVERAL_SENTENCES] == pytest.approx(1 / 3, abs=0.05)
 
 
 def test_settings_that_are_wrong() -> None:

@@ -13,7 +13,7 @@ Names are imported when first used, so that importing the package costs nothing.
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from dragoman.errors import DragomanError
@@ -48,12 +48,18 @@ _HOME = {
 }
 
 
-def __getattr__(name: str) -> Any:
-    if name not in _HOME:
-        raise AttributeError(f"module 'dragoman' has no attribute {name!r}")
-    from importlib import import_module
+if not TYPE_CHECKING:  # a type checker reads the imports above, and so finds a misspelt name
 
-    return getattr(import_module(_HOME[name]), name)
+    def __getattr__(name: str) -> object:
+        if name not in _HOME:
+            raise AttributeError(f"module 'dragoman' has no attribute {name!r}")
+        from importlib import import_module
+
+        return getattr(import_module(_HOME[name]), name)
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)
 
 
 def load(run: str | Path, settings: TranslatorSettings | None = None) -> Translator:

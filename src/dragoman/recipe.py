@@ -127,13 +127,13 @@ class Recipe(Settings):
         try:
             values = tomllib.loads(text)
         except tomllib.TOMLDecodeError as error:
-            hint = ""
-            if path.suffix != ".toml":
-                hint = (
-                    ". If it is text to train on: two files are named together (dragoman train "
-                    "my.en my.de), one that holds both sides ends in .tsv or .jsonl"
-                )
-            raise RecipeError(f"{where} is not valid TOML: {error}{hint}") from error
+            if path.suffix == ".toml":
+                raise RecipeError(f"{where} is not valid TOML: {error}") from error
+            raise RecipeError(
+                f"{where} is no recipe. If it is text to train on: two files are named together "
+                "(dragoman train my.en my.de), one that holds both sides ends in .tsv or .jsonl. "
+                f"(Read as a recipe it is not valid TOML: {error})"
+            ) from error
         return cls.parse(
             _map_paths(values, lambda p: os.path.normpath(os.path.join(base, p))), changes, where
         )

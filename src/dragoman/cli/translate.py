@@ -2,18 +2,31 @@
 
 from __future__ import annotations
 
+import os
 import sys
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, TextIO
 
 import typer
 
 
 def translate(
     run: Annotated[Path, typer.Argument(help="A run folder.", metavar="RUN")],
-    text: Annotated[
-        list[str] | None, typer.Argument(help="Text to translate; standard input if not given.")
+    given: Annotated[
+        list[str] | None,
+        typer.Argument(
+            help="Files to translate, or text itself; standard input if not given.", metavar="TEXT"
+        ),
     ] = None,
+    to: Annotated[
+        Path | None,
+        typer.Option("--to", help="Write the translation to this file, whole or not at all."),
+    ] = None,
+    as_text: Annotated[
+        bool, typer.Option("--text", help="TEXT is text, also where a file is called so.")
+    ] = False,
     paragraphs: Annotated[
         bool, typer.Option("--paragraphs", help="Running text: cut into sentences, keep spacing.")
     ] = False,
@@ -38,39 +51,60 @@ def translate(
     long_lines: Annotated[
         str, typer.Option(help="Lines that are too long: split into sentences, or cut.")
     ] = "split",
+    whole: Annotated[
+        bool,
+        typer.Option(
+            "--whole", help="Each line as one, also where the run knows single sentences alone."
+        ),
+    ] = False,
     set_: Annotated[
         list[str] | None, typer.Option("--set", help="Any search setting: length_penalty=1.0")
     ] = None,
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Say nothing but errors.")] = False,
 ) -> None:
-    """Translate standard input, line by line, to standard output.
+    """Translate standard input, files or a text, line by line.
 
-    One line out for one line in, whatever the line is. Lines come out as soon as nothing more
-    arrives for a moment, so it works in a pipe and by hand; memory does not grow with the input.
+    One line out for one line in, whatever the line is. Lines come out a moment after they came, so
+    it works in a pipe and by hand; memory does not grow with the input. A line of several sentences
+    is translated sentence by sentence where the run has learned from single ones.
 
-    Example: dragoman translate runs/demo < letter.en > letter.de
+    Examples:
+
+      dragoman translate runs/demo < letter.en > letter.de
+
+      dragoman translate runs/demo letter.en --to letter.de
+
+      dragoman translate runs/demo "The dog sleeps."
     """
     from dragoman.cli.console import log_to_stderr
     from dragoman.data.corpora import decode_lines
+    from dragoman.errors import DragomanError
     from dragoman.tasks.run import Run
 
     log_to_stderr(quiet)
-    opened = Run.open(run)  # a wrong folder is said before torch is imported
+    if paragraphs and (scores or n_best is not None):
+        raise DragomanError(
+            "--paragraphs writes running text, in which --scores and --n-best have no place"
+        )
+    opened = Run.open(run)
+    texts = given or []
+    files = [] if as_text else _files(texts, quiet)
+
     from dragoman.tasks.streaming import windows
-    from dragoman.tasks.translator import Translation, Translator, TranslatorSettings, parse_search
+    from dragoman.tasks.translator import (
+        Translation,
+        Translator,
+        TranslatorSettings,
+        parse_search,
+        with_beams,
+    )
 
     changes = list(set_ or [])
-    if beam is not None:
-        changes.append(f"beam={beam}")
-    if n_best is not None:
-        changes.append(f"n_best={n_best}")
-        if beam is None and temperature is None and n_best > opened.recipe.search.beam:
-            changes.append(f"beam={n_best}")
     if temperature is not None:
         changes.append(f"sampling.temperature={temperature}")
-    search = parse_search(opened.recipe.search, changes)
+    search = with_beams(parse_search(opened.recipe.search, changes), beam, n_best)
     settings = TranslatorSettings.check(
-        precision=precision, long_lines=long_lines, shortlist=shortlist
+        precision=precision, long_lines=long_lines, shortlist=shortlist, whole=whole
     )
     translator = Translator(opened, settings, search)
     if not quiet:
@@ -82,16 +116,71 @@ def translate(
         every = (translation, *translation.alternatives)
         return "\n".join(f"{k}\t{t.text}\t{t.score:.4f}" for k, t in enumerate(every, 1))
 
-    out = sys.stdout
-    if paragraphs:
-        whole = " ".join(text) if text else sys.stdin.buffer.read().decode("utf-8", "replace")
-        out.write(translator.paragraphs(whole))
-        if text:
-            out.write("\n")
+    with _output(to) as out:
+        if paragraphs:
+            if files:
+                read = "".join(f"{line}\n" for line in _lines(files))
+            elif texts:
+                read = " ".join(texts) + "\n"
+            else:
+                read = sys.stdin.buffer.read().decode("utf-8", "replace")
+            out.write(translator.paragraphs(read, prefix=prefix))
+            return
+        lines = _lines(files) if files else iter(texts) if texts else decode_lines(sys.stdin.buffer)
+        for window in windows(lines):
+            prefixes = [prefix] * len(window) if prefix else None
+            for translation in translator.batch(window, prefixes=prefixes):
+                out.write(written(translation) + "\n")
+            out.flush()
+
+
+def _files(given: Sequence[str], quiet: bool) -> list[Path]:
+    """What was given, if it is files; none if it is text. Errors: ``DragomanError`` for both."""
+    from dragoman.cli.console import command
+    from dragoman.errors import DragomanError
+
+    for one in given:
+        if os.path.isfile(os.path.join(one, "recipe.toml")):
+            raise DragomanError(
+                f"{one} is a run folder, and one run translates at a time; if it is meant as text: "
+                "--text"
+            )
+    files = [one for one in given if os.path.isfile(one)]
+    others = [one for one in given if one not in files]
+    if files and others:
+        raise DragomanError(
+            f"{files[0]} is a file and {others[0]!r} is none. Where the translation goes is said "
+            f"by --to: {command('translate', 'RUN', files[0], '--to', 'FILE')}; if all of it is "
+            "text: --text"
+        )
+    if len(others) == 1 and not quiet and _looks_like_a_file(others[0]):
+        sys.stderr.write(f"there is no file {others[0]}; its name is translated as text\n")
+    return [Path(one) for one in files]
+
+
+def _looks_like_a_file(text: str) -> bool:
+    ending = os.path.splitext(text)[1]
+    return len(text.split()) == 1 and (os.sep in text or 1 < len(ending) < 6)
+
+
+def _lines(files: Sequence[Path]) -> Iterator[str]:
+    """Of all files, one behind the other; an empty one has none."""
+    from dragoman.data.corpora import read_lines
+
+    for file in files:
+        if file.stat().st_size:
+            yield from read_lines(file)
+
+
+@contextmanager
+def _output(to: Path | None) -> Iterator[TextIO]:
+    from dragoman.atomic import replacing_file
+
+    if to is None:
+        yield sys.stdout
         return
-    lines = iter(text) if text else decode_lines(sys.stdin.buffer)
-    for window in windows(lines):
-        prefixes = [prefix] * len(window) if prefix else None
-        for translation in translator.batch(window, prefixes=prefixes):
-            out.write(written(translation) + "\n")
-        out.flush()
+    with (
+        replacing_file(to) as temporary,
+        temporary.open("w", encoding="utf-8", errors="replace", newline="\n") as out,
+    ):
+        yield out

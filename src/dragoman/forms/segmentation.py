@@ -36,7 +36,7 @@ _BULLET = re.compile(r"([-*•–+]|\(?\d{1,3}[.)]|\(?[a-zA-Z][.)])\s")
 _WRAPPED_WIDTH = 50
 """Characters. Shorter lines than this are not taken for wrapped text."""
 _LONGEST_WORD = 40
-_SPACELESS = ("zh", "ja", "th", "lo", "km", "my")
+_WITHOUT_SPACES = {"ja", "km", "lo", "my", "th", "zh"}
 
 
 class Sentence(NamedTuple):
@@ -204,13 +204,18 @@ def rejoin(sentences: Sequence[Sentence], translations: Sequence[str], language:
     ``language`` is that of the translations: where the original writes no space between two
     sentences, as Chinese does, most others need one.
     """
-    spaceless = language.lower().startswith(_SPACELESS)
+    spaced = writes_spaces(language)
     parts: list[str] = []
     last = len(sentences) - 1
     for place, (sentence, translation) in enumerate(zip(sentences, translations, strict=True)):
-        needs_space = not (sentence.gap or spaceless or place == last)
+        needs_space = spaced and not sentence.gap and place != last
         parts += [translation, " " if needs_space else sentence.gap]
     return "".join(parts)
+
+
+def writes_spaces(language: str) -> bool:
+    """Whether a language is written with spaces between its words and sentences."""
+    return re.split("[-_]", language.lower())[0] not in _WITHOUT_SPACES
 
 
 def _gap_end(text: str, begin: int) -> int:

@@ -82,9 +82,6 @@ NAMES = {
     "zh": "Chinese",
 }
 
-WITHOUT_SPACES = {"ja", "km", "lo", "my", "th", "zh"}
-"""Languages written without spaces between words: each token is shown as a word."""
-
 
 def base(code: str) -> str:
     """The language of a code without its region: "pt-BR" -> "pt"."""

@@ -14,9 +14,8 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from dragoman.forms.segmentation import segment
+from dragoman.forms.segmentation import segment, writes_spaces
 from dragoman.forms.text import Text
-from dragoman.serving.languages import WITHOUT_SPACES, base
 
 
 @dataclass(frozen=True)
@@ -93,7 +92,7 @@ def cut(
 def _sentences(body: str, behind: str, language: str, into: str) -> list[tuple[str, str]]:
     """Sentences of a text, each with what follows it in the translation."""
     found = [(sentence.text, sentence.gap) for sentence in segment(body, language)]
-    if base(into) not in WITHOUT_SPACES:
+    if writes_spaces(into):
         # Where the original writes no space between two sentences, as Chinese does.
         found = [(text, gap or " ") for text, gap in found]
     text, _ = found[-1]

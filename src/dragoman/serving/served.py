@@ -9,6 +9,7 @@ from dataclasses import dataclass
 
 from pydantic import ValidationError
 
+from dragoman.forms.segmentation import writes_spaces
 from dragoman.forms.text import Text
 from dragoman.inference.fast import fastest
 from dragoman.metrics.moses import MosesText
@@ -19,7 +20,6 @@ from dragoman.search.scheduler import Scheduler, Searchable
 from dragoman.search.settings import SearchSettings
 from dragoman.serving import schema
 from dragoman.serving.aligner import Aligner, Pair, in_step
-from dragoman.serving.languages import WITHOUT_SPACES, base
 from dragoman.serving.look import Looker
 from dragoman.serving.look_answer import look_answer
 from dragoman.serving.look_schema import (
@@ -113,7 +113,7 @@ class ServedRun:
         if plain is not None:
             prepare = moses[0].prepare if moses is not None else None
             self._looker = Looker(plain, vocabularies, search, prepare)
-        self._spaced = base(self.target) not in WITHOUT_SPACES
+        self._spaced = writes_spaces(self.target)
         target, eos = self._target_text, self._source_text.eos
         self._aligner = Aligner(plain, bos=target.bos, eos=eos) if plain is not None else None
         self.queue = SearchQueue(

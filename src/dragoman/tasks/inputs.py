@@ -20,6 +20,20 @@ from dragoman.tasks.sizing import (
 
 _ONE_FILE = (".tsv", ".tab", ".jsonl", ".ndjson", ".json")
 
+_AS_TSV = "Save it as tab-separated text (.tsv), source first, without a header"
+_NOT_READ = {
+    ".csv": _AS_TSV,
+    ".xls": _AS_TSV,
+    ".xlsx": _AS_TSV,
+    ".ods": _AS_TSV,
+    ".tmx": "Export it as tab-separated text (.tsv), source first",
+    ".xliff": "Export it as tab-separated text (.tsv), source first",
+    ".xlf": "Export it as tab-separated text (.tsv), source first",
+    ".po": "Write its msgid and msgstr as tab-separated text (.tsv), or as JSON Lines (.jsonl)",
+    ".zip": "Unpack it",
+}
+"""What people keep their translations in, and how it can be read."""
+
 
 def recipe_of(
     inputs: Sequence[str],
@@ -43,6 +57,8 @@ def recipe_of(
             f"{len(inputs)} inputs: give two files of parallel text, one .tsv or .jsonl file, or "
             "one recipe; several corpora go into a recipe (docs/recipes.md)"
         )
+    for path in inputs:
+        _check_is_read(Path(path))
     if len(inputs) == 1 and not _is_corpus(inputs[0]):
         options = {
             "--dev": dev, "--test": test, "--recipe": base, "--keys": keys, "--languages": languages
@@ -69,6 +85,16 @@ def recipe_of(
             recipe = gently(recipe, start_from.recipe)
             epochs = default_epochs(pairs) / FINE_TUNING
     return recipe.change(changes), epochs
+
+
+def _check_is_read(path: Path) -> None:
+    """Errors: ``RecipeError`` for a file of a kind that is not read, saying what to do with it."""
+    advice = _NOT_READ.get(path.suffix.lower())
+    if advice is not None:
+        raise RecipeError(
+            f"{path}: {path.suffix} is not read here. {advice}; or give two files of lines, one "
+            "for each language"
+        )
 
 
 def _corpus(inputs: Sequence[str], keys: tuple[str, str] | None) -> CorpusSettings:

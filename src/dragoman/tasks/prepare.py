@@ -21,10 +21,17 @@ from dragoman.data.demo_corpus import DemoPair, demo_corpus
 from dragoman.data.split import SplitSettings, find_overlaps, split_pairs
 from dragoman.data.store import Store, WeightedPairs, build_store, store_key
 from dragoman.errors import RecipeError, RunError
+from dragoman.forms.segmentation import segment
 from dragoman.forms.text import Text
 from dragoman.metrics.moses import MosesText
 from dragoman.recipe import Recipe
 from dragoman.tasks.run import vocabulary_name
+
+SEVERAL_SENTENCES = "several_sentences"
+"""Among a run's notes: the share of its training sources that have more than one sentence."""
+
+_LOOKED_AT = 2000
+"""Training sources that are cut into sentences to know that share: some tenths of a second."""
 
 Say = Callable[[str], None]
 """Tells a person one line."""
@@ -131,8 +138,17 @@ def prepare(recipe: Recipe, run_folder: Path, say: Say) -> Prepared:
         "held_out": _held_fingerprints(recipe),
         "pairs": {"train": len(store), "dev": len(dev), "test": len(test)},
     }
+    if not recipe.data.moses:  # whose text is lower-cased, which hides where sentences begin
+        notes[SEVERAL_SENTENCES] = _several_sentences(store, recipe.languages.source)
     say(f"{len(store):,} pairs to train on, {len(dev):,} dev, {len(test):,} test")
     return Prepared(source_text, target_text, store, dev, test, notes)
+
+
+def _several_sentences(store: Store, language: str) -> float:
+    """Of sources spread over the whole store."""
+    examples = range(0, len(store), max(1, len(store) // _LOOKED_AT))
+    several = sum(len(segment(store.text(n)[0].strip(), language)) > 1 for n in examples)
+    return round(several / max(1, len(examples)), 4)
 
 
 def warn_of_overlap(

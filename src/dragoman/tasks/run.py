@@ -28,10 +28,10 @@ from typing import TYPE_CHECKING, Any
 from dragoman.errors import RunError
 from dragoman.forms.text import Text
 from dragoman.inference.shortlist import Shortlist
-from dragoman.metrics.moses import MosesText
 from dragoman.recipe import Recipe
 
 if TYPE_CHECKING:
+    from dragoman.metrics.moses import MosesText
     from dragoman.models.transformer import Transformer
 
 RECIPE = "recipe.toml"
@@ -85,6 +85,8 @@ class Run:
         """
         if not self.recipe.data.moses:
             return None
+        from dragoman.metrics.moses import MosesText
+
         source, target = self.languages
         return MosesText(source), MosesText(target)
 

@@ -4,18 +4,21 @@ from __future__ import annotations
 
 import queue
 import threading
+import time
 from collections.abc import Iterable, Iterator
+
+from dragoman.errors import DragomanError
 
 WINDOW = 1000
 """Lines translated together at most, and lines read ahead at most."""
 PATIENCE = 0.05
-"""Seconds that a window waits for a further line before it is translated as it is."""
+"""Seconds that a window waits for further lines, from its first on, before it is translated."""
 
 
 def windows(
     lines: Iterable[str], size: int = WINDOW, patience: float = PATIENCE
 ) -> Iterator[list[str]]:
-    """Cut a stream into windows: of ``size`` lines, or of what came when no more comes soon.
+    """Cut a stream into windows: of ``size`` lines, or of those that came within ``patience``.
 
     Lines are read ahead by a thread while a window is being translated, at most ``size`` of them.
     An error of reading comes up here.
@@ -38,15 +41,20 @@ def windows(
                 if not put(line):
                     return
             put(None)
-        except (OSError, ValueError) as error:
+        except (OSError, ValueError, DragomanError) as error:
             put(error)
 
     threading.Thread(target=read, daemon=True, name="reader").start()
     try:
         window: list[str] = []
+        ready = 0.0
         while True:
             try:
-                item = waiting.get(timeout=patience) if window else waiting.get()
+                if window:
+                    item = waiting.get(timeout=max(0.0, ready - time.monotonic()))
+                else:
+                    item = waiting.get()
+                    ready = time.monotonic() + patience
             except queue.Empty:
                 yield window
                 window = []

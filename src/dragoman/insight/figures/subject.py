@@ -47,7 +47,7 @@ class Subject:
         """
         is_given = bool(sentence)
         run = Run.open(folder)
-        translator = Translator(run, TranslatorSettings(precision="fp32"))
+        translator = Translator(run, TranslatorSettings(precision="fp32", whole=True))
         samples = [(s["source"], s["reference"]) for s in run.scores().get("samples", [])]
         if run.recipe.data.embedded == "demo":
             test = demo_corpus().test[:_PAIRS]
