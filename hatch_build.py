@@ -3,11 +3,13 @@
 Never fails an install: without a compiler the package works on plain torch, slower, and
 ``dragoman doctor`` says so in one line; without Node or npm's registry it serves the API without
 the page, and ``dragoman serve`` says so. The page is never built by an editable install.
+Where the environment has ``DRAGOMAN_WHOLE=1`` (images), a build without either fails instead.
 """
 
 from __future__ import annotations
 
 import importlib.util
+import os
 import sys
 from pathlib import Path
 from types import ModuleType
@@ -50,7 +52,7 @@ class BuildHook(BuildHookInterface):  # type: ignore[type-arg]
             library = module.compile_library()
         except (module.CompileError, OSError) as error:
             first = str(error).splitlines()[0] if str(error) else type(error).__name__
-            print(f"dragoman: native kernels were not built ({first})", file=sys.stderr)
+            _lacks(f"native kernels were not built ({first})")
             return
         if version == "editable":
             return
@@ -64,9 +66,16 @@ class BuildHook(BuildHookInterface):  # type: ignore[type-arg]
         try:
             built = page.build_page(Path(self.root))
         except page.PageError as error:
-            print(f"dragoman: the page was not built: {error}", file=sys.stderr)
+            _lacks(f"the page was not built: {error}")
             return
         build_data["artifacts"].append(f"/{built.relative_to(self.root)}/**")
+
+
+def _lacks(what: str) -> None:
+    """Say what the wheel will lack, or refuse to build one that lacks anything."""
+    if os.environ.get("DRAGOMAN_WHOLE") == "1":
+        raise SystemExit(f"dragoman: {what}, and DRAGOMAN_WHOLE=1 asks for a whole wheel")
+    print(f"dragoman: {what}", file=sys.stderr)
 
 
 def _platform() -> str:

@@ -31,6 +31,7 @@ from dragoman.models.transformer import Transformer
 from dragoman.nn.layout import Sequences
 from dragoman.search.settings import SearchSettings
 from dragoman.serving.app import create_app
+from dragoman.serving.http.listening import bind
 from dragoman.serving.languages import Detector
 from dragoman.serving.meters import Meters
 from dragoman.serving.served import Engine, ServedRun
@@ -224,4 +225,4 @@ if __name__ == "__main__":
     logging.getLogger("httpx").setLevel(logging.WARNING)
     chosen = parse_settings({"port": 0}, sys.argv[1:])
     slow = EchoModel(step_seconds=float(os.environ["ECHO_STEP_SECONDS"]))
-    serve_runs([echo_run(model=slow, settings=chosen)], chosen)
+    serve_runs([echo_run(model=slow, settings=chosen)], chosen, bind(chosen), {})

@@ -226,6 +226,9 @@ look nowhere Hello.
 look run Hello. --to look.pdf
 figure no-figure
 serve nowhere
+serve run --set limits.charactrs=5
+serve run --api-keys no-keys
+serve run --port taken
 """
 
 
@@ -239,8 +242,10 @@ def test_what_needs_no_torch_does_not_wait_for_it(tmp_path: Path) -> None:
     (tmp_path / "run" / "recipe.toml").write_text("name = 'empty'\n", encoding="utf-8")
     lines = [line for line in (ANSWERS + MISTAKES).splitlines() if line]
     program = f"""
-import contextlib, io, json, sys
+import contextlib, io, json, socket, sys
 from dragoman.cli import main
+
+taken = socket.create_server(("127.0.0.1", 0))
 
 class NoTorch:
     def find_spec(self, name, path=None, target=None):
@@ -250,7 +255,7 @@ class NoTorch:
 sys.meta_path.insert(0, NoTorch())
 ends = {{}}
 for line in {lines!r}:
-    sys.argv = ["dragoman", *line.split()]
+    sys.argv = ["dragoman", *line.replace("taken", str(taken.getsockname()[1])).split()]
     out = io.TextIOWrapper(io.BytesIO(), encoding="utf-8")
     with contextlib.redirect_stdout(out), contextlib.redirect_stderr(out):
         try:

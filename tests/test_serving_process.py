@@ -22,7 +22,8 @@ from libretranslatepy import LibreTranslateAPI
 from serving_echo import run_process, server_process
 
 from dragoman.errors import DragomanError, RecipeError
-from dragoman.serving.server import listen, run_names
+from dragoman.serving.http.listening import bind
+from dragoman.serving.server import run_names
 from dragoman.serving.settings import ServeSettings, parse_settings
 
 SENTENCE = "The animal didn't cross the street because it was too tired."
@@ -32,8 +33,8 @@ LONG = " ".join([SENTENCE] * 6)
 
 @pytest.fixture(scope="module")
 def slow() -> Iterator[str]:
-    """A server that takes a tenth of a second for each token."""
-    with server_process(step_seconds=0.1) as (_, address):
+    """A server that takes a tenth of a second for each token, and closes idle connections soon."""
+    with server_process("limits.idle_seconds=0.5", step_seconds=0.1) as (_, address):
         yield address
 
 
@@ -141,11 +142,16 @@ def test_killed_and_restarted_under_load() -> None:
     assert "ReadTimeout" not in outcomes, "nothing hung"
 
 
+def test_idle_connections_are_closed(slow: str) -> None:
+    with connected(slow) as connection:
+        assert connection.recv(1) == b""
+
+
 def test_the_port_is_taken() -> None:
     with socket.create_server(("127.0.0.1", 0)) as other:
         port = other.getsockname()[1]
         with pytest.raises(DragomanError, match=f"cannot listen on 127.0.0.1, port {port}"):
-            listen(ServeSettings(port=port))
+            bind(ServeSettings(port=port))
 
 
 def test_libretranslates_own_client_works(slow: str) -> None:

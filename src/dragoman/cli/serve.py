@@ -38,18 +38,10 @@ def serve(
 
     for run in runs:  # a wrong folder is said before torch is imported
         Run.open(run)
-    try:
-        from dragoman.serving.server import serve as serve_runs
-        from dragoman.serving.settings import parse_settings
-    except ModuleNotFoundError as error:
-        from dragoman.errors import DragomanError
-
-        if (error.name or "").startswith("dragoman"):
-            raise
-        raise DragomanError(
-            f"Serving needs the package {error.name}: pip install 'dragoman[serve]'"
-        ) from error
     from dragoman.cli.console import log_to_stderr
+    from dragoman.serving.http.listening import bind
+    from dragoman.serving.limits import ApiKeys
+    from dragoman.serving.settings import parse_settings
 
     log_to_stderr(quiet)
     settings = parse_settings(
@@ -62,4 +54,17 @@ def serve(
         },
         set_ or [],
     )
-    serve_runs(runs, settings)
+    # What may be wrong is tried before anything that takes long.
+    ApiKeys.load(settings.api_keys, settings.limits)
+    with bind(settings) as listener:
+        try:
+            from dragoman.serving.server import serve as serve_runs
+        except ModuleNotFoundError as error:
+            from dragoman.errors import DragomanError
+
+            if (error.name or "").startswith("dragoman"):
+                raise
+            raise DragomanError(
+                f"Serving needs the package {error.name}: pip install 'dragoman[serve]'"
+            ) from error
+        serve_runs(runs, settings, listener)

@@ -27,6 +27,7 @@ from torch import Tensor
 from dragoman.errors import DragomanError
 from dragoman.inference.measured import Trial, microseconds
 from dragoman.inference.prepared import PreparedTransformer
+from dragoman.inference.settings import Precision
 from dragoman.inference.shortlist import Shortlist
 from dragoman.models.interface import (
     Adjust,
@@ -44,8 +45,6 @@ from dragoman.nn.layout import Sequences
 from dragoman.nn.linear import use_precision
 from dragoman.nn.positions import Positions
 from dragoman.nn.settings import AttentionSettings
-
-Precision = Literal["auto", "int8", "bf16", "fp32"]
 
 MOST_CANDIDATES = 64
 """Up to this k the best tokens are kept while logits pass by; beyond, all logits are sorted."""

@@ -7,6 +7,7 @@ import logging
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from importlib.metadata import version
+from weakref import WeakKeyDictionary
 
 from fastapi import FastAPI, Request
 from starlette.exceptions import HTTPException
@@ -18,6 +19,9 @@ from dragoman.serving import figures, inside, libretranslate, page, run_view, sc
 from dragoman.serving.catalogue import Catalogue
 from dragoman.serving.connection import ClientGone
 from dragoman.serving.docs import STYLE, docs_html
+from dragoman.serving.http.addresses import Networks
+from dragoman.serving.http.compression import Compressed
+from dragoman.serving.http.door import Door
 from dragoman.serving.languages import Detector
 from dragoman.serving.limits import ApiKeys
 from dragoman.serving.look_schema import AttentionRequest, LookRequest, WordRequest
@@ -43,8 +47,8 @@ def create_app(runs: Sequence[ServedRun], settings: ServeSettings, detector: Det
 
     Errors: ``DataError`` for a file of API keys that cannot be used.
     """
-    keys = ApiKeys.load(settings.api_keys) if settings.api_keys else ApiKeys({})
-    meters = Meters(runs)
+    keys = ApiKeys.load(settings.api_keys, settings.limits)
+    meters = Meters(lambda: service.catalogue.runs)
     service = Service(Catalogue(runs, detector), settings, keys, meters)
 
     @asynccontextmanager
@@ -53,7 +57,8 @@ def create_app(runs: Sequence[ServedRun], settings: ServeSettings, detector: Det
             run.start()
         yield
         service.closing = True
-        await asyncio.gather(*(run.close() for run in runs))
+        service.figures.close()
+        await asyncio.gather(*(run.close() for run in service.catalogue.runs))
 
     app = FastAPI(
         title="dragoman",
@@ -63,6 +68,8 @@ def create_app(runs: Sequence[ServedRun], settings: ServeSettings, detector: Det
         lifespan=lifespan,
         docs_url=None,
         redoc_url=None,
+        # A redirect would lead to whatever host the request names.
+        redirect_slashes=False,
         openapi_tags=[
             {"name": "LibreTranslate", "description": "Works with LibreTranslate's clients."},
             {"name": "dragoman", "description": "Our own."},
@@ -97,11 +104,13 @@ def create_app(runs: Sequence[ServedRun], settings: ServeSettings, detector: Det
             allow_origins=list(settings.origins),
             allow_methods=["GET", "POST"],
             allow_headers=["authorization", "content-type"],
-            expose_headers=["retry-after"],
+            expose_headers=["retry-after", "x-request-id"],
         )
+    app.add_middleware(Compressed)
     app.add_middleware(page.SafeHeaders)
-    app.add_middleware(Measured, meters=meters)
+    app.add_middleware(Measured, service=service)
     app.add_middleware(HeadAsGet)
+    app.add_middleware(Door, proxies=Networks(settings.proxies))
     return app
 
 
@@ -126,14 +135,21 @@ def _add_operation(app: FastAPI, service: Service) -> None:
         body = schema.Readiness(ready=is_ready, runs=[run.name for run in runs])
         return JSONResponse(body.model_dump(), 200 if is_ready else 503)
 
-    @app.get("/metrics", summary="Figures for Prometheus", tags=["operation"])
-    async def metrics() -> Response:
-        """Requests, latency, queues, batches, tokens."""
+    @app.get(
+        "/metrics",
+        summary="Figures for Prometheus",
+        tags=["operation"],
+        responses={403: {"model": schema.ErrorBody, "description": "For operators alone"}},
+    )
+    async def metrics(http: Request) -> Response:
+        """Requests, latency, queues, batches, tokens, connections, and what the holder of each API
+        key used."""
+        service.check_operator(http)
         return Response(service.meters.text(), headers={"content-type": CONTENT_TYPE})
 
 
 def _add_run(app: FastAPI, service: Service) -> None:
-    known: dict[str, run_view.RunView] = {}
+    known: WeakKeyDictionary[ServedRun, run_view.RunView] = WeakKeyDictionary()
 
     @app.get(
         "/v1/runs/{name}",
@@ -147,9 +163,9 @@ def _add_run(app: FastAPI, service: Service) -> None:
             served = service.catalogue.named(name)
             if served.run is None:
                 raise not_found(f"Nothing is known of how {name} was trained.")
-            if name not in known:
-                known[name] = await asyncio.to_thread(run_view.view, served.run, name)
-            return known[name]
+            if served not in known:
+                known[served] = await asyncio.to_thread(run_view.view, served.run, name)
+            return known[served]
 
 
 def _add_page(app: FastAPI, settings: ServeSettings) -> None:
@@ -166,7 +182,9 @@ def _add_page(app: FastAPI, settings: ServeSettings) -> None:
 
     @app.get("/docs", include_in_schema=False)
     async def docs(http: Request) -> Response:
-        return HTMLResponse(docs_html(app.openapi(), str(http.base_url)))
+        # The examples hold the address that was asked for: nobody else is to be shown them.
+        page = docs_html(app.openapi(), str(http.base_url))
+        return HTMLResponse(page, headers={"cache-control": "no-store"})
 
     @app.get("/docs.css", include_in_schema=False)
     async def style() -> Response:

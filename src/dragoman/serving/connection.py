@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import ipaddress
 import json
 from collections.abc import Coroutine
 from typing import Any, TypeVar
@@ -12,6 +11,7 @@ from starlette.exceptions import HTTPException
 from starlette.requests import ClientDisconnect, Request
 from starlette.types import Receive
 
+from dragoman.serving.http.addresses import holder
 from dragoman.serving.refusals import bad_request
 
 FORMS = ("application/x-www-form-urlencoded", "multipart/form-data")
@@ -24,23 +24,16 @@ class ClientGone(Exception):
 
 
 def address_of(http: Request) -> str:
-    """The peer's address; that of the real client if a trusted proxy said so.
-
-    Whoever has one IPv6 address has 2^64 of them, so there it is the network that counts.
-    """
-    host = http.client.host if http.client else "unknown"
-    if ":" not in host:
-        return host
-    try:
-        return str(ipaddress.ip_network((host.partition("%")[0], 64), strict=False))
-    except ValueError:
-        return host
+    """Who holds the peer's address; that of the real client if a trusted proxy said so."""
+    return holder(http.client.host) if http.client else "unknown"
 
 
 async def read_fields(http: Request) -> dict[str, Any]:
     """The fields of a JSON or form body. Raises Refusal for any other, or one too large."""
     try:
-        if _media_type(http) in FORMS:
+        kind = _media_type(http)
+        # What no form can begin with is JSON: curl calls whatever it sends a form.
+        if kind in FORMS and not (kind == FORMS[0] and (await http.body()).lstrip()[:1] == b"{"):
             async with http.form(max_files=0, max_fields=64) as form:
                 return {name: value for name, value in form.items() if isinstance(value, str)}
         fields = _readable(json.loads((await http.body()).decode("utf-8")))

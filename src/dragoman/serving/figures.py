@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
 from collections import OrderedDict
 from typing import Any
+from weakref import WeakKeyDictionary
 
 from fastapi import APIRouter, Request
 from pydantic import Field
 from starlette.responses import Response
 
-from dragoman.errors import DragomanError
+from dragoman.errors import DataError, DragomanError, FileError, RecipeError, RunError
 from dragoman.insight.figures.captions import captions
 from dragoman.insight.figures.catalogue import OF_RUN, make_figure
 from dragoman.insight.figures.sliders import Slider, checked, sliders
@@ -28,6 +28,8 @@ MOST_KEPT = 48_000_000
 MOST_SUBJECTS = 4
 LONGEST_SENTENCE = 120
 """Source tokens; a figure shows every one of them."""
+OF_OPERATORS = (DataError, FileError, RecipeError, RunError)
+"""What only those who run the server can mend; it names their folders."""
 TRAINED_FOR = "position-learned"
 """The one figure that trains a model where the run has no learned positions."""
 
@@ -106,39 +108,39 @@ class FigureData(Message):
 
 
 class FigureMaker:
-    """Makes figures one after another, and keeps the last ones."""
+    """Makes the figures of one run, and keeps the last ones."""
 
-    def __init__(self) -> None:
-        self._turn = asyncio.Lock()
+    def __init__(self, run: ServedRun) -> None:
+        self._run = run.run
+        self._missing = {name: _missing(name, run) for name in captions()}
         self._kept: OrderedDict[str, bytes] = OrderedDict()
-        self._subjects: OrderedDict[tuple[str, str], Subject] = OrderedDict()
+        self._subjects: OrderedDict[str, Subject] = OrderedDict()
 
-    async def make(self, run: ServedRun, request: FigureRequest) -> bytes:
-        """A figure as JSON. Raises Refusal 400."""
-        key = request.model_copy(update={"run": run.name, "api_key": None}).model_dump_json()
-        async with self._turn:
-            made = self._kept.get(key)
-            if made is None:
-                try:
-                    made = await asyncio.to_thread(self._make, run, request)
-                except DragomanError as error:
-                    raise bad_request(str(error)) from None
-                self._kept[key] = made
-            self._kept.move_to_end(key)
-            while len(self._kept) > 1 and sum(map(len, self._kept.values())) > MOST_KEPT:
-                self._kept.popitem(last=False)
-            return made
+    def make(self, request: FigureRequest) -> bytes:
+        """A figure as JSON; takes its time. Raises Refusal 400, and what a damaged run raises."""
+        key = request.model_copy(update={"run": None, "api_key": None}).model_dump_json()
+        if key not in self._kept:
+            self._kept[key] = self._make(request)
+        self._kept.move_to_end(key)
+        while len(self._kept) > 1 and sum(map(len, self._kept.values())) > MOST_KEPT:
+            self._kept.popitem(last=False)
+        return self._kept[key]
 
-    def _make(self, run: ServedRun, request: FigureRequest) -> bytes:
+    def _make(self, request: FigureRequest) -> bytes:
         name = request.name
         if name not in captions():
-            raise DragomanError(f"there is no figure {name!r}; GET /v1/figures names all")
-        missing = _missing(name, run)
+            raise bad_request(f"There is no figure {name!r}; GET /v1/figures names all.")
+        missing = self._missing[name]
         if missing is not None:
-            raise DragomanError(missing.en)
-        subject = self._subject(run, request.sentence.strip()) if name in OF_RUN else None
-        values = checked(name, subject, request.values)
-        made = make_figure(name, subject, values)
+            raise bad_request(missing.en)
+        try:
+            subject = self._subject(request.sentence.strip()) if name in OF_RUN else None
+            values = checked(name, subject, request.values)
+            made = make_figure(name, subject, values)
+        except OF_OPERATORS:
+            raise
+        except DragomanError as error:
+            raise bad_request(str(error)) from None
         if request.data:
             return FigureData(files=csv_files(made)).model_dump_json().encode()
         told = FigureAnswer(
@@ -158,18 +160,19 @@ class FigureMaker:
         told_as = told.model_dump(exclude_none=True)
         return json.dumps(told_as, ensure_ascii=False, allow_nan=False, default=float).encode()
 
-    def _subject(self, run: ServedRun, sentence: str) -> Subject:
-        assert run.run is not None, "_missing has refused it"
-        key = run.name, sentence
-        subject = self._subjects.get(key) or Subject.open(run.run.folder, sentence or None)
+    def _subject(self, sentence: str) -> Subject:
+        assert self._run is not None, "_missing has refused it"
+        subject = self._subjects.get(sentence)
+        if subject is None:
+            subject = Subject.open(self._run.folder, sentence or None)
         tokens = len(subject.translator.source_ids(subject.sentence))
         if tokens > LONGEST_SENTENCE:
-            raise DragomanError(
-                f"the sentence has {tokens} tokens; figures show {LONGEST_SENTENCE}. Longer ones "
-                "can be looked into in the tab Look"
+            raise bad_request(
+                f"The sentence has {tokens} tokens; figures show {LONGEST_SENTENCE}. Longer ones "
+                "can be looked into in the tab Look."
             )
-        self._subjects[key] = subject
-        self._subjects.move_to_end(key)
+        self._subjects[sentence] = subject
+        self._subjects.move_to_end(sentence)
         while len(self._subjects) > MOST_SUBJECTS:
             self._subjects.popitem(last=False)
         return subject
@@ -178,7 +181,7 @@ class FigureMaker:
 def router(service: Service) -> APIRouter:
     """The endpoints over one server."""
     routes = APIRouter(prefix="/v1", tags=["dragoman"])
-    maker = FigureMaker()
+    makers: WeakKeyDictionary[ServedRun, FigureMaker] = WeakKeyDictionary()
 
     @routes.get(
         "/figures",
@@ -215,10 +218,13 @@ def router(service: Service) -> APIRouter:
     async def figure(http: Request) -> Response:
         """With its captions in English and Korean, its sliders, and what its panels draw; or its
         numbers as CSV."""
-        async with service.receive(http, FigureRequest) as (request, _):
+        async with service.receive(http, FigureRequest) as (request, client):
             runs = service.catalogue.runs
             run = service.catalogue.named(request.run) if request.run else runs[0]
-            made = await service.finish(http, maker.make(run, request))
+            maker = makers.get(run) or makers.setdefault(run, FigureMaker(run))
+            made = await service.finish(
+                http, service.figures.do(client, lambda: maker.make(request))
+            )
             return Response(made, media_type="application/json")
 
     return routes

@@ -23,8 +23,8 @@ def router(service: Service) -> APIRouter:
     """The endpoints over one server."""
     routes = APIRouter(prefix="/v1", tags=["dragoman"])
 
-    def chosen(request: LookRequest) -> Choice:
-        service.limiter.check_texts([request.text])
+    def chosen(request: LookRequest, client: str) -> Choice:
+        service.check_texts([request.text], client)
         if request.beam is not None and request.beam > service.settings.limits.beam:
             raise bad_request(f"The widest beam here is {service.settings.limits.beam}.")
         return service.catalogue.choose(request.text, request.source, request.target, request.run)
@@ -38,8 +38,8 @@ def router(service: Service) -> APIRouter:
     async def look(http: Request) -> Response:
         """Where every layer and head looked, and what every step of the search chose among; with
         heads switched off or source words hidden on request."""
-        async with service.receive(http, LookRequest) as (request, _):
-            choice = chosen(request)
+        async with service.receive(http, LookRequest) as (request, client):
+            choice = chosen(request, client)
             return answer(await service.finish(http, choice.run.look(request, choice.detected)))
 
     @routes.post(
@@ -51,9 +51,9 @@ def router(service: Service) -> APIRouter:
     async def attention(http: Request) -> Response:
         """For texts whose attention is too much for one answer. Say what was looked at as in the
         look, and which head."""
-        async with service.receive(http, AttentionRequest) as (request, _):
+        async with service.receive(http, AttentionRequest) as (request, client):
             return answer(
-                await service.finish(http, chosen(request).run.look_at_attention(request))
+                await service.finish(http, chosen(request, client).run.look_at_attention(request))
             )
 
     @routes.post(
@@ -65,7 +65,9 @@ def router(service: Service) -> APIRouter:
     async def word(http: Request) -> Response:
         """Where it looked in every layer and head, who looked at it, and its rows of numbers from
         the embedding to the last layer."""
-        async with service.receive(http, WordRequest) as (request, _):
-            return answer(await service.finish(http, chosen(request).run.look_at_word(request)))
+        async with service.receive(http, WordRequest) as (request, client):
+            return answer(
+                await service.finish(http, chosen(request, client).run.look_at_word(request))
+            )
 
     return routes

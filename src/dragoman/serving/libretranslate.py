@@ -59,8 +59,8 @@ def router(service: Service) -> APIRouter:
     )
     async def detect(http: Request) -> list[schema.DetectedLanguage]:
         """The most probable languages, of all that the detector knows."""
-        async with service.receive(http, schema.DetectRequest) as (request, _):
-            service.limiter.check_texts([request.q])
+        async with service.receive(http, schema.DetectRequest) as (request, client):
+            service.check_texts([request.q], client)
             if not request.q.strip():
                 raise bad_request("Invalid request: missing q parameter")
             ranked = service.catalogue.detector.rank(request.q)[:DETECTED]
@@ -90,7 +90,7 @@ async def _translate(
     texts = request.q if isinstance(request.q, list) else [request.q]
     if not texts or (isinstance(request.q, str) and not request.q):
         raise bad_request("Invalid request: missing q parameter")
-    service.limiter.check_texts(texts)
+    service.check_texts(texts, client)
     choose = service.catalogue.choose
     if request.format == "html":
         markups = [Markup.cut(text) for text in texts]

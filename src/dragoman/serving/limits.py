@@ -17,11 +17,14 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from pydantic import Field
+from pydantic import Field, ValidationError
 
 from dragoman.errors import DataError
 from dragoman.serving.refusals import Refusal, bad_request, slow_down
 from dragoman.settings import Settings
+
+KEY = "key:"
+"""What the names of clients with a key begin with; those of others are addresses."""
 
 REMEMBERED_CLIENTS = 10_000
 """Clients whose recent rate is kept; the one unseen for longest is forgotten first."""
@@ -48,6 +51,22 @@ class LimitSettings(Settings):
     """Seconds that one request may take to arrive, and again to be answered, waiting included."""
     beam: int = Field(default=16, ge=1, le=1024)
     """The widest beam, and the most translations of one text, that a request may ask for."""
+    connections: int = Field(default=2048, ge=1)
+    """Connections in all; fewer where the system allows the server few open files."""
+    connections_each: int = Field(default=512, ge=1)
+    """Connections of one address, at most half of those in all."""
+    head_seconds: float = Field(default=10.0, gt=0)
+    """Seconds that the headers of a request may take to arrive."""
+    idle_seconds: float = Field(default=30.0, gt=0)
+    """Seconds that a connection may stay open without a request."""
+    reading_rate: int = Field(default=2_000, ge=0)
+    """Bytes a second of an answer that its client must read."""
+    unread_bytes: int = Field(default=64_000_000, ge=1)
+    """Bytes of answers that one address may leave unread, and a quarter of what all may."""
+
+
+OF_ONE_HOLDER = ("characters", "items", "requests_per_minute", "burst", "concurrent")
+"""Limits that the file of keys may set for the holder of one."""
 
 
 @dataclass(frozen=True)
@@ -55,36 +74,51 @@ class Client:
     """Who asks: ``name`` keys the limits and the fair queue."""
 
     name: str
+    limits: LimitSettings | None = None
+    """The client's own; the server's if there are none."""
 
 
 class ApiKeys:
     """The keys that may use the server; only their hashes are kept."""
 
-    def __init__(self, keys: dict[str, str]) -> None:
-        """``keys``: key -> name of its holder. Empty: no key is needed."""
-        self._holders = {_digest(key): name for key, name in keys.items()}
+    def __init__(self, keys: dict[str, Client]) -> None:
+        """``keys``: key -> its holder. Empty: no key is needed."""
+        self._holders = {_digest(key): client for key, client in keys.items()}
+        self._limits = {client.name: client.limits for client in keys.values()}
 
     @classmethod
-    def load(cls, path: Path) -> ApiKeys:
-        """Read a file with a key and, if wanted, its holder's name on each line; # comments.
+    def load(cls, path: Path | None, limits: LimitSettings) -> ApiKeys:
+        """Read a file with a key on each line and, if wanted, its holder's name and the limits
+        that are the holder's own (``requests_per_minute=1200``); # comments. No file: no keys.
 
-        Errors: ``DataError`` for a file that cannot be read, holds no key, or one too short.
+        Errors: ``DataError`` for a file that cannot be read, holds no key, one too short, or a
+        limit that is none.
         """
+        if path is None:
+            return cls({})
         try:
             lines = path.read_text(encoding="utf-8").splitlines()
         except (OSError, UnicodeDecodeError) as error:
             raise DataError(f"cannot read the API keys in {path}: {error}") from error
-        keys: dict[str, str] = {}
+        keys: dict[str, Client] = {}
+        named: dict[str, LimitSettings | None] = {}
         for number, line in enumerate(lines, 1):
-            key, _, name = line.split("#")[0].strip().partition(" ")
+            key, *words = line.split("#")[0].split() or [""]
             if not key:
                 continue
+            where = f"{path}, line {number}"
             if len(key) < 16:
                 raise DataError(
-                    f"{path}, line {number}: a key of {len(key)} characters can be guessed; "
+                    f"{where}: a key of {len(key)} characters can be guessed; "
                     "take 16 or more, for example from: openssl rand -hex 16"
                 )
-            keys[key] = name.strip() or f"key on line {number}"
+            own = _own_limits([word for word in words if "=" in word], limits, where)
+            name = " ".join(word for word in words if "=" not in word) or f"key on line {number}"
+            if named.setdefault(name, own) != own:
+                raise DataError(
+                    f"{where}: the keys of {name} share one account, so give each the same limits"
+                )
+            keys[key] = Client(f"{KEY}{name}", own)
         if not keys:
             raise DataError(f"{path} holds no API key: write one on each line")
         return cls(keys)
@@ -104,10 +138,31 @@ class ApiKeys:
                 "header Authorization: Bearer KEY. Its operator gives out keys.",
             )
         digest = _digest(given)
-        for known, name in self._holders.items():
+        for known, client in self._holders.items():
             if hmac.compare_digest(known, digest):
-                return Client(f"key:{name}")
+                return client
         raise Refusal(403, "This API key is not known here. Ask the server's operator for one.")
+
+    def limits_of(self, name: str) -> LimitSettings | None:
+        """The limits that a client's key brings."""
+        return self._limits.get(name)
+
+
+def _own_limits(words: list[str], limits: LimitSettings, where: str) -> LimitSettings | None:
+    if not words:
+        return None
+    values = dict(word.split("=", 1) for word in words)
+    for name in values.keys() - set(OF_ONE_HOLDER):
+        raise DataError(
+            f"{where}: {name} is no limit of one holder; there are: {', '.join(OF_ONE_HOLDER)}"
+        )
+    try:
+        return LimitSettings.model_validate({**limits.model_dump(), **values})
+    except ValidationError as error:
+        problem = error.errors()[0]
+        raise DataError(
+            f"{where}: {problem['loc'][0]}: {problem['msg']} (given: {problem['input']!r})"
+        ) from None
 
 
 class Limiter:
@@ -125,14 +180,15 @@ class Limiter:
     def admit(self, client: Client) -> Iterator[None]:
         """One request of a client, for as long as it lasts. Raises Refusal 429."""
         under_way = self._under_way.get(client.name, 0)
-        if under_way >= self._settings.concurrent:
+        most = (client.limits or self._settings).concurrent
+        if under_way >= most:
             raise slow_down(
                 f"You have {under_way} requests under way; this server takes "
-                f"{self._settings.concurrent} at a time from one client. Wait for one to finish, "
+                f"{most} at a time from one client. Wait for one to finish, "
                 "or send several texts in one request.",
                 1,
             )
-        self._take_one(client)
+        self.take_one(client)
         self._under_way[client.name] = under_way + 1
         try:
             yield
@@ -143,9 +199,17 @@ class Limiter:
             else:
                 del self._under_way[client.name]
 
-    def check_texts(self, texts: list[str]) -> None:
-        """Raises Refusal 400 for too many texts or characters."""
-        limits = self._settings
+    def take_one(self, client: Client) -> None:
+        """Count one request of a client. Raises Refusal 429."""
+        self._take(client, 1)
+
+    def check_rate(self, client: Client) -> None:
+        """Whether a request would be too many, without counting one. Raises Refusal 429."""
+        self._take(client, 0)
+
+    def check_texts(self, texts: list[str], own: LimitSettings | None = None) -> None:
+        """Raises Refusal 400 for too many texts or characters. ``own``: the client's limits."""
+        limits = own or self._settings
         if len(texts) > limits.items:
             raise bad_request(
                 f"The request has {len(texts):,} texts; this server takes {limits.items:,} at "
@@ -158,19 +222,20 @@ class Limiter:
                 f"{limits.characters:,} at once. Send it in parts."
             )
 
-    def _take_one(self, client: Client) -> None:
-        """A bucket of ``burst`` requests, filled at the allowed rate."""
-        now, per_second = self._clock(), self._settings.requests_per_minute / 60
-        full = float(self._settings.burst)
+    def _take(self, client: Client, count: int) -> None:
+        """From a bucket of ``burst`` requests, filled at the allowed rate."""
+        limits = client.limits or self._settings
+        now, per_second = self._clock(), limits.requests_per_minute / 60
+        full = float(limits.burst)
         left, seen = self._buckets.pop(client.name, (full, now))
         left = min(full, left + (now - seen) * per_second)
         allowed = left >= 1
-        self._buckets[client.name] = (left - 1 if allowed else left, now)
+        self._buckets[client.name] = (left - count if allowed else left, now)
         if len(self._buckets) > REMEMBERED_CLIENTS:
             self._buckets.popitem(last=False)
         if not allowed:
             raise slow_down(
-                f"This server takes {self._settings.requests_per_minute:,} requests a minute "
+                f"This server takes {limits.requests_per_minute:,} requests a minute "
                 "from one client. Wait a moment, or send several texts in one request.",
                 math.ceil((1 - left) / per_second),
             )

@@ -11,6 +11,8 @@ from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, gene
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
 from prometheus_client.registry import Collector
 
+from dragoman.serving.http.guard import Guard
+from dragoman.serving.limits import KEY
 from dragoman.serving.served import ServedRun
 
 CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
@@ -20,7 +22,8 @@ SECONDS = (0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 30, 60)
 class Meters:
     """The figures of one server."""
 
-    def __init__(self, runs: Sequence[ServedRun]) -> None:
+    def __init__(self, runs: Callable[[], Sequence[ServedRun]]) -> None:
+        """``runs``: those that are served now."""
         self._registry = CollectorRegistry()
         self._registry.register(_Queues(runs))
         self.requests = Counter(
@@ -42,6 +45,18 @@ class Meters:
             ("run",),
             registry=self._registry,
         )
+        self._key_requests = Counter(
+            "dragoman_key_requests_total",
+            "Requests taken, by the holder of the API key.",
+            ("holder",),
+            registry=self._registry,
+        )
+        self._key_characters = Counter(
+            "dragoman_key_characters_total",
+            "Characters of text that were translated, by the holder of the API key.",
+            ("holder",),
+            registry=self._registry,
+        )
         self.under_way = Gauge(
             "dragoman_requests_under_way",
             "Requests that are being answered.",
@@ -53,15 +68,48 @@ class Meters:
             registry=self._registry,
         )
 
+    def count_request(self, client: str) -> None:
+        """A request was taken. Addresses are not told apart: there is no end of them."""
+        if client.startswith(KEY):
+            self._key_requests.labels(client.removeprefix(KEY)).inc()
+
+    def count_characters(self, run: str, client: str, count: int) -> None:
+        """So many characters of a client's text were translated by a run."""
+        self.characters.labels(run).inc(count)
+        if client.startswith(KEY):
+            self._key_characters.labels(client.removeprefix(KEY)).inc(count)
+
+    def watch(self, guard: Guard) -> None:
+        """Tell of a server's connections too."""
+        self._registry.register(_Connections(guard))
+
     def text(self) -> bytes:
         """All figures as Prometheus reads them."""
         return generate_latest(self._registry)
 
 
+class _Connections(Collector):
+    """Those of strangers, read when asked."""
+
+    def __init__(self, guard: Guard) -> None:
+        self._guard = guard
+
+    def collect(self) -> Iterator[Metric]:
+        yield GaugeMetricFamily(
+            "dragoman_connections", "Connections, those of proxies left out.", self._guard.open
+        )
+        closed = CounterMetricFamily(
+            "dragoman_connections_closed", "Connections that the server cut.", labels=["reason"]
+        )
+        for reason, count in self._guard.closed.items():
+            closed.add_metric([reason], count)
+        yield closed
+
+
 class _Queues(Collector):
     """The queue of each run, read when asked."""
 
-    def __init__(self, runs: Sequence[ServedRun]) -> None:
+    def __init__(self, runs: Callable[[], Sequence[ServedRun]]) -> None:
         self._runs = runs
 
     def collect(self) -> Iterator[Metric]:
@@ -87,11 +135,11 @@ class _Queues(Collector):
         ]
         for name, meaning, value in gauges:
             gauge = GaugeMetricFamily(f"dragoman_{name}", meaning, labels=["run"])
-            for run in self._runs:
+            for run in self._runs():
                 gauge.add_metric([run.name], value(run))
             yield gauge
         for name, meaning, value in counters:
             counter = CounterMetricFamily(f"dragoman_{name}", meaning, labels=["run"])
-            for run in self._runs:
+            for run in self._runs():
                 counter.add_metric([run.name], value(run))
             yield counter

@@ -6,15 +6,22 @@ Plain ASGI, so that streams are not held back and a client's leaving is seen.
 from __future__ import annotations
 
 import logging
+import re
+import secrets
 import time
+from urllib.parse import quote
 
+from starlette.datastructures import Headers
 from starlette.responses import JSONResponse
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from dragoman.serving.meters import Meters
+from dragoman.serving.operate.log import ACCESS, request_id
 from dragoman.serving.refusals import Refusal
+from dragoman.serving.service import Service
 
 logger = logging.getLogger("dragoman")
+
+_ID = re.compile(r"[\w.:+/=-]{1,100}", re.ASCII)
 
 FAILED = "The server failed at this; its log says why."
 
@@ -66,7 +73,7 @@ class Failures:
         except Exception:  # whatever an endpoint fails with
             if began or scope["type"] != "http":
                 raise  # half an answer is out: the server closes the connection
-            logger.exception("%s %s failed", scope["method"], scope["path"])
+            logger.exception("%s %.200s failed", scope["method"], quote(scope["path"], safe="/"))
             await JSONResponse({"error": FAILED}, 500)(scope, receive, send)
 
 
@@ -90,31 +97,68 @@ class HeadAsGet:
 
 
 class Measured:
-    """Counts requests and times them, by the path of their endpoint."""
+    """Counts requests and times them, by the path of their endpoint; gives each an id, and a line
+    in the log if wanted."""
 
-    def __init__(self, app: ASGIApp, meters: Meters) -> None:
+    def __init__(self, app: ASGIApp, service: Service) -> None:
         self.app = app
-        self._meters = meters
+        self._service = service
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Called by the framework."""
         if scope["type"] != "http":
             await self.app(scope, receive, send)
             return
-        began, status = time.perf_counter(), 0
-        self._meters.under_way.inc()
+        service, meters = self._service, self._service.meters
+        began, status, size, mark = time.perf_counter(), 0, 0, object()
+        given = _id_of(scope)
+        scope.setdefault("state", {})
+        meters.under_way.inc()
+        service.under_way.add(mark)
+        context = request_id.set(given)
 
         async def noted(message: Message) -> None:
-            nonlocal status
+            nonlocal status, size
             if message["type"] == "http.response.start":
                 status = message["status"]
+                told = (b"x-request-id", given.encode())
+                message = {**message, "headers": [*message.get("headers", ()), told]}
+            else:
+                size += len(message.get("body", b""))
             await send(message)
 
         try:
             await self.app(scope, receive, noted)
         finally:
-            self._meters.under_way.dec()
+            seconds = time.perf_counter() - began
+            request_id.reset(context)
+            service.under_way.discard(mark)
+            meters.under_way.dec()
             # The endpoint's path, not the one asked for: there are only so many of them.
             path = getattr(scope.get("route"), "path", "other")
-            self._meters.requests.labels(path, str(status)).inc()
-            self._meters.seconds.labels(path).observe(time.perf_counter() - began)
+            meters.requests.labels(path, str(status)).inc()
+            meters.seconds.labels(path).observe(seconds)
+            if service.settings.access_log:
+                _log(scope, given, status, size, seconds)
+
+
+def _id_of(scope: Scope) -> str:
+    """The id that a trusted proxy gave the request, or a new one."""
+    given = Headers(scope=scope).get("x-request-id", "")
+    return given if _ID.fullmatch(given) else secrets.token_hex(8)
+
+
+def _log(scope: Scope, given: str, status: int, size: int, seconds: float) -> None:
+    """Never what stands behind a question mark: it may be text."""
+    host, _ = scope.get("client") or ("unknown", 0)
+    fields = {
+        "request": given,
+        "client": scope["state"].get("client", host),
+        "address": host,
+        "method": scope["method"],
+        "path": quote(scope["path"], safe="/")[:200],
+        "status": status,
+        "bytes": size,
+        "seconds": round(seconds, 4),
+    }
+    ACCESS.info("request", extra={"fields": fields})

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 from starlette.responses import FileResponse, Response
@@ -43,6 +44,10 @@ HEADERS = (
 )
 
 
+_NAME = re.compile(r"(?!\.)[\w.-]{1,200}", re.ASCII)
+"""Names of files as Vite writes them; nothing else reaches the disk."""
+
+
 class SafeHeaders:
     """Adds the headers to every answer."""
 
@@ -81,7 +86,7 @@ def file(name: str, folder: Path = WEB) -> Response:
 
     Raises Refusal 404.
     """
-    path = (folder / "assets" / name).resolve()
-    if not path.is_relative_to(folder.resolve()) or not path.is_file():
-        raise not_found(f"The page has no file {name!r}.")
+    path = folder / "assets" / name
+    if not _NAME.fullmatch(name) or not path.is_file():
+        raise not_found(f"The page has no file {name[:100]!r}.")
     return FileResponse(path, headers={"cache-control": "public, max-age=31536000, immutable"})

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import asyncio
 import logging
 import signal
 import socket
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from types import FrameType
 
@@ -16,7 +17,12 @@ import uvicorn
 from dragoman.errors import DragomanError
 from dragoman.serving import page
 from dragoman.serving.app import create_app
+from dragoman.serving.http.addresses import Networks
+from dragoman.serving.http.guard import Guard, open_files
+from dragoman.serving.http.listening import listen
 from dragoman.serving.languages import Detector
+from dragoman.serving.operate.log import set_up as set_up_log
+from dragoman.serving.operate.renewal import Renewal
 from dragoman.serving.served import ServedRun
 from dragoman.serving.service import Service
 from dragoman.serving.settings import ServeSettings
@@ -24,28 +30,40 @@ from dragoman.tasks.run import Run
 
 logger = logging.getLogger("dragoman")
 
+KEEP_ALIVE_SECONDS = 75
+"""For proxies, longer than they keep connections themselves (nginx: 60 s); strangers' idle
+connections are closed by the guard before."""
 
-def serve(folders: Sequence[Path], settings: ServeSettings) -> None:
+
+def serve(folders: Sequence[Path], settings: ServeSettings, listener: socket.socket) -> None:
     """Load runs and serve them until told to stop (SIGTERM, Ctrl-C).
 
-    Errors: ``RunError`` for a run that cannot be opened, ``DataError`` for API keys that cannot be
-    read, ``DragomanError`` for an address that cannot be listened on.
+    ``listener``: a socket of ``bind``. Errors: ``RunError`` for a run that cannot be opened,
+    ``DataError`` for API keys that cannot be read, ``DragomanError`` for an address that another
+    program was faster to listen on.
     """
     names = run_names(folders)
-    runs = [
-        ServedRun.open(Run.open(folder), settings, name)
-        for folder, name in zip(folders, names, strict=True)
-    ]
-    serve_runs(runs, settings)
+    opened = [Run.open(folder) for folder in folders]
+    runs = [ServedRun.open(run, settings, name) for run, name in zip(opened, names, strict=True)]
+    serve_runs(runs, settings, listener, dict(zip(names, folders, strict=True)))
 
 
-def serve_runs(runs: Sequence[ServedRun], settings: ServeSettings) -> None:
-    """Serve runs that are loaded. Errors: as ``serve``."""
+def serve_runs(
+    runs: Sequence[ServedRun],
+    settings: ServeSettings,
+    listener: socket.socket,
+    folders: Mapping[str, Path],
+) -> None:
+    """Serve runs that are loaded. ``folders``: of the runs that are taken up anew at SIGHUP, by
+    name. Errors: as ``serve``."""
+    set_up_log(settings.log)
     if any(run.engine.workers > 1 for run in runs):
         # Each worker has a core to itself; torch's own threads would only be in its way.
         torch.set_num_threads(1)
     app = create_app(runs, settings, Detector())
-    listener = listen(settings)
+    guard = Guard(settings.limits, Networks(settings.proxies), open_files())
+    app.state.service.meters.watch(guard)
+    listen(listener, settings)
     host, port = listener.getsockname()[:2]
     for run in runs:
         logger.info("%s: %s to %s, %s", run.name, run.source, run.target, run.engine.precision)
@@ -55,38 +73,21 @@ def serve_runs(runs: Sequence[ServedRun], settings: ServeSettings) -> None:
     logger.info("Serving on http://%s:%d (API: /docs). Stop with Ctrl-C.", shown, port)
     config = uvicorn.Config(
         app,
+        http=guard.protocol,  # type: ignore[arg-type]  # a class is meant; what makes one will do
+        ws="none",
+        log_config=None,
         log_level="warning",
         access_log=False,
         server_header=False,
-        proxy_headers=bool(settings.proxies),
-        forwarded_allow_ips=list(settings.proxies),
+        proxy_headers=False,  # the door does it
+        backlog=guard.most_accepted,
         timeout_graceful_shutdown=round(settings.grace_seconds),
-        timeout_keep_alive=30,
+        timeout_keep_alive=KEEP_ALIVE_SECONDS,
         h11_max_incomplete_event_size=64 * 1024,
     )
     # Uvicorn raises the signal again once all is finished; that is then a normal end.
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
-    _Server(config, app.state.service).run(sockets=[listener])
-
-
-def listen(settings: ServeSettings) -> socket.socket:
-    """A listening socket. Errors: ``DragomanError`` that says what to do."""
-    family = socket.AF_INET6 if ":" in settings.host else socket.AF_INET
-    # asyncio sends small answers at once (TCP_NODELAY) only where the protocol is named; without it
-    # every answer waits some 40 ms for the client's acknowledgement.
-    listener = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
-    listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-    try:
-        listener.bind((settings.host, settings.port))
-    except OSError as error:
-        listener.close()
-        raise DragomanError(
-            f"cannot listen on {settings.host}, port {settings.port}: {error.strerror}. "
-            "Take another with --port (0: any that is free) or --host."
-        ) from None
-    listener.listen(2048)
-    listener.set_inheritable(False)
-    return listener
+    _Server(config, app.state.service, guard, folders).run(sockets=[listener])
 
 
 def run_names(folders: Sequence[Path]) -> list[str]:
@@ -104,11 +105,29 @@ def run_names(folders: Sequence[Path]) -> list[str]:
 
 
 class _Server(uvicorn.Server):
-    """Uvicorn, which lets ``/ready`` know as soon as it is told to stop."""
+    """Uvicorn, which lets ``/ready`` know as soon as it is told to stop, looks after connections,
+    and renews keys and runs at SIGHUP."""
 
-    def __init__(self, config: uvicorn.Config, service: Service) -> None:
+    def __init__(
+        self, config: uvicorn.Config, service: Service, guard: Guard, folders: Mapping[str, Path]
+    ) -> None:
         super().__init__(config)
         self._service = service
+        self._guard = guard
+        self._renewal = Renewal(service, folders)
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        """Called by uvicorn."""
+        await super().startup(sockets)
+        if not sys.stdin or not sys.stdin.isatty():  # else it says that the terminal is gone
+            loop = asyncio.get_running_loop()
+            loop.add_signal_handler(signal.SIGHUP, self._renewal.ask)
+
+    async def on_tick(self, counter: int) -> bool:
+        """Called by uvicorn ten times a second."""
+        if counter % 10 == 0:
+            self._guard.sweep()
+        return await super().on_tick(counter)
 
     def handle_exit(self, sig: int, frame: FrameType | None) -> None:
         """Called at SIGTERM and SIGINT; at the second SIGINT it does not wait."""

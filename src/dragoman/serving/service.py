@@ -17,12 +17,14 @@ from dragoman.errors import SearchError
 from dragoman.search.hypothesis import Hypothesis
 from dragoman.serving.catalogue import Catalogue, Choice
 from dragoman.serving.connection import address_of, read_fields, while_connected
+from dragoman.serving.http.addresses import Networks
 from dragoman.serving.limits import ApiKeys, Client, Limiter, key_in_header
 from dragoman.serving.meters import Meters
 from dragoman.serving.passage import Passage
 from dragoman.serving.refusals import Refusal, bad_request
 from dragoman.serving.served import ServedRun, Wish, first_problem
 from dragoman.serving.settings import ServeSettings
+from dragoman.serving.turns import Turns
 
 T = TypeVar("T")
 Body = TypeVar("Body", bound=BaseModel)
@@ -39,6 +41,11 @@ class Service:
         self.keys = keys
         self.meters = meters
         self.limiter = Limiter(settings.limits)
+        self.figures = Turns("figures")
+        """Who computes figures."""
+        self.operators = Networks(settings.operators)
+        self.under_way: set[object] = set()
+        """Something for each request that is being answered."""
         self.closing = False
         """Set when the server is told to stop: it finishes what it took."""
 
@@ -47,12 +54,15 @@ class Service:
         """The body of a request, checked, and its client's name, within that client's limits.
 
         A client that is known without the body (by its address, or by a key in the header) is held
-        to its limits before the body is read. Raises Refusal 400, 403, 408, 413 or 429.
+        to its limits before the body is read; so is an address that sent too many without a key
+        that is known. Raises Refusal 400, 403, 408, 413 or 429.
         """
         with ExitStack() as held:
             client: Client | None = None
             if not self.keys.required or key_in_header(http.headers.get("authorization")):
                 client = held.enter_context(self.admit(http))
+            else:
+                self.limiter.check_rate(_stranger(http))
             fields = await self._fields(http)
             if client is None:
                 key = fields.get("api_key")
@@ -67,9 +77,29 @@ class Service:
     def admit(self, http: Request, key: str | None = None) -> Iterator[Client]:
         """A request of a client, within the limits. Raises Refusal 403 or 429."""
         given = key_in_header(http.headers.get("authorization")) or key
-        client = self.keys.client(given, address_of(http))
+        stranger = _stranger(http)
+        try:
+            client = self.keys.client(given, stranger.name)
+        except Refusal:
+            self.limiter.take_one(stranger)
+            raise
+        http.state.client = client.name
         with self.limiter.admit(client):
+            self.meters.count_request(client.name)
             yield client
+
+    def check_texts(self, texts: list[str], client: str) -> None:
+        """Raises Refusal 400 for more than a client may send at once."""
+        self.limiter.check_texts(texts, self.keys.limits_of(client))
+
+    def check_operator(self, http: Request) -> None:
+        """Raises Refusal 403 for who is not one of those who run the server."""
+        if http.client is None or http.client.host not in self.operators:
+            raise Refusal(
+                403,
+                "This is for those who run the server, and your address is not among theirs "
+                "(its setting operators).",
+            )
 
     async def _fields(self, http: Request) -> dict[str, Any]:
         try:
@@ -104,28 +134,30 @@ class Service:
         self, choices: Sequence[Choice], texts: Sequence[str], wishes: dict[str, Wish], client: str
     ) -> list[tuple[Passage, list[list[Hypothesis]]]]:
         """Each text by its chosen run, all at the same time; ``wishes`` by the run's name."""
-        groups: dict[str, list[int]] = {}
+        groups: dict[ServedRun, list[int]] = {}
         for number, choice in enumerate(choices):
-            groups.setdefault(choice.run.name, []).append(number)
+            groups.setdefault(choice.run, []).append(number)
         results: list[tuple[Passage, list[list[Hypothesis]]] | None] = [None] * len(texts)
 
         async def run_group(run: ServedRun, numbers: list[int]) -> None:
             own = [texts[number] for number in numbers]
             passages, found = await run.translate(own, wishes[run.name], client)
-            self.meters.characters.labels(run.name).inc(sum(map(len, own)))
+            self.meters.count_characters(run.name, client, sum(map(len, own)))
             for number, passage, hypotheses in zip(numbers, passages, found, strict=True):
                 results[number] = (passage, hypotheses)
 
-        tasks = [
-            asyncio.ensure_future(run_group(self.catalogue.named(name), numbers))
-            for name, numbers in groups.items()
-        ]
+        tasks = [asyncio.ensure_future(run_group(run, numbers)) for run, numbers in groups.items()]
         try:
             await asyncio.gather(*tasks)
         finally:
             for task in tasks:
                 task.cancel()
         return [result for result in results if result is not None]
+
+
+def _stranger(http: Request) -> Client:
+    """Who asks, as long as no key is known."""
+    return Client(address_of(http))
 
 
 def _describe(error: ValidationError) -> str:

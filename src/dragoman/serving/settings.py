@@ -7,11 +7,13 @@ import tomllib
 from collections.abc import Sequence
 from pathlib import Path
 
-from pydantic import Field, ValidationError
+from pydantic import Field, ValidationError, field_validator
 
 from dragoman.errors import RecipeError
-from dragoman.inference.fast import Precision
+from dragoman.inference.settings import Precision
+from dragoman.serving.http.addresses import Networks
 from dragoman.serving.limits import LimitSettings
+from dragoman.serving.operate.log import LogKind
 from dragoman.settings import Settings
 
 
@@ -29,7 +31,13 @@ class ServeSettings(Settings):
     origins: tuple[str, ...] = ()
     """Web sites whose pages may call the API (CORS), as "https://example.org"."""
     proxies: tuple[str, ...] = ()
-    """Addresses of reverse proxies whose word on the client's address is taken."""
+    """Addresses or networks of reverse proxies whose word on the client's address is taken."""
+    operators: tuple[str, ...] = ("127.0.0.1", "::1")
+    """Addresses or networks that may read /metrics; "*" is everybody."""
+    access_log: bool = False
+    """Log every request: who, what, how long; never its text."""
+    log: LogKind = "lines"
+    """lines: a log for people; json: one object a line, for programs."""
     precision: Precision = "auto"
     """auto: the fastest that this machine can run with the quality kept; or int8, bf16, fp32."""
     rows: int = Field(default=64, ge=1, le=65_536)
@@ -44,6 +52,12 @@ class ServeSettings(Settings):
     """How long a shutdown waits for the requests that it took."""
     page: bool = True
     """Serve the page; without it the API alone."""
+
+    @field_validator("proxies", "operators")
+    @classmethod
+    def _are_networks(cls, words: tuple[str, ...]) -> tuple[str, ...]:
+        Networks(words)
+        return words
 
 
 def parse_settings(values: dict[str, object], changes: Sequence[str]) -> ServeSettings:

@@ -79,7 +79,7 @@ def router(service: Service) -> APIRouter:
                 service.receive(http, schema.TranslateRequest)
             )
             texts = [request.text] if isinstance(request.text, str) else request.text
-            service.limiter.check_texts(texts)
+            service.check_texts(texts, client)
             choices = [
                 service.catalogue.choose(text, request.source, request.target, request.run)
                 for text in texts
@@ -139,7 +139,7 @@ async def _events(
                     of_one = {"sentence": news.sentence, "hypotheses": hypotheses}
                     told = event_of("sentence", of_one)
                 yield told
-        service.meters.characters.labels(run.name).inc(len(text))
+        service.meters.count_characters(run.name, client, len(text))
         yield event_of("done", {"seconds": round(time.monotonic() - began, 4)})
     except TimeoutError:
         yield event_of("error", {"error": service.too_slow().message})

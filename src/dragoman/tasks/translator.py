@@ -30,7 +30,8 @@ from dragoman.errors import DragomanError, RunError
 from dragoman.forms.segmentation import Sentence, rejoin, segment, writes_spaces
 from dragoman.forms.text import Text
 from dragoman.inference.fast import Path as FastPath
-from dragoman.inference.fast import Precision, fastest
+from dragoman.inference.fast import fastest
+from dragoman.inference.settings import Precision
 from dragoman.nn.layout import Sequences
 from dragoman.nn.probes import Probe
 from dragoman.pictures.notebook import translation_html

@@ -59,7 +59,8 @@ class Subject:
                 sentence = min((source for source, _ in samples), key=lambda s: abs(len(s) - 60))
         if not sentence:
             raise DragomanError(
-                f"{folder} has no sentences of its own to show yet; give one: --sentence TEXT"
+                f"{run.recipe.name} has no sentences of its own to show yet; give one: "
+                "--sentence TEXT"
             )
         return cls(translator, sentence, tuple(pairs), is_given)
 

@@ -1,0 +1,1 @@
+"""HTTP itself: connections, addresses, what proxies say, compression."""

@@ -1,0 +1,319 @@
+"""Connections: how many there may be and from whom, and how long one may keep the server waiting.
+
+uvicorn limits how long a connection may rest between two requests, and nothing else: one whose
+headers never end, or who does not read its answer, is held for ever. Here
+
+- a connection on which nothing was asked, or whose headers do not end, is closed in time;
+- where there are too many, of one address or in all, a new one takes the place of the one that has
+  waited longest without a request; requests under way keep theirs;
+- who reads an answer too slowly, or leaves too much of it unread, is cut off.
+
+Trusted proxies are not limited: they hold the connections of many, and keep such clients off
+themselves. Everything lives in the event loop; ``sweep`` is called every second.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import fcntl
+import json
+import logging
+import resource
+import struct
+import termios
+import time
+from collections import Counter
+from collections.abc import Callable
+from typing import Any
+
+from uvicorn.config import Config
+from uvicorn.protocols.http.h11_impl import H11Protocol
+from uvicorn.server import ServerState
+
+from dragoman.serving.http.addresses import Networks, holder, plain
+from dragoman.serving.http.listening import BACKLOG
+from dragoman.serving.limits import LimitSettings
+
+logger = logging.getLogger("dragoman")
+
+READING_SECONDS = 20.0
+"""A reader's rate is measured over so long: the kernel sends in bursts."""
+TOLD_SECONDS = 60.0
+"""How often the log says how many connections were closed."""
+OWN_FILES = 32
+"""Open files that are no connections: libraries, sockets that listen, files of the page."""
+
+LATE = "a request did not come in time"
+CROWDED = "another needed the place"
+FULL = "there was no place"
+UNREAD = "the answer was not read in time"
+
+
+class Guard:
+    """All connections of a server."""
+
+    def __init__(
+        self,
+        limits: LimitSettings,
+        proxies: Networks,
+        files: int = 1 << 20,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        """``files``: how many this process may have open."""
+        room = max(8, (files - OWN_FILES) // 2)
+        self.most = min(limits.connections, room)
+        self.most_each = min(limits.connections_each, max(1, self.most // 2))
+        self.most_accepted = min(BACKLOG, room)
+        self.limits = limits
+        self.proxies = proxies
+        self.clock = clock
+        self.closed: Counter[str] = Counter()
+        """Connections that were closed, by the reason."""
+        self._open: dict[str, dict[GuardedConnection, None]] = {}
+        """By who holds the address; proxies under their address too, but without a limit."""
+        self._waiting: dict[str, dict[GuardedConnection, None]] = {}
+        """Those without a request, of strangers, the one that waits longest first."""
+        self._oldest: dict[GuardedConnection, None] = {}
+        """The same, of all addresses."""
+        self._count = 0
+        self._told: Counter[str] = Counter()
+        self._told_at = clock()
+
+    @property
+    def open(self) -> int:
+        """Connections of strangers."""
+        return self._count
+
+    def protocol(self, **given: Any) -> GuardedConnection:
+        """A new connection, as uvicorn asks for one."""
+        return GuardedConnection(self, **given)
+
+    def enters(self, connection: GuardedConnection) -> bool:
+        """A new connection -> whether there is a place for it."""
+        if connection.is_proxy:
+            self._open.setdefault(connection.holder, {})[connection] = None
+            return True
+        own = self._open.get(connection.holder, {})
+        if len(own) >= self.most_each and not self._make_room(
+            self._waiting.get(connection.holder, {})
+        ):
+            return False
+        if self._count >= self.most and not self._make_room(self._oldest):
+            return False
+        self._open.setdefault(connection.holder, {})[connection] = None
+        self._count += 1
+        return True
+
+    def waits(self, connection: GuardedConnection) -> None:
+        """A connection has no request under way now."""
+        connection.waits_since, connection.began_at = self.clock(), None
+        if not connection.is_proxy:
+            self._waiting.setdefault(connection.holder, {})[connection] = None
+            self._oldest[connection] = None
+
+    def asks(self, connection: GuardedConnection) -> None:
+        """A connection has a request under way now; nothing more is awaited of it."""
+        connection.waits_since = connection.began_at = None
+        self._no_longer_waits(connection)
+
+    def leaves(self, connection: GuardedConnection) -> None:
+        """A connection is closed, or about to be: its place is free."""
+        own = self._open.get(connection.holder, {})
+        if connection in own:
+            del own[connection]
+            self._count -= not connection.is_proxy
+            if not own:
+                del self._open[connection.holder]
+        self._no_longer_waits(connection)
+
+    def sweep(self) -> None:
+        """Close what has waited, or was read, for too long. Call it about every second."""
+        now = self.clock()
+        for own in list(self._open.values()):
+            unread = []
+            for connection in list(own):
+                if connection.is_late(now):
+                    self._close(connection, LATE)
+                elif connection.is_unread(now):
+                    self._close(connection, UNREAD)
+                elif not connection.is_proxy:
+                    unread.append(connection)
+            self._cut(unread, self.limits.unread_bytes)
+        strangers = [c for own in self._open.values() for c in own if not c.is_proxy]
+        self._cut(strangers, 4 * self.limits.unread_bytes)
+        if now - self._told_at >= TOLD_SECONDS:
+            self.tell(now)
+
+    def tell(self, now: float) -> None:
+        """Say in one line how many connections were closed since the last time."""
+        new = self.closed - self._told
+        if new:
+            told = "; ".join(f"{count:,}: {reason}" for reason, count in new.most_common())
+            logger.warning("connections closed in %.0f s: %s", now - self._told_at, told)
+        self._told, self._told_at = Counter(self.closed), now
+
+    def refuse(self, connection: GuardedConnection) -> None:
+        """Close a connection that has no place."""
+        self._close(connection, FULL)
+
+    # ---- inside
+
+    def _make_room(self, waiting: dict[GuardedConnection, None]) -> bool:
+        oldest = next(iter(waiting), None)
+        if oldest is None:
+            return False
+        self._close(oldest, CROWDED)
+        return True
+
+    def _close(self, connection: GuardedConnection, reason: str) -> None:
+        self.closed[reason] += 1
+        if reason is LATE:  # it has a moment to read why
+            connection.end_politely()
+            self.asks(connection)
+        else:
+            self.leaves(connection)
+            connection.transport.abort()
+
+    def _cut(self, connections: list[GuardedConnection], most: int) -> None:
+        """Close those with most to read until the rest is no more than ``most`` bytes."""
+        sizes = {connection: connection.buffered for connection in connections}
+        total = sum(sizes.values())
+        for connection in sorted(sizes, key=lambda one: -sizes[one]):
+            if total <= most:
+                return
+            total -= sizes[connection]
+            self._close(connection, UNREAD)
+
+    def _no_longer_waits(self, connection: GuardedConnection) -> None:
+        self._oldest.pop(connection, None)
+        own = self._waiting.get(connection.holder)
+        if own is not None:
+            own.pop(connection, None)
+            if not own:
+                del self._waiting[connection.holder]
+
+
+class GuardedConnection(H11Protocol):
+    """One connection, spoken by uvicorn, watched by the guard."""
+
+    def __init__(
+        self,
+        guard: Guard,
+        config: Config,
+        server_state: ServerState,
+        app_state: dict[str, Any],
+        _loop: asyncio.AbstractEventLoop | None = None,
+    ) -> None:
+        super().__init__(config, server_state, app_state, _loop)
+        self._guard = guard
+        self.holder = "unknown"
+        self.is_proxy = False
+        self.waits_since: float | None = None
+        """When it began to be without a request."""
+        self.began_at: float | None = None
+        """When the first byte of a request came whose headers have not ended."""
+        self._unread: tuple[float, int] | None = None
+        """When its reading was last measured, and what was unread then."""
+
+    # ---- called by asyncio and uvicorn
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+        super().connection_made(transport)
+        if self.client is not None:
+            self.client = (plain(self.client[0]), self.client[1])
+            self.holder = holder(self.client[0])
+            self.is_proxy = self.client[0] in self._guard.proxies
+        if self._guard.enters(self):
+            self._guard.waits(self)
+        else:
+            self._guard.refuse(self)
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        self._guard.leaves(self)
+        super().connection_lost(exc)
+
+    def data_received(self, data: bytes) -> None:
+        if self.waits_since is not None and self.began_at is None:
+            self.began_at = self._guard.clock()
+        super().data_received(data)
+        self._note_request()
+
+    def on_response_complete(self) -> None:
+        self._guard.waits(self)
+        super().on_response_complete()
+        self._note_request()  # one that had come before its turn
+
+    # ---- called by the guard
+
+    def is_late(self, now: float) -> bool:
+        """Whether a request should have come by now. A proxy takes its time."""
+        if self.is_proxy or self.waits_since is None or self.buffered:
+            return False
+        limits = self._guard.limits
+        if self.began_at is not None:
+            return now - self.began_at > limits.head_seconds
+        return now - self.waits_since > limits.idle_seconds
+
+    def is_unread(self, now: float) -> bool:
+        """Whether its answer is read too slowly.
+
+        Measured while nothing is added to what it is to read: uvicorn waits for the reader, or the
+        answer is whole.
+        """
+        is_fixed = self.flow.write_paused or self.waits_since is not None
+        if not (self.buffered and (is_fixed or self.transport.is_closing())):
+            self._unread = None
+            return False
+        unread = self.buffered + self._in_kernel()
+        if self._unread is None:
+            self._unread = now, unread
+        since, before = self._unread
+        if now - since < READING_SECONDS:
+            return False
+        self._unread = now, unread
+        return before - unread < (now - since) * self._guard.limits.reading_rate
+
+    @property
+    def buffered(self) -> int:
+        """Bytes of answers that wait in this process."""
+        return self.transport.get_write_buffer_size()
+
+    def end_politely(self) -> None:
+        """Say why, where half a request came, and close."""
+        sends_body = self.cycle is not None and self.cycle.more_body
+        if self.began_at is not None and not sends_body:
+            seconds = self._guard.limits.head_seconds
+            body = json.dumps(
+                {"error": f"The headers of the request did not end within {seconds:g} seconds."}
+            ).encode()
+            self.transport.write(
+                b"HTTP/1.1 408 Request Timeout\r\nconnection: close\r\n"
+                b"content-type: application/json\r\ncontent-length: %d\r\n\r\n%b"
+                % (len(body), body)
+            )
+        self.transport.close()
+
+    # ---- inside
+
+    def _note_request(self) -> None:
+        if self.cycle is not None and not self.cycle.response_complete:
+            self._guard.asks(self)
+
+    def _in_kernel(self) -> int:
+        """Bytes that the system has taken over and the client has not."""
+        number = self.transport.get_extra_info("socket").fileno()
+        with contextlib.suppress(OSError):
+            said = fcntl.ioctl(number, termios.TIOCOUTQ, struct.pack("i", 0))
+            return int(struct.unpack("i", said)[0])
+        return 0
+
+
+def open_files() -> int:
+    """How many files this process may have open, after asking for all that it may ask for."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if soft != hard:
+        with contextlib.suppress(ValueError, OSError):
+            resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
+    soft, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
+    return 1 << 20 if soft == resource.RLIM_INFINITY else soft

@@ -1,0 +1,120 @@
+"""The server's log: lines for people or JSON for programs, bounded whatever strangers do.
+
+Nothing that a client sent to be translated is ever written: of an exception whose message may hold
+it, the place alone. A kind of warning is written some times a minute at most, then counted.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import time
+import traceback
+from collections.abc import Callable
+from contextvars import ContextVar
+from typing import Any, Literal
+
+LogKind = Literal["lines", "json"]
+
+ACCESS = logging.getLogger("dragoman.access")
+"""One line for each request: its ``fields``."""
+
+request_id: ContextVar[str] = ContextVar("request_id", default="")
+"""Of the request that is being answered; also told to its client, in X-Request-ID."""
+
+OFTEN = 10
+"""So many records of one kind are written each minute."""
+MOST_KINDS = 1_000
+
+
+def set_up(kind: LogKind) -> None:
+    """All that the server's parts say goes where the program's own notes go."""
+    root, own = logging.getLogger(), logging.getLogger("dragoman")
+    handlers = own.handlers or root.handlers or [logging.StreamHandler()]
+    for handler in handlers:
+        handler.addFilter(Bounded())
+        handler.setFormatter(JsonLines() if kind == "json" else Lines())
+    for name in ("uvicorn.error", "asyncio"):
+        logger = logging.getLogger(name)
+        logger.handlers, logger.propagate = list(handlers), False
+        logger.setLevel(max(logging.WARNING, own.getEffectiveLevel()))
+
+
+class Bounded(logging.Filter):
+    """Lets through some warnings and errors of each kind a minute, and then says how many more
+    there were. A kind is where in the program it was said, and what exception it tells of."""
+
+    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+        super().__init__()
+        self._clock = clock
+        self._kinds: dict[object, tuple[float, int]] = {}
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        if record.levelno < logging.WARNING:
+            return True
+        now = self._clock()
+        failure = record.exc_info[0] if record.exc_info else None
+        kind = (record.name, record.pathname, record.lineno, failure)
+        since, count = self._kinds.get(kind, (now, 0))
+        if now - since >= 60:
+            if count > OFTEN:
+                left_out = f"({count - OFTEN:,} more like the next were left out) "
+                record.msg = left_out + str(record.msg)
+            since, count = now, 0
+        if len(self._kinds) >= MOST_KINDS and kind not in self._kinds:
+            self._kinds.clear()
+        self._kinds[kind] = (since, count + 1)
+        return count < OFTEN
+
+
+class Lines(logging.Formatter):
+    """A line for people; those of a request end with its id."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        fields = _fields(record)
+        if fields:
+            return " ".join(f"{name}={value}" for name, value in fields.items())
+        said = record.getMessage()
+        if request_id.get():
+            said += f" [{request_id.get()}]"
+        if record.exc_info:
+            said += "\n" + told(record.exc_info[1])
+        return said
+
+
+class JsonLines(logging.Formatter):
+    """One JSON object a line."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        line: dict[str, Any] = {
+            "time": time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(record.created))
+            + f".{int(record.msecs):03}Z",
+            "level": record.levelname.lower(),
+            "logger": record.name,
+        }
+        fields = _fields(record)
+        if fields:
+            line |= fields
+        else:
+            line["message"] = record.getMessage()
+            if request_id.get():
+                line["request"] = request_id.get()
+        if record.exc_info:
+            line["traceback"] = told(record.exc_info[1])
+        return json.dumps(line, ensure_ascii=False, default=str)
+
+
+def told(error: BaseException | None) -> str:
+    """An exception with the places that it came through; its own words only if they cannot hold
+    what a client sent."""
+    if error is None:
+        return ""
+    places = "".join(traceback.format_tb(error.__traceback__))
+    said = "" if isinstance(error, ValueError | LookupError) else f": {error}"
+    below = f"{told(error.__cause__)}\nwhich led to\n" if error.__cause__ is not None else ""
+    return f"{below}{places}{type(error).__name__}{said}"
+
+
+def _fields(record: logging.LogRecord) -> dict[str, Any]:
+    found: dict[str, Any] = getattr(record, "fields", {})
+    return found

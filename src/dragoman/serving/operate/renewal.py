@@ -1,0 +1,97 @@
+"""Keys and runs taken up anew while the server serves (SIGHUP).
+
+What is new is loaded first, beside the old; then the new takes the old one's place at once, for the
+requests that come from then on, and the old one finishes those that came before. What cannot be
+loaded leaves everything as it was, and the log says why.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Mapping
+from pathlib import Path
+
+from dragoman.errors import DragomanError
+from dragoman.serving.catalogue import Catalogue
+from dragoman.serving.limits import ApiKeys
+from dragoman.serving.served import ServedRun
+from dragoman.serving.service import Service
+from dragoman.tasks.run import Run
+
+logger = logging.getLogger("dragoman")
+
+_FILES = ("recipe.toml", "*.safetensors", "*.model")
+"""What a run translates with."""
+
+Stamp = tuple[tuple[str, int, int, int], ...]
+
+
+class Renewal:
+    """Renews a service when asked to. Lives in the event loop."""
+
+    def __init__(self, service: Service, folders: Mapping[str, Path]) -> None:
+        """``folders``: of each run, by its name. They were loaded a moment ago."""
+        self._service = service
+        self._folders = dict(folders)
+        self._stamps = {name: stamp(folder) for name, folder in folders.items()}
+        self._turn = asyncio.Lock()
+        self._tasks: set[asyncio.Task[None]] = set()
+
+    def ask(self) -> None:
+        """Renew as soon as an earlier renewal is done."""
+        task = asyncio.get_running_loop().create_task(self.renew())
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+
+    async def renew(self) -> None:
+        """Keys, and the runs whose files have changed."""
+        async with self._turn:
+            try:
+                self._renew_keys()
+                await self._renew_runs()
+            except DragomanError as error:
+                logger.error("Nothing else was taken up anew: %s", error)
+            except Exception:  # whatever a damaged run fails with: the old one serves on
+                logger.exception("taking up the runs anew failed; the old ones serve on")
+
+    def _renew_keys(self) -> None:
+        settings = self._service.settings
+        if settings.api_keys is not None:
+            self._service.keys = ApiKeys.load(settings.api_keys, settings.limits)
+            logger.info("The API keys were read again.")
+
+    async def _renew_runs(self) -> None:
+        service = self._service
+        stamps = {name: stamp(folder) for name, folder in self._folders.items()}
+        changed = [name for name in stamps if stamps[name] != self._stamps[name]]
+        if not changed:
+            logger.info("No run has changed.")
+            return
+        new = await asyncio.to_thread(self._open, changed)
+        old = service.catalogue
+        for run in new.values():
+            run.start()
+        service.catalogue = Catalogue([new.get(run.name, run) for run in old.runs], old.detector)
+        self._stamps = stamps
+        before = set(service.under_way)
+        logger.info("Taken up anew: %s.", ", ".join(changed))
+        while before & service.under_way:
+            await asyncio.sleep(0.05)
+        await asyncio.gather(*(run.close() for run in old.runs if run.name in new))
+
+    def _open(self, names: list[str]) -> dict[str, ServedRun]:
+        settings = self._service.settings
+        return {
+            name: ServedRun.open(Run.open(self._folders[name]), settings, name) for name in names
+        }
+
+
+def stamp(folder: Path) -> Stamp:
+    """Changes whenever a file changes that a run translates with."""
+    found = []
+    for pattern in _FILES:
+        for path in sorted(folder.glob(pattern)):
+            about = path.stat()
+            found.append((path.name, about.st_mtime_ns, about.st_size, about.st_ino))
+    return tuple(found)

@@ -1,0 +1,273 @@
+"""What strangers and careless clients send: who they are taken for, and what it costs."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import threading
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+from serving_echo import client_of, detector, echo_run, until
+from untrained_run import untrained_run
+
+from dragoman.serving.app import create_app
+from dragoman.serving.http.addresses import Networks, holder, plain
+from dragoman.serving.limits import LimitSettings
+from dragoman.serving.refusals import Refusal
+from dragoman.serving.served import ServedRun
+from dragoman.serving.settings import ServeSettings
+from dragoman.serving.turns import MOST_EACH, Turns
+from dragoman.tasks.run import Run
+
+WISH = {"q": "Das Brot", "source": "en", "target": "de"}
+FORM = "application/x-www-form-urlencoded"
+
+
+def at(client: httpx.AsyncClient, host: str) -> httpx.AsyncClient:
+    """Another client of the same server, at another address."""
+    transport = client._transport
+    assert isinstance(transport, httpx.ASGITransport)
+    other = httpx.ASGITransport(transport.app, raise_app_exceptions=False, client=(host, 1))
+    return httpx.AsyncClient(transport=other, base_url="http://echo")
+
+
+@pytest.mark.parametrize(
+    "name", ["%00", "a%00.js", "a" * 5000, "%ff%fe", "..", "%2e%2e%2fapp.py", ".env", "%ED%A0%80"]
+)
+def test_names_that_are_none(name: str, caplog: pytest.LogCaptureFixture) -> None:
+    async def check() -> None:
+        async with client_of() as client:
+            answer = await client.get(f"/assets/{name}")
+            assert answer.status_code == 404 and list(answer.json()) == ["error"]
+            assert len(answer.content) < 300
+
+    asyncio.run(check())
+    assert not caplog.records
+
+
+def test_json_that_is_called_a_form() -> None:
+    async def check() -> None:
+        async with client_of() as client:
+            kind = {"content-type": FORM}
+            body = " " + json.dumps(WISH)
+            answer = await client.post("/translate", content=body, headers=kind)
+            assert answer.json() == {"translatedText": "Das Brot"}
+            form = "q=%7B%22Das%22&source=en&target=de"
+            answer = await client.post("/translate", content=form, headers=kind)
+            assert answer.json() == {"translatedText": '{"Das"'}
+
+    asyncio.run(check())
+
+
+def test_a_strangers_host_leads_nowhere() -> None:
+    headers = {"host": "evil.example", "x-forwarded-proto": "https", "x-forwarded-host": "evil"}
+
+    async def check() -> None:
+        async with client_of() as client:
+            for method, path in (("POST", "/translate/"), ("GET", "/docs/"), ("GET", "/health/")):
+                answer = await client.request(method, path, json=WISH, headers=headers)
+                assert answer.status_code == 404
+                assert "evil" not in answer.text + str(answer.headers)
+            docs = await client.get("/docs", headers=headers)
+            assert docs.headers["cache-control"] == "no-store" and "https://evil" not in docs.text
+
+    asyncio.run(check())
+
+
+@pytest.mark.parametrize(
+    ("written", "one"),
+    [
+        ("192.0.2.7", "192.0.2.7"),
+        ("::ffff:192.0.2.7", "192.0.2.7"),
+        ("::ffff:c000:207", "192.0.2.7"),
+        ("64:ff9b::192.0.2.7", "192.0.2.7"),
+        ("2001:DB8::7", "2001:db8::/64"),
+        ("2001:db8::1%eth0", "2001:db8::/64"),
+        ("unknown", "unknown"),
+    ],
+)
+def test_who_holds_an_address(written: str, one: str) -> None:
+    assert holder(written) == one
+    assert holder(plain(written)) == one
+
+
+def test_networks() -> None:
+    some = Networks(("192.0.2.0/24", "::1"))
+    assert "192.0.2.9" in some and "::ffff:192.0.2.9" in some and "::1" in some
+    assert "192.0.3.9" not in some and "unknown" not in some and "::2" not in some
+    assert "unknown" in Networks(("*",)) and "::1" not in Networks(())
+    with pytest.raises(ValueError, match="proxy"):
+        ServeSettings(proxies=("proxy",))
+
+
+@pytest.mark.parametrize(
+    ("peer", "said", "who"),
+    [
+        ("192.0.2.1", ["198.51.100.7"], "192.0.2.1"),  # no proxy of ours
+        ("10.0.0.1", ["198.51.100.7"], "198.51.100.7"),
+        ("::ffff:10.0.0.1", ["198.51.100.7"], "198.51.100.7"),
+        ("10.0.0.1", ["::ffff:198.51.100.7"], "198.51.100.7"),
+        ("10.0.0.1", ["6.6.6.6, 198.51.100.7"], "198.51.100.7"),  # the client made up the first
+        ("10.0.0.1", ["6.6.6.6", "198.51.100.7"], "198.51.100.7"),
+        ("10.0.0.1", ["6.6.6.6, 198.51.100.7, 10.0.0.2"], "198.51.100.7"),  # two of ours
+        ("10.0.0.1", ["198.51.100.7:5050"], "198.51.100.7"),
+        ("10.0.0.1", ["[2001:db8::7]:5050"], "2001:db8::/64"),
+        ("10.0.0.1", [], "10.0.0.1"),
+        ("10.0.0.1", [""], "10.0.0.1"),
+        ("10.0.0.1", ["10.0.0.2"], "10.0.0.2"),
+    ],
+)
+def test_only_a_trusted_proxy_says_who_asks(peer: str, said: Sequence[str], who: str) -> None:
+    settings = ServeSettings(proxies=("10.0.0.0/8",))
+
+    async def check() -> None:
+        async with client_of(settings=settings) as client, at(client, peer) as behind:
+            headers = [("x-forwarded-for", one) for one in said]
+            answer = await behind.post("/translate", json=WISH, headers=headers)
+            assert answer.status_code == 200
+            transport: Any = client._transport
+            limiter = transport.app.state.service.limiter
+            assert list(limiter._buckets) == [who]
+
+    asyncio.run(check())
+
+
+def test_who_has_no_key_is_limited_and_not_read(tmp_path: Path) -> None:
+    path = tmp_path / "keys"
+    path.write_text("0123456789abcdef Ada\n")
+    limits = LimitSettings(burst=3, requests_per_minute=1)
+    settings = ServeSettings(api_keys=path, limits=limits)
+    ada = {"authorization": "Bearer 0123456789abcdef"}
+
+    async def check() -> None:
+        async with client_of(settings=settings) as client:
+            guess = {"authorization": "Bearer 0123456789abcdee"}
+            codes = [
+                (await client.post("/translate", json=WISH)).status_code,
+                (await client.post("/translate", json=WISH, headers=guess)).status_code,
+                (await client.get("/v1/figures")).status_code,
+            ]
+            assert codes == [403] * 3
+            # The next is refused before its body: this one is no JSON.
+            assert (await client.post("/translate", content=b"{")).status_code == 429
+            assert (await client.get("/v1/figures", headers=guess)).status_code == 429
+            # Neither another address nor who has a key is held back.
+            async with at(client, "192.0.2.9") as other:
+                with_key = {**WISH, "api_key": "0123456789abcdef"}
+                assert (await other.post("/translate", json=with_key)).status_code == 200
+            answer = await client.post("/translate", json=WISH, headers=ada)
+            assert answer.status_code == 200
+
+    asyncio.run(check())
+
+
+def test_a_damaged_run_does_not_tell_where_it_lies(tmp_path: Path) -> None:
+    folder = tmp_path / "secret-place"
+    folder.mkdir()
+    untrained_run(folder, "model.model_dim=16", "model.ffn_dim=16")
+    settings = ServeSettings()
+    served = ServedRun.open(Run.open(folder), settings, "tiny")
+
+    async def check() -> None:
+        async with client_of(served, settings=settings) as client:
+            wrong = await client.post("/v1/figures", json={"name": "scale", "values": {"x": 1}})
+            assert wrong.status_code == 400 and "slider" in wrong.json()["error"]
+            (folder / "recipe.toml").write_text("broken = ")
+            (folder / "metrics.jsonl").write_text("broken\n")
+            for answer in (
+                await client.post("/v1/figures", json={"name": "heads", "sentence": "The dog."}),
+                await client.get("/v1/runs/tiny"),
+            ):
+                assert answer.status_code == 500 and "log" in answer.json()["error"]
+                assert "secret" not in answer.text
+
+    asyncio.run(check())
+
+
+def test_long_work_is_done_in_turn_and_not_for_those_who_left() -> None:
+    begun: list[str] = []
+    gate = threading.Event()
+
+    def work(name: str) -> Any:
+        def do() -> str:
+            begun.append(name)
+            gate.wait(30)
+            return name
+
+        return do
+
+    async def check() -> None:
+        turns = Turns("test")
+        first = asyncio.ensure_future(turns.do("ada", work("ada 1")))
+        await until(lambda: begun == ["ada 1"])
+        more = [asyncio.ensure_future(turns.do("ada", work(f"ada {n}"))) for n in (2, 3, 4)]
+        other = asyncio.ensure_future(turns.do("bob", work("bob 1")))
+        await asyncio.sleep(0)
+        assert MOST_EACH == 4
+        with pytest.raises(Refusal) as refused:
+            await turns.do("ada", work("ada 5"))
+        assert refused.value.status == 429
+        # One whose work has begun, and one whose has not, go away.
+        first.cancel()
+        more[1].cancel()
+        await asyncio.gather(first, more[1], return_exceptions=True)
+        assert begun == ["ada 1"], "nothing runs beside what was begun"
+        gate.set()
+        assert await asyncio.gather(more[0], more[2], other) == ["ada 2", "ada 4", "bob 1"]
+        assert sorted(begun[:3]) == ["ada 1", "ada 2", "bob 1"] and begun[3:] == ["ada 4"]
+        turns.close()
+
+    asyncio.run(check())
+
+
+def test_a_failure_of_long_work_is_its_clients_own() -> None:
+    async def check() -> None:
+        turns = Turns("test")
+
+        def fail() -> None:
+            raise ZeroDivisionError
+
+        with pytest.raises(ZeroDivisionError):
+            await turns.do("ada", fail)
+        assert await turns.do("ada", lambda: 3) == 3
+        turns.close()
+
+    asyncio.run(check())
+
+
+def test_figures_wait_in_no_pool_that_texts_are_cut_in(monkeypatch: pytest.MonkeyPatch) -> None:
+    gate = threading.Event()
+
+    def slow(*_: Any) -> Any:
+        gate.wait(30)
+        raise ZeroDivisionError
+
+    monkeypatch.setattr("dragoman.serving.figures.make_figure", slow)
+
+    async def check() -> None:
+        app = create_app((echo_run(),), ServeSettings(), detector())
+        async with app.router.lifespan_context(app):
+            transport = httpx.ASGITransport(app, raise_app_exceptions=False)
+            async with httpx.AsyncClient(transport=transport, base_url="http://echo") as client:
+                abandoned = [
+                    asyncio.ensure_future(
+                        client.post("/v1/figures", json={"name": "scale", "sentence": str(n)})
+                    )
+                    for n in range(4)
+                ]
+                await asyncio.sleep(0.05)
+                for one in abandoned:
+                    one.cancel()
+                names = [thread.name for thread in threading.enumerate()]
+                assert sum(name.startswith("figures") for name in names) == 1
+                long = {**WISH, "q": "Das Brot. " * 300}
+                async with asyncio.timeout(20):
+                    assert (await client.post("/translate", json=long)).status_code == 200
+                gate.set()
+                await asyncio.gather(*abandoned, return_exceptions=True)
+
+    asyncio.run(check())
