@@ -10,6 +10,8 @@ from typing import Any, Literal, get_args, get_origin
 from pydantic import BaseModel
 from pydantic.fields import FieldInfo
 
+from dragoman.models.kinds import KINDS
+from dragoman.models.settings import ModelSettings
 from dragoman.recipe import Recipe
 
 _HEAD = """\
@@ -30,10 +32,16 @@ def settings_page() -> str:
 
 def _section(settings: type[BaseModel], path: str) -> list[str]:
     about = " ".join((settings.__doc__ or "").split())
-    lines = [f"\n## {path.removesuffix('.') or 'the recipe itself'}\n\n{about}\n"]
+    title = path.removesuffix(".") or "the recipe itself"
+    if issubclass(settings, ModelSettings):
+        title += f" of kind {settings.model_fields['kind'].default}"
+    lines = [f"\n## {title}\n\n{about}\n"]
     inner: list[tuple[type[BaseModel], str]] = []
     rows: list[str] = []
     for name, field in settings.model_fields.items():
+        if isinstance(field.default, ModelSettings):
+            inner += [(kind, f"{path}{name}.") for kind, _ in KINDS.values()]
+            continue
         found = _settings_in(field.annotation)
         if found is None or not _is_section(field):
             rows.append(_row(f"{path}{name}", field))

@@ -82,7 +82,8 @@ def test_heads_are_named_from_one(translator: Translator) -> None:
     }
     assert len(parse_heads(translator, ["decoder.*.*"])) == 8
     named = ["cross.1.1", "cross.2.4", "decoder.1.3", "encoder.2.2"]
-    assert name_heads(parse_heads(translator, reversed(named))) == named
+    heads = parse_heads(translator, reversed(named))
+    assert name_heads(translator.plain, heads) == named
     for wrong, told in (("cross.3.1", "2 layers"), ("cross.1.5", "4 heads"), ("head 3", "ATTEN")):
         with pytest.raises(DragomanError, match=told):
             parse_heads(translator, [wrong])

@@ -60,27 +60,6 @@ def logits_of(model: Transformer, source: Sequences, target: Sequences) -> Tenso
         return model.project(model.decode(target, model.encode(source)))
 
 
-VARIANTS = {
-    "paper": {},
-    "pre-norm": {"norm": "pre"},
-    "untied": {"tie": "none"},
-    "target tied": {"tie": "target"},
-    "free value width": {"attention": AttentionSettings(num_heads=4, key_width=3, value_width=5)},
-    "sliced heads": {"attention": AttentionSettings(num_heads=4, whole_input=False)},
-    "unscaled": {"attention": AttentionSettings(num_heads=2, scaled=False)},
-    "fused": {"attention": AttentionSettings(num_heads=4, path="fused")},
-    "unknown masked": {"attend_unknown": False},
-    "learned": {"positions": PositionSettings(kind="learned", maximum=40)},
-    "index": {"positions": PositionSettings(kind="index")},
-    "normalised": {"positions": PositionSettings(kind="normalised", maximum=40)},
-    "binary beside": {
-        "positions": PositionSettings(kind="binary", combine="concatenate", width=5),
-        "tie": "none",
-    },
-    "no positions": {"positions": PositionSettings(kind="none")},
-}
-
-
 @pytest.mark.parametrize(
     ("sizes", "vocabulary", "count"),
     [((512, 2048, 8), 37_000, 63_082_496), ((1024, 4096, 16), 37_000, 214_245_376)],
@@ -229,108 +208,6 @@ def test_equals_transformers_marian() -> None:
         assert (logits_of(model, source, target) - target.layout.pack(out)).abs().max() < 1e-9
 
 
-@pytest.mark.parametrize("variant", VARIANTS)
-def test_batch_equals_each_sentence_alone(variant: str) -> None:
-    model = build(**VARIANTS[variant])
-    source, target = sentences(7, 1, 5), prefixes(4, 9, 1)
-    together = logits_of(model, source, target)
-    ends = target.layout.offsets.tolist()
-    starts = source.layout.offsets.tolist()
-    for b in range(3):
-        alone = logits_of(
-            model,
-            Sequences.of([source.values[starts[b] : starts[b + 1]]]),
-            Sequences.of([target.values[ends[b] : ends[b + 1]]]),
-        )
-        torch.testing.assert_close(together[ends[b] : ends[b + 1]], alone)
-
-
-@pytest.mark.parametrize("variant", VARIANTS)
-def test_no_position_sees_a_later_token(variant: str) -> None:
-    model = build(**VARIANTS[variant])
-    source, target = sentences(6), prefixes(8)
-    before = logits_of(model, source, target)
-    changed = target.values.clone()
-    changed[5:] = (changed[5:] + 7) % VOCABULARY
-    after = logits_of(model, source, Sequences(changed, target.layout))
-    torch.testing.assert_close(before[:5], after[:5])
-    assert not torch.allclose(before[5:], after[5:])
-
-
-@pytest.mark.parametrize("variant", VARIANTS)
-@pytest.mark.parametrize("cut", [1, 2, 3, 6])
-def test_decode_equals_step_however_cut(variant: str, cut: int) -> None:
-    model = build(**VARIANTS[variant])
-    source, target = sentences(5, 2, 4), prefixes(6, 6, 6)
-    whole = logits_of(model, source, target).view(3, 6, -1)
-    grid = target.layout.pad(target.values)
-    with torch.no_grad():
-        state = model.start(model.encode(source))
-        for begin in range(0, 6, cut):
-            end = min(begin + cut, 6)
-            out = model.step(grid[:, begin:end], state)
-            torch.testing.assert_close(out, whole[:, end - 1])
-    assert state.lengths.tolist() == [6, 6, 6]
-
-
-@pytest.mark.parametrize("variant", VARIANTS)
-def test_selecting_and_admitting_at_any_moment_changes_no_result(variant: str) -> None:
-    model = build(**VARIANTS[variant])
-    generator = torch.Generator().manual_seed(4)
-    with torch.no_grad():
-        pool = [sentences(int(n)) for n in (4, 7, 3, 1)]
-        first = sentences(5, 2)
-        state = model.start(model.encode(first))
-        starts = first.layout.offsets.tolist()
-        sources = [Sequences.of([first.values[starts[b] : starts[b + 1]]]) for b in range(2)]
-        owners, pasts = [0, 1], [[1], [1]]
-        for turn in range(14):
-            new = torch.tensor([[past[-1]] for past in pasts])
-            out = model.step(new, state)
-            for row, (owner, past) in enumerate(zip(owners, pasts, strict=True)):
-                alone = logits_of(model, sources[owner], Sequences.of([torch.tensor(past)]))[-1]
-                torch.testing.assert_close(out[row], alone)
-            # Repeat, drop and reorder rows within each source, dropping a source now and then.
-            kept: list[int] = []
-            for owner in dict.fromkeys(owners):
-                mine = [r for r, o in enumerate(owners) if o == owner]
-                if len(set(owners)) > 1 and turn % 5 == 4 and owner == owners[0]:
-                    continue
-                picks = torch.randint(len(mine), (2,), generator=generator).tolist()
-                kept += [mine[p] for p in picks]
-            state.select(torch.tensor(kept))
-            owners = [owners[r] for r in kept]
-            pasts = [pasts[r] + [int(torch.randint(0, VOCABULARY, (1,)))] for r in kept]
-            if turn % 3 == 2 and pool:
-                fresh = pool.pop()
-                state.admit(model.encode(fresh))
-                sources.append(fresh)
-                owners.append(len(sources) - 1)
-                pasts.append([1])
-            assert state.rows == len(owners)
-            assert state.lengths.tolist() == [len(p) - 1 for p in pasts]
-
-
-def test_best_is_step_then_log_softmax_then_adjust_then_top_k() -> None:
-    model = build()
-    source = sentences(5, 3)
-    tokens = torch.tensor([[1], [1]])
-    with torch.no_grad():
-        logits = model.step(tokens, model.start(model.encode(source)))
-        forbidden = int(logits[0].argmax())
-
-        def adjust(x: Tensor) -> Tensor:
-            x = x.clone()
-            x[:, forbidden] = -torch.inf
-            return x
-
-        values, ids = model.best(tokens, model.start(model.encode(source)), 3, adjust)
-    expected = adjust(torch.log_softmax(logits.float(), -1)).topk(3)
-    torch.testing.assert_close(values, expected.values)
-    assert torch.equal(ids, expected.indices)
-    assert forbidden not in ids.tolist()
-
-
 def test_unknown_tokens_can_be_masked() -> None:
     model = build(attend_unknown=False)
     source, target = sentences(5), prefixes(3)
@@ -353,23 +230,6 @@ def test_without_positions_word_order_is_lost() -> None:
         with torch.no_grad():
             one, other = model.encode(source).rows, model.encode(turned).rows.flip(0)
         assert torch.allclose(one, other) is same, kind
-
-
-def test_probe_sees_every_attention_and_can_switch_a_head_off() -> None:
-    model = build()
-    source, target = sentences(5, 3), prefixes(4, 2)
-    plain = logits_of(model, source, target)
-    with Probe() as probe:
-        inside = logits_of(model, source, target)
-    torch.testing.assert_close(plain, inside)
-    assert len(probe.attention) == 2 + 2 + 2
-    weights = probe.attention["decoder.0.cross_attention"]
-    assert weights.shape == (2, 4, 4, 5)
-    torch.testing.assert_close(weights[0].sum(-1), torch.ones(4, 4))
-    assert float(weights[1, :, :2, 3:].abs().max()) == 0.0
-    with Probe(heads_off=[("encoder.1.attention", 2)]):
-        assert not torch.allclose(plain, logits_of(model, source, target))
-    torch.testing.assert_close(plain, logits_of(model, source, target))
 
 
 def test_bf16_follows_fp32_and_keeps_fp32_parameters_and_gradients() -> None:

@@ -26,6 +26,7 @@ from dragoman.data.plan import PlanSettings
 from dragoman.data.split import SplitSettings
 from dragoman.errors import RecipeError
 from dragoman.forms.text import TextSettings
+from dragoman.models.kinds import KINDS, AnyModel
 from dragoman.models.settings import TransformerSettings
 from dragoman.search.settings import SearchSettings
 from dragoman.settings import Settings
@@ -97,7 +98,7 @@ class Recipe(Settings):
     languages: LanguageSettings = LanguageSettings()
     data: DataSettings = DataSettings()
     text: TextSettings = TextSettings()
-    model: TransformerSettings = TransformerSettings()
+    model: AnyModel = TransformerSettings()
     plan: PlanSettings = PlanSettings()
     training: TrainingSettings = TrainingSettings()
     search: SearchSettings = SearchSettings()
@@ -105,7 +106,7 @@ class Recipe(Settings):
 
     @model_validator(mode="after")
     def _agree(self) -> Self:
-        if not self.text.shared and self.model.tie == "all":
+        if not self.text.shared and self.model.shares_vocabulary:
             raise ValueError(
                 "two vocabularies cannot share one matrix: with text.shared = false, set "
                 'model.tie = "target" or "none"'
@@ -251,7 +252,10 @@ def _explain(error: ValidationError, where: str) -> str:
     lines = []
     for problem in error.errors():
         location = [part for part in problem["loc"] if isinstance(part, str | int)]
-        key = ".".join(str(part) for part in location)
+        # pydantic names the kind of model behind the section that holds it.
+        has_kind = location[:1] == ["model"] and len(location) > 1 and location[1] in KINDS
+        written = location[:1] + location[2:] if has_kind else location
+        key = ".".join(str(part) for part in written)
         if problem["type"] == "extra_forbidden":
             known = sorted(_section(Recipe, location[:-1]))
             near = difflib.get_close_matches(str(location[-1]), known, 1, 0.5)
@@ -270,6 +274,8 @@ def _explain(error: ValidationError, where: str) -> str:
 def _section(model: type[BaseModel], location: Sequence[str | int]) -> list[str]:
     """The field names of the settings at ``location`` within ``model``."""
     for part in location:
+        if part in KINDS:
+            model = KINDS[str(part)][0]
         if isinstance(part, int) or part not in model.model_fields:
             continue
         found = _settings_in(model.model_fields[part].annotation)

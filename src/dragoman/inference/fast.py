@@ -36,6 +36,7 @@ from dragoman.models.interface import (
     Generates,
     Memory,
     NativeStep,
+    Network,
 )
 from dragoman.models.settings import TransformerSettings
 from dragoman.models.transformer import UNKNOWN, Transformer
@@ -57,7 +58,7 @@ TYPES = {"bf16": torch.bfloat16, "fp32": torch.float32}
 class Path:
     """How a model will be run on this machine."""
 
-    model: FastTransformer | PreparedTransformer | Transformer
+    model: FastTransformer | PreparedTransformer | Network
     """Encodes and Generates: a fast one, or the model that was given."""
     precision: Literal["int8", "bf16", "fp32"]
     reason: str
@@ -67,7 +68,7 @@ class Path:
 
 
 def fastest(
-    model: Transformer,
+    model: Network,
     precision: Precision = "auto",
     shortlist: Shortlist | None = None,
     remembered: pathlib.Path | None = None,
@@ -81,10 +82,12 @@ def fastest(
     is ``model`` itself, the reference.
     """
     model.eval()
-    if precision == "fp32":
-        use_precision(model, precision)
-        line = "fp32 on plain torch, as asked for" + _left_out(shortlist)
-        return Path(model, precision, line, one_core_each=False)
+    if precision == "fp32" or not isinstance(model, Transformer):
+        use_precision(model, "fp32")
+        asked = "as asked for" if precision == "fp32" else None
+        why = asked or f"the one way to run a {model.settings.kind} model"
+        line = f"fp32 on plain torch, {why}" + _left_out(shortlist)
+        return Path(model, "fp32", line, one_core_each=False)
     if precision == "bf16":
         return _plain(model, precision, "bf16 on plain torch, as asked for", shortlist)
     missing = why_not(model)

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from torch import nn
 
 from dragoman.errors import DragomanError
-from dragoman.models.transformer import Transformer
+from dragoman.insight.needs import transformer_of
 from dragoman.nn.attention import MultiHeadAttention
 from dragoman.nn.layout import Sequences
 from dragoman.nn.probes import Probe
@@ -75,11 +75,6 @@ class OpenedAttention:
         }
 
 
-def attentions(model: Transformer) -> dict[str, MultiHeadAttention]:
-    """Every attention of a model by the name that probes know it by."""
-    return {m.name: m for m in model.modules() if isinstance(m, MultiHeadAttention)}
-
-
 def open_attention(
     translator: Translator, name: str, source: str, target_ids: Sequence[int]
 ) -> OpenedAttention:
@@ -88,8 +83,8 @@ def open_attention(
     Errors: ``DragomanError`` for an attention that the model does not have.
     """
     run = translator.run
-    model = translator.plain
-    known = attentions(model)
+    model = transformer_of(translator.plain)
+    known = {m.name: m for m in model.modules() if isinstance(m, MultiHeadAttention)}
     if name not in known:
         raise DragomanError(f"there is no attention {name!r}; this run has {', '.join(known)}")
     attention = known[name]

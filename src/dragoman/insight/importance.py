@@ -13,7 +13,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from dragoman.insight.what_if import ATTENTIONS
 from dragoman.nn.probes import Probe
 from dragoman.tasks.translator import Translator
 
@@ -55,16 +54,14 @@ class Importance:
 
 def head_importance(translator: Translator, pairs: Sequence[tuple[str, str]]) -> Importance:
     """Score ``pairs`` of source and reference once with all heads, then without each of them."""
-    settings = translator.run.recipe.model
     whole, tokens = _loss(translator, pairs, Probe(record=False))
-    without: dict[str, NDArray[np.float64]] = {}
-    for kind, name in ATTENTIONS.items():
-        layers = settings.encoder_layers if kind == "encoder" else settings.decoder_layers
-        losses = np.zeros((layers, settings.attention.num_heads))
-        for layer, head in np.ndindex(*losses.shape):
-            probe = Probe(heads_off=[(name.format(layer), int(head))], record=False)
-            losses[layer, head], _ = _loss(translator, pairs, probe)
-        without[kind] = losses
+    losses: dict[str, list[list[float]]] = {}
+    for attention in translator.plain.attentions:
+        name, heads = attention.name, range(attention.heads)
+        probes = [Probe(heads_off=[(name, head)], record=False) for head in heads]
+        of_heads = [_loss(translator, pairs, probe)[0] for probe in probes]
+        losses.setdefault(attention.part, []).append(of_heads)
+    without = {part: np.array(of_layers) for part, of_layers in losses.items()}
     return Importance(len(pairs), tokens, whole, without)
 
 

@@ -32,6 +32,7 @@ from dragoman.insight.what_if import (
     source_words,
     what_if,
 )
+from dragoman.models.interface import Network
 from dragoman.pictures.attention import heatmap_svg
 from dragoman.pictures.figure import DataTable
 from dragoman.pictures.look import Compared, Exhibit, look_html
@@ -210,7 +211,7 @@ def look_at_sentence(run: Path, wish: Wish) -> Seen:
         heatmap,
         kind,
         found,
-        _told(change, names),
+        _told(change, names, translator.plain),
         importance,
         scores,
         tuple(lines),
@@ -227,12 +228,12 @@ def _chosen(record: AttentionRecord, kind: AttentionKind, wish: Wish) -> Heatmap
     return record.heatmap(kind, layer - 1, None if wish.head is None else wish.head - 1)
 
 
-def _told(change: Change, names: tuple[str, ...]) -> str:
+def _told(change: Change, names: tuple[str, ...], model: Network) -> str:
     parts = []
     if change.hidden:
         parts.append("hidden: " + ", ".join(f"“{names[word]}”" for word in change.hidden))
     if change.heads_off:
-        parts.append("heads off: " + ", ".join(name_heads(change.heads_off)))
+        parts.append("heads off: " + ", ".join(name_heads(model, change.heads_off)))
     if change.prefix:
         parts.append(f"it begins “{change.prefix}”")
     return "What if " + "; ".join(parts) if parts else ""

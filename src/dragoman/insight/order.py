@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 
 from dragoman.errors import DragomanError
 from dragoman.insight.head import shown
+from dragoman.insight.needs import transformer_of
 from dragoman.models.transformer import Transformer
 from dragoman.nn.layout import Sequences
 from dragoman.nn.positions import Positions
@@ -83,14 +84,14 @@ def order_experiment(translator: Translator, first: str, second: str) -> OrderEx
         pieces = [" ".join(run.source_text.pieces(one)) for one in ids]
         raise DragomanError(f"not the same tokens in another order: {pieces[0]} | {pieces[1]}")
     places = _places(ids[0], ids[1])
-    untold = run.model()
-    nowhere = run.recipe.model.positions.model_copy(update={"kind": "none"})
+    plain, untold = transformer_of(translator.plain), transformer_of(run.model())
+    nowhere = plain.settings.positions.model_copy(update={"kind": "none"})
     untold.source_positions = Positions(nowhere, untold.source_positions.width)
     return OrderExperiment(
         (first, second),
         shown(run.source_text.pieces(ids[0])),
         places,
-        _read(translator, translator.plain, ids, places, positions=True),
+        _read(translator, plain, ids, places, positions=True),
         _read(translator, untold, ids, places, positions=False),
     )
 

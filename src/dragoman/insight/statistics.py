@@ -13,6 +13,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
+from dragoman.insight.needs import transformer_of
 from dragoman.nn.layers import DecoderLayer, EncoderLayer, LayerNorm
 from dragoman.nn.layout import Sequences
 from dragoman.tasks.translator import Translator
@@ -49,11 +50,11 @@ def layer_statistics(
 ) -> list[SublayerStatistics]:
     """Read ``pairs`` by force, and measure around every sub-layer, in the order of computing."""
     run = translator.run
-    model = run.model()  # hooks stay on it
+    model = transformer_of(run.model())  # hooks stay on it
     norms: dict[str, LayerNorm] = {}
     streams: dict[str, Tensor] = {}
     outputs: dict[str, Tensor] = {}
-    post = run.recipe.model.norm == "post"
+    post = model.settings.norm == "post"
     layers: list[EncoderLayer | DecoderLayer] = [*model.encoder, *model.decoder]
     for layer in layers:
         for name, part in layer.named_children():

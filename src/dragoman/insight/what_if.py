@@ -13,17 +13,11 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from dragoman.errors import DragomanError
+from dragoman.models.interface import Network
 from dragoman.nn.probes import Probe
 from dragoman.pictures.words import words
 from dragoman.search.settings import SearchSettings
 from dragoman.tasks.translator import Translation, Translator
-
-ATTENTIONS = {
-    "encoder": "encoder.{}.attention",
-    "decoder": "decoder.{}.self_attention",
-    "cross": "decoder.{}.cross_attention",
-}
-"""How people call an attention -> how probes know it."""
 
 _NO_HEADS: frozenset[tuple[str, int]] = frozenset()
 
@@ -139,35 +133,37 @@ def parse_heads(translator: Translator, wanted: Iterable[str]) -> frozenset[tupl
 
     Errors: ``DragomanError`` for one that the model does not have.
     """
-    model = translator.run.recipe.model
-    heads = model.attention.num_heads
+    model = translator.plain
+    parts = list(dict.fromkeys(attention.part for attention in model.attentions))
     found: set[tuple[str, int]] = set()
     for one in wanted:
-        match = re.fullmatch(r"(encoder|decoder|cross)\.(\d+|\*)\.(\d+|\*)", one)
+        match = re.fullmatch(rf"({'|'.join(parts)})\.(\d+|\*)\.(\d+|\*)", one)
         if match is None:
             raise DragomanError(
-                f"{one!r} names no head; write ATTENTION.LAYER.HEAD with attention encoder, "
-                "decoder or cross, and numbers from 1 or *: cross.2.1, encoder.1.*"
+                f"{one!r} names no head; write ATTENTION.LAYER.HEAD with attention "
+                f"{', '.join(parts[:-1])} or {parts[-1]}, and numbers from 1 or *: "
+                f"{parts[-1]}.1.1, {parts[0]}.1.*"
             )
-        kind, layer, head = match.groups()
-        layers = model.encoder_layers if kind == "encoder" else model.decoder_layers
-        for number, most, what in ((layer, layers, "layers"), (head, heads, "heads")):
-            if number != "*" and not 1 <= int(number) <= most:
-                raise DragomanError(f"{one!r}: this model has {most} {what} in {kind}, from 1")
-        for at in range(layers) if layer == "*" else [int(layer) - 1]:
-            for place in range(heads) if head == "*" else [int(head) - 1]:
-                found.add((ATTENTIONS[kind].format(at), place))
+        part, layer, head = match.groups()
+        layers = model.attentions_of(part)
+        _check_number(one, layer, len(layers), f"layers in {part}")
+        for attention in layers if layer == "*" else [layers[int(layer) - 1]]:
+            _check_number(one, head, attention.heads, f"heads in {part}")
+            heads = range(attention.heads) if head == "*" else [int(head) - 1]
+            found.update((attention.name, number) for number in heads)
     return frozenset(found)
 
 
-def name_heads(heads: Iterable[tuple[str, int]]) -> list[str]:
+def _check_number(given: str, number: str, most: int, what: str) -> None:
+    if number != "*" and not 1 <= int(number) <= most:
+        raise DragomanError(f"{given!r}: this model has {most} {what}, from 1")
+
+
+def name_heads(model: Network, heads: Iterable[tuple[str, int]]) -> list[str]:
     """(attention, head) of a ``Change`` as ``parse_heads`` reads them: ``cross.2.1``, in order."""
-    found = []
-    for attention, head in heads:
-        _, layer, _ = attention.split(".")
-        kind = next(k for k, name in ATTENTIONS.items() if name.format(layer) == attention)
-        found.append((kind, int(layer) + 1, head + 1))
-    return [f"{kind}.{layer}.{head}" for kind, layer, head in sorted(found)]
+    known = {attention.name: attention for attention in model.attentions}
+    found = sorted((known[name].part, known[name].layer + 1, head + 1) for name, head in heads)
+    return [f"{part}.{layer}.{head}" for part, layer, head in found]
 
 
 def _check(translator: Translator, source: str, change: Change) -> None:

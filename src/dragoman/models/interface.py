@@ -13,13 +13,16 @@ from __future__ import annotations
 
 import ctypes
 from abc import ABC, abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import Literal
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
+from dragoman.models.settings import ModelSettings
 from dragoman.nn.layout import Layout, Sequences
+from dragoman.nn.linear import Embedding, Linear
 
 Adjust = Callable[[Tensor], Tensor]
 """Constraints of a search: log-probabilities (N, V) in and out; -inf forbids a token.
@@ -27,6 +30,23 @@ Adjust = Callable[[Tensor], Tensor]
 It works on log-probabilities, after the softmax, so that the score of a forced or constrained
 hypothesis stays what the model itself gives it.
 """
+
+
+Part = Literal["encoder", "decoder", "cross"]
+"""Which attention: source tokens look at the source (encoder), target tokens at those before them
+(decoder), or target tokens at the source (cross)."""
+
+
+@dataclass(frozen=True)
+class AttentionLayer:
+    """One attention of a model, for whoever wants to look at it or reach into it."""
+
+    part: Part
+    layer: int
+    """From 0 within its part."""
+    heads: int
+    name: str
+    """What probes know it by (``nn/probes.py``)."""
 
 
 @dataclass(frozen=True)
@@ -40,6 +60,45 @@ class Memory:
     """(P,) bool, False where attention is switched off (unknown tokens, a hidden word)."""
     tokens: Tensor | None = None
     """(P,) the ids that were read, where ids were read: a shortlist goes by them."""
+
+    @classmethod
+    def join(cls, first: Memory, second: Memory) -> Memory:
+        """The sources of both, those of ``first`` before."""
+        layout = Layout((*first.layout.lengths, *second.layout.lengths), first.layout.device)
+        return cls(
+            torch.cat([first.rows, second.rows]),
+            layout,
+            _beside(first, second, first.visible, second.visible),
+            _beside(first, second, first.tokens, second.tokens),
+        )
+
+    def select(self, sources: Sequence[int]) -> Memory:
+        """Some of the sources, in that order."""
+        lengths = list(self.layout.lengths)
+        kept = [place.tolist() for place in torch.arange(self.layout.total).split(lengths)]
+        rows = torch.tensor([row for source in sources for row in kept[source]], dtype=torch.int64)
+        rows = rows.to(self.rows.device)
+        return Memory(
+            self.rows[rows],
+            Layout([lengths[source] for source in sources], self.layout.device),
+            None if self.visible is None else self.visible[rows],
+            None if self.tokens is None else self.tokens[rows],
+        )
+
+
+def _beside(
+    first: Memory, second: Memory, one: Tensor | None, other: Tensor | None
+) -> Tensor | None:
+    """A field (P,) of two memories that are joined; what is left out is all ones."""
+    if one is None and other is None:
+        return None
+    known = one if one is not None else other
+    assert known is not None
+    parts = [
+        known.new_ones(memory.layout.total) if part is None else part
+        for memory, part in ((first, one), (second, other))
+    ]
+    return torch.cat(parts)
 
 
 class NativeStep(ctypes.Structure):
@@ -138,3 +197,34 @@ class Generates(ABC):
         if adjust is not None:
             log_probabilities = adjust(log_probabilities)
         return torch.topk(log_probabilities, min(k, log_probabilities.shape[-1]), dim=-1)
+
+
+class Network(nn.Module, Encodes, Generates):
+    """A model as a recipe describes it: a torch module that reads and writes, and can be trained.
+
+    ``kinds.py`` names them all. Made from its settings and the sizes of both vocabularies.
+    """
+
+    settings: ModelSettings
+
+    @property
+    @abstractmethod
+    def attentions(self) -> tuple[AttentionLayer, ...]:
+        """All that can be looked at, layers of one part in their order; empty where nothing can."""
+
+    def attentions_of(self, part: str) -> tuple[AttentionLayer, ...]:
+        """The attentions of one part, in the order of their layers."""
+        return tuple(attention for attention in self.attentions if attention.part == part)
+
+    @property
+    @abstractmethod
+    def output_layer(self) -> Embedding | Linear:
+        """The matrix that ``project`` multiplies by: for losses that fuse it."""
+
+    @abstractmethod
+    def embedded(self, tokens: Tensor, side: Literal["source", "target"]) -> dict[str, Tensor]:
+        """What the first layer of a side reads of one sequence (length,), and what it is made of:
+        (length, D) each by name, in the order of computing. For those who look inside."""
+
+    def project(self, hidden: Tensor, ids: Tensor | None = None) -> Tensor:
+        return self.output_layer.project(hidden, ids)

@@ -10,7 +10,26 @@ from dragoman.nn.settings import AttentionSettings, Norm, PositionSettings
 from dragoman.settings import Settings
 
 
-class TransformerSettings(Settings):
+class ModelSettings(Settings):
+    """What the settings of every kind of model say; ``kinds.py`` lists the kinds."""
+
+    kind: str
+    """Which family of models."""
+    model_dim: int = Field(ge=1, le=65_536)
+    """Width of embeddings and layers."""
+
+    @property
+    def shares_vocabulary(self) -> bool:
+        """Whether source and target must be written in one vocabulary."""
+        return False
+
+    @property
+    def sizes(self) -> dict[str, int | str]:
+        """What a reader is told of it, by the names of the paper where it has them."""
+        return {"model_dim": self.model_dim}
+
+
+class TransformerSettings(ModelSettings):
     """Sizes and choices of a Transformer. The defaults are the paper's base model (table 3)."""
 
     kind: Literal["transformer"] = "transformer"
@@ -37,6 +56,23 @@ class TransformerSettings(Settings):
     """One matrix for source, target and output (the paper), for target and output, or none."""
     attend_unknown: bool = True
     """Whether ``<unk>`` tokens may be attended to; off, they are masked as padding is."""
+
+    @property
+    def shares_vocabulary(self) -> bool:
+        return self.tie == "all"
+
+    @property
+    def sizes(self) -> dict[str, int | str]:
+        heads = self.attention.num_heads
+        return {
+            "model_dim": self.model_dim,
+            "ffn_dim": self.ffn_dim,
+            "heads": heads,
+            "key_width": self.attention.key_width or self.model_dim // heads,
+            "encoder_layers": self.encoder_layers,
+            "decoder_layers": self.decoder_layers,
+            "norm": self.norm,
+        }
 
     @model_validator(mode="after")
     def _agree(self) -> TransformerSettings:
@@ -65,3 +101,28 @@ class TransformerSettings(Settings):
                     'layer, so they cannot be tied: set tie = "none"'
                 )
         return self
+
+
+class RecurrentSettings(ModelSettings):
+    """Sizes of a recurrent model."""
+
+    kind: Literal["recurrent"] = "recurrent"
+    """Which family of models."""
+    model_dim: int = Field(512, ge=2, le=65_536, multiple_of=2)
+    """Width of embeddings and layers; each direction of the first encoder layer has half of it."""
+    encoder_layers: int = Field(2, ge=1, le=1_000)
+    """Layers of the encoder; the first reads in both directions."""
+    decoder_layers: int = Field(2, ge=1, le=1_000)
+    """Layers of the decoder."""
+    dropout: float = Field(0.2, ge=0, lt=1)
+    """On embeddings, between layers and before the output."""
+    tie: Literal["all", "target", "none"] = "all"
+    """One matrix for source, target and output, for target and output, or none."""
+
+    @property
+    def shares_vocabulary(self) -> bool:
+        return self.tie == "all"
+
+    @property
+    def sizes(self) -> dict[str, int | str]:
+        return self.model_dump(include={"model_dim", "encoder_layers", "decoder_layers"})

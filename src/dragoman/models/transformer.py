@@ -8,11 +8,13 @@ sinusoidal, value width free of key width, vocabularies that are not shared.
 from __future__ import annotations
 
 import math
+from typing import Literal
 
 import torch
-from torch import Tensor, nn
+from torch import Tensor
+from torch.nn import functional as F
 
-from dragoman.models.interface import DecodeState, Encodes, Generates, Memory
+from dragoman.models.interface import AttentionLayer, DecodeState, Memory, Network
 from dragoman.models.settings import TransformerSettings
 from dragoman.native.dropout import new_seed
 from dragoman.native.embedding import embed
@@ -21,7 +23,7 @@ from dragoman.nn.cache import Cache
 from dragoman.nn.dropout import Dropout
 from dragoman.nn.layers import DecoderLayer, EncoderLayer, LayerNorm, LayerParts, Stack
 from dragoman.nn.layout import Sequences
-from dragoman.nn.linear import Embedding, Linear, project
+from dragoman.nn.linear import Embedding, Linear
 from dragoman.nn.positions import Positions
 
 UNKNOWN = 0
@@ -59,11 +61,13 @@ class TransformerState(DecodeState):
         self.cache.admit(sources, mask)
 
 
-class Transformer(nn.Module, Encodes, Generates):
+class Transformer(Network):
     """Encoder, decoder, and the embeddings around them.
 
     With ``tie="all"`` source and target must share one vocabulary.
     """
+
+    settings: TransformerSettings
 
     def __init__(
         self, settings: TransformerSettings, source_vocabulary: int, target_vocabulary: int
@@ -103,6 +107,24 @@ class Transformer(nn.Module, Encodes, Generates):
         self.encoder_norm = LayerNorm(width) if pre else None
         self.decoder_norm = LayerNorm(width) if pre else None
 
+    @property
+    def attentions(self) -> tuple[AttentionLayer, ...]:
+        heads = self.settings.attention.num_heads
+        return (
+            *(
+                AttentionLayer("encoder", number, heads, layer.attention.name)
+                for number, layer in enumerate(self.encoder)
+            ),
+            *(
+                found
+                for number, layer in enumerate(self.decoder)
+                for found in (
+                    AttentionLayer("decoder", number, heads, layer.self_attention.name),
+                    AttentionLayer("cross", number, heads, layer.cross_attention.name),
+                )
+            ),
+        )
+
     # ---- reading
 
     def encode(self, source: Sequences) -> Memory:
@@ -127,11 +149,6 @@ class Transformer(nn.Module, Encodes, Generates):
         for layer in self.decoder:
             x = layer(x, layout, shown, memory.rows, memory.layout, memory.visible)
         return x if self.decoder_norm is None else self.decoder_norm.forward(x)
-
-    def project(self, hidden: Tensor, ids: Tensor | None = None) -> Tensor:
-        if self.output is not None:
-            return project(hidden, self.output.weight, self.output.low, ids)
-        return self._target_embedding.project(hidden, ids)
 
     def start(self, memory: Memory) -> TransformerState:
         return TransformerState(self, memory)
@@ -164,9 +181,21 @@ class Transformer(nn.Module, Encodes, Generates):
         """What the first layer of the decoder reads: (P,), (P,) -> (P, D)."""
         return self._embed(self._target_embedding, tokens, self.target_positions, positions, None)
 
+    def embedded(self, tokens: Tensor, side: Literal["source", "target"]) -> dict[str, Tensor]:
+        of_source, places = side == "source", torch.arange(len(tokens))
+        embedding = self.source_embedding if of_source else self._target_embedding
+        encoding = self.source_positions if of_source else self.target_positions
+        word = embedding(tokens) * math.sqrt(self.settings.model_dim)
+        lengths = torch.full_like(places, len(tokens)) if of_source else None
+        place = encoding(places, lengths, word.dtype)
+        if self.settings.positions.combine == "add":
+            return {"embedding": word, "position": place, "sum": word + place}
+        # Side by side; each is shown as wide as the model.
+        word, place = F.pad(word, (0, place.shape[1])), F.pad(place, (word.shape[1], 0))
+        return {"embedding": word, "position": place, "sum": word + place}
+
     @property
     def output_layer(self) -> Embedding | Linear:
-        """The matrix that ``project`` multiplies by: for losses that fuse it."""
         return self._target_embedding if self.output is None else self.output
 
     # ---- inside

@@ -49,6 +49,11 @@ class Linear(Computing):
             return native.linear(x, *joint_parameters(self), self.packed)
         return linear(x, self.weight, self.bias, self.low)
 
+    def project(self, hidden: Tensor, ids: Tensor | None = None) -> Tensor:
+        """Logits where the rows of the weight stand for tokens: (..., D) -> (..., V), or over the
+        rows ``ids`` alone. No bias."""
+        return project(hidden, self.weight, self.low, ids)
+
 
 def joint_parameters(*layers: Linear) -> tuple[list[Tensor], list[Tensor]]:
     """Weights and biases of layers that read the same input, for one product of them all."""
@@ -117,14 +122,17 @@ def use_precision(model: nn.Module, precision: Precision, by_kernels: bool = Fal
 
 
 def kernels_fit(model: nn.Module, precision: Precision) -> bool:
-    """Whether this machine has native kernels for every layer of ``model``."""
+    """Whether this machine has native kernels for every layer of ``model``.
+
+    A module with weights of its own that is no ``Computing`` knows nothing of kernels: then not.
+    """
     for module in model.modules():
-        if isinstance(module, SlicedLinear):
-            return False
         if isinstance(module, Linear | Embedding):
             outputs, inputs = module.weight.shape
             if not native.supported(inputs, outputs, precision):
                 return False
+        elif not isinstance(module, Computing) and any(True for _ in module.parameters(False)):
+            return False
     return True
 
 

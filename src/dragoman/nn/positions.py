@@ -21,6 +21,7 @@ import torch
 from torch import Tensor, nn
 
 from dragoman.errors import SearchError
+from dragoman.nn.linear import Computing, Precision
 from dragoman.nn.settings import PositionSettings
 
 
@@ -52,7 +53,7 @@ def binary(positions: Tensor, width: int) -> Tensor:
     return table
 
 
-class Positions(nn.Module):
+class Positions(Computing):
     """One side's position encoding. ``settings.kind`` says which."""
 
     def __init__(self, settings: PositionSettings, width: int) -> None:
@@ -65,6 +66,9 @@ class Positions(nn.Module):
             nn.init.normal_(self.table, std=width**-0.5)
         # Rows 0..n-1 of a fixed encoding, grown when first needed. Not part of the state dict.
         self._rows = torch.empty(0, width)
+
+    def choose(self, precision: Precision, by_kernels: bool) -> None:
+        """A table is looked up in one way only, and what is found is cast by who asked."""
 
     def forward(self, positions: Tensor, lengths: Tensor | None, dtype: torch.dtype) -> Tensor:
         """(P,) positions -> (P, width) of type ``dtype``.

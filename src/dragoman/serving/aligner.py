@@ -14,7 +14,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from dragoman.models.transformer import Transformer
+from dragoman.models.interface import Network
 from dragoman.nn.layout import Sequences
 from dragoman.nn.probes import Probe
 from dragoman.serving.tag_projection import Alignment
@@ -29,7 +29,7 @@ MOST_WEIGHTS = 4_000_000
 class Aligner:
     """Aligns for one model, in a thread of its own; those who ask take turns."""
 
-    def __init__(self, model: Transformer, *, bos: int, eos: int) -> None:
+    def __init__(self, model: Network, *, bos: int, eos: int) -> None:
         """``bos``: of the target; ``eos``: of the source."""
         self._model = model
         self._bos, self._eos = bos, eos
@@ -47,9 +47,7 @@ class Aligner:
         self._thread.shutdown()
 
     def _batches(self, pairs: Sequence[Pair]) -> Iterator[list[Pair]]:
-        settings = self._model.settings
-        attentions = settings.encoder_layers + 2 * settings.decoder_layers
-        maps = attentions * settings.attention.num_heads
+        maps = sum(attention.heads for attention in self._model.attentions)
         batch: list[Pair] = []
         longest = 0
         for pair in pairs:
@@ -67,10 +65,9 @@ class Aligner:
         targets = Sequences.of([torch.tensor([self._bos, *target]) for _, target in pairs])
         with torch.inference_mode(), Probe() as probe:
             self._model.decode(targets, self._model.encode(sources))
-        layers = range(self._model.settings.decoder_layers)
         # (L, B, T, S), the mean of each layer's heads
         cross = torch.stack(
-            [probe.attention[f"decoder.{n}.cross_attention"].mean(dim=1) for n in layers]
+            [probe.attention[a.name].mean(dim=1) for a in self._model.attentions_of("cross")]
         ).numpy()
         return [
             _sharpest(cross[:, number], len(source), len(target))

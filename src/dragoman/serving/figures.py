@@ -16,6 +16,7 @@ from dragoman.insight.figures.captions import captions
 from dragoman.insight.figures.catalogue import OF_RUN, make_figure
 from dragoman.insight.figures.sliders import Slider, checked, sliders
 from dragoman.insight.figures.subject import Subject
+from dragoman.insight.needs import lacking, transformer_of
 from dragoman.pictures.figure import Words, csv_files
 from dragoman.serving.openapi import REFUSALS, answer, body_of
 from dragoman.serving.refusals import bad_request
@@ -239,8 +240,11 @@ def _missing(name: str, run: ServedRun) -> TwoLanguages | None:
             en=f"{run.name} cannot be looked into.",
             ko=f"{run.name} 모델은 들여다볼 수 없습니다.",
         )
-    recipe = run.run.recipe
-    if name == TRAINED_FOR and recipe.model.positions.kind != "learned":
+    recipe, model = run.run.recipe, run.looker.model
+    needed = lacking(name, model)
+    if needed is not None:
+        return _both(needed)
+    if name == TRAINED_FOR and transformer_of(model).settings.positions.kind != "learned":
         return TwoLanguages(
             en=f"{run.name} has fixed positions, so a model would have to be trained for this "
             f"figure, which a server does not do. Make it with: dragoman figure {name}",

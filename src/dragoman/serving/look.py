@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import asyncio
 import base64
-import math
 from collections import OrderedDict
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -22,7 +21,7 @@ from torch import Tensor
 from torch.nn import functional as F
 
 from dragoman.forms.text import Text
-from dragoman.models.transformer import Transformer
+from dragoman.models.interface import Network
 from dragoman.nn.layout import Sequences
 from dragoman.nn.probes import Probe
 from dragoman.search.hypothesis import Hypothesis as Found
@@ -44,13 +43,6 @@ from dragoman.serving.look_schema import (
 from dragoman.serving.refusals import bad_request, slow_down
 
 T = TypeVar("T")
-
-ATTENTION: dict[Part, tuple[str, str]] = {
-    "encoder": ("encoder", "attention"),
-    "decoder": ("decoder", "self_attention"),
-    "cross": ("decoder", "cross_attention"),
-}
-"""Which stack has it, and what it is called there."""
 
 MOST_WAITING = 8
 """Requests that may wait for one model to be looked into."""
@@ -91,7 +83,7 @@ class Looker:
 
     def __init__(
         self,
-        model: Transformer,
+        model: Network,
         vocabularies: tuple[Text, Text],
         search_settings: SearchSettings,
         prepare: Callable[[str], str] | None = None,
@@ -195,12 +187,13 @@ class Looker:
             self._check_head(head.part, head.layer, head.head, "heads_off")
         return ids
 
-    def _check_head(self, part: Part, layer: int, head: int, where: str) -> None:
-        settings = self.model.settings
-        heads = settings.attention.num_heads
-        layers = settings.encoder_layers if part == "encoder" else settings.decoder_layers
-        if layer >= layers or head >= heads:
-            raise bad_request(f"{where}: {part} has {layers} layers of {heads} heads.")
+    def _check_head(self, part: Part, layer: int, head: int, where: str) -> str:
+        """What probes know the attention of a layer by."""
+        layers = self.model.attentions_of(part)
+        if layer >= len(layers) or head >= layers[layer].heads:
+            heads = layers[0].heads if layers else 0
+            raise bad_request(f"{where}: {part} has {len(layers)} layers of {heads} heads.")
+        return layers[layer].name
 
     def _seen(self, request: LookRequest, ids: list[int]) -> Seen:
         """The same look, if it is still known, or a new one."""
@@ -223,7 +216,10 @@ class Looker:
             update={**asked, "n_best": 1, "sampling": None, "alternatives": False}
         )
         steps: list[StepRecord] = []
-        off = [(_name(h.part, h.layer), h.head) for h in request.heads_off]
+        off = [
+            (self._check_head(h.part, h.layer, h.head, "heads_off"), h.head)
+            for h in request.heads_off
+        ]
 
         def watched(*, record: bool) -> Probe:
             return Probe(heads_off=off, hidden=request.hidden, record=record)
@@ -241,13 +237,15 @@ class Looker:
             given = torch.tensor([target.bos, *found[0].tokens])
             with watched(record=True) as reading:
                 memory = self.model.encode(Sequences.of([source]))
-            attention = {"encoder": _taken(reading, "encoder", self.model)}
+            sizes = len(source), len(given)
+            attention = {"encoder": _taken(reading, "encoder", self.model, sizes)}
             with watched(record=True) as writing:
                 hidden = self.model.decode(Sequences.of([given]), memory)
-            attention |= {part: _taken(writing, part, self.model) for part in ("decoder", "cross")}
+            for part in ("decoder", "cross"):
+                attention[part] = _taken(writing, part, self.model, sizes)
             stages = {
-                "source": self._first_stages(source, "source") | _halved(reading),
-                "target": self._first_stages(given, "target") | _halved(writing),
+                "source": _halved(self.model.embedded(source, "source") | reading.activations),
+                "target": _halved(self.model.embedded(given, "target") | writing.activations),
             }
             choices = self._choices(hidden)
             compared = None
@@ -257,22 +255,6 @@ class Looker:
                     rows = self.model.decode(Sequences.of([other]), memory)
                     compared = self._log_probability(rows, [*request.compare, target.eos])
         return Seen(ids, found[0], settings, attention, stages, steps, choices, compared)  # type: ignore[arg-type]
-
-    def _first_stages(self, ids: Tensor, side: Side) -> dict[str, Tensor]:
-        """Before the first layer: the embedding, the position, and both together."""
-        model, places = self.model, torch.arange(len(ids))
-        of_source = side == "source" or model.target_embedding is None
-        embedding = model.source_embedding if of_source else model.target_embedding
-        encoding = model.source_positions if side == "source" else model.target_positions
-        assert embedding is not None
-        word = embedding(ids) * math.sqrt(model.settings.model_dim)
-        lengths = torch.full_like(places, len(ids)) if side == "source" else None
-        place = encoding(places, lengths, word.dtype)
-        both = model.settings.positions.combine == "concatenate"
-        whole = torch.cat([word, place], dim=-1) if both else word + place
-        if both:  # all stages are as wide as the model
-            word, place = F.pad(word, (0, place.shape[1])), F.pad(place, (word.shape[1], 0))
-        return {"embedding": word.half(), "position": place.half(), "sum": whole.half()}
 
     def _choices(self, hidden: Tensor) -> tuple[Tensor, Tensor]:
         parts = [
@@ -307,23 +289,21 @@ def small_maps(weights: Tensor, most: int) -> Maps:
     """(L, H, T, S) with at most ``most`` rows and columns, the greatest weight of each block."""
     _, _, looking, looked_at = weights.shape
     size = min(looking, most), min(looked_at, most)
-    small = torch.stack([F.adaptive_max_pool2d(layer.float(), size) for layer in weights])
+    small = F.adaptive_max_pool2d(weights.float(), size)
     data = (small * 255).round().clamp(0, 255).byte().numpy().tobytes()
     layers, heads = weights.shape[:2]
     return Maps(shape=(layers, heads, *size), data=base64.b64encode(data).decode())
 
 
-def _name(part: Part, layer: int) -> str:
-    stack, attention = ATTENTION[part]
-    return f"{stack}.{layer}.{attention}"
-
-
-def _taken(probe: Probe, part: Part, model: Transformer) -> Tensor:
+def _taken(probe: Probe, part: str, model: Network, sizes: tuple[int, int]) -> Tensor:
     """(L, H, T, S) of one sentence in half precision; what was recorded is let go on the way."""
-    settings = model.settings
-    layers = settings.encoder_layers if part == "encoder" else settings.decoder_layers
-    return torch.stack([probe.attention.pop(_name(part, i))[0].half() for i in range(layers)])
+    taken = [probe.attention.pop(one.name)[0].half() for one in model.attentions_of(part)]
+    if taken:
+        return torch.stack(taken)
+    source, target = sizes
+    looking = source if part == "encoder" else target
+    return torch.zeros(0, 0, looking, target if part == "decoder" else source)
 
 
-def _halved(probe: Probe) -> dict[str, Tensor]:
-    return {name: rows.half() for name, rows in probe.activations.items()}
+def _halved(stages: dict[str, Tensor]) -> dict[str, Tensor]:
+    return {name: rows.half() for name, rows in stages.items()}

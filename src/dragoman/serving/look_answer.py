@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dragoman.forms.text import Text
-from dragoman.models.transformer import Transformer
+from dragoman.models.interface import Network
 from dragoman.pictures.words import words
 from dragoman.serving import schema
 from dragoman.serving.look import Seen, packed, small_maps
@@ -26,7 +26,7 @@ def look_answer(
     languages: tuple[str, str],
     detected: schema.DetectedLanguage | None,
     vocabularies: tuple[Text, Text],
-    model: Transformer,
+    model: Network,
 ) -> LookAnswer:
     """All that the request asked for. Raises Refusal for more than one answer may hold."""
     source, target = vocabularies
@@ -89,18 +89,17 @@ def look_answer(
     )
 
 
-def _sizes(model: Transformer, vocabularies: tuple[Text, Text]) -> ModelInfo:
-    sizes = model.settings
-    heads = sizes.attention.num_heads
-    return ModelInfo(
-        model_dim=sizes.model_dim,
-        ffn_dim=sizes.ffn_dim,
-        heads=heads,
-        key_width=sizes.attention.key_width or sizes.model_dim // heads,
-        encoder_layers=sizes.encoder_layers,
-        decoder_layers=sizes.decoder_layers,
-        source_vocabulary=vocabularies[0].size,
-        target_vocabulary=vocabularies[1].size,
-        norm=sizes.norm,
-        parameters=sum(one.numel() for one in model.parameters()),
+def _sizes(model: Network, vocabularies: tuple[Text, Text]) -> ModelInfo:
+    return ModelInfo.model_validate(
+        {
+            **model.settings.sizes,
+            "kind": model.settings.kind,
+            "attentions": {
+                part: [attention.heads for attention in model.attentions_of(part)]
+                for part in ("encoder", "decoder", "cross")
+            },
+            "source_vocabulary": vocabularies[0].size,
+            "target_vocabulary": vocabularies[1].size,
+            "parameters": sum(one.numel() for one in model.parameters()),
+        }
     )

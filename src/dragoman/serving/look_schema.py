@@ -125,17 +125,21 @@ class Choice(Message):
 
 
 class ModelInfo(Message):
-    """Sizes of the model, by the paper's names."""
+    """Sizes of the model, by the paper's names; null for what its kind has not."""
 
+    kind: str
+    """transformer, recurrent."""
+    attentions: dict[Part, list[int]]
+    """The heads of each layer that has attention."""
     model_dim: int
-    ffn_dim: int
-    heads: int
-    key_width: int
+    ffn_dim: int | None = None
+    heads: int | None = None
+    key_width: int | None = None
     encoder_layers: int
     decoder_layers: int
     source_vocabulary: int
     target_vocabulary: int
-    norm: str
+    norm: str | None = None
     parameters: int
 
 

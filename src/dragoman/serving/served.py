@@ -13,7 +13,7 @@ from dragoman.forms.segmentation import writes_spaces
 from dragoman.forms.text import Text
 from dragoman.inference.fast import fastest
 from dragoman.metrics.moses import MosesText
-from dragoman.models.transformer import Transformer
+from dragoman.models.interface import Network
 from dragoman.search.hypothesis import Hypothesis
 from dragoman.search.request import Request
 from dragoman.search.scheduler import Scheduler, Searchable
@@ -96,7 +96,7 @@ class ServedRun:
         search: SearchSettings,
         settings: ServeSettings,
         moses: tuple[MosesText, MosesText] | None = None,
-        plain: Transformer | None = None,
+        plain: Network | None = None,
         run: Run | None = None,
     ) -> None:
         """``vocabularies``: of source and target. ``plain``: the model to look into. ``run``: its

@@ -10,7 +10,8 @@ from torch.overrides import TorchFunctionMode
 
 from dragoman.errors import RunError
 from dragoman.forms.text import Text
-from dragoman.models.transformer import Transformer
+from dragoman.models.interface import Network
+from dragoman.models.kinds import new_network
 from dragoman.recipe import Recipe
 from dragoman.training.weights import load_weights
 
@@ -29,12 +30,12 @@ class Unfilled(TorchFunctionMode):
         return func(*args, **(kwargs or {}))
 
 
-def build_model(recipe: Recipe, source: Text, target: Text) -> Transformer:
+def build_model(recipe: Recipe, source: Text, target: Text) -> Network:
     """The model of a recipe, with fresh weights drawn from torch's generator."""
-    return Transformer(recipe.model, source.size, target.size)
+    return new_network(recipe.model, source.size, target.size)
 
 
-def fill_model(model: Transformer, path: Path, recipe: str, *, assign: bool = False) -> None:
+def fill_model(model: Network, path: Path, recipe: str, *, assign: bool = False) -> None:
     """Put the weights of a file into ``model``; ``recipe`` is what describes it, for messages.
 
     Errors: ``RunError`` for weights that are missing, truncated, or of another model.

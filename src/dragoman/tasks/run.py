@@ -32,7 +32,7 @@ from dragoman.recipe import Recipe
 
 if TYPE_CHECKING:
     from dragoman.metrics.moses import MosesText
-    from dragoman.models.transformer import Transformer
+    from dragoman.models.interface import Network
 
 RECIPE = "recipe.toml"
 WEIGHTS = "model.safetensors"
@@ -121,13 +121,13 @@ class Run:
 
         return dict(load_weights(self._weights_path).metadata)
 
-    def new_model(self) -> Transformer:
+    def new_model(self) -> Network:
         """The model that the recipe describes, with fresh weights."""
         from dragoman.tasks.model import build_model
 
         return build_model(self.recipe, self.source_text, self.target_text)
 
-    def model(self, weights: Path | None = None) -> Transformer:
+    def model(self, weights: Path | None = None) -> Network:
         """The trained model, in evaluation mode; from another weights file if given.
 
         Errors: ``RunError`` for missing, truncated or foreign weights.

@@ -21,7 +21,7 @@ from dragoman.data.plan import MicroBatch, Plan
 from dragoman.data.store import Store
 from dragoman.errors import RunError
 from dragoman.forms.text import Text
-from dragoman.models.transformer import Transformer
+from dragoman.models.interface import Network
 from dragoman.recipe import Recipe
 from dragoman.tasks.model import build_model, fill_model
 from dragoman.tasks.prepare import (
@@ -185,7 +185,7 @@ def _train(
     return trainer.run()
 
 
-def _cross_entropy(model: Transformer, smoothing: float) -> CrossEntropy:
+def _cross_entropy(model: Network, smoothing: float) -> CrossEntropy:
     piecewise = PiecewiseCrossEntropy(model.project, model.parameters(), smoothing)
     return KernelCrossEntropy(model.output_layer, piecewise, smoothing)
 

@@ -345,18 +345,20 @@ class Translator:
             memory = model.encode(Sequences.of([torch.tensor(ids)]))
             model.decode(Sequences.of([torch.tensor(prefix)]), memory)
 
-        def stack(side: str, name: str) -> npt.NDArray[np.float32]:
-            layers = getattr(self.run.recipe.model, f"{side}_layers")
-            weights = [probe.attention[f"{side}.{i}.{name}"][0] for i in range(layers)]
+        def stack(part: str, rows: int, columns: int) -> npt.NDArray[np.float32]:
+            weights = [probe.attention[one.name][0] for one in model.attentions_of(part)]
+            if not weights:
+                return np.zeros((0, 0, rows, columns), np.float32)
             stacked: npt.NDArray[np.float32] = torch.stack(weights).float().numpy()
             return stacked
 
+        s, t = len(ids), len(prefix)
         return AttentionRecord(
             source=self.run.source_text.pieces(ids),
             target=[*target_text.pieces(target_ids), target_text.pieces([target_text.eos])[0]],
-            encoder=stack("encoder", "attention"),
-            decoder=stack("decoder", "self_attention"),
-            cross=stack("decoder", "cross_attention"),
+            encoder=stack("encoder", s, s),
+            decoder=stack("decoder", t, t),
+            cross=stack("cross", t, s),
         )
 
     # ---- inside

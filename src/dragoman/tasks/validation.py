@@ -13,7 +13,7 @@ from dragoman.data.corpora import Pair
 from dragoman.forms.text import Text
 from dragoman.inference.fast import fastest
 from dragoman.metrics.translation import evaluate_translation
-from dragoman.models.transformer import Transformer
+from dragoman.models.interface import Network
 from dragoman.recipe import Recipe
 from dragoman.search.offline import search
 from dragoman.search.request import Request
@@ -35,7 +35,7 @@ class Validation:
 
     def __init__(
         self,
-        model: Transformer,
+        model: Network,
         recipe: Recipe,
         source: Text,
         target: Text,

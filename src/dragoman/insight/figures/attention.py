@@ -287,7 +287,7 @@ def heads_figure(subject: Subject, *, heads: int = 0) -> Figure:
     if heads and heads != trained:
         opened = _cut_anew(opened, heads, width)
     heads, count, key_width = opened.queries.shape
-    model = subject.translator.plain
+    model = subject.transformer
     weight = model.encoder[0].get_submodule("attention.query").get_parameter("weight").detach()
     shares = _shares(weight.double().numpy(), heads, width)
     fine = 2.2 if width <= 256 else 560 / width
@@ -451,7 +451,7 @@ def _cell(count: int) -> tuple[float, float]:
 
 
 def _decoder_layers(subject: Subject) -> int:
-    return subject.run.recipe.model.decoder_layers
+    return subject.transformer.settings.decoder_layers
 
 
 def _matrix_table(name: str, values: Array, rows: list[str]) -> DataTable:

@@ -9,6 +9,7 @@ from dragoman.errors import DragomanError
 from dragoman.insight.figures import attention, costs, decoding, positions, run, training
 from dragoman.insight.figures.captions import captions, check_name
 from dragoman.insight.figures.subject import Subject
+from dragoman.insight.needs import lacking
 from dragoman.pictures.figure import Figure
 
 PLAIN: dict[str, Callable[..., Figure]] = {
@@ -61,6 +62,9 @@ def make_figure(
             f"the figure {name} looks into a trained run; make one with dragoman demo, or name "
             "yours: --run RUN"
         )
+    missing = lacking(name, subject.translator.plain)
+    if missing is not None:
+        raise DragomanError(missing.english)
     return OF_RUN[name](subject, **(values or {}))
 
 

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from dragoman.insight.figures.captions import figure
 from dragoman.insight.figures.subject import Subject
+from dragoman.insight.needs import transformer_of
 from dragoman.models.transformer import Transformer
 from dragoman.nn.positions import binary, index, normalised, sinusoidal
 from dragoman.pictures.figure import DataTable, Figure, Panel, Words
@@ -227,16 +228,16 @@ _LEARNED = (
 
 def learned_figure(subject: Subject) -> Figure:
     """The learned table of a run; one is trained on the spot where the run has none."""
-    run, looked_into = subject.run, ""
+    looked_into = ""
     note = Words(f"The table of the run {subject.name}.", f"{subject.name} 모델의 표.")
-    if run.recipe.model.positions.kind == "learned":
-        table, looked_into = _source_table(subject.translator.plain), subject.name
+    if subject.transformer.settings.positions.kind == "learned":
+        table, looked_into = _source_table(subject.transformer), subject.name
     else:
         begin = time.perf_counter()
         with tempfile.TemporaryDirectory() as folder:
             small = Path(folder) / "learned"
             train(Recipe.load("demo", _LEARNED), small, say=lambda _: None, display=False)
-            table = _source_table(Run.open(small).model())
+            table = _source_table(transformer_of(Run.open(small).model()))
         seconds = time.perf_counter() - begin
         note = Words(
             f"The run {subject.name} has fixed positions. For this figure a small model (one "

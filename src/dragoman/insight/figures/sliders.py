@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from dragoman.errors import DragomanError
 from dragoman.insight.figures.subject import Subject
+from dragoman.insight.needs import lacking
 from dragoman.pictures.figure import Words
 
 
@@ -82,30 +83,31 @@ def sliders(name: str, subject: Subject | None) -> tuple[Slider, ...]:
     Where there is one layer, there is nothing to choose."""
     if name in PLAIN or subject is None:
         return PLAIN.get(name, ())
-    model = subject.run.recipe.model
-    heads = model.attention.num_heads
-    encoder, decoder = model.encoder_layers, model.decoder_layers
+    attentions_of = subject.translator.plain.attentions_of
 
-    def layer(count: int, start: int = 1) -> Slider:
-        return Slider("layer", _LAYER, tuple(range(1, count + 1)), start)
+    def layer(part: str, *, last: bool = False) -> Slider:
+        count = len(attentions_of(part))
+        return Slider("layer", _LAYER, tuple(range(1, count + 1)), count if last else 1)
 
-    def head(zero: Words | None = None) -> Slider:
-        first = 0 if zero else 1
-        return Slider("head", _HEAD, tuple(range(first, heads + 1)), first, zero)
+    def head(part: str, zero: Words | None = None) -> Slider:
+        first, most = 0 if zero else 1, max((one.heads for one in attentions_of(part)), default=0)
+        return Slider("head", _HEAD, tuple(range(first, most + 1)), first, zero)
 
-    width = heads * (model.attention.key_width or model.model_dim // heads)
-    cuts = tuple(n for n in (1, 2, 4, 8, 16) if width % n == 0 and model.model_dim % n == 0)
     of_run: dict[str, tuple[Slider, ...]] = {
-        "lookup": (head(_LEAST_SURE),),
-        "four-steps": (layer(encoder), head()),
-        "mask": (layer(decoder), head()),
-        "heads": (Slider("heads", Words("heads", "헤드 수"), cuts, heads),)
-        if heads in cuts
-        else (),
-        "attention-encoder": (layer(encoder, encoder), head(_MEAN)),
-        "attention-decoder": (layer(decoder, decoder), head(_MEAN)),
-        "attention-cross": (layer(decoder, decoder), head(_MEAN)),
+        "lookup": (head("cross", _LEAST_SURE),),
+        "four-steps": (layer("encoder"), head("encoder")),
+        "mask": (layer("decoder"), head("decoder")),
+        "attention-encoder": (layer("encoder", last=True), head("encoder", _MEAN)),
+        "attention-decoder": (layer("decoder", last=True), head("decoder", _MEAN)),
+        "attention-cross": (layer("cross", last=True), head("cross", _MEAN)),
     }
+    if name == "heads" and lacking(name, subject.translator.plain) is None:
+        sizes = subject.transformer.settings
+        heads = sizes.attention.num_heads
+        width = heads * (sizes.attention.key_width or sizes.model_dim // heads)
+        cuts = tuple(n for n in (1, 2, 4, 8, 16) if width % n == 0 and sizes.model_dim % n == 0)
+        if heads in cuts:
+            of_run[name] = (Slider("heads", Words("heads", "헤드 수"), cuts, heads),)
     return tuple(slider for slider in of_run.get(name, ()) if len(slider.values) > 1)
 
 

@@ -11,6 +11,8 @@ import torch
 from dragoman.data.demo_corpus import demo_corpus, pronoun_probes
 from dragoman.errors import DragomanError
 from dragoman.insight.head import Array
+from dragoman.insight.needs import transformer_of
+from dragoman.models.transformer import Transformer
 from dragoman.nn.layout import Sequences
 from dragoman.pictures.records import AttentionRecord
 from dragoman.search.hypothesis import Hypothesis
@@ -72,6 +74,11 @@ class Subject:
     def name(self) -> str:
         """The run's name, as its recipe gives it."""
         return self.run.recipe.name
+
+    @property
+    def transformer(self) -> Transformer:
+        """Its model, for figures that open one. Errors: ``DragomanError`` for another kind."""
+        return transformer_of(self.translator.plain)
 
     @property
     def is_demo(self) -> bool:

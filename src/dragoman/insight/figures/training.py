@@ -157,7 +157,7 @@ def layers_figure(subject: Subject) -> Figure:
     places = list(range(1, len(measured) + 1))
     ratios = [s.added / s.stream for s in measured]
     biggest = max(measured, key=lambda s: s.added / s.stream)
-    post = subject.run.recipe.model.norm == "post"
+    post = subject.transformer.settings.norm == "post"
     norm = Words("post-norm", "후정규화") if post else Words("pre-norm", "선정규화")
     most = max(ratios)
     return figure(

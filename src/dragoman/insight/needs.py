@@ -1,0 +1,65 @@
+"""What a figure or an experiment needs of a model, and what is said where a model has it not."""
+
+from __future__ import annotations
+
+from dragoman.errors import DragomanError
+from dragoman.models.interface import Network
+from dragoman.models.transformer import Transformer
+from dragoman.pictures.figure import Words
+
+INSIDE = "inside"
+"""The inside of a Transformer: queries, keys, values, positions, norms."""
+
+NEEDS: dict[str, tuple[str, ...]] = {
+    "position-learned": (INSIDE,),
+    "order": (INSIDE,),
+    "lookup": (INSIDE,),
+    "four-steps": (INSIDE,),
+    "mask": (INSIDE,),
+    "heads": (INSIDE,),
+    "layers": (INSIDE,),
+    "attention-encoder": ("encoder",),
+    "attention-decoder": ("decoder",),
+    "attention-cross": ("cross",),
+    "alignment": ("cross",),
+    "pronoun": ("encoder", "cross"),
+}
+"""By the name of a figure: the parts whose attention it draws. Those left out need nothing."""
+
+_LACKING = {
+    INSIDE: Words(
+        "This figure opens a Transformer, and this run is a {kind} model.",
+        "이 그림은 트랜스포머를 들여다보는데, 이 모델은 {kind} 모델입니다.",
+    ),
+    "encoder": Words(
+        "The encoder of this {kind} model has no attention to draw.",
+        "이 {kind} 모델의 인코더에는 그릴 어텐션이 없습니다.",
+    ),
+    "decoder": Words(
+        "The decoder of this {kind} model does not attend to what it has written.",
+        "이 {kind} 모델의 디코더는 이미 쓴 것에 주의를 두지 않습니다.",
+    ),
+    "cross": Words(
+        "This {kind} model has no attention from target to source.",
+        "이 {kind} 모델에는 출력에서 입력으로 가는 어텐션이 없습니다.",
+    ),
+}
+
+
+def lacking(figure: str, model: Network) -> Words | None:
+    """Why a figure cannot be made of ``model``, if so."""
+    has: set[str] = {attention.part for attention in model.attentions}
+    if isinstance(model, Transformer):
+        has.add(INSIDE)
+    for need in NEEDS.get(figure, ()):
+        if need not in has:
+            words, kind = _LACKING[need], model.settings.kind
+            return Words(words.english.format(kind=kind), words.korean.format(kind=kind))
+    return None
+
+
+def transformer_of(model: Network) -> Transformer:
+    """``model``, for those who open it. Errors: ``DragomanError`` for one of another kind."""
+    if isinstance(model, Transformer):
+        return model
+    raise DragomanError(_LACKING[INSIDE].english.format(kind=model.settings.kind))

@@ -1,0 +1,54 @@
+"""Every kind of model by the name that a recipe gives it: its settings, and its class."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import reduce
+from importlib import import_module
+from operator import or_
+from typing import TYPE_CHECKING, Annotated, Any
+
+from pydantic import Discriminator, Tag
+
+from dragoman.models.settings import ModelSettings, RecurrentSettings, TransformerSettings
+
+if TYPE_CHECKING:
+    from dragoman.models.interface import Network
+
+KINDS: dict[str, tuple[type[ModelSettings], str]] = {
+    "transformer": (TransformerSettings, "dragoman.models.transformer.Transformer"),
+    "recurrent": (RecurrentSettings, "dragoman.models.recurrent.Recurrent"),
+}
+"""Classes by their address: a recipe is read without torch."""
+
+
+DEFAULT = "transformer"
+"""The kind of a recipe that names none: all were so before there were others."""
+
+
+def _kind_of(given: Any) -> Any:
+    """Of settings, or of what they are to be made of."""
+    return given.get("kind", DEFAULT) if isinstance(given, Mapping) else given.kind
+
+
+if TYPE_CHECKING:
+    AnyModel = ModelSettings
+else:
+    AnyModel = Annotated[
+        reduce(or_, (Annotated[settings, Tag(kind)] for kind, (settings, _) in KINDS.items())),
+        Discriminator(
+            _kind_of,
+            custom_error_type="unknown_kind",
+            custom_error_message=f"there is no such kind of model; kinds are {', '.join(KINDS)}",
+        ),
+    ]
+"""A field that holds the settings of some kind of model, told by its ``kind``."""
+
+
+def new_network(settings: ModelSettings, source_vocabulary: int, target_vocabulary: int) -> Network:
+    """A model with fresh weights, drawn from torch's generator."""
+    module, name = KINDS[settings.kind][1].rsplit(".", 1)
+    made: Network = getattr(import_module(module), name)(
+        settings, source_vocabulary, target_vocabulary
+    )
+    return made

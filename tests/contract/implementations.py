@@ -1,0 +1,144 @@
+"""Every model and every fast path that must keep the contract of ``models/interface.py``.
+
+Not a test: ``test_*.py`` of this folder run over ``IMPLEMENTATIONS``. A new kind of model or a new
+way to run one gets a line here, and no test of its own for what all have in common.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import pytest
+import torch
+from torch import Tensor
+
+from dragoman.inference.fast import FastTransformer, why_not_here
+from dragoman.inference.prepared import PreparedTransformer
+from dragoman.models.interface import Adjust, DecodeState, Memory, Network
+from dragoman.models.recurrent import Recurrent
+from dragoman.models.settings import RecurrentSettings, TransformerSettings
+from dragoman.models.transformer import Transformer
+from dragoman.nn.layout import Sequences
+
+SOURCE, TARGET = 40, 40
+"""Vocabularies; one size, so that tied matrices are possible."""
+
+
+class Path(Protocol):
+    """The whole contract of a model that reads and writes."""
+
+    def encode(self, source: Sequences, /) -> Memory: ...
+
+    def decode(self, target_in: Sequences, memory: Memory, /) -> Tensor: ...
+
+    def project(self, hidden: Tensor, ids: Tensor | None = None, /) -> Tensor: ...
+
+    def start(self, memory: Memory, /) -> DecodeState: ...
+
+    def step(self, tokens: Tensor, state: DecodeState, /) -> Tensor: ...
+
+    def best(
+        self, tokens: Tensor, state: DecodeState, k: int, adjust: Adjust | None = None, /
+    ) -> tuple[Tensor, Tensor]: ...
+
+
+@dataclass(frozen=True)
+class Implementation:
+    """One model, one way to run it."""
+
+    make: Callable[[], Path]
+    dtype: torch.dtype = torch.float64
+    alike: float = 1e-9
+    """How far its results for the same thing may be apart, as a share of their length, however
+    batches and prefixes are cut."""
+    as_plain: float = 1e-9
+    """How far its steps may be from ``decode``, which computes by the plain model."""
+
+
+def drawn(model: Network) -> Network:
+    """Biases and gains begin at 0 and 1, which would hide a wrong one."""
+    with torch.no_grad():
+        for parameter in model.parameters():
+            parameter.add_(0.1 * torch.randn_like(parameter))
+    return model.eval().requires_grad_(False)
+
+
+def transformer(**changes: Any) -> Transformer:
+    defaults: dict[str, Any] = {
+        "model_dim": 16, "ffn_dim": 24, "encoder_layers": 2, "decoder_layers": 2,
+        "attention": {"num_heads": 4}, "dropout": 0.0,
+    }  # fmt: skip
+    model = Transformer(TransformerSettings.model_validate(defaults | changes), SOURCE, TARGET)
+    drawn(model)
+    return model
+
+
+def recurrent(**changes: Any) -> Recurrent:
+    defaults: dict[str, Any] = {"model_dim": 16, "dropout": 0.0}
+    model = Recurrent(RecurrentSettings.model_validate(defaults | changes), SOURCE, TARGET)
+    drawn(model)
+    return model
+
+
+def int8(**changes: Any) -> FastTransformer:
+    if missing := why_not_here():
+        pytest.skip(missing)
+    return FastTransformer(transformer(**{"model_dim": 48, "ffn_dim": 70} | changes))
+
+
+def prepared(dtype: torch.dtype, **changes: Any) -> PreparedTransformer:
+    return PreparedTransformer(transformer(**changes), dtype)
+
+
+TRANSFORMERS: dict[str, dict[str, Any]] = {
+    "paper": {},
+    "pre-norm": {"norm": "pre"},
+    "untied": {"tie": "none"},
+    "target tied": {"tie": "target"},
+    "free value width": {"attention": {"num_heads": 4, "key_width": 3, "value_width": 5}},
+    "sliced heads": {"attention": {"num_heads": 4, "whole_input": False}},
+    "unscaled": {"attention": {"num_heads": 2, "scaled": False}},
+    "fused": {"attention": {"num_heads": 4, "path": "fused"}},
+    "unknown masked": {"attend_unknown": False},
+    "learned": {"positions": {"kind": "learned", "maximum": 40}},
+    "index": {"positions": {"kind": "index"}},
+    "normalised": {"positions": {"kind": "normalised", "maximum": 40}},
+    "binary beside": {
+        "positions": {"kind": "binary", "combine": "concatenate", "width": 5}, "tie": "none",
+    },
+    "no positions": {"positions": {"kind": "none"}},
+}  # fmt: skip
+RECURRENT: dict[str, dict[str, Any]] = {
+    "two and two": {},
+    "one and three": {"encoder_layers": 1, "decoder_layers": 3, "tie": "none"},
+    "target tied": {"tie": "target", "encoder_layers": 3, "decoder_layers": 1},
+}
+FAST: dict[str, dict[str, Any]] = {
+    name: TRANSFORMERS[name]
+    for name in ("paper", "pre-norm", "untied", "target tied", "free value width", "sliced heads",
+                 "unscaled", "unknown masked", "learned", "no positions")
+}  # fmt: skip
+
+NETWORKS: dict[str, Callable[[], Network]] = {
+    **{f"transformer, {n}": lambda c=c: transformer(**c) for n, c in TRANSFORMERS.items()},
+    **{f"recurrent, {n}": lambda c=c: recurrent(**c) for n, c in RECURRENT.items()},
+}
+"""Models as a recipe describes them: the plain ones, which can be trained and looked into."""
+
+IMPLEMENTATIONS: dict[str, Implementation] = {
+    **{name: Implementation(make) for name, make in NETWORKS.items()},
+    **{
+        f"transformer in int8, {n}": Implementation(
+            lambda c=c: int8(**c), torch.float32, alike=1e-5, as_plain=0.05
+        )
+        for n, c in FAST.items()
+    },
+    **{
+        f"transformer on prepared torch, {n}": Implementation(
+            lambda c=c: prepared(torch.float32, **c), torch.float32, alike=1e-4, as_plain=1e-4
+        )
+        for n, c in FAST.items()
+    },
+}

@@ -1,0 +1,213 @@
+"""What every model and every fast path must do alike: the contract of ``models/interface.py``."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+import torch
+from implementations import IMPLEMENTATIONS, NETWORKS, SOURCE, TARGET, Implementation, Path
+from torch import Tensor
+
+from dragoman.models.interface import Memory, Network
+from dragoman.nn.layout import Sequences
+from dragoman.nn.probes import Probe
+
+BOS = 1
+
+
+@pytest.fixture(params=IMPLEMENTATIONS)
+def one(request: pytest.FixtureRequest) -> Iterator[Implementation]:
+    chosen = IMPLEMENTATIONS[request.param]
+    torch.set_default_dtype(chosen.dtype)
+    torch.manual_seed(0)
+    with torch.no_grad():
+        yield chosen
+    torch.set_default_dtype(torch.float32)
+
+
+@pytest.fixture(params=NETWORKS)
+def network(request: pytest.FixtureRequest) -> Iterator[Network]:
+    torch.set_default_dtype(torch.float64)
+    torch.manual_seed(0)
+    yield NETWORKS[request.param]()
+    torch.set_default_dtype(torch.float32)
+
+
+def sentences(*lengths: int) -> list[Tensor]:
+    return [torch.randint(3, SOURCE, (length,)) for length in lengths]
+
+
+def prefixes(*lengths: int) -> list[Tensor]:
+    begin = torch.tensor([BOS])
+    return [torch.cat([begin, torch.randint(0, TARGET, (length - 1,))]) for length in lengths]
+
+
+def distance(found: Tensor, expected: Tensor) -> float:
+    return float((found.double() - expected.double()).norm() / expected.double().norm())
+
+
+def logits(model: Path, sources: list[Tensor], targets: list[Tensor]) -> list[Tensor]:
+    """(T, V) of each pair, by teacher forcing."""
+    layout = Sequences.of(targets)
+    hidden = model.decode(layout, model.encode(Sequences.of(sources)))
+    return list(model.project(hidden).split(list(layout.layout.lengths)))
+
+
+def followed(model: Path, source: Tensor, target: Tensor) -> Tensor:
+    """(V,) after the last of ``target``, token by token, alone."""
+    state = model.start(model.encode(Sequences.of([source])))
+    out = torch.empty(0)
+    for token in target:
+        out = model.step(token.view(1, 1), state)
+    return out[0]
+
+
+def test_decode_equals_each_sentence_alone(one: Implementation) -> None:
+    model, sources, targets = one.make(), sentences(7, 1, 5), prefixes(4, 9, 1)
+    together = logits(model, sources, targets)
+    for source, target, found in zip(sources, targets, together, strict=True):
+        assert distance(found, logits(model, [source], [target])[0]) <= one.alike
+
+
+def test_no_position_sees_a_later_token(one: Implementation) -> None:
+    model, sources, targets = one.make(), sentences(6), prefixes(8)
+    (before,) = logits(model, sources, targets)
+    changed = targets[0].clone()
+    changed[5:] = (changed[5:] + 7) % TARGET
+    (after,) = logits(model, sources, [changed])
+    assert distance(after[:5], before[:5]) <= one.alike
+    assert distance(after[5:], before[5:]) > 1e-3
+
+
+@pytest.mark.parametrize("cut", [1, 2, 3, 6])
+def test_step_is_decode_however_cut(one: Implementation, cut: int) -> None:
+    model, sources, targets = one.make(), sentences(5, 2, 4), prefixes(6, 6, 6)
+    whole = torch.stack(logits(model, sources, targets))  # (3, 6, V)
+    single = torch.stack([followed(model, *pair) for pair in zip(sources, targets, strict=True)])
+    state = model.start(model.encode(Sequences.of(sources)))
+    found = torch.empty(0)
+    for part in torch.stack(targets).split(cut, dim=1):
+        found = model.step(part, state)
+        assert distance(found, whole[:, int(state.lengths[0]) - 1]) <= one.as_plain
+    assert state.lengths.tolist() == [6, 6, 6]
+    assert distance(found, single) <= one.alike
+
+
+def test_selecting_and_admitting_at_any_moment_changes_no_result(one: Implementation) -> None:
+    model = one.make()
+    generator = torch.Generator().manual_seed(4)
+    pool, sources = sentences(4, 7, 3, 1), sentences(5, 2)
+    state = model.start(model.encode(Sequences.of(sources)))
+    owners, pasts = [0, 1], [[BOS], [BOS]]
+    for turn in range(14):
+        found = model.step(torch.tensor([[past[-1]] for past in pasts]), state)
+        for row, (owner, past) in enumerate(zip(owners, pasts, strict=True)):
+            alone = followed(model, sources[owner], torch.tensor(past))
+            assert distance(found[row], alone) <= one.alike
+        # Repeat, drop and reorder rows within each source, dropping a source now and then.
+        kept: list[int] = []
+        for owner in dict.fromkeys(owners):
+            mine = [r for r, o in enumerate(owners) if o == owner]
+            if len(set(owners)) > 1 and turn % 5 == 4 and owner == owners[0]:
+                continue
+            kept += [mine[p] for p in torch.randint(len(mine), (2,), generator=generator).tolist()]
+        state.select(torch.tensor(kept))
+        owners = [owners[r] for r in kept]
+        pasts = [[*pasts[r], int(torch.randint(0, TARGET, (1,)))] for r in kept]
+        if turn % 3 == 2 and pool:
+            sources.append(pool.pop())
+            state.admit(model.encode(Sequences.of([sources[-1]])))
+            owners.append(len(sources) - 1)
+            pasts.append([BOS])
+        assert state.rows == len(owners)
+        assert state.lengths.tolist() == [len(p) - 1 for p in pasts]
+
+
+@pytest.mark.parametrize("k", [1, 4, TARGET])
+def test_best_is_step_then_log_softmax_then_adjust_then_top_k(one: Implementation, k: int) -> None:
+    model, source = one.make(), Sequences.of(sentences(5, 3))
+    tokens = torch.tensor([[BOS], [BOS]])
+    whole = model.step(tokens, model.start(model.encode(source))).float().log_softmax(-1)
+    forbidden = int(whole[0].argmax())
+
+    def adjust(x: Tensor) -> Tensor:
+        return x.index_fill(1, torch.tensor([forbidden]), -torch.inf)
+
+    for change in (None, adjust):
+        values, ids = model.best(tokens, model.start(model.encode(source)), k, change)
+        expected = whole if change is None else change(whole)
+        torch.testing.assert_close(values, expected.topk(k).values, atol=1e-4, rtol=0)
+        torch.testing.assert_close(expected.gather(1, ids), values, atol=1e-4, rtol=0)
+        assert change is None or k == TARGET or forbidden not in ids.tolist()[0]
+
+
+def test_projecting_on_some_tokens_is_a_part_of_projecting_on_all(one: Implementation) -> None:
+    model = one.make()
+    hidden = model.decode(Sequences.of(prefixes(4)), model.encode(Sequences.of(sentences(3))))
+    ids = torch.tensor([5, 0, 31])
+    assert distance(model.project(hidden, ids), model.project(hidden)[:, ids]) <= one.alike
+
+
+def test_memories_are_joined_and_parted(network: Network) -> None:
+    sources = sentences(4, 1, 6)
+    whole = network.encode(Sequences.of(sources))
+    single = [network.encode(Sequences.of([source])) for source in sources]
+    joined = Memory.join(Memory.join(single[0], single[1]), single[2])
+    assert joined.layout.lengths == whole.layout.lengths
+    assert distance(joined.rows, whole.rows) < 1e-9
+    turned = whole.select([2, 0])
+    assert distance(turned.rows, torch.cat([single[2].rows, single[0].rows])) < 1e-9
+
+
+# ---- looking inside
+
+
+def test_what_a_model_says_can_be_looked_at_is_what_is_seen(network: Network) -> None:
+    sources, targets = sentences(5, 3), prefixes(4, 2)
+    plain = logits(network, sources, targets)
+    with Probe() as probe:
+        inside = logits(network, sources, targets)
+    for one, other in zip(plain, inside, strict=True):
+        assert distance(other, one) < 1e-9
+    assert set(probe.attention) == {attention.name for attention in network.attentions}
+    for attention in network.attentions:
+        weights = probe.attention[attention.name]
+        looking = 5 if attention.part == "encoder" else 4
+        looked_at = 4 if attention.part == "decoder" else 5
+        assert weights.shape == (2, attention.heads, looking, looked_at)
+        torch.testing.assert_close(weights[0].sum(-1), torch.ones(attention.heads, looking))
+    for part in ("encoder", "decoder", "cross"):
+        layers = [a.layer for a in network.attentions if a.part == part]
+        assert layers == list(range(len(layers)))
+
+
+def test_each_head_can_be_switched_off(network: Network) -> None:
+    sources, targets = sentences(5), prefixes(4)
+    (plain,) = logits(network, sources, targets)
+    for attention in network.attentions:
+        for head in range(attention.heads):
+            with Probe(heads_off=[(attention.name, head)]):
+                (found,) = logits(network, sources, targets)
+            assert distance(found, plain) > 1e-4, (attention, head)
+    (again,) = logits(network, sources, targets)
+    assert distance(again, plain) < 1e-9
+
+
+def test_no_attention_looks_at_a_hidden_word(network: Network) -> None:
+    with Probe(hidden=[1]) as probe:
+        logits(network, sentences(5), prefixes(4))
+    for attention in network.attentions:
+        if attention.part != "decoder":
+            assert float(probe.attention[attention.name][..., 1].abs().max()) == 0.0
+
+
+# ---- training
+
+
+def test_every_weight_learns(network: Network) -> None:
+    network.requires_grad_(True)
+    found = logits(network, sentences(5, 3), prefixes(4, 2))
+    torch.cat(found).logsumexp(-1).sum().backward()
+    for name, parameter in network.named_parameters():
+        assert parameter.grad is not None and float(parameter.grad.abs().max()) > 0, name
