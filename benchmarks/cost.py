@@ -5,8 +5,9 @@
     python benchmarks/cost.py --lines 1000000    also: memory while so many lines are translated
 
 Every point is measured in a process of its own, since memory is the most that a process has held.
-Writes ``benchmarks/results/cost.json``, a chart of each series beside it, and prints the table that
-stands in ``benchmarks/README.md``.
+Each series is written as soon as it is measured, with its provenance. Writes
+``benchmarks/results/cost.json``, a chart of each series beside it, and prints the tables that stand
+in ``benchmarks/README.md``.
 """
 
 from __future__ import annotations
@@ -25,7 +26,8 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
-from translate import machine
+from provenance import Watch
+from results import Results
 
 HERE = Path(__file__).resolve().parent
 RESULTS = HERE / "results"
@@ -264,7 +266,8 @@ def draw(results: dict[str, Any], folder: Path) -> list[Path]:
     def line(name: str, rows: list[dict[str, Any]], x: str, y: str) -> Series:
         return Series(name, [row[x] for row in rows], [row[y] for row in rows])
 
-    by_length, attending = results["train_length"], results["attention"]
+    by_length, attending = results.get("train_length", []), results.get("attention", [])
+    by_beam, translating = results.get("translate_beam", []), results.get("translate_length", [])
     charts = {
         "cost-train-time": Chart(
             "An update of 4,096 tokens", [line("3+3 layers", by_length, "length", "seconds")],
@@ -286,7 +289,7 @@ def draw(results: dict[str, Any], folder: Path) -> list[Path]:
             "Translating",
             [
                 line(
-                    f"beam {b}", [r for r in results["translate_length"] if r["beam"] == b],
+                    f"beam {b}", [r for r in translating if r["beam"] == b],
                     "length", "ms_per_sentence",
                 )
                 for b in (1, 4)
@@ -295,30 +298,27 @@ def draw(results: dict[str, Any], folder: Path) -> list[Path]:
         ),
         "cost-translate-beam": Chart(
             "Translating 16 tokens",
-            [line("3+3 layers", results["translate_beam"], "beam", "ms_per_sentence")],
+            [line("3+3 layers", by_beam, "beam", "ms_per_sentence")],
             "beam", "ms a sentence", from_zero=True,
         ),
     }  # fmt: skip
     folder.mkdir(parents=True, exist_ok=True)
     paths = []
     for name, chart in charts.items():
+        if not all(one.y for one in chart.series):
+            continue  # a series that was not measured yet
         path = folder / f"{name}.svg"
         path.write_text(chart_svg(chart), encoding="utf-8")
         paths.append(path)
     return paths
 
 
-def table(results: dict[str, Any]) -> str:
-    """For benchmarks/README.md."""
-    parts = [f"{results['machine']}, load {results['load']:.1f} when it began."]
-    for name, rows in results.items():
-        if not isinstance(rows, list) or not rows:
-            continue
-        keys = list(rows[0])
-        lines = [f"| {' | '.join(keys)} |", "|" + "---|" * len(keys)]
-        lines += [f"| {' | '.join(_cell(row[key]) for key in keys)} |" for row in rows]
-        parts.append(f"`{name}`\n\n" + "\n".join(lines))
-    return "\n\n".join(parts) + "\n"
+def table(rows: list[dict[str, Any]]) -> str:
+    """A series, for benchmarks/README.md."""
+    keys = list(rows[0])
+    lines = [f"| {' | '.join(keys)} |", "|" + "---|" * len(keys)]
+    lines += [f"| {' | '.join(_cell(row[key]) for key in keys)} |" for row in rows]
+    return "\n".join(lines)
 
 
 def _cell(value: object) -> str:
@@ -334,26 +334,26 @@ def main() -> None:
     parser.add_argument("--tiny", action="store_true")
     parser.add_argument("--lines", type=int, default=0)
     parser.add_argument("--only", nargs="+", help="series to measure anew, such as start")
+    parser.add_argument("--resume", action="store_true",
+                        help="keep series of this commit and machine")  # fmt: skip
     parser.add_argument("--to", type=Path, default=RESULTS, help="folder for what is written")
     parser.add_argument("--part", nargs=2, help=argparse.SUPPRESS)
     arguments = parser.parse_args()
     if arguments.part:
         print(json.dumps(PARTS[arguments.part[0]](**json.loads(arguments.part[1]))))
         return
-    file = arguments.to / "cost.json"
+    results = Results(arguments.to / "cost.json", ("series",))
     every = series(arguments.tiny, arguments.lines)
     if unknown := set(arguments.only or ()) - every.keys():
         parser.error(f"--only {', '.join(sorted(unknown))}: there are {', '.join(every)}")
-    if arguments.only and not file.exists():
-        parser.error(f"--only measures anew what stands in {file}, which is not there")
-    results = json.loads(file.read_text(encoding="utf-8")) if arguments.only else {}
-    results |= {"machine": machine(), "load": os.getloadavg()[0]}
     for name in arguments.only or every:
-        results[name] = every[name]()
-    paths = draw(results, arguments.to)
-    file.write_text(json.dumps(results, indent=1) + "\n", encoding="utf-8")
-    print(table(results))
-    print("drawn:", *(str(path) for path in paths))
+        if not (arguments.resume and results.has({"series": name})):
+            watch = Watch()
+            points = every[name]()
+            results.store({"series": name, "points": points} | watch.stamp())
+    found = {row["series"]: row["points"] for row in results.rows()}
+    print("\n\n".join(f"{name}\n\n{table(points)}" for name, points in found.items()))
+    print("drawn:", *(str(path) for path in draw(found, arguments.to)))
 
 
 if __name__ == "__main__":

@@ -7,7 +7,9 @@
 from fresh weights of the same sizes, with the same vocabulary, tokens per update, schedule, dropout
 and smoothing, and is looked at after 2, 4, … minutes of training. Either side's weights then
 translate the run's test set as ``dragoman evaluate`` does. Neither averages. Minutes of translating
-do not count; those of our validations do. Results go to ``benchmarks/results/minutes.json``.
+do not count; those of our validations do. Ours carries the provenance of looking at its snapshots:
+under what it was trained says the run's own report. Results go to
+``benchmarks/results/minutes.json``, each point as soon as it is there.
 """
 
 from __future__ import annotations
@@ -17,26 +19,32 @@ import json
 import random
 import shutil
 import tempfile
+from collections.abc import Iterable, Iterator
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 import torch
+from provenance import Watch
+from results import Results
 from safetensors.torch import load_file, save_file
 from train import batches
-from training.systems import System, systems
-from translate import CORES, bleu, machine
+from training.systems import System, precisions, programs
+from translate import bleu
 
 import dragoman
 from dragoman.data.cleaning import Cleaner
 from dragoman.nn.positions import sinusoidal
+from dragoman.tasks.machine import cores
 from dragoman.tasks.model import build_model
 from dragoman.tasks.prepare import plain_pairs, training_pairs
 from dragoman.tasks.run import Run
 
 RESULTS = Path(__file__).resolve().parent / "results" / "minutes.json"
 UPDATES_AT_ONCE = 10
+PEER = "hugging-face-marian"
+
+Point = dict[str, float]
 
 
 class Judge:
@@ -56,23 +64,19 @@ class Judge:
         names = load_file(self.metadata)
         save_file({name: weights[name] for name in names}, self.folder / "model.safetensors")
         outputs = dragoman.load(self.folder).batch(self.sources)
-        return bleu([str(output) for output in outputs], self.references) or 0.0
+        return bleu([str(output) for output in outputs], self.references)
 
 
-def of_snapshots(run: Run, folder: Path, judge: Judge) -> list[dict[str, Any]]:
+def of_snapshots(run: Run, folder: Path, judge: Judge) -> Iterator[Point]:
     """Minutes and BLEU of each snapshot that ``dragoman train`` has left."""
     elapsed = {}
     for line in (run.folder / "metrics.jsonl").read_text(encoding="utf-8").splitlines():
         record = json.loads(line)
         if record["kind"] == "update":
             elapsed[record["update"]] = record["elapsed"]
-    points = []
     for path in sorted(folder.glob("*.safetensors")):
-        minutes = elapsed[int(path.stem)] / 60
-        points.append({"minutes": round(minutes, 2), "updates": int(path.stem)})
-        points[-1]["bleu"] = judge.bleu(load_file(path))
-        print("dragoman", points[-1], flush=True)
-    return points
+        minutes, updates = round(elapsed[int(path.stem)] / 60, 2), int(path.stem)
+        yield {"minutes": minutes, "updates": updates, "bleu": judge.bleu(load_file(path))}
 
 
 def write_work(run: Run, folder: Path, seed: int, updates: int) -> None:
@@ -101,17 +105,18 @@ def write_work(run: Run, folder: Path, seed: int, updates: int) -> None:
         "model": json.loads(recipe.model.model_dump_json()),
         "vocabulary": len(arrays["source_embedding.weight"]),
         "peak": schedule.peak, "warmup": schedule.warmup, "clip_norm": recipe.training.clip_norm,
-        "smoothing": recipe.training.label_smoothing, "seed": seed, "threads": CORES,
+        "smoothing": recipe.training.label_smoothing, "seed": seed, "threads": cores(),
         "device": "cpu",
     }  # fmt: skip
     for name, content in (("plan", plan), ("updates", made), ("held_out", made[:1])):
         (folder / f"{name}.json").write_text(json.dumps(content), encoding="utf-8")
 
 
-def of_peer(system: System, judge: Judge, folder: Path, minutes: float, every: float) -> Any:
-    """Train it for so many minutes -> minutes and BLEU every so often."""
-    seconds, updates, points = 0.0, 0, []
-    mark = every
+def of_peer(
+    system: System, judge: Judge, folder: Path, minutes: float, every: float
+) -> Iterator[Point]:
+    """Train it for so many minutes: minutes and BLEU every so often."""
+    seconds, updates, mark = 0.0, 0, every
     while mark <= minutes + 1e-6:
         while seconds < 60 * mark:
             answer = system.ask({"updates": UPDATES_AT_ONCE})
@@ -120,11 +125,19 @@ def of_peer(system: System, judge: Judge, folder: Path, minutes: float, every: f
         path = folder / "peer.npz"
         system.ask({"save": str(path)})
         weights = {name: torch.from_numpy(value) for name, value in np.load(path).items()}
-        points.append({"minutes": round(seconds / 60, 2), "updates": updates})
-        points[-1]["bleu"] = judge.bleu(weights)
-        print(system.name, points[-1], flush=True)
+        minute = round(seconds / 60, 2)
+        yield {"minutes": minute, "updates": updates, "bleu": judge.bleu(weights)}
         mark += every
-    return points
+
+
+def keep(results: Results, run: Run, name: str, points: Iterable[Point]) -> None:
+    """Write one system's points, each as soon as it is there."""
+    watch, found = Watch(), []
+    for point in points:
+        print(name, point, flush=True)
+        found.append(point)
+        head = {"recipe": run.recipe.name, "system": name, "points": found}
+        results.store(head | watch.stamp())
 
 
 def main() -> None:
@@ -133,28 +146,27 @@ def main() -> None:
     parser.add_argument("--snapshots", type=Path, help="if they lie elsewhere")
     parser.add_argument("--minutes", type=float, default=16.0, help="of the peer")
     parser.add_argument("--every", type=float, default=2.0)
-    parser.add_argument("--precision", default="bf16", choices=["bf16", "fp32"])
+    parser.add_argument("--precision", default=precisions("cpu")[0], choices=["bf16", "fp32"])
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--peer-python", type=Path, help="an environment that is there")
     parser.add_argument("--results", type=Path, default=RESULTS)
     arguments = parser.parse_args()
-    run = Run.open(arguments.run)
-    only = [f"hugging-face-marian:tuned:{arguments.precision}"]
-    asked = SimpleNamespace(only=only, device="cpu", peer_python=arguments.peer_python)
+    run, results = Run.open(arguments.run), Results(arguments.results, ("recipe", "system"))
+    wanted = f"{PEER}:tuned:{arguments.precision}"
+    asked = argparse.Namespace(device="cpu", peer_python=arguments.peer_python)
+    (program,) = [program for program in programs(asked) if program.label == wanted]
     with tempfile.TemporaryDirectory(prefix="dragoman-bench-") as name:
         folder = Path(name)
         judge = Judge(run, folder)
+        snapshots = arguments.snapshots or run.folder / "training" / "snapshots"
+        keep(results, run, "dragoman", of_snapshots(run, snapshots, judge))
         write_work(run, folder, arguments.seed, updates=int(60 * arguments.minutes * 8))
-        (peer,) = systems(asked, folder)  # type: ignore[arg-type]
+        peer = program.start(folder)
         try:
-            theirs = of_peer(peer, judge, folder, arguments.minutes, arguments.every)
+            of_it = of_peer(peer, judge, folder, arguments.minutes, arguments.every)
+            keep(results, run, PEER, of_it)
         finally:
-            peer.process.kill()
-        ours = of_snapshots(
-            run, arguments.snapshots or run.folder / "training" / "snapshots", judge
-        )
-    results = {"machine": machine(), "recipe": run.recipe.name, "dragoman": ours, peer.name: theirs}
-    arguments.results.write_text(json.dumps(results, indent=1) + "\n", encoding="utf-8")
+            peer.end()
     print(f"written to {arguments.results}")
 
 

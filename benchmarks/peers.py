@@ -5,18 +5,29 @@ from __future__ import annotations
 import json
 import os
 import subprocess
-import sys
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 Process = subprocess.Popen[str]
 
+KEEP_MEMORY = {
+    "MALLOC_MMAP_THRESHOLD_": str(1 << 30),
+    "MALLOC_TRIM_THRESHOLD_": str(1 << 30),
+    "MALLOC_TOP_PAD_": str(64 << 20),
+}
+"""What tells glibc to keep memory in place of asking the kernel for it again and again: every tuned
+program gets it, as ``dragoman train`` gives it to itself."""
+
+
+class Stopped(Exception):
+    """A program that did not start, or that stopped before it answered."""
+
 
 def begin(who: str, command: list[str | Path], more: Mapping[str, str]) -> tuple[Process, str]:
     """Start a program, with ``more`` in its environment, and wait until it has loaded.
 
-    -> the process and the version that it tells. Ends the benchmark if it does not start.
+    -> the process and the version that it tells.
     """
     process = subprocess.Popen(
         command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
@@ -26,16 +37,26 @@ def begin(who: str, command: list[str | Path], more: Mapping[str, str]) -> tuple
 
 
 def ask(process: Process, who: str, job: Mapping[str, Any]) -> dict[str, Any]:
-    """The answer to a job. Ends the benchmark if the program stops before it."""
+    """The answer to a job."""
     assert process.stdin is not None
-    print(json.dumps(job), file=process.stdin, flush=True)
-    return _answer(process, f"{who} stopped while it did {job}")
+    otherwise = f"{who} stopped while it did {job}"
+    try:
+        print(json.dumps(job), file=process.stdin, flush=True)
+    except BrokenPipeError as error:
+        raise Stopped(otherwise) from error
+    return _answer(process, otherwise)
+
+
+def end(process: Process) -> None:
+    process.kill()
+    process.wait()
 
 
 def _answer(process: Process, otherwise: str) -> dict[str, Any]:
     assert process.stdout is not None
     line = process.stdout.readline()
     if not line:
-        sys.exit(otherwise)
+        end(process)
+        raise Stopped(otherwise)
     answer: dict[str, Any] = json.loads(line)
     return answer

@@ -30,6 +30,8 @@ from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
 
+from provenance import Watch
+
 HERE = Path(__file__).resolve().parent
 RESULTS = HERE / "results" / "serve.json"
 ARRAY = 32
@@ -92,6 +94,7 @@ def main() -> None:
     parser.add_argument("--clients", type=int, default=50)
     parser.add_argument("--results", type=Path, default=RESULTS)
     options = parser.parse_args()
+    watch = Watch()
     languages, sentences = languages_and_sentences(options.run, options.source)
     seconds, cores = 60 * options.minutes, len(os.sched_getaffinity(0))
 
@@ -117,7 +120,6 @@ def main() -> None:
         "run": options.run.resolve().name,
         "sentences": len(sentences),
         "cores": cores,
-        "processor": processor(),
         "engine": log,
         "offline_sentences_per_second": [round(value, 1) for value in offline],
         "arrays": arrays.figures(),
@@ -129,7 +131,7 @@ def main() -> None:
         "single_eight_clients": eight.figures(),
         "memory_mib": memory,
         "server_exit_code": code,
-    }
+    } | watch.stamp()
     options.results.parent.mkdir(exist_ok=True)
     options.results.write_text(json.dumps(result, indent=1) + "\n", encoding="utf-8")
     print(json.dumps(result, indent=1))
@@ -300,12 +302,6 @@ class MemoryWatch:
 def cpu_seconds(pid: int) -> float:
     fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
     return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
-
-
-def processor() -> str:
-    text = Path("/proc/cpuinfo").read_text()
-    found = re.search(r"model name\s*: (.*)", text)
-    return found[1] if found else "unknown"
 
 
 if __name__ == "__main__":

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +17,9 @@ from cost import table as cost_table
 
 HERE = Path(__file__).resolve().parent
 Row = dict[str, Any]
+
+BUSY = 0.25
+"""Processor cores of other programs from which on a table names each row's load."""
 
 
 def markdown(header: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
@@ -36,20 +39,78 @@ def by_work(rows: Iterable[Row]) -> dict[str, list[Row]]:
     return works
 
 
+class Origin:
+    """Where rows come from: what they share goes into a line, what differs into columns."""
+
+    def __init__(self, rows: Sequence[Row]) -> None:
+        self._names: dict[str, dict[str, str]] = {}
+        """Of each thing that differs, what its values are called in the column."""
+        said = []
+        for what in ("commit", "date", "machine"):
+            values = list(dict.fromkeys(_told(row, what) for row in rows))
+            if len(values) == 1:
+                said.append(f"{what} {values[0]}")
+                continue
+            self._names[what] = {value: value for value in values}
+            if what == "machine":  # too long for a column
+                letters = {value: chr(ord("A") + i) for i, value in enumerate(values)}
+                self._names[what] = letters
+                said += [f"machine {letter}: {value}" for value, letter in letters.items()]
+        loads = [row["load"] for row in rows if row["load"] is not None]
+        if loads and max(loads) > BUSY:
+            self._names["load"] = {_told(row, "load"): _told(row, "load") for row in rows}
+        least, most = (f"{f(loads):.1f}" if loads else "" for f in (min, max))
+        load = f"{least} to {most} cores" if least != most else f"{most} cores"
+        said.append(f"load of other programs: {load if loads else NOT_NOTED}")
+        self.line = f"{'; '.join(said)}."
+        self.line = self.line[0].upper() + self.line[1:]
+        self.header = list(self._names)
+
+    def cells(self, row: Row) -> list[str]:
+        return [names[_told(row, what)] for what, names in self._names.items()]
+
+
+NOT_NOTED = "not noted"
+
+
+def _told(row: Mapping[str, Any], what: str) -> str:
+    return NOT_NOTED if row[what] is None else str(row[what])
+
+
+def spread(runs: Sequence[float], digits: int = 0) -> str:
+    """The slowest and the fastest turn, in brackets."""
+    if len(runs) < 2:
+        return ""
+    return f" ({number(min(runs), digits)} to {number(max(runs), digits)})"
+
+
+def faster_by(row: Row) -> str:
+    """The median of the ratios of neighbouring turns, and the least and greatest of them."""
+    if row["runs"] == row["ours"]["runs"]:
+        return "1.00"
+    turns = zip(row["ours"]["runs"], row["runs"], strict=False)
+    ratios = [ours / its for ours, its in turns]
+    rising = ", still warming up" if row["flat"] is False else ""
+    return f"{row['ours_is_faster_by']:.2f}{spread(ratios, 2)}{rising}"
+
+
 def train(results: Row) -> str:
-    parts = []
+    origin = Origin(results["rows"])
+    parts = [origin.line]
     for work, rows in by_work(results["rows"]).items():
         header = ["", "kind", "precision", "target tokens/s", "ours is faster by", "memory, MB",
-                  "loss held out", "share of the bf16 rate"]  # fmt: skip
-        cells = [
-            (
-                row["system"], row["kind"], row["precision"], number(row["median"]),
-                f"{row['first_is_faster_by']:.2f}", number(row["memory_mb"]),
-                number(row["held_out_nll"], 3),
-                f"{100 * row['share_of_bf16_matrix_rate']:.0f} %",
-            )
-            for row in rows
-        ]  # fmt: skip
+                  "updates: warming up + timed", "loss held out", "ours then",
+                  "share of the precision's rate", *origin.header]  # fmt: skip
+        cells = []
+        for row in rows:
+            timed, share = row["updates_of_a_turn"] * len(row["runs"]), row["share_of_products"]
+            cells.append((
+                row["system"], row["kind"], row["precision"],
+                number(row["median"]) + spread(row["runs"]), faster_by(row),
+                number(row["memory_mb"]), f"{row['updates'] - timed} + {timed}",
+                number(row["held_out_nll"], 3), number(row["ours"]["held_out_nll"], 3),
+                "" if share is None else f"{100 * share:.0f} %", *origin.cells(row),
+            ))  # fmt: skip
         parts.append(f"`{work}`\n\n{markdown(header, cells)}")
     return "\n\n".join(parts)
 
@@ -58,24 +119,44 @@ def translate(results: Row) -> str:
     def key(row: Row) -> tuple[str, str, str]:
         return row["system"], row["kind"], row["vocabulary"]
 
-    parts = []
+    origin = Origin(results["rows"])
+    parts = [origin.line]
     for work, rows in by_work(results["rows"]).items():
         latency = {(key(r), r["measure"]): r["median"] for r in rows if r["measure"] != "speed"}
         speeds = [row for row in rows if row["measure"] == "speed"]
-        header = ["", "kind", "vocabulary", "precision", "sentences/s", "ours is faster by", "BLEU",
-                  "same as ours", "memory, MB", "one sentence, ms: median", "95th"]  # fmt: skip
-        cells = [
-            (
-                *key(row), row["precision"], number(row["median"], 0 if row["median"] > 99 else 1),
-                f"{row['ours_is_faster_by']:.2f}", number(row["bleu"], 2),
+        scored = any(row["bleu"] is not None for row in speeds)
+        header = ["", "kind", "vocabulary", "precision", "sentences", "sentences/s",
+                  "ours is faster by", *(["BLEU", "at its best"] if scored else []),
+                  "same as ours", "memory, MB", "one sentence, ms: median", "95th",
+                  *origin.header]  # fmt: skip
+        cells = []
+        for row in speeds:
+            digits = 0 if row["median"] > 99 else 1
+            cells.append((
+                *key(row), row["precision"], number(row["sentences"]),
+                number(row["median"], digits) + spread(row["runs"], digits), faster_by(row),
+                *([_bleu(row), _best_bleu(row)] if scored else []),
                 _same(row), number(row["memory_mb"]),
                 number(latency.get((key(row), "latency-median")), 2),
-                number(latency.get((key(row), "latency-p95")), 2),
-            )
-            for row in speeds
-        ]  # fmt: skip
+                number(latency.get((key(row), "latency-p95")), 2), *origin.cells(row),
+            ))  # fmt: skip
         parts.append(f"`{work}` ({speeds[0]['weights']} weights)\n\n{markdown(header, cells)}")
     return "\n\n".join(parts)
+
+
+def _bleu(row: Row) -> str:
+    """With the α that it was timed with; greedy search knows none."""
+    if row["bleu"] is None or row["alpha"] is None:
+        return number(row["bleu"], 2)
+    return f"{row['bleu']:.2f} (α {row['alpha']:g})"
+
+
+def _best_bleu(row: Row) -> str:
+    scores = {float(alpha): score for alpha, score in row["bleu_by_alpha"].items()}
+    if not scores:
+        return ""
+    best = max(scores, key=lambda alpha: scores[alpha])
+    return f"{scores[best]:.2f} (α {best:g})"
 
 
 def _same(row: Row) -> str:
@@ -104,8 +185,9 @@ def serve(results: Row) -> str:
     first, last = memory["over_time"][0], memory["over_time"][-1]
     share = results["arrays_share_of_offline"]
     of_free = results["arrays_share_of_offline_on_free_cores"]
-    return markdown(header, cells) + (
-        f"\n\nOffline, the same sentences: {before:,.0f} sentences/s before, {after:,.0f} after. "
+    return (
+        f"{Origin([results]).line}\n\n{markdown(header, cells)}\n\n"
+        f"Offline, the same sentences: {before:,.0f} sentences/s before, {after:,.0f} after. "
         f"The arrays had {100 * share:.1f} % of that, {100 * of_free:.1f} % of what the clients "
         f"left free. Memory {first:.0f} MiB at first, {last:.0f} at last, {memory['most']:.0f} at "
         "most."
@@ -113,14 +195,32 @@ def serve(results: Row) -> str:
 
 
 def minutes(results: Row) -> str:
-    parts = []
-    for name, points in results.items():
-        if isinstance(points, list):
-            cells = [
-                (number(p["minutes"], 1), number(p["updates"]), f"{p['bleu']:.1f}") for p in points
-            ]
-            parts.append(f"{name}\n\n{markdown(('minutes', 'updates', 'BLEU'), cells)}")
+    origin = Origin(results["rows"])
+    parts = [origin.line]
+    for row in results["rows"]:
+        cells = [
+            (number(p["minutes"], 1), number(p["updates"]), f"{p['bleu']:.1f}")
+            for p in row["points"]
+        ]
+        table = markdown(("minutes", "updates", "BLEU"), cells)
+        parts.append(f"{_titled(row['system'], row, origin)}\n\n{table}")
     return "\n\n".join(parts)
+
+
+def cost(results: Row) -> str:
+    origin = Origin(results["rows"])
+    parts = [origin.line]
+    for row in results["rows"]:
+        title = _titled(f"`{row['series']}`", row, origin)
+        parts.append(f"{title}\n\n{cost_table(row['points'])}")
+    return "\n\n".join(parts)
+
+
+def _titled(title: str, row: Row, origin: Origin) -> str:
+    """A table that is one row of the results has what differs in its title."""
+    pairs = zip(origin.header, origin.cells(row), strict=True)
+    more = ", ".join(f"{what} {value}" for what, value in pairs)
+    return f"{title} ({more})" if more else title
 
 
 TABLES: dict[str, Callable[[Row], str]] = {
@@ -128,7 +228,7 @@ TABLES: dict[str, Callable[[Row], str]] = {
     "minutes": minutes,
     "translate": translate,
     "serve": serve,
-    "cost": cost_table,
+    "cost": cost,
 }
 
 
@@ -137,18 +237,18 @@ def main() -> None:
     text = readme.read_text(encoding="utf-8")
     for name, table in TABLES.items():
         path = HERE / "results" / f"{name}.json"
-        if not path.exists():
-            continue
-        results = json.loads(path.read_text(encoding="utf-8"))
-        body = table(results)
-        if name in ("train", "minutes", "translate"):
-            body = f"Measured on: {results['machine']}.\n\n{body}"
-        begin, end = f"<!-- {name} -->", "<!-- end -->"
-        pattern = re.compile(f"{re.escape(begin)}.*?{re.escape(end)}", re.DOTALL)
-        if not pattern.search(text):
-            raise SystemExit(f"README.md has no {begin} … {end}")
-        text = pattern.sub(lambda _: f"{begin}\n\n{body.strip()}\n\n{end}", text)  # noqa: B023
+        if path.exists():
+            text = placed(text, name, table(json.loads(path.read_text(encoding="utf-8"))))
     readme.write_text(text, encoding="utf-8")
+
+
+def placed(text: str, name: str, table: str) -> str:
+    """The page with a table in its place."""
+    begin, end = f"<!-- {name} -->", "<!-- end -->"
+    pattern = re.compile(f"{re.escape(begin)}.*?{re.escape(end)}", re.DOTALL)
+    if not pattern.search(text):
+        raise SystemExit(f"README.md has no {begin} … {end}")
+    return pattern.sub(lambda _: f"{begin}\n\n{table.strip()}\n\n{end}", text)
 
 
 if __name__ == "__main__":

@@ -1,69 +1,84 @@
 """Training speed beside other programs: same weights, same batches.
 
     python benchmarks/train.py                              random sentences, speed alone
-    python benchmarks/train.py --source train.en --target train.de --updates 400
+    python benchmarks/train.py --source train.en --target train.de
                                                             real text: losses mean something too
     python benchmarks/train.py --only joeynmt               one toolkit, also at train-d512
     python benchmarks/train.py --device cuda                base and big, on a GPU
+    python benchmarks/train.py --resume                     goes on where an earlier call ended
 
-Every system starts from the same weights and sees the same updates in the same order, at the same
-learning rates; each runs in a process (and an environment) of its own, in turns of a few updates,
-so that a busy machine slows all of them alike. Tokens are real target tokens, end symbols counted.
-Kinds: ours; shipped (a plain loop, or a toolkit's own step); tuned (glibc told to keep memory,
-eager attention, fused Adam). Results go to ``benchmarks/results/train.json``, rows of the same work
-and system replacing older ones. The last line of a work gives the share of the machine's bf16
-matrix rate, measured in the same run on the products of that model.
+Every program is measured beside ours: both are started anew from the same weights and see the same
+updates in the same order, at the same learning rates, in turns of a few updates, each in a process
+(and an environment) of its own. First both are warmed up until their rates are flat, then some
+turns are timed (``turns.py``); the row is written, and the next program follows. Tokens are real
+target tokens, end symbols counted. Kinds: ours; shipped (a plain loop, or a toolkit's own step);
+tuned (glibc told to keep memory, eager attention, fused Adam).
+
+What runs is what the machine has: bf16 only where the processor multiplies it itself, native
+kernels only where there are some. The share is of the rate of matrix products in the row's own
+precision, measured between its turns on the products of that model. Results go to
+``benchmarks/results/train.json``.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
-import os
 import random
 import statistics
+import sys
 import tempfile
+import time
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import torch
-from training.systems import System, systems, toolkits
-from translate import lines_of, machine, store
+from peers import Stopped
+from provenance import Watch, machine
+from results import Results, Row
+from training.systems import Program, System, programs, wanted
+from translating.works import lines_of
+from turns import MOST, take_turns
 
 from dragoman.forms.text import Text, TextSettings
+from dragoman.inference.packed import Packed
 from dragoman.models.settings import TransformerSettings
 from dragoman.models.transformer import Transformer
 from dragoman.nn.positions import sinusoidal
+from dragoman.tasks.machine import cores
 
-HERE = Path(__file__).resolve().parent
-RESULTS = HERE / "results" / "train.json"
-CORES = len(os.sched_getaffinity(0))
+RESULTS = Path(__file__).resolve().parent / "results" / "train.json"
+KEY = ("work", "system", "kind", "precision")
 
 WORKS: dict[str, dict[str, Any]] = {
     "train-d256": {
         "model": {"model_dim": 256, "ffn_dim": 1024, "encoder_layers": 3, "decoder_layers": 3},
-        "vocabulary": 8000, "peak": 2e-3, "warmup": 1000,
+        "vocabulary": 8000, "peak": 2e-3, "warmup": 1000, "turn": 3,
     },
     "train-d512": {
         "model": {"model_dim": 512, "ffn_dim": 2048, "encoder_layers": 6, "decoder_layers": 6},
-        "vocabulary": 32000, "peak": 7e-4, "warmup": 4000,
+        "vocabulary": 32000, "peak": 7e-4, "warmup": 4000, "turn": 2,
     },
     "train-base": {
         "model": {"model_dim": 512, "ffn_dim": 2048, "encoder_layers": 6, "decoder_layers": 6},
-        "vocabulary": 37000, "peak": 7e-4, "warmup": 4000, "tokens": 25_000,
+        "vocabulary": 37000, "peak": 7e-4, "warmup": 4000, "tokens": 25_000, "turn": 10,
     },
     "train-big": {
         "model": {"model_dim": 1024, "ffn_dim": 4096, "encoder_layers": 6, "decoder_layers": 6,
                   "attention": {"num_heads": 16}},
-        "vocabulary": 37000, "peak": 5e-4, "warmup": 4000, "tokens": 25_000,
+        "vocabulary": 37000, "peak": 5e-4, "warmup": 4000, "tokens": 25_000, "turn": 5,
     },
 }  # fmt: skip
+"""Sizes, learning rates, and how many updates a turn has."""
 
 OF_DEVICE = {"cpu": ("train-d256", "train-d512"), "cuda": ("train-base", "train-big")}
 """What is measured unless ``--work`` says otherwise: the paper's own sizes where there is a GPU."""
 
 Pair = tuple[list[int], list[int]]
+Update = list[list[list[int]]]
+"""Sources, targets."""
 
 
 def pairs_of_text(source: Path, target: Path, vocabulary: int) -> list[Pair]:
@@ -88,10 +103,10 @@ def random_pairs(count: int, vocabulary: int) -> list[Pair]:
     ]
 
 
-def batches(pairs: list[Pair], tokens: int, draw: random.Random) -> list[list[list[list[int]]]]:
+def batches(pairs: list[Pair], tokens: int, draw: random.Random) -> list[Update]:
     """Updates of at most ``tokens`` target tokens, sentences of like length together, shuffled."""
     pairs = sorted(pairs, key=lambda pair: (len(pair[1]), len(pair[0]), draw.random()))
-    made: list[list[list[list[int]]]] = []
+    made: list[Update] = []
     sources: list[list[int]] = []
     targets: list[list[int]] = []
     held = 0
@@ -106,12 +121,10 @@ def batches(pairs: list[Pair], tokens: int, draw: random.Random) -> list[list[li
     return made
 
 
-def write_work(
-    folder: Path, arguments: argparse.Namespace, work: dict[str, Any], seed: int
-) -> None:
+def write_work(folder: Path, arguments: argparse.Namespace, work: dict[str, Any]) -> None:
     """What every system reads: model, weights, updates, sentences held out."""
     settings = TransformerSettings.model_validate(work["model"] | {"dropout": arguments.dropout})
-    torch.manual_seed(seed)
+    torch.manual_seed(arguments.seed)
     model = Transformer(settings, work["vocabulary"], work["vocabulary"])
     arrays = {name: value.numpy() for name, value in model.state_dict().items()}
     arrays["positions"] = sinusoidal(torch.arange(512), settings.model_dim).float().numpy()
@@ -120,84 +133,102 @@ def write_work(
         pairs = pairs_of_text(arguments.source, arguments.target, work["vocabulary"])
     else:
         pairs = random_pairs(30_000, work["vocabulary"])
-    draw = random.Random(seed)
+    draw = random.Random(arguments.seed)
     draw.shuffle(pairs)
     held_out, rest = pairs[:500], pairs[500:]
-    updates: list[Any] = []
     tokens = arguments.tokens or work.get("tokens", 4096)
-    while len(updates) < arguments.updates + arguments.warm_up:
-        updates += batches(rest, tokens, draw)
+    turn = arguments.turn or work["turn"]
+    updates: list[Update] = []
+    while len(updates) < turn * (MOST + arguments.turns):
+        more = alike(batches(rest, tokens, draw), turn, draw)
+        if not more:
+            sys.exit(f"the text is too short for {turn} updates of {tokens} tokens")
+        updates += more
     plan = {
         "model": json.loads(settings.model_dump_json()), "vocabulary": work["vocabulary"],
         "peak": work["peak"], "warmup": work["warmup"], "smoothing": 0.1, "clip_norm": 1.0,
-        "seed": seed, "threads": CORES, "device": arguments.device,
+        "seed": arguments.seed, "threads": cores(), "device": arguments.device,
     }  # fmt: skip
-    for name, content in (
-        ("plan", plan),
-        ("updates", updates[: arguments.updates + arguments.warm_up]),
-        (
-            "held_out",
-            batches(held_out, tokens, draw) or [list(zip(*held_out, strict=True))],
-        ),
-    ):
+    looked_at = batches(held_out, tokens, draw) or [list(zip(*held_out, strict=True))]
+    for name, content in (("plan", plan), ("updates", updates), ("held_out", looked_at)):
         (folder / f"{name}.json").write_text(json.dumps(content), encoding="utf-8")
 
 
+def alike(updates: list[Update], turn: int, draw: random.Random) -> list[Update]:
+    """Put updates in turns that are alike: each has one of short sentences, …, one of long ones.
+
+    Rates of different turns then differ by what machine and programs do, not by the work.
+    """
+    updates = sorted(updates, key=lambda update: len(update[1][-1]))
+    count = len(updates) // turn
+    parts = [updates[i * count : (i + 1) * count] for i in range(turn)]
+    for part in parts:
+        draw.shuffle(part)
+    return [update for one_of_each in zip(*parts, strict=True) for update in one_of_each]
+
+
 def measure(
-    name: str,
-    folder: Path,
-    work: dict[str, Any],
-    arguments: argparse.Namespace,
-    all_of: list[System],
-) -> list[dict[str, Any]]:
-    """Train all systems in turns -> rows of the results file."""
+    name: str, folder: Path, arguments: argparse.Namespace, ours: Program, program: Program
+) -> Row:
+    """Train a program and ours in turns -> its row of the results file."""
+    watch, work = Watch(), WORKS[name]
+    turn = arguments.turn or work["turn"]
+    products: list[float] = []
+
+    def look_at_machine() -> None:
+        products.append(matrix_rate(work, arguments.device, program.precision))
+
+    running: list[System] = []
     try:
-        for system in all_of:
-            system.take_turn(arguments.warm_up, count=False)
-        rates = []
-        for _ in range(0, arguments.updates, arguments.turn):
-            for system in all_of:
-                system.take_turn(arguments.turn, count=True)
-            rates.append(matrix_rate(work, arguments.device))
-        for system in all_of:
-            system.held_out = system.ask({"look": True})["held_out_nll"]
+        running.append(ours.start(folder))
+        if program != ours:
+            running.append(program.start(folder))
+        timed = take_turns(
+            [lambda s=s: s.train(turn) for s in running],  # type: ignore[misc]
+            arguments.turns, look_at_machine,
+        )  # fmt: skip
+        held_out = [system.ask({"look": True})["held_out_nll"] for system in running]
     finally:
-        for system in all_of:
-            system.process.kill()
-            system.process.wait()
-    rows = [row_of(system, name, all_of) for system in all_of]
-    average = json.loads((folder / "updates.json").read_text(encoding="utf-8"))
-    operations = statistics.mean(operations_per_token(work, *update) for update in average[:20])
-    rate = statistics.median(rates)
-    for row in rows:
-        share = row["median"] * operations / rate
-        row["share_of_bf16_matrix_rate"] = round(share, 3)
-        print(f"  {row['system']:24} {row['kind']:8} {row['precision']}  {share:.0%} of the rate")
-    print(f"  bf16 matrix rate {rate / 1e9:.0f} GFLOP/s; {operations / 1e6:.1f} MFLOP per token")
-    return rows
-
-
-def row_of(system: System, work: str, all_of: list[System]) -> dict[str, Any]:
-    """What was found of one system; printed too."""
-    ours = next((s for s in all_of if s.kind == "ours"), system)
-    ratios = [a / b for a, b in zip(ours.rates, system.rates, strict=True)]
+        for system in running:
+            system.end()
+    its = running[-1]
+    updates = json.loads((folder / "updates.json").read_text(encoding="utf-8"))
+    operations = statistics.mean(
+        operations_per_token(work, *update)
+        for update in updates[len(its.losses) - turn * arguments.turns : len(its.losses)]
+    )
+    median, products_rate = statistics.median(timed.rates[-1]), statistics.median(products)
     row = {
-        "work": work, "system": system.name, "version": system.version, "kind": system.kind,
-        "precision": system.precision, "vocabulary": "full", "measure": "speed",
-        "unit": "target tokens/s", "median": round(statistics.median(system.rates)),
-        "runs": [round(rate) for rate in system.rates], "bleu": None,
-        "memory_mb": round(system.memory_mb), "updates": len(system.losses),
-        "train_loss": round(statistics.mean(system.losses[-20:]), 4),
-        "held_out_nll": round(system.held_out, 4),
-        "first_is_faster_by": round(statistics.median(ratios), 2),
+        "work": name, "system": program.name, "version": its.version, "kind": program.kind,
+        "precision": program.precision, "unit": "target tokens/s", "median": round(median),
+        "runs": [round(rate) for rate in timed.rates[-1]],
+        "warm_up": [round(rate) for rate in timed.warming[-1]], "flat": timed.flat,
+        "updates": len(its.losses), "updates_of_a_turn": turn,
+        "train_loss": round(statistics.mean(its.losses[-20:]), 4),
+        "held_out_nll": round(held_out[-1], 4), "memory_mb": round(its.memory_mb),
+        "ours": {
+            "system": ours.name, "precision": ours.precision,
+            "runs": [round(rate) for rate in timed.rates[0]],
+            "warm_up": [round(rate) for rate in timed.warming[0]],
+            "held_out_nll": round(held_out[0], 4), "memory_mb": round(running[0].memory_mb),
+        },
+        "ours_is_faster_by": round(timed.faster_by(), 2),
+        "products_gflops": round(products_rate / 1e9, 1),
+        "share_of_products": round(median * operations / products_rate, 3),
+        "text": bool(arguments.source), "seed": arguments.seed,
     }  # fmt: skip
     print(
-        f"{work} {system.name:24} {system.kind:8} {system.precision} {row['median']:7} tokens/s "
-        f"({row['first_is_faster_by']} x slower than {ours.name} {ours.precision})  "
-        f"{row['memory_mb']} MB  loss {row['train_loss']}, nll held out {row['held_out_nll']}",
+        f"{name} {program.label:40} {row['median']:7,} tokens/s "
+        f"({min(row['runs']):,} to {max(row['runs']):,}), ours x {row['ours_is_faster_by']}  "
+        f"{row['memory_mb']} MB  {row['updates']} updates"
+        f"{'' if timed.flat else ', NOT FLAT'}  nll held out {row['held_out_nll']} "
+        f"(ours {row['ours']['held_out_nll']})  {row['share_of_products']:.0%} of products",
         flush=True,
     )
-    return row
+    return row | watch.stamp()
+
+
+PRECISIONS = {"bf16": "bfloat16", "fp32": "float32"}
 
 
 def operations_per_token(work: dict[str, Any], sources: Any, targets: Any) -> float:
@@ -213,22 +244,26 @@ def operations_per_token(work: dict[str, Any], sources: Any, targets: Any) -> fl
     return 6.0 * (source * reads + target * writes) / target
 
 
-def matrix_rate(work: dict[str, Any], device: str) -> float:
-    """Operations per second of torch's bf16 product on this model's largest shapes."""
-    import time
+def matrix_rate(work: dict[str, Any], device: str, precision: str) -> float:
+    """Operations per second of torch's fastest product on this model's largest shapes.
 
-    rows = work.get("tokens", 4096)
-    torch.set_num_threads(CORES)
+    On a CPU that is the better of torch's own choice and of oneDNN over weights laid out once.
+    """
+    rows, dtype = work.get("tokens", 4096), getattr(torch, PRECISIONS[precision])
+    torch.set_num_threads(cores())
     width, hidden = work["model"]["model_dim"], work["model"]["ffn_dim"]
     done, seconds = 0.0, 0.0
     for inputs, outputs in ((width, width), (width, hidden), (hidden, width)):
-        x = torch.randn(rows, inputs, device=device).bfloat16()
-        weight = torch.randn(outputs, inputs, device=device).bfloat16()
-        out = torch.empty(rows, outputs, dtype=torch.bfloat16, device=device)
+        x = torch.randn(rows, inputs, device=device).to(dtype)
+        weight = torch.randn(outputs, inputs, device=device).to(dtype)
+        out = torch.empty(rows, outputs, dtype=dtype, device=device)
+        ways = [partial(torch.mm, x, weight.t(), out=out)]
+        if device == "cpu":
+            ways.append(partial(Packed(weight, None, dtype), x))
         times = []
-        for _ in range(5):
+        for way in ways * 5:
             start = time.perf_counter()
-            torch.mm(x, weight.t(), out=out)
+            way()
             if device != "cpu":
                 torch.cuda.synchronize()
             times.append(time.perf_counter() - start)
@@ -238,34 +273,45 @@ def matrix_rate(work: dict[str, Any], device: str) -> float:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--device", choices=OF_DEVICE, default="cpu")
     parser.add_argument("--work", choices=WORKS, action="append", help="default: the device's")
     parser.add_argument("--source", type=Path, help="lines to learn from (.gz too)")
     parser.add_argument("--target", type=Path, help="their translations")
     parser.add_argument("--tokens", type=int, help="target tokens per update (4,096; GPU 25,000)")
     parser.add_argument("--dropout", type=float, default=0.1)
-    parser.add_argument("--updates", type=int, default=20)
-    parser.add_argument("--warm-up", type=int, default=2, help="updates before the clock runs")
-    parser.add_argument("--turn", type=int, default=2, help="updates of one system at a time")
+    parser.add_argument("--turns", type=int, default=5, help="timed turns of each program")
+    parser.add_argument("--turn", type=int, help="updates of a turn, if not the work's own")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--only", nargs="+", help="parts of name:kind:precision, e.g. ours :bf16")
+    parser.add_argument("--resume", action="store_true",
+                        help="keep rows of this commit and machine")  # fmt: skip
     parser.add_argument("--peer-python", type=Path, help="an environment that is there")
     parser.add_argument("--results", type=Path, default=RESULTS)
     arguments = parser.parse_args()
     if (arguments.source is None) != (arguments.target is None):
         parser.error("--source and --target go together")
     print(machine())
+    results, stopped = Results(arguments.results, KEY), []
+    every = programs(arguments)
     for name in arguments.work or OF_DEVICE[arguments.device]:
         with tempfile.TemporaryDirectory(prefix="dragoman-bench-") as folder:
-            where, work = Path(folder), WORKS[name]
-            write_work(where, arguments, work, arguments.seed)
-            if found := systems(arguments, where):
-                store(arguments.results, measure(name, where, work, arguments, found))
-            # Behind the others, since all at once would need more memory than many machines have.
-            if found := toolkits(arguments, where, name):
-                store(arguments.results, measure(name, where, work, arguments, found)[1:])
+            write_work(Path(folder), arguments, WORKS[name])
+            for program in every:
+                row = {"work": name, "system": program.name, "kind": program.kind,
+                       "precision": program.precision}  # fmt: skip
+                if not wanted(arguments, program, name) or (arguments.resume and results.has(row)):
+                    continue
+                try:
+                    results.store(measure(name, Path(folder), arguments, every[0], program))
+                except Stopped as error:
+                    stopped.append(str(error))
+                    print(error, file=sys.stderr)
     print(f"written to {arguments.results}")
+    if stopped:
+        sys.exit("\n".join(["without a row, since a program stopped:", *stopped]))
 
 
 if __name__ == "__main__":

@@ -1,207 +1,312 @@
 """Translation speed beside CTranslate2 and Hugging Face: same weights, same sentences, one run.
 
     python benchmarks/translate.py                  all that needs no trained run
-    python benchmarks/translate.py --run RUN --source test.en --reference test.de
+    python benchmarks/translate.py --run RUN --source test.en --reference test.de --name multi30k
                                                     a trained run too: text in, text out, BLEU
+    python benchmarks/translate.py --resume         goes on where an earlier call ended
 
 Without more: models of random weights and forced lengths at widths 256 and 512 (token ids in and
 out), single sentences, and newstest2014 as text through a base model of random weights, where
 ``data/newstest2014.en`` (or .gz; ``--news`` names another place) is there. sacreBLEU writes it:
 ``sacrebleu -t wmt14/full -l en-de --echo src > data/newstest2014.en``.
 
-Each system runs in a process and an environment of its own. First every setting of a system is
-tried once, then the best setting of each is timed in turns, several rounds, so that a busy machine
-slows all of them alike; the table shows medians and ratios. Results go to
-``benchmarks/results/translate.json`` (``--results`` names another file), rows of the same work and
-system replacing older ones.
+Every program is measured beside ours, each in a process and an environment of its own. Its settings
+are chosen first, on the very sentences that are timed (``choosing.py``), and so are ours. Then both
+are started anew, warmed up in turns until their rates are flat, and timed in turns (``turns.py``);
+the row is written, and the next program follows. A program that would take more than 15 seconds for
+all sentences gets 1,024, 512 or 128 of them, spread over the whole, and so does ours beside it.
+
+Formulas of the length penalty differ: ours divides by ((5 + length) / 6)^α, the others by length^α.
+Where outputs end by themselves, each is tried with several α. It is timed with the one whose
+outputs are as long as ours at 0.6, and BLEU is given there and at its own best.
+
+Results go to ``benchmarks/results/translate.json`` (``--results`` names another file).
 """
 
 from __future__ import annotations
 
 import argparse
 import json
-import os
 import statistics
+import sys
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from itertools import cycle
 from pathlib import Path
 from typing import Any
 
-from translating.systems import CORES, Environments, System, start_systems
+from choosing import Setting, fastest
+from peers import Stopped
+from provenance import Watch, machine
+from results import Results, Row
+from translating.systems import Environments, Program, System, programs
 from translating.works import SIZES, Work, lines_of, random_work, run_work, text_work, words_of
+from turns import Timed, take_turns
 
 HERE = Path(__file__).resolve().parent
 RESULTS = HERE / "results" / "translate.json"
 NEWS = HERE.parent / "data" / "newstest2014.en"
+KEY = ("work", "system", "kind", "vocabulary", "measure")
 
-PART = 128
-"""Sentences that settings are tried on, and all that slow systems translate."""
+COUNTS = (1024, 512, 128)
+"""Of sentences, for programs that are too slow for all of them."""
 
-Row = dict[str, Any]
+LONGEST_TURN = 15.0
+"""Seconds of a turn that are not too long."""
 
+LEAST = 1.0
+"""Seconds of a turn at least: what takes less is done again."""
 
-# ---- whole texts
+ALPHA = 0.6
+"""The paper's; what ours is timed with."""
 
-
-def measure(work: Work, beam: int, systems: list[System], rounds: int) -> list[Row]:
-    """Time one kind of work on every system in turns -> rows of the results file."""
-    name = f"translate-{work.name}-{'greedy' if beam == 1 else f'beam{beam}'}"
-    whole, part = work.folder / f"{name}.json", work.folder / f"{name}.part.json"
-    step = max(1, len(work.sources) // PART)
-    whole.write_text(json.dumps(work.sources), encoding="utf-8")
-    part.write_text(json.dumps(work.sources[::step]), encoding="utf-8")
-    job: dict[str, Any] = {"beam": beam, "length": work.length}
-    for system in systems:
-        system.rates, system.cpu_ms = [], []
-        system.chosen = best_setting(system, job | {"sources": str(part)})
-    for turn in range(rounds):
-        for system in systems:
-            if system.slow and turn > 0:
-                continue
-            sources = part if system.slow else whole
-            answer = system.ask(job | system.chosen | {"sources": str(sources)})
-            count = len(answer["outputs"])
-            system.rates.append(count / answer["seconds"][0])
-            system.cpu_ms.append(answer["seconds"][1] / count * 1e3)
-            system.memory_mb, system.outputs = answer["memory_mb"], answer["outputs"]
-    return [row_of(system, systems[0], name, work, step) for system in systems]
+ALPHAS = (0.0, 0.2, 0.3, 0.4, 0.5, 0.6, 0.8, 1.0, 1.5)
 
 
-def best_setting(system: System, job: dict[str, Any]) -> dict[str, Any]:
-    """Try all settings; the fastest by wall clock."""
-
-    def seconds(setting: dict[str, Any]) -> float:
-        answer = system.ask(job | setting)
-        return float(sum(answer["seconds"]) if job.get("one_by_one") else answer["seconds"][0])
-
-    if len(system.settings) == 1:
-        return system.settings[0]
-    return min(system.settings, key=seconds)
+# ---- how much, and with which settings
 
 
-def row_of(system: System, ours: System, name: str, work: Work, step: int) -> Row:
-    """What was found of one system, as the results file has it; printed too."""
-    outputs = ours.outputs[::step] if system.slow else ours.outputs
-    same = [a == b for a, b in zip(system.outputs, outputs, strict=True)]
-    ratios = [a / b for a, b in zip(ours.rates, system.rates, strict=False)]
-    row = head_of(system, name) | {
-        "measure": "speed",
-        "unit": "sentences/s",
-        "median": round(statistics.median(system.rates), 1),
-        "runs": [round(rate, 1) for rate in system.rates],
-        "bleu": None if system.slow else bleu(system.outputs, work.references),
-        "memory_mb": round(system.memory_mb),
-        "cpu_ms_per_sentence": round(statistics.median(system.cpu_ms), 3),
-        "settings": system.chosen,
-        "weights": "random" if work.random_weights else "trained",
-        "identical_to_ours": round(sum(same) / len(same), 4),
-        "ours_is_faster_by": round(statistics.median(ratios), 2),
-    }
-    print(
-        f"{name:26} {system.name:21} {system.kind:8} {system.vocabulary:9} {row['median']:9} "
-        f"sentences/s  ours x {row['ours_is_faster_by']}  cpu {row['cpu_ms_per_sentence']} ms  "
-        f"{row['memory_mb']} MB  BLEU {row['bleu']}  same {row['identical_to_ours']}  "
-        f"{system.chosen}",
-        flush=True,
-    )
-    return row
+def affordable(seconds_each: float, counts: Sequence[int]) -> int:
+    """The first of ``counts`` (falling) that takes no longer than a turn may; else the last."""
+    return next((n for n in counts if n * seconds_each <= LONGEST_TURN), counts[-1])
 
 
-def bleu(outputs: list[Any], references: list[str] | None) -> float | None:
-    if references is None:
-        return None
+def spread(sources: list[Any], count: int) -> list[Any]:
+    """``count`` of the sources, from the first to the last at equal distances."""
+    return [sources[i * len(sources) // count] for i in range(count)]
+
+
+@dataclass
+class Chosen:
+    """How a program is timed, and what it wrote at several α."""
+
+    setting: Setting
+    alpha: float = ALPHA
+    bleu: dict[float, float] = field(default_factory=dict)
+    """By α, on the sentences that are timed."""
+    letters: dict[float, int] = field(default_factory=dict)
+    """Length of all outputs together, likewise."""
+
+    def of(self, job: dict[str, Any]) -> dict[str, Any]:
+        """The job as the program is asked."""
+        return job | self.setting | {"alpha": self.alpha}
+
+
+@dataclass
+class Task:
+    """One work at one width of the beam."""
+
+    work: Work
+    beam: int
+    ours: Program
+    settings: dict[tuple[str, int, bool], Chosen] = field(default_factory=dict)
+    """Of ours, as they were chosen: by vocabulary, number of sentences, one by one or not."""
+
+    @property
+    def name(self) -> str:
+        return f"translate-{self.work.name}-{'greedy' if self.beam == 1 else f'beam{self.beam}'}"
+
+    def job(self, count: int, sentences: list[Any], **more: Any) -> dict[str, Any]:
+        """What all programs are asked, but for settings; the sentences go into a file."""
+        kind = "one" if more else "all"
+        path = self.work.folder / f"{self.name}.{kind}.{count}.{more.pop('part', 0)}.json"
+        path.write_text(json.dumps(sentences), encoding="utf-8")
+        fixed = {"beam": self.beam, "length": self.work.length, "alpha": ALPHA}
+        return fixed | more | {"sources": str(path)}
+
+    @property
+    def ends_freely(self) -> bool:
+        return self.work.length is None and self.work.references is not None
+
+    def references(self, count: int) -> list[str]:
+        assert self.work.references is not None
+        return spread(self.work.references, count)
+
+
+def choose(task: Task, program: Program, job: dict[str, Any], count: int) -> Chosen:
+    """The fastest settings and, where outputs end by themselves, what becomes of them by α."""
+    one_by_one = "one_by_one" in job
+    key = (program.vocabulary, count, one_by_one)
+    is_ours = program.name == task.ours.name
+    if is_ours and key in task.settings:
+        return task.settings[key]
+    system = program.start(task.work)
+
+    def seconds(setting: Setting) -> float:
+        found = system.ask(job | setting)["seconds"]
+        return float(sum(found) if one_by_one else found[0])
+
+    try:
+        options = program.one_by_one if one_by_one else program.options
+        chosen = Chosen(fastest(options, seconds))
+        if task.ends_freely and task.beam > 1 and not one_by_one:
+            for alpha in ALPHAS:
+                outputs = system.ask(job | chosen.setting | {"alpha": alpha})["outputs"]
+                chosen.letters[alpha] = sum(map(len, outputs))
+                chosen.bleu[alpha] = bleu(outputs, task.references(count))
+    finally:
+        system.end()
+    if is_ours:
+        task.settings[key] = chosen
+    elif chosen.letters and program.kind != "ours":
+        ours = choose(task, task.ours, job, count)
+        chosen.alpha = as_long(chosen.letters, ours.letters[ALPHA])
+    return chosen
+
+
+def as_long(letters: dict[float, int], wanted: int) -> float:
+    """The α whose outputs are as long as is wanted, or nearly."""
+    return min(letters, key=lambda alpha: abs(letters[alpha] - wanted))
+
+
+def bleu(outputs: list[str], references: list[str]) -> float:
     from sacrebleu import corpus_bleu
 
     return round(float(corpus_bleu(outputs, [references]).score), 2)
 
 
-# ---- one sentence at a time
+# ---- whole texts
 
 
-def measure_latency(work: Work, beam: int, systems: list[System], count: int) -> list[Row]:
-    """Sentences of about 20 words, one by one, systems in turns -> median and 95th percentile."""
-    name = f"translate-{work.name}-{'greedy' if beam == 1 else f'beam{beam}'}"
-    twenty = [x for x in work.sources if 18 <= words_of(x) <= 22][:count]
-    if len(twenty) < 10:
-        return []
-    parts = [work.folder / f"{name}.one.{i}.json" for i in range(5)]
-    for i, path in enumerate(parts):
-        path.write_text(json.dumps(twenty[i :: len(parts)]), encoding="utf-8")
-    job = {"beam": beam, "length": work.length, "one_by_one": True}
-    quick = [system for system in systems if not system.slow]
-    times: dict[int, list[float]] = {id(system): [] for system in quick}
-    for system in quick:
-        system.chosen = best_setting(system, job | {"sources": str(parts[0])})
-    for path in parts:
-        for system in quick:
-            answer = system.ask(job | system.chosen | {"sources": str(path)})
-            times[id(system)] += [seconds * 1e3 for seconds in answer["seconds"]]
-    rows = []
-    for system in quick:
-        found = sorted(times[id(system)])
-        values = {"median": statistics.median(found), "p95": found[int(0.95 * (len(found) - 1))]}
-        for which, value in values.items():
-            rows.append(
-                head_of(system, name)
-                | {
-                    "measure": f"latency-{which}",
-                    "unit": "ms",
-                    "median": round(value, 3),
-                    "runs": len(found),
-                    "bleu": None,
-                    "memory_mb": None,
-                    "settings": system.chosen,
-                }
-            )
-        print(
-            f"{name:26} {system.name:21} {system.kind:8} {system.vocabulary:9} one sentence: "
-            f"median {values['median']:.2f} ms, 95 % within {values['p95']:.2f} ms",
-            flush=True,
+def measure(task: Task, program: Program, timed: int) -> Row:
+    """Time a program and ours in turns -> its row."""
+    watch, work = Watch(), task.work
+    counts = [len(work.sources), *(n for n in COUNTS if n < len(work.sources))]
+    system = program.start(work)
+    try:  # a first look at how long it takes
+        job = task.job(counts[-1], spread(work.sources, counts[-1]))
+        first = {key: value for part in program.options for key, value in part[0].items()}
+        each = min(system.ask(job | first)["seconds"][0] for _ in range(2)) / counts[-1]
+    finally:
+        system.end()
+    count = affordable(each, counts)
+    job = task.job(count, spread(work.sources, count))
+    chosen = [choose(task, one, job, count) for one in (task.ours, program)]
+    jobs = [one.of(job) for one in chosen]
+    turns, running = side_by_side(task, program, jobs, timed)
+    ours, its = running[0], running[-1]
+    same = [a == b for a, b in zip(its.outputs, ours.outputs, strict=True)]
+    free, its_own = task.ends_freely, chosen[-1].setting
+    row = head_of(task, program, its) | {
+        "measure": "speed", "unit": "sentences/s",
+        "precision": str(its_own.get("precision", its_own.get("compute_type"))),
+        "sentences": count, "sentences_in_all": len(work.sources),
+        "median": round(statistics.median(turns.rates[-1]), 1),
+        "bleu": bleu(its.outputs, task.references(count)) if free else None,
+        "alpha": chosen[-1].alpha if task.beam > 1 else None,
+        "bleu_by_alpha": {str(alpha): score for alpha, score in chosen[-1].bleu.items()},
+        "memory_mb": round(its.memory_mb),
+        "cpu_ms_per_sentence": round(statistics.median(its.cpu_ms[-timed:]), 3),
+        "settings": its_own, "settings_of_ours": chosen[0].setting,
+        "weights": "random" if work.random_weights else "trained",
+        "identical_to_ours": round(sum(same) / len(same), 4),
+    } | what_turns_say(turns)  # fmt: skip
+    print(
+        f"{task.name:26} {program.name:21} {program.kind:8} {program.vocabulary:9} "
+        f"{row['median']:9} sentences/s ({min(row['runs'])} to {max(row['runs'])})  "
+        f"ours x {row['ours_is_faster_by']}{'' if turns.flat else ', NOT FLAT'}  {count} sentences "
+        f"{row['memory_mb']} MB  BLEU {row['bleu']}  same {row['identical_to_ours']}  {its_own}",
+        flush=True,
+    )
+    return row | watch.stamp()
+
+
+def side_by_side(
+    task: Task, program: Program, jobs: list[dict[str, Any]], timed: int
+) -> tuple[Timed, list[System]]:
+    """Start ours and the program anew and let them take turns; -> what they did, and they."""
+    running: list[System] = []
+    try:
+        running.append(task.ours.start(task.work))
+        if program != task.ours:
+            running.append(program.start(task.work))
+        turns = take_turns(
+            [lambda s=s, j=j: s.translate(j, LEAST) for s, j in zip(running, jobs, strict=False)],  # type: ignore[misc]
+            timed,
         )
-    return rows
+    finally:
+        for system in running:
+            system.end()
+    return turns, running
 
 
-# ---- the results file
+def what_turns_say(turns: Timed) -> Row:
+    def rounded(rates: list[float]) -> list[float]:
+        return [round(rate, 2) for rate in rates]
 
-
-def head_of(system: System, name: str) -> Row:
     return {
-        "work": name,
-        "system": system.name,
-        "version": system.version,
-        "kind": system.kind,
-        "precision": system.precision,
-        "vocabulary": system.vocabulary,
+        "runs": rounded(turns.rates[-1]),
+        "warm_up": rounded(turns.warming[-1]),
+        "ours": {"runs": rounded(turns.rates[0]), "warm_up": rounded(turns.warming[0])},
+        "flat": turns.flat,
+        "ours_is_faster_by": round(turns.faster_by(), 2),
     }
 
 
-def machine() -> str:
-    """Name and family of the processor, and how many cores are used."""
-    wanted = {"model name": "", "cpu family": ""}
-    for line in Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines():
-        key = line.partition(":")[0].strip()
-        if wanted.get(key) == "":
-            wanted[key] = line.partition(":")[2].strip()
-    return f"{wanted['model name'] or 'unknown'} family {wanted['cpu family']}, {CORES} cores"
+# ---- one sentence at a time
 
 
-def store(path: Path, rows: list[dict[str, Any]]) -> None:
-    """Add rows to the results; those of the same work, system, kind and measure give way."""
+def measure_latency(task: Task, program: Program, most: int, timed: int) -> list[Row]:
+    """Sentences of about 20 words, one by one, in turns with ours -> median, 95th percentile."""
+    watch = Watch()
+    twenty = [x for x in task.work.sources if 18 <= words_of(x) <= 22][:most]
+    if len(twenty) < 2 * timed:
+        return []
+    job = task.job(len(twenty), twenty, one_by_one=True)
+    chosen = [choose(task, one, job, len(twenty)) for one in (task.ours, program)]
+    jobs = [one.of(job) for one in chosen]
+    running: list[System] = []
+    times: list[list[float]] = [[], []]
+    parts = [
+        task.job(len(twenty), twenty[i::timed], one_by_one=True, part=i + 1)["sources"]
+        for i in range(timed)
+    ]
+    try:
+        running.append(task.ours.start(task.work))
+        if program != task.ours:
+            running.append(program.start(task.work))
 
-    def name(row: dict[str, Any]) -> tuple[Any, ...]:
-        keys = ("work", "system", "kind", "vocabulary", "measure")
-        ours = row["precision"] if row["work"].startswith("train") else None
-        return (*(row[key] for key in keys), ours)
+        def turn(place: int) -> Any:
+            order = cycle(parts)
 
-    results: dict[str, Any] = {"machine": machine(), "rows": []}
-    if path.exists():
-        results = json.loads(path.read_text(encoding="utf-8")) | {"machine": machine()}
-    new = {name(row) for row in rows}
-    results["rows"] = [row for row in results["rows"] if name(row) not in new] + rows
-    results["load"] = [round(load, 1) for load in os.getloadavg()]
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(json.dumps(results, indent=1) + "\n", encoding="utf-8")
+            def one() -> float:
+                found = running[place].ask(jobs[place] | {"sources": next(order)})["seconds"]
+                times[place] += found
+                return len(found) / sum(found)
+
+            return one
+
+        turns = take_turns([turn(place) for place in range(len(running))], timed)
+    finally:
+        for system in running:
+            system.end()
+    place = len(running) - 1
+    found = sorted(times[place][-len(twenty) :])  # of the timed turns: every sentence once
+    values = {"median": statistics.median(found), "p95": found[int(0.95 * (len(found) - 1))]}
+    print(
+        f"{task.name:26} {program.name:21} {program.kind:8} {program.vocabulary:9} one sentence: "
+        f"median {1e3 * values['median']:.2f} ms, 95 % within {1e3 * values['p95']:.2f} ms",
+        flush=True,
+    )
+    head = head_of(task, program, running[place]) | what_turns_say(turns) | watch.stamp()
+    return [
+        head
+        | {"measure": f"latency-{which}", "unit": "ms", "median": round(1e3 * value, 3)}
+        | {"sentences": len(twenty), "settings": chosen[-1].setting}
+        for which, value in values.items()
+    ]
+
+
+def head_of(task: Task, program: Program, system: System) -> Row:
+    return {
+        "work": task.name,
+        "system": program.name,
+        "version": system.version,
+        "kind": program.kind,
+        "vocabulary": program.vocabulary,
+    }
 
 
 # ---- all of it
@@ -241,31 +346,53 @@ def main() -> None:
     parser.add_argument("--name", default="run", help="work name of the run, after translate-")
     parser.add_argument("--beam", type=int, nargs="+", default=[1, 4])
     parser.add_argument("--sentences", type=int, default=1000)
-    parser.add_argument("--rounds", type=int, default=5)
-    parser.add_argument("--rows", type=int, nargs="+", default=[32, 64, 128])
+    parser.add_argument("--turns", type=int, default=5, help="timed turns of each program")
     parser.add_argument("--latency", type=int, default=100, help="single sentences; 0: none")
     parser.add_argument("--peers", nargs="*", default=["ctranslate2", "hugging-face"])
     parser.add_argument("--ctranslate2-python", type=Path, help="an environment that is there")
     parser.add_argument("--hugging-face-python", type=Path)
     parser.add_argument("--results", type=Path, default=RESULTS)
+    parser.add_argument("--resume", action="store_true",
+                        help="keep rows of this commit and machine")  # fmt: skip
     arguments = parser.parse_args()
     if (arguments.run is None) != (arguments.source is None):
         parser.error("--run and --source go together")
+    if arguments.name in choices:
+        parser.error(f"--name {arguments.name} is a work of random weights: take another name")
     environments = Environments(arguments.ctranslate2_python, arguments.hugging_face_python)
-    began = time.perf_counter()
+    print(machine())
+    results, stopped, began = Results(arguments.results, KEY), [], time.perf_counter()
     for work in works(arguments):
-        systems = start_systems(work, arguments.peers, arguments.rows, environments)
-        try:
-            for beam in arguments.beam:
-                rows = measure(work, beam, systems, arguments.rounds)
-                if arguments.latency:
-                    rows += measure_latency(work, beam, systems, arguments.latency)
-                store(arguments.results, rows)
-        finally:
-            for system in systems:
-                system.end()
+        every = programs(work, arguments.peers, environments)
+        for beam in arguments.beam:
+            task = Task(work, beam, every[0])
+            for program in every:
+                try:
+                    compare(task, program, arguments, results)
+                except Stopped as error:
+                    stopped.append(str(error))
+                    print(error, file=sys.stderr)
     minutes = (time.perf_counter() - began) / 60
     print(f"written to {arguments.results} after {minutes:.1f} minutes")
+    if stopped:
+        sys.exit("\n".join(["without a row, since a program stopped:", *stopped]))
+
+
+def compare(task: Task, program: Program, arguments: argparse.Namespace, results: Results) -> None:
+    """Measure a program and write its rows; single sentences if it was given all of the text."""
+    head = {"work": task.name, "system": program.name, "kind": program.kind,
+            "vocabulary": program.vocabulary}  # fmt: skip
+
+    def wanted(measure: str) -> bool:
+        return not (arguments.resume and results.has(head | {"measure": measure}))
+
+    if wanted("speed"):
+        results.store(measure(task, program, arguments.turns))
+    speed = results.find(head | {"measure": "speed"})
+    is_quick = speed is not None and speed["sentences"] == speed["sentences_in_all"]
+    if arguments.latency and is_quick and wanted("latency-p95"):
+        for row in measure_latency(task, program, arguments.latency, arguments.turns):
+            results.store(row)
 
 
 if __name__ == "__main__":

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import subprocess
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -11,38 +12,74 @@ from typing import Any
 
 import torch
 from environments import environment
-from peers import Process, ask, begin
+from peers import KEEP_MEMORY, Process, Stopped, ask, begin, end
 from training.toolkits import TOOLKITS
 
+from dragoman.native.linear import supported
+from dragoman.training.precision import choose_precision
+
 HERE = Path(__file__).resolve().parent
-KEEP = {"MALLOC_MMAP_THRESHOLD_": str(1 << 30), "MALLOC_TRIM_THRESHOLD_": str(1 << 30),
-        "MALLOC_TOP_PAD_": str(64 << 20)}  # fmt: skip
 
 
 @dataclass
 class System:
-    """One program under one kind of settings."""
+    """One program, running."""
 
-    name: str
-    kind: str
-    precision: str
+    label: str
     process: Process
     version: str
-    rates: list[float] = field(default_factory=list)
-    """Tokens per second of each turn."""
     losses: list[float] = field(default_factory=list)
-    held_out: float = 0.0
+    """Per token, of each update."""
     memory_mb: float = 0.0
 
     def ask(self, job: dict[str, Any]) -> dict[str, Any]:
-        return ask(self.process, f"{self.name} ({self.kind}, {self.precision})", job)
+        return ask(self.process, self.label, job)
 
-    def take_turn(self, updates: int, count: bool) -> None:
+    def train(self, updates: int) -> float:
+        """So many updates -> target tokens per second."""
         answer = self.ask({"updates": updates})
         self.losses += answer["loss"]
         self.memory_mb = answer["memory_mb"]
-        if count:
-            self.rates.append(sum(answer["tokens"]) / sum(answer["seconds"]))
+        return float(sum(answer["tokens"]) / sum(answer["seconds"]))
+
+    def end(self) -> None:
+        end(self.process)
+
+
+@dataclass(frozen=True)
+class Program:
+    """One program under one kind of settings, not started yet."""
+
+    name: str
+    kind: str
+    """ours, shipped (a plain loop, or a toolkit's own step) or tuned."""
+    precision: str
+    script: str
+    python: Callable[[], Path]
+    """Of its environment, which is made when first asked for."""
+    last: str
+    """What the script is told behind the precision."""
+
+    @property
+    def label(self) -> str:
+        return f"{self.name}:{self.kind}:{self.precision}"
+
+    def start(self, folder: Path) -> System:
+        more = KEEP_MEMORY if self.kind == "tuned" else {}
+        if self.last == "plain":
+            more = {"DRAGOMAN_NATIVE": "off"}
+        try:
+            python = self.python()
+        except subprocess.CalledProcessError as error:
+            raise Stopped(f"{self.label}: its environment could not be made") from error
+        command = [python, HERE / self.script, folder, self.precision, self.last]
+        return System(self.label, *begin(self.label, command, more))
+
+
+def precisions(device: str) -> tuple[str, ...]:
+    """What processor or GPU multiplies itself, the fastest first; bf16 may only be imitated."""
+    best = choose_precision("auto", torch.device(device))
+    return ("bf16", "fp32") if best == "bf16" else ("fp32",)
 
 
 def peer_python(arguments: argparse.Namespace) -> Path:
@@ -51,32 +88,9 @@ def peer_python(arguments: argparse.Namespace) -> Path:
     return arguments.peer_python or environment("hugging-face", [*wanted, "numpy"])
 
 
-def start(
-    folder: Path, name: str, kind: str, precision: str, script: str, python: Path, last: str
-) -> System:
-    """One program, ready."""
-    more = KEEP if kind == "tuned" else {}
-    if last == "plain":
-        more = {"DRAGOMAN_NATIVE": "off"}
-    command = [python, HERE / script, folder, precision, last]
-    process, version = begin(f"{name} ({kind}, {precision})", command, more)
-    return System(name, kind, precision, process, version)
-
-
-def wanted(arguments: argparse.Namespace, name: str, kind: str, precision: str) -> bool:
-    label = f"{name}:{kind}:{precision}"
-    return not arguments.only or any(part in label for part in arguments.only)
-
-
-def systems(arguments: argparse.Namespace, folder: Path) -> list[System]:
-    """Ours and the plain loops, started. Environments are made when first asked for."""
+def programs(arguments: argparse.Namespace) -> list[Program]:
+    """All that this machine can run; ours first, as ``dragoman train`` runs here."""
     found = []
-
-    def add(
-        name: str, kind: str, precision: str, script: str, python: Callable[[], Path], last: str
-    ) -> None:
-        if wanted(arguments, name, kind, precision):
-            found.append(start(folder, name, kind, precision, script, python(), last))
 
     def mine() -> Path:
         return Path(sys.executable)
@@ -84,35 +98,31 @@ def systems(arguments: argparse.Namespace, folder: Path) -> list[System]:
     def peer() -> Path:
         return peer_python(arguments)
 
-    for precision in ("bf16", "fp32"):
-        add("dragoman", "ours", precision, "ours.py", mine, "auto")
-        if arguments.device == "cpu":
-            add("dragoman, plain torch", "ours", precision, "ours.py", mine, "plain")
+    here = precisions(arguments.device)
+    for precision in here:
+        found.append(Program("dragoman", "ours", precision, "ours.py", mine, "auto"))
+        if arguments.device == "cpu" and supported(64, 64, precision):  # else it is the same
+            name = "dragoman, plain torch"
+            found.append(Program(name, "ours", precision, "ours.py", mine, "plain"))
     for kind in ("shipped", "tuned"):
-        for precision in ("fp32", "bf16"):
-            add("torch.nn.Transformer", kind, precision, "torch_peer.py", peer, kind)
-            add("hugging-face-marian", kind, precision, "marian_peer.py", peer, kind)
+        for precision in reversed(here):
+            for name, script in (
+                ("torch.nn.Transformer", "torch_peer.py"),
+                ("hugging-face-marian", "marian_peer.py"),
+            ):
+                found.append(Program(name, kind, precision, script, peer, kind))
+    if arguments.device == "cpu":
+        for name, toolkit in TOOLKITS.items():
+            for precision in toolkit.precisions:
+                if precision in here:
+                    python, script = toolkit.python, toolkit.script
+                    found.append(Program(name, "shipped", precision, script, python, "shipped"))
     return found
 
 
-def toolkits(arguments: argparse.Namespace, folder: Path, work: str) -> list[System]:
-    """Ours in bf16, to compare with, and the toolkits, started; none on a GPU.
-
-    All at the small work; at others those that ``--only`` names.
-    """
-    parts = [part.partition(":")[0] for part in arguments.only or ()]
-    chosen = [
-        (name, precision)
-        for name, toolkit in TOOLKITS.items()
-        for precision in toolkit.precisions
-        if arguments.device == "cpu" and wanted(arguments, name, "shipped", precision)
-        if work == "train-d256" or any(part and part in name for part in parts)
-    ]
-    if not chosen:
-        return []
-    found = [start(folder, "dragoman", "ours", "bf16", "ours.py", Path(sys.executable), "auto")]
-    for name, precision in chosen:
-        toolkit = TOOLKITS[name]
-        python = toolkit.python()
-        found.append(start(folder, name, "shipped", precision, toolkit.script, python, "shipped"))
-    return found
+def wanted(arguments: argparse.Namespace, program: Program, work: str) -> bool:
+    """Whether ``--only`` names it; toolkits run at the small work unless they are named."""
+    parts = arguments.only or ()
+    if program.name in TOOLKITS and work != "train-d256":
+        return any(part and part in program.name for part in (p.split(":")[0] for p in parts))
+    return not parts or any(part in program.label for part in parts)

@@ -15,7 +15,8 @@ from pathlib import Path
 from typing import Any, Protocol
 
 Job = dict[str, Any]
-"""beam, length (tokens to write, or null for natural ends), and the system's own settings."""
+"""beam, alpha (of the length penalty, in the system's own formula), length (tokens to write, or
+null for natural ends), and the system's own settings."""
 
 
 class Translator(Protocol):

@@ -137,7 +137,7 @@ class CTranslate2:
             max_batch_size=job.get("batch", 0),
             batch_type=job.get("batch_type", "examples"),
             max_decoding_length=longest,
-            length_penalty=0.6 if job["beam"] > 1 else 0,
+            length_penalty=job["alpha"],
         )
         ids_of = {name: i for i, name in SPECIAL.items()}
         found = [[ids_of[t] if t in ids_of else int(t) for t in r.hypotheses[0]] for r in results]

@@ -83,6 +83,7 @@ class HuggingFace:
             self.model = self.model.to(
                 torch.bfloat16 if self.precision == "bf16" else torch.float32
             )
+        self.model.set_attn_implementation(job.get("attention", "sdpa"))
 
     def translate(self, job: Job, sources: list[Any]) -> list[Any]:
         ids = sources if self.texts is None else [[*s, 2] for s in self.texts.encode(sources)]
@@ -97,10 +98,13 @@ class HuggingFace:
                 grid[row, : len(ids[i])] = torch.tensor(ids[i])
                 mask[row, : len(ids[i])] = 1
             most = job["length"] + 1 if job["length"] else longest + 50
+            # A static cache holds as many positions as are asked for: it is not made anew while it
+            # grows, and all of them are looked at in every step.
+            cache = {"cache_implementation": "static"} if job.get("cache") == "static" else {}
             generation = GenerationConfig(
-                num_beams=job["beam"], max_new_tokens=most,
-                length_penalty=0.6, do_sample=False, decoder_start_token_id=1, bos_token_id=1,
-                eos_token_id=2, pad_token_id=0,
+                num_beams=job["beam"], max_new_tokens=most, **cache,
+                length_penalty=job["alpha"], do_sample=False, decoder_start_token_id=1,
+                bos_token_id=1, eos_token_id=2, pad_token_id=0,
             )  # fmt: skip
             out = self.model.generate(
                 input_ids=grid, attention_mask=mask, generation_config=generation

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from importlib import metadata
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +16,7 @@ from dragoman.inference.fast import fastest
 from dragoman.inference.shortlist import Shortlist
 from dragoman.models.settings import TransformerSettings
 from dragoman.models.transformer import Transformer
+from dragoman.native import library
 from dragoman.search.offline import Searcher
 from dragoman.search.request import Request
 from dragoman.search.settings import SearchSettings
@@ -23,7 +25,7 @@ BOS, EOS = 1, 2
 
 
 class Ours:
-    version = "this"
+    version = f"{metadata.version('dragoman')}, {library.status().level or 'no'} kernels"
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
@@ -64,7 +66,9 @@ class Ours:
             )
 
     def translate(self, job: Job, sources: list[Any]) -> list[Any]:
-        settings = SearchSettings(beam=job["beam"], max_length=job["length"])
+        settings = SearchSettings(
+            beam=job["beam"], max_length=job["length"], length_penalty=job["alpha"]
+        )
         if self.translator is not None:
             if len(sources) == 1:
                 return [self.translator(sources[0], settings=settings).text]

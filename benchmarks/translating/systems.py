@@ -2,54 +2,82 @@
 
 from __future__ import annotations
 
-import os
+import subprocess
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import torch
+from choosing import Options
 from environments import environment
-from peers import Process, ask, begin
+from peers import KEEP_MEMORY, Process, Stopped, ask, begin, end
 from translating.works import Work
 
+from dragoman.tasks.machine import cores
+
 HERE = Path(__file__).resolve().parent
-CORES = len(os.sched_getaffinity(0))
 
 
 @dataclass
 class System:
-    """One program under one kind of settings."""
+    """One program, running."""
 
     name: str
-    kind: str
-    """ours, shipped (its defaults) or tuned (the best of ``settings``)."""
-    settings: list[dict[str, Any]]
-    """What is tried; the fastest is measured."""
     process: Process
     version: str
-    vocabulary: str = "full"
-    slow: bool = False
-    """So far behind that it is given a part of the work, once."""
-    rates: list[float] = field(default_factory=list)
-    """Sentences per second of each round."""
     cpu_ms: list[float] = field(default_factory=list)
-    """Processor time of one sentence, likewise."""
+    """Processor time of a sentence, of each turn."""
     memory_mb: float = 0.0
     outputs: list[Any] = field(default_factory=list)
-    chosen: dict[str, Any] = field(default_factory=dict)
-
-    @property
-    def precision(self) -> str:
-        return str(self.chosen.get("precision", self.chosen.get("compute_type")))
 
     def ask(self, job: dict[str, Any]) -> dict[str, Any]:
         return ask(self.process, self.name, job)
 
+    def translate(self, job: dict[str, Any], least: float) -> float:
+        """Sentences per second; the work again and again until ``least`` seconds have passed."""
+        seconds, busy, count = 0.0, 0.0, 0
+        while seconds < least or not count:
+            answer = self.ask(job)
+            self.memory_mb, self.outputs = answer["memory_mb"], answer["outputs"]
+            seconds += answer["seconds"][0]
+            busy += answer["seconds"][1]
+            count += len(self.outputs)
+        self.cpu_ms.append(busy / count * 1e3)
+        return count / seconds
+
     def end(self) -> None:
-        self.process.kill()
-        self.process.wait()
+        end(self.process)
+
+
+@dataclass(frozen=True)
+class Program:
+    """One program under one kind of settings, not started yet."""
+
+    name: str
+    kind: str
+    """ours, shipped (its defaults) or tuned (the fastest of ``options``)."""
+    script: str
+    python: Callable[[], Path]
+    """Of its environment, which is made when first asked for."""
+    options: Options
+    """What is tried."""
+    one_by_one: Options
+    """What is tried for single sentences, which know no batches."""
+    vocabulary: str = "full"
+    native: str = "auto"
+
+    def start(self, work: Work) -> System:
+        more = {"DRAGOMAN_NATIVE": self.native} if self.kind == "ours" else {}
+        if self.kind == "tuned":
+            more = KEEP_MEMORY
+        try:
+            python = self.python()
+        except subprocess.CalledProcessError as error:
+            raise Stopped(f"{self.name}: its environment could not be made") from error
+        command = [python, HERE / self.script, work.folder]
+        return System(self.name, *begin(f"{self.name} ({self.kind})", command, more))
 
 
 @dataclass(frozen=True)
@@ -69,56 +97,58 @@ class Environments:
         return self.hugging_face or environment("hugging-face", wanted)
 
 
-def start_systems(
-    work: Work, peers: Sequence[str], rows: Sequence[int], environments: Environments
-) -> list[System]:
+def programs(work: Work, peers: Sequence[str], environments: Environments) -> list[Program]:
     """All that is to be compared on ``work``; ours with the full vocabulary first."""
-    found: list[System] = []
 
-    def add(
-        name: str, kind: str, script: str, python: Path | str, settings: list[dict[str, Any]],
-        native: str = "auto", **more: Any,
-    ) -> None:  # fmt: skip
-        command = [python, HERE / script, work.folder]
-        process, version = begin(name, command, {"DRAGOMAN_NATIVE": native})
-        found.append(System(name, kind, settings, process, version, **more))
+    def mine() -> Path:
+        return Path(sys.executable)
 
-    ours = [{"precision": "int8", "threads": CORES, "rows": n} for n in rows]
-    add("dragoman", "ours", "ours.py", sys.executable, ours)
+    threads = {"threads": cores()}
+    batches = [{"rows": n} for n in (64, 32, 128)]
+    int8 = {"precision": "int8"} | threads
+    found = [Program("dragoman", "ours", "ours.py", mine, [[int8], batches], [[int8], batches[:1]])]
     if work.has_shortlist:
-        short = [setting | {"shortlist": True} for setting in ours]
-        add("dragoman", "ours", "ours.py", sys.executable, short, vocabulary="shortlist")
-    plain = [
-        {"precision": precision, "threads": CORES, "rows": n}
-        for precision in ("bf16", "fp32")
-        for n in (64, 128)
-    ]
-    name = "dragoman, no compiler"
-    add(name, "ours", "ours.py", sys.executable, plain, native="off", slow=True)
+        short = int8 | {"shortlist": True}
+        options, single = [[short], batches], [[short], batches[:1]]
+        found.append(Program("dragoman", "ours", "ours.py", mine, options, single, "shortlist"))
+    plain = [{"precision": precision} | threads for precision in ("bf16", "fp32")]
+    found.append(
+        Program(
+            "dragoman, no compiler", "ours", "ours.py", mine,
+            [plain, [{"rows": n} for n in (64, 128, 256)]], [plain, [{"rows": 64}]], native="off",
+        )
+    )  # fmt: skip
     if "ctranslate2" in peers:
-        python = environments.python_of_ctranslate2()
-        script = "ctranslate2_peer.py"
-        shipped = [{"compute_type": "default"}]  # fp32: minutes a round where there are no captions
-        add("ctranslate2", "shipped", script, python, shipped, slow=work.references is None)
-        add("ctranslate2", "tuned", script, python, _ctranslate2_settings())
+        python, script = environments.python_of_ctranslate2, "ctranslate2_peer.py"
+        shipped: Options = [[{"compute_type": "default"}]]
+        found += [
+            Program("ctranslate2", "shipped", script, python, shipped, shipped),
+            Program("ctranslate2", "tuned", script, python, *_ctranslate2_options()),
+        ]
     if "hugging-face" in peers:
-        python = environments.python_of_hugging_face()
-        for kind, precisions in (("shipped", ["fp32"]), ("tuned", ["fp32", "bf16"])):
-            settings = [{"precision": p, "threads": CORES, "batch": 64} for p in precisions]
-            add("hugging-face", kind, "hugging_face_peer.py", python, settings, slow=True)
+        python, script = environments.python_of_hugging_face, "hugging_face_peer.py"
+        shipped = [[{"precision": "fp32", "batch": 64} | threads]]
+        found += [
+            Program("hugging-face", "shipped", script, python, shipped, shipped),
+            Program("hugging-face", "tuned", script, python, *_hugging_face_options(threads)),
+        ]
     return found
 
 
-def _ctranslate2_settings() -> list[dict[str, Any]]:
+def _ctranslate2_options() -> tuple[Options, Options]:
     """int8 in the ways that its documentation names: workers or threads, sizes of batches."""
-    base = {"compute_type": "int8", "workers": CORES, "threads": 1, "batch": 64}
-    base |= {"batch_type": "examples"}
-    changes: list[dict[str, Any]] = [
-        {},
-        {"workers": 1, "threads": CORES},
-        {"batch": 32},
-        {"batch": 128},
-        {"batch": 2048, "batch_type": "tokens"},
-        {"compute_type": "int8_float32"},
-    ]
-    return [base | change for change in changes]
+    kinds = [{"compute_type": "int8"}, {"compute_type": "int8_float32"}]
+    shares = [{"workers": cores(), "threads": 1}, {"workers": 1, "threads": cores()}]
+    batches = [{"batch": n, "batch_type": "examples"} for n in (64, 32, 128, 256)]
+    batches += [{"batch": n, "batch_type": "tokens"} for n in (1024, 2048, 4096)]
+    single = [{"workers": 1, "threads": n} for n in sorted({1, cores()}, reverse=True)]
+    return [shares, batches, kinds], [single, kinds]
+
+
+def _hugging_face_options(threads: dict[str, Any]) -> tuple[Options, Options]:
+    """Precision, batches, a cache that grows or one that is laid out once, kinds of attention."""
+    kinds = [{"precision": precision} | threads for precision in ("bf16", "fp32")]
+    batches = [{"batch": n} for n in (64, 32, 128, 256)]
+    caches = [{"cache": "dynamic"}, {"cache": "static"}]
+    attention = [{"attention": "sdpa"}, {"attention": "eager"}]
+    return [kinds, batches, caches, attention], [kinds, [{"batch": 1}], caches, attention]

@@ -26,16 +26,14 @@ _UNITS = (
 
 def machine_facts() -> list[tuple[str, str]]:
     """Name and value, most telling first."""
-    flags = cpu_flags()
-    units = [name for flag, name in _UNITS if flag in flags] or ["none that is known"]
     gpus = [torch.cuda.get_device_name(i) for i in range(torch.cuda.device_count())]
     status = library.status()
     return [
-        ("processor", _cpu_name()),
+        ("processor", processor()),
         ("cores to use", str(cores())),
         ("threads of torch", str(torch.get_num_threads())),
         ("memory", f"{_memory_gib():.0f} GiB"),
-        ("vector and matrix units", ", ".join(units)),
+        ("vector and matrix units", ", ".join(vector_units())),
         ("GPU", ", ".join(gpus) or "none"),
         (
             "precision of training",
@@ -55,11 +53,22 @@ def cores() -> int:
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
-def _cpu_name() -> str:
+def processor() -> str:
+    """Its name; with family and model where Linux tells them, since many share one name."""
+    found: dict[str, str] = {}
     for line in cpuinfo():
-        if line.startswith("model name"):
-            return line.partition(":")[2].strip()
-    return platform.processor() or platform.machine()
+        key, _, value = line.partition(":")
+        found.setdefault(key.strip(), value.strip())
+    name = found.get("model name") or platform.processor() or platform.machine()
+    if "cpu family" not in found:
+        return name
+    return f"{name}, family {found['cpu family']} model {found['model']}"
+
+
+def vector_units() -> list[str]:
+    """The instruction sets that matter here, best first."""
+    flags = cpu_flags()
+    return [name for flag, name in _UNITS if flag in flags] or ["none that is known"]
 
 
 def _memory_gib() -> float:
