@@ -317,7 +317,7 @@ def _run(script: str, *words: str | Path) -> list[dict[str, Any]]:
 @pytest.mark.slow  # starts dragoman six times
 def test_training_is_measured_beside_itself(tmp_path: Path) -> None:
     rows = _run(
-        "train.py", "--work", "train-d256", "--tokens", "64", "--turn", "1", "--turns", "2",
+        "train.py", "--work", "train-d256", "--tokens", "512", "--turn", "1", "--turns", "2",
         "--only", "dragoman:ours:", "--results", tmp_path / "rows.json",
     )  # fmt: skip
     assert [row["system"] for row in rows] == ["dragoman"] * len(rows)
