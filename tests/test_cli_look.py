@@ -57,11 +57,38 @@ def test_alignment_against_links(dragoman: Dragoman, tiny_run: Path, tmp_path: P
     gold.write_text("0-0 1-1\n", encoding="utf-8")
     said = dragoman("look", tiny_run, SENTENCE, "--target", "Der kleine Mann", "--gold", gold)
     assert said.code == 0, said.err
-    assert "AER" in said.out
+    assert "AER" in said.out and "an oracle" in said.out
+    gold.write_text("1-1 6-3\n", encoding="utf-8")
+    said = dragoman("look", tiny_run, SENTENCE, "--target", "Der kleine Mann", "--gold", gold)
+    assert said.code == 1 and "6 and 3 words" in said.err
+    one = dragoman(
+        "look", tiny_run, SENTENCE, "--target", "Der kleine Mann", "--gold", gold, "--gold-base", 1
+    )
+    assert one.code == 0 and "AER" in one.out, one.err
     gold.write_text("0-0\n1-1\n", encoding="utf-8")
     said = dragoman("look", tiny_run, SENTENCE, "--gold", gold)
     assert said.code == 1
     assert "2 lines" in said.err
+
+
+def test_alignment_over_many_pairs_is_measured_on_others_than_chose(
+    dragoman: Dragoman, tiny_run: Path, tmp_path: Path
+) -> None:
+    pairs, links = ["The dog sleeps."] * 24, ["1-1 2-2 3-3"] * 24
+    for name, lines in (("a.en", pairs), ("a.de", ["Der Hund schläft."] * 24), ("links", links)):
+        (tmp_path / name).write_text("\n".join(lines) + "\n", encoding="utf-8")
+    ask = ("score", tiny_run, tmp_path / "a.en", tmp_path / "a.de", "--gold", tmp_path / "links")
+    said = dragoman(*ask)
+    assert said.code == 1 and "--gold-base 1" in said.err
+    said = dragoman(*ask, "--gold-base", 0)
+    assert said.code == 1 and "pair 1" in said.err and "3 and 3 words" in said.err
+    said = dragoman(*ask, "--gold-base", 1, "--gold-dev", 4)
+    assert said.code == 0 and len(said.out.splitlines()) == 24
+    assert "chosen on the first 4 pairs, measured on the other 20" in said.err
+    assert dragoman(*ask, "--gold-base", 1, "--gold-dev", 24).code == 1
+    (tmp_path / "links").write_text("0-0\n" * 23, encoding="utf-8")
+    said = dragoman(*ask)
+    assert said.code == 1 and "23 lines of links" in said.err
 
 
 @pytest.mark.parametrize(
@@ -115,6 +142,15 @@ def test_figure_mistakes(dragoman: Dragoman, tiny_run: Path) -> None:
     assert dragoman("figure", "scale", "--to", "x.pdf").code == 1
     said = dragoman("figure", "lookup", "--run", tiny_run)
     assert "--sentence" in said.err
+
+
+def test_an_empty_sentence_is_refused_for_one_figure_and_for_all(
+    dragoman: Dragoman, tiny_run: Path, tmp_path: Path
+) -> None:
+    for what in (("mask",), ("--all", tmp_path / "book")):
+        said = dragoman("figure", *what, "--run", tiny_run, "--sentence", " ")
+        assert said.code == 1 and "--sentence is empty" in said.err
+    assert not (tmp_path / "book").exists()
 
 
 def test_all_figures_that_need_no_run(dragoman: Dragoman, tmp_path: Path) -> None:

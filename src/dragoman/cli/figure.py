@@ -41,8 +41,11 @@ def figure(
     Example: dragoman figure --all figures
     """
     from dragoman.cli.console import log_to_stderr
+    from dragoman.errors import DragomanError
 
     log_to_stderr(quiet=True)
+    if sentence is not None and not sentence.strip():
+        raise DragomanError("--sentence is empty")
     if list_:
         _list()
     elif all_ is not None:
@@ -69,8 +72,6 @@ def _write_one(name: str, run: Path, sentence: str | None, to: Path | None) -> N
     from dragoman.insight.figures.captions import check_name
 
     check_name(name)
-    if sentence is not None and not sentence.strip():
-        raise DragomanError("--sentence is empty")
     from dragoman.insight.figures.catalogue import OF_RUN, make_figure
     from dragoman.insight.figures.subject import Subject
     from dragoman.pictures.figure import figure_svg

@@ -41,6 +41,10 @@ def look(
             help="Links made by people for this pair, in Pharaoh format: 0-0 1-2 2?1. Gives AER."
         ),
     ] = None,
+    gold_base: Annotated[
+        int | None,
+        typer.Option(min=0, max=1, help="What its first word is counted as: 0 (if not said), 1."),
+    ] = None,
     pieces: Annotated[
         bool, typer.Option("--pieces", help="Show subword pieces in place of words.")
     ] = False,
@@ -79,6 +83,7 @@ def look(
         prefix=prefix,
         importance=importance,
         gold=gold,
+        gold_base=gold_base,
         pieces=pieces,
     )
     seen = look_at_sentence(run, wish)

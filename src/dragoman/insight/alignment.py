@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Literal
 
@@ -40,31 +40,94 @@ class Gold:
     """The sure ones too."""
 
 
+Counts = NDArray[np.int64]
+"""(N, L, H + 1, 2) of each sentence, layer and head, last of the mean of the layer's heads:
+|A ∩ S| + |A ∩ P|, and |A| + |S|."""
+
+
+@dataclass(frozen=True)
+class AligningHead:
+    """Which attention aligns, layer and head counted from 0, and how well on some sentences."""
+
+    when: When
+    layer: int
+    head: int | None
+    """None: the mean of the heads."""
+    rate: float
+    """AER."""
+
+    def __str__(self) -> str:
+        head = "mean of the heads" if self.head is None else f"head {self.head + 1}"
+        return f"layer {self.layer + 1}, {head}, the step {self.when} the word"
+
+
 @dataclass(frozen=True)
 class AlignmentScores:
-    """AER of every layer and head on some sentences."""
+    """How well every layer and head aligns some sentences."""
 
-    sentences: int
-    heads: dict[When, NDArray[np.float64]]
-    """(L, H + 1): AER of each head, and last of the mean of the layer's heads."""
+    counts: dict[When, Counts]
 
     @property
-    def best(self) -> tuple[When, int, int | None, float]:
-        """When, layer, head (None: the mean of the heads) and AER of what aligns best."""
-        when: When = min(self.heads, key=lambda one: float(self.heads[one].min()))
-        table = self.heads[when]
+    def sentences(self) -> int:
+        return len(self.counts["choosing"])
+
+    @property
+    def heads(self) -> dict[When, NDArray[np.float64]]:
+        """(L, H + 1): AER of each head, and last of the mean of the layer's heads."""
+        return {when: _rates(counts) for when, counts in self.counts.items()}
+
+    @property
+    def best(self) -> AligningHead:
+        """What aligns these sentences best. An oracle: it is chosen with their own gold."""
+        tables = self.heads
+        when: When = min(tables, key=lambda one: float(tables[one].min()))
+        table = tables[when]
         layer, head = np.unravel_index(int(table.argmin()), table.shape)
         mean = int(head) == table.shape[1] - 1
-        return when, int(layer), None if mean else int(head), float(table.min())
+        return AligningHead(when, int(layer), None if mean else int(head), float(table.min()))
+
+    def chosen_on(self, development: int) -> AligningHead:
+        """What aligns the first ``development`` sentences best, with its AER on all others."""
+        assert 0 < development < self.sentences
+        first, rest = (
+            AlignmentScores({when: counts[part] for when, counts in self.counts.items()})
+            for part in (slice(development), slice(development, None))
+        )
+        best = first.best
+        rate = rest.heads[best.when][best.layer, -1 if best.head is None else best.head]
+        return replace(best, rate=float(rate))
+
+    def in_words(self, development: int) -> str:
+        """One line: the AER of what the first ``development`` sentences choose; 0: of an oracle."""
+        if not development:
+            best = self.best
+            return f"AER {best.rate:.3f}: {best}; an oracle, chosen with these very links"
+        chosen = self.chosen_on(development)
+        return (
+            f"AER {chosen.rate:.3f}: {chosen}; chosen on the first {development} pairs, measured "
+            f"on the other {self.sentences - development}"
+        )
 
     def to_dict(self) -> dict[str, Any]:
         """For JSON."""
-        when, layer, head, rate = self.best
+        best = self.best
         return {
             "sentences": self.sentences,
             "heads": {name: table.tolist() for name, table in self.heads.items()},
-            "best": {"when": when, "layer": layer, "head": head, "aer": rate},
+            "best": {
+                "when": best.when,
+                "layer": best.layer,
+                "head": best.head,
+                "aer": best.rate,
+                "oracle": True,
+            },
         }
+
+
+def _rates(counts: Counts) -> NDArray[np.float64]:
+    """(N, L, H + 1, 2) -> (L, H + 1) AER over all sentences together; without any link 0."""
+    hits, size = np.moveaxis(counts.sum(axis=0), -1, 0)
+    return np.where(size > 0, 1 - hits / np.maximum(size, 1), 0.0)
 
 
 def align(
@@ -88,26 +151,52 @@ def align(
 
 def alignment_error_rate(found: Sequence[Links], gold: Sequence[Gold]) -> float:
     """AER over all sentences together; 0 is perfect. Without any link at all it is 0."""
-    sure = sum(len(links & g.sure) for links, g in zip(found, gold, strict=True))
-    possible = sum(len(links & g.possible) for links, g in zip(found, gold, strict=True))
-    size = sum(len(links) + len(g.sure) for links, g in zip(found, gold, strict=True))
-    return 1 - (sure + possible) / size if size else 0.0
+    counts = [_counted(links, g) for links, g in zip(found, gold, strict=True)]
+    return float(_rates(np.array(counts, np.int64).reshape(-1, 1, 1, 2))[0, 0])
+
+
+def _counted(links: Links, gold: Gold) -> tuple[int, int]:
+    """|A ∩ S| + |A ∩ P|, and |A| + |S|."""
+    return len(links & gold.sure) + len(links & gold.possible), len(links) + len(gold.sure)
 
 
 def score_alignments(records: Iterable[AttentionRecord], gold: Sequence[Gold]) -> AlignmentScores:
-    """AER of every layer and head. ``records`` are of subword pieces; their words are scored."""
-    by_words = [in_words(record) for record in records]
-    layers, heads = by_words[0].cross.shape[:2]
-    tables: dict[When, NDArray[np.float64]] = {}
-    moments: tuple[When, ...] = ("choosing", "having read")
-    for when in moments:
-        table = np.zeros((layers, heads + 1))
-        for layer in range(layers):
-            for place, head in enumerate([*range(heads), None]):
-                links = [align(record, layer, head, when=when) for record in by_words]
-                table[layer, place] = alignment_error_rate(links, gold)
-        tables[when] = table
-    return AlignmentScores(len(by_words), tables)
+    """AER of every layer and head. ``records`` are of subword pieces; their words are scored.
+
+    Errors: ``DataError`` for links outside of their sentence, or of another number of sentences.
+    """
+    counts: dict[When, list[list[list[tuple[int, int]]]]] = {"choosing": [], "having read": []}
+    number = 0
+    for number, record in enumerate(records, 1):
+        if number > len(gold):
+            raise DataError(f"there are {len(gold)} lines of links, but more pairs of sentences")
+        words, links = in_words(record), gold[number - 1]
+        _check_inside(links, words, number)
+        layers, heads = words.cross.shape[:2]
+        for when, rows in counts.items():
+            rows.append(
+                [
+                    [
+                        _counted(align(words, layer, head, when=when), links)
+                        for head in (*range(heads), None)
+                    ]
+                    for layer in range(layers)
+                ]
+            )
+    if number != len(gold) or not gold:
+        raise DataError(f"there are {len(gold)} lines of links for {number} pairs of sentences")
+    return AlignmentScores({when: np.array(rows, np.int64) for when, rows in counts.items()})
+
+
+def _check_inside(gold: Gold, words: AttentionRecord, number: int) -> None:
+    sizes = len(words.source) - 1, len(words.target) - 1  # end symbols take no part
+    for source, target in sorted(gold.possible):
+        if source >= sizes[0] or target >= sizes[1]:
+            raise DataError(
+                f"pair {number}: the link from source word {source} to target word {target}, both "
+                f"counted from 0, lies outside of its sentences of {sizes[0]} and {sizes[1]} "
+                "words. Is it counted from 1 (--gold-base 1), or of text cut into other words?"
+            )
 
 
 def sharpest_layer(record: AttentionRecord) -> int:
@@ -116,16 +205,30 @@ def sharpest_layer(record: AttentionRecord) -> int:
     return int(strongest.argmax())
 
 
-def read_gold(path: Path, *, first: int = 0) -> list[Gold]:
+def read_gold(path: Path, *, first: int | None = None) -> list[Gold]:
     """Links in the Pharaoh format, a line per pair (see ``parse_links``).
 
-    ``first`` is the number of the first word, 0 or 1. Errors: ``DataError`` with the line.
+    ``first`` is the number of the first word, 0 or 1. None is 0, but not for a file in which no
+    word has that number: most public sets count from 1. Errors: ``DataError`` with the line.
     """
     try:
         lines = path.read_text(encoding="utf-8").splitlines()
     except OSError as error:
         raise DataError(f"cannot read {path}: {error.strerror}") from None
-    return [parse_links(line, f"{path}, line {n}", first=first) for n, line in enumerate(lines, 1)]
+    gold = [
+        parse_links(line, f"{path}, line {n}", first=first or 0) for n, line in enumerate(lines, 1)
+    ]
+    linked = [one.possible for one in gold if one.possible]
+    if first is None and len(linked) >= _MANY and all(min(map(min, one)) > 0 for one in linked):
+        raise DataError(
+            f"{path}: no link of its {len(linked)} sentences touches a word 0, so they seem to be "
+            "counted from 1. Say which: --gold-base 1, or --gold-base 0 if they are not"
+        )
+    return gold
+
+
+_MANY = 20
+"""Sentences among which at least one link would touch a first word, if it were number 0."""
 
 
 def parse_links(line: str, where: str, *, first: int = 0) -> Gold:

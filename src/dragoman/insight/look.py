@@ -60,6 +60,8 @@ class Wish:
     prefix: str = ""
     importance: bool = False
     gold: Path | None = None
+    gold_base: int | None = None
+    """What the first word is counted as there; None: 0."""
     pieces: bool = False
 
 
@@ -194,15 +196,18 @@ def look_at_sentence(run: Path, wish: Wish) -> Seen:
         lines += _importance_lines(importance)
     scores = None
     if wish.gold is not None:
-        gold = read_gold(wish.gold)
+        gold = read_gold(wish.gold, first=wish.gold_base)
         if len(gold) != 1:
             raise DataError(f"{wish.gold} has {len(gold)} lines; one is needed, for this sentence")
         scores = score_alignments([pieces], gold)
-        when, at, head, rate = scores.best
-        which = "mean of the heads" if head is None else f"head {head + 1}"
-        lines.append(f"AER {rate:.3f} at best: layer {at + 1}, {which}, the step {when} the word")
+        best = scores.best
+        lines.append(
+            f"{scores.in_words(0)}. Choose on other pairs: dragoman score RUN FILES --gold LINKS"
+        )
         words = in_words(pieces)
-        links = sorted(align(words, at, head, when=when), key=lambda link: link[1])
+        links = sorted(
+            align(words, best.layer, best.head, when=best.when), key=lambda link: link[1]
+        )
         lines.append("  ".join(f"{words.source[s]}–{words.target[t]}" for s, t in links))
     return Seen(
         subject.name,

@@ -15,6 +15,7 @@ import numpy.typing as npt
 import torch
 from torch import Tensor
 
+from dragoman.data.hashing import STEP, mix
 from dragoman.search.hypothesis import Floats, Integers
 from dragoman.search.settings import SamplingSettings
 
@@ -30,14 +31,8 @@ def sampling_key(seed: int, source: Tensor, sample: int) -> int:
 
 
 def uniform(keys: npt.NDArray[np.uint64], places: Integers) -> Floats:
-    """(M,) numbers in [0, 1): number ``places`` of the streams ``keys``.
-
-    SplitMix64 (Steele, Lea and Flood 2014), whose state after i steps needs no steps.
-    """
-    state = keys + (places.astype(np.uint64) + np.uint64(1)) * np.uint64(0x9E3779B97F4A7C15)
-    state = (state ^ (state >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
-    state = (state ^ (state >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-    state = (state ^ (state >> np.uint64(31))) >> np.uint64(11)
+    """(M,) numbers in [0, 1): number ``places`` of the streams ``keys`` (``data.hashing.mix``)."""
+    state = mix(keys + places.astype(np.uint64) * STEP) >> np.uint64(11)
     numbers: Floats = state.astype(np.float64) * 2.0**-53
     return numbers
 

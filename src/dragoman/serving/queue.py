@@ -25,8 +25,9 @@ logger = logging.getLogger("dragoman")
 DRAFT_SECONDS = 0.03
 """A growing sentence is shown so often at most: faster than eyes, slower than the search."""
 
-REFILL_SHARE = 2
-"""While many wait, new sentences enter, and are encoded, when one row in so many is free."""
+REFILL_SHARE = 0.5
+"""While many wait, new sentences enter, and are encoded, when so large a part of the rows is free;
+less than where nobody waits (``search.offline``)."""
 
 STEPS_AT_ONCE = 8
 """Of a native search while many wait, so that the event loop is interrupted less often."""
@@ -253,7 +254,8 @@ class _Worker:
             target=self._work, name=f"search-{queue.name}-{number}", daemon=True
         )
         self._queue = queue
-        self._capacity = 0
+        self._enough = 0
+        """Free rows at which new sentences enter while many wait."""
         self._gathers = False
         self._running: dict[int, tuple[Party, int]] = {}
         self._watched: set[int] = set()
@@ -261,11 +263,11 @@ class _Worker:
 
     def _work(self) -> None:
         scheduler = self._queue.new_scheduler()
-        self._capacity = scheduler.free_rows
+        self._enough = int(scheduler.free_rows * REFILL_SHARE)
         while self._fill(scheduler):
             try:
                 if self._gathers:
-                    done = scheduler.advance(STEPS_AT_ONCE, self._capacity // REFILL_SHARE)
+                    done = scheduler.advance(STEPS_AT_ONCE, self._enough)
                 else:
                     done = scheduler.advance()
                 self._count(scheduler, done)
@@ -303,9 +305,8 @@ class _Worker:
 
     def _room(self, scheduler: Scheduler) -> int:
         """Rows to fill now: while many wait, some are first left to gather."""
-        enough = self._capacity // REFILL_SHARE
-        self._gathers = self._queue._waiting >= enough
-        return 0 if self._gathers and scheduler.free_rows < enough else scheduler.free_rows
+        self._gathers = self._queue._waiting >= self._enough
+        return 0 if self._gathers and scheduler.free_rows < self._enough else scheduler.free_rows
 
     def _count(self, scheduler: Scheduler, done: list[tuple[int, list[Hypothesis]]]) -> None:
         figures = self.figures

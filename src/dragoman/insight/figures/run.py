@@ -285,15 +285,16 @@ def alignment_figure(subject: Subject) -> Figure:
                 made[target, source] = strength
         panels.insert(2, _links("Links made by hand: sure 100, possible 50", shown, made))
         drawn = float(scores.heads["choosing"][layer, -1])
-        when, best, head, rate = scores.best
+        best = scores.best
+        head = best.head
         note = Words(
             f"Drawn: {drawn_layer.english}; AER {drawn:.3f} against links made by hand for this "
-            f"one sentence. Least: {rate:.3f}, layer "
-            f"{best + 1}, {_named(head)}, the step {when} the word.",
+            f"one sentence. The least of all heads, chosen by these very links (an oracle): "
+            f"{best.rate:.3f}, {best}.",
             f"그린 것: {drawn_layer.korean}. 이 한 문장에 손으로 만든 정렬과 견준 AER "
-            f"{drawn:.3f}. 가장 낮은 것: {rate:.3f}, 디코더 {best + 1}층 "
-            f"{'헤드 평균' if head is None else f'헤드 {head + 1}'}, "
-            f"단어를 {'고른' if when == 'choosing' else '읽은'} 걸음.",
+            f"{drawn:.3f}. 바로 이 정렬로 고른 가장 낮은 값(오라클): {best.rate:.3f}, "
+            f"디코더 {best.layer + 1}층 {'헤드 평균' if head is None else f'헤드 {head + 1}'}, "
+            f"단어를 {'고른' if best.when == 'choosing' else '읽은'} 걸음.",
         )
     return figure("alignment", panels, data, run=subject.name, notes=[note])
 
@@ -381,7 +382,3 @@ def _mean_note(heads: PronounHeads) -> Words:
 
 def _in_korean(head: Head) -> str:
     return f"{head.layer + 1}층 헤드 {head.head + 1}"
-
-
-def _named(head: int | None) -> str:
-    return "mean of the heads" if head is None else f"head {head + 1}"
