@@ -1,0 +1,421 @@
+"""For those who run the server: its log, its figures, keys and runs taken up anew, gzip."""
+
+from __future__ import annotations
+
+import asyncio
+import gzip
+import importlib.util
+import json
+import logging
+import signal
+import sys
+import threading
+import time
+from pathlib import Path
+from types import ModuleType, SimpleNamespace
+from typing import Any
+
+import httpx
+import pytest
+from serving_echo import EchoModel, client_of, echo_run, server_process, until
+
+from dragoman.errors import DataError, RunError
+from dragoman.serving.http.compression import LARGE, Compressed
+from dragoman.serving.limits import ApiKeys, LimitSettings
+from dragoman.serving.operate.log import OFTEN, Bounded, JsonLines, Lines, told
+from dragoman.serving.operate.renewal import Renewal
+from dragoman.serving.settings import ServeSettings
+
+ROOT = Path(__file__).parents[1]
+SECRET = "Das Tier ist müde"
+WISH = {"q": SECRET, "source": "en", "target": "de"}
+ADA, BOB = "0123456789abcdef", "fedcba9876543210"
+
+
+def service_of(client: httpx.AsyncClient) -> Any:
+    transport: Any = client._transport
+    return transport.app.state.service
+
+
+def at(client: httpx.AsyncClient, host: str) -> httpx.AsyncClient:
+    """Another client of the same server, at another address."""
+    transport: Any = client._transport
+    other = httpx.ASGITransport(transport.app, raise_app_exceptions=False, client=(host, 1))
+    return httpx.AsyncClient(transport=other, base_url="http://echo")
+
+
+# ---- the log
+
+
+def test_every_request_is_a_line_without_its_text(caplog: pytest.LogCaptureFixture) -> None:
+    settings = ServeSettings(access_log=True, proxies=("10.0.0.1",))
+
+    async def check() -> None:
+        async with client_of(settings=settings) as client, at(client, "10.0.0.1") as proxy:
+            own = (await client.post("/translate", json=WISH)).headers["x-request-id"]
+            stranger = await client.get("/v1/runs/x?q=Tier", headers={"x-request-id": "made-up"})
+            assert stranger.headers["x-request-id"] not in ("made-up", own)
+            said = {"x-request-id": "from-the-proxy", "x-forwarded-for": "192.0.2.7"}
+            passed = await proxy.get("/health", headers=said)
+            assert passed.headers["x-request-id"] == "from-the-proxy"
+            forged = await proxy.get("/health", headers={"x-request-id": "two\tlines {}"})
+            assert forged.headers["x-request-id"].isalnum()
+
+    with caplog.at_level(logging.INFO, "dragoman.access"):
+        asyncio.run(check())
+    records = [record for record in caplog.records if record.name == "dragoman.access"]
+    fields = [json.loads(JsonLines().format(record)) for record in records]
+    assert [(f["method"], f["path"], f["status"]) for f in fields[:3]] == [
+        ("POST", "/translate", 200),
+        ("GET", "/v1/runs/x", 404),
+        ("GET", "/health", 200),
+    ]
+    assert fields[0]["client"] == "127.0.0.1" and fields[0]["bytes"] > 0
+    assert (fields[2]["address"], fields[2]["request"]) == ("192.0.2.7", "from-the-proxy")
+    assert "path=/translate status=200" in Lines().format(records[0])
+    assert "Tier" not in str([Lines().format(record) for record in records])
+
+
+def test_a_failure_is_logged_with_its_place_and_without_text(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    def fail(_: Any, text: str, *more: Any) -> None:
+        raise ValueError(f"cannot choose for {text}")
+
+    monkeypatch.setattr("dragoman.serving.catalogue.Catalogue.choose", fail)
+    written: list[str] = []
+
+    class Kept(logging.Handler):
+        def emit(self, record: logging.LogRecord) -> None:
+            written.append(self.format(record))
+
+    async def check() -> None:
+        async with client_of() as client:
+            answer = await client.post("/translate", json=WISH)
+            assert answer.status_code == 500
+            written.append(answer.headers["x-request-id"])
+
+    for formatter in (Lines(), JsonLines()):
+        written.clear()
+        handler = Kept()
+        handler.setFormatter(formatter)
+        logging.getLogger("dragoman").addHandler(handler)
+        try:
+            asyncio.run(check())
+        finally:
+            logging.getLogger("dragoman").removeHandler(handler)
+        line, request = written
+        assert "ValueError" in line and "in fail" in line and request in line
+        assert SECRET not in line and "Tier" not in line
+
+
+def test_the_words_of_an_exception_are_told_where_they_hold_no_text() -> None:
+    assert told(RunError("no such run")) == "RunError: no such run"
+    for error in (ValueError("text"), KeyError("text"), UnicodeError("text")):
+        assert told(error) == type(error).__name__
+
+
+def test_strangers_cannot_fill_the_log() -> None:
+    now = 0.0
+    bounded = Bounded(clock=lambda: now)
+
+    def says(line: int, level: int = logging.WARNING) -> str | None:
+        record = logging.LogRecord("uvicorn.error", level, "x.py", line, "Invalid %s", ("x",), None)
+        return record.getMessage() if bounded.filter(record) else None
+
+    assert [says(1) for _ in range(1000)].count("Invalid x") == OFTEN
+    assert says(2) == "Invalid x", "another kind"
+    assert all(says(1, logging.INFO) for _ in range(100)), "notes and requests are all told"
+    now = 61
+    assert says(1) == f"({1000 - OFTEN:,} more like the next were left out) Invalid x"
+    assert says(1) == "Invalid x"
+
+
+# ---- keys and figures
+
+
+def test_metrics_are_for_operators() -> None:
+    settings = ServeSettings(operators=("192.0.2.0/24",), proxies=("127.0.0.1",))
+
+    async def check() -> None:
+        async with client_of(settings=settings) as client, at(client, "192.0.2.9") as operator:
+            assert (await operator.get("/metrics")).status_code == 200
+            stranger = await client.get("/metrics")
+            assert stranger.status_code == 403 and "operators" in stranger.json()["error"]
+            forwarded = await client.get("/metrics", headers={"x-forwarded-for": "192.0.2.8"})
+            assert forwarded.status_code == 200
+            made_up = await operator.get("/metrics", headers={"x-forwarded-for": "198.51.100.7"})
+            assert made_up.status_code == 200, "no proxy: its word is not taken"
+            assert (await client.get("/health")).status_code == 200
+
+    asyncio.run(check())
+
+
+def test_a_key_brings_its_own_limits_and_is_counted(tmp_path: Path) -> None:
+    path = tmp_path / "keys"
+    path.write_text(f"{ADA} Ada\n{BOB} the wiki characters=60 burst=5 requests_per_minute=1 # x\n")
+    settings = ServeSettings(
+        api_keys=path, limits=LimitSettings(burst=2, requests_per_minute=1, characters=20)
+    )
+
+    async def check() -> None:
+        async with client_of(settings=settings) as client:
+            long = {**WISH, "q": "Das Brot. " * 4}
+
+            async def ask(key: str, body: Any = WISH) -> int:
+                headers = {"authorization": f"Bearer {key}"}
+                return (await client.post("/translate", json=body, headers=headers)).status_code
+
+            assert [await ask(ADA) for _ in range(3)] == [200, 200, 429]
+            assert [await ask(BOB) for _ in range(4)] == [200] * 4
+            assert await ask(BOB, long) == 200
+            assert await ask(BOB) == 429
+            text = (await client.get("/metrics")).text
+            assert 'dragoman_key_requests_total{holder="Ada"} 2.0' in text
+            assert 'dragoman_key_requests_total{holder="the wiki"} 5.0' in text
+            wanted = float(4 * len(SECRET) + 40)
+            assert f'dragoman_key_characters_total{{holder="the wiki"}} {wanted}' in text
+            assert ADA not in text and BOB not in text
+
+    asyncio.run(check())
+
+
+@pytest.mark.parametrize(
+    ("line", "words"),
+    [
+        (f"{BOB} Bob beam=3", "beam is no limit of one holder"),
+        (f"{BOB} Bob burst=many", "line 2: burst"),
+        (f"{BOB} Bob burst=0", "line 2: burst"),
+        (f"{BOB} Ada burst=3", "share one account"),
+    ],
+)
+def test_limits_of_keys_that_are_none(tmp_path: Path, line: str, words: str) -> None:
+    path = tmp_path / "keys"
+    path.write_text(f"{ADA} Ada\n{line}\n")
+    with pytest.raises(DataError, match=words):
+        ApiKeys.load(path, LimitSettings())
+
+
+# ---- taken up anew
+
+
+def touched(folder: Path) -> Path:
+    folder.mkdir(exist_ok=True)
+    (folder / "recipe.toml").write_text(f"# {time.monotonic_ns()}")
+    return folder
+
+
+def test_a_run_is_taken_up_anew_and_the_old_one_finishes(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    gate = threading.Event()
+    old, new = echo_run(model=EchoModel(gate=gate)), echo_run()
+    monkeypatch.setattr(Renewal, "_open", lambda _, names: dict.fromkeys(names, new))
+
+    async def check() -> None:
+        async with client_of(old) as client:
+            renewal = Renewal(service_of(client), {"echo": touched(tmp_path / "run")})
+            await renewal.renew()
+            assert service_of(client).catalogue.runs == [old], "it has not changed"
+            before = asyncio.ensure_future(client.post("/translate", json=WISH))
+            stream = {"text": SECRET, "stream": True}
+            streamed = asyncio.ensure_future(client.post("/v1/translate", json=stream))
+            (worker,) = old.queue._workers
+            await until(lambda: len(worker._running) + old.queue.waiting == 2)
+            touched(tmp_path / "run")
+            renewed = asyncio.ensure_future(renewal.renew())
+            await until(lambda: service_of(client).catalogue.runs == [new])
+            # The new one serves while the old one still has work.
+            assert (await client.post("/translate", json=WISH)).status_code == 200
+            assert not before.done() and old.queue.alive and not renewed.done()
+            gate.set()
+            assert (await before).json()["translatedText"] == SECRET
+            assert "event: done" in (await streamed).text
+            await renewed
+            assert not old.queue.alive and new.queue.alive
+            assert (await client.get("/ready")).json() == {"ready": True, "runs": ["echo"]}
+            assert 'dragoman_sentences_total{run="echo"} 1.0' in (await client.get("/metrics")).text
+        assert not new.queue.alive
+
+    asyncio.run(check())
+
+
+def test_what_cannot_be_taken_up_leaves_all_as_it_was(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    path = tmp_path / "keys"
+    path.write_text(ADA)
+    settings = ServeSettings(api_keys=path)
+    served = echo_run()
+
+    async def check() -> None:
+        async with client_of(served, settings=settings) as client:
+            service = service_of(client)
+            renewal = Renewal(service, {"echo": touched(tmp_path / "run")})
+            headers = {"authorization": f"Bearer {ADA}"}
+            for key, broken in (("short", False), (ADA, True)):
+                path.write_text(key)
+                if broken:
+                    (tmp_path / "run" / "recipe.toml").write_text("broken = ")
+                await renewal.renew()
+                assert service.catalogue.runs == [served]
+                answer = await client.post("/translate", json=WISH, headers=headers)
+                assert answer.status_code == 200
+
+    asyncio.run(check())
+    told = [record.getMessage() for record in caplog.records]
+    assert "can be guessed" in told[0] and "recipe.toml" in told[-1]
+
+
+def test_keys_are_read_again_at_sighup(tmp_path: Path) -> None:
+    path = tmp_path / "keys"
+    path.write_text(ADA)
+    with server_process(f"api_keys={path}") as (process, address):
+
+        def ask(key: str) -> int:
+            headers = {"authorization": f"Bearer {key}"}
+            return httpx.post(f"{address}/translate", json=WISH, headers=headers).status_code
+
+        assert (ask(ADA), ask(BOB)) == (200, 403)
+        path.write_text(BOB)
+        process.send_signal(signal.SIGHUP)
+        end = time.monotonic() + 30
+        while ask(BOB) != 200:
+            assert time.monotonic() < end
+            time.sleep(0.05)
+        assert ask(ADA) == 403
+
+
+# ---- gzip
+
+
+async def answered(parts: list[bytes], kind: str, accepted: str, status: int = 200) -> Any:
+    """What a client gets of an answer in parts: its headers and its body as sent."""
+
+    async def app(scope: Any, receive: Any, send: Any) -> None:
+        headers = [(b"content-type", kind.encode()), (b"etag", b'"1"')]
+        if len(parts) == 1:
+            headers.append((b"content-length", str(len(parts[0])).encode()))
+        await send({"type": "http.response.start", "status": status, "headers": headers})
+        for number, part in enumerate(parts):
+            more = number < len(parts) - 1
+            await send({"type": "http.response.body", "body": part, "more_body": more})
+
+    sent: list[Any] = []
+
+    async def send(message: Any) -> None:
+        sent.append(message)
+
+    headers = [(b"accept-encoding", accepted.encode())] if accepted else []
+    await Compressed(app)({"type": "http", "headers": headers}, None, send)  # type: ignore[arg-type]
+    told = {name.decode(): value.decode() for name, value in sent[0]["headers"]}
+    return told, [message["body"] for message in sent[1:]]
+
+
+@pytest.mark.parametrize("parts", [[b"text " * 300], [b"ab" * LARGE], [b"text " * 300] * 3])
+def test_text_is_sent_as_gzip(parts: list[bytes]) -> None:
+    async def check() -> None:
+        for accepted in ("gzip", "br;q=1.0, GZIP;q=0.8", "*"):
+            told, bodies = await answered(parts, "application/json", accepted)
+            assert told["content-encoding"] == "gzip" and told["vary"] == "accept-encoding"
+            assert told["etag"] == 'W/"1"'
+            assert gzip.decompress(b"".join(bodies)) == b"".join(parts)
+            if len(parts) == 1:
+                assert told["content-length"] == str(len(bodies[0]))
+        for accepted in ("", "br", "gzip;q=0, br"):
+            told, bodies = await answered(parts, "text/html; charset=utf-8", accepted)
+            assert "content-encoding" not in told and bodies == parts
+
+    asyncio.run(check())
+
+
+@pytest.mark.parametrize(
+    ("parts", "kind", "status"),
+    [
+        ([b"event " * 300] * 3, "text/event-stream", 200),
+        ([b"small"], "application/json", 200),
+        ([b"\x89PNG" * 400], "image/png", 200),
+        ([b"part " * 400], "text/css", 206),
+    ],
+)
+def test_what_gains_nothing_is_sent_as_it_is(parts: list[bytes], kind: str, status: int) -> None:
+    async def check() -> None:
+        told, bodies = await answered(parts, kind, "gzip", status)
+        assert "content-encoding" not in told and bodies == parts
+
+    asyncio.run(check())
+
+
+def test_head_tells_of_what_get_sends() -> None:
+    async def check() -> None:
+        async with client_of() as client:
+            gzipped = {"accept-encoding": "gzip"}
+            head = await client.head("/docs.css", headers=gzipped)
+            async with client.stream("GET", "/docs.css", headers=gzipped) as got:
+                raw = b"".join([part async for part in got.aiter_raw()])
+            assert head.headers["content-encoding"] == "gzip" and not head.content
+            assert got.headers["content-length"] == head.headers["content-length"]
+            assert len(raw) == int(got.headers["content-length"])
+
+    asyncio.run(check())
+
+
+# ---- what is deployed
+
+
+def test_the_proxies_recipes_agree_with_the_server() -> None:
+    """What they must say for streams and limits, as far as it can be read off."""
+    settings = ServeSettings()
+    nginx = (ROOT / "deploy" / "nginx.conf").read_text(encoding="utf-8")
+    caddy = (ROOT / "deploy" / "Caddyfile").read_text(encoding="utf-8")
+    unit = (ROOT / "deploy" / "dragoman.service").read_text(encoding="utf-8")
+    assert "proxy_buffering off" in nginx and "flush_interval -1" in caddy
+    reads = int(nginx.split("proxy_read_timeout ")[1].split("s;")[0])
+    assert reads > 2 * settings.limits.seconds
+    for text in (nginx, caddy):
+        assert f"127.0.0.1:{settings.port}" in text and "X-Request-ID" in text
+        assert text.count("{") == text.count("}")
+    stops = int(unit.split("TimeoutStopSec=")[1].split("\n")[0])
+    assert stops > settings.grace_seconds
+    assert int(unit.split("LimitNOFILE=")[1].split("\n")[0]) > 2 * settings.limits.connections
+    docs = (ROOT / "docs" / "serve.md").read_text(encoding="utf-8")
+    assert f"--stop-timeout {stops}" in docs
+
+
+def test_an_image_is_whole_or_none(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The build hook without a compiler and without Node: a warning, or no wheel."""
+    # hatchling is there while a wheel is built, and not here.
+    interface = ModuleType("hatchling.builders.hooks.plugin.interface")
+    interface.BuildHookInterface = object  # type: ignore[attr-defined]
+    monkeypatch.setitem(sys.modules, interface.__name__, interface)
+    specified = importlib.util.spec_from_file_location("hook", ROOT / "hatch_build.py")
+    assert specified is not None and specified.loader is not None
+    module = importlib.util.module_from_spec(specified)
+    specified.loader.exec_module(module)
+
+    class Lacking(SimpleNamespace):
+        class CompileError(Exception):
+            pass
+
+        PageError = CompileError
+
+        def compile_library(self) -> None:
+            raise self.CompileError("no compiler")
+
+        def build_page(self, _: Path) -> None:
+            raise self.PageError("no Node")
+
+    hook = module.BuildHook()
+    hook.target_name, hook.root = "wheel", str(ROOT)
+    monkeypatch.setattr(module, "_load", lambda _: Lacking())
+    hook.initialize("standard", {"artifacts": []})
+    said = capsys.readouterr().err
+    assert "no compiler" in said and "no Node" in said
+    assert "ENV DRAGOMAN_WHOLE=1" in (ROOT / "deploy" / "Dockerfile").read_text(encoding="utf-8")
+    monkeypatch.setenv("DRAGOMAN_WHOLE", "1")
+    with pytest.raises(SystemExit, match="no Node"):
+        hook.initialize("standard", {"artifacts": []})
+    with pytest.raises(SystemExit, match="no compiler"):
+        hook.initialize("editable", {"artifacts": []})
