@@ -22,7 +22,8 @@ SOURCE = ROOT / "src" / "dragoman"
 # Lowest first. Imports point down only; what stands on one level does not import each other.
 LEVELS = (
     {"errors", "settings"},
-    {"atomic"},
+    {"atomic", "reading"},
+    {"tensor_file"},
     {"native"},
     {"nn", "forms", "metrics", "pictures"},
     {"models", "data"},

@@ -24,13 +24,20 @@ from dragoman.data.cleaning import CleaningSettings
 from dragoman.data.corpora import CorpusSettings
 from dragoman.data.plan import PlanSettings
 from dragoman.data.split import SplitSettings
-from dragoman.errors import RecipeError
+from dragoman.errors import RecipeError, RunError
 from dragoman.forms.text import TextSettings
 from dragoman.models.kinds import KINDS, AnyModel
 from dragoman.models.settings import TransformerSettings
+from dragoman.reading import read_bytes
 from dragoman.search.settings import SearchSettings
 from dragoman.settings import Settings
 from dragoman.training.settings import TrainingSettings
+
+_MOST = 1 << 20
+"""Bytes of a recipe file."""
+
+_TOLD, _SHOWN = 20, 200
+"""Mistakes of a recipe that are told at once, and characters that are shown of each."""
 
 FORMAT = 1
 """The version of recipe files that this program writes, and the newest that it reads."""
@@ -122,12 +129,12 @@ class Recipe(Settings):
         """
         path = Path(source)
         if path.suffix == ".toml" or path.is_file():
-            text, base, where = _read(path), path.resolve().parent, str(path)
+            text, base, where = read_text(path), path.resolve().parent, str(path)
         else:
             text, base, where = _shipped(str(source)), Path.cwd(), f"recipe {source}"
         try:
             values = tomllib.loads(text)
-        except tomllib.TOMLDecodeError as error:
+        except (ValueError, RecursionError) as error:
             if path.suffix == ".toml":
                 raise RecipeError(f"{where} is not valid TOML: {error}") from error
             raise RecipeError(
@@ -180,15 +187,16 @@ def shipped_recipes() -> list[str]:
     )
 
 
-def _read(path: Path) -> str:
-    try:
-        return path.read_text(encoding="utf-8")
-    except FileNotFoundError:
+def read_text(path: Path) -> str:
+    """The text of a recipe file. Errors: ``RecipeError`` if it cannot be read as text."""
+    if not path.exists():
         raise RecipeError(
             f"there is no recipe {path}. Recipes that ship: {', '.join(shipped_recipes())}"
-        ) from None
-    except (OSError, UnicodeDecodeError) as error:
-        raise RecipeError(f"cannot read recipe {path}: {error}") from error
+        )
+    try:
+        return read_bytes(path, _MOST).decode("utf-8")
+    except (RunError, UnicodeDecodeError) as error:
+        raise RecipeError(f"recipe {path}: {error}") from error
 
 
 def _shipped(name: str) -> str:
@@ -232,7 +240,7 @@ def _merge(values: Mapping[str, Any], change: str) -> dict[str, Any]:
         raise RecipeError(f"--set {change!r} is not of the form section.key=value")
     try:
         value = tomllib.loads(f"value = {raw}")["value"]
-    except tomllib.TOMLDecodeError:
+    except (ValueError, RecursionError):
         value = raw
     merged = dict(values)
     inner = merged
@@ -250,12 +258,12 @@ def _merge(values: Mapping[str, Any], change: str) -> dict[str, Any]:
 def _explain(error: ValidationError, where: str) -> str:
     """One line per mistake: the key, what is wrong, and the nearest key or what is allowed."""
     lines = []
-    for problem in error.errors():
+    for problem in error.errors()[:_TOLD]:
         location = [part for part in problem["loc"] if isinstance(part, str | int)]
         # pydantic names the kind of model behind the section that holds it.
         has_kind = location[:1] == ["model"] and len(location) > 1 and location[1] in KINDS
         written = location[:1] + location[2:] if has_kind else location
-        key = ".".join(str(part) for part in written)
+        key = _short(".".join(str(part) for part in written))
         if problem["type"] == "extra_forbidden":
             known = sorted(_section(Recipe, location[:-1]))
             near = difflib.get_close_matches(str(location[-1]), known, 1, 0.5)
@@ -266,9 +274,14 @@ def _explain(error: ValidationError, where: str) -> str:
         else:
             message = problem["msg"].removeprefix("Value error, ")
             given = problem["input"]
-            shown = "" if isinstance(given, dict | list | tuple) else f" (given: {given!r})"
+            is_simple = not isinstance(given, dict | list | tuple)
+            shown = f" (given: {_short(repr(given))})" if is_simple else ""
             lines.append(f"{key}: {message}{shown}" if key else f"{message}{shown}")
     return f"{where}: " + "\n  ".join(lines)
+
+
+def _short(text: str) -> str:
+    return text if len(text) <= _SHOWN else f"{text[:_SHOWN]}…"
 
 
 def _section(model: type[BaseModel], location: Sequence[str | int]) -> list[str]:

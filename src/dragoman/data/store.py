@@ -24,13 +24,15 @@ from dataclasses import dataclass
 from functools import lru_cache
 from itertools import chain, islice
 from pathlib import Path
-from typing import Any, BinaryIO, Protocol
+from typing import Any, BinaryIO, Literal, Protocol
 
 import numpy as np
 import numpy.typing as npt
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
 from dragoman.data.corpora import Pair
-from dragoman.errors import DataError
+from dragoman.errors import DataError, RunError
+from dragoman.reading import read_json
 
 Tokens = npt.NDArray[np.int32]
 
@@ -77,24 +79,36 @@ class CorpusRange:
 class Store:
     """An opened store. Examples are numbered from 0 in the order they were read."""
 
-    def __init__(self, folder: str | os.PathLike[str]) -> None:
-        """Raises DataError if the folder holds no whole store."""
+    def __init__(
+        self, folder: str | os.PathLike[str], sizes: tuple[int, int] = (1 << 31, 1 << 31)
+    ) -> None:
+        """``sizes``: tokens are less than these, those of the vocabularies of source and target.
+
+        Raises DataError if the folder holds no whole store.
+        """
         self.folder = Path(folder)
+        self._sizes = sizes
         try:
-            about = json.loads((self.folder / "store.json").read_bytes())
-        except (OSError, ValueError) as error:
-            raise DataError(f"{self.folder} is not a store of tokens") from error
-        if about["format"] != _FORMAT:
-            raise DataError(f"{self.folder} has format {about['format']}, not {_FORMAT}: delete it")
-        self.corpora = tuple(CorpusRange(**corpus) for corpus in about["corpora"])
-        self.notes: dict[str, Any] = about["notes"]
+            found = read_json(self.folder / "store.json")
+            if isinstance(found, dict) and found.get("format") not in (None, _FORMAT):
+                raise DataError(
+                    f"{self.folder} has format {found['format']!r:.20}, not {_FORMAT}: delete it"
+                )
+            about = _About.model_validate(found)
+        except (RunError, ValidationError) as error:
+            raise DataError(f"{self.folder} is not a store of tokens; delete it") from error
+        self.corpora = tuple(CorpusRange(**corpus.model_dump()) for corpus in about.corpora)
+        self.notes: dict[str, Any] = about.notes
         """What the maker wished to keep beside it, such as the cleaning report."""
-        self._length: int = about["examples"]
-        self._shard_examples: int = about["shard_examples"]
-        self._widths = [np.dtype(about["tokens"][side]) for side in _SIDES]
+        self._length = about.examples
+        self._shard_examples = about.shard_examples
+        self._widths = [np.dtype(about.tokens[side]) for side in _SIDES]
         self.source_lengths: npt.NDArray[np.int32] = self._map("source.lengths", np.int32)
         """(len(self),) tokens of each source, no special symbols counted; memory-mapped."""
         self.target_lengths: npt.NDArray[np.int32] = self._map("target.lengths", np.int32)
+        for name, lengths in zip(_SIDES, (self.source_lengths, self.target_lengths), strict=True):
+            if len(lengths) != self._length or lengths.min() < 0:
+                raise self._damaged(f"{name}.lengths")
         # A store of 10^9 pairs has 4,000 shards; the maps of one are opened when first needed.
         self._shard = lru_cache(maxsize=256)(self._open_shard)
 
@@ -113,12 +127,13 @@ class Store:
         """Source and target as they were read; invalid bytes as lone surrogates."""
         shard, place = divmod(self._checked(example), self._shard_examples)
         source, target = (
-            side.text[side.text_offsets[place] : side.text_offsets[place + 1]]
-            .tobytes()
-            .decode("utf-8", "surrogatepass")
+            side.text[side.text_offsets[place] : side.text_offsets[place + 1]].tobytes()
             for side in self._shard(shard)
         )
-        return source, target
+        try:
+            return source.decode("utf-8", "surrogatepass"), target.decode("utf-8", "surrogatepass")
+        except UnicodeDecodeError as error:
+            raise self._damaged(f"{shard:05}.*.text") from error
 
     def corpus_of(self, example: int) -> CorpusRange:
         """The corpus that an example came from."""
@@ -144,9 +159,18 @@ class Store:
             )
             for side, width in zip(_SIDES, self._widths, strict=True)
         )
-        for side in (source, target):
-            ends = [*side.offsets[-1:], *side.text_offsets[-1:]]
-            if ends != [len(side.tokens), len(side.text)]:
+        first = shard * self._shard_examples
+        examples = slice(first, first + self._shard_examples)
+        lengths = self.source_lengths[examples], self.target_lengths[examples]
+        for side, size, counts in zip((source, target), self._sizes, lengths, strict=True):
+            # What the kernels look up goes by this; a few milliseconds for each shard.
+            if not (
+                _lead_through(side.offsets, len(side.tokens))
+                and _lead_through(side.text_offsets, len(side.text))
+                and len(side.text_offsets) == len(counts) + 1
+                and np.array_equal(np.diff(side.offsets), counts)
+                and (len(side.tokens) == 0 or 0 <= side.tokens.min() <= side.tokens.max() < size)
+            ):
                 raise self._damaged(f"{shard:05}.*")
         return source, target
 
@@ -165,6 +189,40 @@ class Store:
             f"{self.folder / name}: these stored tokens are damaged; delete {self.folder}, "
             "and they will be made again"
         )
+
+
+def _lead_through(offsets: npt.NDArray[np.int64], length: int) -> bool:
+    """Whether they go from 0 to ``length`` without a step back."""
+    if len(offsets) < 1 or offsets[0] != 0 or offsets[-1] != length:
+        return False
+    return not (offsets[1:] < offsets[:-1]).any()
+
+
+class _Corpus(BaseModel):
+    model_config = ConfigDict(strict=True, extra="forbid")
+    first: int = Field(ge=0)
+    last: int
+    weight: float = Field(gt=0, le=10_000)
+    name: str
+
+
+class _About(BaseModel):
+    """``store.json``."""
+
+    model_config = ConfigDict(strict=True)
+    format: int
+    examples: int = Field(ge=1, lt=2**40)
+    shard_examples: int = Field(ge=1, lt=2**40)
+    tokens: dict[str, Literal["uint16", "int32"]]
+    corpora: list[_Corpus]
+    notes: dict[str, Any]
+
+    @model_validator(mode="after")
+    def _agree(self) -> _About:
+        ends = [0, *(end for c in self.corpora for end in (c.first, c.last)), self.examples]
+        if set(self.tokens) != set(_SIDES) or sorted(ends) != ends:
+            raise ValueError("sides or corpora that are none")
+        return self
 
 
 @dataclass(frozen=True)
@@ -201,8 +259,9 @@ def build_store(
     """
     root = Path(folder)
     finished = root / key
+    sizes = source.size, target.size
     if (finished / "store.json").exists():
-        return Store(finished)
+        return Store(finished, sizes)
     partial = root / f".{key}.partial"
     try:
         root.mkdir(parents=True, exist_ok=True)
@@ -217,7 +276,7 @@ def build_store(
                     shutil.rmtree(partial, ignore_errors=True)
     except OSError as error:
         raise DataError(f"{finished}: cannot write the tokens: {error.strerror}") from error
-    return Store(finished)
+    return Store(finished, sizes)
 
 
 @contextmanager

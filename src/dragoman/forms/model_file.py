@@ -10,8 +10,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-_NOTE = 1027
-"""The number of our field."""
+_TOKEN, _NOTE = 1, 1027
+"""The numbers of the field of each token, and of our own."""
 
 
 def with_note(model: bytes, note: bytes) -> bytes:
@@ -25,12 +25,17 @@ def with_note(model: bytes, note: bytes) -> bytes:
     return kept + _varint(_NOTE << 3 | 2) + _varint(len(note)) + note
 
 
-def note_in(model: bytes) -> bytes | None:
-    """The note that a model carries, if any. Raises IndexError as ``with_note`` does."""
+def note_in(model: bytes) -> tuple[bytes | None, int]:
+    """The note that a model carries, if any; and how many tokens it has.
+
+    Raises IndexError as ``with_note`` does.
+    """
+    note, tokens = None, 0
     for number, begin, _, last in _fields(model):
         if number == _NOTE:
-            return model[begin:last]
-    return None
+            note = model[begin:last]
+        tokens += number == _TOKEN
+    return note, tokens
 
 
 def _fields(message: bytes) -> Iterator[tuple[int, int, int, int]]:
@@ -61,14 +66,14 @@ def _fields(message: bytes) -> Iterator[tuple[int, int, int, int]]:
 
 
 def _read_varint(message: bytes, place: int) -> tuple[int, int]:
-    value = shift = 0
-    while True:
+    value = 0
+    for shift in range(0, 70, 7):  # 64 bits at most
         byte = message[place]
         value |= (byte & 127) << shift
         place += 1
         if byte < 128:
             return value, place
-        shift += 7
+    raise IndexError("a number without an end")
 
 
 def _varint(value: int) -> bytes:

@@ -29,10 +29,18 @@ from dragoman.atomic import replacing_file
 from dragoman.errors import DataError, RunError
 from dragoman.forms.model_file import note_in, with_note
 from dragoman.forms.sampling import SPACE, BpeDropout, Pieces, Sampler, UnigramSampling
+from dragoman.reading import read_bytes
 from dragoman.settings import Settings
 
 _THREADS = 4
 """Of vocabulary training. Fixed: unigram sums depend on the number of threads in the last bits."""
+
+
+_MOST_BYTES = 6 << 20
+"""Of a vocabulary file. The largest in use, of 256,000 tokens, have some five million."""
+
+MOST_TOKENS = 300_000
+"""Of a vocabulary. SentencePiece takes up to 270 bytes of memory for each, however short."""
 
 
 class TextSettings(Settings):
@@ -40,7 +48,7 @@ class TextSettings(Settings):
 
     kind: Literal["bpe", "unigram", "char", "word"] = "bpe"
     """Byte-pair encoding, unigram language model, characters, or words."""
-    vocabulary: int = Field(8000, ge=8, le=1_000_000)
+    vocabulary: int = Field(8000, ge=8, le=MOST_TOKENS)
     """Tokens in the vocabulary, special and byte tokens included; an upper limit for char, word."""
     shared: bool = True
     """One vocabulary for source and target (section 5.1 of the paper) instead of one for each."""
@@ -120,21 +128,24 @@ class Text:
         RunError if the file is missing or damaged.
         """
         path = Path(path)
+        model = read_bytes(path, _MOST_BYTES)
         try:
-            model = path.read_bytes()
-        except OSError as error:
-            raise RunError(f"{path}: cannot read this vocabulary: {error.strerror}") from error
-        try:
+            inside, tokens = note_in(model)
+            if tokens > MOST_TOKENS:
+                raise RunError(f"{path}: a vocabulary has at most {MOST_TOKENS:,} tokens")
             if settings is None:
-                inside = note_in(model)
                 settings = TextSettings.model_validate_json(inside) if inside else TextSettings()
-            return cls(model, settings)
+            found = cls(model, settings)
+            if found.pieces(range(found.size)) and min(found.unknown, found.bos, found.eos) < 0:
+                raise RunError(f"{path}: this vocabulary has no <unk>, no <s> or no </s>")
+            found.decode_exact([found.unknown])
+            return found
         except ValidationError as error:
             raise RunError(
                 f"{path}: this vocabulary has settings that this version does not know "
                 f"({error.error_count()} of them); was it made by a newer one?"
             ) from error
-        except (RuntimeError, IndexError) as error:
+        except (RuntimeError, IndexError, UnicodeDecodeError) as error:
             raise RunError(f"{path}: not a SentencePiece model, or a damaged one") from error
 
     def save(self, path: str | os.PathLike[str]) -> None:

@@ -14,15 +14,21 @@ import logging
 import pathlib
 import time
 from collections.abc import Callable, Mapping
+from typing import Annotated
 
 import torch
+from pydantic import Field, TypeAdapter, ValidationError
 
 from dragoman.atomic import write_text
-from dragoman.errors import FileError
+from dragoman.errors import FileError, RunError
 from dragoman.native import compile as building
 from dragoman.native import library
+from dragoman.reading import read_json
 
 NAME = "machine.json"
+
+_KNOWN = TypeAdapter(dict[str, dict[str, Annotated[int, Field(strict=True, ge=1, le=10**12)]]])
+"""What the file holds: key -> trial -> microseconds."""
 
 logger = logging.getLogger("dragoman")
 
@@ -58,7 +64,7 @@ def measure(trials: Mapping[str, Callable[[], Trial]], rounds: int = 5) -> dict[
             trial()
             if turn > 0:  # the first finds everything cold
                 best[name] = min(best[name], time.process_time() - begin)
-    return {name: round(seconds * 1e6) for name, seconds in best.items()}
+    return {name: max(1, round(seconds * 1e6)) for name, seconds in best.items()}
 
 
 def machine_key() -> str:
@@ -87,12 +93,8 @@ def _processor() -> str:
 
 def _read(path: pathlib.Path) -> dict[str, dict[str, int]]:
     try:
-        found = json.loads(path.read_text(encoding="utf-8"))
-        return {
-            str(key): {str(name): int(value) for name, value in times.items()}
-            for key, times in found.items()
-        }
-    except (OSError, ValueError, AttributeError, TypeError):
+        return _KNOWN.validate_python(read_json(path))
+    except (RunError, ValidationError):
         return {}
 
 

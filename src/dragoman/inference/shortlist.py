@@ -19,12 +19,12 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 from pydantic import Field
-from safetensors import SafetensorError, safe_open
 from safetensors.numpy import save_file
 
 from dragoman.atomic import replacing_file
 from dragoman.errors import RunError
 from dragoman.settings import Settings
+from dragoman.tensor_file import open_tensors
 
 Integers = npt.NDArray[np.int32]
 
@@ -70,20 +70,45 @@ class Shortlist:
             save_file(arrays, temporary, metadata={"key": key})
 
     @classmethod
-    def load(cls, path: Path, key: str) -> Shortlist | None:
+    def load(
+        cls, path: Path, key: str, source_vocabulary: int, target_vocabulary: int
+    ) -> Shortlist | None:
         """Read it; None if there is none or it was derived from something else.
 
-        Errors: ``RunError`` for a damaged file.
+        Errors: ``RunError`` for a damaged file: the native kernels go by what it says.
         """
         if not path.exists():
             return None
         try:
-            with safe_open(path, framework="numpy") as file:
-                if (file.metadata() or {}).get("key") != key:
+            with open_tensors(path, "I32") as file:
+                if file.metadata.get("key") != key:
                     return None
-                return cls(*(file.get_tensor(name) for name in ("always", "offsets", "candidates")))
-        except (OSError, SafetensorError) as error:
-            raise RunError(f"{path} is damaged ({error}): delete it and learn it again") from error
+                if set(file.shapes) != {"always", "offsets", "candidates"}:
+                    raise RunError(f"{path} is damaged (it is no shortlist)")
+                found = cls(*(file.read(name) for name in ("always", "offsets", "candidates")))
+            found._check(source_vocabulary, target_vocabulary)
+        except RunError as error:
+            raise RunError(f"{error}: delete {path} and learn it again") from error
+        return found
+
+    def _check(self, source_vocabulary: int, target_vocabulary: int) -> None:
+        """Errors: ``RunError`` unless every number is one that ``learn`` could have written."""
+        offsets = self.offsets
+        if any(array.ndim != 1 for array in (self.always, offsets, self.candidates)):
+            raise RunError("the shortlist is damaged (it is no list)")
+        if len(offsets) != source_vocabulary + 1:
+            raise RunError(
+                f"the shortlist is damaged (it is for {len(offsets) - 1:,} source tokens, not "
+                f"{source_vocabulary:,})"
+            )
+        ends = offsets[0] == 0 and offsets[-1] == len(self.candidates)
+        if not ends or (offsets[1:] < offsets[:-1]).any():
+            raise RunError("the shortlist is damaged (its offsets lead out of it)")
+        for ids in (self.always, self.candidates):
+            if len(ids) and not 0 <= ids.min() <= ids.max() < target_vocabulary:
+                raise RunError("the shortlist is damaged (it holds tokens that are none)")
+        if not len(self.always):
+            raise RunError("the shortlist is damaged (it lacks the end symbol)")
 
 
 def learn(

@@ -28,7 +28,8 @@ DEFAULT = "transformer"
 
 def _kind_of(given: Any) -> Any:
     """Of settings, or of what they are to be made of."""
-    return given.get("kind", DEFAULT) if isinstance(given, Mapping) else given.kind
+    kind = given.get("kind", DEFAULT) if isinstance(given, Mapping) else getattr(given, "kind", "")
+    return kind if isinstance(kind, str) else ""
 
 
 if TYPE_CHECKING:

@@ -9,6 +9,9 @@ from pydantic import Field, model_validator
 from dragoman.nn.settings import AttentionSettings, Norm, PositionSettings
 from dragoman.settings import Settings
 
+_WIDEST = 65_536
+"""Of a model, and of its heads together: the kernels count in 32 bits."""
+
 
 class ModelSettings(Settings):
     """What the settings of every kind of model say; ``kinds.py`` lists the kinds."""
@@ -84,6 +87,9 @@ class TransformerSettings(ModelSettings):
                 f"model_dim {self.model_dim} is no multiple of num_heads "
                 f"{attention.num_heads}; {remedy}change one of them"
             )
+        widest = max(attention.key_width or 1, attention.value_width or 1) * attention.num_heads
+        if widest > _WIDEST:
+            raise ValueError(f"all heads together are {widest:,} wide; {_WIDEST:,} is the most")
         if self.positions.combine == "add" and width not in (None, self.model_dim):
             raise ValueError(
                 f"positions that are added are as wide as the model ({self.model_dim}, not "

@@ -51,17 +51,17 @@ class LimitSettings(Settings):
     """Seconds that one request may take to arrive, and again to be answered, waiting included."""
     beam: int = Field(default=16, ge=1, le=1024)
     """The widest beam, and the most translations of one text, that a request may ask for."""
-    connections: int = Field(default=2048, ge=1)
+    connections: int = Field(default=2048, ge=1, le=1_000_000)
     """Connections in all; fewer where the system allows the server few open files."""
-    connections_each: int = Field(default=512, ge=1)
+    connections_each: int = Field(default=512, ge=1, le=1_000_000)
     """Connections of one address, at most half of those in all."""
-    head_seconds: float = Field(default=10.0, gt=0)
+    head_seconds: float = Field(default=10.0, gt=0, le=86_400)
     """Seconds that the headers of a request may take to arrive."""
-    idle_seconds: float = Field(default=30.0, gt=0)
+    idle_seconds: float = Field(default=30.0, gt=0, le=86_400)
     """Seconds that a connection may stay open without a request."""
-    reading_rate: int = Field(default=2_000, ge=0)
+    reading_rate: int = Field(default=2_000, ge=0, le=1_000_000_000)
     """Bytes a second of an answer that its client must read."""
-    unread_bytes: int = Field(default=64_000_000, ge=1)
+    unread_bytes: int = Field(default=64_000_000, ge=1, le=1_000_000_000_000)
     """Bytes of answers that one address may leave unread, and a quarter of what all may."""
 
 

@@ -72,7 +72,7 @@ def parse_settings(values: dict[str, object], changes: Sequence[str]) -> ServeSe
             raise RecipeError(f"--set {change!r} is not of the form key=value")
         try:
             value = tomllib.loads(f"value = {raw}")["value"]
-        except tomllib.TOMLDecodeError:
+        except (ValueError, RecursionError):
             value = raw
         section, dot, last = key.strip().rpartition(".")
         if not dot:

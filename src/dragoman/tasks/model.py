@@ -2,22 +2,30 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from typing import Any
 
 import torch
+from torch import nn
 from torch.overrides import TorchFunctionMode
 
-from dragoman.errors import RunError
+from dragoman.errors import RunError, TrainingError
 from dragoman.forms.text import Text
 from dragoman.models.interface import Network
 from dragoman.models.kinds import new_network
 from dragoman.recipe import Recipe
-from dragoman.training.weights import load_weights
+from dragoman.training.weights import open_weights, weights_in
+
+_BYTES_TO_TRAIN = 16
+"""Of each parameter: itself, its gradient and two moments, fp32."""
 
 
-class Unfilled(TorchFunctionMode):
-    """New parameters are not drawn: those of a file take their place.
+_DRAWS = (torch.Tensor.uniform_, torch.Tensor.normal_, nn.init.uniform_, nn.init.normal_)
+
+
+class _Hollow(TorchFunctionMode):
+    """New parameters have shapes and no memory: those of a file take their place.
 
     torch's meta device would do the same, and import a second's worth of modules.
     """
@@ -25,30 +33,52 @@ class Unfilled(TorchFunctionMode):
     def __torch_function__(
         self, func: Any, types: Any, args: Any = (), kwargs: dict[str, Any] | None = None
     ) -> Any:
-        if func in (torch.Tensor.uniform_, torch.Tensor.normal_):
-            return args[0]
-        return func(*args, **(kwargs or {}))
+        named = kwargs or {}
+        if func in _DRAWS:
+            return args[0] if args else named["tensor"]
+        if func in (torch.empty, torch.zeros, torch.ones):
+            return func((), **named).expand(*args)
+        return func(*args, **named)
 
 
 def build_model(recipe: Recipe, source: Text, target: Text) -> Network:
-    """The model of a recipe, with fresh weights drawn from torch's generator."""
+    """The model of a recipe, with fresh weights drawn from torch's generator, to be trained.
+
+    Errors: ``TrainingError`` for one that cannot be trained in the memory of this machine.
+    """
+    parameters = sum(p.numel() for p in hollow_model(recipe, source, target).parameters())
+    memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    if parameters * _BYTES_TO_TRAIN > memory:
+        raise TrainingError(
+            f"to train a model of {parameters:,} parameters takes at least "
+            f"{parameters * _BYTES_TO_TRAIN / 2**30:,.0f} GiB, and this machine has "
+            f"{memory / 2**30:,.0f}: choose smaller sizes in [model]"
+        )
     return new_network(recipe.model, source.size, target.size)
+
+
+def hollow_model(recipe: Recipe, source: Text, target: Text) -> Network:
+    """The model of a recipe as a shape, whose weights ``fill_model`` brings."""
+    with _Hollow():
+        return new_network(recipe.model, source.size, target.size)
 
 
 def fill_model(model: Network, path: Path, recipe: str, *, assign: bool = False) -> None:
     """Put the weights of a file into ``model``; ``recipe`` is what describes it, for messages.
 
-    Errors: ``RunError`` for weights that are missing, truncated, or of another model.
+    Errors: ``RunError`` for weights that are missing, truncated, or of another model; before any
+    memory is taken for them.
     """
-    state = load_weights(path).tensors
-    expected = {name: value.shape for name, value in model.state_dict().items()}
-    found = {name: value.shape for name, value in state.items()}
-    if expected != found:
-        odd = sorted(
-            name for name in expected.keys() | found.keys() if expected.get(name) != found.get(name)
-        )
-        raise RunError(
-            f"{path} does not hold the model that {recipe} describes: {len(odd)} tensors differ, "
-            f"{odd[0]} first. Was the recipe edited?"
-        )
-    model.load_state_dict(state, assign=assign)
+    expected = {name: tuple(value.shape) for name, value in model.state_dict().items()}
+    with open_weights(path) as file:
+        if expected != file.shapes:
+            odd = sorted(
+                name
+                for name in {*expected, *file.shapes}
+                if expected.get(name) != file.shapes.get(name)
+            )
+            raise RunError(
+                f"{path} does not hold the model that {recipe} describes: {len(odd)} tensors "
+                f"differ, {odd[0]} first. Was the recipe edited?"
+            )
+        model.load_state_dict(weights_in(file), assign=assign)

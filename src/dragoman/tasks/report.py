@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from importlib import metadata
 from pathlib import Path
-from typing import Any
 
 from dragoman.atomic import write_text
 from dragoman.data.demo_corpus import NOTICE
-from dragoman.errors import RunError
 from dragoman.pictures.card import card_markdown
 from dragoman.pictures.curves import charts_of
 from dragoman.pictures.records import AttentionRecord, Hops, RunSummary, Sample, Score, Table
 from dragoman.pictures.report import report_html
 from dragoman.pictures.words import in_words
+from dragoman.recipe import read_text
 from dragoman.tasks.machine import machine_facts
 from dragoman.tasks.run import RECIPE, Run
 from dragoman.tasks.translator import Translator, parse_search
@@ -57,7 +55,7 @@ def summarise(
 ) -> RunSummary:
     """All that the report says about a run."""
     recipe = run.recipe
-    records = _metrics(run)
+    records = list(run.metrics())
     scores = run.scores()
     updates = [r for r in records if r.get("kind") == "update"]
     weights = run.metadata()
@@ -107,27 +105,11 @@ def summarise(
         hops=hops,
         attention=attention,
         data=_data_tables(run),
-        recipe=(run.folder / RECIPE).read_text(encoding="utf-8"),
+        recipe=read_text(run.folder / RECIPE),
         machine=machine_facts(),
         limits=limits,
         made_by=f"dragoman {metadata.version('dragoman')}",
     )
-
-
-def _metrics(run: Run) -> list[dict[str, Any]]:
-    path = run.folder / "metrics.jsonl"
-    if not path.is_file():
-        return []
-    records = []
-    with path.open(encoding="utf-8") as lines:
-        for number, line in enumerate(lines, 1):
-            if not line.endswith("\n"):
-                break  # somebody is writing it
-            try:
-                records.append(json.loads(line))
-            except ValueError as error:
-                raise RunError(f"{path}, line {number} is damaged: {error}") from error
-    return records
 
 
 def _vocabulary(run: Run) -> str:

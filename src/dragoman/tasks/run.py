@@ -18,9 +18,8 @@ which its weights do (``model.py``).
 from __future__ import annotations
 
 import hashlib
-import json
 import os
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -29,6 +28,8 @@ from dragoman.errors import RunError
 from dragoman.forms.text import Text
 from dragoman.inference.shortlist import Shortlist
 from dragoman.recipe import Recipe
+from dragoman.tasks.said import Notes, Scores, read_metrics, read_said
+from dragoman.tensor_file import open_tensors
 
 if TYPE_CHECKING:
     from dragoman.metrics.moses import MosesText
@@ -38,6 +39,7 @@ RECIPE = "recipe.toml"
 WEIGHTS = "model.safetensors"
 SCORES = "scores.json"
 NOTES = "data.json"
+METRICS = "metrics.jsonl"
 SHORTLIST = "shortlist.safetensors"
 
 
@@ -117,25 +119,17 @@ class Run:
 
     def metadata(self) -> dict[str, str]:
         """What the weights file says of itself: which weights, of which update."""
-        from dragoman.training.weights import load_weights
-
-        return dict(load_weights(self._weights_path).metadata)
-
-    def new_model(self) -> Network:
-        """The model that the recipe describes, with fresh weights."""
-        from dragoman.tasks.model import build_model
-
-        return build_model(self.recipe, self.source_text, self.target_text)
+        with open_tensors(self._weights_path, "F32") as file:
+            return dict(file.metadata)
 
     def model(self, weights: Path | None = None) -> Network:
         """The trained model, in evaluation mode; from another weights file if given.
 
         Errors: ``RunError`` for missing, truncated or foreign weights.
         """
-        from dragoman.tasks.model import Unfilled, fill_model
+        from dragoman.tasks.model import fill_model, hollow_model
 
-        with Unfilled():
-            model = self.new_model()
+        model = hollow_model(self.recipe, self.source_text, self.target_text)
         fill_model(model, weights or self._weights_path, str(self.folder / RECIPE), assign=True)
         return model.eval()
 
@@ -163,11 +157,15 @@ class Run:
 
     def scores(self) -> dict[str, Any]:
         """What the last evaluation found, or nothing."""
-        return read_json(self.folder / SCORES)
+        return read_said(self.folder / SCORES, Scores)
 
     def notes(self) -> dict[str, Any]:
         """What preparing the data found, or nothing."""
-        return read_json(self.folder / NOTES)
+        return read_said(self.folder / NOTES, Notes)
+
+    def metrics(self) -> Iterator[dict[str, Any]]:
+        """What training wrote down, update by update."""
+        return read_metrics(self.folder / METRICS)
 
     @property
     def _weights_path(self) -> Path:
@@ -199,7 +197,7 @@ def load_shortlist(run: Run) -> Shortlist:
     Errors: ``RunError`` if there is none, or only one for other weights.
     """
     path = run.folder / SHORTLIST
-    found = Shortlist.load(path, run.weights_hash)
+    found = Shortlist.load(path, run.weights_hash, run.source_text.size, run.target_text.size)
     if found is None:
         what = "is for other weights than these" if path.exists() else "does not exist"
         raise RunError(f"{path} {what}; learn one with: dragoman shortlist {run.folder}")
@@ -209,20 +207,3 @@ def load_shortlist(run: Run) -> Shortlist:
 def vocabulary_name(recipe: Recipe, side: str) -> str:
     """The file of the vocabulary of ``side``, "source" or "target"."""
     return "shared.model" if recipe.text.shared else f"{side}.model"
-
-
-def read_json(path: Path) -> dict[str, Any]:
-    """What a JSON file of a run holds, or nothing where there is none.
-
-    Errors: ``RunError`` if it is damaged.
-    """
-    if not path.is_file():
-        return {}
-    try:
-        loaded: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
-    except ValueError as error:
-        raise RunError(
-            f"{path} is damaged ({error}). Remove it: the model works without, and dragoman "
-            "evaluate and train write it anew"
-        ) from error
-    return loaded

@@ -53,7 +53,7 @@ from dragoman.training.seeding import key
 from dragoman.training.throughput import measure_throughput
 from dragoman.training.trainer import Outcome, Trainer
 from dragoman.training.update_step import MakeBatch
-from dragoman.training.weights import load_weights, save_weights
+from dragoman.training.weights import open_weights, save_weights
 
 _START = "start"
 """What the metadata of weights say that a fine-tuned run has taken over, and not yet changed."""
@@ -139,7 +139,10 @@ def _take_over(start_from: Run, folder: Path) -> None:
 def _has_learned(folder: Path) -> bool:
     """Whether a run's weights are its own, and not those that it began with."""
     path = folder / WEIGHTS
-    return path.is_file() and load_weights(path).metadata.get("weights") != _START
+    if not path.is_file():
+        return False
+    with open_weights(path) as file:
+        return file.metadata.get("weights") != _START
 
 
 def _train(

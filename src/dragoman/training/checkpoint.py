@@ -23,49 +23,55 @@ import re
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Literal
+from typing import Annotated, Literal
 
+from pydantic import ConfigDict, Field, TypeAdapter, ValidationError
 from safetensors.torch import save_file
 from torch import Tensor
 
 from dragoman.atomic import creating_folder, remove_folder, sweep
 from dragoman.errors import RunError
 from dragoman.nn.linear import Precision
+from dragoman.reading import MOST_JSON, parse_json, read_bytes
 from dragoman.training.weights import load_weights, save_weights
 
 _FORMAT = 1
+Count = Annotated[int, Field(ge=0, lt=2**53)]
+Few = Annotated[int, Field(ge=0, le=4096)]
 
 
 @dataclass
 class TrainingState:
     """Where a run stands, weights and moments aside. Changed by the trainer alone."""
 
-    update: int = 0
+    __pydantic_config__ = ConfigDict(strict=True, extra="forbid", allow_inf_nan=False)
+
+    update: Count = 0
     """Updates done, skipped ones counted."""
-    steps: int = 0
+    steps: Count = 0
     """Steps that Adam took (skipped updates are none)."""
     elapsed: float = 0.0
     """Seconds of training so far."""
-    metrics_bytes: int = 0
+    metrics_bytes: Count = 0
     """Length of metrics.jsonl at this moment; what stands behind it did not happen."""
-    validated: int = 0
+    validated: Count = 0
     """The last update after which a validation was completed."""
     best_value: float | None = None
-    best_update: int = 0
-    validations_without_gain: int = 0
-    bad_in_a_row: int = 0
+    best_update: Count = 0
+    validations_without_gain: Count = 0
+    bad_in_a_row: Count = 0
     """Updates skipped since the last good one."""
-    bad_in_all: int = 0
-    finished: int = 0
+    bad_in_all: Count = 0
+    finished: Count = 0
     """The number of updates with which the run came to its end (all done, or out of patience)."""
     precision: Precision | Literal[""] = ""
     kernels: str = ""
     """The instruction set of the native kernels in use, or "plain"."""
     """What "auto" chose when the run began."""
-    processes: int = 1
-    threads: int = 0
+    processes: Few = 1
+    threads: Few = 0
     """Of each process."""
-    cores: int = 0
+    cores: Few = 0
     """Of the machine that the run began on."""
 
     def take(self, other: TrainingState) -> None:
@@ -77,16 +83,20 @@ class TrainingState:
         return json.dumps({"format": _FORMAT, **asdict(self)}, indent=2) + "\n"
 
     @classmethod
-    def from_json(cls, text: str, where: Path) -> TrainingState:
+    def from_json(cls, text: bytes | str, where: Path) -> TrainingState:
         """Raises RunError for what this version did not write."""
+        content = parse_json(text, str(where))
+        written = content.pop("format", None) if isinstance(content, dict) else None
+        if type(written) is not int or written < 1:
+            raise RunError(f"{where} is damaged: it does not say what it is")
+        if written > _FORMAT:
+            raise RunError(f"{where} was written by a newer version of dragoman; update it.")
         try:
-            content = json.loads(text)
-            written = content.pop("format")
-            if written > _FORMAT:
-                raise RunError(f"{where} was written by a newer version of dragoman; update it.")
-            return cls(**content)
-        except (ValueError, KeyError, TypeError, AttributeError) as error:
-            raise RunError(f"{where} is damaged: {error}") from error
+            return TypeAdapter(cls).validate_json(json.dumps(content))
+        except ValidationError as error:
+            problem = error.errors(include_input=False, include_url=False)[0]
+            place = ".".join(map(str, problem["loc"]))[:100]
+            raise RunError(f"{where} is damaged: {place}: {problem['msg']}") from None
 
 
 @dataclass(frozen=True)
@@ -149,7 +159,9 @@ class Checkpoints:
         weights = load_weights(files.pop("weights", folder / "weights.safetensors")).tensors
         moments = {name: load_weights(path).tensors for name, path in files.items()}
         return Checkpoint(
-            weights, moments, TrainingState.from_json(state.read_text("utf-8"), state)
+            weights,
+            moments,
+            TrainingState.from_json(read_bytes(state, MOST_JSON), state),
         )
 
     def snapshot(self, update: int, weights: Mapping[str, Tensor], keep: int) -> None:
@@ -162,7 +174,9 @@ class Checkpoints:
 
     def snapshots(self) -> list[tuple[int, Path]]:
         """Update and file of every snapshot, oldest first."""
-        files = {int(p.stem): p for p in self._snapshots.glob("*.safetensors") if p.stem.isdigit()}
+        files = {
+            int(p.stem): p for p in self._snapshots.glob("*.safetensors") if p.stem.isdecimal()
+        }
         return sorted(files.items())
 
     def _complete(self) -> dict[tuple[int, int], Path]:

@@ -41,7 +41,7 @@ def _take(path: Path) -> TextIO:
     while True:
         path.parent.mkdir(parents=True, exist_ok=True)
         try:
-            file = path.open("a+", encoding="utf-8")
+            file = path.open("a+", encoding="utf-8", errors="replace")
         except FileNotFoundError:  # the folder was removed meanwhile, by who held the lock
             continue
         try:
@@ -52,7 +52,7 @@ def _take(path: Path) -> TextIO:
         except BlockingIOError:
             with file:
                 file.seek(0)
-                holder = file.read().strip() or "unknown"
+                holder = file.read(100).strip() or "unknown"
             raise RunError(
                 f"{path.parent} is in use by another process ({holder}). Wait for it, or stop it "
                 "first."

@@ -20,8 +20,12 @@ from dragoman.errors import RunError, TrainingError
 from dragoman.models.interface import Memory
 from dragoman.nn import dropout
 from dragoman.nn.layout import Sequences
+from dragoman.reading import parse_json, read_bytes
 from dragoman.training.loss import CrossEntropy, PiecewiseCrossEntropy
 from dragoman.training.seeding import key
+
+_MOST_SPLITS = 8 << 20
+"""Bytes of the file that remembers which micro-batches were halved: some 200,000 of them."""
 
 MakeBatch = Callable[[], Batch]
 """Makes one micro-batch when it is needed: a process makes only those that it works on."""
@@ -150,17 +154,18 @@ class Splits:
         path = folder / (f"splits-{rank}.jsonl" if rank else "splits.jsonl")
         self.path = path
         self._known: set[tuple[int, int]] = set()
-        content = path.read_bytes() if path.exists() else b""
+        content = read_bytes(path, _MOST_SPLITS) if path.exists() else b""
         whole = content[: content.rfind(b"\n") + 1]
         if whole != content:
             # The process died while writing the last line, before it did what the line says.
             os.truncate(path, len(whole))
         for number, line in enumerate(whole.splitlines(), start=1):
-            try:
-                record = json.loads(line)
-                self._known.add((int(record["update"]), int(record["micro_batch"])))
-            except (ValueError, KeyError, TypeError):
-                raise RunError(f"{path}, line {number} is damaged: {line[:80]!r}") from None
+            record = parse_json(line, f"{path}, line {number}")
+            place = record if isinstance(record, dict) else {}
+            update, micro_batch = place.get("update"), place.get("micro_batch")
+            if type(update) is not int or type(micro_batch) is not int:
+                raise RunError(f"{path}, line {number} is damaged: {line[:80]!r}")
+            self._known.add((update, micro_batch))
 
     def __contains__(self, place: tuple[int, int]) -> bool:
         return place in self._known

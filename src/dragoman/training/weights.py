@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from safetensors import SafetensorError, safe_open
+import numpy as np
+import numpy.typing as npt
+import torch
 from safetensors.torch import save_file
 from torch import Tensor
 
 from dragoman.atomic import replacing_file
 from dragoman.errors import RunError
+from dragoman.tensor_file import TensorFile, open_tensors
 
 
 @dataclass(frozen=True)
@@ -47,18 +51,41 @@ def _sort_metadata(path: Path) -> None:
             file.write(text.ljust(length))
 
 
-def load_weights(path: Path) -> SavedWeights:
-    """Read a file. Raises RunError when it is missing, cut short or not of this format."""
+@contextmanager
+def open_weights(path: Path) -> Iterator[TensorFile]:
+    """A file whose header is checked; its weights are read when asked for (``weights_in``).
+
+    Errors: ``RunError`` when it is missing, cut short or not of this format.
+    """
     if not path.is_file():
         raise RunError(f"{path} is missing: the run has no weights yet, or they were removed.")
     try:
-        with safe_open(path, framework="pt") as file:
-            tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
-            metadata = file.metadata() or {}
-    except (OSError, SafetensorError) as error:
+        with open_tensors(path, "F32") as file:
+            yield file
+    except RunError as error:
         raise RunError(
-            f"{path} is damaged or cut short ({error}). Copy it again from where it came from; a "
-            "run that still has its training folder can make its model.safetensors again from the "
-            "last snapshot: dragoman average RUN --last 1"
+            f"{error}. Copy it again from where it came from; a run that still has its training "
+            "folder can make its model.safetensors again from the last snapshot: dragoman average "
+            "RUN --last 1"
         ) from error
-    return SavedWeights(tensors, metadata)
+
+
+def weights_in(file: TensorFile) -> dict[str, Tensor]:
+    """All of its weights, in memory of their own: what becomes of the file matters no longer.
+
+    Errors: ``RunError`` when it is cut short, or a weight is not a finite number.
+    """
+    return {name: _finite(name, file.read(name)) for name in file.shapes}
+
+
+def load_weights(path: Path) -> SavedWeights:
+    """Read a file. Errors: ``RunError`` as ``open_weights`` and ``weights_in``."""
+    with open_weights(path) as file:
+        return SavedWeights(weights_in(file), file.metadata)
+
+
+def _finite(name: str, array: npt.NDArray[np.float32]) -> Tensor:
+    with np.errstate(all="ignore"):  # a sum is quick, and not finite if one number is not
+        if not np.isfinite(array.sum()) and not np.isfinite(array).all():
+            raise RunError(f"{name} holds numbers that are not finite: these weights are damaged")
+    return torch.from_numpy(array)

@@ -1,0 +1,69 @@
+"""Reading files that a stranger may have made: regular files alone, and never more than is allowed.
+
+A run folder travels: it is downloaded, copied, unpacked. Whatever lies in it under a name that we
+read, the answer is content that was checked or one ``RunError``: no crash, no endless wait, and no
+more memory than the size of the file explains. Nothing is memory-mapped, because a file that is
+overwritten in place (``cp new old``) would take a process that has it mapped with it.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import stat
+from io import BufferedReader
+from pathlib import Path
+from typing import Any, NoReturn
+
+from dragoman.errors import RunError
+
+MOST_JSON = 2 << 20
+"""Bytes of a JSON file, or of one line of one. Python's objects take up to 25 times as much."""
+
+
+def open_regular(path: Path) -> BufferedReader:
+    """Open a regular file; a pipe or a device, which could keep us waiting for ever, is none.
+
+    Errors: ``RunError`` if there is none or it cannot be read.
+    """
+    try:
+        descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+        file = os.fdopen(descriptor, "rb")
+    except (OSError, ValueError) as error:
+        reason = error.strerror if isinstance(error, OSError) else error
+        raise RunError(f"cannot read {path}: {reason}") from error
+    if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+        file.close()
+        raise RunError(f"cannot read {path}: it is not a regular file")
+    return file
+
+
+def read_bytes(path: Path, most: int) -> bytes:
+    """All of a file of at most ``most`` bytes. Errors: ``RunError`` as above, or if it has more."""
+    with open_regular(path) as file:
+        try:
+            content = file.read(most + 1)
+        except OSError as error:
+            raise RunError(f"cannot read {path}: {error.strerror}") from error
+    if len(content) > most:
+        raise RunError(f"{path} has more than the {most:,} bytes that such a file may have")
+    return content
+
+
+def read_json(path: Path) -> Any:
+    """What a JSON file holds. Errors: ``RunError`` as above, or if it is damaged."""
+    return parse_json(read_bytes(path, MOST_JSON), str(path))
+
+
+def parse_json(text: bytes | str, where: str) -> Any:
+    """What JSON text holds; ``where`` is what messages call it. Errors: ``RunError``."""
+    if len(text) > MOST_JSON:
+        raise RunError(f"{where} has more than the {MOST_JSON:,} bytes that it may have")
+    try:
+        return json.loads(text, parse_constant=_no_number)
+    except (ValueError, RecursionError) as error:
+        raise RunError(f"{where} is damaged ({error})") from error
+
+
+def _no_number(word: str) -> NoReturn:
+    raise ValueError(f"{word} is no number of JSON")

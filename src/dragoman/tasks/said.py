@@ -1,0 +1,143 @@
+"""What a run folder says of itself in JSON, read back: every type is checked before it is used.
+
+``scores.json`` is written by ``evaluation.py``, ``data.json`` by ``prepare.py``, ``metrics.jsonl``
+by ``training/metrics_log.py``. Only what readers rely on stands here; more is passed on.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from dragoman.errors import RunError
+from dragoman.reading import MOST_JSON, open_regular, parse_json, read_json
+
+_Count = Annotated[int, Field(ge=0, le=10**15)]
+_Number = Annotated[float, Field(ge=-1e308, le=1e308)]
+
+
+class _Said(BaseModel):
+    model_config = ConfigDict(extra="allow", strict=True, allow_inf_nan=False)
+
+
+class _Score(_Said):
+    value: _Number
+    signature: str
+
+
+class _Sample(_Said):
+    source: str
+    reference: str
+    translation: str
+
+
+class Scores(_Said):
+    """``scores.json``."""
+
+    test: str = ""
+    sentences: _Count = 0
+    scores: dict[str, _Score] = {}
+    prepared_bleu: _Score | None = None
+    samples: list[_Sample] = []
+
+
+class _Corpus(_Said):
+    name: str
+    sha256: str
+    weight: _Number
+
+
+class _Dropped(_Said):
+    line: _Count
+    source: str
+
+
+class _Filter(_Said):
+    count: _Count
+    first: list[_Dropped]
+
+
+class _Cleaning(_Said):
+    read: _Count
+    kept: _Count
+    filters: dict[str, _Filter]
+
+
+class Notes(_Said):
+    """``data.json``."""
+
+    pairs: dict[str, _Count] = {}
+    corpora: list[_Corpus] = []
+    cleaning: _Cleaning | None = None
+    overlap: str = ""
+
+
+class _Update(_Said):
+    kind: Literal["update"]
+    update: _Count
+    nll: _Number | None
+    tokens: _Count
+    tokens_per_second: _Number
+    learning_rate: _Number
+    gradient_norm: _Number | None
+    elapsed: _Number
+
+
+class _Validation(_Said):
+    kind: Literal["validation"]
+    update: _Count
+    weights: str
+    scores: dict[str, _Number | None]
+    best: bool
+
+
+class _Line(_Said):
+    record: Annotated[_Update | _Validation, Field(discriminator="kind")]
+
+
+def read_said(path: Path, what: type[BaseModel]) -> dict[str, Any]:
+    """What a JSON file of a run holds, or nothing where there is none.
+
+    Errors: ``RunError`` if it is damaged.
+    """
+    if not path.is_file():
+        return {}
+    try:
+        return _checked(read_json(path), what, str(path))
+    except RunError as error:
+        raise RunError(
+            f"{error}. Remove it: the model works without, and dragoman evaluate and train write "
+            "it anew"
+        ) from error
+
+
+def read_metrics(path: Path) -> Iterator[dict[str, Any]]:
+    """The lines of ``metrics.jsonl``, or none where there is no such file.
+
+    Errors: ``RunError`` naming the line that is damaged.
+    """
+    if not path.is_file():
+        return
+    with open_regular(path) as file:
+        for number in range(1, 1 << 40):
+            line = file.readline(MOST_JSON + 1)
+            where = f"{path}, line {number}"
+            if not line.endswith(b"\n") and len(line) <= MOST_JSON:
+                return  # all is read, or somebody is writing it
+            record = parse_json(line, where)
+            _checked({"record": record}, _Line, where)
+            yield record
+
+
+def _checked(found: Any, what: type[BaseModel], where: str) -> dict[str, Any]:
+    try:
+        what.model_validate(found)
+    except ValidationError as error:
+        problem = error.errors(include_input=False, include_url=False)[0]
+        place = ".".join(map(str, problem["loc"]))[:100]
+        raise RunError(f"{where} is damaged ({place}: {problem['msg']})") from None
+    checked: dict[str, Any] = found
+    return checked

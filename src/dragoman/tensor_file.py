@@ -1,0 +1,118 @@
+"""Reading safetensors files: names, shapes and a little text, then raw numbers.
+
+::
+
+    8 bytes            length of the header, little-endian
+    header             JSON: name -> {"dtype": "F32", "shape": [2, 3], "data_offsets": [0, 24]},
+                       and "__metadata__" -> {text: text}
+    all that is left   the numbers, tensor after tensor without a gap
+
+The library that writes these files reads them through memory maps, which a file that is cut short
+in place turns into SIGBUS. Here everything is checked against the header and the header against
+the size of the file before any memory is taken, and then read.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from io import BufferedReader
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+import numpy.typing as npt
+
+from dragoman.errors import RunError
+from dragoman.reading import MOST_JSON, open_regular, parse_json
+
+Kind = Literal["F32", "I32"]
+"""The numbers of a file: all our weights are fp32, all our ids int32."""
+
+_TYPES: dict[Kind, type[np.float32] | type[np.int32]] = {"F32": np.float32, "I32": np.int32}
+_METADATA = "__metadata__"
+
+
+class TensorFile:
+    """An open file whose header was checked. Make one with ``open_tensors``."""
+
+    def __init__(self, path: Path, kind: Kind, file: BufferedReader) -> None:
+        self._path = path
+        self._type = np.dtype(_TYPES[kind]).newbyteorder("<")
+        self._file = file
+        size = file.seek(0, 2)
+        file.seek(0)
+        length = int.from_bytes(self._take(8), "little")
+        if length > min(size - 8, MOST_JSON):
+            raise self._damaged(f"a header of {length:,} bytes")
+        header = parse_json(self._take(length), f"{path}: its header")
+        if not isinstance(header, dict):
+            raise self._damaged("its header holds no names")
+        self._first = 8 + length
+        self.metadata: Mapping[str, str] = header.pop(_METADATA, None) or {}
+        """What the file says of itself."""
+        pairs = self.metadata.items() if isinstance(self.metadata, dict) else [(0, 0)]
+        if not all(isinstance(word, str) for pair in pairs for word in pair):
+            raise self._damaged(f"{_METADATA} is not text")
+        spans = sorted((*self._span(name, entry, kind), name) for name, entry in header.items())
+        end = 0
+        for begin, after, name in spans:
+            if begin != end:
+                raise self._damaged(f"a gap or an overlap before {name!r}")
+            end = after
+        if end != size - self._first:
+            raise self._damaged(f"{size - self._first:,} bytes of numbers, not {end:,}")
+        self._begins = {name: begin for begin, _, name in spans}
+        self.shapes: Mapping[str, tuple[int, ...]] = {
+            name: tuple(entry["shape"]) for name, entry in header.items()
+        }
+        """Name -> shape, in the order of the file's header."""
+
+    def read(self, name: str) -> npt.NDArray[Any]:
+        """The numbers of a tensor, in memory of their own. Errors: ``RunError`` if cut short."""
+        array = np.empty(self.shapes[name], self._type)
+        if array.size:
+            self._file.seek(self._first + self._begins[name])
+            wanted = array.reshape(-1).view(np.uint8).data
+            if self._file.readinto(wanted) != len(wanted):
+                raise self._damaged("it was cut short while it was read")
+        return array
+
+    def _take(self, count: int) -> bytes:
+        content = self._file.read(count)
+        if len(content) != count:
+            raise self._damaged("it is cut short")
+        return content
+
+    def _span(self, name: str, entry: object, kind: Kind) -> tuple[int, int]:
+        """Where the numbers of a tensor begin and end, once that agrees with all that is said."""
+        if not isinstance(entry, dict) or set(entry) != {"dtype", "shape", "data_offsets"}:
+            raise self._damaged(f"{name!r} is not described")
+        if entry["dtype"] != kind:
+            raise self._damaged(f"{name!r} has numbers of type {entry['dtype']!r}, not {kind}")
+        shape, offsets = entry["shape"], entry["data_offsets"]
+        if not _is_counts(shape, 0, 8) or not _is_counts(offsets, 2, 2):
+            raise self._damaged(f"{name!r} has no shape or no place")
+        if 0 in shape and shape != [0]:
+            raise self._damaged(f"{name!r} is empty")
+        if offsets[1] - offsets[0] != math.prod(shape) * self._type.itemsize:
+            raise self._damaged(f"{name!r} does not fill its place")
+        return offsets[0], offsets[1]
+
+    def _damaged(self, what: str) -> RunError:
+        return RunError(f"{self._path} is damaged or cut short ({what})")
+
+
+@contextmanager
+def open_tensors(path: Path, kind: Kind) -> Iterator[TensorFile]:
+    """Open a file of tensors of one type. Errors: ``RunError`` if it is missing or damaged."""
+    with open_regular(path) as file:
+        yield TensorFile(path, kind, file)
+
+
+def _is_counts(value: object, least: int, most: int) -> bool:
+    """Whether it is a list of so many whole numbers that are not negative."""
+    if not isinstance(value, list) or not least <= len(value) <= most:
+        return False
+    return all(type(n) is int and 0 <= n < 2**63 for n in value)
