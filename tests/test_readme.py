@@ -5,10 +5,15 @@ from __future__ import annotations
 import re
 import shlex
 import shutil
+import tomllib
 from pathlib import Path
 
 import pytest
 from command_line import Dragoman
+from torch.distributed.run import get_args_parser
+
+from dragoman.cli import data
+from dragoman.cli.app import app
 
 ROOT = Path(__file__).parents[1]
 PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").glob("*.md"))]
@@ -67,3 +72,35 @@ def test_the_python_of_the_readme_runs(
     assert "training.updates=200" in code
     exec(code.replace("training.updates=200", "training.updates=2"), {})
     assert (tmp_path / "runs" / "short" / "model.safetensors").is_file()
+
+
+def test_the_citation_names_this_version() -> None:
+    yaml = pytest.importorskip("yaml")
+    cited = yaml.safe_load((ROOT / "CITATION.cff").read_text(encoding="utf-8"))
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    for field in ("version", "license"):
+        assert cited[field] == project[field]
+    assert cited["title"] == project["name"] and {"cff-version", "message", "authors"} <= set(cited)
+
+
+def test_every_verb_stands_in_the_readmes_table() -> None:
+    text = (ROOT / "README.md").read_text(encoding="utf-8")
+    listed = {
+        tuple(re.findall(r"[a-z]+", row)[:2])
+        for row in re.findall(r"^\| `dragoman ([^`]+)`", text, re.M)
+    }
+    told = {name for row in listed for name in (row[0], " ".join(row))}
+    verbs = {str(command.name) for command in app.registered_commands}
+    verbs |= {f"data {command.name}" for command in data.app.registered_commands}
+    assert verbs <= told
+
+
+def test_what_torchrun_is_told_exists() -> None:
+    """The lines of the manual, with a verb in place of a training."""
+    text = (ROOT / "docs" / "processes.md").read_text(encoding="utf-8")
+    lines = re.findall(r"^(?:[A-Z_]+=\S* )?torchrun (.*?)-m dragoman (\w+)", text, re.MULTILINE)
+    assert len(lines) >= 3
+    parser = get_args_parser()
+    for options, verb in lines:
+        assert verb in ("train", "resume")
+        parser.parse_args([*shlex.split(options), "-m", "dragoman"])

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from dragoman.errors import DragomanError
     from dragoman.recipe import Recipe
-    from dragoman.search.settings import SearchSettings
+    from dragoman.search.settings import SamplingSettings, SearchSettings
     from dragoman.tasks.run import Run
     from dragoman.tasks.translator import Translation, Translator, TranslatorSettings
     from dragoman.training.trainer import Outcome
@@ -28,6 +28,7 @@ __all__ = [
     "Outcome",
     "Recipe",
     "Run",
+    "SamplingSettings",
     "SearchSettings",
     "Translation",
     "Translator",
@@ -41,6 +42,7 @@ _HOME = {
     "Outcome": "dragoman.training.trainer",
     "Recipe": "dragoman.recipe",
     "Run": "dragoman.tasks.run",
+    "SamplingSettings": "dragoman.search.settings",
     "SearchSettings": "dragoman.search.settings",
     "Translation": "dragoman.tasks.translator",
     "Translator": "dragoman.tasks.translator",
@@ -84,8 +86,9 @@ def train(
 ) -> Outcome:
     """Train by a recipe into a new run folder.
 
-    ``minutes`` replaces the recipe's number of updates. ``start_from`` is a finished run to
-    fine-tune: its weights, vocabulary and model take the place of those that the recipe describes.
+    ``minutes`` replaces the recipe's number of updates. ``start_from`` is a run to
+    fine-tune: its weights (the best so far), vocabulary and model take the place of those that the
+    recipe describes.
     ``display`` shows progress on standard error.
 
     Errors: ``DataError`` for text that cannot be used, ``RunError`` for a folder that is a run

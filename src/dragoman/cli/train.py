@@ -47,7 +47,9 @@ def train(
     ] = None,
     start_from: Annotated[
         Path | None,
-        typer.Option("--from", help="Fine-tune this finished run: its weights and vocabulary."),
+        typer.Option(
+            "--from", help="Fine-tune this run: its weights, the best so far, and its vocabulary."
+        ),
     ] = None,
     seed: Annotated[int | None, typer.Option(help="Every random draw follows from it.")] = None,
     set_: Annotated[

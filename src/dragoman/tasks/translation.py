@@ -75,9 +75,10 @@ def train(
     ``minutes`` or ``epochs`` replace the recipe's number of updates; minutes by a measurement of
     some seconds on this machine. What was chosen is written into the run's recipe.
 
-    ``start_from``: a finished run whose weights and vocabulary are taken over (fine-tuning); the
-    recipe must be made for its model (``sizing.for_fine_tuning``). ``say`` gets what a person
-    should read, ``display`` shows progress, ``resume_command`` is what an interrupted run names.
+    ``start_from``: a run whose vocabulary and weights, the best so far, are taken over
+    (fine-tuning); the recipe must be made for its model (``sizing.for_fine_tuning``). ``say`` gets
+    what a person should read, ``display`` shows progress, ``resume_command`` is what an interrupted
+    run names.
     Errors: ``RunError`` if the folder is a run already or another process is at work in it,
     ``DataError`` for unusable text, ``TrainingError`` when training cannot go on, ``FileError``
     when the disk is full.
