@@ -3,19 +3,33 @@
 from __future__ import annotations
 
 import itertools
+import re
 import shutil
 from pathlib import Path
 
 import pytest
 from command_line import Dragoman
+from hypothesis import given
+from hypothesis import strategies as st
 
 from dragoman.data.corpora import CorpusSettings
 from dragoman.errors import RecipeError
 from dragoman.recipe import Recipe, shipped_recipes
+from dragoman.tasks import budget
 from dragoman.tasks.inputs import recipe_of
 from dragoman.tasks.run import Run
-from dragoman.tasks.sizing import TABLE, languages_of, updates_in, with_updates
+from dragoman.tasks.sizing import (
+    TABLE,
+    Size,
+    for_minutes,
+    languages_of,
+    row_for,
+    too_short,
+    with_updates,
+)
 from dragoman.training.throughput import Throughput
+
+MEASURED = Throughput(10_000.0, 0.5, 10, 1 << 30)
 
 
 def test_the_table_grows_with_the_corpus() -> None:
@@ -133,11 +147,66 @@ def test_inputs_that_are_none() -> None:
         recipe_of(["demo"], dev=("a", "b"))
 
 
-def test_minutes_are_turned_into_updates_once() -> None:
-    measured = Throughput(10_000.0, 0.5, 10, 1 << 30)
-    assert updates_in(10, measured) == 1080  # a tenth is left for validation
-    recipe = with_updates(Recipe.load("multi30k-en-de"), 1080)
-    assert recipe.training.updates == 1080
-    assert recipe.training.validate_every == 54
-    assert recipe.training.schedule.warmup == 270
+def test_minutes_are_turned_into_updates() -> None:
+    recipe, validation = for_minutes(Recipe.load("multi30k-en-de"), 10, MEASURED, 3.0)
+    training = recipe.training
+    assert (training.updates, training.minutes) == (1080, 10)  # twenty validations take a minute
+    assert validation == 3.0
+    # One of them is that of the averaged weights.
+    assert training.validate_every == 57 and -(-1080 // 57) + 1 == 20
+    assert training.schedule.warmup == 270
     assert with_updates(recipe, 1).training.updates == 1
+    assert with_updates(recipe, 900).training.minutes == 0
+
+
+@given(st.floats(0.1, 100), st.floats(0.0, 1000))
+def test_validations_take_at_most_a_tenth_of_the_minutes(minutes: float, validation: float) -> None:
+    before = Recipe.load("multi30k-en-de")
+    recipe, taken = for_minutes(before, minutes, MEASURED, validation)
+    every, sentences = recipe.training.validate_every, recipe.evaluation.dev_sentences
+    validations = -(-recipe.training.updates // every) + 1
+    assert taken == pytest.approx(validation * sentences / before.evaluation.dev_sentences, rel=0.1)
+    # Two are the fewest, of 20 sentences.
+    assert validations * taken <= 0.1 * 60 * minutes * 1.1 or (validations, sentences) == (2, 20)
+    # An average spans as much of the run however few validations there are.
+    snapshots = recipe.training.updates / (recipe.training.snapshot_every or every)
+    assert snapshots >= min(recipe.training.updates, 10)
+
+
+def test_too_short_a_time_is_said_with_the_one_that_it_takes() -> None:
+    short, _ = for_minutes(Recipe.load("multi30k-en-de"), 0.2, MEASURED, 0.0)
+    warning = too_short(short, MEASURED, 100)
+    assert warning is not None
+    found = re.search(r"--minutes (\d+)", warning)
+    assert found is not None
+    enough, _ = for_minutes(Recipe.load("multi30k-en-de"), int(found[1]), MEASURED, 0.0)
+    assert too_short(enough, MEASURED, 100) is None
+
+
+def test_the_size_follows_from_the_minutes_and_the_machine(monkeypatch: pytest.MonkeyPatch) -> None:
+    for pairs in (4_500, 50_000, 500_000, 5_000_000):
+        row, widths, said = row_for(pairs), [], []
+        for speed in (1e3, 1e4, 1e5, 1e6, 1e7, 1e8, 1e9):
+
+            def measured(size: Size, speed: float = speed) -> float:
+                return speed / size.model_dim
+
+            monkeypatch.setattr(budget, "tokens_per_second", measured)
+            size = budget.size_in(3, said.append, pairs)
+            widths.append(size.model_dim)
+            updates = 0.9 * 180 * measured(size) / size.tokens_per_update
+            assert updates >= 0.99 * budget.UPDATES_WANTED or size.tokens_per_update == 512
+        assert widths == sorted(widths)
+        assert widths[0] == budget.SMALLEST.model_dim
+        assert size == row  # with time enough
+        assert len(said) >= 3 and "width 64" in said[0]
+
+
+def test_a_recipe_for_minutes_is_measured_on_this_machine(
+    parallel_text: tuple[Path, Path],
+) -> None:
+    said: list[str] = []
+    files = [str(path) for path in parallel_text]
+    recipe, _ = recipe_of(files, minutes=0.05, say=said.append)
+    assert recipe.plan.tokens_per_update < TABLE[0].tokens_per_update
+    assert f"width {recipe.model.model_dim}, 2+2 layers" in said[0]

@@ -169,6 +169,9 @@ class Follower(Listener):
     def on_validation(self, record: ValidationRecord) -> None:
         self.told.append(f"validation {record.update}")
 
+    def on_plan(self, updates: int) -> None:
+        self.told.append(f"plan {updates}")
+
     def on_message(self, text: str) -> None:
         self.told.append(text)
 

@@ -22,7 +22,11 @@ def train(
     ] = None,
     minutes: Annotated[
         float | None,
-        typer.Option(min=0.05, help="Train about so long; turned into a number of updates once."),
+        typer.Option(
+            min=0.05,
+            help="Train about so long: size, updates and validations follow from it and from how "
+            "fast this machine is, and are counted again once, after the first minute.",
+        ),
     ] = None,
     epochs: Annotated[float | None, typer.Option(min=0.01, help="Train so many epochs.")] = None,
     recipe: Annotated[
@@ -59,8 +63,9 @@ def train(
     """Train a translator on your own pairs of sentences.
 
     Without dev and test files, some pairs are held out. The size of the model follows from the
-    number of pairs, the length of the training from --minutes or --epochs; all of it is written
-    into the run's recipe.toml. docs/recipes.md explains the sizes, docs/settings.md every setting.
+    number of pairs (and from --minutes, if they are few), the length of the training from --minutes
+    or --epochs; all of it is written into the run's recipe.toml. docs/recipes.md explains the
+    sizes, docs/settings.md every setting.
 
     Ctrl-C stops it and saves; dragoman resume goes on.
 
@@ -85,7 +90,7 @@ def train(
     base = Run.open(start_from) if start_from else None
     chosen, default_epochs = recipe_of(
         inputs, base=recipe, dev=dev, test=test, languages=languages, keys=keys,
-        start_from=base, changes=changes,
+        start_from=base, changes=changes, minutes=minutes, say=typer.echo,
     )  # fmt: skip
     if minutes is None and epochs is None and not any("training.updates" in c for c in changes):
         epochs = default_epochs

@@ -3,19 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 
 from dragoman.data.corpora import CorpusSettings
 from dragoman.errors import RecipeError
 from dragoman.recipe import Recipe
+from dragoman.tasks.prepare import Say
 from dragoman.tasks.run import Run
 from dragoman.tasks.sizing import (
     FINE_TUNING,
-    default_epochs,
     for_fine_tuning,
     gently,
     languages_of,
     recipe_for,
+    row_for,
 )
 
 _ONE_FILE = (".tsv", ".tab", ".jsonl", ".ndjson", ".json")
@@ -45,9 +47,13 @@ def recipe_of(
     keys: tuple[str, str] | None = None,
     start_from: Run | None = None,
     changes: Sequence[str] = (),
+    minutes: float | None = None,
+    say: Say = print,
 ) -> tuple[Recipe, float | None]:
     """The recipe, and how many epochs it wants if no time is given (None: it says so itself).
 
+    ``minutes``: the time that there will be; with files alone, the size of the model is one that
+    this machine can teach in them, by a measurement of some seconds, and ``say`` gets which.
     ``keys``: where a JSON Lines file holds source and target. ``start_from``: the run to fine-tune.
     Errors: ``RecipeError`` for inputs that are neither files nor a recipe, ``DataError`` for files
     that cannot be used.
@@ -70,20 +76,26 @@ def recipe_of(
         if start_from is not None:
             recipe = for_fine_tuning(recipe, start_from.recipe).change(changes)
         return recipe, None
+    size_for = row_for
+    if minutes is not None and base is None and start_from is None:
+        from dragoman.tasks.budget import size_in  # torch, which text alone does not need
+
+        size_for = partial(size_in, minutes, say)
     recipe, pairs = recipe_for(
         [_corpus(inputs, keys)],
         _held(dev),
         _held(test),
         _languages(languages) if languages else languages_of(inputs),
         base,
+        size_for,
     )
-    epochs: float | None = None if base else default_epochs(pairs)
+    epochs: float | None = None if base else row_for(pairs).epochs
     if start_from is not None:
         tuned = for_fine_tuning(recipe, start_from.recipe)
         recipe = tuned.model_copy(update={"name": f"{start_from.recipe.name}-tuned"})
         if base is None:
             recipe = gently(recipe, start_from.recipe)
-            epochs = default_epochs(pairs) / FINE_TUNING
+            epochs = row_for(pairs).epochs / FINE_TUNING
     return recipe.change(changes), epochs
 
 

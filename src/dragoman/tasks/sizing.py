@@ -7,7 +7,8 @@ from then on the run is as reproducible as any.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import math
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
@@ -17,6 +18,7 @@ from dragoman.data.corpora import CorpusSettings, read_pairs
 from dragoman.data.split import SplitSettings
 from dragoman.errors import DataError
 from dragoman.recipe import LanguageSettings, Recipe
+from dragoman.training.minutes import SHARE, VALIDATIONS, updates_in
 from dragoman.training.schedule import make_schedule
 
 if TYPE_CHECKING:
@@ -40,6 +42,18 @@ class Size:
     epochs: int
     """How long to train if no time is given."""
 
+    @property
+    def model(self) -> dict[str, Any]:
+        """The section ``model`` of a recipe."""
+        return {
+            "model_dim": self.model_dim,
+            "ffn_dim": self.ffn_dim,
+            "encoder_layers": self.layers,
+            "decoder_layers": self.layers,
+            "dropout": self.dropout,
+            "attention": {"num_heads": self.heads},
+        }
+
 
 TABLE = (
     Size(5_000, 2_000, 128, 512, 4, 2, 0.3, 2_048, 400, 3e-3, 100),
@@ -56,9 +70,14 @@ FINE_TUNING = 10
 _TEXT = ("embedded", "train", "dev", "test", "split")
 """Of a recipe's section ``data``: what its text is, as against how text is treated."""
 
+_LEAST_TOKENS_PER_WIDTH = 2_000
 _LOOKED_AT = 100_000
 _NOT_LANGUAGES = ("txt", "tsv", "tok", "bpe", "src", "tgt", "raw")
-_VALIDATIONS = 20
+
+
+def row_for(pairs: int) -> Size:
+    """The row of ``TABLE`` for so many pairs: what suits them if time does not matter."""
+    return next(row for row in TABLE if pairs < row.pairs)
 
 
 def recipe_for(
@@ -67,9 +86,11 @@ def recipe_for(
     test: CorpusSettings | None,
     languages: tuple[str, str],
     base: str | None = None,
+    size_for: Callable[[int], Size] = row_for,
 ) -> tuple[Recipe, int]:
-    """A recipe for these files, by ``TABLE`` or by the recipe ``base``, and how many pairs there
-    are. It is named by its languages, or by the first file where they are not known.
+    """A recipe for these files, by ``size_for`` their number of pairs (``TABLE``) or by the recipe
+    ``base``, and how many pairs there are. It is named by its languages, or by the first file where
+    they are not known.
 
     Of ``base`` everything is taken but its text (train, dev, test and what is held out of them),
     and its languages where ``languages`` do not say them.
@@ -96,21 +117,14 @@ def recipe_for(
     about = {"name": name, "languages": {"source": source, "target": target}, "data": data}
     if base is not None:
         return Recipe.parse({**values, **about}), pairs
-    size = next(row for row in TABLE if pairs < row.pairs)
+    size = size_for(pairs)
     # Every word and character of the text could be a token, so this much is always possible;
     # 259 are the special and the byte tokens.
     vocabulary = min(size.vocabulary, 259 + characters + words // 2)
     values = {
         **about,
         "text": {"vocabulary": vocabulary, "character_coverage": 0.9999},
-        "model": {
-            "model_dim": size.model_dim,
-            "ffn_dim": size.ffn_dim,
-            "encoder_layers": size.layers,
-            "decoder_layers": size.layers,
-            "dropout": size.dropout,
-            "attention": {"num_heads": size.heads},
-        },
+        "model": size.model,
         "plan": {
             "tokens_per_update": size.tokens_per_update,
             "tokens_per_micro_batch": min(4096, size.tokens_per_update),
@@ -129,27 +143,37 @@ def recipe_for(
     return Recipe.parse(values), pairs
 
 
-def default_epochs(pairs: int) -> int:
-    """How many epochs the row for so many pairs trains when no time is given."""
-    return next(row for row in TABLE if pairs < row.pairs).epochs
+def with_updates(
+    recipe: Recipe, updates: int, *, validations: int = VALIDATIONS, minutes: float = 0.0
+) -> Recipe:
+    """The recipe for ``updates`` updates: its warm-up, validations and snapshots fit in.
 
-
-def with_updates(recipe: Recipe, updates: int) -> Recipe:
-    """The recipe for ``updates`` updates: its warm-up, validations and snapshots fit in."""
+    ``minutes``: the time that they were counted for, if it was given.
+    """
     training = recipe.training
-    every = max(1, updates // _VALIDATIONS) if training.validate_every else 0
+    updates = max(1, updates)
+    often = -(-updates // VALIDATIONS)
+    every = 0
+    if training.validate_every:
+        every = -(-updates // validations)
     snapshots = training.snapshot_every
     if snapshots:  # as many for each validation as before, so that an average spans as much
-        before = training.validate_every * _VALIDATIONS or training.updates
+        before = training.validate_every * VALIDATIONS or training.updates
         snapshots = max(1, round(updates * snapshots / before))
-    return recipe.change(
-        [
-            f"training.updates={max(1, updates)}",
-            f"training.validate_every={every}",
-            f"training.snapshot_every={snapshots}",
-            f"training.schedule.warmup={min(training.schedule.warmup, max(1, updates // 4))}",
-        ]
+    elif training.average_last and every > often:  # fewer validations, but as many snapshots
+        snapshots = often
+    schedule = training.schedule.model_copy(
+        update={"warmup": min(training.schedule.warmup, max(1, updates // 4))}
     )
+    planned = {
+        "updates": updates,
+        "minutes": minutes,
+        "first_plan": None,
+        "validate_every": every,
+        "snapshot_every": snapshots,
+        "schedule": schedule,
+    }
+    return recipe.model_copy(update={"training": training.model_copy(update=planned)})
 
 
 def for_fine_tuning(recipe: Recipe, learned: Recipe) -> Recipe:
@@ -183,22 +207,70 @@ def gently(recipe: Recipe, learned: Recipe) -> Recipe:
     )
 
 
-def updates_in(minutes: float, measured: Throughput) -> int:
-    """How many updates fit into ``minutes``, validations (about a tenth) counted in."""
-    return max(1, int(0.9 * minutes * 60 / measured.seconds_per_update))
+def for_minutes(
+    recipe: Recipe, minutes: float, measured: Throughput, validation: float
+) -> tuple[Recipe, float]:
+    """The recipe for so many minutes, and the seconds of one of its validations.
+
+    ``validation``: what one takes as the recipe is. Where even the two at the end would take more
+    than their share of the time, fewer sentences are translated in each.
+    """
+    seconds = 60 * minutes
+    if 2 * validation > SHARE * seconds:
+        evaluation = recipe.evaluation
+        part = max(SHARE * seconds / (2 * validation), 20 / max(1, evaluation.dev_sentences))
+        if part < 1:
+            validation *= part
+            sentences = round(part * evaluation.dev_sentences)
+            evaluation = evaluation.model_copy(update={"dev_sentences": sentences})
+            recipe = recipe.model_copy(update={"evaluation": evaluation})
+    if not recipe.training.validate_every:
+        validation = 0.0
+    updates, validations = updates_in(seconds, measured.seconds_per_update, validation)
+    if recipe.training.average_last:  # whose weights are validated too
+        validations = max(1, validations - 1)
+    planned = with_updates(recipe, updates, validations=validations, minutes=minutes)
+    return planned, validation
 
 
-def in_words(updates: int, measured: Throughput, per_epoch: int) -> str:
+def in_words(recipe: Recipe, measured: Throughput, per_epoch: int) -> str:
     """What a run will cost, said before it starts."""
-    minutes = updates * measured.seconds_per_update / 0.9 / 60
-    duration = f"{minutes:.0f} minutes" if minutes < 120 else f"{minutes / 60:.1f} hours"
-    if minutes < 2:
-        duration = f"{60 * minutes:.0f} seconds"
+    updates = recipe.training.updates
+    # A run that was given a time takes it; of any other, validations take about a tenth.
+    minutes = recipe.training.minutes or updates * measured.seconds_per_update / 0.9 / 60
     return (
-        f"{updates:,} updates, {updates / max(1, per_epoch):.1f} epochs: about {duration} at "
-        f"{measured.tokens_per_second:,.0f} target tokens/s; "
+        f"{updates:,} updates, {updates / max(1, per_epoch):.1f} epochs: about "
+        f"{_duration(minutes)} at {measured.tokens_per_second:,.0f} target tokens/s; "
         f"memory about {measured.peak_bytes / 2**30:.1f} GiB"
     )
+
+
+def too_short(recipe: Recipe, measured: Throughput, per_epoch: int) -> str | None:
+    """A warning where a run is given too little time to learn to translate at all."""
+    tokens_per_update = measured.tokens_per_second * measured.seconds_per_update
+    needed = math.ceil(least_tokens(recipe.model.model_dim) / tokens_per_update)
+    updates = recipe.training.updates
+    if updates >= needed:
+        return None
+    minutes = recipe.training.minutes * needed / updates
+    return (
+        f"warning: {_duration(recipe.training.minutes)} are too short to learn to translate. This "
+        f"machine shows the model {updates * tokens_per_update:,.0f} target tokens in them, "
+        f"{updates / max(1, per_epoch):.1f} epochs; such a model begins to translate after about "
+        f"{needed * tokens_per_update:,.0f}: --minutes {math.ceil(minutes)}, and more to do it well"
+    )
+
+
+def least_tokens(model_dim: int) -> float:
+    """About how many target tokens a model must see before it translates anything: more, the
+    wider it is (docs/experiments.md)."""
+    return _LEAST_TOKENS_PER_WIDTH * model_dim
+
+
+def _duration(minutes: float) -> str:
+    if minutes < 2:
+        return f"{60 * minutes:.0f} seconds"
+    return f"{minutes:.0f} minutes" if minutes < 120 else f"{minutes / 60:.1f} hours"
 
 
 def languages_of(paths: Sequence[str]) -> tuple[str, str]:

@@ -40,16 +40,17 @@ from dragoman.tasks.run import (
     refuse_run,
     vocabulary_name,
 )
-from dragoman.tasks.sizing import in_words, updates_in, with_updates
-from dragoman.tasks.validation import Validation
+from dragoman.tasks.sizing import for_minutes, in_words, too_short, with_updates
+from dragoman.tasks.validation import Validation, time_validation
 from dragoman.training.averaging import average_weights
 from dragoman.training.checkpoint import Checkpoints
 from dragoman.training.distributed import Ranks
 from dragoman.training.lock import locked
 from dragoman.training.loss import CrossEntropy, KernelCrossEntropy, PiecewiseCrossEntropy
+from dragoman.training.minutes import Correction, planned_schedule
 from dragoman.training.progress import make_display
-from dragoman.training.schedule import make_schedule
 from dragoman.training.seeding import key
+from dragoman.training.settings import TrainingSettings
 from dragoman.training.throughput import measure_throughput
 from dragoman.training.trainer import Outcome, Trainer
 from dragoman.training.update_step import MakeBatch
@@ -95,7 +96,9 @@ def train(
                 prepared = prepare(recipe, folder, say)
                 notes = prepared.notes | warn_of_overlap(recipe, prepared.dev, prepared.test, say)
                 write_text(folder / NOTES, json.dumps(notes, indent=2, ensure_ascii=False) + "\n")
-                recipe = _fit_updates(recipe, prepared, ranks, minutes, epochs, say)
+                recipe, validation_seconds = _fit_updates(
+                    recipe, prepared, ranks, minutes, epochs, say
+                )
                 # Last: a folder with a recipe is a run, and everything it needs is there.
                 recipe.save(folder / RECIPE)
             except BaseException:
@@ -105,8 +108,10 @@ def train(
         ranks.spread_text("prepared")
         if not ranks.first:
             recipe = Recipe.load(folder / RECIPE)
-            prepared = prepare(recipe, folder, _say_nothing)
-        return _train(recipe, folder, prepared, ranks, say, display, resume_command)
+            prepared, validation_seconds = prepare(recipe, folder, _say_nothing), 0.0
+        return _train(
+            recipe, folder, prepared, ranks, say, display, resume_command, validation_seconds
+        )
 
 
 def resume(
@@ -154,8 +159,16 @@ def _train(
     say: Say,
     display: bool,
     resume_command: str,
+    validation_seconds: float = 0.0,
 ) -> Outcome:
-    """The one place where data, model and training meet."""
+    """The one place where data, model and training meet.
+
+    ``validation_seconds``: of one validation, where that was measured.
+    """
+
+    def keep(corrected: TrainingSettings) -> None:
+        recipe.model_copy(update={"training": corrected}).save(folder / RECIPE)
+
     source, target = prepared.source_text, prepared.target_text
     torch.manual_seed(key(recipe.seed))
     model = build_model(recipe, source, target)
@@ -176,20 +189,20 @@ def _train(
         settings,
         seed=recipe.seed,
         batches=TrainingBatches(plan, prepared.train, source, target, recipe.seed),
-        schedule=make_schedule(
-            settings.schedule, model_dim=recipe.model.model_dim, updates=settings.updates
-        ),
+        schedule=planned_schedule(settings, recipe.model.model_dim),
         folder=folder,
         evaluate=validation if validation.pairs else None,
         listeners=[make_display(settings.updates, settings.line_every_seconds)] if display else [],
-        cross_entropy=_cross_entropy(model, settings.label_smoothing),
+        cross_entropy=fused_cross_entropy(model, settings.label_smoothing),
         ranks=ranks,
         resume_command=resume_command,
+        correction=Correction(keep, recipe.model.model_dim, validation_seconds),
     )
     return trainer.run()
 
 
-def _cross_entropy(model: Network, smoothing: float) -> CrossEntropy:
+def fused_cross_entropy(model: Network, smoothing: float) -> CrossEntropy:
+    """The loss by a kernel where this machine has one, else in pieces."""
     piecewise = PiecewiseCrossEntropy(model.project, model.parameters(), smoothing)
     return KernelCrossEntropy(model.output_layer, piecewise, smoothing)
 
@@ -201,8 +214,11 @@ def _fit_updates(
     minutes: float | None,
     epochs: float | None,
     say: Say,
-) -> Recipe:
-    """Turn minutes or epochs into updates, and say what the run will cost."""
+) -> tuple[Recipe, float]:
+    """Turn minutes or epochs into updates, and say what the run will cost.
+
+    -> the recipe, and the seconds of a validation (0: not measured).
+    """
     plan = Plan(prepared.train, recipe.plan, recipe.seed)
     if plan.left_out.pairs:
         say(f"{plan.left_out.pairs:,} pairs are longer than plan.max_source or plan.max_target")
@@ -214,16 +230,25 @@ def _fit_updates(
         recipe.training,
         TrainingBatches(plan, prepared.train, source, target, recipe.seed),
         device=str(ranks.device),
-        cross_entropy=_cross_entropy(model, recipe.training.label_smoothing),
+        cross_entropy=fused_cross_entropy(model, recipe.training.label_smoothing),
     )
     # Every process makes its share.
-    measured = replace(measured, seconds_per_update=measured.seconds_per_update / ranks.size)
+    measured = replace(
+        measured,
+        seconds_per_update=measured.seconds_per_update / ranks.size,
+        tokens_per_second=measured.tokens_per_second * ranks.size,
+    )
+    per_epoch, validation = plan.updates_per_epoch(), 0.0
     if minutes is not None:
-        recipe = with_updates(recipe, updates_in(minutes, measured))
+        if recipe.training.validate_every:
+            validation = time_validation(model, recipe, source, target, prepared.dev, ranks.device)
+        recipe, validation = for_minutes(recipe, minutes, measured, validation)
     elif epochs is not None:
-        recipe = with_updates(recipe, round(epochs * plan.updates_per_epoch()))
-    say(in_words(recipe.training.updates, measured, plan.updates_per_epoch()))
-    return recipe
+        recipe = with_updates(recipe, round(epochs * per_epoch))
+    say(in_words(recipe, measured, per_epoch))
+    if minutes is not None and (warning := too_short(recipe, measured, per_epoch)):
+        say(warning)
+    return recipe, validation
 
 
 class TrainingBatches:

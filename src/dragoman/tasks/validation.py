@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
+import time
 from collections.abc import Sequence
 
 import torch
@@ -25,6 +26,7 @@ from dragoman.training.records import Evaluation, Sample
 _TOKENS_AT_ONCE = 2048
 _LOGITS_AT_ONCE = 1 << 21
 _SAMPLES = 5
+_TIMED = 32
 
 
 class Validation:
@@ -140,3 +142,36 @@ class Validation:
                 total += float(smoothed_cross_entropy(logits, wanted, 0.0)[1])
             tokens += batch.target_tokens
         return total / max(tokens, 1)
+
+
+def time_validation(
+    model: Network,
+    recipe: Recipe,
+    source: Text,
+    target: Text,
+    pairs: Sequence[Pair],
+    device: torch.device,
+) -> float:
+    """About how many seconds a validation on ``pairs`` will take, by timing some of them.
+
+    The model may be untrained: it would not know where to end, so that its translations are kept
+    to the length of their sources.
+    """
+    search = recipe.search.model_copy(update={"max_extra": 0, "max_length": None, "min_length": 0})
+    some = pairs[:: -(-len(pairs) // _TIMED) or 1]
+    validation = Validation(
+        model, recipe.model_copy(update={"search": search}), source, target, some, device
+    )
+    if not validation.pairs:
+        return 0.0
+    training = model.training
+    model.eval()
+    with torch.no_grad():
+        validation(0)  # warms up
+        began = time.perf_counter()
+        validation(0)
+        seconds = time.perf_counter() - began
+    model.train(training)
+    translated = min(recipe.evaluation.dev_sentences, len(pairs))
+    # Of the others only the loss is taken, about a quarter of the work.
+    return seconds / len(validation.pairs) * (translated + (len(pairs) - translated) / 4)

@@ -76,6 +76,10 @@ class Pace:
         self._first = update
         self._started = time.monotonic()
 
+    def replan(self, updates: int) -> None:
+        """The run will have so many updates."""
+        self._updates = updates
+
     def left(self, update: int) -> str:
         """``1:02:03 left``, or nothing before the first update."""
         done = update - self._first
@@ -116,6 +120,10 @@ class PlainDisplay(Listener):
         self._print(describe(record))
         for line in sample_lines(record.samples):
             self._print(f"  {line}")
+
+    def on_plan(self, updates: int) -> None:
+        self._updates = updates
+        self._pace.replan(updates)
 
     def on_message(self, text: str) -> None:
         self._print(text)
@@ -166,6 +174,11 @@ class LiveDisplay(Listener):
     def on_validation(self, record: ValidationRecord) -> None:
         self._validations = [*self._validations, record][-_VALIDATIONS_SHOWN:]
         self._draw()
+
+    def on_plan(self, updates: int) -> None:
+        self._updates = updates
+        self._pace.replan(updates)
+        self._bar.update(self._task, total=updates)
 
     def on_message(self, text: str) -> None:
         self._live.console.print(Text(text))

@@ -108,6 +108,10 @@ class Listener(ABC):
         """A validation is done."""
 
     @abstractmethod
+    def on_plan(self, updates: int) -> None:
+        """The run will have so many updates, other than was planned."""
+
+    @abstractmethod
     def on_message(self, text: str) -> None:
         """Something that a person should read, such as a warning."""
 

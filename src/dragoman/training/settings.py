@@ -26,11 +26,31 @@ class OptimizerSettings(Settings):
     """Decoupled decay (AdamW), times the learning rate; the paper has none."""
 
 
+class FirstPlan(Settings):
+    """What a run followed until its plan was corrected; the program writes it."""
+
+    until: int = Field(ge=1, le=1_000_000_000)
+    """The last update of this plan."""
+    updates: int = Field(ge=1, le=1_000_000_000)
+    """How many were planned."""
+    validate_every: int = Field(ge=0, le=1_000_000_000)
+    """Updates between validations."""
+    snapshot_every: int = Field(ge=0, le=1_000_000_000)
+    """Updates between snapshots."""
+    warmup: int = Field(ge=0, le=1_000_000_000)
+    """Updates until the rate is highest."""
+
+
 class TrainingSettings(Settings):
     """Everything about training, data and model aside."""
 
     updates: int = Field(default=100_000, ge=1, le=1_000_000_000)
     """How often the weights are changed (steps)."""
+    minutes: float = Field(default=0.0, ge=0, le=10_000_000)
+    """The time that `updates` were counted for; after the first minute they are counted again,
+    once. 0: none."""
+    first_plan: FirstPlan | None = None
+    """What was followed until then."""
     precision: Literal["auto", "fp32", "bf16"] = "auto"
     """Of matrix products; auto: bf16 where the processor has it. Weights are always fp32."""
     kernels: Literal["auto", "plain"] = "auto"
@@ -71,6 +91,15 @@ class TrainingSettings(Settings):
     """Seconds between progress lines where no terminal is attached."""
     tensorboard: bool = False
     """Write TensorBoard event files beside metrics.jsonl."""
+
+    def at(self, update: int) -> TrainingSettings:
+        """These settings as they were in force after ``update`` updates."""
+        first = self.first_plan
+        if first is None or update > first.until:
+            return self
+        counts = first.model_dump(include={"updates", "validate_every", "snapshot_every"})
+        schedule = self.schedule.model_copy(update={"warmup": first.warmup})
+        return self.model_copy(update={**counts, "schedule": schedule})
 
     @model_validator(mode="after")
     def _fitting(self) -> TrainingSettings:

@@ -53,6 +53,9 @@ class TensorBoard(Listener):
             head = ["| source | translation | reference |", "|---|---|---|"]
             self._open.add_text("samples", "\n".join([*head, *rows]), record.update)
 
+    def on_plan(self, updates: int) -> None:
+        """Curves have no end that is known beforehand."""
+
     def on_message(self, text: str) -> None:
         """Messages are for people in front of the terminal."""
 

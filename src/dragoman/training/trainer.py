@@ -25,6 +25,14 @@ from dragoman.training.distributed import Ranks
 from dragoman.training.interrupt import Interrupted, StopRequest
 from dragoman.training.loss import CrossEntropy
 from dragoman.training.metrics_log import MetricsLog
+from dragoman.training.minutes import (
+    Correction,
+    Pace,
+    awaits_correction,
+    can_correct,
+    corrected,
+    planned_schedule,
+)
 from dragoman.training.records import Listener, ValidationRecord
 from dragoman.training.schedule import Schedule
 from dragoman.training.settings import TrainingSettings
@@ -70,12 +78,14 @@ class Trainer:
         cross_entropy: CrossEntropy | None = None,
         ranks: Ranks | None = None,
         resume_command: str = "",
+        correction: Correction | None = None,
     ) -> None:
         """``folder``: the run's, which the caller holds locked (``lock.py``).
 
         ``model`` is moved to the ranks' device, and its parameters into flat memory.
         ``schedule``: update, from 1 -> learning rate. ``cross_entropy``: a fused loss, in place of
         pieces of ``model.project``. ``ranks``: left out, this process trains alone on the CPU.
+        ``correction``: left out, a plan for minutes stays as it was made.
         """
         self.settings = settings
         self.batches = batches
@@ -101,6 +111,8 @@ class Trainer:
             evaluate,
             folder / "model.safetensors",
         )
+        self._correction = correction
+        self._pace = Pace()
         self._log: MetricsLog | None = None
         self._saved_when = time.monotonic()
 
@@ -155,10 +167,12 @@ class Trainer:
             self._snapshot_if_due()
             self._validate_if_due()
             self._checkpoint_if_due()
+            self._correct_if_due()
         return self._stop_here()
 
     def _update(self, gradients: Gradients) -> None:
         record = self._updater.update(self._state, self.batches, gradients)
+        self._pace.count_update(record.seconds)
         if self._log is not None:
             self._log.write(record)
         for listener in self._listeners:
@@ -188,17 +202,20 @@ class Trainer:
     # ---- what is due after an update
 
     def _snapshot_if_due(self) -> None:
-        update, settings = self._state.update, self.settings
+        update = self._state.update
+        settings = self.settings.at(update)
         every = settings.snapshot_every or settings.validate_every
         due = every > 0 and (update % every == 0 or update >= settings.updates)
         if due and self.ranks.first:
             self._checkpoints.snapshot(update, self._updater.weights(), settings.keep_snapshots)
 
     def _validate_if_due(self) -> None:
-        update, every = self._state.update, self.settings.validate_every
+        update = self._state.update
+        settings = self.settings.at(update)
+        every = settings.validate_every
         if self.evaluate is None or every == 0 or self._state.validated == update:
             return
-        if update % every and update < self.settings.updates:
+        if update % every and update < settings.updates:
             return
         if self.ranks.first:
             validate, average = self._validator.validate, self._updater.average
@@ -210,6 +227,7 @@ class Trainer:
         self._share_state()
 
     def _record_validation(self, record: ValidationRecord) -> None:
+        self._pace.count_validation(record.seconds)
         if self._log is not None:
             self._log.write(record)
         for listener in self._listeners:
@@ -221,6 +239,33 @@ class Trainer:
         late = minutes > 0 and time.monotonic() - self._saved_when >= 60 * minutes
         if late or (every > 0 and update % every == 0):
             self._save()
+
+    def _correct_if_due(self) -> None:
+        """Once in a run that was given minutes: count its updates again, by what they took."""
+        correction, update = self._correction, self._state.update
+        if correction is None or not awaits_correction(self.settings, update):
+            return
+        first, pace = self.ranks.first, self._pace
+        if not self.ranks.any(first and can_correct(self._state.elapsed, pace)):
+            return
+        planned, text = self.settings.updates, ""
+        if first:
+            per_validation = pace.per_validation if pace.validations else correction.per_validation
+            settings = corrected(
+                self.settings, update, self._state.elapsed, pace.per_update, per_validation
+            )
+            correction.keep(settings)
+            text = settings.model_dump_json()
+        self.settings = TrainingSettings.model_validate_json(self.ranks.spread_text(text))
+        self._updater.schedule = planned_schedule(self.settings, correction.model_dim)
+        if self.settings.updates != planned:
+            for listener in self._listeners:
+                listener.on_plan(self.settings.updates)
+            how = "faster" if self.settings.updates > planned else "slower"
+            self._say(
+                f"the first minute went {how} than was measured before: {self.settings.updates:,} "
+                f"updates fit into {self.settings.minutes:g} minutes, not {planned:,}"
+            )
 
     def _is_done(self) -> bool:
         out_of_patience = 0 < self.settings.patience <= self._state.validations_without_gain

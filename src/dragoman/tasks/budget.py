@@ -1,0 +1,99 @@
+"""Which size of model a given time can teach, on this machine.
+
+With all the time that it wants, a corpus gets the row of ``sizing.TABLE`` for its pairs. Where the
+time is short, a smaller model learns more: it is faster, and needs fewer examples before it
+translates anything. So sizes are tried from that row down, each timed for a second or two on
+made-up sentences, until one sees enough in the time. A small model is also changed oftener, by
+smaller updates: it needs many of them more than it needs large ones.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import torch
+
+from dragoman.data.batches import make_batch
+from dragoman.models.kinds import new_network
+from dragoman.models.settings import TransformerSettings
+from dragoman.tasks.prepare import Say
+from dragoman.tasks.sizing import TABLE, Size, least_tokens, row_for
+from dragoman.tasks.translation import fused_cross_entropy
+from dragoman.training.minutes import SHARE
+from dragoman.training.settings import TrainingSettings
+from dragoman.training.throughput import measure_throughput
+
+SMALLEST = replace(
+    TABLE[0], pairs=0, vocabulary=1_000, model_dim=64, ffn_dim=256, tokens_per_update=1_024
+)
+"""For times in which not even the first row of the table learns anything."""
+
+UPDATES_WANTED = 2_000
+"""A model that sees few tokens sees them in so many updates, if they then hold enough each."""
+SMALLEST_UPDATE = 512
+"""Target tokens; smaller ones are noise, and no faster."""
+ENOUGH = 4.0
+"""Times what a model must see before it translates anything: then it learns more than a smaller
+one in the same time (docs/experiments.md)."""
+
+_SENTENCES = 64
+_LENGTH = 16
+
+
+def size_in(minutes: float, say: Say, pairs: int) -> Size:
+    """The size for so many pairs and minutes; ``say`` gets what it is, where it is not the row's.
+
+    Its updates are smaller than the row's where there would be too few of them.
+    """
+    row = row_for(pairs)
+    size, tokens = SMALLEST, 0.0
+    for size in (*reversed(_up_to(row)), SMALLEST):
+        speed = tokens_per_second(size)
+        tokens = (1 - SHARE) * 60 * minutes * speed
+        if tokens >= ENOUGH * least_tokens(size.model_dim):
+            break
+    fitted = smaller_updates(size, tokens)
+    if fitted != row:
+        say(
+            f"for {minutes:g} minutes at some {speed:,.0f} target tokens/s: width "
+            f"{fitted.model_dim}, {fitted.layers}+{fitted.layers} layers, updates of "
+            f"{fitted.tokens_per_update:,} tokens (without a limit: width {row.model_dim}, "
+            f"{row.layers}+{row.layers} layers, {row.tokens_per_update:,} tokens)"
+        )
+    return fitted
+
+
+def smaller_updates(size: Size, tokens: float) -> Size:
+    """The size with updates that let ``UPDATES_WANTED`` of them fit into so many target tokens.
+
+    The learning rate falls with the root of their size, as their noise grows.
+    """
+    held = int(tokens / UPDATES_WANTED) // 64 * 64
+    held = min(size.tokens_per_update, max(SMALLEST_UPDATE, held))
+    peak = size.peak * (held / size.tokens_per_update) ** 0.5
+    return replace(size, tokens_per_update=held, peak=float(f"{peak:.2g}"))
+
+
+def tokens_per_second(size: Size) -> float:
+    """Target tokens a second, while this machine trains a model of this size."""
+    shape = TransformerSettings.model_validate(size.model)
+    model = new_network(shape, size.vocabulary, size.vocabulary)
+    draw = torch.Generator().manual_seed(0)
+    sentences = torch.randint(3, size.vocabulary, (_SENTENCES, _LENGTH - 1), generator=draw)
+    batch = make_batch(list(sentences), list(sentences), 1, 2)
+    settings = TrainingSettings()
+    measured = measure_throughput(
+        model,
+        settings,
+        lambda _: [lambda: batch],
+        seconds=1.0,
+        most=10,
+        device="cuda" if torch.cuda.is_available() else "cpu",
+        cross_entropy=fused_cross_entropy(model, settings.label_smoothing),
+    )
+    return measured.tokens_per_second
+
+
+def _up_to(row: Size) -> list[Size]:
+    """The rows of the table whose models are no larger than that of ``row``."""
+    return list(TABLE[: TABLE.index(row) + 1])
