@@ -20,8 +20,10 @@ from dragoman.serving.aligner import Aligner
 from dragoman.serving.markup import KEPT, NEVER, SHOWN, Markup, Running, Tag
 from dragoman.serving.open_elements import FORMATTING
 from dragoman.serving.passage import cut
+from dragoman.serving.served import ServedRun
 from dragoman.serving.tag_projection import Alignment, project, spans
 from dragoman.serving.tagged import Translated, with_tags
+from dragoman.serving.turns import Turns
 from dragoman.serving.words import words_by_spaces, words_of
 
 TAG = re.compile(r"<[^>]*>")
@@ -80,7 +82,7 @@ def test_what_is_kept_within_a_sentence_stands_apart_from_words() -> None:
     ["<a ", "<a '", "<!--", "&", "<", '<a b="', "</", "<a x='\"", "<b>", "x<code>", "<p></b><i>"],
 )
 def test_hostile_html_takes_no_longer_than_it_is_long(part: str) -> None:
-    Markup.cut(part * 20_000)  # quadratic time would be minutes
+    Markup.cut(part * 8_000)  # quadratic time would be minutes
 
 
 # ---- as browsers see it: Lexbor, an HTML5 parser, says what is translated
@@ -206,6 +208,13 @@ def test_attributes_are_translated_in_their_place_and_quotes() -> None:
     )
 
 
+async def tagged(run: ServedRun, translated: list[Translated]) -> list[list[str]]:
+    turns = Turns("texts")
+    parts = await with_tags(run, translated, turns, "me")
+    turns.close()
+    return parts
+
+
 def divided(source: str, target: str, alignment: Alignment | None = None) -> str:
     """A sentence with tags and its translation, tokens aligned one to one -> HTML."""
     markup = Markup.cut(source)
@@ -292,7 +301,7 @@ def test_a_document_keeps_every_tag_and_its_sentences_are_translated_whole(sourc
             )
             for running, passage in zip(markup.texts, passages, strict=True)
         ]
-        parts = await with_tags(run, translated)
+        parts = await tagged(run, translated)
         got = markup.join(parts)
         assert TAG.findall(got) == TAG.findall(source)
         assert "".join(shown(got)) == "".join(shown(source))
@@ -323,16 +332,17 @@ def test_alignment_is_the_models_own_attention_whoever_is_beside() -> None:
     pairs = [([5, 6, 7], [8, 9]), (list(range(3, 40)), list(range(50, 70))), ([4], [3, 3, 3])]
 
     async def check() -> None:
-        together = await aligner.align(pairs)
+        together = await aligner.align(pairs, "me")
         for pair, found in zip(pairs, together, strict=True):
-            (alone,) = await aligner.align([pair])
+            (alone,) = await aligner.align([pair], "me")
             assert found.shape == (len(pair[1]), len(pair[0]))
             assert np.allclose(found, alone, atol=1e-5)
             assert (found >= 0).all() and (found.sum(axis=1) <= 1 + 1e-5).all()
-        assert await aligner.align([]) == []
+        assert await aligner.align([], "me") == []
+
+        aligner.close()
 
     asyncio.run(check())
-    aligner.close()
     assert torch.is_grad_enabled()
 
 
@@ -354,5 +364,5 @@ def test_tags_between_sentences_stay_between_them() -> None:
         Hypothesis(tuple(TEXT.encode([t])[0].tolist()), 0.0, 0.0, (0.0,) * 9, True)
         for t in ("Where?", "is.")
     ]
-    (parts,) = asyncio.run(with_tags(echo_run(), [Translated(running, passage, found)]))
+    (parts,) = asyncio.run(tagged(echo_run(), [Translated(running, passage, found)]))
     assert parts == ["Where?", " ", "is", "."]

@@ -6,9 +6,7 @@ found it keep no attention. Only sentences with tags inside are looked at.
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import torch
@@ -18,6 +16,7 @@ from dragoman.models.interface import Network
 from dragoman.nn.layout import Sequences
 from dragoman.nn.probes import Probe
 from dragoman.serving.tag_projection import Alignment
+from dragoman.serving.turns import Turns
 
 Pair = tuple[Sequence[int], Sequence[int]]
 """Tokens of a source and of its translation, without begin and end symbols."""
@@ -33,18 +32,15 @@ class Aligner:
         """``bos``: of the target; ``eos``: of the source."""
         self._model = model
         self._bos, self._eos = bos, eos
-        self._thread = ThreadPoolExecutor(1, thread_name_prefix="align")
+        self._turns = Turns("align")
 
-    async def align(self, pairs: Sequence[Pair]) -> list[Alignment]:
+    async def align(self, pairs: Sequence[Pair], client: str) -> list[Alignment]:
         """(T, S) for each pair. A caller that is cancelled is done after the batch under way."""
-        loop = asyncio.get_running_loop()
-        found: list[Alignment] = []
-        for batch in self._batches(pairs):
-            found += await loop.run_in_executor(self._thread, self._align, batch)
-        return found
+        batches = await self._turns.all(client, map(self._align, self._batches(pairs)))
+        return [alignment for batch in batches for alignment in batch]
 
     def close(self) -> None:
-        self._thread.shutdown()
+        self._turns.close()
 
     def _batches(self, pairs: Sequence[Pair]) -> Iterator[list[Pair]]:
         maps = sum(attention.heads for attention in self._model.attentions)

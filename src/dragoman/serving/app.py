@@ -59,6 +59,7 @@ def create_app(runs: Sequence[ServedRun], settings: ServeSettings, detector: Det
         service.closing = True
         service.figures.close()
         await asyncio.gather(*(run.close() for run in service.catalogue.runs))
+        service.texts.close()
 
     app = FastAPI(
         title="dragoman",

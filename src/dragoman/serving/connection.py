@@ -16,6 +16,9 @@ from dragoman.serving.refusals import bad_request
 
 FORMS = ("application/x-www-form-urlencoded", "multipart/form-data")
 
+SMALL = 4096
+"""Bytes of JSON that are read where they are; more are read beside the event loop."""
+
 T = TypeVar("T")
 
 
@@ -36,7 +39,9 @@ async def read_fields(http: Request) -> dict[str, Any]:
         if kind in FORMS and not (kind == FORMS[0] and (await http.body()).lstrip()[:1] == b"{"):
             async with http.form(max_files=0, max_fields=64) as form:
                 return {name: value for name, value in form.items() if isinstance(value, str)}
-        fields = _readable(json.loads((await http.body()).decode("utf-8")))
+        body = await http.body()
+        is_small = len(body) <= SMALL
+        fields = _parsed(body) if is_small else await asyncio.to_thread(_parsed, body)
     except ClientDisconnect:
         raise ClientGone from None
     except HTTPException as error:  # a form that is not one
@@ -49,6 +54,10 @@ async def read_fields(http: Request) -> dict[str, Any]:
     if not isinstance(fields, dict):
         raise bad_request('The body must be a JSON object, as {"q": "…"}.')
     return fields
+
+
+def _parsed(body: bytes) -> Any:
+    return _readable(json.loads(body.decode("utf-8")))
 
 
 def _readable(value: Any) -> Any:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 from fastapi import APIRouter, Request
 from starlette.responses import Response
 
@@ -14,7 +16,7 @@ from dragoman.serving.look_schema import (
     WordAnswer,
     WordRequest,
 )
-from dragoman.serving.openapi import REFUSALS, answer, body_of
+from dragoman.serving.openapi import REFUSALS, body_of, json_response, written
 from dragoman.serving.refusals import bad_request
 from dragoman.serving.service import Service
 
@@ -23,11 +25,30 @@ def router(service: Service) -> APIRouter:
     """The endpoints over one server."""
     routes = APIRouter(prefix="/v1", tags=["dragoman"])
 
-    def chosen(request: LookRequest, client: str) -> Choice:
+    async def chosen(request: LookRequest, client: str) -> tuple[Choice, list[int]]:
+        """The run, and the tokens of what is looked at: all limits are checked before any work."""
         service.check_texts([request.text], client)
         if request.beam is not None and request.beam > service.settings.limits.beam:
             raise bad_request(f"The widest beam here is {service.settings.limits.beam}.")
-        return service.catalogue.choose(request.text, request.source, request.target, request.run)
+        (choice,) = await service.choose(
+            [request.text], client, source=request.source, target=request.target, run=request.run
+        )
+        return choice, await service.texts.do(client, partial(choice.run.look_ids, request))
+
+    async def look_at(request: LookRequest, client: str) -> bytes:
+        choice, ids = await chosen(request, client)
+        run, detected = choice.run, choice.detected
+        seen = await run.looker.look(request, ids, client)
+        work = partial(run.look_answer, request, seen, detected)
+        return await service.texts.do(client, lambda: written(work()))
+
+    async def look_at_attention(request: AttentionRequest, client: str) -> bytes:
+        choice, ids = await chosen(request, client)
+        return await choice.run.looker.attention(request, ids, client)
+
+    async def look_at_word(request: WordRequest, client: str) -> bytes:
+        choice, ids = await chosen(request, client)
+        return await choice.run.looker.word(request, ids, client)
 
     @routes.post(
         "/look",
@@ -39,8 +60,7 @@ def router(service: Service) -> APIRouter:
         """Where every layer and head looked, and what every step of the search chose among; with
         heads switched off or source words hidden on request."""
         async with service.receive(http, LookRequest) as (request, client):
-            choice = chosen(request, client)
-            return answer(await service.finish(http, choice.run.look(request, choice.detected)))
+            return json_response(await service.finish(http, look_at(request, client)))
 
     @routes.post(
         "/look/attention",
@@ -52,9 +72,7 @@ def router(service: Service) -> APIRouter:
         """For texts whose attention is too much for one answer. Say what was looked at as in the
         look, and which head."""
         async with service.receive(http, AttentionRequest) as (request, client):
-            return answer(
-                await service.finish(http, chosen(request, client).run.look_at_attention(request))
-            )
+            return json_response(await service.finish(http, look_at_attention(request, client)))
 
     @routes.post(
         "/look/word",
@@ -66,8 +84,6 @@ def router(service: Service) -> APIRouter:
         """Where it looked in every layer and head, who looked at it, and its rows of numbers from
         the embedding to the last layer."""
         async with service.receive(http, WordRequest) as (request, client):
-            return answer(
-                await service.finish(http, chosen(request, client).run.look_at_word(request))
-            )
+            return json_response(await service.finish(http, look_at_word(request, client)))
 
     return routes

@@ -6,6 +6,7 @@ https://docs.libretranslate.com/. JSON and forms; errors as ``{"error": "…"}``
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from typing import Any
 
 from fastapi import APIRouter, Request
@@ -16,7 +17,7 @@ from dragoman.search.settings import SearchSettings
 from dragoman.serving import schema
 from dragoman.serving.catalogue import Choice, detected
 from dragoman.serving.markup import Markup
-from dragoman.serving.openapi import REFUSALS, answer, body_of
+from dragoman.serving.openapi import REFUSALS, body_of, json_response, written
 from dragoman.serving.refusals import bad_request
 from dragoman.serving.served import ServedRun, Wish
 from dragoman.serving.service import Service
@@ -40,7 +41,7 @@ def router(service: Service) -> APIRouter:
         """One text or several, plain or HTML. Running text is cut into sentences and joined
         again with its spacing and line breaks."""
         async with service.receive(http, schema.LibreTranslateRequest) as (request, client):
-            return answer(await service.finish(http, _translate(service, request, client)))
+            return json_response(await service.finish(http, _translate(service, request, client)))
 
     @routes.get(
         "/languages",
@@ -63,7 +64,8 @@ def router(service: Service) -> APIRouter:
             service.check_texts([request.q], client)
             if not request.q.strip():
                 raise bad_request("Invalid request: missing q parameter")
-            ranked = service.catalogue.detector.rank(request.q)[:DETECTED]
+            rank = partial(service.catalogue.detector.rank, request.q)
+            ranked = (await service.texts.do(client, rank))[:DETECTED]
             return [detected(guess.language, guess.confidence) for guess in ranked]
 
     @routes.get("/frontend/settings", summary="What a client should know of this server")
@@ -84,36 +86,32 @@ def router(service: Service) -> APIRouter:
     return routes
 
 
-async def _translate(
-    service: Service, request: schema.LibreTranslateRequest, client: str
-) -> schema.LibreTranslateAnswer:
+async def _translate(service: Service, request: schema.LibreTranslateRequest, client: str) -> bytes:
+    """The answer as JSON."""
     texts = request.q if isinstance(request.q, list) else [request.q]
     if not texts or (isinstance(request.q, str) and not request.q):
         raise bad_request("Invalid request: missing q parameter")
     service.check_texts(texts, client)
-    choose = service.catalogue.choose
-    if request.format == "html":
-        markups = [Markup.cut(text) for text in texts]
-        inner = [" ".join(running.text for running in markup.texts) for markup in markups]
-        choices = [choose(text, request.source, request.target) for text in inner]
-        wishes = {choice.run.name: _wish(choice.run, request.alternatives) for choice in choices}
-        work = _translate_html(service, markups, choices, wishes, request.alternatives, client)
-        return _answer(request, choices, await work)
-    choices = [choose(text, request.source, request.target) for text in texts]
-    wishes = {choice.run.name: _wish(choice.run, request.alternatives) for choice in choices}
-    found = await service.translate(choices, texts, wishes, client)
+    of_languages = partial(service.choose, source=request.source, target=request.target)
     ranks = range(request.alternatives + 1)
-    versions: list[list[str]] = [[] for _ in texts]
-    for run in {choice.run.name: choice.run for choice in choices}.values():
-        own = [number for number, choice in enumerate(choices) if choice.run is run]
-        wanted = [one for n in own for rank in ranks for one in _of_rank(found[n][1], rank)]
-        written = iter(run.plains(wanted))
-        for number in own:
-            passage = found[number][0]
-            versions[number] = [
-                passage.join([next(written) for _ in passage.pieces]) for _ in ranks
-            ]
-    return _answer(request, choices, versions)
+    if request.format == "html":
+        markups = await service.texts.all(client, map(Markup.cut, texts))
+        inner = [" ".join(running.text for running in markup.texts) for markup in markups]
+        choices = await of_languages(inner, client)
+        wishes = _wishes(choices, request.alternatives)
+        versions = await _translate_html(service, markups, choices, wishes, ranks, client)
+    else:
+        choices = await of_languages(texts, client)
+        wishes = _wishes(choices, request.alternatives)
+        found = await service.translate(choices, texts, wishes, client)
+        spoken = (
+            passage.join(choice.run.plains(_of_rank(hypotheses, rank)))
+            for choice, (passage, hypotheses) in zip(choices, found, strict=True)
+            for rank in ranks
+        )
+        every = await service.texts.all(client, spoken)
+        versions = [every[n : n + len(ranks)] for n in range(0, len(every), len(ranks))]
+    return await service.texts.do(client, lambda: written(_answer(request, choices, versions)))
 
 
 async def _translate_html(
@@ -121,7 +119,7 @@ async def _translate_html(
     markups: Sequence[Markup],
     choices: Sequence[Choice],
     wishes: dict[str, Wish],
-    alternatives: int,
+    ranks: range,
     client: str,
 ) -> list[list[str]]:
     """Of each document the translation and its alternatives."""
@@ -129,13 +127,18 @@ async def _translate_html(
     of_texts, texts = [choices[m] for m, _ in every], [running.text for _, running in every]
     found = await service.translate(of_texts, texts, wishes, client)
     versions: list[list[str]] = [[] for _ in markups]
-    for rank in range(alternatives + 1):
+    for rank in ranks:
         translated: list[list[Translated]] = [[] for _ in markups]
         for (m, running), (passage, hypotheses) in zip(every, found, strict=True):
             translated[m].append(Translated(running, passage, _of_rank(hypotheses, rank)))
         for m, markup in enumerate(markups):
-            versions[m].append(markup.join(await with_tags(choices[m].run, translated[m])))
+            parts = await with_tags(choices[m].run, translated[m], service.texts, client)
+            versions[m].append(await service.texts.do(client, partial(markup.join, parts)))
     return versions
+
+
+def _wishes(choices: Sequence[Choice], alternatives: int) -> dict[str, Wish]:
+    return {choice.run.name: _wish(choice.run, alternatives) for choice in choices}
 
 
 def _wish(run: ServedRun, alternatives: int) -> Wish:

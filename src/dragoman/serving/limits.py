@@ -51,6 +51,8 @@ class LimitSettings(Settings):
     """Seconds that one request may take to arrive, and again to be answered, waiting included."""
     beam: int = Field(default=16, ge=1, le=1024)
     """The widest beam, and the most translations of one text, that a request may ask for."""
+    translations: int = Field(default=4096, ge=1, le=10_000_000)
+    """Translations in one answer: sentences times the number of translations of each."""
     connections: int = Field(default=2048, ge=1, le=1_000_000)
     """Connections in all; fewer where the system allows the server few open files."""
     connections_each: int = Field(default=512, ge=1, le=1_000_000)

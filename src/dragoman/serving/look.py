@@ -1,18 +1,18 @@
 """Looking inside one translation: where every head looked, and what every step chose among.
 
-Such requests run on the plain model, one after another in a thread of their own, so a head that is
-switched off or a word that is hidden for one of them is so for nobody else. The last looks are
-kept for a while, so that single heads and words of a long text can be asked for one by one; one
-that has gone is made again from the request, which says everything.
+Such requests run on the plain model in a thread of their own, where clients take turns, so a head
+that is switched off or a word that is hidden for one of them is so for nobody else. What is too
+much is refused before the work, and a look that nobody waits for ends at its next step. The last
+looks are kept for a while, so that single heads and words of a long text can be asked for one by
+one; one that has gone is made again from the request, which says everything.
 """
 
 from __future__ import annotations
 
-import asyncio
 import base64
+import threading
 from collections import OrderedDict
 from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import TypeVar
 
@@ -25,9 +25,9 @@ from dragoman.models.interface import Network
 from dragoman.nn.layout import Sequences
 from dragoman.nn.probes import Probe
 from dragoman.search.hypothesis import Hypothesis as Found
-from dragoman.search.offline import search
 from dragoman.search.record import StepRecord
 from dragoman.search.request import Request
+from dragoman.search.scheduler import Scheduler
 from dragoman.search.settings import SearchSettings
 from dragoman.serving.look_schema import (
     AttentionRequest,
@@ -40,12 +40,16 @@ from dragoman.serving.look_schema import (
     WordAnswer,
     WordRequest,
 )
-from dragoman.serving.refusals import bad_request, slow_down
+from dragoman.serving.openapi import written
+from dragoman.serving.refusals import bad_request
+from dragoman.serving.turns import Turns
 
 T = TypeVar("T")
 
-MOST_WAITING = 8
-"""Requests that may wait for one model to be looked into."""
+MOST_OF_CLIENT = 8
+"""Requests of one client that may wait for one model to be looked into."""
+MOST_WAITING = 64
+"""The same of all clients."""
 MOST_KEPT = 256_000_000
 """Bytes of looks that are kept; the latest is kept whatever its size."""
 MOST_WEIGHTS = 4_000_000
@@ -78,6 +82,23 @@ class Seen:
         return sum(2 * one.numel() for one in (*self.attention.values(), *stages))
 
 
+Sizes = Callable[[int, int], int]
+"""Source tokens, target tokens -> attention weights in the answer."""
+
+
+class NobodyWaits(Exception):
+    """Ends work whose result nobody would take."""
+
+
+class GivenUp(threading.Event):
+    """Set when nobody waits for a look any more."""
+
+    def check(self) -> None:
+        """Ends the work once it is set."""
+        if self.is_set():
+            raise NobodyWaits
+
+
 class Looker:
     """Looks into one model. May be called by many; they take turns."""
 
@@ -93,81 +114,11 @@ class Looker:
         self._prepare = prepare
         self._source, self._target = vocabularies
         self._settings = search_settings
-        self._thread = ThreadPoolExecutor(1, thread_name_prefix="look")
-        self._waiting = 0
+        self._turns = Turns("look", of_client=MOST_OF_CLIENT, of_all=MOST_WAITING)
         self._kept: OrderedDict[str, Seen] = OrderedDict()
 
-    async def look(self, request: LookRequest, longest: int) -> Seen:
-        """What was seen. Raises Refusal, ``SearchError``."""
-        ids = self._checked(request, longest)
-        return await self.in_turn(lambda: self._seen(request, ids))
-
-    async def attention(self, request: AttentionRequest, longest: int) -> Weights:
-        """Some of the attention of a look. Raises Refusal, ``SearchError``."""
-        ids = self._checked(request, longest)
-        self._check_head(request.part, request.layer, request.head or 0, "this model")
-
-        def find() -> Weights:
-            heads = self._seen(request, ids).attention[request.part][request.layer]
-            if request.mean:
-                heads = heads.float().mean(dim=0, keepdim=True)
-            elif request.head is not None:
-                heads = heads[request.head : request.head + 1]
-            return packed(heads[None])
-
-        return await self.in_turn(find)
-
-    async def word(self, request: WordRequest, longest: int) -> WordAnswer:
-        """What became of one word. Raises Refusal, ``SearchError``."""
-        ids = self._checked(request, longest)
-
-        def find() -> WordAnswer:
-            seen = self._seen(request, ids)
-            places = slice(request.first, request.first + request.count)
-            stages = seen.stages[request.side]
-            if request.first + request.count > len(next(iter(stages.values()))):
-                raise bad_request(f"first and count: there are not so many {request.side} tokens.")
-            attention, looked_at = seen.attention, {}
-            if request.side == "source":
-                looking = {"encoder": attention["encoder"][:, :, places]}
-                looked_at = {
-                    part: attention[part][:, :, :, places].transpose(2, 3)
-                    for part in ("encoder", "cross")
-                }
-            else:
-                looking = {part: attention[part][:, :, places] for part in ("decoder", "cross")}
-            vectors = torch.stack([rows[places] for rows in stages.values()])
-            sizes = vectors.float().square().mean(dim=-1).sqrt()
-            return WordAnswer.model_validate(
-                {
-                    "attention": {part: packed(rows) for part, rows in looking.items()},
-                    "looked_at": {part: packed(rows) for part, rows in looked_at.items()},
-                    "stages": [
-                        Stage(name=name, sizes=[round(value, 4) for value in row])
-                        for name, row in zip(stages, sizes.tolist(), strict=True)
-                    ],
-                    "vectors": packed(vectors[None]),
-                }
-            )
-
-        return await self.in_turn(find)
-
-    async def in_turn(self, work: Callable[[], T]) -> T:
-        """Do ``work`` in the thread of those who look. Raises Refusal 429 if too many wait."""
-        if self._waiting >= MOST_WAITING:
-            raise slow_down("Others are looking into this model. Try again in a moment.", 2)
-        self._waiting += 1
-        try:
-            return await asyncio.get_running_loop().run_in_executor(self._thread, work)
-        finally:
-            self._waiting -= 1
-
-    def close(self) -> None:
-        self._thread.shutdown()
-
-    # ---- inside
-
-    def _checked(self, request: LookRequest, longest: int) -> list[int]:
+    def checked(self, request: LookRequest, longest: int) -> list[int]:
+        """The tokens of what is looked at. Raises Refusal for what cannot be."""
         text = request.text.strip()
         text = text if self._prepare is None else self._prepare(text)
         ids = [*self._source.encode_lists([text])[0], self._source.eos]
@@ -187,6 +138,95 @@ class Looker:
             self._check_head(head.part, head.layer, head.head, "heads_off")
         return ids
 
+    async def look(self, request: LookRequest, ids: list[int], client: str) -> Seen:
+        """What was seen of a text whose tokens are ``ids``. Raises Refusal, ``SearchError``."""
+        wanted = request.attention if request.attention_within is None else ()
+
+        def most(source: int, target: int) -> int:
+            return max((self._weights(part, source, target) for part in wanted), default=0)
+
+        return await self.in_turn(client, lambda given_up: self._seen(request, ids, given_up, most))
+
+    async def attention(self, request: AttentionRequest, ids: list[int], client: str) -> bytes:
+        """Some of the attention of a look, as JSON. Raises Refusal, ``SearchError``."""
+        self._check_head(request.part, request.layer, request.head or 0, "this model")
+        layers = self.model.attentions_of(request.part)
+        is_one = request.mean or request.head is not None
+        share = 1 if is_one else layers[request.layer].heads
+
+        def most(source: int, target: int) -> int:
+            every = self._weights(request.part, source, target)
+            return every * share // sum(one.heads for one in layers)
+
+        def find(given_up: GivenUp) -> bytes:
+            seen = self._seen(request, ids, given_up, most)
+            heads = seen.attention[request.part][request.layer]
+            if request.mean:
+                heads = heads.float().mean(dim=0, keepdim=True)
+            elif request.head is not None:
+                heads = heads[request.head : request.head + 1]
+            return written(packed(heads[None]))
+
+        return await self.in_turn(client, find)
+
+    async def word(self, request: WordRequest, ids: list[int], client: str) -> bytes:
+        """What became of one word, as JSON. Raises Refusal, ``SearchError``."""
+        beyond = bad_request(f"first and count: there are not so many {request.side} tokens.")
+        if request.side == "source" and request.first + request.count > len(ids):
+            raise beyond
+
+        def most(source: int, target: int) -> int:
+            if request.side == "source":
+                return self._weights("encoder", source, target) * request.count // source
+            cross = self._weights("cross", source, target) // target
+            return max(cross, self._weights("decoder", source, target) // target) * request.count
+
+        def find(given_up: GivenUp) -> bytes:
+            seen = self._seen(request, ids, given_up, most)
+            places = slice(request.first, request.first + request.count)
+            stages = seen.stages[request.side]
+            if request.first + request.count > len(next(iter(stages.values()))):
+                raise beyond
+            attention, looked_at = seen.attention, {}
+            if request.side == "source":
+                looking = {"encoder": attention["encoder"][:, :, places]}
+                looked_at = {
+                    part: attention[part][:, :, :, places].transpose(2, 3)
+                    for part in ("encoder", "cross")
+                }
+            else:
+                looking = {part: attention[part][:, :, places] for part in ("decoder", "cross")}
+            vectors = torch.stack([rows[places] for rows in stages.values()])
+            sizes = vectors.float().square().mean(dim=-1).sqrt()
+            answer = WordAnswer.model_validate(
+                {
+                    "attention": {part: packed(rows) for part, rows in looking.items()},
+                    "looked_at": {part: packed(rows) for part, rows in looked_at.items()},
+                    "stages": [
+                        Stage(name=name, sizes=[round(value, 4) for value in row])
+                        for name, row in zip(stages, sizes.tolist(), strict=True)
+                    ],
+                    "vectors": packed(vectors[None]),
+                }
+            )
+            return written(answer)
+
+        return await self.in_turn(client, find)
+
+    async def in_turn(self, client: str, work: Callable[[GivenUp], T]) -> T:
+        """Do ``work`` in the thread of those who look; it is told when nobody waits for it any
+        more. Raises Refusal 429 if too many wait."""
+        given_up = GivenUp()
+        try:
+            return await self._turns.do(client, lambda: work(given_up))
+        finally:
+            given_up.set()
+
+    def close(self) -> None:
+        self._turns.close()
+
+    # ---- inside
+
     def _check_head(self, part: Part, layer: int, head: int, where: str) -> str:
         """What probes know the attention of a layer by."""
         layers = self.model.attentions_of(part)
@@ -195,17 +235,28 @@ class Looker:
             raise bad_request(f"{where}: {part} has {len(layers)} layers of {heads} heads.")
         return layers[layer].name
 
-    def _seen(self, request: LookRequest, ids: list[int]) -> Seen:
-        """The same look, if it is still known, or a new one."""
+    def _weights(self, part: Part, source: int, target: int) -> int:
+        """How many weights an attention has, over all layers and heads."""
+        looking = source if part == "encoder" else target
+        looked_at = target if part == "decoder" else source
+        return looking * looked_at * sum(one.heads for one in self.model.attentions_of(part))
+
+    def _seen(self, request: LookRequest, ids: list[int], given_up: GivenUp, most: Sizes) -> Seen:
+        """The same look, if it is still known, or a new one.
+
+        ``most``: the weights that the answer will hold, of so many tokens. Raises Refusal for too
+        many: before the search, by what is known then, or at once after it.
+        """
         wanted = {"text", "beam", "length_penalty", "max_length", "prefix_tokens", "heads_off"}
         key = request.model_dump_json(include={*wanted, "hidden", "compare"})
-        seen = self._kept.pop(key, None) or self._look(request, ids)
+        seen = self._kept.pop(key, None) or self._look(request, ids, given_up, most)
         self._kept[key] = seen
         while len(self._kept) > 1 and sum(one.size for one in self._kept.values()) > MOST_KEPT:
             self._kept.popitem(last=False)
         return seen
 
-    def _look(self, request: LookRequest, ids: list[int]) -> Seen:
+    def _look(self, request: LookRequest, ids: list[int], given_up: GivenUp, most: Sizes) -> Seen:
+        check_size(most(len(ids), len(request.prefix_tokens) + 1))
         source, target = torch.tensor(ids), self._target
         asked = request.model_dump(
             include={"beam", "length_penalty", "max_length"}, exclude_none=True
@@ -227,18 +278,14 @@ class Looker:
         with torch.inference_mode():
             with watched(record=False):
                 wanted = Request(source, settings, tuple(request.prefix_tokens), steps)
-                (found,) = search(
-                    self.model,
-                    [wanted],
-                    bos=target.bos,
-                    eos=target.eos,
-                    forbidden=target.forbidden,
-                )
-            given = torch.tensor([target.bos, *found[0].tokens])
+                found = self._searched(wanted, given_up)
+            check_size(most(len(ids), len(found.tokens) + 1))
+            given = torch.tensor([target.bos, *found.tokens])
             with watched(record=True) as reading:
                 memory = self.model.encode(Sequences.of([source]))
             sizes = len(source), len(given)
             attention = {"encoder": _taken(reading, "encoder", self.model, sizes)}
+            given_up.check()
             with watched(record=True) as writing:
                 hidden = self.model.decode(Sequences.of([given]), memory)
             for part in ("decoder", "cross"):
@@ -254,7 +301,19 @@ class Looker:
                     other = torch.tensor([target.bos, *request.compare])
                     rows = self.model.decode(Sequences.of([other]), memory)
                     compared = self._log_probability(rows, [*request.compare, target.eos])
-        return Seen(ids, found[0], settings, attention, stages, steps, choices, compared)  # type: ignore[arg-type]
+        return Seen(ids, found, settings, attention, stages, steps, choices, compared)  # type: ignore[arg-type]
+
+    def _searched(self, request: Request, given_up: GivenUp) -> Found:
+        """The best of a search, which ends early if nobody waits for it any more."""
+        target = self._target
+        scheduler = Scheduler(
+            self.model, bos=target.bos, eos=target.eos, forbidden=target.forbidden
+        )
+        scheduler.submit(request)
+        while True:
+            given_up.check()
+            for _, hypotheses in scheduler.advance():
+                return hypotheses[0]
 
     def _choices(self, hidden: Tensor) -> tuple[Tensor, Tensor]:
         parts = [
@@ -273,13 +332,18 @@ class Looker:
         return total
 
 
-def packed(weights: Tensor) -> Weights:
-    """(L, H, T, S) as a message. Raises Refusal for more than one answer may hold."""
-    if weights.numel() > MOST_WEIGHTS:
+def check_size(weights: int) -> None:
+    """Raises Refusal for more weights than one answer may hold."""
+    if weights > MOST_WEIGHTS:
         raise bad_request(
-            f"These are {weights.numel():,} weights; one answer holds {MOST_WEIGHTS:,}. Ask "
+            f"These are {weights:,} weights; one answer holds {MOST_WEIGHTS:,}. Ask "
             "/v1/look for maps, and /v1/look/attention for single layers and heads."
         )
+
+
+def packed(weights: Tensor) -> Weights:
+    """(L, H, T, S) as a message. Raises Refusal for more than one answer may hold."""
+    check_size(weights.numel())
     count, heads, looking, looked_at = weights.shape
     data = base64.b64encode(weights.half().contiguous().numpy().astype("<f2").tobytes()).decode()
     return Weights(shape=(count, heads, looking, looked_at), data=data)

@@ -156,8 +156,8 @@ class SearchQueue:
 
     async def watch(
         self, requests: Sequence[Request], client: str
-    ) -> AsyncGenerator[Draft | Answer, None]:
-        """As ``search``, but sentence by sentence, each first as it grows.
+    ) -> AsyncGenerator[list[Draft | Answer], None]:
+        """As ``search``, but sentence by sentence, each first as it grows: what is new each time.
 
         Only the newest draft of a sentence is given to one who reads slowly.
         """
@@ -171,8 +171,8 @@ class SearchQueue:
                 with self._changed:
                     news, party.news = party.news, {}
                     done = party.done
-                for item in news.values():
-                    yield item
+                if news:
+                    yield list(news.values())
                 if party.failure is not None:
                     raise party.failure
                 if done:

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import asyncio
-from collections.abc import AsyncGenerator, Sequence
-from contextlib import aclosing
+from collections.abc import AsyncGenerator, Iterator, Sequence
 from dataclasses import dataclass
 
 from pydantic import ValidationError
@@ -20,18 +18,11 @@ from dragoman.search.scheduler import Scheduler, Searchable
 from dragoman.search.settings import SearchSettings
 from dragoman.serving import schema
 from dragoman.serving.aligner import Aligner, Pair, in_step
-from dragoman.serving.look import Looker
+from dragoman.serving.look import Looker, Seen
 from dragoman.serving.look_answer import look_answer
-from dragoman.serving.look_schema import (
-    AttentionRequest,
-    LookAnswer,
-    LookRequest,
-    Weights,
-    WordAnswer,
-    WordRequest,
-)
+from dragoman.serving.look_schema import LookAnswer, LookRequest
 from dragoman.serving.passage import Passage, Piece, cut
-from dragoman.serving.queue import Answer, SearchQueue
+from dragoman.serving.queue import Answer, Draft, SearchQueue
 from dragoman.serving.refusals import bad_request
 from dragoman.serving.settings import ServeSettings
 from dragoman.serving.tag_projection import Alignment
@@ -39,9 +30,6 @@ from dragoman.serving.words import Word, words_by_spaces, words_of
 from dragoman.tasks.machine import cores
 from dragoman.tasks.prepare import cache_folder
 from dragoman.tasks.run import Run
-
-LONG = 2000
-"""Characters. Longer texts are cut in a thread, so that the event loop goes on meanwhile."""
 
 
 @dataclass(frozen=True)
@@ -63,24 +51,6 @@ class Wish:
     whole: bool = False
     prefix: tuple[int, ...] = ()
     """For the first sentence of each text."""
-
-
-@dataclass(frozen=True)
-class Draft:
-    """The translation of one sentence as it stands."""
-
-    text: int
-    sentence: int
-    draft: str
-
-
-@dataclass(frozen=True)
-class Finished:
-    """A sentence that is done."""
-
-    text: int
-    sentence: int
-    hypotheses: list[Hypothesis]
 
 
 class ServedRun:
@@ -159,36 +129,41 @@ class ServedRun:
         if self._aligner is not None:
             self._aligner.close()
 
-    # ---- translating
+    # ---- translating: of these, all that are not async are for a thread beside the event loop
 
-    async def translate(
-        self, texts: Sequence[str], wish: Wish, client: str
-    ) -> tuple[list[Passage], list[list[list[Hypothesis]]]]:
-        """Each text cut up, and for each of its pieces the n best."""
-        passages = await self.cut(texts, wish)
-        found = iter(await self.queue.search(self._requests(passages, wish), client))
-        return passages, [[next(found) for _ in passage.pieces] for passage in passages]
+    def cut(self, texts: Sequence[str], wish: Wish) -> list[Passage]:
+        """The texts as they will be translated. Raises Refusal 400 for more than one answer may
+        hold."""
+        passages = cut(
+            texts,
+            self._source_text,
+            language=self.source,
+            into=self.target,
+            longest=self._settings.longest,
+            whole=wish.whole,
+            prepare=self._moses[0].prepare if self._moses else None,
+        )
+        sentences = sum(len(passage.pieces) for passage in passages)
+        most, each = self._settings.limits.translations, wish.settings.n_best
+        if sentences * each > most:
+            raise bad_request(
+                f"{each} translations of each of {sentences:,} sentences are {sentences * each:,}; "
+                f"this server gives {most:,} at once. Ask for fewer, or send the text in parts."
+            )
+        return passages
 
-    async def watch(
+    async def search_all(
         self, passages: Sequence[Passage], wish: Wish, client: str
-    ) -> AsyncGenerator[Draft | Finished, None]:
-        """Sentence by sentence, each first as it grows. Closing it gives its places back."""
-        places = [(t, s) for t, passage in enumerate(passages) for s in range(len(passage.pieces))]
-        requests = self._requests(passages, wish)
-        async with aclosing(self.queue.watch(requests, client)) as watched:
-            async for news in watched:
-                text, sentence = places[news.number]
-                if isinstance(news, Answer):
-                    yield Finished(text, sentence, news.hypotheses)
-                else:
-                    yield Draft(text, sentence, self.plain(news.hypothesis))
+    ) -> list[list[list[Hypothesis]]]:
+        """Of each passage, for each of its pieces, the n best."""
+        found = iter(await self.queue.search(self._requests(passages, wish), client))
+        return [[next(found) for _ in passage.pieces] for passage in passages]
 
-    async def cut(self, texts: Sequence[str], wish: Wish) -> list[Passage]:
-        """The texts as they will be translated."""
-        longest, whole = self._settings.longest, wish.whole
-        if sum(map(len, texts)) > LONG:
-            return await asyncio.to_thread(self._cut, texts, longest, whole)
-        return self._cut(texts, longest, whole)
+    def watch(
+        self, passage: Passage, wish: Wish, client: str
+    ) -> AsyncGenerator[list[Draft | Answer], None]:
+        """Piece by piece, each first as it grows. Closing it gives its places back."""
+        return self.queue.watch(self._requests([passage], wish), client)
 
     def wish(self, request: schema.TranslateRequest) -> Wish:
         """What a request of our own interface asks for. Raises Refusal 400."""
@@ -236,13 +211,15 @@ class ServedRun:
             raise bad_request(f"{self.name} cannot be looked into.")
         return self._looker
 
-    async def look(
-        self, request: LookRequest, detected: schema.DetectedLanguage | None
+    def look_ids(self, request: LookRequest) -> list[int]:
+        """The tokens of what is looked at. Raises Refusal for what cannot be."""
+        return self.looker.checked(request, self._settings.look_longest)
+
+    def look_answer(
+        self, request: LookRequest, seen: Seen, detected: schema.DetectedLanguage | None
     ) -> LookAnswer:
-        """Translate one sentence by the plain model and tell what was seen. Raises Refusal."""
-        seen = await self.looker.look(request, self._settings.look_longest)
-        return await asyncio.to_thread(
-            look_answer,
+        """What was seen, as the API tells it."""
+        return look_answer(
             request,
             seen,
             self.hypothesis(seen.best),
@@ -252,14 +229,6 @@ class ServedRun:
             vocabularies=(self._source_text, self._target_text),
             model=self.looker.model,
         )
-
-    async def look_at_attention(self, request: AttentionRequest) -> Weights:
-        """One head, or all of a layer. Raises Refusal."""
-        return await self.looker.attention(request, self._settings.look_longest)
-
-    async def look_at_word(self, request: WordRequest) -> WordAnswer:
-        """What became of one word. Raises Refusal."""
-        return await self.looker.word(request, self._settings.look_longest)
 
     # ---- what was found, for the API
 
@@ -286,11 +255,11 @@ class ServedRun:
         """Source tokens as the vocabulary writes them."""
         return self._source_text.pieces(ids)
 
-    async def align(self, pairs: Sequence[Pair]) -> list[Alignment]:
+    async def align(self, pairs: Sequence[Pair], client: str) -> list[Alignment]:
         """How much each token of a translation looked at each token of its source."""
         if self._aligner is None:
             return [in_step(len(source), len(target)) for source, target in pairs]
-        return await self._aligner.align(pairs)
+        return await self._aligner.align(pairs, client)
 
     def sentence(self, piece: Piece, hypotheses: Sequence[Hypothesis]) -> schema.Sentence:
         """A sentence with all that is known of its translations."""
@@ -305,18 +274,29 @@ class ServedRun:
         passage: Passage,
         found: Sequence[Sequence[Hypothesis]],
         detected: schema.DetectedLanguage | None,
-    ) -> schema.Translation:
-        """A whole text with all that is known of its translation."""
-        sentences = [self.sentence(p, h) for p, h in zip(passage.pieces, found, strict=True)]
-        return schema.Translation(
-            text=passage.join([sentence.hypotheses[0].text for sentence in sentences]),
+    ) -> Iterator[bytes]:
+        """A whole text with all that is known of its translation: JSON, part by part."""
+        texts = []
+        for hypotheses in found:
+            texts.append(self.plain(hypotheses[0]))
+            yield b""
+        head = schema.Translation(
+            text=passage.join(texts),
             source=self.source,
             target=self.target,
             run=self.name,
             detected=detected,
             before=passage.before,
-            sentences=sentences,
+            sentences=[],
         )
+        whole = head.model_dump_json(exclude_none=True)
+        assert whole.endswith("]}"), "the sentences stand last"
+        yield whole[:-2].encode()
+        for number, (piece, hypotheses) in enumerate(zip(passage.pieces, found, strict=True)):
+            comma = "," if number else ""
+            sentence = self.sentence(piece, hypotheses)
+            yield (comma + sentence.model_dump_json(exclude_none=True)).encode()
+        yield b"]}"
 
     def hypothesis(self, hypothesis: Hypothesis) -> schema.Hypothesis:
         """One translation of one sentence, with its words and tokens."""
@@ -346,18 +326,6 @@ class ServedRun:
         )
 
     # ---- inside
-
-    def _cut(self, texts: Sequence[str], longest: int, whole: bool) -> list[Passage]:
-        prepare = self._moses[0].prepare if self._moses else None
-        return cut(
-            texts,
-            self._source_text,
-            language=self.source,
-            into=self.target,
-            longest=longest,
-            whole=whole,
-            prepare=prepare,
-        )
 
     def _requests(self, passages: Sequence[Passage], wish: Wish) -> list[Request]:
         return [

@@ -8,6 +8,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator, Coroutine, Iterator, Sequence
 from contextlib import ExitStack, asynccontextmanager, contextmanager
+from functools import partial
 from typing import Any, TypeVar
 
 from pydantic import BaseModel, ValidationError
@@ -41,7 +42,9 @@ class Service:
         self.keys = keys
         self.meters = meters
         self.limiter = Limiter(settings.limits)
-        self.figures = Turns("figures")
+        self.texts = Turns("texts")
+        """Where text is cut, decoded and written."""
+        self.figures = Turns("figures", of_client=4, of_all=64)
         """Who computes figures."""
         self.operators = Networks(settings.operators)
         self.under_way: set[object] = set()
@@ -130,6 +133,19 @@ class Service:
             504, f"This took longer than {seconds:g} seconds and was stopped. Send less at once."
         )
 
+    async def choose(
+        self,
+        texts: Sequence[str],
+        client: str,
+        *,
+        source: str,
+        target: str | None,
+        run: str | None = None,
+    ) -> list[Choice]:
+        """The run for each text. Raises Refusal 400 or 404."""
+        choose = self.catalogue.choose
+        return await self.texts.all(client, (choose(one, source, target, run) for one in texts))
+
     async def translate(
         self, choices: Sequence[Choice], texts: Sequence[str], wishes: dict[str, Wish], client: str
     ) -> list[tuple[Passage, list[list[Hypothesis]]]]:
@@ -141,7 +157,9 @@ class Service:
 
         async def run_group(run: ServedRun, numbers: list[int]) -> None:
             own = [texts[number] for number in numbers]
-            passages, found = await run.translate(own, wishes[run.name], client)
+            wish = wishes[run.name]
+            passages = await self.texts.do(client, partial(run.cut, own, wish))
+            found = await run.search_all(passages, wish, client)
             self.meters.count_characters(run.name, client, sum(map(len, own)))
             for number, passage, hypotheses in zip(numbers, passages, found, strict=True):
                 results[number] = (passage, hypotheses)

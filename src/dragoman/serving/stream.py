@@ -1,4 +1,4 @@
-"""Server-sent events: an answer in parts, each as soon as it is known.
+"""Answers in parts, each as soon as it is known: server-sent events, and JSON that is long.
 
 https://html.spec.whatwg.org/multipage/server-sent-events.html. Each event has a name and one line
 of JSON. A client that goes away ends the work behind it.
@@ -22,7 +22,7 @@ logger = logging.getLogger("dragoman")
 Part = TypeVar("Part")
 
 HEARTBEAT_SECONDS = 15.0
-"""While nothing happens a comment is sent so often: proxies cut silent connections."""
+"""While nothing happens a sign of life is sent so often: proxies cut silent connections."""
 
 
 def event(name: str, data: str) -> bytes:
@@ -51,24 +51,27 @@ async def until(deadline: float, parts: AsyncGenerator[Part, None]) -> AsyncGene
         await parts.aclose()
 
 
-class EventStream(Response):
+class PartStream(Response):
     """A response that sends what ``parts`` gives, until it ends or the client goes away."""
-
-    media_type = "text/event-stream"
 
     def __init__(
         self,
         parts: AsyncGenerator[bytes, None],
         at_end: Callable[[], Awaitable[None]],
         seconds: float,
+        *,
+        media_type: str,
+        heartbeat: bytes,
     ) -> None:
         """``at_end`` is called once, however it ends. ``seconds``: a client that has not read all
-        by then is cut off."""
-        super().__init__(headers={"cache-control": "no-store", "x-accel-buffering": "no"})
+        by then is cut off. ``heartbeat``: what is sent while nothing happens."""
+        headers = {"cache-control": "no-store", "x-accel-buffering": "no"}
+        super().__init__(headers=headers, media_type=media_type)
         del self.headers["content-length"]
         self._parts = parts
         self._at_end = at_end
         self._seconds = seconds
+        self._heartbeat = heartbeat
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Called by the framework."""
@@ -96,7 +99,7 @@ class EventStream(Response):
             while True:
                 done, _ = await asyncio.wait({following}, timeout=HEARTBEAT_SECONDS)
                 if not done:
-                    await send(_body(b": still here\n\n"))
+                    await send(_body(self._heartbeat))
                     continue
                 part = following.result()
                 if part is None:
@@ -109,6 +112,21 @@ class EventStream(Response):
             await asyncio.gather(following, return_exceptions=True)
             await self._parts.aclose()
         await send({"type": "http.response.body", "body": b"", "more_body": False})
+
+
+def event_stream(
+    parts: AsyncGenerator[bytes, None], at_end: Callable[[], Awaitable[None]], seconds: float
+) -> PartStream:
+    """Events; a comment is the sign of life."""
+    beat = b": still here\n\n"
+    return PartStream(parts, at_end, seconds, media_type="text/event-stream", heartbeat=beat)
+
+
+def json_stream(
+    parts: AsyncGenerator[bytes, None], at_end: Callable[[], Awaitable[None]], seconds: float
+) -> PartStream:
+    """JSON, cut where a space may stand, which is the sign of life."""
+    return PartStream(parts, at_end, seconds, media_type="application/json", heartbeat=b" ")
 
 
 def _body(part: bytes) -> dict[str, Any]:

@@ -13,10 +13,12 @@ from itertools import pairwise
 from typing import TypeAlias
 
 from dragoman.search.hypothesis import Hypothesis
+from dragoman.serving.aligner import Pair
 from dragoman.serving.markup import Running, Tag
 from dragoman.serving.passage import Passage
 from dragoman.serving.served import ServedRun
-from dragoman.serving.tag_projection import project
+from dragoman.serving.tag_projection import Alignment, project
+from dragoman.serving.turns import Turns
 
 
 @dataclass(frozen=True)
@@ -28,37 +30,54 @@ class Translated:
     found: Sequence[Hypothesis]
 
 
-async def with_tags(run: ServedRun, translated: Sequence[Translated]) -> list[list[str]]:
-    """Each translation, cut where the tags of its text stand: one part more than tags."""
-    places = [_places(one) for one in translated]
-    inside = [_inside(one, own) for one, own in zip(translated, places, strict=True)]
-    wanted = [(t, s) for t, sentences in enumerate(inside) for s in sentences]
-    pairs = [
-        (
-            translated[t].passage.pieces[s].ids[:-1].tolist(),
-            translated[t].found[s].tokens,
-        )
-        for t, s in wanted
-    ]
-    alignments = dict(zip(wanted, await run.align(pairs), strict=True))
-    answers = []
-    for t, one in enumerate(translated):
-        spoken = [[run.plain(hypothesis)] for hypothesis in one.found]
-        for s, tags in inside[t].items():
-            piece, begin = one.passage.pieces[s], places[t][s][0]
-            spoken[s] = project(
-                [tag.moved(-begin) for tag in tags],
-                piece.text,
-                run.source_pieces(piece.ids[:-1].tolist()),
-                run.words(one.found[s]),
-                alignments[t, s],
-            )
-        answers.append(_joined(one, places[t], spoken))
-    return answers
-
-
 Places: TypeAlias = list[tuple[int, int]]
 """Where each sentence begins and ends in its text."""
+
+
+@dataclass(frozen=True)
+class _Plan:
+    """Where the sentences of a text stand, and which tags stand inside them."""
+
+    one: Translated
+    places: Places
+    inside: dict[int, Sequence[Tag]]
+    """By the number of the sentence."""
+    pairs: list[Pair]
+    """The sentences with tags inside, to be aligned."""
+
+
+async def with_tags(
+    run: ServedRun, translated: Sequence[Translated], texts: Turns, client: str
+) -> list[list[str]]:
+    """Each translation, cut where the tags of its text stand: one part more than tags."""
+    plans = await texts.all(client, map(_plan, translated))
+    found = iter(await run.align([pair for plan in plans for pair in plan.pairs], client))
+    alignments = [[next(found) for _ in plan.pairs] for plan in plans]
+    answers = (_divided(run, *both) for both in zip(plans, alignments, strict=True))
+    return await texts.all(client, answers)
+
+
+def _plan(one: Translated) -> _Plan:
+    places = _places(one)
+    inside = _inside(one, places)
+    pieces = one.passage.pieces
+    pairs: list[Pair] = [(pieces[s].ids[:-1].tolist(), one.found[s].tokens) for s in inside]
+    return _Plan(one, places, inside, pairs)
+
+
+def _divided(run: ServedRun, plan: _Plan, alignments: Sequence[Alignment]) -> list[str]:
+    one = plan.one
+    spoken = [[text] for text in run.plains(one.found)]
+    for (s, tags), alignment in zip(plan.inside.items(), alignments, strict=True):
+        piece, begin = one.passage.pieces[s], plan.places[s][0]
+        spoken[s] = project(
+            [tag.moved(-begin) for tag in tags],
+            piece.text,
+            run.source_pieces(piece.ids[:-1].tolist()),
+            run.words(one.found[s]),
+            alignment,
+        )
+    return _joined(one, plan.places, spoken)
 
 
 def _places(one: Translated) -> Places:

@@ -1,93 +1,134 @@
-"""Work that takes long and is done one piece after another, every client in turn.
+"""Work beside the event loop, that clients take in turn.
 
-It has a thread of its own, so it keeps nothing else waiting. What a client no longer waits for is
-not begun; what has begun is finished, and nothing of other clients runs beside it.
+Text is cut, decoded and written, and models are looked into, in threads: the event loop only hands
+on. Each kind of work has one thread; whoever waits for it has one turn after another client's, and
+long work is cut into turns of some milliseconds. What nobody waits for any more is not begun.
 """
 
 from __future__ import annotations
 
 import asyncio
+import time
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import AsyncGenerator, Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from typing import Any, TypeVar
+from functools import partial
+from typing import Any, Generic, TypeVar
 
 from dragoman.serving.fair import FairQueue
 from dragoman.serving.refusals import slow_down
 
 T = TypeVar("T")
 
-MOST_EACH = 4
-"""Pieces of work that one client may have waiting or under way."""
-MOST = 64
-"""Pieces of work of all clients."""
+TURN_SECONDS = 0.01
+"""Of work that comes in parts so much is done in one turn."""
 
 
-class _Piece:
-    """One piece of work."""
+class _Job(Generic[T]):
+    """One turn of a client."""
 
-    def __init__(self, client: str, work: Callable[[], Any], result: asyncio.Future[Any]) -> None:
+    def __init__(self, client: str, work: Callable[[], T]) -> None:
         self.client = client
         self.work = work
-        self.result = result
-        self._is_taken = False
+        self.done: asyncio.Future[T] = asyncio.get_running_loop().create_future()
 
-    def take(self) -> int | None:
-        if self._is_taken or self.result.done():
-            return None
-        self._is_taken = True
+    def take(self) -> int:
+        """Called once, when its turn has come."""
         return 0
 
 
 class Turns:
-    """One thread that many clients share. Lives in the event loop."""
+    """A thread whose work clients take in turn. Lives in the event loop; ``close`` it after."""
 
-    def __init__(self, name: str) -> None:
+    def __init__(
+        self, name: str, *, of_client: int | None = None, of_all: int | None = None
+    ) -> None:
+        """``of_client`` and ``of_all``: how many turns one client, and all, may wait for."""
+        self._name = name
+        self._of_client, self._of_all = of_client, of_all
         self._thread = ThreadPoolExecutor(1, thread_name_prefix=name)
-        self._queue: FairQueue[_Piece] = FairQueue()
+        self._jobs: FairQueue[_Job[Any]] = FairQueue()
+        self._places: Counter[str] = Counter()
         self._is_busy = False
-        self._count: Counter[str] = Counter()
+
+    @property
+    def waiting(self) -> int:
+        """How many turns are waited for, that under way included."""
+        return self._places.total()
 
     async def do(self, client: str, work: Callable[[], T]) -> T:
-        """Do ``work`` when its turn comes. Cancelling this call gives the turn back.
-
-        Raises Refusal 429 for a client who has too much waiting, or when all have.
-        """
-        if self._count[client] >= MOST_EACH or self._count.total() >= MOST:
-            raise slow_down(
-                "The server is computing what you or others asked for before. Try again in a "
-                "moment.",
-                2,
-            )
-        piece = _Piece(client, work, asyncio.get_running_loop().create_future())
-        self._queue.add(piece)
-        self._count[client] += 1
+        """Do ``work`` in the thread when the client's turn has come. Raises Refusal 429."""
+        self._check(client)
+        job = _Job(client, work)
+        self._places[client] += 1
+        self._jobs.add(job)
+        self._begin()
         try:
-            self._begin()
-            result: T = await piece.result
-            return result
+            return await job.done
         finally:
-            self._queue.forget(piece)
-            self._count -= Counter([client])
+            self._jobs.forget(job)
+            self._places[client] -= 1
+            if not self._places[client]:
+                del self._places[client]
+
+    async def each(self, client: str, work: Iterator[T]) -> AsyncGenerator[tuple[list[T], bool]]:
+        """Do ``work`` part by part -> what each turn brought, and whether it was the last."""
+        is_last = False
+        while not is_last:
+            found, is_last = await self.do(client, partial(_one_turn, work))
+            yield found, is_last
+
+    async def all(self, client: str, work: Iterator[T]) -> list[T]:
+        """Do ``work`` part by part, others between."""
+        return [one async for found, _ in self.each(client, work) for one in found]
 
     def close(self) -> None:
         """Begin nothing more."""
         self._thread.shutdown(wait=False, cancel_futures=True)
 
-    def _begin(self) -> None:
-        if self._is_busy or (taken := self._queue.take()) is None:
-            return
-        piece, _ = taken
-        self._is_busy = True
-        begun = asyncio.get_running_loop().run_in_executor(self._thread, piece.work)
-        begun.add_done_callback(lambda done: self._end(piece, done))
+    def _check(self, client: str) -> None:
+        if self._of_client is not None and self._places[client] >= self._of_client:
+            raise slow_down(
+                f"You have {self._places[client]} requests of this kind under way ({self._name}), "
+                "the most that one client may have. Wait for one to finish.",
+                1,
+            )
+        if self._of_all is not None and self.waiting >= self._of_all:
+            raise slow_down(
+                f"Others wait for the same already ({self._name}). Try again in a moment.", 2
+            )
 
-    def _end(self, piece: _Piece, done: asyncio.Future[Any]) -> None:
+    def _begin(self) -> None:
+        """Give the next job its turn, if the thread is free."""
+        following = None if self._is_busy else self._jobs.take()
+        if following is None:
+            return
+        job, _ = following
+        self._jobs.forget(job)
+        self._is_busy = True
+        began = asyncio.get_running_loop().run_in_executor(self._thread, job.work)
+        began.add_done_callback(partial(self._end, job))
+
+    def _end(self, job: _Job[T], ended: asyncio.Future[T]) -> None:
         self._is_busy = False
-        error = done.exception()
-        if not piece.result.done():
+        if ended.cancelled():
+            job.done.cancel()
+            return
+        error = ended.exception()
+        if not job.done.done():  # else nobody waits for it any more
             if error is None:
-                piece.result.set_result(done.result())
+                job.done.set_result(ended.result())
             else:
-                piece.result.set_exception(error)
+                job.done.set_exception(error)
         self._begin()
+
+
+def _one_turn(work: Iterator[T]) -> tuple[list[T], bool]:
+    """What a turn brings, and whether it was the last."""
+    end = time.perf_counter() + TURN_SECONDS
+    found = []
+    for one in work:
+        found.append(one)
+        if time.perf_counter() >= end:
+            return found, False
+    return found, True

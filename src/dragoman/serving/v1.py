@@ -5,8 +5,10 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Iterator, Sequence
 from contextlib import AsyncExitStack, aclosing
+from dataclasses import dataclass
+from functools import partial
 from importlib.metadata import version
 
 from fastapi import APIRouter, Request
@@ -17,11 +19,13 @@ from dragoman.serving import schema
 from dragoman.serving.catalogue import Choice
 from dragoman.serving.languages import name_of
 from dragoman.serving.middleware import FAILED
-from dragoman.serving.openapi import REFUSALS, answer, body_of
+from dragoman.serving.openapi import REFUSALS, body_of, json_response
+from dragoman.serving.passage import Passage, Piece
+from dragoman.serving.queue import Answer, Draft
 from dragoman.serving.refusals import Refusal, bad_request
-from dragoman.serving.served import Draft, Wish
+from dragoman.serving.served import ServedRun, Wish
 from dragoman.serving.service import Service
-from dragoman.serving.stream import EventStream, event, event_of, until
+from dragoman.serving.stream import event, event_of, event_stream, json_stream, until
 
 logger = logging.getLogger("dragoman")
 
@@ -80,11 +84,12 @@ def router(service: Service) -> APIRouter:
             )
             texts = [request.text] if isinstance(request.text, str) else request.text
             service.check_texts(texts, client)
-            choices = [
-                service.catalogue.choose(text, request.source, request.target, request.run)
-                for text in texts
-            ]
-            wishes = {choice.run.name: choice.run.wish(request) for choice in choices}
+            service.check_texts([request.prefix], client)
+            choices = await service.choose(
+                texts, client, source=request.source, target=request.target, run=request.run
+            )
+            wishes = await service.texts.do(client, partial(_wishes, choices, request))
+            seconds = 2 * service.settings.limits.seconds
             if request.stream:
                 if len(texts) != 1:
                     raise bad_request(
@@ -92,23 +97,56 @@ def router(service: Service) -> APIRouter:
                     )
                 choice, leave = choices[0], held.pop_all().aclose
                 parts = _events(service, choice, texts[0], wishes[choice.run.name], client)
-                return EventStream(parts, leave, 2 * service.settings.limits.seconds)
-            work = _translate(service, choices, texts, wishes, client)
-            return answer(await service.finish(http, work))
+                return event_stream(parts, leave, seconds)
+            answer = _translate(service, choices, texts, wishes, client)
+            first = await service.finish(http, _first_of(answer))
+            if first.is_last:
+                await answer.aclose()
+                return json_response(first.written)
+            leave = held.pop_all().aclose
+            return json_stream(_after(first, answer), leave, seconds)
 
     return routes
 
 
+@dataclass(frozen=True)
+class _Part:
+    """A part of an answer."""
+
+    written: bytes
+    is_last: bool
+
+
+def _wishes(choices: Sequence[Choice], request: schema.TranslateRequest) -> dict[str, Wish]:
+    return {choice.run.name: choice.run.wish(request) for choice in choices}
+
+
 async def _translate(
     service: Service, choices: list[Choice], texts: list[str], wishes: dict[str, Wish], client: str
-) -> schema.TranslateAnswer:
+) -> AsyncGenerator[_Part, None]:
+    """The translations as JSON; all of it at once unless it is long."""
     found = await service.translate(choices, texts, wishes, client)
-    return schema.TranslateAnswer(
-        translations=[
-            choice.run.translation(passage, hypotheses, choice.detected)
-            for choice, (passage, hypotheses) in zip(choices, found, strict=True)
-        ]
-    )
+
+    def parts() -> Iterator[bytes]:
+        yield b'{"translations":['
+        for number, (choice, (passage, hypotheses)) in enumerate(zip(choices, found, strict=True)):
+            yield b"," if number else b""
+            yield from choice.run.translation(passage, hypotheses, choice.detected)
+        yield b"]}"
+
+    async for some, is_last in service.texts.each(client, parts()):
+        yield _Part(b"".join(some), is_last)
+
+
+async def _first_of(parts: AsyncGenerator[_Part, None]) -> _Part:
+    return await anext(parts)
+
+
+async def _after(first: _Part, rest: AsyncGenerator[_Part, None]) -> AsyncGenerator[bytes, None]:
+    yield first.written
+    async with aclosing(rest):
+        async for part in rest:
+            yield part.written
 
 
 async def _events(
@@ -118,27 +156,13 @@ async def _events(
     run, began = choice.run, time.monotonic()
     deadline = asyncio.get_running_loop().time() + service.settings.limits.seconds
     try:
-        passages = await run.cut([text], wish)
-        start = schema.Translation(
-            text="",
-            source=run.source,
-            target=run.target,
-            run=run.name,
-            detected=choice.detected,
-            before=passages[0].before,
-            sentences=[run.sentence(piece, []) for piece in passages[0].pieces],
-        )
-        yield event("start", start.model_dump_json(exclude_none=True))
-        async with aclosing(until(deadline, run.watch(passages, wish, client))) as watched:
+        (passage,) = await service.texts.do(client, partial(run.cut, [text], wish))
+        yield await service.texts.do(client, partial(_start, choice, passage))
+        async with aclosing(until(deadline, run.watch(passage, wish, client))) as watched:
             async for news in watched:
-                if isinstance(news, Draft):
-                    told = event_of("draft", {"sentence": news.sentence, "text": news.draft})
-                else:
-                    done = run.sentence(passages[0].pieces[news.sentence], news.hypotheses)
-                    hypotheses = [h.model_dump(mode="json") for h in done.hypotheses]
-                    of_one = {"sentence": news.sentence, "hypotheses": hypotheses}
-                    told = event_of("sentence", of_one)
-                yield told
+                told = (_told(run, passage.pieces[one.number], one) for one in news)
+                async for some, _ in service.texts.each(client, told):
+                    yield b"".join(some)
         service.meters.count_characters(run.name, client, len(text))
         yield event_of("done", {"seconds": round(time.monotonic() - began, 4)})
     except TimeoutError:
@@ -150,3 +174,28 @@ async def _events(
     except Exception:  # the status is sent already: say it in the stream
         logger.exception("a stream failed")
         yield event_of("error", {"error": FAILED})
+
+
+def _start(choice: Choice, passage: Passage) -> bytes:
+    """The event that tells how a text was cut."""
+    run = choice.run
+    start = schema.Translation(
+        text="",
+        source=run.source,
+        target=run.target,
+        run=run.name,
+        detected=choice.detected,
+        before=passage.before,
+        sentences=[run.sentence(piece, []) for piece in passage.pieces],
+    )
+    return event("start", start.model_dump_json(exclude_none=True))
+
+
+def _told(run: ServedRun, piece: Piece, news: Draft | Answer) -> bytes:
+    """The event that tells how a sentence stands."""
+    if isinstance(news, Draft):
+        text = run.plain(news.hypothesis)
+        return event_of("draft", {"sentence": news.number, "text": text})
+    hypotheses = run.sentence(piece, news.hypotheses).hypotheses
+    dumped = [hypothesis.model_dump(mode="json") for hypothesis in hypotheses]
+    return event_of("sentence", {"sentence": news.number, "hypotheses": dumped})

@@ -1,0 +1,284 @@
+"""The event loop only hands on, and clients take turns at all that is slow."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import threading
+from collections.abc import Callable
+from typing import Any
+
+import httpx
+import pytest
+from pydantic import BaseModel
+from serving_echo import TEXT, client_of, echo_run, tiny_model, until
+
+from dragoman.forms.text import Text
+from dragoman.models.transformer import Transformer
+from dragoman.search.settings import SearchSettings
+from dragoman.serving import aligner, connection, libretranslate, look, served, tagged, turns, v1
+from dragoman.serving.languages import Detector
+from dragoman.serving.limits import LimitSettings
+from dragoman.serving.markup import Markup
+from dragoman.serving.refusals import Refusal
+from dragoman.serving.served import Engine, ServedRun
+from dragoman.serving.settings import ServeSettings
+from dragoman.serving.turns import Turns
+
+PAGE = "<p title='Das Brot'>A <b>small</b> man eats. <i>Where</i> is it?</p>"
+
+
+def seen_inside(model: Transformer) -> ServedRun:
+    return ServedRun(
+        name="tiny",
+        languages=("en", "de"),
+        vocabularies=(TEXT, TEXT),
+        engine=Engine(model, "fp32", 1),
+        search=SearchSettings(beam=2, max_extra=3),
+        settings=ServeSettings(),
+        plain=model,
+    )
+
+
+def another(client: httpx.AsyncClient, address: str) -> httpx.AsyncClient:
+    """A client of the same server, at another address."""
+    transport = client._transport
+    assert isinstance(transport, httpx.ASGITransport)
+    theirs = httpx.ASGITransport(transport.app, client=(address, 1))
+    return httpx.AsyncClient(transport=theirs, base_url="http://echo")
+
+
+def test_nothing_is_cut_decoded_or_written_on_the_event_loop(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Whatever is asked: the thread in which each slow function ran is never the loop's."""
+    ran_in: dict[str, set[int]] = {}
+
+    def watch(owner: Any, name: str) -> None:
+        original = getattr(owner, name)
+
+        def watched(*arguments: Any, **named: Any) -> Any:
+            of_class = f"{getattr(owner, '__name__', owner)}.{name}"
+            ran_in.setdefault(of_class, set()).add(threading.get_ident())
+            return original(*arguments, **named)
+
+        is_class_method = isinstance(vars(owner).get(name), classmethod)
+        monkeypatch.setattr(owner, name, staticmethod(watched) if is_class_method else watched)
+
+    slow = [
+        (Text, "encode_lists"), (Text, "decode_batch"), (Text, "pieces"), (Markup, "cut"),
+        (Markup, "join"), (Detector, "rank"), (BaseModel, "model_dump_json"), (served, "cut"),
+        (served, "words_of"), (tagged, "project"), (aligner.Aligner, "_align"), (look, "packed"),
+        (v1, "_start"), (v1, "_told"), (libretranslate, "_answer"), (served, "look_answer"),
+        (connection, "_parsed"),
+    ]  # fmt: skip
+    monkeypatch.setattr(connection, "SMALL", 0)
+    for owner, name in slow:
+        watch(owner, name)
+
+    async def check() -> None:
+        async with client_of(seen_inside(tiny_model())) as client:
+            text, to_german = "A small man eats. Where is it?", {"source": "auto", "target": "de"}
+            asked: list[tuple[str, dict[str, Any]]] = [
+                ("/translate", {"q": text, "alternatives": 2, **to_german}),
+                ("/translate", {"q": [PAGE, PAGE], "format": "html", **to_german}),
+                ("/detect", {"q": text}),
+                ("/v1/translate", {"text": [text], "n_best": 2, "prefix": "Das", "target": "de"}),
+                ("/v1/translate", {"text": text, "stream": True}),
+                ("/v1/look", {"text": text, "maps": 4, "choices": 2}),
+                ("/v1/look/attention", {"text": text, "part": "cross", "layer": 0}),
+                ("/v1/look/word", {"text": text, "side": "target", "first": 0}),
+            ]
+            for path, values in asked:
+                answer = await client.post(path, json=values)
+                assert answer.status_code == 200, (path, answer.text)
+                assert "event: error" not in answer.text
+        assert len(ran_in) == len(slow), "each was called"
+        on_the_loop = {name for name, idents in ran_in.items() if threading.get_ident() in idents}
+        assert on_the_loop == set()
+
+    asyncio.run(check())
+
+
+def test_clients_take_turns_and_what_nobody_waits_for_is_not_begun() -> None:
+    done: list[str] = []
+    gate = threading.Event()
+
+    def work(name: str) -> Callable[[], None]:
+        return lambda: (gate.wait(10), done.append(name))[1]
+
+    async def check() -> None:
+        own = Turns("own", of_client=4, of_all=6)
+        of_ada = [asyncio.ensure_future(own.do("Ada", work(f"Ada {n}"))) for n in range(4)]
+        await asyncio.sleep(0)
+        with pytest.raises(Refusal, match="4 requests"):
+            await own.do("Ada", work("one too many"))
+        of_bob = asyncio.ensure_future(own.do("Bob", work("Bob")))
+        await asyncio.sleep(0)
+        of_ada[2].cancel()
+        of_ada[0].cancel()  # it runs already: its place is free for the next when it has ended
+        await until(lambda: own.waiting == 3)
+        others = [asyncio.ensure_future(own.do(f"client {n}", work("other"))) for n in range(3)]
+        await asyncio.sleep(0)
+        with pytest.raises(Refusal, match="Others wait"):
+            await own.do("Cid", work("one too many"))
+        gate.set()
+        await asyncio.gather(of_ada[1], of_ada[3], of_bob, *others)
+        assert done[:3] == ["Ada 0", "Ada 1", "Bob"] and done[-1] == "Ada 3"
+        assert "Ada 2" not in done and own.waiting == 0
+        own.close()
+
+    asyncio.run(check())
+
+
+def test_long_work_lets_others_in_between(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(turns, "TURN_SECONDS", 0.0)
+    order: list[str] = []
+
+    async def check() -> None:
+        own = Turns("own")
+        book = own.all("Ada", (order.append(f"page {n}") for n in range(9)))
+        line = own.do("Bob", lambda: order.append("line"))
+        assert len((await asyncio.gather(book, line))[0]) == 9
+        assert order.index("line") <= 2, order
+        with pytest.raises(ZeroDivisionError):
+            await own.do("Ada", lambda: 1 / 0)
+        own.close()
+
+    asyncio.run(check())
+
+
+def test_a_long_answer_comes_in_parts_and_is_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
+    values = {"text": ["A small man eats. Where is it?  Das Brot.", "", "x"], "n_best": 2}
+
+    async def asked() -> httpx.Response:
+        async with client_of() as client:
+            answer = await client.post("/v1/translate", json=values)
+            assert answer.status_code == 200 and "json" in answer.headers["content-type"]
+            return answer
+
+    monkeypatch.setattr(turns, "TURN_SECONDS", 60.0)
+    at_once = asyncio.run(asked())
+    assert "content-length" in at_once.headers
+    monkeypatch.setattr(turns, "TURN_SECONDS", 0.0)
+    in_parts = asyncio.run(asked())
+    assert "content-length" not in in_parts.headers
+    assert at_once.json() == in_parts.json()
+    assert len(at_once.json()["translations"][0]["sentences"]) == 3
+
+
+def test_more_translations_than_one_answer_holds_are_refused_before_any_search() -> None:
+    settings = ServeSettings(limits=LimitSettings(translations=5))
+
+    async def check() -> None:
+        run = echo_run(settings=settings)
+        async with client_of(run, settings=settings) as client:
+            three = "A man eats. Where is it? Das Brot."
+            fits = await client.post("/v1/translate", json={"text": three})
+            assert fits.status_code == 200
+            before = run.queue.figures.steps
+            for path, values in [
+                ("/v1/translate", {"text": three, "n_best": 2}),
+                ("/translate", {"q": three, "target": "de", "alternatives": 1}),
+                ("/translate", {"q": f"<p>{three}", "target": "de", "alternatives": 1,
+                                "format": "html"}),
+            ]:  # fmt: skip
+                refused = await client.post(path, json=values)
+                assert refused.status_code == 400 and "gives 5" in refused.json()["error"]
+            stream = await client.post(
+                "/v1/translate", json={"text": three, "n_best": 2, "stream": True}
+            )
+            assert "gives 5" in stream.text and "event: start" not in stream.text
+            assert run.queue.figures.steps == before
+
+    asyncio.run(check())
+
+
+def test_one_client_does_not_lock_others_out_of_looking(monkeypatch: pytest.MonkeyPatch) -> None:
+    """However many looks one client asks for, another is next; what was abandoned is not done."""
+    looked: list[str] = []
+    gate, began = threading.Event(), threading.Event()
+    original = look.Looker._look
+
+    def held(self: look.Looker, request: Any, *rest: Any) -> look.Seen:
+        began.set()
+        gate.wait(10)
+        looked.append(request.text)
+        return original(self, request, *rest)
+
+    monkeypatch.setattr(look.Looker, "_look", held)
+
+    async def check() -> None:
+        run = seen_inside(tiny_model())
+        turns_of = run.looker._turns
+        async with (
+            client_of(run) as client,
+            another(client, "192.0.2.7") as theirs,
+        ):
+            asked = [
+                asyncio.ensure_future(client.post("/v1/look", json={"text": f"Das Tier {n}"}))
+                for n in range(look.MOST_OF_CLIENT)
+            ]
+            await until(lambda: turns_of.waiting == look.MOST_OF_CLIENT and began.is_set())
+            refused = await client.post("/v1/look", json={"text": "one more"})
+            assert refused.status_code == 429 and "look" in refused.json()["error"]
+            other = asyncio.ensure_future(theirs.post("/v1/look", json={"text": "Wo?"}))
+            await until(lambda: turns_of.waiting == look.MOST_OF_CLIENT + 1)
+            for one in asked[4:]:
+                one.cancel()
+            await until(lambda: turns_of.waiting == 5)
+            gate.set()
+            assert (await other).status_code == 200
+            assert {(await one).status_code for one in asked[:4]} == {200}
+            assert len(looked) == 5 and looked.index("Wo?") <= 2, looked
+
+    asyncio.run(check())
+
+
+def test_a_look_that_nobody_waits_for_ends_at_its_next_step(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    model = tiny_model()
+    steps = 0
+    step = model.best
+
+    def counted(*arguments: Any) -> Any:
+        nonlocal steps
+        steps += 1
+        threading.Event().wait(0.01)
+        return step(*arguments)
+
+    monkeypatch.setattr(model, "best", counted)
+
+    async def check() -> None:
+        async with client_of(seen_inside(model)) as client:
+            body = {"text": "Das Tier", "max_length": 1000, "beam": 4}
+            asked = asyncio.ensure_future(client.post("/v1/look", json=body))
+            await until(lambda: steps > 2)
+            asked.cancel()
+            other = await client.post("/v1/look", json={"text": "Wo?", "max_length": 2})
+            assert other.status_code == 200 and steps < 100
+
+    asyncio.run(check())
+
+
+def test_limits_of_looking_are_checked_before_the_work(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Too many weights, a token that is not there: refused without a step of the model."""
+    model = tiny_model()
+    monkeypatch.setattr(look, "MOST_WEIGHTS", 1000)
+    monkeypatch.setattr(model, "encode", None)
+    text = "A small man eats a dinosaur. " * 4
+
+    async def check() -> None:
+        async with client_of(seen_inside(model)) as client:
+            for path, values in [
+                ("/v1/look", {}),
+                ("/v1/look/attention", {"part": "encoder", "layer": 0, "head": 0}),
+                ("/v1/look/word", {"side": "source", "first": 0, "count": 30}),
+                ("/v1/look/word", {"side": "source", "first": 9999}),
+            ]:
+                refused = await client.post(path, json={"text": text, **values})
+                assert refused.status_code == 400, (path, refused.text)
+                assert json.loads(refused.text)["error"]
+
+    asyncio.run(check())
