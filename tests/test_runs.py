@@ -10,7 +10,6 @@ import shutil
 import stat
 import subprocess
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -26,8 +25,7 @@ from dragoman.data.corpora import Pair
 from dragoman.errors import DataError, FileError, RunError
 from dragoman.inference.fast import fastest
 from dragoman.recipe import Recipe
-from dragoman.search.hypothesis import Hypothesis
-from dragoman.search.offline import search
+from dragoman.search.offline import Searcher
 from dragoman.tasks import translation
 from dragoman.tasks.inputs import recipe_of
 from dragoman.tasks.prepare import cache_folder
@@ -269,11 +267,11 @@ def test_validation_leaves_out_what_training_would(
     pairs = [Pair(1, "The dog sleeps.", "Der Hund schläft."), Pair(2, "dog " * 300, "Hund")]
     asked: list[tuple[int, ...]] = []
 
-    def listening(*arguments: Any, **named: Any) -> Iterator[list[Hypothesis]]:
+    def listening(*arguments: Any, **named: Any) -> Searcher:
         asked.append(named["forbidden"])
-        return search(*arguments, **named)
+        return Searcher(*arguments, **named)
 
-    monkeypatch.setattr("dragoman.tasks.validation.search", listening)
+    monkeypatch.setattr("dragoman.tasks.engine.Searcher", listening)
     found = Validation(
         run.model(), run.recipe, run.source_text, run.target_text,
         [*pairs, Pair(3, "", "leer")], torch.device("cpu"),
@@ -294,14 +292,14 @@ def test_validation_takes_the_path_that_translating_takes(
     run = Run.open(tiny_run)
     taken: list[object] = []
 
-    def listening(model: Any, *arguments: Any, **named: Any) -> Iterator[list[Hypothesis]]:
+    def listening(model: Any, *arguments: Any, **named: Any) -> Searcher:
         taken.append(type(model))
-        return search(model, *arguments, **named)
+        return Searcher(model, *arguments, **named)
 
     def measured(_: Path, trials: Any) -> dict[str, int]:
         return {name: 1 if name == quick else 1000 for name in trials}
 
-    monkeypatch.setattr("dragoman.tasks.validation.search", listening)
+    monkeypatch.setattr("dragoman.tasks.engine.Searcher", listening)
     monkeypatch.setattr("dragoman.inference.fast.microseconds", measured)
     with torch.no_grad():
         Validation(

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from dragoman.forms.segmentation import Sentence, rejoin, segment
+from dragoman.forms.segmentation import Sentence, segment
 
 LANGUAGES = ["en", "de", "ko", "fr", "es", "it", "pt", "nl", "ja", "xx", "de-AT"]
 
@@ -51,10 +51,6 @@ def test_scripts_without_spaces() -> None:
     text = "今日は雨です。「行こう。」と言った！明日は？"
     found = segment(text, "ja")
     assert [s.text for s in found] == ["今日は雨です。", "「行こう。」", "と言った！", "明日は？"]
-    assert rejoin(found, ["It rains.", "“Go.”", "He said!", "Tomorrow?"], "en") == (
-        "It rains. “Go.” He said! Tomorrow?"
-    )
-    assert rejoin(found, ["下雨。", "“去。”", "说！", "明天？"], "zh") == "下雨。“去。”说！明天？"
     assert [s.text for s in segment("갔다.그리고 왔다.", "ko")] == ["갔다.", "그리고 왔다."]
 
 
@@ -81,7 +77,6 @@ def test_lines_and_paragraphs() -> None:
         Sentence("With two sentences.", "\r\n"),
         Sentence("- a dash", "\n"),
     ]
-    assert rejoin(found, [s.text for s in found], "en") == text
 
 
 def test_short_lines_are_not_wrapped() -> None:
@@ -98,7 +93,6 @@ def test_short_lines_are_not_wrapped() -> None:
 def test_nothing_is_lost(text: str, language: str) -> None:
     found = segment(text, language)
     assert "".join(sentence.text + sentence.gap for sentence in found) == text
-    assert rejoin(found, [sentence.text for sentence in found], "ja") == text
     for place, sentence in enumerate(found):
         assert sentence.text == sentence.text.strip()
         assert sentence.text or place == 0

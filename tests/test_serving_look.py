@@ -17,9 +17,9 @@ from numpy.typing import NDArray
 from serving_echo import client_of
 from untrained_run import untrained_run
 
+from dragoman.forms.moses import MosesText
 from dragoman.insight.figures.subject import Subject
 from dragoman.insight.order import order_experiment
-from dragoman.metrics.moses import MosesText
 from dragoman.nn.layout import Sequences
 from dragoman.search.settings import SearchSettings
 from dragoman.serving import look

@@ -13,7 +13,8 @@ import pytest
 import sacrebleu
 
 from dragoman.errors import DataError
-from dragoman.metrics.moses import MosesText, both_bleus
+from dragoman.forms.moses import MosesText
+from dragoman.metrics.moses import both_bleus
 from dragoman.metrics.translation import (
     bleu_tokenizer,
     evaluate_translation,
@@ -208,7 +209,9 @@ def test_moses_restores_plain_text() -> None:
 def test_both_figures_stand_side_by_side() -> None:
     pytest.importorskip("sacremoses")
     references = ["Ein Hund läuft im Garten, nicht wahr?", "Die Katze schläft heute im Haus."]
-    both = both_bleus([line.lower() for line in references], references, "de")
+    both = both_bleus(
+        [line.lower() for line in references], references, "de", MosesText("de").prepare
+    )
     assert both.prepared.value == pytest.approx(100)
     assert both.plain.value < 80
     assert "not comparable" in both.table() and f"{both.plain.value:.2f}" in both.table()

@@ -18,8 +18,8 @@ from untrained_run import untrained_run
 
 import dragoman
 from dragoman.errors import DataError, DragomanError, RecipeError, RunError, SearchError
+from dragoman.forms.moses import MosesText
 from dragoman.inference.shortlist import ShortlistSettings
-from dragoman.metrics.moses import MosesText
 from dragoman.native import library
 from dragoman.nn.layout import Sequences
 from dragoman.search.settings import SearchSettings
@@ -91,7 +91,7 @@ def test_a_prefix_begins_the_first_piece_of_a_line_alone(tiny_run: Path) -> None
     """A line that is split is still one translation, which begins once as it was told to."""
     split = dragoman.load(tiny_run, TranslatorSettings(precision="fp32", longest=30))
     line, prefix = "The dog sleeps. " * 12, "Der Hund und"
-    begun = split.run.target_ids([prefix])[0]
+    begun = split.run.target.tokens([prefix])[0]
     settings = SearchSettings(beam=1, max_length=8)
     whole = split(line, prefix=prefix, settings=settings)
     assert len(whole.ids) > 20, "several pieces"

@@ -20,7 +20,8 @@ if TYPE_CHECKING:
     from dragoman.recipe import Recipe
     from dragoman.search.settings import SamplingSettings, SearchSettings
     from dragoman.tasks.run import Run
-    from dragoman.tasks.translator import Translation, Translator, TranslatorSettings
+    from dragoman.tasks.settings import TranslatorSettings
+    from dragoman.tasks.translator import Translation, Translator
     from dragoman.training.trainer import Outcome
 
 __all__ = [
@@ -46,7 +47,7 @@ _HOME = {
     "SearchSettings": "dragoman.search.settings",
     "Translation": "dragoman.tasks.translator",
     "Translator": "dragoman.tasks.translator",
-    "TranslatorSettings": "dragoman.tasks.translator",
+    "TranslatorSettings": "dragoman.tasks.settings",
 }
 
 

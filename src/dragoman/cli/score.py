@@ -53,7 +53,8 @@ def score(
         raise DragomanError(
             f"--gold-dev {gold_dev}: {gold} has {len(links)} lines; some must be left to measure on"
         )
-    from dragoman.tasks.translator import Translation, Translator, TranslatorSettings
+    from dragoman.tasks.settings import TranslatorSettings
+    from dragoman.tasks.translator import Translation, Translator
 
     translator = Translator(opened, TranslatorSettings(precision="fp32"))
     pairs = chain([first], pairs)

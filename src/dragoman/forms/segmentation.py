@@ -17,7 +17,7 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_right
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
@@ -36,7 +36,6 @@ _BULLET = re.compile(r"([-*•–+]|\(?\d{1,3}[.)]|\(?[a-zA-Z][.)])\s")
 _WRAPPED_WIDTH = 50
 """Characters. Shorter lines than this are not taken for wrapped text."""
 _LONGEST_WORD = 40
-_WITHOUT_SPACES = {"ja", "km", "lo", "my", "th", "zh"}
 
 
 class Sentence(NamedTuple):
@@ -196,26 +195,6 @@ def segment(text: str, language: str = "en") -> list[Sentence]:
         last = text[begin:].rstrip()
         sentences.append(Sentence(last, text[begin + len(last) :]))
     return sentences
-
-
-def rejoin(sentences: Sequence[Sentence], translations: Sequence[str], language: str) -> str:
-    """Translations with the gaps of the original between them.
-
-    ``language`` is that of the translations: where the original writes no space between two
-    sentences, as Chinese does, most others need one.
-    """
-    spaced = writes_spaces(language)
-    parts: list[str] = []
-    last = len(sentences) - 1
-    for place, (sentence, translation) in enumerate(zip(sentences, translations, strict=True)):
-        needs_space = spaced and not sentence.gap and place != last
-        parts += [translation, " " if needs_space else sentence.gap]
-    return "".join(parts)
-
-
-def writes_spaces(language: str) -> bool:
-    """Whether a language is written with spaces between its words and sentences."""
-    return re.split("[-_]", language.lower())[0] not in _WITHOUT_SPACES
 
 
 def _gap_end(text: str, begin: int) -> int:

@@ -110,6 +110,11 @@ def fastest(
     return Path(FastTransformer(model, shortlist, checked=True), "int8", line)
 
 
+def as_it_is(model: Network) -> Path:
+    """A model run by itself, as it was made or trained."""
+    return Path(model, "fp32", "plain torch", one_core_each=False)
+
+
 UNITS = {
     "avx512": "on AVX512-VNNI, keys and values on bf16 units",
     "avx512vnni": "on AVX512-VNNI, without bf16 units",

@@ -20,11 +20,9 @@ from numpy.typing import NDArray
 from dragoman.errors import DragomanError
 from dragoman.insight.head import shown
 from dragoman.insight.needs import transformer_of
-from dragoman.models.transformer import Transformer
 from dragoman.nn.layout import Sequences
 from dragoman.nn.positions import Positions
-from dragoman.search.offline import search
-from dragoman.search.request import Request
+from dragoman.tasks.engine import Engine
 from dragoman.tasks.translator import Translator
 
 Array = NDArray[np.float64]
@@ -78,7 +76,7 @@ def order_experiment(translator: Translator, first: str, second: str) -> OrderEx
 
     Errors: ``DragomanError`` if they are not.
     """
-    run = translator.run
+    run, engine = translator.run, translator.engine
     ids = [translator.source_ids(first), translator.source_ids(second)]
     if sorted(ids[0]) != sorted(ids[1]):
         pieces = [" ".join(run.source_text.pieces(one)) for one in ids]
@@ -91,8 +89,8 @@ def order_experiment(translator: Translator, first: str, second: str) -> OrderEx
         (first, second),
         shown(run.source_text.pieces(ids[0])),
         places,
-        _read(translator, plain, ids, places, positions=True),
-        _read(translator, untold, ids, places, positions=False),
+        _read(engine.over(plain), ids, places, positions=True),
+        _read(engine.over(untold), ids, places, positions=False),
     )
 
 
@@ -105,28 +103,20 @@ def _places(first: Sequence[int], second: Sequence[int]) -> list[int]:
 
 
 def _read(
-    translator: Translator,
-    model: Transformer,
-    ids: Sequence[Sequence[int]],
-    places: Sequence[int],
-    *,
-    positions: bool,
+    engine: Engine, ids: Sequence[Sequence[int]], places: Sequence[int], *, positions: bool
 ) -> Reading:
-    target, plain = translator.run.target_text, translator.run.plain_text
     with torch.inference_mode():
         one, other = (
-            model.encode(Sequences.of([torch.tensor(sentence)])).rows.double().numpy()
+            engine.network.encode(Sequences.of([torch.tensor(sentence)])).rows.double().numpy()
             for sentence in ids
         )
-        requests = [Request(torch.tensor(s), translator.search_settings) for s in ids]
-        found = list(
-            search(model, requests, bos=target.bos, eos=target.eos, forbidden=target.forbidden)
-        )
+        found = engine.search(engine.request(sentence) for sentence in ids)
+    first, second = engine.target.raw([hypotheses[0].tokens for hypotheses in found])
     moved = other[list(places)]
     sums = one.sum(axis=0), other.sum(axis=0)
     return Reading(
         positions,
         np.linalg.norm(one - moved, axis=1) / np.linalg.norm(one, axis=1),
-        (plain(found[0][0].tokens), plain(found[1][0].tokens)),
+        (first, second),
         float(np.linalg.norm(sums[0] - sums[1]) / np.linalg.norm(sums[0])),
     )

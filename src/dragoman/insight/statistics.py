@@ -82,7 +82,9 @@ def layer_statistics(
                 norm.register_forward_hook(keep_stream)
     sources = [torch.tensor(translator.source_ids(source)) for source, _ in pairs]
     bos = run.target_text.bos
-    targets = [torch.tensor([bos, *ids]) for ids in run.target_ids([target for _, target in pairs])]
+    targets = [
+        torch.tensor([bos, *ids]) for ids in run.target.tokens([target for _, target in pairs])
+    ]
     measured = []
     with torch.inference_mode():
         model.decode(Sequences.of(targets), model.encode(Sequences.of(sources)))

@@ -1,20 +1,17 @@
-"""The protocol of older papers: lower-cased text, cut into tokens by the rules of Moses.
+"""The BLEU of older papers beside today's.
 
 Published Multi30k scores (41.02 BLEU of Wu et al., 2021, "Good for Misconceived Reasons", say) are
 computed on text that was lower-cased, its punctuation normalised and its words tokenised *before*
-training, with BLEU counting those tokens (``translation.tokenised_bleu``). This file prepares text
-that way, by ``lowercase.perl | normalize-punctuation.perl | tokenizer.perl`` of Moses (Koehn et
-al., 2007) in their Python port sacremoses (an extra: ``pip install 'dragoman[moses]'``), and puts
-the two BLEU figures side by side.
+training, with BLEU counting those tokens (``translation.tokenised_bleu``). ``forms/moses.py``
+prepares text that way; here the two figures stand side by side.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from dragoman.errors import DataError
 from dragoman.metrics.translation import Score, evaluate_translation, tokenised_bleu
 
 WHY_BLEU_DIFFERS = (
@@ -23,40 +20,6 @@ WHY_BLEU_DIFFERS = (
     "normalised and tokenised by Moses beforehand: case errors cost nothing, and other tokens "
     "count. Many papers report the second: compare it with theirs, and the first with the rest."
 )
-
-
-class MosesText:
-    """Prepares text of one language as Moses does, and undoes it.
-
-    Raises:
-        DataError: sacremoses is not installed.
-    """
-
-    def __init__(self, language: str, lowercase: bool = True) -> None:
-        try:
-            from sacremoses import MosesDetokenizer, MosesPunctNormalizer, MosesTokenizer
-        except ImportError as error:
-            raise DataError(
-                "Tokenising as Moses does needs sacremoses: pip install 'dragoman[moses]'"
-            ) from error
-        code = language.replace("_", "-").partition("-")[0].lower()
-        self._lowercase = lowercase
-        self._normaliser = MosesPunctNormalizer(code)
-        self._tokeniser = MosesTokenizer(code)
-        self._detokeniser = MosesDetokenizer(code)
-
-    def prepare(self, text: str) -> str:
-        """Lower-case (if so set), normalise punctuation, tokenise: tokens separated by spaces.
-
-        Characters with a meaning in XML become entities (``'`` is ``&apos;``), as in the prepared
-        files that papers share.
-        """
-        cased = text.lower() if self._lowercase else text
-        return str(self._tokeniser.tokenize(self._normaliser.normalize(cased), return_str=True))
-
-    def restore(self, tokens: str) -> str:
-        """Plain text from prepared text, without its former case."""
-        return str(self._detokeniser.detokenize(tokens.split()))
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,18 +52,22 @@ class BothBleus:
         }
 
 
-def both_bleus(hypotheses: Sequence[str], references: Sequence[str], language: str) -> BothBleus:
-    """Both figures for translations given as plain, cased text.
+def both_bleus(
+    hypotheses: Sequence[str],
+    references: Sequence[str],
+    language: str,
+    prepare: Callable[[str], str],
+) -> BothBleus:
+    """Both figures for translations given as plain, cased text; ``prepare`` does as Moses does.
 
     A model that was trained on prepared text speaks prepared text: score it by
     ``translation.tokenised_bleu`` against prepared references instead.
 
     Raises:
-        DataError: different numbers of lines, none at all, or sacremoses is not installed.
+        DataError: different numbers of lines, or none at all.
     """
     plain = evaluate_translation(hypotheses, references, language, metrics=("BLEU",)).scores[0]
-    moses = MosesText(language)
     prepared = tokenised_bleu(
-        [moses.prepare(line) for line in hypotheses], [moses.prepare(line) for line in references]
+        [prepare(line) for line in hypotheses], [prepare(line) for line in references]
     )
     return BothBleus(plain, prepared)

@@ -8,6 +8,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from dragoman.forms.languages import base
+
 NAMES = {
     "af": "Afrikaans",
     "ar": "Arabic",
@@ -81,11 +83,6 @@ NAMES = {
     "vi": "Vietnamese",
     "zh": "Chinese",
 }
-
-
-def base(code: str) -> str:
-    """The language of a code without its region: "pt-BR" -> "pt"."""
-    return code.replace("_", "-").split("-")[0].lower()
 
 
 def name_of(code: str) -> str:

@@ -14,7 +14,8 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from dragoman.forms.segmentation import segment, writes_spaces
+from dragoman.forms.languages import writes_spaces
+from dragoman.forms.segmentation import segment
 from dragoman.forms.text import Text
 
 

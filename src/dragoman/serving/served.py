@@ -7,10 +7,10 @@ from dataclasses import dataclass
 
 from pydantic import ValidationError
 
-from dragoman.forms.segmentation import writes_spaces
+from dragoman.forms.languages import writes_spaces
+from dragoman.forms.moses import MosesText
 from dragoman.forms.text import Text
 from dragoman.inference.fast import fastest
-from dragoman.metrics.moses import MosesText
 from dragoman.models.interface import Network
 from dragoman.search.hypothesis import Hypothesis
 from dragoman.search.request import Request
@@ -113,7 +113,7 @@ class ServedRun:
             engine=Engine(path.model, path.reason, threads if path.one_core_each else 1),
             search=run.recipe.search,
             settings=settings,
-            moses=run.moses,
+            moses=_both(run.source.moses, run.target.moses),
             plain=plain,
             run=run,
         )
@@ -341,3 +341,7 @@ def first_problem(error: ValidationError) -> str:
     where = ".".join(str(part) for part in problem["loc"])
     message = problem["msg"].removeprefix("Value error, ")
     return f"{where}: {message}" if where else message
+
+
+def _both(source: MosesText | None, target: MosesText | None) -> tuple[MosesText, MosesText] | None:
+    return None if source is None or target is None else (source, target)

@@ -13,6 +13,7 @@ from typing import Any
 from dragoman.atomic import write_text
 from dragoman.data.corpora import CorpusSettings, Pair, read_lines, read_pairs
 from dragoman.errors import DataError, DragomanError
+from dragoman.forms.moses import MosesText
 from dragoman.metrics.markup import Markup, count_intact
 from dragoman.metrics.moses import WHY_BLEU_DIFFERS, both_bleus
 from dragoman.metrics.significance import Significance, Test
@@ -113,7 +114,8 @@ def evaluate_run(
     recipe = opened.recipe
     pairs, test = _test_set(opened, source, reference)
     # Here, so that what is wrong above is said at once: it imports torch, which takes seconds.
-    from dragoman.tasks.translator import Translator, TranslatorSettings, parse_search
+    from dragoman.tasks.settings import TranslatorSettings
+    from dragoman.tasks.translator import Translator, parse_search
 
     search = parse_search(recipe.search, [*search_changes, "n_best=1"])
     settings = TranslatorSettings.check(precision=precision, shortlist=shortlist)
@@ -129,14 +131,15 @@ def evaluate_run(
     prepared = None
     if recipe.data.moses:
         # The model speaks prepared text: its own tokens are what that protocol counts.
-        assert opened.moses is not None
         prepared = tokenised_bleu(
             [translation.prepared for translation in translations],
-            [opened.moses[1].prepare(line) for line in references],
+            [opened.target.prepare(line) for line in references],
         )
     elif "multi30k" in test or "multi30k" in recipe.name:
         try:
-            prepared = both_bleus(hypotheses, references, language).prepared
+            prepared = both_bleus(
+                hypotheses, references, language, MosesText(language).prepare
+            ).prepared
         except DataError as error:
             logger.info("%s (for the figure that papers on Multi30k give)", error)
     markup = None

@@ -21,9 +21,9 @@ from dragoman.data.demo_corpus import DemoPair, demo_corpus
 from dragoman.data.split import SplitSettings, find_overlaps, split_pairs
 from dragoman.data.store import Store, WeightedPairs, build_store, store_key
 from dragoman.errors import RecipeError, RunError
+from dragoman.forms.moses import MosesText
 from dragoman.forms.segmentation import segment
 from dragoman.forms.text import Text
-from dragoman.metrics.moses import MosesText
 from dragoman.recipe import Recipe
 from dragoman.tasks.run import vocabulary_name
 

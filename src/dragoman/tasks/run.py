@@ -19,20 +19,21 @@ from __future__ import annotations
 
 import hashlib
 import os
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from dragoman.errors import RunError
+from dragoman.forms.moses import MosesText
 from dragoman.forms.text import Text
+from dragoman.forms.text_form import TextForm
 from dragoman.inference.shortlist import Shortlist
 from dragoman.recipe import Recipe
 from dragoman.tasks.said import Notes, Scores, read_metrics, read_said
 from dragoman.tensor_file import open_tensors
 
 if TYPE_CHECKING:
-    from dragoman.metrics.moses import MosesText
     from dragoman.models.interface import Network
 
 RECIPE = "recipe.toml"
@@ -80,36 +81,14 @@ class Run:
         return self.source_text if self.recipe.text.shared else self._vocabulary("target")
 
     @cached_property
-    def moses(self) -> tuple[MosesText, MosesText] | None:
-        """What prepares source and target for a model that was trained on Moses tokens.
+    def source(self) -> TextForm:
+        """What the model reads. Errors: ``RunError``; ``DataError`` without sacremoses."""
+        return self._form(self.source_text, self.recipe.languages.source)
 
-        Errors: ``DataError`` without sacremoses.
-        """
-        if not self.recipe.data.moses:
-            return None
-        from dragoman.metrics.moses import MosesText
-
-        source, target = self.languages
-        return MosesText(source), MosesText(target)
-
-    def source_ids(self, texts: Sequence[str]) -> list[list[int]]:
-        """What the model reads of each source text: prepared as that of training was, cut into
-        tokens, the end symbol behind."""
-        if self.moses is not None:
-            texts = [self.moses[0].prepare(text) for text in texts]
-        return [[*ids, self.source_text.eos] for ids in self.source_text.encode_lists(texts)]
-
-    def target_ids(self, texts: Sequence[str]) -> list[list[int]]:
-        """The tokens of each text of the target language, or of its beginning, likewise prepared,
-        without symbols."""
-        if self.moses is not None:
-            texts = [self.moses[1].prepare(text) for text in texts]
-        return self.target_text.encode_lists(texts)
-
-    def plain_text(self, ids: Iterable[int]) -> str:
-        """The text of target tokens as people write it: what ``target_ids`` does is undone."""
-        written = self.target_text.decode(ids)
-        return written if self.moses is None else self.moses[1].restore(written)
+    @cached_property
+    def target(self) -> TextForm:
+        """What the model writes. Errors: as ``source``."""
+        return self._form(self.target_text, self.recipe.languages.target)
 
     @cached_property
     def weights_hash(self) -> str:
@@ -177,6 +156,10 @@ class Run:
                 f"finished training again: dragoman resume {self.folder}"
             )
         return path
+
+    def _form(self, vocabulary: Text, language: str) -> TextForm:
+        moses = MosesText(language) if self.recipe.data.moses else None
+        return TextForm(vocabulary, language, moses)
 
     def _vocabulary(self, side: str) -> Text:
         return Text.load(self.folder / vocabulary_name(self.recipe, side))

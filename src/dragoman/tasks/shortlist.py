@@ -14,7 +14,8 @@ from dragoman.inference.shortlist import Integers, Shortlist, ShortlistSettings,
 from dragoman.search.settings import SearchSettings
 from dragoman.tasks.prepare import Say, corpora_of, plain_pairs
 from dragoman.tasks.run import SHORTLIST, Run
-from dragoman.tasks.translator import Translator, TranslatorSettings
+from dragoman.tasks.settings import TranslatorSettings
+from dragoman.tasks.translator import Translator
 from dragoman.training.lock import locked
 
 TRIED = 200
@@ -79,7 +80,7 @@ def _learn(run: Run, settings: ShortlistSettings | None, say: Say) -> LearnedSho
     path = run.folder / SHORTLIST
     shortlist.save(path, key)
     texts = [pair.source for pair in plain_pairs(recipe, "dev")[:TRIED]]
-    allowed = sum(len(shortlist.allowed(ids)) for ids in run.source_ids(texts)) if texts else 0
+    allowed = sum(len(shortlist.allowed(ids)) for ids in run.source.values(texts)) if texts else 0
     return LearnedShortlist(
         path,
         shortlist,

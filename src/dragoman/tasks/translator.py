@@ -19,72 +19,32 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import islice
 from pathlib import Path
-from typing import Any, Literal, Self
+from typing import Any
 
-import numpy as np
-import numpy.typing as npt
 import torch
-from pydantic import Field, ValidationError
 
 from dragoman.errors import DragomanError, RunError
-from dragoman.forms.segmentation import Sentence, rejoin, segment, writes_spaces
+from dragoman.forms.passage import Passage, Piece
+from dragoman.forms.segmentation import segment
 from dragoman.forms.text import Text
-from dragoman.inference.fast import Path as FastPath
-from dragoman.inference.fast import fastest
-from dragoman.inference.settings import Precision
-from dragoman.nn.layout import Sequences
+from dragoman.models.interface import Network
 from dragoman.nn.probes import Probe
 from dragoman.pictures.notebook import translation_html
 from dragoman.pictures.records import AttentionRecord
 from dragoman.pictures.words import in_words
 from dragoman.recipe import Recipe
 from dragoman.search.hypothesis import Hypothesis
-from dragoman.search.offline import Searcher
 from dragoman.search.request import Request
-from dragoman.search.scoring import force_decode
 from dragoman.search.settings import SearchSettings
-from dragoman.settings import Settings
-from dragoman.tasks.machine import cores
-from dragoman.tasks.prepare import SEVERAL_SENTENCES, cache_folder
+from dragoman.tasks.engine import Engine
+from dragoman.tasks.prepare import SEVERAL_SENTENCES
 from dragoman.tasks.run import Run, load_shortlist
+from dragoman.tasks.settings import TranslatorSettings
 
 logger = logging.getLogger("dragoman")
 
 WINDOW = 1000
 """Lines that ``stream`` holds at once: enough to sort by length, little enough to stay small."""
-
-
-class TranslatorSettings(Settings):
-    """How a translator treats its input and this machine."""
-
-    precision: Precision = "auto"
-    """auto: the fastest that this machine can run with the quality kept; or int8, bf16, fp32."""
-    rows: int = Field(64, ge=1, le=65_536)
-    """Hypotheses under way at once: sentences x beam."""
-    longest: int = Field(250, ge=2, le=100_000)
-    """Source tokens of one piece of text that is translated whole."""
-    long_lines: Literal["split", "cut"] = "split"
-    """What happens to longer ones: split into sentences and pieces, or cut off at the end."""
-    whole: bool = False
-    """Translate a line as one also where it has several sentences and the run has learned from
-    single ones. Otherwise they are translated one by one: such a model tends to stop after the
-    first."""
-    shortlist: bool = False
-    """Choose among the words that a source can lead to (``dragoman shortlist`` learns them), not
-    among all: faster, with int8. Probabilities are then relative to that choice."""
-    threads: int = Field(0, ge=0, le=1024)
-    """Processor cores to use; 0: all that this process may use."""
-
-    @classmethod
-    def check(cls, **values: object) -> Self:
-        """The settings, or a ``DragomanError`` that says in one line what is allowed."""
-        try:
-            return cls.model_validate(values)
-        except ValidationError as error:
-            problem = error.errors()[0]
-            name = "-".join(str(part) for part in problem["loc"]).replace("_", "-")
-            given = problem["input"]
-            raise DragomanError(f"--{name}: {problem['msg']} (given: {given!r})") from None
 
 
 @dataclass(frozen=True)
@@ -171,14 +131,8 @@ class Translator:
     ) -> None:
         self.run = run
         self.settings = settings or TranslatorSettings()
-        self.search_settings = search_settings or run.recipe.search
-        self.plain = run.model()
-        """The model without fast paths, for looking; whoever changes it opens his own."""
         shortlist = load_shortlist(run) if self.settings.shortlist else None
-        self._path: FastPath = fastest(
-            self.plain, self.settings.precision, shortlist, cache_folder()
-        )
-        self._threads = self.settings.threads or cores()
+        self.engine = Engine.open(run, self.settings, search_settings, shortlist)
         self._single = learned_single_sentences(run)
         self._has_warned = False
 
@@ -187,14 +141,24 @@ class Translator:
         return _reopened, (self.run.folder.absolute(), self.settings, self.search_settings)
 
     @property
+    def search_settings(self) -> SearchSettings:
+        """How it searches unless told otherwise."""
+        return self.engine.search_settings
+
+    @property
+    def plain(self) -> Network:
+        """The model without fast paths, for looking; whoever changes it opens his own."""
+        return self.engine.network
+
+    @property
     def description(self) -> str:
         """One line: which path translates on this machine, and why."""
-        return self._path.reason
+        return self.engine.path.reason
 
     @property
     def precision(self) -> str:
         """What it computes in: int8, bf16 or fp32."""
-        return self._path.precision
+        return self.engine.path.precision
 
     # ---- translating
 
@@ -257,27 +221,40 @@ class Translator:
     ) -> list[Translation]:
         begun: list[list[int]] = [[] for _ in texts]
         if prefixes and any(prefixes):
-            begun = self.run.target_ids(prefixes)
-        pieces: list[tuple[int, str, list[int]]] = []  # text, separator behind, source tokens
-        beginnings: list[list[int]] = []
-        for number, (text, ids) in enumerate(zip(texts, self.run.source_ids(texts), strict=True)):
-            for place, (part, behind) in enumerate(self._pieces(text, ids, whole=whole)):
-                pieces.append((number, behind, part))
-                beginnings.append(begun[number] if place == 0 else [])
-        lengths = [len(ids) for _, _, ids in pieces]
-        sources = torch.tensor([token for _, _, ids in pieces for token in ids]).split(lengths)
-        requests = [
-            Request(source, settings, tuple(beginning))
-            for source, beginning in zip(sources, beginnings, strict=True)
+            begun = self.engine.target.tokens(prefixes)
+        values = self.engine.source.values(texts)
+        passages = [
+            self._passage(text, read, whole=whole) for text, read in zip(texts, values, strict=True)
         ]
-        # int8 kernels run on one core each; torch spreads over all of them.
-        found = self._searcher.each(
-            requests, lambda n, hypotheses: self._translation(texts[pieces[n][0]], *hypotheses)
+        return self._search(texts, passages, settings, begun)
+
+    def _search(
+        self,
+        texts: Sequence[str],
+        passages: Sequence[Passage],
+        settings: SearchSettings,
+        begun: Sequence[Sequence[int]],
+    ) -> list[Translation]:
+        """The translation of each text from those of its pieces; the first begins as ``begun``."""
+        places = [(n, place) for n, one in enumerate(passages) for place in range(len(one.pieces))]
+        lengths = [len(passages[n].pieces[place].values) for n, place in places]
+        # One tensor for all: making one takes longer than cutting one.
+        every = [token for one in passages for piece in one.pieces for token in piece.values]
+        sources = torch.tensor(every, dtype=torch.int64).split(lengths)
+        requests = [
+            Request(source, settings, tuple(begun[n]) if place == 0 else ())
+            for source, (n, place) in zip(sources, places, strict=True)
+        ]
+        found = self.engine.each(
+            requests, lambda n, hypotheses: self._translation(texts[places[n][0]], *hypotheses)
         )
-        by_text: list[list[tuple[str, Translation]]] = [[] for _ in texts]
-        for (number, behind, _), translation in zip(pieces, found, strict=True):
-            by_text[number].append((behind, translation))
-        return [self._join(text, parts) for text, parts in zip(texts, by_text, strict=True)]
+        of_pieces: list[list[Translation]] = [[] for _ in texts]
+        for (number, _), translation in zip(places, found, strict=True):
+            of_pieces[number].append(translation)
+        return [
+            self._join(text, passage, parts)
+            for text, passage, parts in zip(texts, passages, of_pieces, strict=True)
+        ]
 
     def stream(
         self, texts: Iterable[str], *, settings: SearchSettings | None = None
@@ -296,13 +273,10 @@ class Translator:
 
         ``prefix`` is how the translation of the first must begin.
         """
-        sentences = segment(text, self.run.recipe.languages.source)
-        first = next((n for n, sentence in enumerate(sentences) if sentence.text), None)
-        prefixes = [prefix if n == first else "" for n in range(len(sentences))]
-        results = self._translate(
-            [s.text for s in sentences], settings or self.search_settings, prefixes, whole=True
-        )
-        return rejoin(sentences, [r.text for r in results], self.run.recipe.languages.target)
+        (passage,) = self.engine.cut([text], whole=False)
+        begun = self.engine.target.tokens([prefix])[0] if prefix else ()
+        chosen = settings or self.search_settings
+        return self._search([text], [passage], chosen, [begun])[0].text
 
     # ---- measuring and looking
 
@@ -310,7 +284,7 @@ class Translator:
         """Score given translations (force decoding): ``text`` is the given target."""
         pairs = list(pairs)
         sources = [source for source, _ in pairs]
-        targets = self.run.target_ids([target for _, target in pairs])
+        targets = self.engine.target.tokens([target for _, target in pairs])
         return [
             self._translation(source, hypothesis, text=target)
             for (source, target), hypothesis in zip(
@@ -322,14 +296,7 @@ class Translator:
         self, sources: Sequence[str], targets: Sequence[Sequence[int]]
     ) -> list[Hypothesis]:
         """``score`` of translations that are given as tokens, without end symbols."""
-        return force_decode(
-            self.plain,
-            [torch.tensor(ids) for ids in self.run.source_ids(sources)],
-            targets,
-            bos=self.run.target_text.bos,
-            eos=self.run.target_text.eos,
-            length_penalty=self.search_settings.length_penalty,
-        )
+        return self.engine.score(self.engine.source.values(sources), targets)
 
     def look(
         self, source: str, target_ids: Sequence[int], through: Probe | None = None
@@ -338,65 +305,39 @@ class Translator:
 
         ``through``: a recording probe that reaches in, with heads switched off or words hidden.
         """
-        model, target_text = self.plain, self.run.target_text
-        ids = self.source_ids(source)
-        prefix = [target_text.bos, *target_ids]
-        with torch.inference_mode(), through or Probe() as probe:
-            memory = model.encode(Sequences.of([torch.tensor(ids)]))
-            model.decode(Sequences.of([torch.tensor(prefix)]), memory)
-
-        def stack(part: str, rows: int, columns: int) -> npt.NDArray[np.float32]:
-            weights = [probe.attention[one.name][0] for one in model.attentions_of(part)]
-            if not weights:
-                return np.zeros((0, 0, rows, columns), np.float32)
-            stacked: npt.NDArray[np.float32] = torch.stack(weights).float().numpy()
-            return stacked
-
-        s, t = len(ids), len(prefix)
-        return AttentionRecord(
-            source=self.run.source_text.pieces(ids),
-            target=[*target_text.pieces(target_ids), target_text.pieces([target_text.eos])[0]],
-            encoder=stack("encoder", s, s),
-            decoder=stack("decoder", t, t),
-            cross=stack("cross", t, s),
-        )
+        return self.engine.look(self.source_ids(source), target_ids, through)
 
     # ---- inside
 
     def source_ids(self, text: str) -> list[int]:
         """Source tokens with the end symbol."""
-        return self.run.source_ids([text])[0]
+        return self.engine.source.values([text])[0]
 
-    def _pieces(self, text: str, ids: list[int], *, whole: bool) -> list[tuple[list[int], str]]:
-        """The parts of one text that are translated by themselves, and what stands behind each."""
-        eos, longest = self.run.source_text.eos, self.settings.longest
-        if len(ids) == 1 or not text.strip():
-            return []
-        if len(ids) > longest and self.settings.long_lines == "cut":
-            logger.warning("a line of %d tokens is cut to %d", len(ids), longest)
-            return [([*ids[: longest - 1], eos], "")]
-        if len(ids) > longest:
-            logger.warning("a line of %d tokens is longer than %d and is split", len(ids), longest)
-            sentences = segment(text, self.run.recipe.languages.source)
-        else:
-            sentences = [Sentence(text, "")] if whole else self._sentences(text)
-        parts: list[tuple[list[int], str]] = []
-        for sentence in sentences:
-            tokens = ids[:-1] if len(sentences) == 1 else self.source_ids(sentence.text)[:-1]
-            for begin in range(0, len(tokens), longest - 1):
-                parts.append(([*tokens[begin : begin + longest - 1], eos], self._space))
-            if parts and sentence.gap:
-                parts[-1] = (parts[-1][0], sentence.gap.replace("\n", " "))
-        return [*parts[:-1], (parts[-1][0], "")] if parts else []
+    def _passage(self, text: str, values: list[int], *, whole: bool) -> Passage:
+        """The parts of one line that are translated by themselves, and what stands behind each."""
+        longest = self.settings.longest
+        if len(values) == 1 or not text.strip():
+            return Passage("", ())
+        if len(values) > longest and self.settings.long_lines == "cut":
+            logger.warning("a line of %d tokens is cut to %d", len(values), longest)
+            values = [*values[: longest - 1], self.engine.source.eos]
+        elif len(values) > longest:
+            logger.warning(
+                "a line of %d tokens is longer than %d and is split", len(values), longest
+            )
+            return _on_one_line(*self.engine.cut([text], whole=True))
+        elif not whole and self._is_cut(text):
+            return _on_one_line(*self.engine.cut([text], whole=False))
+        return Passage("", (Piece(text, "", tuple(values)),))
 
-    def _sentences(self, text: str) -> list[Sentence]:
-        """The sentences of a line where they are to be translated one by one, else the line."""
+    def _is_cut(self, text: str) -> bool:
+        """Whether the sentences of a line are translated one by one; says so where it may matter
+        and is not known."""
         if self._single is False or (self._single is None and self._has_warned):
-            return [Sentence(text, "")]
-        sentences = segment(text, self.run.recipe.languages.source)
-        if self._single or len(sentences) == 1:
-            return sentences
-        if sum(bool(sentence.text) for sentence in sentences) > 1:
+            return False
+        sentences = segment(text, self.engine.source.language)
+        several = sum(bool(sentence.text) for sentence in sentences) > 1
+        if several and not self._single:
             self._has_warned = True
             logger.warning(
                 "%r has more than one sentence and is translated as one. A model that has learned "
@@ -404,56 +345,45 @@ class Translator:
                 "translator.paragraphs) translates them one by one",
                 text if len(text) < 60 else f"{text[:60]}…",
             )
-        return [Sentence(text, "")]
+        return several and bool(self._single)
 
-    @cached_property
-    def _space(self) -> str:
-        """What stands between two pieces whose source has nothing between them."""
-        return " " if writes_spaces(self.run.recipe.languages.target) else ""
-
-    @cached_property
-    def _searcher(self) -> Searcher:
-        target = self.run.target_text
-        return Searcher(
-            self._path.model,
-            bos=target.bos,
-            eos=target.eos,
-            forbidden=target.forbidden,
-            capacity_rows=self.settings.rows,
-            workers=self._threads if self._path.one_core_each else 1,
-        )
-
-    def _join(self, source: str, parts: Sequence[tuple[str, Translation]]) -> Translation:
-        """One translation of the parts of a text, with what stands behind each."""
-        if not parts:
-            return Translation(source, "", 0.0, ())
-        if len(parts) == 1:
-            return parts[0][1]
+    def _join(self, source: str, passage: Passage, parts: Sequence[Translation]) -> Translation:
+        """One translation of the pieces of a text, with what stands around each."""
+        if len(parts) == 1 and passage.is_bare:
+            return parts[0]
         return Translation(
             source,
-            "".join(part.text + behind for behind, part in parts),
-            sum(part.score for _, part in parts),
-            tuple(value for _, part in parts for value in part.token_log_probabilities),
-            ids=tuple(i for _, part in parts for i in part.ids),
-            prepared="".join(part.prepared + behind for behind, part in parts),
-            vocabulary=self.run.target_text,
+            passage.join([part.text for part in parts]),
+            sum(part.score for part in parts),
+            tuple(value for part in parts for value in part.token_log_probabilities),
+            ids=tuple(i for part in parts for i in part.ids),
+            prepared=passage.join([part.prepared for part in parts]),
+            vocabulary=self.run.target_text if parts else None,
         )
 
     def _translation(
         self, source: str, hypothesis: Hypothesis, *others: Hypothesis, text: str | None = None
     ) -> Translation:
         """``others`` become its alternatives; ``text`` is what was given, where it was."""
-        target = self.run.target_text
+        target = self.engine.target
+        prepared = target.vocabulary.decode(hypothesis.tokens)
         return Translation(
             source,
-            self.run.plain_text(hypothesis.tokens) if text is None else text,
+            target.restore(prepared) if text is None else text,
             hypothesis.score,
             hypothesis.token_log_probabilities,
             tuple(self._translation(source, other) for other in others),
             ids=hypothesis.tokens,
-            prepared=target.decode(hypothesis.tokens),
-            vocabulary=target,
+            prepared=prepared,
+            vocabulary=target.vocabulary,
         )
+
+
+def _on_one_line(passage: Passage) -> Passage:
+    """The translation of a line is a line: what breaks it is a space, and nothing is around it."""
+    pieces = [replace(piece, behind=piece.behind.replace("\n", " ")) for piece in passage.pieces]
+    pieces[-1:] = [replace(last, behind="") for last in pieces[-1:]]
+    return Passage("", tuple(pieces))
 
 
 def learned_single_sentences(run: Run) -> bool | None:

@@ -12,13 +12,13 @@ import torch
 from dragoman.data.batches import Batch, make_batch
 from dragoman.data.corpora import Pair
 from dragoman.forms.text import Text
+from dragoman.forms.text_form import TextForm
 from dragoman.inference.fast import fastest
 from dragoman.metrics.translation import evaluate_translation
 from dragoman.models.interface import Network
 from dragoman.recipe import Recipe
-from dragoman.search.offline import search
 from dragoman.search.request import Request
-from dragoman.search.scheduler import Searchable
+from dragoman.tasks.engine import Engine
 from dragoman.tasks.prepare import cache_folder
 from dragoman.training.loss import smoothed_cross_entropy
 from dragoman.training.records import Evaluation, Sample
@@ -47,6 +47,8 @@ class Validation:
         self._model = model
         self._recipe = recipe
         self._target = target
+        languages = recipe.languages
+        self._forms = TextForm(source, languages.source), TextForm(target, languages.target)
         self._device = device
         tokens = zip(
             pairs,
@@ -91,15 +93,8 @@ class Validation:
 
     def __call__(self, update: int) -> Evaluation:
         loss = self._loss()
-        found = search(
-            self._translating(),
-            self._requests,
-            bos=self._target.bos,
-            eos=self._target.eos,
-            forbidden=self._target.forbidden,
-            device=self._device,
-        )
-        hypotheses = self._target.decode_batch([best.tokens for best, *_ in found])
+        engine = self._engine()
+        hypotheses = engine.target.raw([best.tokens for best, *_ in engine.search(self._requests)])
         references = [pair.target for pair in self._translated]
         scores = evaluate_translation(
             hypotheses,
@@ -125,11 +120,12 @@ class Validation:
             samples,
         )
 
-    def _translating(self) -> Searchable:
-        """The path that ``translate`` takes on this machine, of the weights as they are now."""
-        if self._device.type == "cpu":
-            return fastest(self._model, remembered=cache_folder()).model
-        return self._model
+    def _engine(self) -> Engine:
+        """What ``translate`` would do on this machine, of the weights as they are now."""
+        on_cpu = self._device.type == "cpu"
+        path = fastest(self._model, remembered=cache_folder()) if on_cpu else None
+        search = self._recipe.search
+        return Engine(self._model, *self._forms, search, path=path, device=self._device)
 
     def _loss(self) -> float:
         total, tokens = 0.0, 0

@@ -38,7 +38,7 @@ def temperature_figure(subject: Subject, *, temperature: float = 0.5) -> Figure:
     curve = [round(0.1 * i, 1) for i in range(1, 31)]
     spread = [float(_entropy(softmax(logits[step][None] / way))[0]) for way in curve]
     first = [float(softmax(logits[step] / way)[order[0]]) for way in curve]
-    written = run.plain_text(subject.translation.ids[:step])
+    (written,) = run.target.raw([subject.translation.ids[:step]])
     place, place_ko = (
         (f"after “{written}”", f"“{written}” 다음") if written else ("that begins it", "첫 걸음")
     )
@@ -123,7 +123,7 @@ def length_penalty_figure(subject: Subject, *, penalty: float = 0.6) -> Figure:
     found = _shown(subject)
     lengths = [len(one.token_log_probabilities) for one in found]
     scores = {alpha: _scores(found, alpha) for alpha in sorted({*_STRENGTHS, penalty})}
-    texts = [run.plain_text(one.tokens) for one in found]
+    texts = run.target.raw([one.tokens for one in found])
     numbers = [str(i + 1) for i in range(len(found))]
     names = [f"{i}: {length} tokens" for i, length in zip(numbers, lengths, strict=True)]
     tokens = list(range(1, 61))

@@ -97,7 +97,7 @@ def _turned(subject: Subject) -> tuple[str, str]:
     """A sentence and its words turned round, of the same tokens."""
     words = subject.sentence.split()
     turned = " ".join(reversed(words))
-    pair = [sorted(ids) for ids in subject.run.source_ids([subject.sentence, turned])]
+    pair = [sorted(ids) for ids in subject.run.source.values([subject.sentence, turned])]
     if pair[0] != pair[1]:
         raise DragomanError(
             f"turned round, the words of {subject.sentence!r} are cut into other tokens; give "

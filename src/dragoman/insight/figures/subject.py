@@ -16,11 +16,10 @@ from dragoman.models.transformer import Transformer
 from dragoman.nn.layout import Sequences
 from dragoman.pictures.records import AttentionRecord
 from dragoman.search.hypothesis import Hypothesis
-from dragoman.search.offline import search
-from dragoman.search.request import Request
 from dragoman.search.settings import SearchSettings
 from dragoman.tasks.run import Run
-from dragoman.tasks.translator import Translation, Translator, TranslatorSettings
+from dragoman.tasks.settings import TranslatorSettings
+from dragoman.tasks.translator import Translation, Translator
 
 DEMO = Path("runs/demo")
 """Where ``dragoman demo`` leaves its run: what figures look into unless told otherwise."""
@@ -109,22 +108,11 @@ class Subject:
     @cached_property
     def hypotheses(self) -> tuple[Hypothesis, ...]:
         """What beams of 8 find without a penalty and with a strong one, the likeliest first."""
-        target = self.run.target_text
-        source = torch.tensor(self.translator.source_ids(self.sentence))
-        requests = [
-            Request(source, SearchSettings(beam=8, n_best=8, length_penalty=alpha))
+        engine, values = self.translator.engine, self.translator.source_ids(self.sentence)
+        lists = engine.search(
+            engine.request(values, SearchSettings(beam=8, n_best=8, length_penalty=alpha))
             for alpha in (0.0, 2.0)
-        ]
-        with torch.inference_mode():
-            lists = list(
-                search(
-                    self.translator.plain,
-                    requests,
-                    bos=target.bos,
-                    eos=target.eos,
-                    forbidden=target.forbidden,
-                )
-            )
+        )
         known = {one.tokens: one for found in lists for one in found if one.finished}
         ended = known or {lists[0][0].tokens: lists[0][0]}
         return tuple(sorted(ended.values(), key=lambda one: -one.log_probability))

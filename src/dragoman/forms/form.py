@@ -1,0 +1,51 @@
+"""The contract of a form: a kind of sequence, between what people have and what a model reads.
+
+Raw examples (lines of text) become *values* (tokens) and symbols of a model's output become raw
+again. A form knows its special symbols, how one of its values is shown to a person, and how long an
+output in it may be.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterable, Sequence
+
+
+class Form(ABC):
+    """One side of a model: what it reads, or what it writes."""
+
+    @property
+    @abstractmethod
+    def size(self) -> int:
+        """V, the number of different tokens."""
+
+    @property
+    @abstractmethod
+    def bos(self) -> int:
+        """The token with which an output begins."""
+
+    @property
+    @abstractmethod
+    def eos(self) -> int:
+        """The token with which a source and an output end."""
+
+    @property
+    @abstractmethod
+    def forbidden(self) -> tuple[int, ...]:
+        """Tokens that no output may hold."""
+
+    @abstractmethod
+    def tokens(self, raws: Sequence[str]) -> list[list[int]]:
+        """The tokens of each raw example, without special symbols."""
+
+    @abstractmethod
+    def raw(self, outputs: Sequence[Iterable[int]]) -> list[str]:
+        """What people read of each output: ``tokens`` undone."""
+
+    @abstractmethod
+    def shown(self, tokens: Iterable[int]) -> list[str]:
+        """Each token as it is shown to a person."""
+
+    def values(self, raws: Sequence[str]) -> list[list[int]]:
+        """What a model reads of each raw example: its tokens, the end symbol behind."""
+        return [[*tokens, self.eos] for tokens in self.tokens(raws)]

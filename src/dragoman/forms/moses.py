@@ -1,0 +1,44 @@
+"""Text as older papers prepare it: lower-cased, cut into tokens by the rules of Moses, and undone.
+
+``lowercase.perl | normalize-punctuation.perl | tokenizer.perl`` of Moses (Koehn et al., 2007) in
+their Python port sacremoses (an extra: ``pip install 'dragoman[moses]'``).
+"""
+
+from __future__ import annotations
+
+from dragoman.errors import DataError
+from dragoman.forms.languages import base
+
+
+class MosesText:
+    """Prepares text of one language as Moses does, and undoes it.
+
+    Raises:
+        DataError: sacremoses is not installed.
+    """
+
+    def __init__(self, language: str, lowercase: bool = True) -> None:
+        try:
+            from sacremoses import MosesDetokenizer, MosesPunctNormalizer, MosesTokenizer
+        except ImportError as error:
+            raise DataError(
+                "Tokenising as Moses does needs sacremoses: pip install 'dragoman[moses]'"
+            ) from error
+        code = base(language)
+        self._lowercase = lowercase
+        self._normaliser = MosesPunctNormalizer(code)
+        self._tokeniser = MosesTokenizer(code)
+        self._detokeniser = MosesDetokenizer(code)
+
+    def prepare(self, text: str) -> str:
+        """Lower-case (if so set), normalise punctuation, tokenise: tokens separated by spaces.
+
+        Characters with a meaning in XML become entities (``'`` is ``&apos;``), as in the prepared
+        files that papers share.
+        """
+        cased = text.lower() if self._lowercase else text
+        return str(self._tokeniser.tokenize(self._normaliser.normalize(cased), return_str=True))
+
+    def restore(self, tokens: str) -> str:
+        """Plain text from prepared text, without its former case."""
+        return str(self._detokeniser.detokenize(tokens.split()))

@@ -1,0 +1,191 @@
+"""A model ready to be asked: the network, the forms of both its sides, the fastest path that this
+machine has, and the limits of its search.
+
+Whoever translates, measures, serves or looks inside does it through an ``Engine``; here alone it is
+decided which symbols an output may not hold, how text reaches the model, and what runs it::
+
+    raw --source form--> values --request, search--> hypotheses --target form--> raw
+
+Tokens in, hypotheses out; ``Translator`` and the server put text around it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import cached_property
+from typing import TypeVar
+
+import numpy as np
+import numpy.typing as npt
+import torch
+
+from dragoman.forms.passage import Passage, cut
+from dragoman.forms.text_form import TextForm
+from dragoman.inference.fast import Path, as_it_is, fastest
+from dragoman.inference.shortlist import Shortlist
+from dragoman.models.interface import Network
+from dragoman.nn.layout import Sequences
+from dragoman.nn.probes import Probe
+from dragoman.pictures.records import AttentionRecord
+from dragoman.search.hypothesis import Hypothesis
+from dragoman.search.offline import Searcher
+from dragoman.search.record import StepRecord
+from dragoman.search.request import Request
+from dragoman.search.scheduler import Scheduler
+from dragoman.search.scoring import force_decode
+from dragoman.search.settings import SearchSettings
+from dragoman.tasks.machine import cores
+from dragoman.tasks.prepare import cache_folder
+from dragoman.tasks.run import Run
+from dragoman.tasks.settings import EngineSettings
+
+Made = TypeVar("Made")
+Weights = npt.NDArray[np.float32]
+
+
+class Engine:
+    """One model, ready to be asked. Not for several threads at once, but for ``scheduler``."""
+
+    def __init__(
+        self,
+        network: Network,
+        source: TextForm,
+        target: TextForm,
+        search: SearchSettings,
+        *,
+        path: Path | None = None,
+        settings: EngineSettings | None = None,
+        device: torch.device | str = "cpu",
+    ) -> None:
+        """``path``: what runs it; left out, the network itself. ``search``: how, unless a request
+        says otherwise."""
+        self.network = network
+        self.source = source
+        self.target = target
+        self.search_settings = search
+        self.settings = settings or EngineSettings()
+        self.path = path or as_it_is(network)
+        self._device = device
+
+    @classmethod
+    def open(
+        cls,
+        run: Run,
+        settings: EngineSettings,
+        search: SearchSettings | None = None,
+        shortlist: Shortlist | None = None,
+    ) -> Engine:
+        """The engine of a run. Errors: ``RunError``."""
+        network = run.model()
+        path = fastest(network, settings.precision, shortlist, cache_folder())
+        search = search or run.recipe.search
+        return cls(network, run.source, run.target, search, path=path, settings=settings)
+
+    def over(self, network: Network) -> Engine:
+        """The same with another network, run as it is."""
+        return Engine(network, self.source, self.target, self.search_settings)
+
+    @property
+    def workers(self) -> int:
+        """Threads that do most on this machine, each with a batch of its own."""
+        return (self.settings.threads or cores()) if self.path.one_core_each else 1
+
+    # ---- text to values
+
+    def cut(self, texts: Sequence[str], *, whole: bool) -> list[Passage]:
+        """Texts as they are searched for: see ``forms/passage.py``."""
+        longest = self.settings.longest
+        return cut(texts, self.source, self.target, longest=longest, whole=whole)
+
+    def request(
+        self,
+        values: Sequence[int],
+        settings: SearchSettings | None = None,
+        prefix: Iterable[int] = (),
+        record: list[StepRecord] | None = None,
+    ) -> Request:
+        """What a search is asked. ``values`` are of the source form, the end symbol included."""
+        chosen = settings or self.search_settings
+        return Request(torch.tensor(values, dtype=torch.int64), chosen, tuple(prefix), record)
+
+    # ---- generating
+
+    def scheduler(self) -> Scheduler:
+        """A batch that searches join and leave: what a server drives, one in each thread."""
+        return Scheduler(
+            self.path.model,
+            bos=self.target.bos,
+            eos=self.target.eos,
+            forbidden=self.target.forbidden,
+            capacity_rows=self.settings.rows,
+            device=self._device,
+        )
+
+    def each(
+        self, requests: Iterable[Request], then: Callable[[int, list[Hypothesis]], Made]
+    ) -> Iterator[Made]:
+        """What ``then(n, hypotheses)`` makes of the answer to request n, in their order. The
+        answers of one call must be taken before the next begins."""
+        return self._searcher.each(requests, then)
+
+    def search(self, requests: Iterable[Request]) -> list[list[Hypothesis]]:
+        """The n best hypotheses of each request."""
+        return list(self._searcher(requests))
+
+    # ---- scoring and looking, by the network itself
+
+    def score(
+        self, sources: Sequence[Sequence[int]], targets: Sequence[Sequence[int]]
+    ) -> list[Hypothesis]:
+        """Outputs that are given (force decoding): values of the source, tokens of the target."""
+        return force_decode(
+            self.network,
+            [torch.tensor(values) for values in sources],
+            targets,
+            bos=self.target.bos,
+            eos=self.target.eos,
+            length_penalty=self.search_settings.length_penalty,
+            device=self._device,
+        )
+
+    def look(
+        self, values: Sequence[int], tokens: Sequence[int], through: Probe | None = None
+    ) -> AttentionRecord:
+        """Every attention weight of one output. Parts that the model has not are of 0 layers.
+
+        ``through``: a recording probe that reaches in, with heads switched off or words hidden.
+        """
+        given = [self.target.bos, *tokens]
+        with torch.inference_mode(), through or Probe() as probe:
+            memory = self.network.encode(Sequences.of([torch.tensor(values)]))
+            self.network.decode(Sequences.of([torch.tensor(given)]), memory)
+        s, t = len(values), len(given)
+        return AttentionRecord(
+            source=self.source.shown(values),
+            target=self.target.shown([*tokens, self.target.eos]),
+            encoder=self._weights(probe, "encoder", s, s),
+            decoder=self._weights(probe, "decoder", t, t),
+            cross=self._weights(probe, "cross", t, s),
+        )
+
+    # ---- inside
+
+    @cached_property
+    def _searcher(self) -> Searcher:
+        return Searcher(
+            self.path.model,
+            bos=self.target.bos,
+            eos=self.target.eos,
+            forbidden=self.target.forbidden,
+            capacity_rows=self.settings.rows,
+            workers=self.workers,
+            device=self._device,
+        )
+
+    def _weights(self, probe: Probe, part: str, rows: int, columns: int) -> Weights:
+        """(L, H, rows, columns) of one sentence."""
+        layers = [probe.attention[one.name][0] for one in self.network.attentions_of(part)]
+        if not layers:
+            return np.zeros((0, 0, rows, columns), np.float32)
+        stacked: Weights = torch.stack(layers).float().numpy()
+        return stacked
