@@ -170,7 +170,8 @@ def served(
         except subprocess.TimeoutExpired:
             process.kill()
             process.wait()
-        reader.join()
+        if reader.ident is not None:
+            reader.join()
         process.stderr.close()
 
 

@@ -34,8 +34,9 @@ from dragoman.serving.app import create_app
 from dragoman.serving.http.listening import bind
 from dragoman.serving.languages import Detector
 from dragoman.serving.meters import Meters
+from dragoman.serving.operate.log import set_up
 from dragoman.serving.served import Engine, ServedRun
-from dragoman.serving.server import serve_runs
+from dragoman.serving.server import serve_app
 from dragoman.serving.settings import ServeSettings, parse_settings
 
 SENTENCES = [
@@ -225,4 +226,6 @@ if __name__ == "__main__":
     logging.getLogger("httpx").setLevel(logging.WARNING)
     chosen = parse_settings({"port": 0}, sys.argv[1:])
     slow = EchoModel(step_seconds=float(os.environ["ECHO_STEP_SECONDS"]))
-    serve_runs([echo_run(model=slow, settings=chosen)], chosen, bind(chosen), {})
+    set_up(chosen.log)
+    echo = create_app([echo_run(model=slow, settings=chosen)], chosen, Detector())
+    serve_app(echo, chosen, bind(chosen), {})

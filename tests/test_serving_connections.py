@@ -85,7 +85,8 @@ def in_world(
         server = await asyncio.get_running_loop().create_server(protocol, sock=listener)
         world.port = listener.getsockname()[1]
         try:
-            await check(world)
+            async with asyncio.timeout(30):  # what is awaited may never come
+                await check(world)
         finally:
             world.gate.set()
             for connection in list(state.connections):

@@ -11,15 +11,17 @@ import signal
 import sys
 import threading
 import time
+import weakref
 from pathlib import Path
 from types import ModuleType, SimpleNamespace
 from typing import Any
 
 import httpx
 import pytest
-from serving_echo import EchoModel, client_of, echo_run, server_process, until
+from serving_echo import EchoModel, client_of, detector, echo_run, server_process, until
 
 from dragoman.errors import DataError, RunError
+from dragoman.serving.app import create_app
 from dragoman.serving.http.compression import LARGE, Compressed
 from dragoman.serving.limits import ApiKeys, LimitSettings
 from dragoman.serving.operate.log import OFTEN, Bounded, JsonLines, Lines, told
@@ -236,6 +238,22 @@ def test_a_run_is_taken_up_anew_and_the_old_one_finishes(
             assert (await client.get("/ready")).json() == {"ready": True, "runs": ["echo"]}
             assert 'dragoman_sentences_total{run="echo"} 1.0' in (await client.get("/metrics")).text
         assert not new.queue.alive
+
+    asyncio.run(check())
+
+
+def test_nothing_is_kept_of_an_old_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Renewal, "_open", lambda _, names: {name: echo_run() for name in names})
+
+    async def check() -> None:
+        app = create_app([echo_run()], ServeSettings(), detector())
+        old = weakref.ref(app.state.service.catalogue.runs[0])
+        vars(old())["circle"] = old()  # as models have them
+        async with app.router.lifespan_context(app):
+            renewal = Renewal(app.state.service, {"echo": touched(tmp_path / "run")})
+            touched(tmp_path / "run")
+            await renewal.renew()
+            assert old() is None
 
     asyncio.run(check())
 

@@ -53,12 +53,11 @@ def create_app(runs: Sequence[ServedRun], settings: ServeSettings, detector: Det
 
     @asynccontextmanager
     async def lifespan(_: FastAPI) -> AsyncIterator[None]:
-        for run in runs:
-            run.start()
+        service.catalogue.start()
         yield
         service.closing = True
         service.figures.close()
-        await asyncio.gather(*(run.close() for run in service.catalogue.runs))
+        await service.catalogue.close()
         service.texts.close()
 
     app = FastAPI(

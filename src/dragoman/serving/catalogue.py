@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -28,6 +29,15 @@ class Catalogue:
     def __init__(self, runs: Sequence[ServedRun], detector: Detector) -> None:
         self.runs = list(runs)
         self.detector = detector
+
+    def start(self) -> None:
+        """Start the queues of all runs, in the event loop."""
+        for run in self.runs:
+            run.start()
+
+    async def close(self) -> None:
+        """Finish what was taken."""
+        await asyncio.gather(*(run.close() for run in self.runs))
 
     def named(self, name: str) -> ServedRun:
         """Raises Refusal 404."""

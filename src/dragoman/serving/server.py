@@ -13,6 +13,7 @@ from types import FrameType
 
 import torch
 import uvicorn
+from fastapi import FastAPI
 
 from dragoman.errors import DragomanError
 from dragoman.serving import page
@@ -42,35 +43,31 @@ def serve(folders: Sequence[Path], settings: ServeSettings, listener: socket.soc
     ``DataError`` for API keys that cannot be read, ``DragomanError`` for an address that another
     program was faster to listen on.
     """
-    names = run_names(folders)
-    opened = [Run.open(folder) for folder in folders]
-    runs = [ServedRun.open(run, settings, name) for run, name in zip(opened, names, strict=True)]
-    serve_runs(runs, settings, listener, dict(zip(names, folders, strict=True)))
-
-
-def serve_runs(
-    runs: Sequence[ServedRun],
-    settings: ServeSettings,
-    listener: socket.socket,
-    folders: Mapping[str, Path],
-) -> None:
-    """Serve runs that are loaded. ``folders``: of the runs that are taken up anew at SIGHUP, by
-    name. Errors: as ``serve``."""
     set_up_log(settings.log)
-    if any(run.engine.workers > 1 for run in runs):
+    named = dict(zip(run_names(folders), folders, strict=True))
+    serve_app(_load(named, settings), settings, listener, named)
+
+
+def _load(folders: Mapping[str, Path], settings: ServeSettings) -> FastAPI:
+    # Runs are the application's alone: it lets go of those that it takes up anew.
+    opened = {name: Run.open(folder) for name, folder in folders.items()}
+    runs = [ServedRun.open(run, settings, name) for name, run in opened.items()]
+    return create_app(runs, settings, Detector())
+
+
+def serve_app(
+    app: FastAPI, settings: ServeSettings, listener: socket.socket, folders: Mapping[str, Path]
+) -> None:
+    """Serve what ``create_app`` made. ``folders``: of the runs that are taken up anew at SIGHUP,
+    by name. Errors: as ``serve``."""
+    service: Service = app.state.service
+    if any(run.engine.workers > 1 for run in service.catalogue.runs):
         # Each worker has a core to itself; torch's own threads would only be in its way.
         torch.set_num_threads(1)
-    app = create_app(runs, settings, Detector())
     guard = Guard(settings.limits, Networks(settings.proxies), open_files())
-    app.state.service.meters.watch(guard)
+    service.meters.watch(guard)
     listen(listener, settings)
-    host, port = listener.getsockname()[:2]
-    for run in runs:
-        logger.info("%s: %s to %s, %s", run.name, run.source, run.target, run.engine.precision)
-    if settings.page and not page.is_built():
-        logger.info(page.NOT_BUILT)
-    shown = f"[{host}]" if ":" in host else host
-    logger.info("Serving on http://%s:%d (API: /docs). Stop with Ctrl-C.", shown, port)
+    _tell(service, listener)
     config = uvicorn.Config(
         app,
         http=guard.protocol,  # type: ignore[arg-type]  # a class is meant; what makes one will do
@@ -87,7 +84,17 @@ def serve_runs(
     )
     # Uvicorn raises the signal again once all is finished; that is then a normal end.
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
-    _Server(config, app.state.service, guard, folders).run(sockets=[listener])
+    _Server(config, service, guard, folders).run(sockets=[listener])
+
+
+def _tell(service: Service, listener: socket.socket) -> None:
+    for run in service.catalogue.runs:
+        logger.info("%s: %s to %s, %s", run.name, run.source, run.target, run.engine.precision)
+    if service.settings.page and not page.is_built():
+        logger.info(page.NOT_BUILT)
+    host, port = listener.getsockname()[:2]
+    shown = f"[{host}]" if ":" in host else host
+    logger.info("Serving on http://%s:%d (API: /docs). Stop with Ctrl-C.", shown, port)
 
 
 def run_names(folders: Sequence[Path]) -> list[str]:

@@ -8,6 +8,7 @@ loaded leaves everything as it was, and the log says why.
 from __future__ import annotations
 
 import asyncio
+import gc
 import logging
 from collections.abc import Mapping
 from pathlib import Path
@@ -49,7 +50,9 @@ class Renewal:
         async with self._turn:
             try:
                 self._renew_keys()
-                await self._renew_runs()
+                if await self._renew_runs():
+                    # Models hold themselves in circles; nobody else would look for them soon.
+                    gc.collect()
             except DragomanError as error:
                 logger.error("Nothing else was taken up anew: %s", error)
             except Exception:  # whatever a damaged run fails with: the old one serves on
@@ -61,13 +64,14 @@ class Renewal:
             self._service.keys = ApiKeys.load(settings.api_keys, settings.limits)
             logger.info("The API keys were read again.")
 
-    async def _renew_runs(self) -> None:
+    async def _renew_runs(self) -> bool:
+        """Whether there were any to renew."""
         service = self._service
         stamps = {name: stamp(folder) for name, folder in self._folders.items()}
         changed = [name for name in stamps if stamps[name] != self._stamps[name]]
         if not changed:
             logger.info("No run has changed.")
-            return
+            return False
         new = await asyncio.to_thread(self._open, changed)
         old = service.catalogue
         for run in new.values():
@@ -79,6 +83,7 @@ class Renewal:
         while before & service.under_way:
             await asyncio.sleep(0.05)
         await asyncio.gather(*(run.close() for run in old.runs if run.name in new))
+        return True
 
     def _open(self, names: list[str]) -> dict[str, ServedRun]:
         settings = self._service.settings
