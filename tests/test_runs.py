@@ -28,10 +28,10 @@ from dragoman.recipe import Recipe
 from dragoman.search.offline import Searcher
 from dragoman.tasks import translation
 from dragoman.tasks.inputs import recipe_of
-from dragoman.tasks.prepare import cache_folder
 from dragoman.tasks.run import Run
 from dragoman.tasks.sizing import for_fine_tuning, gently, with_updates
 from dragoman.tasks.translation import resume, train
+from dragoman.tasks.user_cache import cache_folder
 from dragoman.tasks.validation import Validation
 from dragoman.training.checkpoint import Checkpoints
 from dragoman.training.lock import locked

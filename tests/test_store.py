@@ -19,7 +19,7 @@ from hypothesis import strategies as st
 from dragoman.data import store as store_module
 from dragoman.data.corpora import Pair
 from dragoman.data.store import Store, Tokens, WeightedPairs, build_store, store_key
-from dragoman.errors import DataError
+from dragoman.errors import DataError, FileError
 
 
 class Codepoints:
@@ -121,7 +121,7 @@ def test_a_full_disk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
     monkeypatch.setattr(store_module, "_settle", full)
-    with pytest.raises(DataError, match="cannot write the tokens: No space left"):
+    with pytest.raises(FileError, match="cannot write the tokens: No space left"):
         build_store([WeightedPairs(PAIRS)], WIDE, NARROW, tmp_path, "key")
     assert [path.name for path in tmp_path.iterdir()] == [".key.lock"]
 

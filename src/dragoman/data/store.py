@@ -31,7 +31,7 @@ import numpy.typing as npt
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
 from dragoman.data.corpora import Pair
-from dragoman.errors import DataError, RunError
+from dragoman.errors import DataError, FileError, RunError
 from dragoman.reading import read_json
 
 Tokens = npt.NDArray[np.int32]
@@ -254,8 +254,8 @@ def build_store(
     The corpora are read only if they must be. ``notes`` is called after that, and what it returns
     is kept with the store. A second process waits for the first and shares its work.
 
-    Raises DataError if no pair is left, or if the disk is full or cannot be written to; nothing
-    half-written stays behind.
+    Raises DataError if no pair is left, FileError if the disk is full or cannot be written to;
+    nothing half-written stays behind.
     """
     root = Path(folder)
     finished = root / key
@@ -275,7 +275,7 @@ def build_store(
                 finally:
                     shutil.rmtree(partial, ignore_errors=True)
     except OSError as error:
-        raise DataError(f"{finished}: cannot write the tokens: {error.strerror}") from error
+        raise FileError(f"{finished}: cannot write the tokens: {error.strerror}") from error
     return Store(finished, sizes)
 
 

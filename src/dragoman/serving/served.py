@@ -28,8 +28,8 @@ from dragoman.serving.settings import ServeSettings
 from dragoman.serving.tag_projection import Alignment
 from dragoman.serving.words import Word, words_by_spaces, words_of
 from dragoman.tasks.machine import cores
-from dragoman.tasks.prepare import cache_folder
 from dragoman.tasks.run import Run
+from dragoman.tasks.user_cache import cache_folder
 
 
 @dataclass(frozen=True)

@@ -35,9 +35,9 @@ from dragoman.search.scheduler import Scheduler
 from dragoman.search.scoring import force_decode
 from dragoman.search.settings import SearchSettings
 from dragoman.tasks.machine import cores
-from dragoman.tasks.prepare import cache_folder
 from dragoman.tasks.run import Run
 from dragoman.tasks.settings import EngineSettings
+from dragoman.tasks.user_cache import cache_folder
 
 Made = TypeVar("Made")
 Weights = npt.NDArray[np.float32]

@@ -7,7 +7,6 @@ into a memory-mapped store, which is kept in a cache and found again as long as 
 from __future__ import annotations
 
 import json
-import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from importlib import metadata
@@ -20,12 +19,13 @@ from dragoman.data.corpora import CorpusSettings, Pair, corpus_fingerprint, read
 from dragoman.data.demo_corpus import DemoPair, demo_corpus
 from dragoman.data.split import SplitSettings, find_overlaps, split_pairs
 from dragoman.data.store import Store, WeightedPairs, build_store, store_key
-from dragoman.errors import RecipeError, RunError
+from dragoman.errors import FileError, RecipeError, RunError
 from dragoman.forms.moses import MosesText
 from dragoman.forms.segmentation import segment
 from dragoman.forms.text import Text
 from dragoman.recipe import Recipe
 from dragoman.tasks.run import vocabulary_name
+from dragoman.tasks.user_cache import cache_folder
 
 SEVERAL_SENTENCES = "several_sentences"
 """Among a run's notes: the share of its training sources that have more than one sentence."""
@@ -35,14 +35,6 @@ _LOOKED_AT = 2000
 
 Say = Callable[[str], None]
 """Tells a person one line."""
-
-
-def cache_folder() -> Path:
-    """Where stores are kept: $DRAGOMAN_CACHE, or the user's cache folder."""
-    given = os.environ.get("DRAGOMAN_CACHE")
-    if given:
-        return Path(given)
-    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "dragoman"
 
 
 @dataclass(frozen=True)
@@ -119,15 +111,7 @@ def prepare(recipe: Recipe, run_folder: Path, say: Say) -> Prepared:
         *_moses_fingerprint(recipe),
         *(f"{name} {fingerprint} {weight}" for name, fingerprint, weight in fingerprints),
     )
-    cleaner = Cleaner(recipe.data.cleaning)
-    store = build_store(
-        corpora_of(recipe, "train", cleaner),
-        source_text,
-        target_text,
-        cache_folder() / "stores",
-        key,
-        notes=lambda: {"cleaning": cleaner.report.to_dict()},
-    )
+    store = _stored(recipe, source_text, target_text, key, run_folder, say)
     dev, test = _held_out(recipe, "dev"), _held_out(recipe, "test")
     notes = {
         **store.notes,
@@ -149,6 +133,28 @@ def _several_sentences(store: Store, language: str) -> float:
     examples = range(0, len(store), max(1, len(store) // _LOOKED_AT))
     several = sum(len(segment(store.text(n)[0].strip(), language)) > 1 for n in examples)
     return round(several / max(1, len(examples)), 4)
+
+
+def _stored(
+    recipe: Recipe, source: Text, target: Text, key: str, run_folder: Path, say: Say
+) -> Store:
+    """The tokens of the training text, in the cache; where there is none or no room, in the run."""
+    own = run_folder / "training" / "stores"
+    cache = None if (own / key).exists() else cache_folder("stores")
+
+    def build(folder: Path) -> Store:
+        cleaner = Cleaner(recipe.data.cleaning)
+        return build_store(
+            corpora_of(recipe, "train", cleaner), source, target, folder, key,
+            notes=lambda: {"cleaning": cleaner.report.to_dict()},
+        )  # fmt: skip
+
+    if cache is not None:
+        try:
+            return build(cache)
+        except FileError as error:
+            say(f"{error}; the tokens go into {own}")
+    return build(own)
 
 
 def warn_of_overlap(

@@ -19,7 +19,7 @@ from dragoman.models.interface import Network
 from dragoman.recipe import Recipe
 from dragoman.search.request import Request
 from dragoman.tasks.engine import Engine
-from dragoman.tasks.prepare import cache_folder
+from dragoman.tasks.user_cache import cache_folder
 from dragoman.training.loss import smoothed_cross_entropy
 from dragoman.training.records import Evaluation, Sample
 
