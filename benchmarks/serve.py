@@ -7,6 +7,8 @@ sentences, one client and then eight at a time. Offline translation of the same 
 same program on the same processor cores, is timed before and after, so that a machine that grows
 slower is noticed. Clients share the cores with the server: their own processor time is measured,
 and the share of the offline rate is stated as it is and for the cores that the clients left free.
+Another server is then attacked, and the times of another client told, alone and under each attack
+(``neighbour.py``).
 Sentences are those of the run's own test set, or of ``--source``. Results go to
 ``benchmarks/results/serve.json``; any error ends it with code 1.
 """
@@ -30,6 +32,7 @@ from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
 
+import neighbour
 from provenance import Watch
 
 HERE = Path(__file__).resolve().parent
@@ -92,6 +95,7 @@ def main() -> None:
     parser.add_argument("--source", type=Path, help="sentences, one a line; else the run's tests")
     parser.add_argument("--minutes", type=float, default=5, help="of the arrays")
     parser.add_argument("--clients", type=int, default=50)
+    parser.add_argument("--attack-seconds", type=float, default=15, help="of each; 0: none")
     parser.add_argument("--results", type=Path, default=RESULTS)
     options = parser.parse_args()
     watch = Watch()
@@ -114,6 +118,9 @@ def main() -> None:
         server.terminate()
         code = server.wait(60)
     offline.append(offline_rate(options.run, sentences))
+    attacked_by = []
+    if options.attack_seconds:
+        attacked_by = neighbour.measure(options.run, sentences, languages, options.attack_seconds)
 
     rate = statistics.mean(offline)
     result = {
@@ -131,10 +138,13 @@ def main() -> None:
         "single_eight_clients": eight.figures(),
         "memory_mib": memory,
         "server_exit_code": code,
+        "neighbour": attacked_by,
     } | watch.stamp()
     options.results.parent.mkdir(exist_ok=True)
     options.results.write_text(json.dumps(result, indent=1) + "\n", encoding="utf-8")
-    print(json.dumps(result, indent=1))
+    print(json.dumps({**result, "neighbour": len(attacked_by)}, indent=1))
+    if attacked_by:
+        print(neighbour.table(attacked_by))
     errors = [*arrays.errors, *single.errors, *eight.errors]
     for error in errors[:5]:
         print(error, file=sys.stderr)

@@ -35,6 +35,9 @@ from dragoman.settings import Settings
 _THREADS = 4
 """Of vocabulary training. Fixed: unigram sums depend on the number of threads in the last bits."""
 
+_FEW = 32
+"""Texts that are decoded one by one: starting SentencePiece's threads takes longer than they do."""
+
 
 _MOST_BYTES = 6 << 20
 """Of a vocabulary file. The largest in use, of 256,000 tokens, have some five million."""
@@ -195,6 +198,8 @@ class Text:
 
     def decode_batch(self, batch: Sequence[Iterable[int]]) -> list[str]:
         """``decode`` for many."""
+        if len(batch) < _FEW:
+            return [self.decode(ids) for ids in batch]
         texts = self._processor.decode([[int(token) for token in ids] for ids in batch])
         return [self._tidy(str(text)).replace("\n", " ") for text in texts]
 

@@ -1,0 +1,239 @@
+"""What another client notices while one asks for as much as it may, or for more.
+
+    python benchmarks/neighbour.py --run runs/demo --seconds 15
+
+One server for all attacks, in one run. A neighbour at 127.0.0.1 asks for ``/health`` and for a
+single sentence, over and over; the attacker sits at 127.0.0.2, in a process of its own, and sends
+one request from several connections at once. Told are the neighbour's times alone and under each
+attack, and what the attacker was answered. With PYTHONPATH the server of another tree is attacked.
+``benchmarks/serve.py`` does it too, beside its other figures.
+"""
+
+from __future__ import annotations
+
+import argparse
+import http.client
+import json
+import re
+import subprocess
+import sys
+import threading
+import time
+from collections import Counter
+from collections.abc import Callable
+from multiprocessing import get_context
+from multiprocessing.connection import Connection
+from pathlib import Path
+from typing import Any
+
+FREE = ("limits.requests_per_minute=1000000", "limits.burst=100000")
+CONNECTIONS = 8
+"""Of the attacker at once."""
+PAUSE = 0.02
+"""Seconds between two questions of the neighbour."""
+
+Body = dict[str, Any]
+
+
+def attacks(sentences: list[str], languages: tuple[str, str]) -> dict[str, tuple[str, Body]]:
+    """Name -> path and body. Whatever is allowed by default, and what once was."""
+    source, target = languages
+    into = {"source": source, "target": target}
+
+    def text(characters: int, most: int) -> str:
+        """So many characters, cut at sentences, of at most so many sentences."""
+        found, number = "", 0
+        while number < most:
+            following = sentences[number % len(sentences)] + " "
+            if len(found) + len(following) > characters:
+                break
+            found, number = found + following, number + 1
+        return found
+
+    def page(paragraphs: int) -> str:
+        words = [sentences[n % len(sentences)].split(" ", 1) for n in range(paragraphs)]
+        marked = [f"<p><b>{first}</b> {''.join(rest)[:16]}" for first, *rest in words]
+        return "".join(marked)[:20_000]
+
+    whole, fits = text(20_000, 10_000), text(20_000, 250)
+    long = text(1_500, 40)
+    best = {"beam": 16, "n_best": 16}
+    return {
+        "20,000 characters, 16 best": ("/v1/translate", {"text": whole, **best}),
+        "250 sentences, 16 best": ("/v1/translate", {"text": fits, **best}),
+        "250 sentences, 16 best, streamed": (
+            "/v1/translate",
+            {"text": fits, **best, "stream": True},
+        ),
+        "20,000 characters": ("/translate", {"q": whole, **into}),
+        "HTML, 555 paragraphs, 16 of each": (
+            "/translate",
+            {"q": page(555), **into, "format": "html", "alternatives": 15},
+        ),
+        "HTML, 250 paragraphs, 16 of each": (
+            "/translate",
+            {"q": page(250), **into, "format": "html", "alternatives": 15},
+        ),
+        "HTML, 5,000 open tags": (
+            "/translate",
+            {"q": "x<b>" * 5_000, **into, "format": "html"},
+        ),
+        "256 texts of unknown language": (
+            "/translate",
+            {"q": [whole[n * 78 : n * 78 + 78] for n in range(256)], "target": target},
+        ),
+        "a megabyte of lists": ("/translate", {"q": [[0] * 9] * 40_000}),
+        "looking at a long text": ("/v1/look", {"text": long, "beam": 16, "attention_within": 0}),
+    }
+
+
+def measure(
+    run: Path, sentences: list[str], languages: tuple[str, str], seconds: float
+) -> list[dict[str, Any]]:
+    """One row of the table for each attack; the first is without any."""
+    server, port = _start(run)
+    try:
+        single: Body = {"q": sentences[0], "source": languages[0], "target": languages[1]}
+        rows = [{"attack": "nobody", **_watched(port, single, min(5, seconds))}]  # warms up
+        rows = [{"attack": "nobody", **_watched(port, single, seconds)}]
+        for name, (path, body) in attacks(sentences, languages).items():
+            rows.append({"attack": name, **_attacked(port, path, body, single, seconds)})
+    finally:
+        server.terminate()
+        server.wait(90)
+    return rows
+
+
+def table(rows: list[dict[str, Any]]) -> str:
+    lines = [
+        f"{'':34}{'/health':^18}{'a sentence':^18}",
+        f"{'attack':34}{'p50':>8}{'p99 ms':>10}{'p50':>8}{'p99 ms':>10}  attacker's answers",
+    ]
+    for row in rows:
+        health, single = row["health_ms"], row["sentence_ms"]
+        figures = f"{health[0]:8.0f}{health[1]:10.0f}{single[0]:8.0f}{single[1]:10.0f}"
+        lines.append(f"{row['attack']:34}{figures}  {row.get('answers', '')}")
+    return "\n".join(lines)
+
+
+def _start(run: Path) -> tuple[subprocess.Popen[str], int]:
+    command = [sys.executable, "-m", "dragoman", "serve", str(run), "--port", "0"]
+    for change in FREE:
+        command += ["--set", change]
+    server = subprocess.Popen(command, stderr=subprocess.PIPE, text=True)
+    assert server.stderr is not None
+    for line in server.stderr:
+        if found := re.search(r"http://[\d.]+:(\d+)", line):
+            threading.Thread(target=server.stderr.read, daemon=True).start()
+            return server, int(found[1])
+    raise SystemExit("the server did not start")
+
+
+def _attacked(port: int, path: str, body: Body, single: Body, seconds: float) -> dict[str, Any]:
+    context = get_context("spawn")
+    here, there = context.Pipe()
+    attacker = context.Process(target=_attack, args=(there, port, path, body, seconds + 1))
+    attacker.start()
+    here.recv()  # it has begun
+    time.sleep(1)
+    row = _watched(port, single, seconds)
+    row["answers"] = here.recv()
+    attacker.join()
+    _wait_until_idle(port)
+    return row
+
+
+def _attack(pipe: Connection, port: int, path: str, body: Body, seconds: float) -> None:
+    """In a process of its own: the same request from several connections, over and over."""
+    answers: Counter[str] = Counter()
+    written = json.dumps(body).encode()
+    headers = {"Content-Type": "application/json"}
+    end = time.monotonic() + seconds
+
+    def client() -> None:
+        while (left := end - time.monotonic()) > 0:
+            connection = http.client.HTTPConnection(
+                "127.0.0.1", port, timeout=max(left, 0.1), source_address=("127.0.0.2", 0)
+            )
+            try:
+                connection.request("POST", path, written, headers)
+                answer = connection.getresponse()
+                answer.read()
+                answers[str(answer.status)] += 1
+            except (OSError, http.client.HTTPException):
+                answers["unanswered at the end"] += 1
+            finally:
+                connection.close()
+
+    threads = [threading.Thread(target=client) for _ in range(CONNECTIONS)]
+    for thread in threads:
+        thread.start()
+    pipe.send("begun")
+    for thread in threads:
+        thread.join()
+    pipe.send(dict(answers))
+
+
+def _watched(port: int, single: Body, seconds: float) -> dict[str, Any]:
+    """The neighbour's times: median and 99th of a hundred, in milliseconds."""
+    body = json.dumps(single).encode()
+    headers = {"Content-Type": "application/json"}
+    questions: dict[str, Callable[[http.client.HTTPConnection], None]] = {
+        "health_ms": lambda connection: connection.request("GET", "/health"),
+        "sentence_ms": lambda connection: connection.request("POST", "/translate", body, headers),
+    }
+    times: dict[str, list[float]] = {name: [] for name in questions}
+    end = time.monotonic() + seconds
+
+    def ask(name: str) -> None:
+        connection = http.client.HTTPConnection("127.0.0.1", port, timeout=90)
+        while time.monotonic() < end:
+            begin = time.perf_counter()
+            questions[name](connection)
+            answer = connection.getresponse()
+            answer.read()
+            assert answer.status == 200, f"{name}: {answer.status}"
+            times[name].append(1000 * (time.perf_counter() - begin))
+            time.sleep(PAUSE)
+        connection.close()
+
+    threads = [threading.Thread(target=ask, args=(name,)) for name in questions]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    return {name: [_of(found, 0.5), _of(found, 0.99)] for name, found in times.items()}
+
+
+def _of(times: list[float], share: float) -> float:
+    ordered = sorted(times)
+    return round(ordered[min(len(ordered) - 1, int(share * len(ordered)))], 1)
+
+
+def _wait_until_idle(port: int) -> None:
+    """Until the server has given up what the attacker left."""
+    for _ in range(600):
+        connection = http.client.HTTPConnection("127.0.0.1", port, timeout=90)
+        connection.request("GET", "/metrics")
+        text = connection.getresponse().read().decode()
+        connection.close()
+        found = re.search(r"^dragoman_requests_under_way (\S+)", text, re.MULTILINE)
+        if found is not None and float(found[1]) <= 1:
+            return
+        time.sleep(0.1)
+
+
+def main() -> None:
+    from serve import languages_and_sentences
+
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--run", type=Path, default=Path("runs/demo"))
+    parser.add_argument("--source", type=Path, help="sentences, one a line; else the run's tests")
+    parser.add_argument("--seconds", type=float, default=15, help="of each attack")
+    options = parser.parse_args()
+    languages, sentences = languages_and_sentences(options.run, options.source)
+    print(table(measure(options.run, sentences, languages, options.seconds)))
+
+
+if __name__ == "__main__":
+    main()
