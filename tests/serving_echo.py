@@ -16,7 +16,6 @@ import sys
 import threading
 import time
 from collections.abc import AsyncIterator, Iterator
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -25,19 +24,23 @@ import torch
 from torch import Tensor
 
 from dragoman.forms.text import Text, TextSettings
-from dragoman.models.interface import Adjust, DecodeState, Memory
-from dragoman.models.settings import TransformerSettings
+from dragoman.forms.text_form import TextForm
+from dragoman.models.interface import AttentionLayer, DecodeState, Memory, Network
+from dragoman.models.settings import ModelSettings, TransformerSettings
 from dragoman.models.transformer import Transformer
+from dragoman.nn import probes
 from dragoman.nn.layout import Sequences
+from dragoman.nn.linear import Embedding
 from dragoman.search.settings import SearchSettings
 from dragoman.serving.app import create_app
 from dragoman.serving.http.listening import bind
 from dragoman.serving.languages import Detector
 from dragoman.serving.meters import Meters
 from dragoman.serving.operate.log import set_up
-from dragoman.serving.served import Engine, ServedRun
+from dragoman.serving.served import ServedRun
 from dragoman.serving.server import serve_app
 from dragoman.serving.settings import ServeSettings, parse_settings
+from dragoman.tasks.engine import Engine
 
 SENTENCES = [
     "The animal didn't cross the street because it was too tired.",
@@ -76,45 +79,74 @@ class EchoState(DecodeState):
         self.taken = torch.cat([self.taken, torch.zeros(memory.layout.batch, dtype=torch.int64)])
 
 
-@dataclass
-class EchoModel:
+def in_step(source: int, target: int) -> Tensor:
+    """(target, source) weights of a translation that keeps the order of its source."""
+    places = (torch.arange(target) + 0.5) * source / max(1, target) - 0.5
+    weights = (1 - (places[:, None] - torch.arange(source)).abs()).clamp(min=0)
+    return weights / weights.sum(dim=1, keepdim=True).clamp(min=1e-9)
+
+
+class EchoModel(Network):
     """Copies its source: the right token has 0.8, the one after it in the vocabulary 0.15."""
 
-    vocabulary: int = TEXT.size
-    step_seconds: float = 0.0
-    fails_at: int | None = None
-    """A source token at which the model fails."""
-    seen_rows: list[int] = field(default_factory=list)
-    gate: threading.Event | None = None
-    """If given, no step is taken until it is set."""
+    def __init__(
+        self,
+        *,
+        step_seconds: float = 0.0,
+        fails_at: int | None = None,
+        gate: threading.Event | None = None,
+    ) -> None:
+        """``fails_at``: a source token at which the model fails. ``gate``: no step is taken until
+        it is set."""
+        super().__init__()
+        self.settings = ModelSettings(kind="echo", model_dim=2)
+        self.embedding = Embedding(TEXT.size, 2)
+        self.step_seconds, self.fails_at, self.gate = step_seconds, fails_at, gate
+        self.seen_rows: list[int] = []
+
+    @property
+    def attentions(self) -> tuple[AttentionLayer, ...]:
+        return (AttentionLayer("cross", 0, 1, "echo"),)
+
+    @property
+    def output_layer(self) -> Embedding:
+        return self.embedding
+
+    def embedded(self, tokens: Tensor, side: str) -> dict[str, Tensor]:
+        return {"embedding": self.embedding(tokens)}
 
     def encode(self, source: Sequences) -> Memory:
         if self.fails_at is not None and bool((source.values == self.fails_at).any()):
             raise RuntimeError("the model broke")
         return Memory(source.values.float()[:, None], source.layout)
 
+    def decode(self, target_in: Sequences, memory: Memory) -> Tensor:
+        lengths, sources = target_in.layout.lengths, memory.layout.lengths
+        weights = torch.zeros(len(lengths), 1, max(lengths), max(sources))
+        for row, (target, source) in enumerate(zip(lengths, sources, strict=True)):
+            # The begin symbol in front of a target and the end symbol of a source are no tokens.
+            weights[row, 0, : target - 1, : source - 1] = in_step(source - 1, target - 1)
+        if (probe := probes.probe()) is not None:
+            probe.take_attention("echo", weights)
+        return torch.zeros(target_in.layout.total, 2)
+
     def start(self, memory: Memory) -> EchoState:
         return EchoState(memory)
 
-    def best(
-        self, tokens: Tensor, state: EchoState, k: int, adjust: Adjust | None = None
-    ) -> tuple[Tensor, Tensor]:
+    def step(self, tokens: Tensor, state: DecodeState) -> Tensor:
+        assert isinstance(state, EchoState)
         if self.gate is not None:
             self.gate.wait(30)
         time.sleep(self.step_seconds)
         self.seen_rows.append(state.rows)
-        rest = 0.05 / (self.vocabulary - 2)
-        probabilities = torch.full((state.rows, self.vocabulary), rest)
+        probabilities = torch.full((state.rows, TEXT.size), 0.05 / (TEXT.size - 2))
         places = state.taken.tolist()
         for row, source in enumerate(state.sources):
             token = int(source[min(places[row], len(source) - 1)])
             probabilities[row, token] = 0.8
-            probabilities[row, (token + 1) % self.vocabulary] = 0.15
+            probabilities[row, (token + 1) % TEXT.size] = 0.15
         state.taken = state.taken + tokens.shape[1]
-        log_probabilities = probabilities.log()
-        if adjust is not None:
-            log_probabilities = adjust(log_probabilities)
-        return torch.topk(log_probabilities, min(k, self.vocabulary), dim=-1)
+        return probabilities.log()
 
 
 def echo_run(
@@ -123,16 +155,24 @@ def echo_run(
     *,
     model: EchoModel | None = None,
     settings: ServeSettings | None = None,
-    workers: int = 1,
 ) -> ServedRun:
-    return ServedRun(
-        name=name,
-        languages=languages,
-        vocabularies=(TEXT, TEXT),
-        engine=Engine(model or EchoModel(), "fp32 on plain torch", workers),
-        search=SearchSettings(beam=2, max_extra=5),
-        settings=settings or ServeSettings(),
-    )
+    search = SearchSettings(beam=2, max_extra=5)
+    return served_by(model or EchoModel(), name, languages, settings=settings, search=search)
+
+
+def served_by(
+    model: Network,
+    name: str = "tiny",
+    languages: tuple[str, str] = ("en", "de"),
+    *,
+    search: SearchSettings,
+    settings: ServeSettings | None = None,
+) -> ServedRun:
+    """A run of any model over the vocabulary of the tests, run as it is."""
+    chosen = settings or ServeSettings()
+    forms = [TextForm(TEXT, language) for language in languages]
+    engine = Engine(model, *forms, search, settings=chosen)
+    return ServedRun(name=name, engine=engine, settings=chosen)
 
 
 def tiny_model() -> Transformer:

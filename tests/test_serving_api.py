@@ -508,29 +508,11 @@ def test_looking_inside_touches_nobody_else() -> None:
     import base64
 
     import numpy as np
-    import torch
-    from serving_echo import TEXT
+    from serving_echo import served_by, tiny_model
 
-    from dragoman.models.settings import TransformerSettings
-    from dragoman.models.transformer import Transformer
     from dragoman.search.settings import SearchSettings
-    from dragoman.serving.served import Engine, ServedRun
 
-    torch.manual_seed(3)
-    sizes = TransformerSettings.model_validate(
-        {"model_dim": 16, "ffn_dim": 32, "encoder_layers": 2, "decoder_layers": 2}
-        | {"attention": {"num_heads": 2}}
-    )
-    model = Transformer(sizes, TEXT.size, TEXT.size).eval()
-    served = ServedRun(
-        name="tiny",
-        languages=("en", "de"),
-        vocabularies=(TEXT, TEXT),
-        engine=Engine(model, "fp32", 1),
-        search=SearchSettings(beam=2, max_extra=3),
-        settings=ServeSettings(),
-        plain=model,
-    )
+    served = served_by(tiny_model(), search=SearchSettings(beam=2, max_extra=3))
 
     async def check() -> None:
         async with client_of(served) as client:

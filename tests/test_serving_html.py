@@ -13,13 +13,12 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from selectolax.lexbor import LexborHTMLParser, LexborNode
-from serving_echo import TEXT, client_of, echo_run, tiny_model
+from serving_echo import TEXT, client_of, echo_run, served_by, tiny_model
 
 from dragoman.search.hypothesis import Hypothesis
-from dragoman.serving.aligner import Aligner
+from dragoman.search.settings import SearchSettings
 from dragoman.serving.markup import KEPT, NEVER, SHOWN, Markup, Running, Tag
 from dragoman.serving.open_elements import FORMATTING
-from dragoman.serving.passage import cut
 from dragoman.serving.served import ServedRun
 from dragoman.serving.tag_projection import Alignment, project, spans
 from dragoman.serving.tagged import Translated, with_tags
@@ -287,16 +286,14 @@ def test_a_document_keeps_every_tag_and_its_sentences_are_translated_whole(sourc
 
     async def check() -> None:
         markup, run = Markup.cut(source), echo_run()
-        passages = cut(
-            [r.text for r in markup.texts], TEXT, language="en", into="de", longest=99, whole=False
-        )
+        passages = run.engine.cut([r.text for r in markup.texts], whole=False)
         translated = [
             Translated(
                 running,
                 passage,
                 [
                     Hypothesis(tuple(ids), 0.0, 0.0, (0.0,) * (len(ids) + 1), True)
-                    for ids in (piece.ids[:-1].tolist() for piece in passage.pieces)
+                    for ids in (piece.values[:-1] for piece in passage.pieces)
                 ],
             )
             for running, passage in zip(markup.texts, passages, strict=True)
@@ -327,20 +324,19 @@ def test_a_page_comes_back_with_its_tags() -> None:
 
 
 def test_alignment_is_the_models_own_attention_whoever_is_beside() -> None:
-    model = tiny_model()
-    aligner = Aligner(model, bos=TEXT.bos, eos=TEXT.eos)
+    served = served_by(tiny_model(), search=SearchSettings())
     pairs = [([5, 6, 7], [8, 9]), (list(range(3, 40)), list(range(50, 70))), ([4], [3, 3, 3])]
 
     async def check() -> None:
-        together = await aligner.align(pairs, "me")
+        together = await served.align(pairs, "me")
         for pair, found in zip(pairs, together, strict=True):
-            (alone,) = await aligner.align([pair], "me")
+            (alone,) = await served.align([pair], "me")
             assert found.shape == (len(pair[1]), len(pair[0]))
             assert np.allclose(found, alone, atol=1e-5)
             assert (found >= 0).all() and (found.sum(axis=1) <= 1 + 1e-5).all()
-        assert await aligner.align([], "me") == []
+        assert await served.align([], "me") == []
 
-        aligner.close()
+        await served.close()
 
     asyncio.run(check())
     assert torch.is_grad_enabled()
@@ -358,11 +354,12 @@ def test_tags_between_sentences_stay_between_them() -> None:
     running = Running(
         "Wo? Da.", (Tag(3, "</b>", closes=True), Tag(4, "<i>"), Tag(6, "</i>", closes=True))
     )
-    (passage,) = cut([running.text], TEXT, language="en", into="de", longest=99, whole=False)
+    run = echo_run()
+    (passage,) = run.engine.cut([running.text], whole=False)
     assert len(passage.pieces) == 2
     found = [
         Hypothesis(tuple(TEXT.encode([t])[0].tolist()), 0.0, 0.0, (0.0,) * 9, True)
         for t in ("Where?", "is.")
     ]
-    (parts,) = asyncio.run(tagged(echo_run(), [Translated(running, passage, found)]))
+    (parts,) = asyncio.run(tagged(run, [Translated(running, passage, found)]))
     assert parts == ["Where?", " ", "is", "."]

@@ -13,7 +13,6 @@ from serving_echo import TEXT
 from dragoman.errors import DataError
 from dragoman.serving.fair import FairQueue
 from dragoman.serving.limits import ApiKeys, Client, Limiter, LimitSettings
-from dragoman.serving.passage import cut
 from dragoman.serving.refusals import Refusal
 from dragoman.serving.words import words_of
 
@@ -47,23 +46,6 @@ def test_who_leaves_is_forgotten() -> None:
     queue.forget(first)
     queue.forget(first)
     assert queue.take() == (second, 0) and queue.take() is None
-
-
-@given(st.lists(st.text(max_size=80), max_size=4), st.booleans())
-def test_a_passage_joins_to_what_it_was(texts: list[str], whole: bool) -> None:
-    passages = cut(texts, TEXT, language="en", into="de", longest=200, whole=whole)
-    for text, passage in zip(texts, passages, strict=True):
-        assert "".join(passage.join([piece.text for piece in passage.pieces]).split()) == "".join(
-            text.split()
-        )
-        assert all(int(piece.ids[-1]) == TEXT.eos for piece in passage.pieces)
-
-
-def test_a_long_sentence_is_cut_between_words() -> None:
-    text = " ".join(["The", "animal", "eats", "bread"] * 40)
-    (passage,) = cut([text], TEXT, language="en", into="de", longest=20, whole=True)
-    assert max(len(piece.ids) for piece in passage.pieces) <= 20
-    assert passage.join([piece.text for piece in passage.pieces]) == text
 
 
 @given(st.text(min_size=1, max_size=40))

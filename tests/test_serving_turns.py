@@ -11,33 +11,27 @@ from typing import Any
 import httpx
 import pytest
 from pydantic import BaseModel
-from serving_echo import TEXT, client_of, echo_run, tiny_model, until
+from serving_echo import client_of, echo_run, served_by, tiny_model, until
 
 from dragoman.forms.text import Text
 from dragoman.models.transformer import Transformer
 from dragoman.search.settings import SearchSettings
-from dragoman.serving import aligner, connection, libretranslate, look, served, tagged, turns, v1
+from dragoman.serving import connection, libretranslate, look, served, tagged, turns, v1
 from dragoman.serving.languages import Detector
 from dragoman.serving.limits import LimitSettings
 from dragoman.serving.markup import Markup
 from dragoman.serving.refusals import Refusal
-from dragoman.serving.served import Engine, ServedRun
+from dragoman.serving.served import ServedRun
 from dragoman.serving.settings import ServeSettings
 from dragoman.serving.turns import Turns
+from dragoman.tasks import engine
+from dragoman.tasks.engine import Engine
 
 PAGE = "<p title='Das Brot'>A <b>small</b> man eats. <i>Where</i> is it?</p>"
 
 
 def seen_inside(model: Transformer) -> ServedRun:
-    return ServedRun(
-        name="tiny",
-        languages=("en", "de"),
-        vocabularies=(TEXT, TEXT),
-        engine=Engine(model, "fp32", 1),
-        search=SearchSettings(beam=2, max_extra=3),
-        settings=ServeSettings(),
-        plain=model,
-    )
+    return served_by(model, search=SearchSettings(beam=2, max_extra=3))
 
 
 def another(client: httpx.AsyncClient, address: str) -> httpx.AsyncClient:
@@ -67,8 +61,8 @@ def test_nothing_is_cut_decoded_or_written_on_the_event_loop(
 
     slow = [
         (Text, "encode_lists"), (Text, "decode_batch"), (Text, "pieces"), (Markup, "cut"),
-        (Markup, "join"), (Detector, "rank"), (BaseModel, "model_dump_json"), (served, "cut"),
-        (served, "words_of"), (tagged, "project"), (aligner.Aligner, "_align"), (look, "packed"),
+        (Markup, "join"), (Detector, "rank"), (BaseModel, "model_dump_json"), (Engine, "cut"),
+        (served, "words_of"), (tagged, "project"), (engine, "_sharpest"), (look, "packed"),
         (v1, "_start"), (v1, "_told"), (libretranslate, "_answer"), (served, "look_answer"),
         (connection, "_parsed"),
     ]  # fmt: skip

@@ -142,7 +142,7 @@ def _wishes(choices: Sequence[Choice], alternatives: int) -> dict[str, Wish]:
 
 
 def _wish(run: ServedRun, alternatives: int) -> Wish:
-    values: dict[str, Any] = run.search.model_dump()
+    values: dict[str, Any] = run.engine.search_settings.model_dump()
     values |= {"n_best": alternatives + 1, "sampling": None, "alternatives": False}
     values["beam"] = max(values["beam"], alternatives + 1)
     settings = SearchSettings.model_validate(values)

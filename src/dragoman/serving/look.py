@@ -20,14 +20,12 @@ import torch
 from torch import Tensor
 from torch.nn import functional as F
 
-from dragoman.forms.text import Text
 from dragoman.models.interface import Network
 from dragoman.nn.layout import Sequences
 from dragoman.nn.probes import Probe
 from dragoman.search.hypothesis import Hypothesis as Found
 from dragoman.search.record import StepRecord
 from dragoman.search.request import Request
-from dragoman.search.scheduler import Scheduler
 from dragoman.search.settings import SearchSettings
 from dragoman.serving.look_schema import (
     AttentionRequest,
@@ -43,6 +41,7 @@ from dragoman.serving.look_schema import (
 from dragoman.serving.openapi import written
 from dragoman.serving.refusals import bad_request
 from dragoman.serving.turns import Turns
+from dragoman.tasks.engine import Engine
 
 T = TypeVar("T")
 
@@ -102,26 +101,17 @@ class GivenUp(threading.Event):
 class Looker:
     """Looks into one model. May be called by many; they take turns."""
 
-    def __init__(
-        self,
-        model: Network,
-        vocabularies: tuple[Text, Text],
-        search_settings: SearchSettings,
-        prepare: Callable[[str], str] | None = None,
-    ) -> None:
-        """``prepare``: what is done to a text before it is cut into tokens."""
-        self.model = model
-        self._prepare = prepare
-        self._source, self._target = vocabularies
-        self._settings = search_settings
+    def __init__(self, engine: Engine) -> None:
+        self._engine = engine
+        self.model = engine.network
+        self._target = engine.target
+        self._settings = engine.search_settings
         self._turns = Turns("look", of_client=MOST_OF_CLIENT, of_all=MOST_WAITING)
         self._kept: OrderedDict[str, Seen] = OrderedDict()
 
     def checked(self, request: LookRequest, longest: int) -> list[int]:
         """The tokens of what is looked at. Raises Refusal for what cannot be."""
-        text = request.text.strip()
-        text = text if self._prepare is None else self._prepare(text)
-        ids = [*self._source.encode_lists([text])[0], self._source.eos]
+        (ids,) = self._engine.source.values([request.text.strip()])
         if len(ids) == 1:
             raise bad_request("There is no text to look at.")
         if len(ids) > longest:
@@ -277,7 +267,7 @@ class Looker:
 
         with torch.inference_mode():
             with watched(record=False):
-                wanted = Request(source, settings, tuple(request.prefix_tokens), steps)
+                wanted = self._engine.request(ids, settings, request.prefix_tokens, steps)
                 found = self._searched(wanted, given_up)
             check_size(most(len(ids), len(found.tokens) + 1))
             given = torch.tensor([target.bos, *found.tokens])
@@ -305,10 +295,7 @@ class Looker:
 
     def _searched(self, request: Request, given_up: GivenUp) -> Found:
         """The best of a search, which ends early if nobody waits for it any more."""
-        target = self._target
-        scheduler = Scheduler(
-            self.model, bos=target.bos, eos=target.eos, forbidden=target.forbidden
-        )
+        scheduler = self._engine.over(self.model).scheduler()
         scheduler.submit(request)
         while True:
             given_up.check()

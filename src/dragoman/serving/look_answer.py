@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dragoman.forms.text import Text
-from dragoman.models.interface import Network
 from dragoman.pictures.words import words
 from dragoman.serving import schema
 from dragoman.serving.look import Seen, packed, small_maps
@@ -15,6 +13,7 @@ from dragoman.serving.look_schema import (
     ModelInfo,
     Step,
 )
+from dragoman.tasks.engine import Engine
 
 
 def look_answer(
@@ -23,26 +22,24 @@ def look_answer(
     best: schema.Hypothesis,
     *,
     run: str,
-    languages: tuple[str, str],
+    engine: Engine,
     detected: schema.DetectedLanguage | None,
-    vocabularies: tuple[Text, Text],
-    model: Network,
 ) -> LookAnswer:
     """All that the request asked for. Raises Refusal for more than one answer may hold."""
-    source, target = vocabularies
-    read = source.pieces(seen.source_ids)
-    written = target.pieces([*seen.best.tokens, target.eos])
+    source, target = engine.source, engine.target
+    read = source.shown(seen.source_ids)
+    written = target.shown([*seen.best.tokens, target.eos])
     probabilities, ids = (one[:, : request.choices].tolist() for one in seen.choices)
     tokens = {token for row in ids for token in row}
     if request.steps:
         tokens |= {c.token for step in seen.steps for c in step.continuations}
-    names = {token: target.pieces([token])[0] for token in tokens}
+    names = {token: target.shown([token])[0] for token in tokens}
     count = sum(seen.attention[part].numel() for part in request.attention)
     fits = request.attention_within is None or count <= request.attention_within
     return LookAnswer(
         run=run,
-        source=languages[0],
-        target=languages[1],
+        source=source.language,
+        target=target.language,
         detected=detected,
         beam=seen.settings.beam,
         length_penalty=seen.settings.length_penalty,
@@ -53,7 +50,7 @@ def look_answer(
         target_words=list(words(written)[1]),
         best=best,
         compared=seen.compared,
-        model=_sizes(model, vocabularies),
+        model=_sizes(engine),
         attention={part: packed(seen.attention[part]) for part in request.attention if fits},
         maps={
             part: small_maps(weights, request.maps)
@@ -89,7 +86,8 @@ def look_answer(
     )
 
 
-def _sizes(model: Network, vocabularies: tuple[Text, Text]) -> ModelInfo:
+def _sizes(engine: Engine) -> ModelInfo:
+    model = engine.network
     return ModelInfo.model_validate(
         {
             **model.settings.sizes,
@@ -98,8 +96,8 @@ def _sizes(model: Network, vocabularies: tuple[Text, Text]) -> ModelInfo:
                 part: [attention.heads for attention in model.attentions_of(part)]
                 for part in ("encoder", "decoder", "cross")
             },
-            "source_vocabulary": vocabularies[0].size,
-            "target_vocabulary": vocabularies[1].size,
+            "source_vocabulary": engine.source.size,
+            "target_vocabulary": engine.target.size,
             "parameters": sum(one.numel() for one in model.parameters()),
         }
     )

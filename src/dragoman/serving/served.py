@@ -7,40 +7,21 @@ from dataclasses import dataclass
 
 from pydantic import ValidationError
 
-from dragoman.forms.languages import writes_spaces
-from dragoman.forms.moses import MosesText
-from dragoman.forms.text import Text
-from dragoman.inference.fast import fastest
-from dragoman.models.interface import Network
+from dragoman.forms.passage import Passage, Piece
 from dragoman.search.hypothesis import Hypothesis
 from dragoman.search.request import Request
-from dragoman.search.scheduler import Scheduler, Searchable
 from dragoman.search.settings import SearchSettings
 from dragoman.serving import schema
-from dragoman.serving.aligner import Aligner, Pair, in_step
 from dragoman.serving.look import Looker, Seen
 from dragoman.serving.look_answer import look_answer
 from dragoman.serving.look_schema import LookAnswer, LookRequest
-from dragoman.serving.passage import Passage, Piece, cut
 from dragoman.serving.queue import Answer, Draft, SearchQueue
 from dragoman.serving.refusals import bad_request
 from dragoman.serving.settings import ServeSettings
-from dragoman.serving.tag_projection import Alignment
+from dragoman.serving.turns import Turns
 from dragoman.serving.words import Word, words_by_spaces, words_of
-from dragoman.tasks.machine import cores
+from dragoman.tasks.engine import Alignment, Engine, TokenPair
 from dragoman.tasks.run import Run
-from dragoman.tasks.user_cache import cache_folder
-
-
-@dataclass(frozen=True)
-class Engine:
-    """What a run translates with."""
-
-    model: Searchable
-    precision: str
-    """One line: which path runs on this machine, and why."""
-    workers: int
-    """Threads, each with a batch of its own."""
 
 
 @dataclass(frozen=True)
@@ -60,42 +41,22 @@ class ServedRun:
         self,
         *,
         name: str,
-        languages: tuple[str, str],
-        vocabularies: tuple[Text, Text],
         engine: Engine,
-        search: SearchSettings,
         settings: ServeSettings,
-        moses: tuple[MosesText, MosesText] | None = None,
-        plain: Network | None = None,
         run: Run | None = None,
     ) -> None:
-        """``vocabularies``: of source and target. ``plain``: the model to look into. ``run``: its
-        folder, for what is told of it."""
+        """``run``: its folder, for what is told of it."""
         self.name = name
-        self.source, self.target = languages
         self.engine = engine
-        self.search = search
+        self.source, self.target = engine.source.language, engine.target.language
         self.run = run
+        self.looker = Looker(engine)
         self._settings = settings
-        self._source_text, self._target_text = vocabularies
-        self._moses = moses
-        self._looker = None
-        if plain is not None:
-            prepare = moses[0].prepare if moses is not None else None
-            self._looker = Looker(plain, vocabularies, search, prepare)
-        self._spaced = writes_spaces(self.target)
-        target, eos = self._target_text, self._source_text.eos
-        self._aligner = Aligner(plain, bos=target.bos, eos=eos) if plain is not None else None
+        self._aligning = Turns("align")
         self.queue = SearchQueue(
-            lambda: Scheduler(
-                engine.model,
-                bos=target.bos,
-                eos=target.eos,
-                forbidden=target.forbidden,
-                capacity_rows=settings.rows,
-            ),
+            engine.scheduler,
             name=name,
-            eos=target.eos,
+            eos=engine.target.eos,
             waiting=settings.limits.waiting,
             workers=engine.workers,
         )
@@ -103,20 +64,7 @@ class ServedRun:
     @classmethod
     def open(cls, run: Run, settings: ServeSettings, name: str) -> ServedRun:
         """Load a run for serving. Errors: ``RunError``."""
-        plain = run.model()
-        path = fastest(plain, settings.precision, remembered=cache_folder())
-        threads = settings.threads or cores()
-        return cls(
-            name=name,
-            languages=run.languages,
-            vocabularies=(run.source_text, run.target_text),
-            engine=Engine(path.model, path.reason, threads if path.one_core_each else 1),
-            search=run.recipe.search,
-            settings=settings,
-            moses=_both(run.source.moses, run.target.moses),
-            plain=plain,
-            run=run,
-        )
+        return cls(name=name, engine=Engine.open(run, settings), settings=settings, run=run)
 
     def start(self) -> None:
         self.queue.start()
@@ -124,25 +72,15 @@ class ServedRun:
     async def close(self) -> None:
         """Finish what was taken."""
         await self.queue.close()
-        if self._looker is not None:
-            self._looker.close()
-        if self._aligner is not None:
-            self._aligner.close()
+        self.looker.close()
+        self._aligning.close()
 
     # ---- translating: of these, all that are not async are for a thread beside the event loop
 
     def cut(self, texts: Sequence[str], wish: Wish) -> list[Passage]:
         """The texts as they will be translated. Raises Refusal 400 for more than one answer may
         hold."""
-        passages = cut(
-            texts,
-            self._source_text,
-            language=self.source,
-            into=self.target,
-            longest=self._settings.longest,
-            whole=wish.whole,
-            prepare=self._moses[0].prepare if self._moses else None,
-        )
+        passages = self.engine.cut(texts, whole=wish.whole)
         sentences = sum(len(passage.pieces) for passage in passages)
         most, each = self._settings.limits.translations, wish.settings.n_best
         if sentences * each > most:
@@ -168,19 +106,18 @@ class ServedRun:
     def wish(self, request: schema.TranslateRequest) -> Wish:
         """What a request of our own interface asks for. Raises Refusal 400."""
         try:
-            settings = schema.search_settings(request, self.search)
+            settings = schema.search_settings(request, self.engine.search_settings)
         except ValidationError as error:
             raise bad_request(first_problem(error)) from None
         self.check(settings)
         if request.prefix and request.prefix_tokens:
             raise bad_request("Give either prefix or prefix_tokens, not both.")
         tokens = tuple(request.prefix_tokens or ())
-        size = self._target_text.size
+        size = self.engine.target.size
         if any(token >= size for token in tokens):
             raise bad_request(f"prefix_tokens must be below {size}, the size of the vocabulary.")
         if request.prefix:
-            prefix = self._moses[1].prepare(request.prefix) if self._moses else request.prefix
-            tokens = tuple(self._target_text.encode([prefix])[0].tolist())
+            tokens = tuple(self.engine.target.tokens([request.prefix])[0])
         return Wish(settings, request.whole, tokens)
 
     def check(self, settings: SearchSettings) -> None:
@@ -204,13 +141,6 @@ class ServedRun:
                 f"this server has {self._settings.rows}. Ask for fewer, or a narrower beam."
             )
 
-    @property
-    def looker(self) -> Looker:
-        """Who looks into it. Raises Refusal 400 where nobody can."""
-        if self._looker is None:
-            raise bad_request(f"{self.name} cannot be looked into.")
-        return self._looker
-
     def look_ids(self, request: LookRequest) -> list[int]:
         """The tokens of what is looked at. Raises Refusal for what cannot be."""
         return self.looker.checked(request, self._settings.look_longest)
@@ -224,10 +154,8 @@ class ServedRun:
             seen,
             self.hypothesis(seen.best),
             run=self.name,
-            languages=(self.source, self.target),
+            engine=self.engine,
             detected=detected,
-            vocabularies=(self._source_text, self._target_text),
-            model=self.looker.model,
         )
 
     # ---- what was found, for the API
@@ -238,28 +166,25 @@ class ServedRun:
 
     def plains(self, hypotheses: Sequence[Hypothesis]) -> list[str]:
         """The texts of some hypotheses."""
-        # At once: SentencePiece gives up Python's lock each time, and must wait to have it back.
-        texts = self._target_text.decode_batch([one.tokens for one in hypotheses])
-        return texts if self._moses is None else [self._moses[1].restore(text) for text in texts]
+        return self.engine.target.raw([one.tokens for one in hypotheses])
 
     def words(self, hypothesis: Hypothesis) -> list[Word]:
         """The words of a hypothesis, for placing tags between them."""
         text, tokens = self.plain(hypothesis), hypothesis.tokens
-        pieces = self._target_text.pieces(tokens)
+        pieces = self.engine.target.shown(tokens)
         values = hypothesis.token_log_probabilities
-        found = words_of(text, pieces, values, spaced=self._spaced)
+        found = words_of(text, pieces, values, spaced=self.engine.target.spaced)
         # One word of many tokens: they do not spell the text (Moses' detokeniser was at it).
         return words_by_spaces(text, len(tokens)) if len(found) == 1 else found
 
     def source_pieces(self, ids: Sequence[int]) -> list[str]:
         """Source tokens as the vocabulary writes them."""
-        return self._source_text.pieces(ids)
+        return self.engine.source.shown(ids)
 
-    async def align(self, pairs: Sequence[Pair], client: str) -> list[Alignment]:
+    async def align(self, pairs: Sequence[TokenPair], client: str) -> list[Alignment]:
         """How much each token of a translation looked at each token of its source."""
-        if self._aligner is None:
-            return [in_step(len(source), len(target)) for source, target in pairs]
-        return await self._aligner.align(pairs, client)
+        batches = await self._aligning.all(client, self.engine.align(pairs))
+        return [alignment for batch in batches for alignment in batch]
 
     def sentence(self, piece: Piece, hypotheses: Sequence[Hypothesis]) -> schema.Sentence:
         """A sentence with all that is known of its translations."""
@@ -301,9 +226,9 @@ class ServedRun:
     def hypothesis(self, hypothesis: Hypothesis) -> schema.Hypothesis:
         """One translation of one sentence, with its words and tokens."""
         text = self.plain(hypothesis)
-        pieces = self._target_text.pieces(hypothesis.tokens)
+        pieces = self.engine.target.shown(hypothesis.tokens)
         values = hypothesis.token_log_probabilities
-        words = words_of(text, pieces, values, spaced=self._spaced)
+        words = words_of(text, pieces, values, spaced=self.engine.target.spaced)
         return schema.Hypothesis(
             text=text,
             score=hypothesis.score,
@@ -329,7 +254,7 @@ class ServedRun:
 
     def _requests(self, passages: Sequence[Passage], wish: Wish) -> list[Request]:
         return [
-            Request(piece.ids, wish.settings, wish.prefix if place == 0 else ())
+            self.engine.request(piece.values, wish.settings, wish.prefix if place == 0 else ())
             for passage in passages
             for place, piece in enumerate(passage.pieces)
         ]
@@ -341,7 +266,3 @@ def first_problem(error: ValidationError) -> str:
     where = ".".join(str(part) for part in problem["loc"])
     message = problem["msg"].removeprefix("Value error, ")
     return f"{where}: {message}" if where else message
-
-
-def _both(source: MosesText | None, target: MosesText | None) -> tuple[MosesText, MosesText] | None:
-    return None if source is None or target is None else (source, target)

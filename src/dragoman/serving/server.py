@@ -89,7 +89,7 @@ def serve_app(
 
 def _tell(service: Service, listener: socket.socket) -> None:
     for run in service.catalogue.runs:
-        logger.info("%s: %s to %s, %s", run.name, run.source, run.target, run.engine.precision)
+        logger.info("%s: %s to %s, %s", run.name, run.source, run.target, run.engine.path.reason)
     if service.settings.page and not page.is_built():
         logger.info(page.NOT_BUILT)
     host, port = listener.getsockname()[:2]

@@ -15,13 +15,13 @@ from pydantic import BaseModel, ValidationError
 from starlette.requests import Request
 
 from dragoman.errors import SearchError
+from dragoman.forms.passage import Passage
 from dragoman.search.hypothesis import Hypothesis
 from dragoman.serving.catalogue import Catalogue, Choice
 from dragoman.serving.connection import address_of, read_fields, while_connected
 from dragoman.serving.http.addresses import Networks
 from dragoman.serving.limits import ApiKeys, Client, Limiter, key_in_header
 from dragoman.serving.meters import Meters
-from dragoman.serving.passage import Passage
 from dragoman.serving.refusals import Refusal, bad_request
 from dragoman.serving.served import ServedRun, Wish, first_problem
 from dragoman.serving.settings import ServeSettings

@@ -10,14 +10,13 @@ from pathlib import Path
 from pydantic import Field, ValidationError, field_validator
 
 from dragoman.errors import RecipeError
-from dragoman.inference.settings import Precision
 from dragoman.serving.http.addresses import Networks
 from dragoman.serving.limits import LimitSettings
 from dragoman.serving.operate.log import LogKind
-from dragoman.settings import Settings
+from dragoman.tasks.settings import EngineSettings
 
 
-class ServeSettings(Settings):
+class ServeSettings(EngineSettings):
     """Settings of ``dragoman serve``. The defaults serve this machine alone."""
 
     host: str = "127.0.0.1"
@@ -38,16 +37,8 @@ class ServeSettings(Settings):
     """Log every request: who, what, how long; never its text."""
     log: LogKind = "lines"
     """lines: a log for people; json: one object a line, for programs."""
-    precision: Precision = "auto"
-    """auto: the fastest that this machine can run with the quality kept; or int8, bf16, fp32."""
-    rows: int = Field(default=64, ge=1, le=65_536)
-    """Hypotheses under way at once in each worker: sentences x beam."""
-    longest: int = Field(default=250, ge=2, le=100_000)
-    """Source tokens that are read at once; longer sentences are cut between words."""
     look_longest: int = Field(default=800, ge=2, le=100_000)
     """Source tokens of a text that can be looked into; memory grows with their square."""
-    threads: int = Field(default=0, ge=0, le=1024)
-    """Processor cores to use; 0: all that this process may use."""
     grace_seconds: float = Field(default=30.0, ge=0, le=86_400)
     """How long a shutdown waits for the requests that it took."""
     page: bool = True

@@ -12,13 +12,13 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import TypeAlias
 
+from dragoman.forms.passage import Passage
 from dragoman.search.hypothesis import Hypothesis
-from dragoman.serving.aligner import Pair
 from dragoman.serving.markup import Running, Tag
-from dragoman.serving.passage import Passage
 from dragoman.serving.served import ServedRun
-from dragoman.serving.tag_projection import Alignment, project
+from dragoman.serving.tag_projection import project
 from dragoman.serving.turns import Turns
+from dragoman.tasks.engine import Alignment, TokenPair
 
 
 @dataclass(frozen=True)
@@ -42,7 +42,7 @@ class _Plan:
     places: Places
     inside: dict[int, Sequence[Tag]]
     """By the number of the sentence."""
-    pairs: list[Pair]
+    pairs: list[TokenPair]
     """The sentences with tags inside, to be aligned."""
 
 
@@ -61,7 +61,7 @@ def _plan(one: Translated) -> _Plan:
     places = _places(one)
     inside = _inside(one, places)
     pieces = one.passage.pieces
-    pairs: list[Pair] = [(pieces[s].ids[:-1].tolist(), one.found[s].tokens) for s in inside]
+    pairs: list[TokenPair] = [(pieces[s].values[:-1], one.found[s].tokens) for s in inside]
     return _Plan(one, places, inside, pairs)
 
 
@@ -73,7 +73,7 @@ def _divided(run: ServedRun, plan: _Plan, alignments: Sequence[Alignment]) -> li
         spoken[s] = project(
             [tag.moved(-begin) for tag in tags],
             piece.text,
-            run.source_pieces(piece.ids[:-1].tolist()),
+            run.source_pieces(piece.values[:-1]),
             run.words(one.found[s]),
             alignment,
         )

@@ -15,12 +15,12 @@ from fastapi import APIRouter, Request
 from starlette.responses import Response
 
 from dragoman.errors import SearchError
+from dragoman.forms.passage import Passage, Piece
 from dragoman.serving import schema
 from dragoman.serving.catalogue import Choice
 from dragoman.serving.languages import name_of
 from dragoman.serving.middleware import FAILED
 from dragoman.serving.openapi import REFUSALS, body_of, json_response
-from dragoman.serving.passage import Passage, Piece
 from dragoman.serving.queue import Answer, Draft
 from dragoman.serving.refusals import Refusal, bad_request
 from dragoman.serving.served import ServedRun, Wish
@@ -47,7 +47,7 @@ def router(service: Service) -> APIRouter:
                     target=run.target,
                     source_name=name_of(run.source),
                     target_name=name_of(run.target),
-                    precision=run.engine.precision,
+                    precision=run.engine.path.reason,
                 )
                 for run in service.catalogue.runs
             ],

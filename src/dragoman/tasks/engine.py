@@ -41,6 +41,13 @@ from dragoman.tasks.user_cache import cache_folder
 
 Made = TypeVar("Made")
 Weights = npt.NDArray[np.float32]
+Alignment = npt.NDArray[np.float64]
+"""(T, S): how much each token of an output looked at each of its source."""
+TokenPair = tuple[Sequence[int], Sequence[int]]
+"""Tokens of a source and of an output, without begin and end symbols."""
+
+MOST_WEIGHTS = 4_000_000
+"""Attention weights held at once while aligning, over all layers and heads: 16 MB."""
 
 
 class Engine:
@@ -168,7 +175,40 @@ class Engine:
             cross=self._weights(probe, "cross", t, s),
         )
 
+    def align(self, pairs: Sequence[TokenPair]) -> Iterator[list[Alignment]]:
+        """How much each token of an output looked at each of its source, (T, S) for each of
+        ``pairs``, a batch of them at a time: the mean of the heads of the layer that looks most
+        surely at one token."""
+        for batch in self._batches(pairs):
+            given = [torch.tensor([*source, self.source.eos]) for source, _ in batch]
+            written = [torch.tensor([self.target.bos, *target]) for _, target in batch]
+            with torch.inference_mode(), Probe() as probe:
+                memory = self.network.encode(Sequences.of(given))
+                self.network.decode(Sequences.of(written), memory)
+            layers = self.network.attentions_of("cross")
+            # (L, B, T, S)
+            cross = torch.stack([probe.attention[one.name].mean(dim=1) for one in layers]).numpy()
+            yield [
+                _sharpest(cross[:, number], len(source), len(target))
+                for number, (source, target) in enumerate(batch)
+            ]
+
     # ---- inside
+
+    def _batches(self, pairs: Sequence[TokenPair]) -> Iterator[list[TokenPair]]:
+        """In order, as many together as keep their attention within bounds."""
+        maps = sum(attention.heads for attention in self.network.attentions)
+        batch: list[TokenPair] = []
+        longest = 0
+        for pair in pairs:
+            length = max(longest, *(len(tokens) + 1 for tokens in pair))
+            if batch and maps * (len(batch) + 1) * length * length > MOST_WEIGHTS:
+                yield batch
+                batch, length = [], max(len(tokens) + 1 for tokens in pair)
+            batch.append(pair)
+            longest = length
+        if batch:
+            yield batch
 
     @cached_property
     def _searcher(self) -> Searcher:
@@ -189,3 +229,12 @@ class Engine:
             return np.zeros((0, 0, rows, columns), np.float32)
         stacked: Weights = torch.stack(layers).float().numpy()
         return stacked
+
+
+def _sharpest(cross: Weights, source: int, target: int) -> Alignment:
+    """(L, T', S') -> (target, source) of the layer that looks most surely at one token."""
+    every = cross[:, :target, :source].astype(np.float64)
+    if not every.size:
+        return np.zeros((target, source))
+    best: Alignment = every[every.max(axis=-1).mean(axis=-1).argmax()]
+    return best
