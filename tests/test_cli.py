@@ -242,6 +242,48 @@ def test_data_shows_what_is_there_and_what_is_dropped(
     assert figures["source"]["words"] == len(source.split())
 
 
+def test_what_ruins_a_corpus_is_said_before_it_is_trained_on(
+    dragoman: Dragoman, parallel_text: tuple[Path, Path], tmp_path: Path
+) -> None:
+    lines = parallel_text[1].read_text("utf-8").splitlines(keepends=True)
+    late = tmp_path / "late.de"
+    late.write_text("".join([lines[-1], *lines[:-1]]), encoding="utf-8")
+    shown = dragoman("data", "show", parallel_text[0], late)
+    assert shown.code == 0 and "my.en + late.de: the sides are shifted" in shown.out
+    (found,) = json.loads(dragoman("data", "show", parallel_text[0], late, "--json").out)["doubts"]
+    assert (found["kind"], found["corpus"]) == ("shifted", "my.en + late.de")
+
+    (tmp_path / "my.de").write_bytes("".join(lines).encode("latin-1"))
+    run = tmp_path / "run"
+    dev = ("--dev", *map(str, parallel_text))
+    said = dragoman("train", parallel_text[0], tmp_path / "my.de", *dev, "--to", run, *SET)
+    assert said.code == 0, said.err
+    warning = said.out.index("warning: my.en + my.de: the target side is not UTF-8")
+    assert "iconv -f ISO-8859-1 -t UTF-8" in said.out
+    assert warning < said.out.index("invalid_utf8") < said.out.index("pairs to train on")
+    assert said.out.count("warning: my.en + my.de: the") == 1  # the dev text is sound
+    notes = json.loads((run / "data.json").read_text(encoding="utf-8"))
+    assert [doubt["kind"] for doubt in notes["doubts"]] == ["encoding"]
+    assert "What looks wrong" in (run / "report.html").read_text(encoding="utf-8")
+
+
+def test_scripts_without_spaces_are_counted_in_characters(
+    dragoman: Dragoman, tmp_path: Path
+) -> None:
+    texts = {"en": "Where do you live?", "zh": "你住在哪里？", "ko": "어디에 사세요?"}
+    for code, text in texts.items():
+        (tmp_path / f"my.{code}").write_text(f"{text}\n{text}!\n", encoding="utf-8")
+    for code, unit, longest in (("zh", "characters", 7), ("ko", "words", 2)):
+        said = dragoman("data", "show", tmp_path / "my.en", tmp_path / f"my.{code}", "--json")
+        target = json.loads(said.out)["target"]
+        assert (target["unit"], target["length_quantiles"]["1.0"]) == (unit, longest)
+        assert target["characters"] == 2 * len(texts[code]) + 1
+    assert (
+        "half have at most 6"
+        in dragoman("data", "show", tmp_path / "my.en", tmp_path / "my.zh").out
+    )
+
+
 def test_data_get_refuses_what_is_not_pinned(dragoman: Dragoman, tmp_path: Path) -> None:
     said = dragoman("data", "get", "multi31k")
     assert said.code == 1

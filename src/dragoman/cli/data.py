@@ -29,9 +29,11 @@ def show(
     ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="JSON in place of text.")] = False,
 ) -> None:
-    """Look at text before training: statistics, what cleaning drops, histograms of lengths.
+    """Look at text before training: what cleaning drops, lengths, and what looks wrong.
 
-    Each filter of the cleaning is named with how many pairs it drops and the first of them.
+    Each filter of the cleaning is named with how many pairs it drops and the first of them. At the
+    end stands what would ruin a training, with lines that show it: sides shifted against each
+    other, exchanged or mixed-up pairs, another language or encoding, a header, subtitles.
 
     Examples:
 

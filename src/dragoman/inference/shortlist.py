@@ -1,9 +1,8 @@
 """Which target tokens a source can lead to, so that the output layer need not score all of them.
 
-Learned from the training pairs alone by IBM model 1 (Brown et al. 1993, section 4.4): p(t | s), how
-often source token s is translated by target token t, by expectation maximisation. A sentence may
-then use the best candidates of each of its tokens, its own tokens (names are copied), and the
-tokens that are frequent everywhere.
+Learned from the training pairs alone by IBM model 1 (``data/dictionary.py``). A sentence may use
+the best candidates of each of its tokens, its own tokens (names are copied), and the tokens that
+are frequent everywhere.
 
 A shortlist lies in a run as a file derived from it and is keyed by a hash given by the caller.
 
@@ -22,6 +21,7 @@ from pydantic import Field
 from safetensors.numpy import save_file
 
 from dragoman.atomic import replacing_file
+from dragoman.data.dictionary import learn_dictionary
 from dragoman.errors import RunError
 from dragoman.settings import Settings
 from dragoman.tensor_file import open_tensors
@@ -126,16 +126,11 @@ def learn(
     sides have one vocabulary, so that a source token may be copied.
     """
     chosen = settings or ShortlistSettings()
-    keys, places, counts = _cells(pairs, target_vocabulary, chosen.cells)
-    cells, which = np.unique(keys, return_inverse=True)  # the (s, t) that occur together
+    dictionary = learn_dictionary(
+        pairs, source_vocabulary, target_vocabulary, rounds=chosen.rounds, most=chosen.cells
+    )
+    cells, probability, counts = dictionary.cells, dictionary.probability, dictionary.counts
     source_of, target_of = cells // target_vocabulary, cells % target_vocabulary
-    probability = np.ones(len(cells))
-    for _ in range(chosen.rounds):
-        # E: each target token is shared out among the source tokens of its sentence; M: p(t | s).
-        share = probability[which]
-        share /= np.bincount(places, share)[places]
-        expected = np.bincount(which, share, len(cells))
-        probability = expected / np.bincount(source_of, expected, source_vocabulary)[source_of]
     frequent = np.argsort(-counts, kind="stable")[: chosen.always]
     kept = np.union1d(frequent[counts[frequent] > 0], np.fromiter(always, np.int64))
     order = np.lexsort((-probability, source_of))
@@ -151,24 +146,3 @@ def learn(
     sources, targets = both // target_vocabulary, both % target_vocabulary
     offsets = np.searchsorted(sources, np.arange(source_vocabulary + 1))
     return Shortlist(kept.astype(np.int32), offsets.astype(np.int32), targets.astype(np.int32))
-
-
-def _cells(
-    pairs: Iterable[tuple[Integers, Integers]], target_vocabulary: int, most: int
-) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64], npt.NDArray[np.int64]]:
-    """Every (source, target) token pair of every sentence pair, as s x T + t; the target position
-    that each belongs to; how often each target token occurs."""
-    keys, places = [], []
-    counts = np.zeros(target_vocabulary, np.int64)
-    position = total = 0
-    for source, target in pairs:
-        if total + len(source) * len(target) > most:
-            break
-        total += len(source) * len(target)
-        grid = source.astype(np.int64)[:, None] * target_vocabulary + target.astype(np.int64)
-        keys.append(grid.ravel())
-        places.append(np.tile(np.arange(position, position + len(target)), len(source)))
-        position += len(target)
-        counts += np.bincount(target, minlength=target_vocabulary)
-    empty = [np.zeros(0, np.int64)]
-    return np.concatenate(keys or empty), np.concatenate(places or empty), counts

@@ -6,8 +6,8 @@ import asyncio
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from dragoman.forms.languages import base
-from dragoman.serving.languages import Detector, name_of
+from dragoman.forms.languages import base, name_of
+from dragoman.serving.languages import Detector
 from dragoman.serving.refusals import Refusal, bad_request
 from dragoman.serving.schema import DetectedLanguage, Language
 from dragoman.serving.served import ServedRun

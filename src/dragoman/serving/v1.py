@@ -15,10 +15,10 @@ from fastapi import APIRouter, Request
 from starlette.responses import Response
 
 from dragoman.errors import SearchError
+from dragoman.forms.languages import name_of
 from dragoman.forms.passage import Passage, Piece
 from dragoman.serving import schema
 from dragoman.serving.catalogue import Choice
-from dragoman.serving.languages import name_of
 from dragoman.serving.middleware import FAILED
 from dragoman.serving.openapi import REFUSALS, body_of, json_response
 from dragoman.serving.queue import Answer, Draft

@@ -4,35 +4,85 @@ from __future__ import annotations
 
 import itertools
 from collections import Counter
-from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from dragoman.data.cleaning import Cleaner, CleaningReport
-from dragoman.data.corpora import Pair
+from dragoman.data.correspondence import count_spaceless
+from dragoman.data.doubts import Doubt
 from dragoman.data.split import side_of
 from dragoman.recipe import Recipe
-from dragoman.tasks.prepare import training_pairs
+from dragoman.tasks.prepare import doubts_of, training_pairs
 
-_BUCKETS = (0, 5, 10, 15, 20, 30, 40, 60, 80, 120, 10**9)
+_WORD_BUCKETS = (0, 5, 10, 15, 20, 30, 40, 60, 80, 120, 10**9)
+_CHARACTER_BUCKETS = (0, 10, 20, 30, 40, 60, 80, 120, 160, 240, 10**9)
 _BAR = 36
 _LONGEST_COUNTED = 10_000
+_SPACELESS = 0.2
+"""Share of characters of a script without spaces from which on there are no words to count."""
 
 
-@dataclass
 class SideStatistics:
-    """One side of the kept pairs. Lengths are in words: what stands between spaces."""
+    """One side of the kept pairs. Words are what stands between spaces."""
 
-    words: int = 0
-    characters: int = 0
-    different_words: int = 0
-    lengths: npt.NDArray[np.int64] = field(
-        default_factory=lambda: np.zeros(_LONGEST_COUNTED + 1, np.int64)
-    )
-    """How many sentences have 0, 1, 2, … words."""
+    def __init__(self) -> None:
+        self.words = 0
+        self.characters = 0
+        self._spaceless = 0
+        self._different: tuple[set[str], set[str]] = (set(), set())
+        # How many sentences have 0, 1, 2, … words, or characters.
+        self._lengths = np.zeros((2, _LONGEST_COUNTED + 1), np.int64)
+
+    def count(self, text: str) -> None:
+        """One more sentence."""
+        words = text.split()
+        self.words += len(words)
+        self.characters += len(text)
+        spaceless = count_spaceless(text)
+        self._spaceless += spaceless
+        for kind, length in enumerate((len(words), len(text))):
+            self._lengths[kind, min(length, _LONGEST_COUNTED)] += 1
+        self._different[0].update(words)
+        if spaceless:
+            self._different[1].update(text)
+
+    @property
+    def by_characters(self) -> bool:
+        """Whether lengths are in characters, as the script has no spaces between words."""
+        return self._spaceless > _SPACELESS * self.characters
+
+    @property
+    def unit(self) -> str:
+        """What lengths are counted in: words or characters."""
+        return "characters" if self.by_characters else "words"
+
+    @property
+    def units(self) -> int:
+        """How many there are in all."""
+        return self.characters if self.by_characters else self.words
+
+    @property
+    def different(self) -> int:
+        """How many different ones."""
+        return len(self._different[self.by_characters])
+
+    @property
+    def lengths(self) -> npt.NDArray[np.int64]:
+        """How many sentences have 0, 1, 2, … of them."""
+        lengths: npt.NDArray[np.int64] = self._lengths[int(self.by_characters)]
+        return lengths
+
+    @property
+    def histogram(self) -> dict[str, int]:
+        """How many sentences have a length within some limits."""
+        buckets = _CHARACTER_BUCKETS if self.by_characters else _WORD_BUCKETS
+        return {
+            _named(low, high): int(self.lengths[low:high].sum())
+            for low, high in itertools.pairwise(buckets)
+        }
 
     def quantile(self, share: float) -> int:
         """The length that so many of the sentences do not exceed."""
@@ -48,6 +98,8 @@ class DataStatistics:
     sides: dict[str, SideStatistics]
     parts: Counter[str]
     """Kept pairs by part: train, and dev and test where they are held out."""
+    doubts: list[Doubt]
+    """What looks wrong, of all files that the recipe names."""
 
     def text(self) -> str:
         """For people."""
@@ -57,18 +109,22 @@ class DataStatistics:
             "parts    " + ", ".join(f"{name} {count:,}" for name, count in self.parts.items())
         )
         for name, side in self.sides.items():
+            each = f"{side.units / kept:.1f} a sentence"
+            if not side.by_characters:
+                each += f"; {side.characters / kept:.1f} characters"
             lines += [
                 "",
+                f"{name}: {side.units:,} {side.unit} ({side.different:,} different), {each}",
                 (
-                    f"{name}: {side.words:,} words ({side.different_words:,} different), "
-                    f"{side.words / kept:.1f} a sentence; {side.characters / kept:.1f} characters"
-                ),
-                (
-                    f"words a sentence: half have at most {side.quantile(0.5)}, 95% at most "
+                    f"{side.unit} a sentence: half have at most {side.quantile(0.5)}, 95% at most "
                     f"{side.quantile(0.95)}, the longest {side.quantile(1.0)}"
                 ),
-                *_histogram(side.lengths),
+                *_bars(side.histogram),
             ]
+        lines.append("")
+        lines += [f"warning: {doubt}" for doubt in self.doubts]
+        if not self.doubts:
+            lines.append("Nothing looks wrong with the encoding, the languages and the alignment.")
         return "\n".join(lines)
 
     def to_dict(self) -> dict[str, Any]:
@@ -76,18 +132,17 @@ class DataStatistics:
         return {
             "cleaning": self.report.to_dict(),
             "parts": dict(self.parts),
+            "doubts": [doubt.to_dict() for doubt in self.doubts],
             **{
                 name: {
                     "words": side.words,
-                    "different_words": side.different_words,
                     "characters": side.characters,
+                    "unit": side.unit,
+                    "different": side.different,
                     "length_quantiles": {
                         str(q): side.quantile(q) for q in (0.05, 0.25, 0.5, 0.75, 0.95, 1.0)
                     },
-                    "lengths": {
-                        _named(low, high): int(side.lengths[low:high].sum())
-                        for low, high in itertools.pairwise(_BUCKETS)
-                    },
+                    "lengths": side.histogram,
                 }
                 for name, side in self.sides.items()
             },
@@ -100,34 +155,27 @@ def inspect_data(recipe: Recipe) -> DataStatistics:
     Errors: ``DataError`` for files that cannot be used, ``RecipeError`` for a recipe without text.
     """
     cleaner = Cleaner(recipe.data.cleaning)
-    sides = {"source": SideStatistics(), "target": SideStatistics()}
-    different: dict[str, set[str]] = {"source": set(), "target": set()}
+    source, target = SideStatistics(), SideStatistics()
     parts: Counter[str] = Counter()
-    pairs: Iterable[Pair] = training_pairs(recipe, cleaner)
-    for pair in pairs:
+    doubts: list[Doubt] = []
+    for pair in training_pairs(recipe, cleaner, doubts):
         parts[side_of(pair.source, recipe.data.split)] += 1
-        for name, text in (("source", pair.source), ("target", pair.target)):
-            side, words = sides[name], text.split()
-            side.words += len(words)
-            side.characters += len(text)
-            side.lengths[min(len(words), _LONGEST_COUNTED)] += 1
-            different[name].update(words)
-    for name, side in sides.items():
-        side.different_words = len(different[name])
-    return DataStatistics(cleaner.report, sides, parts)
+        source.count(pair.source)
+        target.count(pair.target)
+    doubts += doubts_of(recipe, ("dev", "test"))
+    return DataStatistics(cleaner.report, {"source": source, "target": target}, parts, doubts)
 
 
 def _named(low: int, high: int) -> str:
-    return f"{low}-{high - 1}" if high < _BUCKETS[-1] else f"{low}+"
+    return f"{low}-{high - 1}" if high < _WORD_BUCKETS[-1] else f"{low}+"
 
 
-def _histogram(lengths: npt.NDArray[np.int64]) -> list[str]:
-    counts = [int(lengths[a:b].sum()) for a, b in itertools.pairwise(_BUCKETS)]
-    most = max(1, *counts)
+def _bars(histogram: dict[str, int]) -> list[str]:
+    most = max(1, *histogram.values())
     rows = []
-    for low, high, count in zip(_BUCKETS, _BUCKETS[1:], counts, strict=False):
+    for name, count in histogram.items():
         bar = "█" * round(_BAR * count / most)
-        rows.append(f"{_named(low, high):>8}  {bar:<{_BAR}} {count:>10,}")
+        rows.append(f"{name:>8}  {bar:<{_BAR}} {count:>10,}")
     while rows and rows[-1].rstrip().endswith(" 0"):
         rows.pop()
     return rows

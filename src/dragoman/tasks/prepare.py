@@ -16,7 +16,9 @@ from typing import Any
 
 from dragoman.data.cleaning import Cleaner
 from dragoman.data.corpora import CorpusSettings, Pair, corpus_fingerprint, read_pairs
+from dragoman.data.correspondence import Sampler
 from dragoman.data.demo_corpus import DemoPair, demo_corpus
+from dragoman.data.doubts import Doubt, find_doubts
 from dragoman.data.split import SplitSettings, find_overlaps, split_pairs
 from dragoman.data.store import Store, WeightedPairs, build_store, store_key
 from dragoman.errors import FileError, RecipeError, RunError
@@ -124,8 +126,17 @@ def prepare(recipe: Recipe, run_folder: Path, say: Say) -> Prepared:
     }
     if not recipe.data.moses:  # whose text is lower-cased, which hides where sentences begin
         notes[SEVERAL_SENTENCES] = _several_sentences(store, recipe.languages.source)
+    _say_dropped(store.notes.get("cleaning", {}), say)
     say(f"{len(store):,} pairs to train on, {len(dev):,} dev, {len(test):,} test")
     return Prepared(source_text, target_text, store, dev, test, notes)
+
+
+def _say_dropped(cleaning: dict[str, Any], say: Say) -> None:
+    """``cleaning``: a ``CleaningReport.to_dict``, or nothing."""
+    dropped = cleaning.get("read", 0) - cleaning.get("kept", 0)
+    if dropped:
+        by = [f"{name} {d['count']:,}" for name, d in cleaning["filters"].items() if d["count"]]
+        say(f"cleaning drops {dropped:,} of {cleaning['read']:,} pairs: {', '.join(by)}")
 
 
 def _several_sentences(store: Store, language: str) -> float:
@@ -155,6 +166,28 @@ def _stored(
         except FileError as error:
             say(f"{error}; the tokens go into {own}")
     return build(own)
+
+
+def doubts_of(recipe: Recipe, sides: Sequence[str] = ("train", "dev", "test")) -> list[Doubt]:
+    """What looks wrong with the files of a recipe. Reads them once; what it looks at is a sample.
+
+    Errors: ``DataError`` for files that cannot be used.
+    """
+    data = recipe.data
+    corpora: dict[str, Sequence[CorpusSettings | None]] = {
+        "train": data.train, "dev": [data.dev], "test": [data.test]
+    }  # fmt: skip
+    found = []
+    for corpus in filter(None, chain.from_iterable(corpora[side] for side in sides)):
+        sampler = Sampler()
+        for _ in sampler.watch(read_pairs(corpus)):
+            pass
+        found += _doubts(recipe, corpus, sampler)
+    return found
+
+
+def _doubts(recipe: Recipe, corpus: CorpusSettings, sampler: Sampler) -> list[Doubt]:
+    return find_doubts(corpus, sampler.blocks, (recipe.languages.source, recipe.languages.target))
 
 
 def warn_of_overlap(
@@ -226,8 +259,13 @@ def _require_text(recipe: Recipe) -> None:
         )
 
 
-def training_pairs(recipe: Recipe, cleaner: Cleaner) -> Iterator[Pair]:
-    """All pairs of the training corpora that ``cleaner`` keeps, before anything is held out."""
+def training_pairs(
+    recipe: Recipe, cleaner: Cleaner, doubts: list[Doubt] | None = None
+) -> Iterator[Pair]:
+    """All pairs of the training corpora that ``cleaner`` keeps, before anything is held out.
+
+    What looks wrong with a corpus is appended to ``doubts`` when it has been read.
+    """
     data = recipe.data
     if data.embedded is not None:
         parts = demo_corpus()
@@ -235,7 +273,10 @@ def training_pairs(recipe: Recipe, cleaner: Cleaner) -> Iterator[Pair]:
         return
     _require_text(recipe)
     for corpus in data.train:
-        yield from cleaner.pairs(read_pairs(corpus), corpus.name)
+        sampler = Sampler()
+        yield from cleaner.pairs(sampler.watch(read_pairs(corpus)), corpus.name)
+        if doubts is not None:
+            doubts += _doubts(recipe, corpus, sampler)
 
 
 def has_test_set(recipe: Recipe) -> bool:

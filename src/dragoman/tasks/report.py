@@ -128,6 +128,10 @@ def _data_tables(run: Run) -> list[Table]:
         tables.append(
             Table("Sentence pairs", ("part", "pairs"), [(k, n) for k, n in pairs.items()], note)
         )
+    doubts = notes.get("doubts", [])
+    if doubts:
+        told = [(d["corpus"], d["words"], "; ".join(d["lines"])) for d in doubts]
+        tables.append(Table("What looks wrong", ("text", "what", "lines"), told))
     corpora = notes.get("corpora", [])
     if corpora:
         rows = [(c["name"], c["weight"], c["sha256"][:16]) for c in corpora]

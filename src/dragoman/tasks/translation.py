@@ -28,6 +28,7 @@ from dragoman.tasks.prepare import (
     Prepared,
     Say,
     check_unchanged,
+    doubts_of,
     learn_vocabularies,
     prepare,
     warn_of_overlap,
@@ -89,12 +90,16 @@ def train(
         if ranks.first:
             refuse_run(folder)
             try:
+                doubts = doubts_of(recipe)
+                for doubt in doubts:
+                    say(f"warning: {doubt}")
                 if start_from is None:
                     learn_vocabularies(recipe, folder, say)
                 else:
                     _take_over(start_from, folder)
                 prepared = prepare(recipe, folder, say)
                 notes = prepared.notes | warn_of_overlap(recipe, prepared.dev, prepared.test, say)
+                notes["doubts"] = [doubt.to_dict() for doubt in doubts]
                 write_text(folder / NOTES, json.dumps(notes, indent=2, ensure_ascii=False) + "\n")
                 recipe, validation_seconds = _fit_updates(
                     recipe, prepared, ranks, minutes, epochs, say
