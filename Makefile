@@ -26,7 +26,7 @@ help: ## show this list
 
 setup: $(DEV) ## make .venv with everything that the tests and linters need
 
-demo: $(CORE) ## train a small translator, measure it, look inside it (about two minutes)
+demo: $(CORE) ## train a small translator, measure it, look inside it (two minutes with AVX-512, six with AVX2)
 	@$(BIN)/dragoman demo
 
 test: $(DEV) ## run the tests

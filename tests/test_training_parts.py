@@ -5,6 +5,8 @@ from __future__ import annotations
 import errno
 import math
 import os
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -17,7 +19,7 @@ from training_toy import Toy
 
 from dragoman.atomic import creating_folder, replacing_file, sweep
 from dragoman.errors import FileError, RunError
-from dragoman.training import allocator
+from dragoman.training import allocator, waiting
 from dragoman.training.averaging import MovingAverage, average_weights, swap
 from dragoman.training.loss import PiecewiseCrossEntropy, smoothed_cross_entropy
 from dragoman.training.optimizer import Adam, FlatParameters
@@ -348,3 +350,30 @@ def test_settings_that_contradict_are_refused() -> None:
         TrainingSettings(average_last=5, keep_snapshots=4)
     with pytest.raises(ValueError, match="average_last"):
         TrainingSettings(final_weights="average")
+
+
+# ---- threads that wait
+
+
+@pytest.mark.parametrize(
+    ("flags", "before", "after"),
+    [
+        ("avx2 fma", {}, {"GOMP_SPINCOUNT": "1000"}),
+        ("avx2 avx512f", {}, {}),
+        ("avx2", {"OMP_WAIT_POLICY": "ACTIVE"}, {"OMP_WAIT_POLICY": "ACTIVE"}),
+        ("avx2", {"GOMP_SPINCOUNT": "7"}, {"GOMP_SPINCOUNT": "7"}),
+    ],
+)
+def test_threads_spin_briefly_where_torch_trains(
+    monkeypatch: pytest.MonkeyPatch, flags: str, before: dict[str, str], after: dict[str, str]
+) -> None:
+    monkeypatch.setattr(waiting, "cpu_flags", lambda: set(flags.split()))
+    environment = dict(before)
+    waiting.wait_briefly(environment)
+    assert environment == after
+
+
+def test_a_process_is_prepared_before_torch_is_there() -> None:
+    code = "import sys; from dragoman.cli.console import prepare_process; prepare_process(); "
+    code += "assert 'torch' not in sys.modules"
+    subprocess.run([sys.executable, "-c", code], check=True, timeout=120)

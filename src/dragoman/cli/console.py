@@ -45,8 +45,10 @@ def command(*words: object) -> str:
 def prepare_process() -> None:
     """What must happen before torch is imported."""
     from dragoman.training.allocator import keep_memory
+    from dragoman.training.waiting import wait_briefly
 
     keep_memory()
+    wait_briefly(os.environ)
 
 
 def finish_run(folder: Path, outcome: Outcome) -> None:

@@ -1,4 +1,4 @@
-"""``dragoman demo``: a translator in two minutes, from nothing."""
+"""``dragoman demo``: a translator in some minutes, from nothing."""
 
 from __future__ import annotations
 
@@ -18,7 +18,8 @@ def demo(
 ) -> None:
     """Train a small translator on the embedded corpus, measure it, and look inside it.
 
-    It downloads nothing, asks nothing, and takes about two minutes on two processor cores.
+    It downloads nothing and asks nothing. On two processor cores it takes about two minutes with
+    AVX-512 and six with AVX2 alone; how long here, it measures and says before it trains.
     """
     from dragoman.cli.console import command, log_to_stderr, prepare_process, program
 

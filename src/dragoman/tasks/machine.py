@@ -11,7 +11,8 @@ import torch
 
 from dragoman.inference.fast import in_words
 from dragoman.native import library
-from dragoman.training.precision import choose_precision, cpu_flags, cpuinfo
+from dragoman.native.processor import cpu_flags, cpuinfo
+from dragoman.training.precision import choose_precision
 
 _UNITS = (
     ("amx_int8", "AMX int8"),

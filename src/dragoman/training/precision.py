@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import torch
 
 from dragoman.errors import TrainingError
+from dragoman.native.processor import cpu_flags
 from dragoman.nn.linear import Precision
 
 
@@ -27,17 +26,3 @@ def choose_precision(wish: str, device: torch.device, flags: str | None = None) 
         return "bf16"
     able = {"avx512_bf16", "amx_bf16"} & (cpu_flags() if flags is None else set(flags.split()))
     return "bf16" if able else "fp32"
-
-
-def cpu_flags() -> set[str]:
-    """What the processor can do, in the kernel's words; nothing where it does not say."""
-    for line in cpuinfo():
-        if line.startswith(("flags", "Features")):
-            return set(line.partition(":")[2].split())
-    return set()
-
-
-def cpuinfo() -> list[str]:
-    """The lines of /proc/cpuinfo; none where there is no such file."""
-    path = Path("/proc/cpuinfo")
-    return path.read_text(encoding="utf-8").splitlines() if path.exists() else []
