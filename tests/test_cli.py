@@ -256,7 +256,8 @@ def test_what_ruins_a_corpus_is_said_before_it_is_trained_on(
     (tmp_path / "my.de").write_bytes("".join(lines).encode("latin-1"))
     run = tmp_path / "run"
     dev = ("--dev", *map(str, parallel_text))
-    said = dragoman("train", parallel_text[0], tmp_path / "my.de", *dev, "--to", run, *SET)
+    brief = ("--set", "training.updates=1", "--set", "evaluation.samples=1")
+    said = dragoman("train", parallel_text[0], tmp_path / "my.de", *dev, "--to", run, *SET, *brief)
     assert said.code == 0, said.err
     warning = said.out.index("warning: my.en + my.de: the target side is not UTF-8")
     assert "iconv -f ISO-8859-1 -t UTF-8" in said.out
@@ -312,6 +313,43 @@ def test_unknown_languages_are_asked_for(dragoman: Dragoman, tmp_path: Path) -> 
     assert said.code == 1 and "--languages en-de" in said.out
     said = dragoman("train", tmp_path / "my.tsv", "--to", tmp_path / "run", "--languages", "en-de")
     assert "--languages" not in said.out
+
+
+def test_unknown_languages_are_named_where_the_text_tells(
+    dragoman: Dragoman, parallel_text: tuple[Path, Path], tmp_path: Path
+) -> None:
+    lines = zip(*(path.read_text("utf-8").splitlines() for path in parallel_text), strict=True)
+    (tmp_path / "my.tsv").write_text("".join(f"{t}\t{s}\n" for s, t in lines), encoding="utf-8")
+    (tmp_path / "run").mkdir()
+    (tmp_path / "run" / "recipe.toml").touch()  # a run already: it ends before it trains
+    said = dragoman("train", tmp_path / "my.tsv", "--to", tmp_path / "run")
+    assert said.code == 1 and "--languages de-en" in said.out
+
+
+def test_one_file_of_text_is_not_taken_for_a_recipe(
+    dragoman: Dragoman, parallel_text: tuple[Path, Path]
+) -> None:
+    for verb in (("train",), ("data", "show")):
+        said = dragoman(*verb, parallel_text[0])
+        assert said.code == 1 and "name the file of its translations too" in said.err
+
+
+@pytest.mark.parametrize("columns", [80, 120])
+def test_what_is_said_fits_a_terminal(
+    dragoman: Dragoman,
+    parallel_text: tuple[Path, Path],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    columns: int,
+) -> None:
+    text = parallel_text[1].read_text("utf-8").splitlines(keepends=True)
+    (tmp_path / "late.de").write_text("".join([*text[1:], text[0]]), encoding="utf-8")
+    plain = dragoman("data", "show", parallel_text[0], tmp_path / "late.de").out
+    monkeypatch.setenv("COLUMNS", str(columns))
+    monkeypatch.setattr("rich.console.Console.is_terminal", True)
+    shown = dragoman("data", "show", parallel_text[0], tmp_path / "late.de").out
+    assert max(map(len, plain.splitlines())) > columns >= max(map(len, shown.splitlines()))
+    assert shown.split() == plain.split()
 
 
 def test_doctor_names_the_machine(dragoman: Dragoman) -> None:

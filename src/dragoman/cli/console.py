@@ -26,6 +26,14 @@ def log_to_stderr(quiet: bool = False) -> None:
     logger.propagate = False
 
 
+def say(text: str) -> None:
+    """Print lines for a person; on a terminal, cut between words where a line is full."""
+    from rich.console import Console
+
+    console = Console(highlight=False)
+    console.print(text, markup=False, emoji=False, soft_wrap=not console.is_terminal)
+
+
 def program() -> str:
     """How to call this program again from here: "dragoman" if that finds it, else its path."""
     called = Path(sys.argv[0])

@@ -43,14 +43,16 @@ def show(
     """
     import json
 
+    from dragoman.cli.console import say
     from dragoman.tasks.inputs import recipe_of
     from dragoman.tasks.inspection import inspect_data
 
     recipe, _ = recipe_of(inputs, keys=keys, changes=set_ or [])
     found = inspect_data(recipe)
-    typer.echo(
-        json.dumps(found.to_dict(), indent=2, ensure_ascii=False) if as_json else found.text()
-    )
+    if as_json:
+        typer.echo(json.dumps(found.to_dict(), indent=2, ensure_ascii=False))
+    else:
+        say(found.text())
 
 
 @app.command("get")
@@ -73,7 +75,9 @@ def get(
     from rich.console import Console
     from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn
 
+    from dragoman.cli.console import command
     from dragoman.data.download import fetch, named_download
+    from dragoman.recipe import shipped_recipes
 
     download = named_download(name)
     folder = to or Path("data") / name
@@ -90,6 +94,9 @@ def get(
         )
     typer.echo(f"{len(paths)} files in {folder}, each of the right size and SHA-256")
     typer.echo(f"licence: {download.licence}")
+    recipes = [recipe for recipe in shipped_recipes() if recipe.startswith(name)]
+    if to is None and recipes:  # a recipe that ships looks for its text there
+        typer.echo(f"\nNext:\n  {command('train', recipes[0])}")
 
 
 @app.command("list")

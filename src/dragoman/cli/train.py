@@ -77,10 +77,10 @@ def train(
 
       dragoman train multi30k-en-de --minutes 30 --set model.dropout=0.2
     """
-    from dragoman.cli.console import command, finish_run, log_to_stderr, prepare_process
+    from dragoman.cli.console import command, finish_run, log_to_stderr, prepare_process, say
 
     prepare_process()
-    from dragoman.tasks.inputs import recipe_of
+    from dragoman.tasks.inputs import languages_read, recipe_of
     from dragoman.tasks.run import Run, refuse_run
 
     log_to_stderr()
@@ -90,14 +90,15 @@ def train(
     base = Run.open(start_from) if start_from else None
     chosen, default_epochs = recipe_of(
         inputs, base=recipe, dev=dev, test=test, languages=languages, keys=keys,
-        start_from=base, changes=changes, minutes=minutes, say=typer.echo,
+        start_from=base, changes=changes, minutes=minutes, say=say,
     )  # fmt: skip
     if minutes is None and epochs is None and not any("training.updates" in c for c in changes):
         epochs = default_epochs
     if "und" in (chosen.languages.source, chosen.languages.target):
-        typer.echo(
-            "The languages are not known; --languages en-de names them (scores and the ends of "
-            "sentences depend on them)"
+        read = languages_read(chosen)
+        say(
+            "The languages are not known (scores and the ends of sentences depend on them). "
+            + (f"They read as --languages {read}" if read else "--languages en-de names them")
         )
     folder = to or Path("runs") / chosen.name
     refuse_run(folder)
@@ -106,7 +107,7 @@ def train(
 
     outcome = train_run(
         chosen, folder, start_from=base, minutes=minutes, epochs=epochs,
-        resume_command=command("resume", folder),
+        say=say, resume_command=command("resume", folder),
     )  # fmt: skip
     finish_run(folder, outcome)
 
@@ -118,7 +119,7 @@ def resume(
 
     A finished one goes on after training.updates in its recipe.toml was raised.
     """
-    from dragoman.cli.console import command, finish_run, log_to_stderr, prepare_process
+    from dragoman.cli.console import command, finish_run, log_to_stderr, prepare_process, say
 
     prepare_process()
     from dragoman.tasks.run import Run
@@ -127,4 +128,4 @@ def resume(
     from dragoman.tasks.translation import resume as resume_run
 
     log_to_stderr()
-    finish_run(run, resume_run(run, resume_command=command("resume", run)))
+    finish_run(run, resume_run(run, say=say, resume_command=command("resume", run)))

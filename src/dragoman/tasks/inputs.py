@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import partial
+from itertools import islice
 from pathlib import Path
 
-from dragoman.data.corpora import CorpusSettings
+from dragoman.data.corpora import CorpusSettings, read_pairs
 from dragoman.errors import RecipeError
+from dragoman.forms.identification import identify
+from dragoman.forms.languages import NAMES
 from dragoman.recipe import Recipe
 from dragoman.tasks.prepare import Say
 from dragoman.tasks.run import Run
@@ -20,6 +23,7 @@ from dragoman.tasks.sizing import (
     row_for,
 )
 
+_LINES_READ = 400
 _ONE_FILE = (".tsv", ".tab", ".jsonl", ".ndjson", ".json")
 
 _AS_TSV = "Save it as tab-separated text (.tsv), source first, without a header"
@@ -72,6 +76,11 @@ def recipe_of(
         for option, value in options.items():
             if value is not None:
                 raise RecipeError(f"{option} goes with files of text; a recipe says it itself")
+        if Path(inputs[0]).is_file() and Path(inputs[0]).suffix != ".toml":
+            raise RecipeError(
+                f"{inputs[0]} is one file of text: name the file of its translations too; or give "
+                "one file with both sides (.tsv, .jsonl), or a recipe (.toml)"
+            )
         recipe = Recipe.load(inputs[0], changes)
         if start_from is not None:
             recipe = for_fine_tuning(recipe, start_from.recipe).change(changes)
@@ -107,6 +116,16 @@ def _check_is_read(path: Path) -> None:
             f"{path}: {path.suffix} is not read here. {advice}; or give two files of lines, one "
             "for each language"
         )
+
+
+def languages_read(recipe: Recipe) -> str | None:
+    """The languages that the text seems to be in, as --languages takes them; None if unsure."""
+    lines = list(islice(read_pairs(recipe.data.train[0]), _LINES_READ)) if recipe.data.train else []
+    codes = [
+        [code for code in identify(getattr(pair, side) for pair in lines) if code in NAMES]
+        for side in ("source", "target")
+    ]
+    return f"{codes[0][0]}-{codes[1][0]}" if [len(code) for code in codes] == [1, 1] else None
 
 
 def _corpus(inputs: Sequence[str], keys: tuple[str, str] | None) -> CorpusSettings:
