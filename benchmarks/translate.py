@@ -45,6 +45,9 @@ from translating.systems import Environments, Program, System, programs
 from translating.works import SIZES, Work, lines_of, random_work, run_work, text_work, words_of
 from turns import Timed, take_turns
 
+from dragoman.errors import DragomanError
+from dragoman.tasks.run import Run
+
 HERE = Path(__file__).resolve().parent
 RESULTS = HERE / "results" / "translate.json"
 NEWS = HERE.parent / "data" / "newstest2014.en"
@@ -357,8 +360,16 @@ def main() -> None:
     arguments = parser.parse_args()
     if (arguments.run is None) != (arguments.source is None):
         parser.error("--run and --source go together")
+    for path in (arguments.source, arguments.reference, arguments.news):
+        if path is not None and not path.exists():
+            parser.error(f"there is no {path}")
     if arguments.name in choices:
         parser.error(f"--name {arguments.name} is a work of random weights: take another name")
+    if arguments.run is not None:
+        try:
+            Run.open(arguments.run)
+        except DragomanError as error:
+            parser.error(str(error))
     environments = Environments(arguments.ctranslate2_python, arguments.hugging_face_python)
     print(machine())
     results, stopped, began = Results(arguments.results, KEY), [], time.perf_counter()

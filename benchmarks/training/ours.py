@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import json
+import os
 import sys
-import tempfile
 from importlib import metadata
 from pathlib import Path
 from typing import Any
@@ -56,7 +56,7 @@ class Ours:
         self.version = f"{metadata.version('dragoman')}, {self.state.kernels} kernels"
         if kernels == "auto" and self.ranks.device.type == "cpu" and self.state.kernels == "plain":
             print(f"dragoman trains on plain torch here: {native.describe()}", file=sys.stderr)
-        splits = Splits(Path(tempfile.mkdtemp(prefix="dragoman-bench-")) / "splits")
+        splits = Splits(folder / f"splits-{os.getpid()}")
         self.gradients = Gradients(
             self.updater.step,
             self.updater.flat.gradients,
