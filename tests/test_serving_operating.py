@@ -242,6 +242,38 @@ def test_a_run_is_taken_up_anew_and_the_old_one_finishes(
     asyncio.run(check())
 
 
+def test_a_request_keeps_the_run_that_it_chose(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Also if its text reaches the run only after the new one has taken its place."""
+    old, new = echo_run(), echo_run()
+    monkeypatch.setattr(Renewal, "_open", lambda _, names: dict.fromkeys(names, new))
+
+    async def check() -> None:
+        chosen, renewed = asyncio.Event(), asyncio.Event()
+        search_all = old.search_all
+
+        async def late(*given: Any) -> Any:
+            chosen.set()
+            await renewed.wait()
+            await asyncio.sleep(0.1)  # time to close the old one, wrongly
+            return await search_all(*given)
+
+        monkeypatch.setattr(old, "search_all", late)
+        async with client_of(old) as client:
+            renewal = Renewal(service_of(client), {"echo": touched(tmp_path / "run")})
+            before = asyncio.ensure_future(client.post("/translate", json=WISH))
+            await chosen.wait()
+            touched(tmp_path / "run")
+            renewing = asyncio.ensure_future(renewal.renew())
+            await until(lambda: service_of(client).catalogue.runs == [new])
+            renewed.set()
+            assert (await before).json() == {"translatedText": SECRET}
+            await renewing
+
+    asyncio.run(check())
+
+
 def test_nothing_is_kept_of_an_old_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(Renewal, "_open", lambda _, names: {name: echo_run() for name in names})
 
