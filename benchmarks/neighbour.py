@@ -158,7 +158,9 @@ def _attack(pipe: Connection, port: int, path: str, body: Body, seconds: float) 
             try:
                 connection.request("POST", path, written, headers)
                 answer = connection.getresponse()
-                answer.read()
+                while answer.read1(1 << 20):
+                    if time.monotonic() > end:
+                        raise TimeoutError
                 answers[str(answer.status)] += 1
             except (OSError, http.client.HTTPException):
                 answers["unanswered at the end"] += 1

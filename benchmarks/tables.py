@@ -185,12 +185,20 @@ def serve(results: Row) -> str:
     first, last = memory["over_time"][0], memory["over_time"][-1]
     share = results["arrays_share_of_offline"]
     of_free = results["arrays_share_of_offline_on_free_cores"]
+    noticed = [
+        (row["attack"], *(number(value, 0) for value in (*row["health_ms"], *row["sentence_ms"])))
+        for row in results.get("neighbour", ())
+    ]
+    titles = ("attack", "/health: p50, ms", "p99, ms", "a sentence: p50, ms", "p99, ms")
+    neighbour = (
+        f"\n\nWhat another client notices:\n\n{markdown(titles, noticed)}" if noticed else ""
+    )
     return (
         f"{Origin([results]).line}\n\n{markdown(header, cells)}\n\n"
         f"Offline, the same sentences: {before:,.0f} sentences/s before, {after:,.0f} after. "
         f"The arrays had {100 * share:.1f} % of that, {100 * of_free:.1f} % of what the clients "
         f"left free. Memory {first:.0f} MiB at first, {last:.0f} at last, {memory['most']:.0f} at "
-        "most."
+        f"most.{neighbour}"
     )
 
 

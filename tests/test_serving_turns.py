@@ -118,8 +118,8 @@ def test_clients_take_turns_and_what_nobody_waits_for_is_not_begun() -> None:
             await own.do("Cid", work("one too many"))
         gate.set()
         await asyncio.gather(of_ada[1], of_ada[3], of_bob, *others)
-        assert done[:3] == ["Ada 0", "Ada 1", "Bob"] and done[-1] == "Ada 3"
-        assert "Ada 2" not in done and own.waiting == 0
+        assert done == ["Ada 0", "Bob", "other", "other", "other", "Ada 1", "Ada 3"]
+        assert own.waiting == 0
         own.close()
 
     asyncio.run(check())
@@ -134,7 +134,7 @@ def test_long_work_lets_others_in_between(monkeypatch: pytest.MonkeyPatch) -> No
         book = own.all("Ada", (order.append(f"page {n}") for n in range(9)))
         line = own.do("Bob", lambda: order.append("line"))
         assert len((await asyncio.gather(book, line))[0]) == 9
-        assert order.index("line") <= 2, order
+        assert order.index("line") <= 1, order
         with pytest.raises(ZeroDivisionError):
             await own.do("Ada", lambda: 1 / 0)
         own.close()
@@ -224,7 +224,7 @@ def test_one_client_does_not_lock_others_out_of_looking(monkeypatch: pytest.Monk
             gate.set()
             assert (await other).status_code == 200
             assert {(await one).status_code for one in asked[:4]} == {200}
-            assert len(looked) == 5 and looked.index("Wo?") <= 2, looked
+            assert len(looked) == 5 and looked.index("Wo?") <= 1, looked
 
     asyncio.run(check())
 

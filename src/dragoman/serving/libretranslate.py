@@ -5,7 +5,7 @@ https://docs.libretranslate.com/. JSON and forms; errors as ``{"error": "…"}``
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from functools import partial
 from typing import Any
 
@@ -100,18 +100,21 @@ async def _translate(service: Service, request: schema.LibreTranslateRequest, cl
         choices = await of_languages(inner, client)
         wishes = _wishes(choices, request.alternatives)
         versions = await _translate_html(service, markups, choices, wishes, ranks, client)
-    else:
-        choices = await of_languages(texts, client)
-        wishes = _wishes(choices, request.alternatives)
-        found = await service.translate(choices, texts, wishes, client)
-        spoken = (
-            passage.join(choice.run.plains(_of_rank(hypotheses, rank)))
-            for choice, (passage, hypotheses) in zip(choices, found, strict=True)
-            for rank in ranks
-        )
-        every = await service.texts.all(client, spoken)
-        versions = [every[n : n + len(ranks)] for n in range(0, len(every), len(ranks))]
-    return await service.texts.do(client, lambda: written(_answer(request, choices, versions)))
+        return await service.texts.do(client, lambda: written(_answer(request, choices, versions)))
+    choices = await of_languages(texts, client)
+    wishes = _wishes(choices, request.alternatives)
+    found = await service.translate(choices, texts, wishes, client)
+
+    def answered() -> Iterator[bytes]:
+        every: list[list[str]] = []
+        for choice, (passage, hypotheses) in zip(choices, found, strict=True):
+            every.append([])
+            for rank in ranks:
+                every[-1].append(passage.join(choice.run.plains(_of_rank(hypotheses, rank))))
+                yield b""
+        yield written(_answer(request, choices, every))
+
+    return b"".join(await service.texts.all(client, answered()))
 
 
 async def _translate_html(

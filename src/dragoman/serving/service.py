@@ -17,7 +17,7 @@ from starlette.requests import Request
 from dragoman.errors import SearchError
 from dragoman.forms.passage import Passage
 from dragoman.search.hypothesis import Hypothesis
-from dragoman.serving.catalogue import Catalogue, Choice
+from dragoman.serving.catalogue import AUTO, Catalogue, Choice
 from dragoman.serving.connection import address_of, read_fields, while_connected
 from dragoman.serving.http.addresses import Networks
 from dragoman.serving.limits import ApiKeys, Client, Limiter, key_in_header
@@ -144,6 +144,8 @@ class Service:
     ) -> list[Choice]:
         """The run for each text. Raises Refusal 400 or 404."""
         choose = self.catalogue.choose
+        if source != AUTO:  # nothing to detect
+            return [choose(one, source, target, run) for one in texts]
         return await self.texts.all(client, (choose(one, source, target, run) for one in texts))
 
     async def translate(

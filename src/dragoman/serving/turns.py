@@ -9,13 +9,12 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections import Counter
+from collections import Counter, deque
 from collections.abc import AsyncGenerator, Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from typing import Any, Generic, TypeVar
 
-from dragoman.serving.fair import FairQueue
 from dragoman.serving.refusals import slow_down
 
 T = TypeVar("T")
@@ -32,10 +31,6 @@ class _Job(Generic[T]):
         self.work = work
         self.done: asyncio.Future[T] = asyncio.get_running_loop().create_future()
 
-    def take(self) -> int:
-        """Called once, when its turn has come."""
-        return 0
-
 
 class Turns:
     """A thread whose work clients take in turn. Lives in the event loop; ``close`` it after."""
@@ -47,9 +42,13 @@ class Turns:
         self._name = name
         self._of_client, self._of_all = of_client, of_all
         self._thread = ThreadPoolExecutor(1, thread_name_prefix=name)
-        self._jobs: FairQueue[_Job[Any]] = FairQueue()
+        self._jobs: dict[str, deque[_Job[Any]]] = {}
+        """Of each client that waits."""
+        self._order: deque[str] = deque()
+        """Clients that wait, the next first; the one whose turn it is not among them."""
+        self._at_work: str | None = None
+        """Whose turn it is."""
         self._places: Counter[str] = Counter()
-        self._is_busy = False
 
     @property
     def waiting(self) -> int:
@@ -61,12 +60,13 @@ class Turns:
         self._check(client)
         job = _Job(client, work)
         self._places[client] += 1
-        self._jobs.add(job)
+        self._jobs.setdefault(client, deque()).append(job)
+        self._join(client)
         self._begin()
         try:
             return await job.done
         finally:
-            self._jobs.forget(job)
+            self._forget(job)
             self._places[client] -= 1
             if not self._places[client]:
                 del self._places[client]
@@ -98,19 +98,34 @@ class Turns:
                 f"Others wait for the same already ({self._name}). Try again in a moment.", 2
             )
 
+    def _join(self, client: str) -> None:
+        """A client's turn comes last; who comes while another is at work is before that one."""
+        if client in self._jobs and client != self._at_work and client not in self._order:
+            self._order.append(client)
+
+    def _forget(self, job: _Job[Any]) -> None:
+        """A job that was done, or that nobody waits for any more."""
+        jobs = self._jobs.get(job.client)
+        if jobs is not None and job in jobs:
+            jobs.remove(job)
+            if not jobs:
+                del self._jobs[job.client]
+                if job.client in self._order:
+                    self._order.remove(job.client)
+
     def _begin(self) -> None:
         """Give the next job its turn, if the thread is free."""
-        following = None if self._is_busy else self._jobs.take()
-        if following is None:
+        if self._at_work is not None or not self._order:
             return
-        job, _ = following
-        self._jobs.forget(job)
-        self._is_busy = True
+        client = self._at_work = self._order.popleft()
+        job = self._jobs[client][0]
+        self._forget(job)
         began = asyncio.get_running_loop().run_in_executor(self._thread, job.work)
         began.add_done_callback(partial(self._end, job))
 
-    def _end(self, job: _Job[T], ended: asyncio.Future[T]) -> None:
-        self._is_busy = False
+    def _end(self, job: _Job[Any], ended: asyncio.Future[Any]) -> None:
+        self._at_work = None
+        self._join(job.client)
         if ended.cancelled():
             job.done.cancel()
             return

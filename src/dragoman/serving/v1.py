@@ -88,7 +88,10 @@ def router(service: Service) -> APIRouter:
             choices = await service.choose(
                 texts, client, source=request.source, target=request.target, run=request.run
             )
-            wishes = await service.texts.do(client, partial(_wishes, choices, request))
+            if request.prefix:  # which is to be cut into tokens
+                wishes = await service.texts.do(client, partial(_wishes, choices, request))
+            else:
+                wishes = _wishes(choices, request)
             seconds = 2 * service.settings.limits.seconds
             if request.stream:
                 if len(texts) != 1:
