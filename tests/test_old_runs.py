@@ -1,0 +1,54 @@
+"""Runs of former versions open, and say the same.
+
+``data/format-1`` was written by version 0.1.0 of November 2026 (commit 1b2af15): a run of some
+seconds, and what that program made of some sentences.
+"""
+
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+
+import pytest
+
+import dragoman
+from dragoman.search.settings import SearchSettings
+from dragoman.tasks.report import summarise
+from dragoman.tasks.run import Run
+from dragoman.tasks.settings import TranslatorSettings
+
+OLD = Path(__file__).parent / "data" / "format-1"
+SAID = json.loads((OLD / "said.json").read_text(encoding="utf-8"))
+
+
+@pytest.fixture
+def run(tmp_path: Path) -> Path:
+    shutil.copytree(OLD, tmp_path / "old")
+    return tmp_path / "old" / "run"
+
+
+def test_an_old_run_translates_as_it_did(run: Path) -> None:
+    translator = dragoman.load(run, TranslatorSettings(precision="fp32"))
+    settings = SearchSettings(beam=4, n_best=2)
+    told = SAID["translations"]
+    for before, now in zip(
+        told, translator.batch([one["source"] for one in told], settings=settings), strict=True
+    ):
+        assert (now.text, list(now.ids)) == (before["text"], before["tokens"])
+        assert now.score == pytest.approx(before["score"], abs=1e-5)
+        for (text, score), other in zip(before["alternatives"], now.alternatives, strict=True):
+            assert other.text == text
+            assert other.score == pytest.approx(score, abs=1e-5)
+
+
+def test_an_old_run_scores_as_it_did(run: Path) -> None:
+    translator = dragoman.load(run, TranslatorSettings(precision="fp32"))
+    (scored,) = translator.score([("The dog sleeps.", "Der Hund schläft.")])
+    assert scored.token_log_probabilities == pytest.approx(SAID["scored"], abs=1e-5)
+
+
+def test_an_old_run_is_told_of(run: Path) -> None:
+    told = summarise(Run.open(run))
+    assert [score.name for score in told.scores][:1] == ["BLEU"]
+    assert ("updates", "3 of 700") in told.facts
