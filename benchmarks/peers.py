@@ -9,6 +9,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from dragoman.training.waiting import wait_briefly
+
 Process = subprocess.Popen[str]
 
 KEEP_MEMORY = {
@@ -16,8 +18,17 @@ KEEP_MEMORY = {
     "MALLOC_TRIM_THRESHOLD_": str(1 << 30),
     "MALLOC_TOP_PAD_": str(64 << 20),
 }
-"""What tells glibc to keep memory in place of asking the kernel for it again and again: every tuned
-program gets it, as ``dragoman train`` gives it to itself."""
+
+
+def tuned() -> dict[str, str]:
+    """The environment of tuned programs: what ``dragoman train`` asks for, they get too.
+
+    glibc keeps memory in place of asking the kernel for it again and again; where ours lets torch's
+    threads spin briefly, theirs do.
+    """
+    environment = dict(KEEP_MEMORY)
+    wait_briefly(environment)
+    return environment
 
 
 class Stopped(Exception):

@@ -65,7 +65,7 @@ LEAST = 1.0
 ALPHA = 0.6
 """The paper's; what ours is timed with."""
 
-ALPHAS = (0.0, 0.2, 0.3, 0.4, 0.5, 0.6, 0.8, 1.0, 1.5)
+ALPHAS = (0.0, 0.2, 0.3, 0.4, 0.5, 0.6, 0.8, 1.0, 1.5, 2.0)
 
 
 # ---- how much, and with which settings

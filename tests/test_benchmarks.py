@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import json
 import random
 import subprocess
@@ -25,10 +26,12 @@ import translate  # noqa: E402
 from choosing import fastest  # noqa: E402
 from results import Results  # noqa: E402
 from training import systems  # noqa: E402
+from translating import works  # noqa: E402
 from turns import MOST, Timed, is_flat, take_turns  # noqa: E402
 
 from dragoman.training import precision  # noqa: E402
 
+TINY = {"model_dim": 32, "ffn_dim": 64, "encoder_layers": 1, "decoder_layers": 1}
 ORIGIN = {"commit": "abc", "machine": "M; 2 cores", "load": 0.0, "date": "2026-01-02"}
 
 
@@ -303,6 +306,58 @@ def test_the_tables_of_the_page_are_those_of_the_results(name: str) -> None:
     page = (BENCHMARKS / "README.md").read_text(encoding="utf-8")
     results = json.loads((BENCHMARKS / "results" / f"{name}.json").read_text(encoding="utf-8"))
     assert tables.placed(page, name, tables.TABLES[name](results)) == page
+
+
+# ---- our own programs, as the benchmarks start them
+
+
+def _loaded(monkeypatch: pytest.MonkeyPatch, kind: str) -> Any:
+    """``training/ours.py`` or ``translating/ours.py``: each has a conversation of its own."""
+    monkeypatch.setattr("dragoman.training.allocator.keep_memory", lambda: True)
+    monkeypatch.setattr("dragoman.training.waiting.wait_briefly", lambda environment: None)
+    monkeypatch.syspath_prepend(str(BENCHMARKS / kind))
+    for name in ("ours", "conversation"):
+        monkeypatch.delitem(sys.modules, name, raising=False)
+    return importlib.import_module("ours")
+
+
+def test_ours_translates_what_the_benchmark_asks_of_it(
+    monkeypatch: pytest.MonkeyPatch, tiny_run: Path, tmp_path: Path
+) -> None:
+    ours = _loaded(monkeypatch, "translating")
+    monkeypatch.setitem(works.SIZES, "tiny", (TINY, 600, 3))
+    for folder in ("ids", "text"):
+        (tmp_path / folder).mkdir()
+    made = [
+        works.random_work("tiny", 2, tmp_path / "ids"),
+        works.run_work("run", tiny_run, ["The dog sleeps."], None, tmp_path / "text"),
+    ]
+    for work in made:
+        program = ours.Ours(work.folder)
+        for setting in ({}, {"shortlist": True} if work.has_shortlist else {}):
+            job = {"beam": 2, "alpha": 0.6, "length": work.length} | setting
+            job |= {"precision": "int8", "threads": 1, "rows": 4}
+            program.prepare(job)
+            outputs = program.translate(job, work.sources)
+            assert len(outputs) == len(work.sources)
+            assert work.length is None or {len(output) for output in outputs} == {work.length}
+
+
+def test_ours_trains_what_the_benchmark_asks_of_it(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    ours = _loaded(monkeypatch, "training")
+    monkeypatch.setattr(train, "cores", lambda: 1)
+    work = {"model": TINY, "vocabulary": 600, "peak": 1e-2, "warmup": 2, "turn": 2}
+    asked = {"dropout": 0.0, "seed": 1, "source": None, "tokens": 200, "turn": 2, "turns": 1}
+    train.write_work(tmp_path, SimpleNamespace(device="cpu", **asked), work)  # type: ignore[arg-type]
+    updates = json.loads((tmp_path / "updates.json").read_text(encoding="utf-8"))
+    assert len(updates) >= 2 * (MOST + 1)
+    trainer = ours.Ours(tmp_path, "fp32", "auto")
+    trainer.update(*updates[0], 1e-3)
+    before = trainer.nll(*updates[0])
+    trainer.update(*updates[0], 1e-2)
+    assert trainer.nll(*updates[0]) < before
 
 
 # ---- all of it, ours beside itself

@@ -10,8 +10,11 @@ from pathlib import Path
 from typing import Any
 
 from dragoman.training.allocator import keep_memory
+from dragoman.training.waiting import wait_briefly
 
-keep_memory()  # before torch, as the command line does
+# Before torch, as the command line does.
+keep_memory()
+wait_briefly(os.environ)
 
 import numpy as np  # noqa: E402
 import torch  # noqa: E402
@@ -21,6 +24,7 @@ from dragoman import native  # noqa: E402
 from dragoman.data.batches import Batch, make_batch  # noqa: E402
 from dragoman.models.settings import TransformerSettings  # noqa: E402
 from dragoman.models.transformer import Transformer  # noqa: E402
+from dragoman.tasks.translation import fused_cross_entropy  # noqa: E402
 from dragoman.training.checkpoint import TrainingState  # noqa: E402
 from dragoman.training.distributed import Ranks  # noqa: E402
 from dragoman.training.settings import TrainingSettings  # noqa: E402
@@ -49,7 +53,8 @@ class Ours:
             }
         )
         self.rate = 0.0
-        self.updater = Updater(self.model, training, lambda step: self.rate, self.ranks)
+        loss = fused_cross_entropy(self.model, plan["smoothing"])
+        self.updater = Updater(self.model, training, lambda step: self.rate, self.ranks, loss)
         self.state = TrainingState()
         self.updater.restore(None, self.state)
         self.updater.repeat_choices(self.state)

@@ -12,7 +12,7 @@ from typing import Any
 
 import torch
 from environments import environment
-from peers import KEEP_MEMORY, Process, Stopped, ask, begin, end
+from peers import Process, Stopped, ask, begin, end, tuned
 from training.toolkits import TOOLKITS
 
 from dragoman.native.linear import supported
@@ -65,7 +65,7 @@ class Program:
         return f"{self.name}:{self.kind}:{self.precision}"
 
     def start(self, folder: Path) -> System:
-        more = KEEP_MEMORY if self.kind == "tuned" else {}
+        more = tuned() if self.kind == "tuned" else {}
         if self.last == "plain":
             more = {"DRAGOMAN_NATIVE": "off"}
         try:

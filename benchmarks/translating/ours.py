@@ -58,7 +58,8 @@ class Ours:
             model.load_state_dict(weights)
             shortlist = None
             if short:
-                shortlist = Shortlist.load(self.folder / "shortlist.safetensors", "random")
+                path = self.folder / "shortlist.safetensors"
+                shortlist = Shortlist.load(path, "random", size, size)
             path = fastest(model.requires_grad_(False), self.precision, shortlist)
             workers = self.threads if path.one_core_each else 1
             self.searcher = Searcher(

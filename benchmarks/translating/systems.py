@@ -12,7 +12,7 @@ from typing import Any
 import torch
 from choosing import Options
 from environments import environment
-from peers import KEEP_MEMORY, Process, Stopped, ask, begin, end
+from peers import Process, Stopped, ask, begin, end, tuned
 from translating.works import Work
 
 from dragoman.tasks.machine import cores
@@ -71,7 +71,7 @@ class Program:
     def start(self, work: Work) -> System:
         more = {"DRAGOMAN_NATIVE": self.native} if self.kind == "ours" else {}
         if self.kind == "tuned":
-            more = KEEP_MEMORY
+            more = tuned()
         try:
             python = self.python()
         except subprocess.CalledProcessError as error:

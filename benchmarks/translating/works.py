@@ -22,7 +22,7 @@ from dragoman.models.settings import TransformerSettings
 from dragoman.models.transformer import Transformer
 from dragoman.nn.positions import sinusoidal
 from dragoman.recipe import Recipe
-from dragoman.tasks.run import RECIPE, SHORTLIST, WEIGHTS, Run
+from dragoman.tasks.run import RECIPE, SHORTLIST, WEIGHTS, Run, load_shortlist
 from dragoman.training.weights import save_weights
 
 SMALL = {"model_dim": 256, "ffn_dim": 1024, "encoder_layers": 3, "decoder_layers": 3}
@@ -93,7 +93,8 @@ def run_work(
     opened = Run.open(run)
     write_model(folder, opened.recipe.model, opened.model())
     (folder / "run").symlink_to(run.resolve())
-    if Shortlist.load(run / SHORTLIST, opened.weights_hash) is not None:
+    if (run / SHORTLIST).exists():
+        load_shortlist(opened)  # tells if it is for other weights
         (folder / SHORTLIST).symlink_to(run.resolve() / SHORTLIST)
     return Work(name, folder, sources, references, None, False)
 
