@@ -12,11 +12,11 @@ import pytest
 ATTACK = Path(__file__).parents[1] / "benchmarks" / "attack.py"
 
 
-@pytest.mark.slow  # three minutes: it is time that the attackers take
+@pytest.mark.slow  # two minutes: it is time that the attackers take
 def test_the_server_bears_attacks(tiny_run: Path) -> None:
     done = subprocess.run(
         [sys.executable, ATTACK, "--run", tiny_run, "--only",
-         "headers", "idle", "body", "readers", "garbage"],
+         "headers", "idle", "body", "garbage"],
         capture_output=True, text=True, timeout=900, check=False,
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
@@ -30,4 +30,4 @@ def test_the_server_bears_attacks(tiny_run: Path) -> None:
         (written,) = re.findall(r"log of ([\d,]+) bytes", seen[name])
         assert int(written.replace(",", "")) < 10_000, (name, seen[name])
     assert ", 0 after 45 s" in seen["idle"]
-    assert seen["body"].startswith("0 of 50") and seen["readers"].startswith("0 of ")
+    assert seen["body"].startswith("0 of 50")
