@@ -70,7 +70,7 @@ def train(length: int, vocabulary: int, tokens: int, seconds: float) -> Found:
 
     piecewise = PiecewiseCrossEntropy(model.project, model.parameters(), 0.1)
     found = measure_throughput(
-        model, TrainingSettings(), lambda _: [make], seconds=seconds,
+        model, TrainingSettings(), lambda *_: [make], seconds=seconds,
         cross_entropy=KernelCrossEntropy(model.output_layer, piecewise, 0.1),
     )  # fmt: skip
     return {

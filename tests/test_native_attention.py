@@ -41,6 +41,7 @@ def reference(
     causal: bool,
     rate: float,
     seed: int,
+    names: Tensor | None = None,
 ) -> Tensor:
     sentences = []
     first = 0
@@ -48,11 +49,12 @@ def reference(
         query.split(query_lengths), key.split(key_lengths), value.split(key_lengths), strict=True
     ):
         parts = zip(q.chunk(heads, -1), k.chunk(heads, -1), v.chunk(heads, -1), strict=True)
-        every = factors(len(query) * heads, max(key_lengths), rate, seed, torch.float64)
         outs = []
         for head, (a, b, c) in enumerate(parts):
-            rows = torch.arange(first, first + len(q)) * heads + head
-            mask = every[rows][:, : len(k)] if rate else None
+            mask = None
+            if names is not None and rate:
+                rows = names[first : first + len(q)].long() * heads + head
+                mask = factors(rows, len(k), rate, seed, torch.float64)
             outs.append(formula(a, b, c, a.shape[-1] ** -0.5, causal, mask))
         sentences.append(torch.cat(outs, -1))
         first += len(q)
@@ -88,7 +90,8 @@ def test_equals_the_formula(
     rows = (sum(ql), sum(kl), sum(kl))
     tensors = [torch.randn(r, w).to(dtype) for r, w in zip(rows, widths, strict=True)]
     theirs = leaves(*tensors, dtype=torch.float64)
-    wanted = reference(*theirs, ql, kl, heads, causal=causal, rate=rate, seed=77)
+    names = torch.randint(-(2**31), 2**31 - 1, (sum(ql),), dtype=torch.int32)
+    wanted = reference(*theirs, ql, kl, heads, causal=causal, rate=rate, seed=77, names=names)
     query, key, value = ours = leaves(*tensors)
     out = attention.attention(
         query,
@@ -100,6 +103,7 @@ def test_equals_the_formula(
         causal=causal,
         dropout=rate,
         seed=77,
+        names=names,
     )
     pull(out, wanted)
     assert out.dtype == dtype and is_close(out, wanted, dtype)

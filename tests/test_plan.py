@@ -186,3 +186,24 @@ def test_only_too_long_pairs_are_an_error() -> None:
             PlanSettings(max_source=1),
             0,
         )
+
+
+@settings(max_examples=30)
+@given(plans, st.integers(1, 5), st.integers(0, 3))
+def test_processes_share_every_update_about_equally(
+    plan_settings: PlanSettings, ranks: int, seed: int
+) -> None:
+    plan = Plan(_lengths([150, 37], [1.0, 2.0], seed), plan_settings, seed)
+    for update in range(3):
+        whole = plan.update(update)
+        shares = [plan.update(update, rank, ranks) for rank in range(ranks)]
+        assert _examples(shares) == _examples([whole])
+        most = max(len(share) for share in shares)
+        assert most <= -(-len(whole) // ranks)  # no more steps for being several
+        # An example is the least that can be dealt out, and micro-batches are about equal.
+        sizes = [[batch.target_tokens for batch in share] for share in shares]
+        largest = max(batch.target_tokens for batch in whole)
+        assert all(size <= 1.3 * largest + 2 * 41 for share in sizes for size in share)
+        if len(whole) == 1:
+            fair = largest / ranks
+            assert all(sum(size) <= 1.15 * fair + 2 * 41 for size in sizes)

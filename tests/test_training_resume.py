@@ -245,8 +245,11 @@ def test_damaged_checkpoints_are_told_in_words(tmp_path: Path, uninterrupted: To
     )
     assert "state.json is missing" in damaged(lambda c: (c / "state.json").unlink())
     assert "is damaged" in damaged(lambda c: cut(c / "state.json"))
-    newer = TrainingState().to_json().replace('"format": 1', '"format": 99')
+    newer = TrainingState().to_json().replace('"format": 2', '"format": 99')
     assert "newer version" in damaged(lambda c: (c / "state.json").write_text(newer))
+    older = TrainingState().to_json().replace('"format": 2', '"format": 1')
+    told = damaged(lambda c: (c / "state.json").write_text(older))
+    assert "older version" in told and "dragoman train FILES --from RUN" in told
     assert "holds no checkpoint" in damaged(shutil.rmtree)
 
 

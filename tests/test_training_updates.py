@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import socket
 import subprocess
 import sys
 import time
@@ -15,12 +14,22 @@ import pytest
 import torch
 import training_toy
 from torch import Tensor
-from training_toy import VOCABULARY, WIDTH, Toy, ToyRun, run_as_rank, start, toy_batch, toy_batches
+from training_toy import (
+    VOCABULARY,
+    WIDTH,
+    Toy,
+    ToyRun,
+    free_port,
+    run_as_rank,
+    start,
+    toy_batch,
+    toy_batches,
+)
 
 from dragoman.data.batches import Batch
 from dragoman.errors import RunError, TrainingError
 from dragoman.models.interface import Memory
-from dragoman.nn.layout import Sequences
+from dragoman.nn.layout import Layout, Sequences
 from dragoman.training.averaging import average_weights
 from dragoman.training.checkpoint import Checkpoints, TrainingState
 from dragoman.training.distributed import Ranks
@@ -64,7 +73,9 @@ def joined(update: int) -> Batch:
     parts = [make() for make in toy_batches(update)]
 
     def join(sides: Sequence[Sequences]) -> Sequences:
-        return Sequences.of([piece for side in sides for piece in pieces(side)])
+        names = [side.layout.first_names for side in sides if side.layout.first_names is not None]
+        layout = Layout([n for side in sides for n in side.layout.lengths], "cpu", torch.cat(names))
+        return Sequences(torch.cat([side.values for side in sides]), layout)
 
     return Batch(
         join([part.source for part in parts]),
@@ -74,15 +85,11 @@ def joined(update: int) -> Batch:
     )
 
 
-def pieces(side: Sequences) -> Sequence[Tensor]:
-    return side.values.split(list(side.layout.lengths))
-
-
 @pytest.mark.parametrize("precision", ["fp32", "bf16"])
 def test_an_update_does_not_depend_on_how_it_is_cut(tmp_path: Path, precision: str) -> None:
     results = []
-    for batches in (toy_batches, lambda update: [lambda: joined(update)]):
-        model = Toy(2)
+    for batches in (toy_batches, lambda update, *_: [lambda: joined(update)]):
+        model = Toy(2, rate=0.3)
         updater, state = updater_of(model, precision=precision, clip_norm=0.1), TrainingState()
         gradients = gradients_of(updater, tmp_path)
         records = [updater.update(state, batches, gradients) for _ in range(5)]
@@ -113,12 +120,8 @@ def test_losses_and_norms_are_per_target_token(tmp_path: Path) -> None:
         torch.testing.assert_close(gradient, parameter.grad, rtol=1e-2, atol=1e-9)
 
 
-@pytest.mark.parametrize("pooled", [True, False])
-def test_dropout_belongs_to_the_micro_batch_not_to_the_order(tmp_path: Path, pooled: bool) -> None:
-    model = Toy(rate=0.5)
-    if not pooled:
-        model.dropout = torch.nn.Dropout(0.5)  # type: ignore[assignment]
-    updater = updater_of(model)
+def test_dropout_belongs_to_the_examples_not_to_the_order(tmp_path: Path) -> None:
+    updater = updater_of(Toy(rate=0.5))
     gradients = gradients_of(updater, tmp_path)
     first = gradients.accumulate(7, toy_batches(7))
     whole = gradients.gradients.clone()
@@ -126,7 +129,7 @@ def test_dropout_belongs_to_the_micro_batch_not_to_the_order(tmp_path: Path, poo
     parts = torch.zeros_like(whole)
     sums = torch.zeros(3, dtype=torch.float64)
     for rank in (1, 0):
-        sums += gradients.accumulate(7, toy_batches(7), rank, 2)
+        sums += gradients.accumulate(7, toy_batches(7, rank, 2))
         parts += gradients.gradients
     torch.testing.assert_close(parts, whole)
     torch.testing.assert_close(sums, first)
@@ -136,7 +139,7 @@ def test_dropout_belongs_to_the_micro_batch_not_to_the_order(tmp_path: Path, poo
 def test_a_process_without_work_adds_nothing(tmp_path: Path) -> None:
     updater = updater_of(Toy())
     gradients = gradients_of(updater, tmp_path)
-    assert gradients.accumulate(0, toy_batches(0, 1), 1, 2).tolist() == [0, 0, 0]
+    assert gradients.accumulate(0, []).tolist() == [0, 0, 0]
     assert gradients.gradients.count_nonzero() == 0
 
 
@@ -174,7 +177,7 @@ OUT_OF_MEMORY: list[Callable[[], BaseException]] = [cpu_error, torch.cuda.OutOfM
 def test_a_batch_that_is_too_large_is_halved_once(
     tmp_path: Path, error: Callable[[], BaseException]
 ) -> None:
-    def batches(update: int) -> Sequence[MakeBatch]:
+    def batches(update: int, *_: int) -> Sequence[MakeBatch]:
         return [lambda: toy_batch(1, 3), lambda: toy_batch(2, 6), lambda: toy_batch(3, 2)]
 
     modest, hungry = updater_of(Toy(2)), updater_of(Hungry(4, error))
@@ -202,7 +205,7 @@ def test_a_batch_that_does_not_fit_halved_stops_training(tmp_path: Path) -> None
     updater = updater_of(Hungry(0, torch.cuda.OutOfMemoryError))
     with pytest.raises(TrainingError, match=r"does not fit.*1 sentence pairs"):
         updater.update(
-            TrainingState(), lambda _: [lambda: toy_batch(1, 1)], gradients_of(updater, tmp_path)
+            TrainingState(), lambda *_: [lambda: toy_batch(1, 1)], gradients_of(updater, tmp_path)
         )
 
 
@@ -294,12 +297,6 @@ def test_too_many_bad_updates_stop_the_run_and_nothing_is_lost(tmp_path: Path) -
 
 
 # ---- several processes
-
-
-def free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
 
 
 def assert_same_path(one: Path, other: Path) -> None:

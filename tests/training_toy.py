@@ -9,6 +9,7 @@ import multiprocessing
 import os
 import resource
 import signal
+import socket
 import sys
 from collections.abc import Callable, Sequence
 from contextlib import nullcontext
@@ -63,7 +64,7 @@ class Toy(nn.Module):
         lengths = memory.layout.mask.sum(1, keepdim=True)
         mean = memory.layout.pad(memory.rows).sum(1) / lengths  # (B, D)
         x = self.embedding(target_in.values) + mean[target_in.layout.sequence]  # (P, D)
-        hidden: Tensor = self.outer(torch.tanh(self.inner(self.dropout(x))))
+        hidden: Tensor = self.outer(torch.tanh(self.inner(self.dropout(x, target_in.layout.names))))
         return hidden
 
     def project(self, hidden: Tensor, ids: Tensor | None = None) -> Tensor:
@@ -76,12 +77,13 @@ def toy_batch(seed: int, sentences: int = 4) -> Batch:
     sources = [
         draw.integers(3, VOCABULARY, draw.integers(1, 7)).astype(np.int32) for _ in range(sentences)
     ]
-    return make_batch(sources, [source[::-1] for source in sources], bos=1, eos=2)
+    ids = range(100 * seed, 100 * seed + sentences)
+    return make_batch(sources, [source[::-1] for source in sources], bos=1, eos=2, ids=ids)
 
 
-def toy_batches(update: int, micro_batches: int = 3) -> Sequence[MakeBatch]:
-    """Three micro-batches for every update."""
-    seeds = [1000 * update + number for number in range(micro_batches)]
+def toy_batches(update: int, rank: int = 0, ranks: int = 1) -> Sequence[MakeBatch]:
+    """Three micro-batches for every update, dealt out."""
+    seeds = [1000 * update + number for number in range(rank, 3, ranks)]
     return [lambda seed=seed: toy_batch(seed) for seed in seeds]  # type: ignore[misc]
 
 
@@ -128,11 +130,11 @@ class ToyRun:
                     signal.sigtimedwait([], 0.01)
             return Evaluation({"loss": validation_loss(model)}, (Sample("a", "b", str(update)),))
 
-        def batches(update: int) -> Sequence[MakeBatch]:
+        def batches(update: int, rank: int, ranks: int) -> Sequence[MakeBatch]:
             if self.seconds_per_update:
                 (self.folder / "updating").touch()
                 signal.sigtimedwait([], self.seconds_per_update)
-            return toy_batches(update)
+            return toy_batches(update, rank, ranks)
 
         self.folder.mkdir(parents=True, exist_ok=True)
         trainer = Trainer(
@@ -192,6 +194,23 @@ def run_in_process(run: ToyRun) -> None:
             sys.exit(error.exit_code)
 
 
+def free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
+
+
+def as_rank(rank: int, size: int, port: int) -> None:
+    """What torchrun tells a process that it starts."""
+    os.environ |= {
+        "RANK": str(rank),
+        "LOCAL_RANK": str(rank),
+        "WORLD_SIZE": str(size),
+        "MASTER_ADDR": "127.0.0.1",
+        "MASTER_PORT": str(port),
+    }
+
+
 def run_as_rank(run: ToyRun, rank: int, size: int, port: int, limit: float = 0.0) -> None:
     """The target of one of several processes that train together.
 
@@ -201,13 +220,7 @@ def run_as_rank(run: ToyRun, rank: int, size: int, port: int, limit: float = 0.0
         joining = distributed.init_process_group
         distributed.init_process_group = partial(joining, timeout=timedelta(seconds=limit))
     torch.set_num_threads(1)
-    os.environ |= {
-        "RANK": str(rank),
-        "LOCAL_RANK": str(rank),
-        "WORLD_SIZE": str(size),
-        "MASTER_ADDR": "127.0.0.1",
-        "MASTER_PORT": str(port),
-    }
+    as_rank(rank, size, port)
     run.folder.mkdir(parents=True, exist_ok=True)
     with (run.folder / f"said-{rank}").open("a") as said, Ranks.joined() as ranks:
         try:

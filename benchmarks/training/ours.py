@@ -77,7 +77,7 @@ class Ours:
     def update(self, sources: Sentences, targets: Sentences, rate: float) -> float:
         self.rate = rate
         batch = [lambda: self._batch(sources, targets)]
-        record: Any = self.updater.update(self.state, lambda _: batch, self.gradients)
+        record: Any = self.updater.update(self.state, lambda *_: batch, self.gradients)
         return float(record.loss) * record.tokens
 
     def nll(self, sources: Sentences, targets: Sentences) -> float:

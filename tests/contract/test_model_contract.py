@@ -10,7 +10,8 @@ from implementations import IMPLEMENTATIONS, NETWORKS, SOURCE, TARGET, Implement
 from torch import Tensor
 
 from dragoman.models.interface import Memory, Network
-from dragoman.nn.layout import Sequences
+from dragoman.nn.dropout import drawing
+from dragoman.nn.layout import Layout, Sequences
 from dragoman.nn.probes import Probe
 
 BOS = 1
@@ -203,6 +204,32 @@ def test_no_attention_looks_at_a_hidden_word(network: Network) -> None:
 
 
 # ---- training
+
+
+def test_dropout_belongs_to_the_examples_however_a_batch_is_cut(network: Network) -> None:
+    for module in network.modules():
+        if isinstance(getattr(module, "rate", None), float):
+            module.rate = 0.3  # type: ignore[assignment]
+    network.train()
+    sources, targets = sentences(7, 1, 5, 5), prefixes(4, 9, 1, 4)
+    names = torch.randint(-(2**31), 2**31 - 1, (4,), dtype=torch.int32)
+
+    def hidden(which: list[int], seed: int = 5) -> list[Tensor]:
+        sides = []
+        for every in (sources, targets):
+            side = [every[i] for i in which]
+            layout = Layout([len(s) for s in side], first_names=names[which])
+            sides.append(Sequences(torch.cat(side), layout))
+        with drawing(seed):
+            rows = network.decode(sides[1], network.encode(sides[0]))
+        return list(rows.split(list(sides[1].layout.lengths)))
+
+    whole = hidden([0, 1, 2, 3])
+    for cut in ([[0, 1], [2, 3]], [[3], [1, 0], [2]], [[2, 0, 3, 1]]):
+        for part in cut:
+            for place, found in zip(part, hidden(part), strict=True):
+                assert distance(found, whole[place]) < 1e-9
+    assert all(distance(a, b) > 0.01 for a, b in zip(hidden([0, 1, 2, 3], 6), whole, strict=True))
 
 
 def test_every_weight_learns(network: Network) -> None:

@@ -17,6 +17,7 @@ import numpy.typing as npt
 import torch
 from torch import Tensor
 
+from dragoman.data.hashing import hashes
 from dragoman.nn.layout import Layout, Sequences
 
 Tokens = npt.NDArray[np.int32]
@@ -83,15 +84,17 @@ def make_batch(
 ) -> Batch:
     """Join B pairs of bare token sequences into one packed batch.
 
-    ``ids`` names the examples; left out, they are numbered from 0.
+    ``ids`` names the examples, and dropout knows their rows by it; left out, they are numbered
+    from 0.
     """
     if len(sources) != len(targets):
         raise ValueError(f"{len(sources)} sources but {len(targets)} targets")
     end, begin = np.array([eos], np.int32), np.array([bos], np.int32)
     target_lengths = [len(target) + 1 for target in targets]
-    target_layout = Layout(target_lengths)
+    names = None if ids is None else _first_names(ids)
+    target_layout = Layout(target_lengths, first_names=names)
     return Batch(
-        source=make_sources(sources, eos),
+        source=make_sources(sources, eos, names),
         target_in=Sequences(
             _join([part for target in targets for part in (begin, target)]), target_layout
         ),
@@ -100,11 +103,24 @@ def make_batch(
     )
 
 
-def make_sources(sources: Sequence[Tokens], eos: int) -> Sequences:
-    """Join B bare source sentences, EOS appended to each: what ``model.encode`` takes."""
+def make_sources(
+    sources: Sequence[Tokens], eos: int, first_names: Tensor | None = None
+) -> Sequences:
+    """Join B bare source sentences, EOS appended to each: what ``model.encode`` takes.
+
+    ``first_names``: see ``Layout``.
+    """
     end = np.array([eos], np.int32)
     values = _join([part for source in sources for part in (source, end)])
-    return Sequences(values, Layout([len(source) + 1 for source in sources]))
+    lengths = [len(source) + 1 for source in sources]
+    return Sequences(values, Layout(lengths, first_names=first_names))
+
+
+def _first_names(ids: Sequence[int]) -> Tensor:
+    """(B,) int32, scattered, so that the rows behind them rarely share a name: in an update of
+    1,000 pairs of 30 tokens once in a hundred times, and then two rows share a mask."""
+    scattered = hashes(np.array(ids, np.int64), 0)
+    return torch.from_numpy((scattered >> np.uint64(32)).astype(np.uint32).view(np.int32))
 
 
 def _join(parts: Sequence[Tokens]) -> Tensor:
@@ -117,5 +133,8 @@ def _rows(sequences: Sequences, first: int, last: int) -> Sequences:
     """Sentences ``first`` to ``last`` alone."""
     lengths = sequences.layout.lengths
     begin = sum(lengths[:first])
-    layout = Layout(lengths[first:last], sequences.layout.device)
+    names = sequences.layout.first_names
+    layout = Layout(
+        lengths[first:last], sequences.layout.device, None if names is None else names[first:last]
+    )
     return Sequences(sequences.values[begin : begin + layout.total], layout)

@@ -1,6 +1,6 @@
 """Which examples make which update: a pure function of (seed, update).
 
-An update is the same set of micro-batches on any number of processes, before and after any
+An update is the same set of examples on any number of processes, before and after any
 interruption, because nothing here remembers anything: update k is worked out from the seed, k and
 the lengths of the examples alone.
 
@@ -14,6 +14,9 @@ the lengths of the examples alone.
   anew, and cut into micro-batches with equal numbers of target tokens. They are shuffled and
   dealt out so that each update has its share of short and of long ones: an update mixes lengths
   as the corpus does, a micro-batch holds near-equal ones.
+* **Share.** Processes that train together deal an update's micro-batches out as they are; those
+  that are left over, fewer than there are processes, are joined and their examples dealt out. All
+  processes so have about equal work in every update, if that is but one micro-batch.
 
 Sizes are counted in real tokens (batches are packed, see ``nn/layout.py``), with the EOS that
 each sentence gets. Random orders sort by a keyed hash (``hashing.py``).
@@ -80,7 +83,7 @@ class MicroBatch:
 
     update: int
     index: int
-    """Its place in the update. (seed, update, index) keys whatever is random in it."""
+    """Its place in the process's share of the update."""
     examples: Indices
     """(B,) numbers of examples in the store."""
     target_tokens: int
@@ -175,12 +178,14 @@ class Plan:
         epoch, in_epoch = divmod(block, self._blocks)
         return Position(epoch, in_epoch, update - self._updates_before[block])
 
-    def update(self, update: int) -> list[MicroBatch]:
-        """The micro-batches of update ``update`` (from 0)."""
+    def update(self, update: int, rank: int = 0, ranks: int = 1) -> list[MicroBatch]:
+        """The micro-batches of update ``update`` (from 0): the share of process ``rank`` of
+        ``ranks``. One that has nothing to do, where there are more processes than examples, has
+        none."""
         block = self._block_of(update)
         if self._laid_out is None or self._laid_out[0] != block:
             self._laid_out = (block, self._lay_out(block))
-        batches = self._laid_out[1][update - self._updates_before[block]]
+        batches = _share(self._laid_out[1][update - self._updates_before[block]], rank, ranks)
         targets = self._store.target_lengths
         return [
             MicroBatch(update, index, examples, int(targets[examples].sum()) + len(examples))
@@ -327,6 +332,17 @@ def _spans(
         sources = store.source_lengths[start:end].astype(np.int64) + 1
         targets = store.target_lengths[start:end].astype(np.int64) + 1
         yield start, sources, targets
+
+
+def _share(batches: list[Indices], rank: int, ranks: int) -> list[Indices]:
+    """Whole micro-batches as far as there is one for each process, and a part of the rest."""
+    whole = len(batches) // ranks * ranks
+    share = batches[rank:whole:ranks]
+    if whole < len(batches):
+        # By near-equal lengths as they stand: every ranks-th is as good a sample as any other.
+        part = np.concatenate(batches[whole:])[rank::ranks]
+        share += [part] if len(part) else []
+    return share
 
 
 def _roughly(lengths: Indices) -> Indices:

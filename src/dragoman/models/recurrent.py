@@ -111,13 +111,13 @@ class Recurrent(Network):
 
     def encode(self, source: Sequences) -> Memory:
         layout, probe = source.layout, probes.probe()
-        x = self._embed(self.source_embedding, source.values)
+        x = self._embed(self.source_embedding, source.values, layout.names)
         for number, layer in enumerate(self.encoder):
             grid = nn.utils.rnn.pack_padded_sequence(
                 layout.pad(x), torch.tensor(layout.lengths), batch_first=True, enforce_sorted=False
             )
             out, _ = nn.utils.rnn.pad_packed_sequence(layer(grid)[0], batch_first=True)
-            read = self.dropout.forward(layout.pack(out))
+            read = self.dropout.forward(layout.pack(out), layout.names)
             x = read + x if number else read
         shown = None if probe is None else probe.source_shown(layout.positions)
         return Memory(x, layout, shown)
@@ -125,9 +125,10 @@ class Recurrent(Network):
     # ---- writing
 
     def decode(self, target_in: Sequences, memory: Memory) -> Tensor:
-        layout = target_in.layout
-        x = self._embed(self.target_embedding, target_in.values)
-        grid, _, _ = self._recur(layout.pad(x), *self.begin(memory))
+        layout, names = target_in.layout, target_in.layout.names
+        x = self._embed(self.target_embedding, target_in.values, names)
+        of_grid = None if names is None else layout.pad(names)
+        grid, _, _ = self._recur(layout.pad(x), *self.begin(memory), of_grid)
         return self._attend(layout.pack(grid), layout, memory)
 
     def start(self, memory: Memory) -> RecurrentState:
@@ -159,18 +160,23 @@ class Recurrent(Network):
         hidden = first.unflatten(-1, (len(self.decoder), -1)).transpose(0, 1).contiguous()
         return hidden, torch.zeros_like(hidden)
 
-    def _embed(self, embedding: Embedding, tokens: Tensor) -> Tensor:
+    def _embed(self, embedding: Embedding, tokens: Tensor, names: Tensor | None = None) -> Tensor:
         """(...) -> (..., D), of unit variance as the embeddings of a Transformer."""
-        return self.dropout.forward(embedding(tokens) * self.settings.model_dim**0.5)
+        return self.dropout.forward(embedding(tokens) * self.settings.model_dim**0.5, names)
 
-    def _recur(self, x: Tensor, hidden: Tensor, cell: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-        """(N, T, D) through all layers -> the same, and hidden and cell vectors after it."""
+    def _recur(
+        self, x: Tensor, hidden: Tensor, cell: Tensor, names: Tensor | None = None
+    ) -> tuple[Tensor, Tensor, Tensor]:
+        """(N, T, D) through all layers -> the same, and hidden and cell vectors after it.
+
+        ``names`` (N, T) of the rows, for dropout.
+        """
         ends = []
         for number, layer in enumerate(self.decoder):
             begin = hidden[number : number + 1].contiguous(), cell[number : number + 1].contiguous()
             out, end = layer(x, begin)
             ends.append(end)
-            out = self.dropout.forward(out)
+            out = self.dropout.forward(out, names)
             x = out + x if number else out
         return x, torch.cat([h for h, _ in ends]), torch.cat([c for _, c in ends])
 
@@ -190,4 +196,4 @@ class Recurrent(Network):
             kept = probe.head_mask(CROSS, 1, found.device)
             found = found if kept is None else found * kept
         both = torch.cat([layout.pack(found[:, 0]), rows], dim=-1)
-        return self.dropout.forward(torch.tanh(self.combine(both)))
+        return self.dropout.forward(torch.tanh(self.combine(both)), layout.names)

@@ -145,7 +145,7 @@ class Transformer(Network):
     def decode(self, target_in: Sequences, memory: Memory) -> Tensor:
         layout = target_in.layout
         shown = self._shown(target_in.values)
-        x = self.embed_target(target_in.values, layout.positions)
+        x = self.embed_target(target_in.values, layout.positions, layout.names)
         for layer in self.decoder:
             x = layer(x, layout, shown, memory.rows, memory.layout, memory.visible)
         return x if self.decoder_norm is None else self.decoder_norm.forward(x)
@@ -174,12 +174,24 @@ class Transformer(Network):
         if self.settings.positions.kind == "normalised":
             lengths = torch.tensor(layout.lengths, device=layout.device)[layout.sequence]
         return self._embed(
-            self.source_embedding, source.values, self.source_positions, layout.positions, lengths
+            self.source_embedding,
+            source.values,
+            self.source_positions,
+            layout.positions,
+            lengths,
+            layout.names,
         )
 
-    def embed_target(self, tokens: Tensor, positions: Tensor) -> Tensor:
-        """What the first layer of the decoder reads: (P,), (P,) -> (P, D)."""
-        return self._embed(self._target_embedding, tokens, self.target_positions, positions, None)
+    def embed_target(
+        self, tokens: Tensor, positions: Tensor, names: Tensor | None = None
+    ) -> Tensor:
+        """What the first layer of the decoder reads: (P,), (P,) -> (P, D).
+
+        ``names`` (P,) are those of the rows, for dropout.
+        """
+        return self._embed(
+            self._target_embedding, tokens, self.target_positions, positions, None, names
+        )
 
     def embedded(self, tokens: Tensor, side: Literal["source", "target"]) -> dict[str, Tensor]:
         of_source, places = side == "source", torch.arange(len(tokens))
@@ -214,6 +226,7 @@ class Transformer(Network):
         encoding: Positions,
         positions: Tensor,
         lengths: Tensor | None,
+        names: Tensor | None,
     ) -> Tensor:
         """Embedding times √d_model, plus (or beside) its position, then dropout: (P,) -> (P, D)."""
         scale = math.sqrt(self.settings.model_dim)
@@ -230,6 +243,7 @@ class Transformer(Network):
                 dtype=embedding.packed.dtype,
                 dropout=rate,
                 seed=new_seed() if rate else 0,
+                names=names if rate else None,
             )
         x = embedding(tokens) * scale
         place = encoding(positions, lengths, x.dtype)
@@ -241,4 +255,4 @@ class Transformer(Network):
             x = x.to(embedding.low.dtype)
         elif embedding.packed is not None:
             x = x.to(embedding.packed.dtype)
-        return self.dropout.forward(x)
+        return self.dropout.forward(x, names)

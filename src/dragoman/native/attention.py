@@ -23,8 +23,8 @@ import torch
 from torch import Tensor
 
 from dragoman.native import library
-from dragoman.native.dropout import factors
-from dragoman.native.pointers import POINTER, SUFFIXES, WHOLE, address, is_plain
+from dragoman.native.dropout import factors, numbers
+from dragoman.native.pointers import POINTER, SUFFIXES, WHOLE, address, assert_names, is_plain
 
 
 class _Attention(ctypes.Structure):
@@ -33,6 +33,7 @@ class _Attention(ctypes.Structure):
     _fields_ = (
         ("query_offsets", POINTER),
         ("key_offsets", POINTER),
+        ("query_names", POINTER),
         ("sentences", WHOLE),
         ("heads", WHOLE),
         ("key_width", WHOLE),
@@ -60,11 +61,13 @@ def attention(
     scale: float | None = None,
     dropout: float = 0.0,
     seed: int = 0,
+    names: Tensor | None = None,
 ) -> Tensor:
     """query (Pq, H x K), key (Pk, H x K), value (Pk, H x Kv) -> (Pq, H x Kv).
 
     ``causal``: query i of a sentence sees its keys 0..i. ``scale`` is 1 / √K if not given.
-    ``dropout`` is on the weights. A sentence without keys gives rows of zeros.
+    ``dropout`` is on the weights; ``names`` (Pq,) are those of the queries (``dropout.py``). A
+    sentence without keys gives rows of zeros.
     """
     if scale is None:
         scale = 1.0 / math.sqrt(key.shape[-1] // heads)
@@ -80,8 +83,9 @@ def attention(
             scale=scale,
             dropout=dropout,
             seed=seed,
+            names=names,
         )
-    choices = (heads, causal, scale, dropout, seed)
+    choices = (heads, causal, scale, dropout, seed, names)
     widths = (query.shape[-1], key.shape[-1], value.shape[-1])
     out: Tensor = _Function.apply(  # type: ignore[no-untyped-call]
         query_offsets, key_offsets, widths, choices, query, key, value
@@ -99,6 +103,7 @@ def self_attention(
     scale: float | None = None,
     dropout: float = 0.0,
     seed: int = 0,
+    names: Tensor | None = None,
 ) -> Tensor:
     """joint (P, H x K + H x K + H x Kv): queries, keys, values -> (P, H x Kv)."""
     keys = heads * key_width
@@ -117,8 +122,9 @@ def self_attention(
             scale=scale,
             dropout=dropout,
             seed=seed,
+            names=names,
         )
-    choices = (heads, causal, scale, dropout, seed)
+    choices = (heads, causal, scale, dropout, seed, names)
     out: Tensor = _Function.apply(offsets, offsets, widths, choices, joint)  # type: ignore[no-untyped-call]
     return out
 
@@ -133,6 +139,7 @@ def cross_attention(
     scale: float | None = None,
     dropout: float = 0.0,
     seed: int = 0,
+    names: Tensor | None = None,
 ) -> Tensor:
     """query (Pq, H x K), joint (Pk, H x K + H x Kv): keys, values -> (Pq, H x Kv)."""
     keys = query.shape[-1]
@@ -151,8 +158,9 @@ def cross_attention(
             scale=scale,
             dropout=dropout,
             seed=seed,
+            names=names,
         )
-    choices = (heads, False, scale, dropout, seed)
+    choices = (heads, False, scale, dropout, seed, names)
     out: Tensor = _Function.apply(query_offsets, key_offsets, widths, choices, query, joint)  # type: ignore[no-untyped-call]
     return out
 
@@ -169,9 +177,11 @@ def attention_plain(
     scale: float,
     dropout: float = 0.0,
     seed: int = 0,
+    names: Tensor | None = None,
 ) -> Tensor:
     """The twin: equation 1 sentence by sentence, with the same dropout mask."""
     outs = []
+    names = numbers(len(query)) if names is None else names
     starts = list(zip(query_offsets.tolist(), key_offsets.tolist(), strict=True))
     for (q0, k0), (q1, k1) in itertools.pairwise(starts):
         q = query[q0:q1].unflatten(-1, (heads, -1)).transpose(0, 1)  # (H, T, K)
@@ -183,9 +193,8 @@ def attention_plain(
             scores = scores.masked_fill(hidden, -torch.inf)
         weights = torch.softmax(scores, dim=-1)
         if dropout > 0.0:
-            mask = factors(
-                (q1 - q0) * heads, k1 - k0, dropout, seed, scores.dtype, first=q0 * heads
-            )
+            own = names[q0:q1, None].long() * heads + torch.arange(heads)  # (T, H)
+            mask = factors(own.flatten(), k1 - k0, dropout, seed, scores.dtype)
             weights = weights * mask.unflatten(0, (-1, heads)).transpose(0, 1)
         outs.append((weights @ v).transpose(0, 1).flatten(1))  # (T, H x Kv)
     if not outs:
@@ -228,12 +237,13 @@ class _Function(torch.autograd.Function):
         query_offsets: Tensor,
         key_offsets: Tensor,
         widths: tuple[int, int, int],
-        choices: tuple[int, bool, float, float, int],
+        choices: tuple[int, bool, float, float, int, Tensor | None],
         *tensors: Tensor,
     ) -> Tensor:
         tensors = tuple(_rows(tensor) for tensor in tensors)
         query, key, value = _views(tensors, widths)
-        heads, causal, scale, dropout, seed = choices
+        heads, causal, scale, dropout, seed, names = choices
+        assert_names(names, len(query))
         out = torch.empty((query.shape[0], widths[2]), dtype=query.dtype)
         keep = any(ctx.needs_input_grad)
         pairs = _takes_pairs(query, key, value, heads)
@@ -242,6 +252,7 @@ class _Function(torch.autograd.Function):
         at = _Attention(
             address(query_offsets),
             address(key_offsets),
+            address(names),
             len(query_offsets) - 1,
             heads,
             widths[0] // heads,
@@ -263,6 +274,7 @@ class _Function(torch.autograd.Function):
         if sums is not None:
             ctx.save_for_backward(query_offsets, key_offsets, sums, *tensors)
             ctx.at, ctx.widths, ctx.kind = at, widths, kind
+            ctx.names = names  # lives as long as its address
         return out
 
     @staticmethod

@@ -1,4 +1,7 @@
-"""Dropout whose mask is a pure function of (seed, row, column), never stored.
+"""Dropout whose mask is a pure function of (seed, name of the row, column), never stored.
+
+Rows are named by (P,) int32 numbers, so that a row has its own mask in whatever batch it stands;
+without names, a row is known by its number.
 
 The backward pass makes the mask again; it depends on neither the number of threads nor the
 instruction set, and the plain twins below compute the same bits (``src/random.h`` says how).
@@ -22,6 +25,7 @@ from dragoman.native.pointers import (
     WHOLE,
     address,
     as_rows,
+    assert_names,
     is_plain,
 )
 
@@ -33,55 +37,58 @@ def new_seed() -> int:
     return int(torch.randint(2**62, (), dtype=torch.int64))
 
 
-def dropout(x: Tensor, rate: float, seed: int) -> Tensor:
+def dropout(x: Tensor, rate: float, seed: int, names: Tensor | None = None) -> Tensor:
     """x (..., D) times 0 or 1 / (1 - rate), drawn per element."""
     if rate == 0.0:
         return x
     if not (is_plain(x) and library.available()):
-        return dropout_plain(x, rate, seed)
-    out: Tensor = _Dropout.apply(x, rate, seed)  # type: ignore[no-untyped-call]
+        return dropout_plain(x, rate, seed, names)
+    out: Tensor = _Dropout.apply(x, rate, seed, names)  # type: ignore[no-untyped-call]
     return out
 
 
-def dropout_plain(x: Tensor, rate: float, seed: int) -> Tensor:
+def dropout_plain(x: Tensor, rate: float, seed: int, names: Tensor | None = None) -> Tensor:
     """The twin of ``dropout``."""
     if rate == 0.0:
         return x
     rows = x.reshape(-1, x.shape[-1])
-    mask = factors(rows.shape[0], rows.shape[1], rate, seed, x.dtype, x.device)
-    return x * mask.view_as(x)
+    if names is None:
+        names = numbers(len(rows), x.device)
+    return x * factors(names, rows.shape[1], rate, seed, x.dtype).view_as(x)
 
 
-def relu_dropout_plain(x: Tensor, rate: float, seed: int) -> Tensor:
+def relu_dropout_plain(x: Tensor, rate: float, seed: int, names: Tensor | None = None) -> Tensor:
     """Dropout(max(0, x)), as inside ``native.linear.feed_forward``."""
-    return dropout_plain(torch.relu(x), rate, seed)
+    return dropout_plain(torch.relu(x), rate, seed, names)
+
+
+def numbers(rows: int, device: torch.device | str = "cpu") -> Tensor:
+    """(rows,) int32: the names of rows that have none."""
+    return torch.arange(rows, dtype=torch.int32, device=device)
 
 
 def factors(
-    rows: int,
-    columns: int,
-    rate: float,
-    seed: int,
-    dtype: torch.dtype = torch.float32,
-    device: torch.device | str = "cpu",
-    first: int = 0,
+    names: Tensor, columns: int, rate: float, seed: int, dtype: torch.dtype = torch.float32
 ) -> Tensor:
-    """The mask itself: (rows, columns) of 0 and 1 / (share kept), from row ``first`` on."""
+    """The mask itself: (rows, columns) of 0 and 1 / (share kept) for the rows named ``names``."""
     threshold = min(int(rate * 65536.0 + 0.5), 65535)
-    bits = random_bits(rows, columns, seed, device, first)
+    bits = random_bits(names, columns, seed)
     kept = 65536.0 / (65536 - threshold)
     return torch.where(bits >= threshold, kept, 0.0).to(dtype)
 
 
-def random_bits(
-    rows: int, columns: int, seed: int, device: torch.device | str = "cpu", first: int = 0
-) -> Tensor:
+def row_keys(names: Tensor, seed: int) -> Tensor:
+    """Names of any integer type -> int64 numbers below 2^32 that look random."""
+    low, high = seed & _WORD, (seed >> 32) & _WORD
+    return _mix(_mix((names.long() + low) & _WORD) ^ high)
+
+
+def random_bits(names: Tensor, columns: int, seed: int) -> Tensor:
     """(rows, columns) int64: the 16 random bits of each element."""
-    row = torch.arange(first, first + rows, dtype=torch.int64, device=device)
-    keys = _mix(_mix((row + (seed & _WORD)) & _WORD) ^ ((seed >> 32) & _WORD))  # (rows,)
+    keys = row_keys(names, seed)  # (rows,)
     blocks = (columns + 31) // 32
-    counter = torch.arange(blocks * 16, dtype=torch.int64, device=device)
-    hashed = _mix((keys[:, None] + counter) & _WORD).view(rows, blocks, 16)
+    counter = torch.arange(blocks * 16, dtype=torch.int64, device=names.device)
+    hashed = _mix((keys[:, None] + counter) & _WORD).view(len(names), blocks, 16)
     both = torch.stack([hashed & 0xFFFF, hashed >> 16], dim=2)  # (rows, blocks, 2, 16)
     return both.flatten(1)[:, :columns]
 
@@ -95,24 +102,34 @@ def _mix(x: Tensor) -> Tensor:
     return x ^ (x >> 16)
 
 
-def _apply(x: Tensor, rate: float, seed: int) -> Tensor:
+def _apply(x: Tensor, rate: float, seed: int, names: Tensor | None) -> Tensor:
     rows = as_rows(x.detach())
+    assert_names(names, len(rows))
     out = torch.empty(rows.shape, dtype=x.dtype)
     kernel = library.function(
-        f"dropout_{SUFFIXES[x.dtype]}", POINTER, WHOLE, POINTER, WHOLE, WHOLE, WHOLE, REAL, SEED
+        f"dropout_{SUFFIXES[x.dtype]}",
+        POINTER,
+        WHOLE,
+        POINTER,
+        WHOLE,
+        WHOLE,
+        WHOLE,
+        REAL,
+        SEED,
+        POINTER,
     )
     assert kernel is not None
     places = (address(rows), rows.stride(0), address(out), out.stride(0))
-    kernel(*places, rows.shape[0], rows.shape[1], rate, seed)
+    kernel(*places, rows.shape[0], rows.shape[1], rate, seed, address(names))
     return out.view(x.shape)
 
 
 class _Dropout(torch.autograd.Function):
     @staticmethod
-    def forward(ctx: Any, x: Tensor, rate: float, seed: int) -> Tensor:
-        ctx.rate, ctx.seed = rate, seed
-        return _apply(x, rate, seed)
+    def forward(ctx: Any, x: Tensor, rate: float, seed: int, names: Tensor | None) -> Tensor:
+        ctx.draw = (rate, seed, names)
+        return _apply(x, *ctx.draw)
 
     @staticmethod
-    def backward(ctx: Any, *grads: Tensor) -> tuple[Tensor, None, None]:
-        return _apply(grads[0], ctx.rate, ctx.seed), None, None
+    def backward(ctx: Any, *grads: Tensor) -> tuple[Tensor, None, None, None]:
+        return _apply(grads[0], *ctx.draw), None, None, None

@@ -14,7 +14,16 @@ from torch.nn import functional as F
 from dragoman.native import library
 from dragoman.native.dropout import dropout_plain
 from dragoman.native.gradients import sink
-from dragoman.native.pointers import POINTER, REAL, SEED, SUFFIXES, WHOLE, address, is_plain
+from dragoman.native.pointers import (
+    POINTER,
+    REAL,
+    SEED,
+    SUFFIXES,
+    WHOLE,
+    address,
+    assert_names,
+    is_plain,
+)
 
 
 def embed(
@@ -27,6 +36,7 @@ def embed(
     dtype: torch.dtype,
     dropout: float = 0.0,
     seed: int = 0,
+    names: Tensor | None = None,
 ) -> Tensor:
     """ids (P,) int64, matrix (V, D) fp32 -> rows (P, D) of ``dtype``.
 
@@ -35,9 +45,10 @@ def embed(
     """
     if not (is_plain(matrix, places) and dtype in SUFFIXES and library.available()):
         return embed_plain(
-            ids, matrix, places, positions, scale=scale, dtype=dtype, dropout=dropout, seed=seed
-        )
-    out: Tensor = _Embed.apply(ids, matrix, places, positions, scale, dtype, dropout, seed)  # type: ignore[no-untyped-call]
+            ids, matrix, places, positions,
+            scale=scale, dtype=dtype, dropout=dropout, seed=seed, names=names,
+        )  # fmt: skip
+    out: Tensor = _Embed.apply(ids, matrix, places, positions, scale, dtype, dropout, seed, names)  # type: ignore[no-untyped-call]
     return out
 
 
@@ -51,12 +62,13 @@ def embed_plain(
     dtype: torch.dtype,
     dropout: float = 0.0,
     seed: int = 0,
+    names: Tensor | None = None,
 ) -> Tensor:
     """The twin of ``embed``."""
     rows = F.embedding(ids, matrix) * scale
     if places is not None and positions is not None:
         rows = rows + places[positions]
-    return dropout_plain(rows, dropout, seed).to(dtype)
+    return dropout_plain(rows, dropout, seed, names).to(dtype)
 
 
 class _Embed(torch.autograd.Function):
@@ -71,7 +83,9 @@ class _Embed(torch.autograd.Function):
         dtype: torch.dtype,
         dropout: float,
         seed: int,
+        names: Tensor | None,
     ) -> Tensor:
+        assert_names(names, len(ids))
         ids, width = ids.contiguous(), matrix.shape[1]
         if len(ids) and not 0 <= int(ids.min()) <= int(ids.max()) < len(matrix):
             raise IndexError(f"a token lies outside the vocabulary of {len(matrix)}")
@@ -79,13 +93,14 @@ class _Embed(torch.autograd.Function):
             assert positions is not None and places.is_contiguous()
             positions = positions.contiguous()
         out = torch.empty((len(ids), width), dtype=dtype)
-        types = (*[POINTER] * 5, WHOLE, WHOLE, REAL, REAL, SEED)
+        types = (*[POINTER] * 5, WHOLE, WHOLE, REAL, REAL, SEED, POINTER)
         kernel = library.function(f"embedding_forward_{SUFFIXES[dtype]}", *types)
         assert kernel is not None
         tensors = (matrix.detach().contiguous(), ids, places, positions, out)
-        kernel(*map(address, tensors), len(ids), width, scale, dropout, seed)
+        kernel(*map(address, tensors), len(ids), width, scale, dropout, seed, address(names))
         ctx.save_for_backward(ids)
-        ctx.matrix, ctx.choices, ctx.dtype = matrix, (scale, dropout, seed), dtype
+        ctx.matrix, ctx.names, ctx.dtype = matrix, names, dtype
+        ctx.choices = (scale, dropout, seed)
         return out
 
     @staticmethod
@@ -95,9 +110,10 @@ class _Embed(torch.autograd.Function):
         vocabulary, width = ctx.matrix.shape
         place = sink(ctx.matrix)
         to = torch.zeros((vocabulary, width)) if place is None else place
-        types = (*[POINTER] * 3, *[WHOLE] * 3, REAL, REAL, SEED)
+        types = (*[POINTER] * 3, *[WHOLE] * 3, REAL, REAL, SEED, POINTER)
         kernel = library.function(f"embedding_backward_{SUFFIXES[ctx.dtype]}", *types)
         assert kernel is not None
-        kernel(*map(address, (grad, ids, to)), vocabulary, len(ids), width, *ctx.choices)
+        sizes = (vocabulary, len(ids), width)
+        kernel(*map(address, (grad, ids, to)), *sizes, *ctx.choices, address(ctx.names))
         result = to if place is None else None
-        return (None, result, None, None, None, None, None, None)
+        return (None, result, *[None] * 7)

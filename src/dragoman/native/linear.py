@@ -23,7 +23,16 @@ from torch.nn import functional as F
 from dragoman.native import library
 from dragoman.native.dropout import relu_dropout_plain
 from dragoman.native.gradients import sink
-from dragoman.native.pointers import POINTER, REAL, SEED, SUFFIXES, WHOLE, address, as_rows
+from dragoman.native.pointers import (
+    POINTER,
+    REAL,
+    SEED,
+    SUFFIXES,
+    WHOLE,
+    address,
+    as_rows,
+    assert_names,
+)
 
 Precision = Literal["fp32", "bf16"]
 
@@ -130,12 +139,13 @@ def feed_forward(
     *,
     dropout: float = 0.0,
     seed: int = 0,
+    names: Tensor | None = None,
 ) -> Tensor:
     """Dropout(ReLU(x W_1ᵀ + b_1)) W_2ᵀ + b_2: (..., D) -> (..., D).
 
     ``inner`` and ``outer`` are (weight, bias); ``dropout`` is on the hidden activations.
     """
-    out: Tensor = _FeedForward.apply(x, *inner, *outer, *packed, dropout, seed)  # type: ignore[no-untyped-call]
+    out: Tensor = _FeedForward.apply(x, *inner, *outer, *packed, dropout, seed, names)  # type: ignore[no-untyped-call]
     return out
 
 
@@ -146,10 +156,11 @@ def feed_forward_plain(
     *,
     dropout: float = 0.0,
     seed: int = 0,
+    names: Tensor | None = None,
 ) -> Tensor:
     """The twin of ``feed_forward``, in the type of ``x``."""
     hidden = F.linear(x, inner[0].to(x.dtype), inner[1].to(x.dtype))
-    hidden = relu_dropout_plain(hidden, dropout, seed)
+    hidden = relu_dropout_plain(hidden, dropout, seed, names)
     return F.linear(hidden, outer[0].to(x.dtype), outer[1].to(x.dtype))
 
 
@@ -183,14 +194,17 @@ def forward_rows(x: Tensor, packed: Packed, bias: Tensor | None) -> Tensor:
     return out
 
 
-def _forward_relu(x: Tensor, packed: Packed, bias: Tensor, dropout: float, seed: int) -> Tensor:
+def _forward_relu(
+    x: Tensor, packed: Packed, bias: Tensor, dropout: float, seed: int, names: Tensor | None
+) -> Tensor:
+    assert_names(names, len(x))
     out = torch.empty((x.shape[0], packed.outputs), dtype=packed.dtype)
-    types = (POINTER, WHOLE, POINTER, POINTER, POINTER, *[WHOLE] * 4, REAL, SEED)
+    types = (POINTER, WHOLE, POINTER, POINTER, POINTER, *[WHOLE] * 4, REAL, SEED, POINTER)
     kernel = library.function(f"linear_relu_{packed.precision}", *types)
     assert kernel is not None
     words = packed.forward_words()
     places = (address(x), x.stride(0), address(words), address(bias), address(out), out.stride(0))
-    kernel(*places, x.shape[0], packed.outputs, packed.inputs, dropout, seed)
+    kernel(*places, x.shape[0], packed.outputs, packed.inputs, dropout, seed, address(names))
     return out
 
 
@@ -286,9 +300,10 @@ class _FeedForward(torch.autograd.Function):
         outer: Packed,
         dropout: float,
         seed: int,
+        names: Tensor | None,
     ) -> Tensor:
         rows = as_rows(x.detach().to(inner.dtype))
-        hidden = _forward_relu(rows, inner, inner_bias.detach(), dropout, seed)
+        hidden = _forward_relu(rows, inner, inner_bias.detach(), dropout, seed, names)
         ctx.save_for_backward(rows, hidden)
         ctx.packed, ctx.dropout, ctx.dtype = (inner, outer), dropout, x.dtype
         ctx.parameters = (inner_weight, inner_bias, outer_weight, outer_bias)
@@ -308,4 +323,4 @@ class _FeedForward(torch.autograd.Function):
         if ctx.needs_input_grad[0]:
             dx = backward_input_rows(inner_grad, inner).to(ctx.dtype)
             dx = dx.view(*grads[0].shape[:-1], inner.inputs)
-        return (dx, *inner_slopes, *outer_slopes, None, None, None, None)
+        return (dx, *inner_slopes, *outer_slopes, *[None] * 5)

@@ -26,6 +26,7 @@ from dragoman.native.pointers import (
     WHOLE,
     address,
     as_rows,
+    assert_names,
     is_plain,
 )
 
@@ -39,11 +40,14 @@ def residual_norm(
     eps: float = 1e-5,
     dropout: float = 0.0,
     seed: int = 0,
+    names: Tensor | None = None,
 ) -> Tensor:
     """x, sublayer (..., D) of one type -> LayerNorm(x + Dropout(sublayer)), (..., D)."""
     if not (_takes(x, sublayer, weight, bias) and x.dtype == sublayer.dtype):
-        return residual_norm_plain(x, sublayer, weight, bias, eps=eps, dropout=dropout, seed=seed)
-    out: Tensor = _ResidualNorm.apply(x, sublayer, weight, bias, eps, dropout, seed)  # type: ignore[no-untyped-call]
+        return residual_norm_plain(
+            x, sublayer, weight, bias, eps=eps, dropout=dropout, seed=seed, names=names
+        )
+    out: Tensor = _ResidualNorm.apply(x, sublayer, weight, bias, eps, dropout, seed, names)  # type: ignore[no-untyped-call]
     return out
 
 
@@ -56,16 +60,19 @@ def residual_norm_plain(
     eps: float = 1e-5,
     dropout: float = 0.0,
     seed: int = 0,
+    names: Tensor | None = None,
 ) -> Tensor:
     """The twin of ``residual_norm``."""
-    return layer_norm_plain(x + dropout_plain(sublayer, dropout, seed), weight, bias, eps=eps)
+    return layer_norm_plain(
+        x + dropout_plain(sublayer, dropout, seed, names), weight, bias, eps=eps
+    )
 
 
 def layer_norm(x: Tensor, weight: Tensor, bias: Tensor, *, eps: float = 1e-5) -> Tensor:
     """(..., D) -> (..., D)."""
     if not _takes(x, weight, bias):
         return layer_norm_plain(x, weight, bias, eps=eps)
-    out: Tensor = _ResidualNorm.apply(x, None, weight, bias, eps, 0.0, 0)  # type: ignore[no-untyped-call]
+    out: Tensor = _ResidualNorm.apply(x, None, weight, bias, eps, 0.0, 0, None)  # type: ignore[no-untyped-call]
     return out
 
 
@@ -74,13 +81,20 @@ def layer_norm_plain(x: Tensor, weight: Tensor, bias: Tensor, *, eps: float = 1e
     return F.layer_norm(x, weight.shape, weight.to(x.dtype), bias.to(x.dtype), eps)
 
 
-def residual(x: Tensor, sublayer: Tensor, *, dropout: float = 0.0, seed: int = 0) -> Tensor:
+def residual(
+    x: Tensor,
+    sublayer: Tensor,
+    *,
+    dropout: float = 0.0,
+    seed: int = 0,
+    names: Tensor | None = None,
+) -> Tensor:
     """x + Dropout(sublayer), (..., D)."""
     if dropout == 0.0:
         return x + sublayer
     if not (_takes(x, sublayer) and x.dtype == sublayer.dtype):
-        return x + dropout_plain(sublayer, dropout, seed)
-    out: Tensor = _Residual.apply(x, sublayer, dropout, seed)  # type: ignore[no-untyped-call]
+        return x + dropout_plain(sublayer, dropout, seed, names)
+    out: Tensor = _Residual.apply(x, sublayer, dropout, seed, names)  # type: ignore[no-untyped-call]
     return out
 
 
@@ -88,8 +102,8 @@ def _takes(*tensors: Tensor) -> bool:
     return is_plain(*tensors) and library.available()
 
 
-_FORWARD = (*[POINTER] * 7, WHOLE, WHOLE, REAL, REAL, SEED)
-_BACKWARD = (*[POINTER] * 8, WHOLE, WHOLE, REAL, SEED, POINTER)
+_FORWARD = (*[POINTER] * 7, WHOLE, WHOLE, REAL, REAL, SEED, POINTER)
+_BACKWARD = (*[POINTER] * 8, WHOLE, WHOLE, REAL, SEED, POINTER, POINTER)
 
 
 class _ResidualNorm(torch.autograd.Function):
@@ -103,8 +117,10 @@ class _ResidualNorm(torch.autograd.Function):
         eps: float,
         dropout: float,
         seed: int,
+        names: Tensor | None,
     ) -> Tensor:
         rows = as_rows(x.detach()).contiguous()
+        assert_names(names, len(rows))
         added = None if sublayer is None else as_rows(sublayer.detach()).contiguous()
         weight = weight.detach().float()
         keep = any(ctx.needs_input_grad)
@@ -114,10 +130,11 @@ class _ResidualNorm(torch.autograd.Function):
         kernel = library.function(f"norm_forward_{SUFFIXES[x.dtype]}", *_FORWARD)
         assert kernel is not None
         tensors = (rows, added, weight, bias.detach().float(), out, normal, scale)
-        kernel(*map(address, tensors), *rows.shape, eps, dropout, seed)
+        kernel(*map(address, tensors), *rows.shape, eps, dropout, seed, address(names))
         if normal is not None and scale is not None:
             ctx.save_for_backward(normal, scale, weight)
-        ctx.dropout, ctx.seed, ctx.has_sublayer = dropout, seed, sublayer is not None
+        ctx.dropout, ctx.seed, ctx.names = dropout, seed, names
+        ctx.has_sublayer = sublayer is not None
         return out.view(x.shape)
 
     @staticmethod
@@ -134,25 +151,29 @@ class _ResidualNorm(torch.autograd.Function):
         assert count is not None and kernel is not None
         sums = torch.empty(count(rows, width))
         tensors = (grad, normal, scale, weight, dx, dsublayer, dgain, dbias)
-        kernel(*map(address, tensors), rows, width, ctx.dropout, ctx.seed, address(sums))
+        draw = (ctx.dropout, ctx.seed, address(ctx.names))
+        kernel(*map(address, tensors), rows, width, *draw, address(sums))
         dx = dx.view(grads[0].shape)
         other = dx if dsublayer is None else dsublayer.view(grads[0].shape)
-        return dx, other if ctx.has_sublayer else None, dgain, dbias, None, None, None
+        return dx, other if ctx.has_sublayer else None, dgain, dbias, None, None, None, None
 
 
 class _Residual(torch.autograd.Function):
     @staticmethod
-    def forward(ctx: Any, x: Tensor, sublayer: Tensor, dropout: float, seed: int) -> Tensor:
+    def forward(
+        ctx: Any, x: Tensor, sublayer: Tensor, dropout: float, seed: int, names: Tensor | None
+    ) -> Tensor:
         base, added = as_rows(x.detach()), as_rows(sublayer.detach())
+        assert_names(names, len(base))
         out = torch.empty(base.shape, dtype=x.dtype)
-        types = (*[POINTER, WHOLE] * 3, WHOLE, WHOLE, REAL, SEED)
+        types = (*[POINTER, WHOLE] * 3, WHOLE, WHOLE, REAL, SEED, POINTER)
         kernel = library.function(f"residual_{SUFFIXES[x.dtype]}", *types)
         assert kernel is not None
         places = [p for t in (added, base, out) for p in (address(t), t.stride(0))]
-        kernel(*places, *base.shape, dropout, seed)
-        ctx.dropout, ctx.seed = dropout, seed
+        kernel(*places, *base.shape, dropout, seed, address(names))
+        ctx.draw = (dropout, seed, names)
         return out.view(x.shape)
 
     @staticmethod
     def backward(ctx: Any, *grads: Tensor) -> tuple[Any, ...]:
-        return grads[0], masked(grads[0], ctx.dropout, ctx.seed), None, None
+        return grads[0], masked(grads[0], *ctx.draw), None, None, None

@@ -24,6 +24,12 @@ def as_rows(tensor: Tensor) -> Tensor:
     return rows if rows.stride(-1) == 1 or rows.shape[-1] == 1 else rows.contiguous()
 
 
+def assert_names(names: Tensor | None, rows: int) -> None:
+    """A kernel reads a name for each row (``dropout.py``), where there are names."""
+    if names is not None:
+        assert names.shape == (rows,) and names.dtype == torch.int32 and names.is_contiguous()
+
+
 def is_plain(*tensors: Tensor | None) -> bool:
     """Whether all tensors lie in this machine's memory and are fp32 or bf16."""
     return all(t is None or (t.device.type == "cpu" and t.dtype in SUFFIXES) for t in tensors)

@@ -20,9 +20,9 @@ from torch.nn import functional as F
 
 from dragoman.native import attention as native
 from dragoman.native import linear as native_linear
-from dragoman.native.dropout import new_seed
+from dragoman.native.dropout import new_seed, numbers
 from dragoman.nn import masks, probes
-from dragoman.nn.dropout import dropout
+from dragoman.nn.dropout import attention_factors
 from dragoman.nn.layout import Layout
 from dragoman.nn.linear import Computing, Linear, Precision, SlicedLinear, joint_parameters
 from dragoman.nn.settings import AttentionSettings
@@ -36,13 +36,15 @@ def scaled_dot_product(
     *,
     scale: float,
     rate: float = 0.0,
+    names: Tensor | None = None,
 ) -> tuple[Tensor, Tensor]:
     """Equation 1, spelled out: -> outputs (B, H, T, Kv) and weights (B, H, T, S).
 
     ``query`` (B, H, T, K), ``key`` (B, H, S, K), ``value`` (B, H, S, Kv).
 
     ``mask`` broadcasts to (B, H, T, S), True = may attend. A query that may attend to nothing
-    gets weights of zero. ``rate`` is dropout on the weights.
+    gets weights of zero. ``rate`` is dropout on the weights, ``names`` (B, T) what it knows the
+    queries by.
     """
     scores = (query * scale) @ key.transpose(-2, -1)  # (B, H, T, S)
     if mask is not None:
@@ -51,7 +53,14 @@ def scaled_dot_product(
     weights = torch.softmax(scores, dim=-1)
     if mask is not None:
         weights = weights.masked_fill(~mask, 0.0)
-    return dropout(weights, rate, rate > 0.0) @ value, weights
+    dropped = weights
+    if rate > 0.0:
+        heads, queries, keys = weights.shape[-3:]
+        if names is None:
+            names = numbers(weights.shape[0] * queries, weights.device).view(-1, queries)
+        factors = attention_factors(names, heads, keys, rate, weights.dtype)
+        dropped = F.dropout(weights, rate) if factors is None else weights * factors
+    return dropped @ value, weights
 
 
 def fused(
@@ -135,6 +144,7 @@ class MultiHeadAttention(Computing):
             self.split(key_layout.pad(key)),  # (B, H, S, K)
             self.split(key_layout.pad(value)),  # (B, H, S, Kv)
             mask,
+            query_layout,
         )
         return self.output(query_layout.pack(self.join(out)))  # type: ignore[no-any-return]
 
@@ -157,6 +167,7 @@ class MultiHeadAttention(Computing):
                 scale=self.scale,
                 dropout=rate,
                 seed=seed,
+                names=query_layout.names if rate else None,
             )
         else:
             joint = native_linear.linear(keys, *joint_parameters(*parts[1:]), self._joint[1])
@@ -169,6 +180,7 @@ class MultiHeadAttention(Computing):
                 scale=self.scale,
                 dropout=rate,
                 seed=seed,
+                names=query_layout.names if rate else None,
             )
         return self.output(out)  # type: ignore[no-any-return]
 
@@ -181,16 +193,30 @@ class MultiHeadAttention(Computing):
         """Concat(head_1, ..., head_h): (B, H, T, Kv) -> (B, T, H x Kv)."""
         return heads.transpose(1, 2).flatten(-2)
 
-    def attend(self, query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None) -> Tensor:
-        """(B, H, T, K), (B, H, S, K), (B, H, S, Kv) -> (B, H, T, Kv), by the path in force."""
+    def attend(
+        self,
+        query: Tensor,
+        key: Tensor,
+        value: Tensor,
+        mask: Tensor | None,
+        layout: Layout | None = None,
+    ) -> Tensor:
+        """(B, H, T, K), (B, H, S, K), (B, H, S, Kv) -> (B, H, T, Kv), by the path in force.
+
+        ``layout`` is that of the queries, whose rows dropout knows by their names.
+        """
         rate = self.rate if self.training else 0.0
+        names = layout.names if layout is not None and rate > 0.0 else None
         probe = probes.probe()
         # Measured on CPUs: for narrow heads the fused kernel is slower than the plain formula,
         # and ten times slower in bf16 with a mask. On a GPU it is the one to use.
         plain = self.path == "plain" or (self.path == "auto" and query.device.type == "cpu")
-        if probe is None and not plain:
+        if probe is None and not plain and names is None:  # torch's kernel draws its own masks
             return fused(query, key, value, mask, scale=self.scale, rate=rate)
-        out, weights = scaled_dot_product(query, key, value, mask, scale=self.scale, rate=rate)
+        out, weights = scaled_dot_product(
+            query, key, value, mask, scale=self.scale, rate=rate,
+            names=None if names is None or layout is None else layout.pad(names),
+        )  # fmt: skip
         if probe is not None:
             probe.take_attention(self.name, weights)
             kept = probe.head_mask(self.name, self.heads, out.device)

@@ -1,9 +1,13 @@
-"""Dropout (paper §5.4), with masks that are cheap to draw on a CPU.
+"""Dropout (paper §5.4), whose masks belong to rows, and are cheap to draw on a CPU.
 
-Drawing a random number for every element costs a CPU about as much as the layer itself. Inside
-``with pool(seed)`` the masks of one pass are cut, at random places, from one pool of random bits
-drawn at its start. Two masks may overlap in part; no element sees the same place twice in a row.
-Outside of a pool, and on a GPU, this is torch's own dropout.
+A batch names its rows by the example and the place in it (``Layout.names``), and inside
+``with drawing(seed)`` a row's masks follow from the seed and its name alone: it gets the same ones
+in whatever micro-batch and process it is computed. The native kernels make them from these two
+(``native/dropout.py``). Plain torch would pay for a random number as much as for the layer itself,
+so it cuts each row's mask out of one pool of random bits, at a place that follows from the name.
+Two masks may overlap in part; no element sees the same place twice in a row.
+
+Outside of ``drawing`` this is torch's own dropout.
 """
 
 from __future__ import annotations
@@ -11,66 +15,98 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
-from functools import cached_property
+from functools import lru_cache
 
 import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
+from dragoman.native.dropout import new_seed, numbers
+
 POOL_ELEMENTS = 1 << 22
-"""Elements of a pool: larger than any one mask of a usual update, small enough to stay in cache."""
+"""Elements of a pool: larger than the masks of a usual layer, small enough to stay in cache."""
+
+_SPREAD = 0x9E3779B1
+"""Neighbouring names get places far from each other (Knuth, volume 3, section 6.4)."""
 
 
 class _Pool:
     """Random values in 0..255, one byte each, from which masks for any rate are cut."""
 
     def __init__(self, seed: int) -> None:
-        self.generator = torch.Generator().manual_seed(seed)
-        self._masks: dict[tuple[float, torch.dtype], Tensor] = {}
+        self._seed = seed
+        self._masks: dict[tuple[float, torch.dtype, torch.device], Tensor] = {}
 
-    @cached_property
-    def values(self) -> Tensor:
-        """Drawn when first asked for: native kernels need no pool."""
-        words = torch.randint(-(2**62), 2**62, (POOL_ELEMENTS // 8,), generator=self.generator)
+    def factors(
+        self, names: Tensor, columns: int, rate: float, use: int, dtype: torch.dtype
+    ) -> Tensor:
+        """(..., columns) of 0 and 1 / (1 - rate) for the rows ``names`` (...); the rate is met to
+        within 1 / 256. ``use`` is what tells one use of dropout from another."""
+        key = (rate, dtype, names.device)
+        whole = self._masks.get(key)
+        if whole is None or len(whole) < POOL_ELEMENTS + columns:
+            threshold = round(rate * 256)
+            keep = (self._values().to(names.device) >= threshold).to(dtype)
+            keep = keep.mul_(256 / (256 - threshold))
+            # Its beginning once more at its end, so that a mask may start anywhere.
+            again = 1 + (columns + 4095) // POOL_ELEMENTS
+            whole = torch.cat([keep] * again + [keep[: (columns + 4095) % POOL_ELEMENTS]])
+            self._masks[key] = whole
+        starts = (names.long() * _SPREAD + use).remainder(POOL_ELEMENTS)
+        windows = whole.as_strided((POOL_ELEMENTS, columns), (1, 1))
+        return windows.index_select(0, starts.flatten()).view(*names.shape, columns)
+
+    def _values(self) -> Tensor:
+        generator = torch.Generator().manual_seed(self._seed)
+        words = torch.randint(-(2**62), 2**62, (POOL_ELEMENTS // 8,), generator=generator)
         return words.view(torch.uint8)
 
-    def mask(self, shape: torch.Size, rate: float, dtype: torch.dtype) -> Tensor:
-        """A mask of 0 and 1 / (1 - rate); the rate is met to within 1 / 256."""
-        key = (rate, dtype)
-        if key not in self._masks:
-            threshold = round(rate * 256)
-            keep = (self.values >= threshold).to(dtype)
-            self._masks[key] = keep.mul_(256 / (256 - threshold))
-        whole = self._masks[key]
-        elements = shape.numel()
-        if elements >= len(whole):
-            whole = whole.repeat(2 + elements // len(whole))
-        span = len(whole) - elements
-        start = int(torch.randint(span, (1,), generator=self.generator))
-        return whole[start : start + elements].view(shape)
+
+@lru_cache(maxsize=1)
+def _pool(seed: int) -> _Pool:
+    """The micro-batches of an update share one."""
+    return _Pool(seed)
 
 
 _open: ContextVar[_Pool | None] = ContextVar("dropout_pool", default=None)
 
 
 @contextmanager
-def pool(seed: int) -> Iterator[None]:
-    """Cut the masks of everything inside from one pool, drawn by ``seed`` alone."""
-    token = _open.set(_Pool(seed))
+def drawing(seed: int) -> Iterator[None]:
+    """Every mask of the pass inside follows from ``seed``, the order of uses, and rows' names."""
+    torch.manual_seed(seed)  # new_seed() asks it for each use
+    token = _open.set(_pool(seed))
     try:
         yield
     finally:
         _open.reset(token)
 
 
-def dropout(x: Tensor, rate: float, training: bool) -> Tensor:
-    """x with elements set to 0 at ``rate`` and the others scaled by 1 / (1 - rate)."""
+def dropout(x: Tensor, rate: float, training: bool, names: Tensor | None = None) -> Tensor:
+    """x (..., D) with elements set to 0 at ``rate`` and the others scaled by 1 / (1 - rate).
+
+    ``names`` (...) int32: what the rows are known by; left out, their numbers.
+    """
     if not training or rate == 0.0:
         return x
-    source = _open.get()
-    if source is None or x.device.type != "cpu":
+    pool = _open.get()
+    if pool is None:
         return F.dropout(x, rate)
-    return x * source.mask(x.shape, rate, x.dtype)
+    if names is None:
+        names = numbers(x[..., 0].numel(), x.device).view(x.shape[:-1])
+    return x * pool.factors(names, x.shape[-1], rate, new_seed(), x.dtype)
+
+
+def attention_factors(
+    names: Tensor, heads: int, keys: int, rate: float, dtype: torch.dtype
+) -> Tensor | None:
+    """What the weights of attention are multiplied by: names (B, T) of the grid of queries ->
+    (B, H, T, S). None outside of ``drawing``, where torch draws them."""
+    pool = _open.get()
+    if pool is None:
+        return None
+    own = names[:, None].long() * heads + torch.arange(heads, device=names.device)[:, None]
+    return pool.factors(own, keys, rate, new_seed(), dtype)
 
 
 class Dropout(nn.Module):
@@ -80,5 +116,5 @@ class Dropout(nn.Module):
         super().__init__()
         self.rate = rate
 
-    def forward(self, x: Tensor) -> Tensor:
-        return dropout(x, self.rate, self.training)
+    def forward(self, x: Tensor, names: Tensor | None = None) -> Tensor:
+        return dropout(x, self.rate, self.training, names)

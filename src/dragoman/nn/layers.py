@@ -65,8 +65,8 @@ class LayerNorm(Computing):
             return native_norm.layer_norm(x, self.weight, self.bias, eps=self.eps)
         return F.layer_norm(x, self.weight.shape, self.weight, self.bias, self.eps)
 
-    def after(self, x: Tensor, sublayer: Tensor, rate: float) -> Tensor:
-        """Post-norm in one call: LayerNorm(x + Dropout(sublayer))."""
+    def after(self, x: Tensor, sublayer: Tensor, rate: float, names: Tensor | None) -> Tensor:
+        """Post-norm in one call: LayerNorm(x + Dropout(sublayer)); ``names`` as in dropout.py."""
         if self._by_kernels:
             rate = rate if self.training else 0.0
             return native_norm.residual_norm(
@@ -77,8 +77,9 @@ class LayerNorm(Computing):
                 eps=self.eps,
                 dropout=rate,
                 seed=new_seed() if rate else 0,
+                names=names if rate else None,
             )
-        return self.forward(x + dropout(sublayer, rate, self.training))
+        return self.forward(x + dropout(sublayer, rate, self.training, names))
 
 
 class FeedForward(nn.Module):
@@ -90,8 +91,8 @@ class FeedForward(nn.Module):
         self.outer = Linear(ffn_dim, model_dim)
         self.dropout = Dropout(activation_dropout)
 
-    def forward(self, x: Tensor) -> Tensor:
-        """(P, D) -> (P, D)."""
+    def forward(self, x: Tensor, names: Tensor | None = None) -> Tensor:
+        """(P, D) -> (P, D); ``names`` (P,) of the rows, for dropout."""
         inner, outer = self.inner, self.outer
         if inner.packed is not None and outer.packed is not None:
             assert inner.bias is not None and outer.bias is not None
@@ -103,17 +104,23 @@ class FeedForward(nn.Module):
                 (inner.packed, outer.packed),
                 dropout=rate,
                 seed=new_seed() if rate else 0,
+                names=names if rate else None,
             )
-        return self.outer(self.dropout(F.relu(self.inner(x))))  # type: ignore[no-any-return]
+        return self.outer(self.dropout(F.relu(self.inner(x)), names))  # type: ignore[no-any-return]
 
 
 def residual(
-    x: Tensor, sublayer: Callable[[Tensor], Tensor], norm: LayerNorm, order: Norm, rate: float
+    x: Tensor,
+    sublayer: Callable[[Tensor], Tensor],
+    norm: LayerNorm,
+    order: Norm,
+    rate: float,
+    names: Tensor | None,
 ) -> Tensor:
     """A sub-layer inside its residual connection and norm: (P, D) -> (P, D)."""
     if order == "post":
-        return norm.after(x, sublayer(x), rate)
-    return x + dropout(sublayer(norm(x)), rate, norm.training)
+        return norm.after(x, sublayer(x), rate, names)
+    return x + dropout(sublayer(norm(x)), rate, norm.training, names)
 
 
 def _show(name: str, x: Tensor) -> None:
@@ -149,8 +156,12 @@ class EncoderLayer(nn.Module):
         def attend(y: Tensor) -> Tensor:
             return self.attention(y, layout, y, layout, shown=shown)  # type: ignore[no-any-return]
 
-        x = residual(x, attend, self.attention_norm, self.norm, self.rate)
-        x = residual(x, self.feed_forward, self.feed_forward_norm, self.norm, self.rate)
+        def feed(y: Tensor) -> Tensor:
+            return self.feed_forward(y, names)  # type: ignore[no-any-return]
+
+        names = layout.names if self.training else None
+        x = residual(x, attend, self.attention_norm, self.norm, self.rate, names)
+        x = residual(x, feed, self.feed_forward_norm, self.norm, self.rate, names)
         _show(self.name, x)
         return x
 
@@ -192,7 +203,7 @@ class DecoderLayer(nn.Module):
         def look_over(y: Tensor) -> Tensor:
             return self.cross_attention(y, layout, memory, memory_layout, shown=memory_shown)  # type: ignore[no-any-return]
 
-        return self._wrap(x, look_back, look_over)
+        return self._wrap(x, look_back, look_over, layout.names if self.training else None)
 
     def step(self, x: Tensor, new: int, cache: LayerCache) -> Tensor:
         """``new`` further positions of each row, past ones from ``cache``: (N x new, D) -> same."""
@@ -214,17 +225,22 @@ class DecoderLayer(nn.Module):
             out = attention.attend(query, cache.source_key, cache.source_value, cache.source_mask)
             return attention.output(queries.pack(attention.join(out)))  # type: ignore[no-any-return]
 
-        return self._wrap(x, look_back, look_over)
+        return self._wrap(x, look_back, look_over, None)
 
     def _wrap(
         self,
         x: Tensor,
         look_back: Callable[[Tensor], Tensor],
         look_over: Callable[[Tensor], Tensor],
+        names: Tensor | None,
     ) -> Tensor:
         """The three sub-layers in their order, each within its residual connection."""
-        x = residual(x, look_back, self.self_attention_norm, self.norm, self.rate)
-        x = residual(x, look_over, self.cross_attention_norm, self.norm, self.rate)
-        x = residual(x, self.feed_forward, self.feed_forward_norm, self.norm, self.rate)
+
+        def feed(y: Tensor) -> Tensor:
+            return self.feed_forward(y, names)  # type: ignore[no-any-return]
+
+        x = residual(x, look_back, self.self_attention_norm, self.norm, self.rate, names)
+        x = residual(x, look_over, self.cross_attention_norm, self.norm, self.rate, names)
+        x = residual(x, feed, self.feed_forward_norm, self.norm, self.rate, names)
         _show(self.name, x)
         return x

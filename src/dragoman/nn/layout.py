@@ -24,7 +24,14 @@ class Layout:
     made when first asked for and kept.
     """
 
-    def __init__(self, lengths: Sequence[int], device: torch.device | str = "cpu") -> None:
+    def __init__(
+        self,
+        lengths: Sequence[int],
+        device: torch.device | str = "cpu",
+        first_names: Tensor | None = None,
+    ) -> None:
+        """``first_names`` (B,) int32: of the first row of each sequence, for dropout."""
+        self.first_names = first_names
         self.lengths: tuple[int, ...] = tuple(int(n) for n in lengths)
         self.device = torch.device(device)
         self.batch = len(self.lengths)
@@ -61,6 +68,14 @@ class Layout:
         return rows - self.offsets[:-1].long()[self.sequence]
 
     @cached_property
+    def names(self) -> Tensor | None:
+        """(P,) int32: what dropout knows each row by (``dropout.py``); None: by its number."""
+        if self.first_names is None:
+            return None
+        first = self.first_names.to(self.device)[self.sequence]
+        return first + self.positions.to(torch.int32)  # may wrap around
+
+    @cached_property
     def cells(self) -> Tensor:
         """(P,) int64: the flat index of each row's cell in the (B, L) grid."""
         return self.sequence * self.longest + self.positions
@@ -85,7 +100,9 @@ class Layout:
         return flat if self.is_even else flat.index_select(0, self.cells)
 
     def to(self, device: torch.device | str) -> Layout:
-        return self if torch.device(device) == self.device else Layout(self.lengths, device)
+        if torch.device(device) == self.device:
+            return self
+        return Layout(self.lengths, device, self.first_names)
 
 
 @dataclass(frozen=True)

@@ -19,6 +19,7 @@ from dragoman.models.settings import TransformerSettings
 from dragoman.tasks.prepare import Say
 from dragoman.tasks.sizing import TABLE, Size, least_tokens, row_for
 from dragoman.tasks.translation import fused_cross_entropy
+from dragoman.training.distributed import Ranks, own_device, processes
 from dragoman.training.minutes import SHARE
 from dragoman.training.settings import TrainingSettings
 from dragoman.training.throughput import measure_throughput
@@ -49,7 +50,7 @@ def size_in(minutes: float, say: Say, pairs: int) -> Size:
     size, tokens = SMALLEST, 0.0
     for size in (*reversed(_up_to(row)), SMALLEST):
         speed = tokens_per_second(size)
-        tokens = (1 - SHARE) * 60 * minutes * speed
+        tokens = (1 - SHARE) * 60 * minutes * speed * processes()
         if tokens >= ENOUGH * least_tokens(size.model_dim):
             break
     fitted = smaller_updates(size, tokens)
@@ -85,10 +86,10 @@ def tokens_per_second(size: Size) -> float:
     measured = measure_throughput(
         model,
         settings,
-        lambda _: [lambda: batch],
+        lambda *_: [lambda: batch],
         seconds=1.0,
         most=10,
-        device="cuda" if torch.cuda.is_available() else "cpu",
+        ranks=Ranks(device=own_device()),
         cross_entropy=fused_cross_entropy(model, settings.label_smoothing),
     )
     return measured.tokens_per_second

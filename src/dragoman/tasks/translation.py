@@ -9,7 +9,6 @@ import json
 import shutil
 from collections.abc import Sequence
 from contextlib import nullcontext
-from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
@@ -89,7 +88,8 @@ def train(
     with Ranks.joined() as ranks, locked(folder) if ranks.first else nullcontext():
         if ranks.first:
             refuse_run(folder)
-            try:
+        try:
+            if ranks.first:
                 doubts = doubts_of(recipe)
                 for doubt in doubts:
                     say(f"warning: {doubt}")
@@ -101,19 +101,19 @@ def train(
                 notes = prepared.notes | warn_of_overlap(recipe, prepared.dev, prepared.test, say)
                 notes["doubts"] = [doubt.to_dict() for doubt in doubts]
                 write_text(folder / NOTES, json.dumps(notes, indent=2, ensure_ascii=False) + "\n")
-                recipe, validation_seconds = _fit_updates(
-                    recipe, prepared, ranks, minutes, epochs, say
-                )
+            # Each may have measured this machine for itself: the first one's sizes count.
+            recipe = Recipe.model_validate_json(ranks.spread_text(recipe.model_dump_json()))
+            if not ranks.first:
+                prepared = prepare(recipe, folder, _say_nothing)
+            recipe, validation_seconds = _fit_updates(recipe, prepared, ranks, minutes, epochs, say)
+            if ranks.first:
                 # Last: a folder with a recipe is a run, and everything it needs is there.
                 recipe.save(folder / RECIPE)
-            except BaseException:
-                if is_new:
-                    shutil.rmtree(folder, ignore_errors=True)
-                raise
-        ranks.spread_text("prepared")
-        if not ranks.first:
-            recipe = Recipe.load(folder / RECIPE)
-            prepared, validation_seconds = prepare(recipe, folder, _say_nothing), 0.0
+        except BaseException:
+            if ranks.first and is_new:
+                shutil.rmtree(folder, ignore_errors=True)
+            raise
+        recipe = Recipe.model_validate_json(ranks.spread_text(recipe.model_dump_json()))
         return _train(
             recipe, folder, prepared, ranks, say, display, resume_command, validation_seconds
         )
@@ -222,10 +222,12 @@ def _fit_updates(
 ) -> tuple[Recipe, float]:
     """Turn minutes or epochs into updates, and say what the run will cost.
 
-    -> the recipe, and the seconds of a validation (0: not measured).
+    All processes measure, at the same time and each its share, as they will train; what follows
+    from it is for the first to say. -> the recipe, and the seconds of a validation (0: not
+    measured).
     """
     plan = Plan(prepared.train, recipe.plan, recipe.seed)
-    if plan.left_out.pairs:
+    if plan.left_out.pairs and ranks.first:
         say(f"{plan.left_out.pairs:,} pairs are longer than plan.max_source or plan.max_target")
     source, target = prepared.source_text, prepared.target_text
     torch.manual_seed(key(recipe.seed))
@@ -234,15 +236,11 @@ def _fit_updates(
         model,
         recipe.training,
         TrainingBatches(plan, prepared.train, source, target, recipe.seed),
-        device=str(ranks.device),
+        ranks=ranks,
         cross_entropy=fused_cross_entropy(model, recipe.training.label_smoothing),
     )
-    # Every process makes its share.
-    measured = replace(
-        measured,
-        seconds_per_update=measured.seconds_per_update / ranks.size,
-        tokens_per_second=measured.tokens_per_second * ranks.size,
-    )
+    if not ranks.first:
+        return recipe, 0.0
     per_epoch, validation = plan.updates_per_epoch(), 0.0
     if minutes is not None:
         if recipe.training.validate_every:
@@ -257,7 +255,10 @@ def _fit_updates(
 
 
 class TrainingBatches:
-    """Update -> its micro-batches, each made when it is asked for. A pure function of the seed."""
+    """A process's share of an update, micro-batches that are made when they are asked for.
+
+    A pure function of the seed.
+    """
 
     def __init__(self, plan: Plan, store: Store, source: Text, target: Text, seed: int) -> None:
         self._plan = plan
@@ -267,8 +268,8 @@ class TrainingBatches:
         self._seed = seed
         self._sampled = source.settings.sampling > 0 or target.settings.sampling > 0
 
-    def __call__(self, update: int) -> Sequence[MakeBatch]:
-        return [partial(self._make, micro_batch) for micro_batch in self._plan.update(update)]
+    def __call__(self, update: int, rank: int = 0, ranks: int = 1) -> Sequence[MakeBatch]:
+        return [partial(self._make, share) for share in self._plan.update(update, rank, ranks)]
 
     def _make(self, micro_batch: MicroBatch) -> Batch:
         store, examples = self._store, micro_batch.examples.tolist()

@@ -1,8 +1,9 @@
 """The processes that train one model together, as torchrun starts them.
 
-An update's micro-batches are shared out; each process sums its gradients, one exchange adds them
-up, and every process takes the same step. The recipe fixes the micro-batches, never the number of
-processes, so four of them follow the path of one (sums agree within rounding).
+An update's examples are shared out; each process sums its gradients, one exchange adds them up,
+and every process takes the same step. Examples and their dropout masks follow from the recipe,
+never from the number of processes, so four of them follow the path of one (sums agree within
+rounding).
 
 What only the first process does (preparing, validating, saving) may take hours, and the others
 wait for it at ``any`` or ``spread_text``.
@@ -23,6 +24,17 @@ from dragoman.errors import TrainingError
 _PATIENCE = timedelta(days=365)
 """How long processes wait for the first one while it prepares, validates or saves. torch's own
 limits, 10 to 30 minutes, are for exchanges, where all are at work."""
+
+
+def processes() -> int:
+    """How many torchrun started; 1 without it."""
+    return int(os.environ.get("WORLD_SIZE", "1"))
+
+
+def own_device() -> str:
+    """This process's GPU where there is one, else the CPU."""
+    local = os.environ.get("LOCAL_RANK", "0")
+    return f"cuda:{local}" if torch.cuda.is_available() else "cpu"
 
 
 class Ranks:
@@ -49,15 +61,14 @@ class Ranks:
     def joined(cls) -> Iterator[Ranks]:
         """Join the processes that torchrun started (its environment variables), if it did.
 
-        The device is this process's GPU where there is one, else the CPU.
+        The device is ``own_device``.
         """
-        local = int(os.environ.get("LOCAL_RANK", "0"))
-        device = f"cuda:{local}" if torch.cuda.is_available() else "cpu"
-        size = int(os.environ.get("WORLD_SIZE", "1"))
+        device, size = own_device(), processes()
         if size == 1:
             yield cls(device=device)
             return
         if device != "cpu":
+            local = int(device.partition(":")[2])
             if local >= torch.cuda.device_count():
                 raise TrainingError(
                     f"process {local} of this machine has no GPU: there are "

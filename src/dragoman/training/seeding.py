@@ -1,6 +1,6 @@
 """Keys for random draws: the same draw on every machine, in every order, after every resume.
 
-Each draw of training is owned by what it is for (the seed of the run, the update, the micro-batch),
+Each draw of training is owned by what it is for (the seed of the run, the update, the example),
 never by how many draws came before it.
 """
 
@@ -12,8 +12,8 @@ _MASK = (1 << 64) - 1
 def key(*parts: int) -> int:
     """Mix integers into 63 bits that look random (SplitMix64, Steele et al. 2014).
 
-    Any part that differs, and their order, changes all bits; (seed, update, micro-batch) is the
-    key of a micro-batch's dropout.
+    Any part that differs, and their order, changes all bits; (seed, update) is the key of an
+    update's dropout.
     """
     state = 0x9E3779B97F4A7C15
     for part in parts:

@@ -39,15 +39,17 @@ def measure_throughput(
     *,
     seconds: float = 5.0,
     most: int = 30,
-    device: str = "cpu",
+    ranks: Ranks | None = None,
     cross_entropy: CrossEntropy | None = None,
 ) -> Throughput:
     """Make updates 0, 1, 2, … at learning rate 0: the weights stay as they are.
 
     It takes ``seconds``, or ``most`` updates if that is sooner, so that a training of seconds does
-    not wait for it. At least one update is timed, however long it takes.
+    not wait for it. At least one update is timed, however long it takes. All ``ranks`` measure
+    together, as they will train; left out, this process is alone.
     """
-    updater = Updater(model, settings, lambda _: 0.0, Ranks(device=device), cross_entropy)
+    ranks = ranks or Ranks()
+    updater = Updater(model, settings, lambda _: 0.0, ranks, cross_entropy)
     state = TrainingState()
     updater.repeat_choices(state)
     tokens, spent = 0, 0.0
@@ -59,13 +61,14 @@ def measure_throughput(
             splits=Splits(Path(folder)),
             warn=lambda _: None,
         )
-        while state.update < 2 or (spent < seconds and state.update <= most):
+        while ranks.any(state.update < 2 or (spent < seconds and state.update <= most)):
             began = time.perf_counter()
             record = updater.update(state, batches, gradients)
             if state.update > 1:  # the first one warms up
                 spent += time.perf_counter() - began
                 tokens += record.tokens
-    peak = torch.cuda.max_memory_allocated(device) if device != "cpu" else _peak_resident_bytes()
+    on_cpu = ranks.device.type == "cpu"
+    peak = _peak_resident_bytes() if on_cpu else torch.cuda.max_memory_allocated(ranks.device)
     updates = state.update - 1
     return Throughput(tokens / spent, spent / updates, updates, peak)
 

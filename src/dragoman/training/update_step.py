@@ -2,6 +2,7 @@
 
 Losses are summed and tokens counted; the division happens once per update, so that the result does
 not depend on how the update was cut into micro-batches, nor on how many processes shared them.
+Dropout belongs to the examples (``nn/dropout.py``) for the same reason.
 """
 
 from __future__ import annotations
@@ -70,7 +71,7 @@ class UpdateStep(nn.Module):
 
 
 class Gradients:
-    """Runs an update's micro-batches forward and backward, this process's share of them."""
+    """Runs a process's share of an update, its micro-batches, forward and backward."""
 
     def __init__(
         self,
@@ -88,20 +89,18 @@ class Gradients:
         self.splits = splits
         self.warn = warn
 
-    def accumulate(
-        self, update: int, batches: Sequence[MakeBatch], rank: int = 0, ranks: int = 1
-    ) -> Tensor:
+    def accumulate(self, update: int, batches: Sequence[MakeBatch]) -> Tensor:
         """Fill the gradient buffer -> (3,) fp64: sums of loss, nll and target tokens.
 
-        Process ``rank`` of ``ranks`` takes every ``ranks``-th micro-batch; one without work leaves
-        zeros. A micro-batch that does not fit into memory is halved, once; the whole share is then
-        done again, because part of its gradient may have been added already.
+        A process without work leaves zeros. A micro-batch that does not fit into memory is
+        halved, once; the whole share is then done again, because part of its gradient may have
+        been added already.
         """
         while True:
             self.gradients.zero_()
             sums = torch.zeros(3, dtype=torch.float64, device=self.gradients.device)
-            for number in range(rank, len(batches), ranks):
-                batch = batches[number]()
+            for number, make in enumerate(batches):
+                batch = make()
                 try:
                     self._run(update, number, batch, sums)
                 except (RuntimeError, MemoryError) as error:
@@ -130,11 +129,9 @@ class Gradients:
     def _run(self, update: int, number: int, batch: Batch, sums: Tensor) -> None:
         halve = (update, number) in self.splits and len(batch) > 1
         parts = batch.split() if halve else (batch,)
-        for half, part in enumerate(parts):
-            # Dropout belongs to (seed, update, micro-batch), not to who computes it and when.
-            draw = key(self.seed, update, number, half)
-            torch.manual_seed(draw)
-            with dropout.pool(draw):
+        for part in parts:
+            # What else masks are keyed by, example and place in it, travels with the batch.
+            with dropout.drawing(key(self.seed, update)):
                 loss, tokens, nll = self.step(part.to(self.gradients.device))
                 loss.backward()
             sums[0] += loss.detach()

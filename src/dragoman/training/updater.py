@@ -30,8 +30,9 @@ from dragoman.training.schedule import Schedule
 from dragoman.training.settings import TrainingSettings
 from dragoman.training.update_step import EncoderDecoder, Gradients, MakeBatch, UpdateStep
 
-Batches = Callable[[int], Sequence[MakeBatch]]
-"""Updates done -> the micro-batches of the next update. A pure function."""
+Batches = Callable[[int, int, int], Sequence[MakeBatch]]
+"""Updates done, process, number of processes -> what that process does of the next update. A pure
+function; the shares of all processes together are the same examples for any number of them."""
 
 
 class Updater:
@@ -126,9 +127,8 @@ class Updater:
     def _update(self, state: TrainingState, batches: Batches, gradients: Gradients) -> UpdateRecord:
         began = time.perf_counter()
         number = state.update + 1
-        sums = gradients.accumulate(
-            state.update, batches(state.update), self.ranks.rank, self.ranks.size
-        )
+        share = batches(state.update, self.ranks.rank, self.ranks.size)
+        sums = gradients.accumulate(state.update, share)
         self.ranks.add_up(self.flat.gradients)
         self.ranks.add_up(sums)
         length = self.flat.gradients.norm().double()

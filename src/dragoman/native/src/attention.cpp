@@ -143,9 +143,15 @@ static ALWAYS_INLINE float softmax_row(float *row, int64_t count, int64_t to) {
   return most + logf(whole);
 }
 
+// What the mask of a head's weights for a row of queries is known by.
+static ALWAYS_INLINE uint32_t mask_name(const Attention &at, int64_t row, int64_t head) {
+  return row_name(at.query_names, row) * static_cast<uint32_t>(at.heads) +
+         static_cast<uint32_t>(head);
+}
+
 static ALWAYS_INLINE void drop_row(float *row, int64_t to, const Dropout &dropout, uint64_t seed,
-                                   int64_t mask_row) {
-  const uint32_t key = row_key(seed, mask_row);
+                                   uint32_t name) {
+  const uint32_t key = row_key(seed, name);
   for (int64_t j = 0; j < to; j += BLOCK) {
     Vec f[VECTORS];
     dropout_factors(dropout, key, j / BLOCK, f);
@@ -184,10 +190,10 @@ static void forward(const Attention &at, const T *query, const T *key, const T *
                            across);
       for (int64_t r = 0; r < count; r++) {
         const int64_t own = at.causal ? smaller(keys, i + r + 1) : keys;
-        const int64_t mask_row = (q0 + i + r) * at.heads + head;
+        const int64_t row = q0 + i + r, place = row * at.heads + head;
         const float log_sum = softmax_row(scores + r * across, own, to);
-        if (log_sums != nullptr) log_sums[mask_row] = log_sum;
-        if (!dropout.off()) drop_row(scores + r * across, to, dropout, at.seed, mask_row);
+        if (log_sums != nullptr) log_sums[place] = log_sum;
+        if (!dropout.off()) drop_row(scores + r * across, to, dropout, at.seed, mask_name(at, row, head));
       }
       small_product<false>(count, out_wide, seen, scores, across, 1, values, out_wide, result,
                            out_wide);
@@ -238,10 +244,10 @@ static void backward(const Attention &at, const T *query, const T *key, const T 
                            across);
       for (int64_t r = 0; r < count; r++) {
         const int64_t own = at.causal ? smaller(keys, i + r + 1) : keys;
-        const int64_t mask_row = (q0 + i + r) * at.heads + head;
+        const int64_t row = q0 + i + r, place = row * at.heads + head;
         float *weight = weights + r * across, *slope = slopes + r * across;
-        const uint32_t mask_key = row_key(at.seed, mask_row);
-        const Vec log_sum = all(log_sums[mask_row]);
+        const uint32_t mask_key = row_key(at.seed, mask_name(at, row, head));
+        const Vec log_sum = all(log_sums[place]);
         Vec total = zero();
         for (int64_t j = 0; j < to; j += BLOCK) {
           Vec f[VECTORS];
@@ -290,16 +296,16 @@ static void backward(const Attention &at, const T *query, const T *key, const T 
 
 }  // namespace
 
-#define DRAGOMAN_ATTENTION(T, suffix)                                                             \
-  KERNEL(void, attention_forward_##suffix, const Attention *at, const T *query, const T *key,     \
-         const T *value, T *out, float *log_sums) {                                               \
-    forward<T>(*at, query, key, value, out, log_sums);                                            \
-  }                                                                                               \
-  KERNEL(void, attention_backward_##suffix, const Attention *at, const T *query, const T *key,    \
-         const T *value, const float *log_sums, const T *grad, T *dquery, int64_t dquery_row,     \
-         T *dkey, int64_t dkey_row, T *dvalue, int64_t dvalue_row) {                              \
-    backward<T>(*at, query, key, value, log_sums, grad, dquery, dquery_row, dkey, dkey_row,       \
-                dvalue, dvalue_row);                                                              \
+#define DRAGOMAN_ATTENTION(T, suffix)                                                          \
+  KERNEL(void, attention_forward_##suffix, const Attention *at, const T *query, const T *key,  \
+         const T *value, T *out, float *log_sums) {                                            \
+    forward<T>(*at, query, key, value, out, log_sums);                                         \
+  }                                                                                            \
+  KERNEL(void, attention_backward_##suffix, const Attention *at, const T *query, const T *key, \
+         const T *value, const float *log_sums, const T *grad, T *dquery, int64_t dquery_row,  \
+         T *dkey, int64_t dkey_row, T *dvalue, int64_t dvalue_row) {                           \
+    backward<T>(*at, query, key, value, log_sums, grad, dquery, dquery_row, dkey, dkey_row,    \
+                dvalue, dvalue_row);                                                           \
   }
 
 DRAGOMAN_ATTENTION(bf16, bf16)

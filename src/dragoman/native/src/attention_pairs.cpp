@@ -159,7 +159,8 @@ struct Masks {
   int64_t first;  // the first of the 16 queries, in its sentence
   bool causal;
 
-  Masks(const Attention &at, const Dropout &dropout, int64_t query_row, int64_t query, int64_t head)
+  Masks(const Attention &at, const Dropout &dropout, int64_t row, int64_t count, int64_t query,
+        int64_t head)
       : keys(all_int(0)),
         threshold(all_int(dropout.threshold)),
         kept(all(dropout.scale)),
@@ -167,8 +168,12 @@ struct Masks {
         first(query),
         causal(at.causal != 0) {
     const uint32_t low = static_cast<uint32_t>(at.seed), high = static_cast<uint32_t>(at.seed >> 32);
-    const uint32_t row = static_cast<uint32_t>(query_row * at.heads + head);
-    const Int rows = all_int(low + row) + lane_numbers() * all_int(static_cast<uint32_t>(at.heads));
+    Int names = all_int(static_cast<uint32_t>(row)) + lane_numbers();
+    if (at.query_names != nullptr) {
+      names.v = _mm512_maskz_loadu_epi32(first_lanes(count), at.query_names + row);
+    }
+    const Int rows = names * all_int(static_cast<uint32_t>(at.heads)) +
+                     all_int(low + static_cast<uint32_t>(head));
     keys = mix(mix(rows) ^ all_int(high));
   }
 
@@ -242,7 +247,7 @@ static void forward(const Attention &at, const bf16 *query, const bf16 *key, con
     for (int64_t i = 0; i < place.queries; i += QUERIES) {
       const int64_t count = smaller(QUERIES, place.queries - i), row = place.query + i;
       const int64_t seen = at.causal ? smaller(place.keys, i + count) : place.keys;
-      const Masks masks(at, dropout, row, i, place.head);
+      const Masks masks(at, dropout, row, count, i, place.head);
       words_across(query + row * at.query_row + place.head * width, at.query_row, count, width,
                    queries);
       pair_product<false>(seen, QUERIES, width / 2, words(keys), to_32(width) / 2, 1, queries,
@@ -328,7 +333,7 @@ static void backward(const Attention &at, const bf16 *query, const bf16 *key, co
     for (int64_t i = 0; i < place.queries; i += QUERIES) {
       const int64_t count = smaller(QUERIES, place.queries - i), row = place.query + i;
       const int64_t seen = at.causal ? smaller(place.keys, i + count) : place.keys;
-      const Masks masks(at, dropout, row, i, place.head);
+      const Masks masks(at, dropout, row, count, i, place.head);
       const bf16 *query_rows = query + row * at.query_row + place.head * width;
       const bf16 *grad_rows = grad + row * at.out_row + place.head * wide;
       words_across(query_rows, at.query_row, count, width, queries);

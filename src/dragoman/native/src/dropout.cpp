@@ -10,12 +10,13 @@ constexpr int64_t PART = 64;  // rows per task
 // out = base + Dropout(x); base may be null.
 template <class T>
 static void apply(const T *x, int64_t x_row, const T *base, int64_t base_row, T *out,
-                  int64_t out_row, int64_t rows, int64_t width, float rate, uint64_t seed) {
+                  int64_t out_row, int64_t rows, int64_t width, float rate, uint64_t seed,
+                  const int32_t *names) {
   const Dropout dropout(rate);
   parallel_for((rows + PART - 1) / PART, [&](int64_t task) {
     const int64_t end = (task + 1) * PART < rows ? (task + 1) * PART : rows;
     for (int64_t r = task * PART; r < end; r++) {
-      const uint32_t key = row_key(seed, r);
+      const uint32_t key = row_key(seed, row_name(names, r));
       for (int64_t j = 0; j < width; j += BLOCK) {
         Vec f[VECTORS];
         dropout_factors(dropout, key, j / BLOCK, f);
@@ -32,14 +33,15 @@ static void apply(const T *x, int64_t x_row, const T *base, int64_t base_row, T 
 
 }  // namespace
 
-#define DRAGOMAN_DROPOUT(T, suffix)                                                              \
-  KERNEL(void, dropout_##suffix, const T *x, int64_t x_row, T *out, int64_t out_row,             \
-         int64_t rows, int64_t width, float rate, uint64_t seed) {                               \
-    apply<T>(x, x_row, nullptr, 0, out, out_row, rows, width, rate, seed);                       \
-  }                                                                                              \
-  KERNEL(void, residual_##suffix, const T *x, int64_t x_row, const T *base, int64_t base_row,    \
-         T *out, int64_t out_row, int64_t rows, int64_t width, float rate, uint64_t seed) {      \
-    apply<T>(x, x_row, base, base_row, out, out_row, rows, width, rate, seed);                   \
+#define DRAGOMAN_DROPOUT(T, suffix)                                                           \
+  KERNEL(void, dropout_##suffix, const T *x, int64_t x_row, T *out, int64_t out_row,          \
+         int64_t rows, int64_t width, float rate, uint64_t seed, const int32_t *names) {      \
+    apply<T>(x, x_row, nullptr, 0, out, out_row, rows, width, rate, seed, names);             \
+  }                                                                                           \
+  KERNEL(void, residual_##suffix, const T *x, int64_t x_row, const T *base, int64_t base_row, \
+         T *out, int64_t out_row, int64_t rows, int64_t width, float rate, uint64_t seed,     \
+         const int32_t *names) {                                                              \
+    apply<T>(x, x_row, base, base_row, out, out_row, rows, width, rate, seed, names);         \
   }
 
 DRAGOMAN_DROPOUT(bf16, bf16)

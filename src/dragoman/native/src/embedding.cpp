@@ -11,14 +11,14 @@ constexpr int64_t PART = 64;  // rows per task
 template <class T>
 static void forward(const float *matrix, const int64_t *ids, const float *places,
                     const int64_t *positions, T *out, int64_t rows, int64_t width, float scale,
-                    float rate, uint64_t seed) {
+                    float rate, uint64_t seed, const int32_t *names) {
   const Dropout dropout(rate);
   parallel_for((rows + PART - 1) / PART, [&](int64_t task) {
     const int64_t end = (task + 1) * PART < rows ? (task + 1) * PART : rows;
     for (int64_t r = task * PART; r < end; r++) {
       const float *from = matrix + ids[r] * width;
       const float *place = places == nullptr ? nullptr : places + positions[r] * width;
-      const uint32_t key = row_key(seed, r);
+      const uint32_t key = row_key(seed, row_name(names, r));
       for (int64_t j = 0; j < width; j += BLOCK) {
         Vec f[VECTORS];
         dropout_factors(dropout, key, j / BLOCK, f);
@@ -37,7 +37,8 @@ static void forward(const float *matrix, const int64_t *ids, const float *places
 // in their order on any number of threads.
 template <class T>
 static void backward(const T *grad, const int64_t *ids, float *dmatrix, int64_t vocabulary,
-                     int64_t rows, int64_t width, float scale, float rate, uint64_t seed) {
+                     int64_t rows, int64_t width, float scale, float rate, uint64_t seed,
+                     const int32_t *names) {
   const Dropout dropout(rate);
   constexpr int64_t RANGES = 32;
   parallel_for(RANGES, [&](int64_t task) {
@@ -46,7 +47,7 @@ static void backward(const T *grad, const int64_t *ids, float *dmatrix, int64_t 
       const int64_t id = ids[r];
       if (id % RANGES != task || id >= vocabulary) continue;
       float *to = dmatrix + id * width;
-      const uint32_t key = row_key(seed, r);
+      const uint32_t key = row_key(seed, row_name(names, r));
       for (int64_t j = 0; j < width; j += BLOCK) {
         Vec f[VECTORS];
         dropout_factors(dropout, key, j / BLOCK, f);
@@ -62,16 +63,16 @@ static void backward(const T *grad, const int64_t *ids, float *dmatrix, int64_t 
 
 }  // namespace
 
-#define DRAGOMAN_EMBEDDING(T, suffix)                                                           \
-  KERNEL(void, embedding_forward_##suffix, const float *matrix, const int64_t *ids,             \
-         const float *places, const int64_t *positions, T *out, int64_t rows, int64_t width,    \
-         float scale, float rate, uint64_t seed) {                                              \
-    forward<T>(matrix, ids, places, positions, out, rows, width, scale, rate, seed);            \
-  }                                                                                             \
-  KERNEL(void, embedding_backward_##suffix, const T *grad, const int64_t *ids, float *dmatrix,  \
-         int64_t vocabulary, int64_t rows, int64_t width, float scale, float rate,              \
-         uint64_t seed) {                                                                       \
-    backward<T>(grad, ids, dmatrix, vocabulary, rows, width, scale, rate, seed);                \
+#define DRAGOMAN_EMBEDDING(T, suffix)                                                          \
+  KERNEL(void, embedding_forward_##suffix, const float *matrix, const int64_t *ids,            \
+         const float *places, const int64_t *positions, T *out, int64_t rows, int64_t width,   \
+         float scale, float rate, uint64_t seed, const int32_t *names) {                       \
+    forward<T>(matrix, ids, places, positions, out, rows, width, scale, rate, seed, names);    \
+  }                                                                                            \
+  KERNEL(void, embedding_backward_##suffix, const T *grad, const int64_t *ids, float *dmatrix, \
+         int64_t vocabulary, int64_t rows, int64_t width, float scale, float rate,             \
+         uint64_t seed, const int32_t *names) {                                                \
+    backward<T>(grad, ids, dmatrix, vocabulary, rows, width, scale, rate, seed, names);        \
   }
 
 DRAGOMAN_EMBEDDING(bf16, bf16)

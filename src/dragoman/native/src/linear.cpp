@@ -106,7 +106,7 @@ static void forward(const T *x, int64_t x_row, const uint32_t *weight, const flo
 template <class T>
 static void forward_relu(const T *x, int64_t x_row, const uint32_t *weight, const float *bias,
                          T *out, int64_t out_row, int64_t rows, int64_t outputs, int64_t inputs,
-                         float rate, uint64_t seed) {
+                         float rate, uint64_t seed, const int32_t *names) {
   const Dropout dropout(rate);
   product<is_bf16<T>>(
       words(x), x_row / per_word<T>, rows, weight, outputs, inputs / per_word<T>,
@@ -116,7 +116,7 @@ static void forward_relu(const T *x, int64_t x_row, const uint32_t *weight, cons
         c = maximum(c + bias_at(bias, column, width, 2), zero());
         d = maximum(d + bias_at(bias, column, width, 3), zero());
         if (!dropout.off()) {
-          const uint32_t key = row_key(seed, i);
+          const uint32_t key = row_key(seed, row_name(names, i));
           Vec f[VECTORS], g[VECTORS];
           dropout_factors(dropout, key, column / BLOCK, f);
           dropout_factors(dropout, key, column / BLOCK + 1, g);
@@ -179,8 +179,9 @@ KERNEL(void, pack_weights_fp32, const float *const *weights, const int64_t *outp
   }                                                                                              \
   KERNEL(void, linear_relu_##suffix, const T *x, int64_t x_row, const uint32_t *weight,          \
          const float *bias, T *out, int64_t out_row, int64_t rows, int64_t outputs,              \
-         int64_t inputs, float rate, uint64_t seed) {                                            \
-    forward_relu<T>(x, x_row, weight, bias, out, out_row, rows, outputs, inputs, rate, seed);    \
+         int64_t inputs, float rate, uint64_t seed, const int32_t *names) {                      \
+    forward_relu<T>(x, x_row, weight, bias, out, out_row, rows, outputs, inputs, rate, seed,     \
+                    names);                                                                      \
   }                                                                                              \
   KERNEL(void, linear_backward_input_##suffix, const T *dy, int64_t dy_row,                      \
          const uint32_t *weight, T *dx, int64_t dx_row, int64_t rows, int64_t outputs,           \

@@ -18,7 +18,7 @@ static inline int64_t rows_per_part(int64_t rows) {
 template <class T>
 static void forward(const T *x, const T *sublayer, const float *gain, const float *bias, T *out,
                     T *normal, float *scale, int64_t rows, int64_t width, float epsilon,
-                    float rate, uint64_t seed) {
+                    float rate, uint64_t seed, const int32_t *names) {
   const Dropout dropout(sublayer == nullptr ? 0.0f : rate);
   const int64_t part = rows_per_part(rows), parts = (rows + part - 1) / part;
   parallel_for(parts, [&](int64_t task) {
@@ -26,7 +26,7 @@ static void forward(const T *x, const T *sublayer, const float *gain, const floa
     float *sum_row = scratch<float>(0, static_cast<size_t>(width + BLOCK));
     for (int64_t r = task * part; r < end; r++) {
       const T *x_row = x + r * width, *s_row = sublayer + r * width;
-      const uint32_t key = row_key(seed, r);
+      const uint32_t key = row_key(seed, row_name(names, r));
       Vec total = zero();
       for (int64_t j = 0; j < width; j += BLOCK) {
         Vec f[VECTORS];
@@ -67,7 +67,7 @@ static void forward(const T *x, const T *sublayer, const float *gain, const floa
 template <class T>
 static void backward(const T *grad, const T *normal, const float *scale, const float *gain, T *dx,
                      T *dsublayer, float *dgain, float *dbias, int64_t rows, int64_t width,
-                     float rate, uint64_t seed, float *sums) {
+                     float rate, uint64_t seed, const int32_t *names, float *sums) {
   const Dropout dropout(rate);
   const int64_t part = rows_per_part(rows), parts = (rows + part - 1) / part;
   parallel_for(parts, [&](int64_t task) {
@@ -89,7 +89,7 @@ static void backward(const T *grad, const T *normal, const float *scale, const f
       const float count = static_cast<float>(width);
       const Vec mean = all(sum(first) / count), slope = all(sum(second) / count);
       const Vec inverse = all(scale[r]);
-      const uint32_t key = row_key(seed, r);
+      const uint32_t key = row_key(seed, row_name(names, r));
       for (int64_t j = 0; j < width; j += BLOCK) {
         Vec f[VECTORS];
         if (dsublayer != nullptr) dropout_factors(dropout, key, j / BLOCK, f);
@@ -124,17 +124,18 @@ KERNEL(int64_t, norm_sums, int64_t rows, int64_t width) {
   return (rows + part - 1) / part * 2 * width;
 }
 
-#define DRAGOMAN_NORM(T, suffix)                                                                  \
-  KERNEL(void, norm_forward_##suffix, const T *x, const T *sublayer, const float *gain,           \
-         const float *bias, T *out, T *normal, float *scale, int64_t rows, int64_t width,         \
-         float epsilon, float rate, uint64_t seed) {                                              \
-    forward<T>(x, sublayer, gain, bias, out, normal, scale, rows, width, epsilon, rate, seed);    \
-  }                                                                                               \
-  KERNEL(void, norm_backward_##suffix, const T *grad, const T *normal, const float *scale,        \
-         const float *gain, T *dx, T *dsublayer, float *dgain, float *dbias, int64_t rows,        \
-         int64_t width, float rate, uint64_t seed, float *sums) {                                 \
-    backward<T>(grad, normal, scale, gain, dx, dsublayer, dgain, dbias, rows, width, rate, seed,  \
-                sums);                                                                            \
+#define DRAGOMAN_NORM(T, suffix)                                                                 \
+  KERNEL(void, norm_forward_##suffix, const T *x, const T *sublayer, const float *gain,          \
+         const float *bias, T *out, T *normal, float *scale, int64_t rows, int64_t width,        \
+         float epsilon, float rate, uint64_t seed, const int32_t *names) {                       \
+    forward<T>(x, sublayer, gain, bias, out, normal, scale, rows, width, epsilon, rate, seed,    \
+               names);                                                                           \
+  }                                                                                              \
+  KERNEL(void, norm_backward_##suffix, const T *grad, const T *normal, const float *scale,       \
+         const float *gain, T *dx, T *dsublayer, float *dgain, float *dbias, int64_t rows,       \
+         int64_t width, float rate, uint64_t seed, const int32_t *names, float *sums) {          \
+    backward<T>(grad, normal, scale, gain, dx, dsublayer, dgain, dbias, rows, width, rate, seed, \
+                names, sums);                                                                           \
   }
 
 DRAGOMAN_NORM(bf16, bf16)

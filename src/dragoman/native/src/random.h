@@ -1,8 +1,9 @@
-// Random bits as a pure function of (seed, row, column): dropout masks are never stored, the
-// backward pass makes them again, and they depend on neither the number of threads nor the
-// instruction set. native/dropout.py computes the same bits with torch.
+// Random bits as a pure function of (seed, name of the row, column): dropout masks are never stored,
+// the backward pass makes them again, and they depend on neither the number of threads nor the
+// instruction set. native/dropout.py computes the same bits with torch. A row that keeps its name
+// keeps its mask in whatever batch it stands; without names, a row is known by its number.
 //
-// Row r of a mask has the 32-bit key  mix(mix(low(seed) + r) ^ high(seed)).  Columns come in blocks
+// The row named r has the 32-bit key  mix(mix(low(seed) + r) ^ high(seed)).  Columns come in blocks
 // of 32; lane j (0..15) of block b hashes the counter 16 b + j:  h = mix(key + 16 b + j).  The low
 // half of h serves column 32 b + j, the high half column 32 b + 16 + j. An element is dropped when
 // its 16 bits are below round(65536 p).
@@ -31,9 +32,14 @@ static ALWAYS_INLINE Int mix(Int x) {
   return x ^ shift_right<16>(x);
 }
 
-static ALWAYS_INLINE uint32_t row_key(uint64_t seed, int64_t row) {
+// The name of a row; `names` may be null.
+static ALWAYS_INLINE uint32_t row_name(const int32_t *names, int64_t row) {
+  return static_cast<uint32_t>(names == nullptr ? row : names[row]);
+}
+
+static ALWAYS_INLINE uint32_t row_key(uint64_t seed, uint32_t name) {
   const uint32_t low = static_cast<uint32_t>(seed), high = static_cast<uint32_t>(seed >> 32);
-  return mix(mix(low + static_cast<uint32_t>(row)) ^ high);
+  return mix(mix(low + name) ^ high);
 }
 
 // What dropout with probability p multiplies an element by: 0, or 1 / (share that is kept).

@@ -1,0 +1,145 @@
+"""An update is the same work however many processes share it: tokens, masks, gradients."""
+
+from __future__ import annotations
+
+import json
+import os
+from itertools import chain
+from pathlib import Path
+
+import pytest
+import torch
+from tiny_recipe import TINY
+from torch import Tensor
+from training_toy import as_rank, free_port, start
+
+from dragoman.data.corpora import Pair
+from dragoman.data.plan import Plan, PlanSettings
+from dragoman.data.store import WeightedPairs, build_store
+from dragoman.forms.text import Text, TextSettings
+from dragoman.models.settings import TransformerSettings
+from dragoman.models.transformer import Transformer
+from dragoman.recipe import Recipe
+from dragoman.tasks.inputs import recipe_of
+from dragoman.tasks.run import Run
+from dragoman.tasks.translation import TrainingBatches, train
+from dragoman.training.checkpoint import TrainingState
+from dragoman.training.distributed import Ranks
+from dragoman.training.settings import TrainingSettings
+from dragoman.training.update_step import Gradients, Splits
+from dragoman.training.updater import Updater
+
+PAIRS = [
+    Pair(n, " ".join(["dog", "sees", "cats"][: n % 3 + 1] * (n % 4 + 1)), f"{n}. " * (n % 5 + 1))
+    for n in range(120)
+]
+
+
+def batches_of(folder: Path, sampling: float, micro_batch: int) -> TrainingBatches:
+    text = Text.train(
+        (line for pair in PAIRS for line in (pair.source, pair.target)),
+        TextSettings(vocabulary=290, sampling=sampling),
+    )
+    store = build_store([WeightedPairs(PAIRS)], text, text, folder, f"{sampling}")
+    asked = PlanSettings(tokens_per_update=300, tokens_per_micro_batch=micro_batch)
+    return TrainingBatches(Plan(store, asked, 1), store, text, text, 1)
+
+
+@pytest.mark.parametrize("micro_batch", [300, 100])
+@pytest.mark.parametrize("ranks", [2, 3, 4])
+def test_processes_share_the_same_sentences(tmp_path: Path, ranks: int, micro_batch: int) -> None:
+    """Also where each update cuts them anew (BPE-dropout)."""
+    batches = batches_of(tmp_path, 0.3, micro_batch)
+
+    def sentences(rank: int, ranks: int) -> list[tuple[int, list[int], list[int]]]:
+        found = []
+        for batch in (make() for make in batches(3, rank, ranks)):
+            sides = [
+                side.values.split(list(side.layout.lengths))
+                for side in (batch.source, batch.target_in)
+            ]
+            found += [
+                (number, source.tolist(), target.tolist())
+                for number, source, target in zip(batch.ids, *sides, strict=True)
+            ]
+        return found
+
+    shared = [sentences(rank, ranks) for rank in range(ranks)]
+    assert sorted(chain.from_iterable(shared)) == sorted(sentences(0, 1))
+    assert min(map(len, shared)) > 0
+
+
+@pytest.mark.parametrize("precision", ["fp32", "bf16"])
+@pytest.mark.parametrize("kernels", ["auto", "plain"])
+@pytest.mark.parametrize("micro_batch", [300, 100])
+def test_processes_add_up_to_the_same_gradients(
+    tmp_path: Path, precision: str, kernels: str, micro_batch: int
+) -> None:
+    """With dropout wherever there can be any: one mask that differs would show."""
+    torch.manual_seed(0)
+    settings = TransformerSettings.model_validate(
+        {
+            "model_dim": 32, "ffn_dim": 48, "encoder_layers": 1, "decoder_layers": 1,
+            "attention": {"num_heads": 2, "dropout": 0.2}, "dropout": 0.3,
+            "activation_dropout": 0.2,
+        }
+    )  # fmt: skip
+    training = TrainingSettings.model_validate({"precision": precision, "kernels": kernels})
+    updater = Updater(Transformer(settings, 290, 290), training, lambda _: 0.1, Ranks())
+    state = TrainingState()
+    updater.repeat_choices(state)
+    if kernels == "auto" and state.kernels == "plain":
+        pytest.skip("this machine has no native kernels")
+    updater.step.train()
+    gradients = Gradients(
+        updater.step,
+        updater.flat.gradients,
+        seed=1,
+        splits=Splits(tmp_path / "splits"),
+        warn=lambda _: None,
+    )
+    batches = batches_of(tmp_path, 0.0, micro_batch)
+
+    def together(ranks: int, update: int = 3) -> tuple[Tensor, Tensor]:
+        sums, total = torch.zeros(3, dtype=torch.float64), torch.zeros_like(gradients.gradients)
+        for rank in range(ranks):
+            sums += gradients.accumulate(update, batches(3, rank, ranks))
+            total += gradients.gradients
+        return total, sums
+
+    alone, sums = together(1)
+    rounding = 1e-5 if precision == "fp32" else 1e-2
+    for ranks in (2, 3, 4, 200):
+        shared, shared_sums = together(ranks)
+        assert float((shared - alone).norm() / alone.norm()) < rounding
+        torch.testing.assert_close(shared_sums, sums, rtol=rounding, atol=0)
+    others, _ = together(1, update=4)  # the same examples with the masks of another update
+    assert float((others - alone).norm() / alone.norm()) > 0.1
+
+
+def train_as_rank(recipe: Recipe, folder: Path, rank: int, port: int, cache: str) -> None:
+    """The target of one of two processes that begin a run together."""
+    os.environ["DRAGOMAN_CACHE"] = cache
+    as_rank(rank, 2, port)
+    torch.set_num_threads(1)
+    train(recipe, folder, minutes=0.05, say=lambda _: None, display=False)
+
+
+def test_processes_begin_a_run_together(parallel_text: tuple[Path, Path], tmp_path: Path) -> None:
+    """What each measured for itself may differ: the first one's sizes and updates count."""
+    recipe, _ = recipe_of([*map(str, parallel_text)], changes=TINY)
+    other = recipe.change(["model.model_dim=48"])
+    port, cache = free_port(), os.environ["DRAGOMAN_CACHE"]
+    ranks = [
+        start(train_as_rank, asked, tmp_path / "run", rank, port, cache)
+        for rank, asked in enumerate((recipe, other))
+    ]
+    for process in ranks:
+        process.join(120)
+        assert process.exitcode == 0
+    run = Run.open(tmp_path / "run")
+    assert run.model().settings.model_dim == 32
+    lines = map(json.loads, (run.folder / "metrics.jsonl").read_text("utf-8").splitlines())
+    updates = [line for line in lines if line["kind"] == "update"]
+    assert [line["update"] for line in updates] == [*range(1, run.recipe.training.updates + 1)]
+    assert min(line["tokens"] for line in updates) > 100  # of both, of at most 512
