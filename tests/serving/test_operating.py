@@ -28,7 +28,7 @@ from dragoman.serving.operate.log import OFTEN, Bounded, JsonLines, Lines, told
 from dragoman.serving.operate.renewal import Renewal
 from dragoman.serving.settings import ServeSettings
 
-ROOT = Path(__file__).parents[1]
+ROOT = Path(__file__).parents[2]
 SECRET = "Das Tier ist müde"
 WISH = {"q": SECRET, "source": "en", "target": "de"}
 ADA, BOB = "0123456789abcdef", "fedcba9876543210"

@@ -43,7 +43,7 @@ def test_the_table_grows_with_the_corpus() -> None:
 
 
 def test_the_documented_table_is_the_one_in_force() -> None:
-    text = (Path(__file__).parents[1] / "docs" / "recipes.md").read_text(encoding="utf-8")
+    text = (Path(__file__).parents[2] / "docs" / "recipes.md").read_text(encoding="utf-8")
     for row in TABLE:
         below = "more" if row.pairs == float("inf") else f"{row.pairs:,}"
         assert (

@@ -8,9 +8,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from follower import Follower
 from hypothesis import given
 from hypothesis import strategies as st
-from test_training_progress import Follower
 from training_toy import WIDTH, Toy, toy_batches, validation_loss
 
 from dragoman.training import trainer as trainer_module

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-BENCHMARK = Path(__file__).parents[1] / "benchmarks" / "serve.py"
+BENCHMARK = Path(__file__).parents[2] / "benchmarks" / "serve.py"
 
 
 @pytest.mark.slow  # six minutes: memory that grows by a byte a request shows after thousands

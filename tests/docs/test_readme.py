@@ -15,7 +15,7 @@ from torch.distributed.run import get_args_parser
 from dragoman.cli import data
 from dragoman.cli.app import app
 
-ROOT = Path(__file__).parents[1]
+ROOT = Path(__file__).parents[2]
 PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").glob("*.md"))]
 
 

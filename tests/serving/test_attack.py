@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-ATTACK = Path(__file__).parents[1] / "benchmarks" / "attack.py"
+ATTACK = Path(__file__).parents[2] / "benchmarks" / "attack.py"
 
 
 @pytest.mark.slow  # two minutes: it is time that the attackers take

@@ -1,6 +1,6 @@
 """Runs of former versions open, and say the same.
 
-``data/format-1`` was written by version 0.1.0 of November 2026 (commit 1b2af15): a run of some
+``format-1`` was written by version 0.1.0 of November 2026 (commit 1b2af15): a run of some
 seconds, and what that program made of some sentences.
 """
 
@@ -18,7 +18,7 @@ from dragoman.tasks.report import summarise
 from dragoman.tasks.run import Run
 from dragoman.tasks.settings import TranslatorSettings
 
-OLD = Path(__file__).parent / "data" / "format-1"
+OLD = Path(__file__).parent / "format-1"
 SAID = json.loads((OLD / "said.json").read_text(encoding="utf-8"))
 
 

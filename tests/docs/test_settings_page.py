@@ -21,7 +21,7 @@ from dragoman.errors import RecipeError
 from dragoman.recipe import Recipe, _settings_in
 from dragoman.settings import Settings
 
-ROOT = Path(__file__).parents[1]
+ROOT = Path(__file__).parents[2]
 
 
 def settings_within(settings: type[BaseModel]) -> list[type[BaseModel]]:

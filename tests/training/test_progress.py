@@ -9,6 +9,7 @@ import warnings
 from pathlib import Path
 
 import pytest
+from follower import Follower
 from rich.console import Console
 from training_toy import Toy, toy_batches
 
@@ -152,31 +153,6 @@ def test_records_are_json_lines(tmp_path: Path) -> None:
     log.write(update(3))
     log.close()
     assert len(path.read_text().splitlines()) == 1
-
-
-class Follower(Listener):
-    """Remembers what it is told."""
-
-    def __init__(self) -> None:
-        self.told: list[str] = []
-
-    def begin(self, update: int) -> None:
-        self.told.append(f"begin {update}")
-
-    def on_update(self, record: UpdateRecord) -> None:
-        self.told.append(f"update {record.update}")
-
-    def on_validation(self, record: ValidationRecord) -> None:
-        self.told.append(f"validation {record.update}")
-
-    def on_plan(self, updates: int) -> None:
-        self.told.append(f"plan {updates}")
-
-    def on_message(self, text: str) -> None:
-        self.told.append(text)
-
-    def end(self) -> None:
-        self.told.append("end")
 
 
 def trained(folder: Path, *listeners: Listener, tensorboard: bool = False) -> None:
