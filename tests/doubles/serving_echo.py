@@ -34,12 +34,12 @@ from dragoman.nn.linear import Embedding
 from dragoman.search.settings import SearchSettings
 from dragoman.serving.app import create_app
 from dragoman.serving.http.listening import bind
-from dragoman.serving.languages import Detector
-from dragoman.serving.meters import Meters
 from dragoman.serving.operate.log import set_up
+from dragoman.serving.operate.meters import Meters
 from dragoman.serving.served import ServedRun
 from dragoman.serving.server import serve_app
 from dragoman.serving.settings import ServeSettings, parse_settings
+from dragoman.serving.translate.languages import Detector
 from dragoman.tasks.engine import Engine
 
 SENTENCES = [

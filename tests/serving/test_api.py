@@ -12,7 +12,7 @@ import pytest
 from serving_echo import EchoModel, client_of, detector, echo_run, meters_of, until
 
 from dragoman.serving.app import create_app
-from dragoman.serving.limits import LimitSettings
+from dragoman.serving.http.limits import LimitSettings
 from dragoman.serving.settings import ServeSettings
 
 PARAGRAPHS = "A small man eats.  Where is the bread?\n\n\tDas Tier ist müde.\n"

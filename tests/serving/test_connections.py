@@ -17,8 +17,8 @@ from uvicorn.server import ServerState
 
 from dragoman.serving.http.addresses import Networks
 from dragoman.serving.http.guard import READING_SECONDS, Guard
+from dragoman.serving.http.limits import LimitSettings
 from dragoman.serving.http.listening import bind
-from dragoman.serving.limits import LimitSettings
 from dragoman.serving.settings import ServeSettings
 
 Streams = tuple[asyncio.StreamReader, asyncio.StreamWriter]

@@ -17,13 +17,13 @@ from serving_echo import TEXT, client_of, echo_run, served_by, tiny_model
 
 from dragoman.search.hypothesis import Hypothesis
 from dragoman.search.settings import SearchSettings
-from dragoman.serving.markup import KEPT, NEVER, SHOWN, Markup, Running, Tag
-from dragoman.serving.open_elements import FORMATTING
 from dragoman.serving.served import ServedRun
-from dragoman.serving.tag_projection import Alignment, project, spans
-from dragoman.serving.tagged import Translated, with_tags
+from dragoman.serving.translate.markup import KEPT, NEVER, SHOWN, Markup, Running, Tag
+from dragoman.serving.translate.open_elements import FORMATTING
+from dragoman.serving.translate.tag_projection import Alignment, project, spans
+from dragoman.serving.translate.tagged import Translated, with_tags
+from dragoman.serving.translate.words import words_by_spaces, words_of
 from dragoman.serving.turns import Turns
-from dragoman.serving.words import words_by_spaces, words_of
 
 TAG = re.compile(r"<[^>]*>")
 WORDS = st.sampled_from(["Das", "Tier", "is", "müde.", "Where?", "3", "&amp;", " ", "\n "])

@@ -22,7 +22,7 @@ from dragoman.insight.figures.subject import Subject
 from dragoman.insight.order import order_experiment
 from dragoman.nn.layout import Sequences
 from dragoman.search.settings import SearchSettings
-from dragoman.serving import look
+from dragoman.serving.look import looker
 from dragoman.serving.served import ServedRun
 from dragoman.serving.settings import ServeSettings
 from dragoman.tasks.run import Run
@@ -119,7 +119,7 @@ def test_the_rows_of_a_word_are_the_models_own(client: Open, run: Run) -> None:
 def test_long_texts_are_told_in_small_pieces(client: Open, monkeypatch: pytest.MonkeyPatch) -> None:
     """Six hundred tokens and more: no megabytes, and what was let go is made again."""
     text = "The small man eats the dinosaur and the big dog sees it. " * 48
-    monkeypatch.setattr(look, "MOST_KEPT", 1)
+    monkeypatch.setattr(looker, "MOST_KEPT", 1)
 
     async def check() -> None:
         async with client() as http:

@@ -23,7 +23,7 @@ from serving_echo import EchoModel, client_of, detector, echo_run, server_proces
 from dragoman.errors import DataError, RunError
 from dragoman.serving.app import create_app
 from dragoman.serving.http.compression import LARGE, Compressed
-from dragoman.serving.limits import ApiKeys, LimitSettings
+from dragoman.serving.http.limits import ApiKeys, LimitSettings
 from dragoman.serving.operate.log import OFTEN, Bounded, JsonLines, Lines, told
 from dragoman.serving.operate.renewal import Renewal
 from dragoman.serving.settings import ServeSettings

@@ -11,10 +11,10 @@ from hypothesis import strategies as st
 from serving_echo import TEXT
 
 from dragoman.errors import DataError
-from dragoman.serving.fair import FairQueue
-from dragoman.serving.limits import ApiKeys, Client, Limiter, LimitSettings
-from dragoman.serving.refusals import Refusal
-from dragoman.serving.words import words_of
+from dragoman.serving.http.limits import ApiKeys, Client, Limiter, LimitSettings
+from dragoman.serving.http.refusals import Refusal
+from dragoman.serving.translate.fair import FairQueue
+from dragoman.serving.translate.words import words_of
 
 
 class Book:
@@ -115,7 +115,7 @@ def test_the_documentation_names_every_setting_with_its_default() -> None:
 def test_a_holder_of_many_addresses_is_one_client() -> None:
     from starlette.requests import Request
 
-    from dragoman.serving.connection import address_of
+    from dragoman.serving.http.connection import address_of
 
     def seen(host: str) -> str:
         return address_of(Request({"type": "http", "client": (host, 1), "headers": []}))

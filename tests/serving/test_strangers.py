@@ -16,8 +16,8 @@ from untrained_run import untrained_run
 
 from dragoman.serving.app import create_app
 from dragoman.serving.http.addresses import Networks, holder, plain
-from dragoman.serving.limits import LimitSettings
-from dragoman.serving.refusals import Refusal
+from dragoman.serving.http.limits import LimitSettings
+from dragoman.serving.http.refusals import Refusal
 from dragoman.serving.served import ServedRun
 from dragoman.serving.settings import ServeSettings
 from dragoman.serving.turns import Turns
@@ -245,7 +245,7 @@ def test_figures_wait_in_no_pool_that_texts_are_cut_in(monkeypatch: pytest.Monke
         gate.wait(30)
         raise ZeroDivisionError
 
-    monkeypatch.setattr("dragoman.serving.figures.make_figure", slow)
+    monkeypatch.setattr("dragoman.serving.look.figures.make_figure", slow)
 
     async def check() -> None:
         app = create_app((echo_run(),), ServeSettings(), detector())

@@ -16,13 +16,16 @@ from serving_echo import client_of, echo_run, served_by, tiny_model, until
 from dragoman.forms.text import Text
 from dragoman.models.transformer import Transformer
 from dragoman.search.settings import SearchSettings
-from dragoman.serving import connection, libretranslate, look, served, tagged, turns, v1
-from dragoman.serving.languages import Detector
-from dragoman.serving.limits import LimitSettings
-from dragoman.serving.markup import Markup
-from dragoman.serving.refusals import Refusal
+from dragoman.serving import served, turns
+from dragoman.serving.http import connection
+from dragoman.serving.http.limits import LimitSettings
+from dragoman.serving.http.refusals import Refusal
+from dragoman.serving.look import looker
 from dragoman.serving.served import ServedRun
 from dragoman.serving.settings import ServeSettings
+from dragoman.serving.translate import libretranslate, tagged, v1
+from dragoman.serving.translate.languages import Detector
+from dragoman.serving.translate.markup import Markup
 from dragoman.serving.turns import Turns
 from dragoman.tasks import engine
 from dragoman.tasks.engine import Engine
@@ -62,7 +65,7 @@ def test_nothing_is_cut_decoded_or_written_on_the_event_loop(
     slow = [
         (Text, "encode_lists"), (Text, "decode_batch"), (Text, "pieces"), (Markup, "cut"),
         (Markup, "join"), (Detector, "rank"), (BaseModel, "model_dump_json"), (Engine, "cut"),
-        (served, "words_of"), (tagged, "project"), (engine, "_sharpest"), (look, "packed"),
+        (served, "words_of"), (tagged, "project"), (engine, "_sharpest"), (looker, "packed"),
         (v1, "_start"), (v1, "_told"), (libretranslate, "_answer"), (served, "look_answer"),
         (connection, "_parsed"),
     ]  # fmt: skip
@@ -192,15 +195,15 @@ def test_one_client_does_not_lock_others_out_of_looking(monkeypatch: pytest.Monk
     """However many looks one client asks for, another is next; what was abandoned is not done."""
     looked: list[str] = []
     gate, began = threading.Event(), threading.Event()
-    original = look.Looker._look
+    original = looker.Looker._look
 
-    def held(self: look.Looker, request: Any, *rest: Any) -> look.Seen:
+    def held(self: looker.Looker, request: Any, *rest: Any) -> looker.Seen:
         began.set()
         gate.wait(10)
         looked.append(request.text)
         return original(self, request, *rest)
 
-    monkeypatch.setattr(look.Looker, "_look", held)
+    monkeypatch.setattr(looker.Looker, "_look", held)
 
     async def check() -> None:
         run = seen_inside(tiny_model())
@@ -211,13 +214,13 @@ def test_one_client_does_not_lock_others_out_of_looking(monkeypatch: pytest.Monk
         ):
             asked = [
                 asyncio.ensure_future(client.post("/v1/look", json={"text": f"Das Tier {n}"}))
-                for n in range(look.MOST_OF_CLIENT)
+                for n in range(looker.MOST_OF_CLIENT)
             ]
-            await until(lambda: turns_of.waiting == look.MOST_OF_CLIENT and began.is_set())
+            await until(lambda: turns_of.waiting == looker.MOST_OF_CLIENT and began.is_set())
             refused = await client.post("/v1/look", json={"text": "one more"})
             assert refused.status_code == 429 and "look" in refused.json()["error"]
             other = asyncio.ensure_future(theirs.post("/v1/look", json={"text": "Wo?"}))
-            await until(lambda: turns_of.waiting == look.MOST_OF_CLIENT + 1)
+            await until(lambda: turns_of.waiting == looker.MOST_OF_CLIENT + 1)
             for one in asked[4:]:
                 one.cancel()
             await until(lambda: turns_of.waiting == 5)
@@ -259,7 +262,7 @@ def test_a_look_that_nobody_waits_for_ends_at_its_next_step(
 def test_limits_of_looking_are_checked_before_the_work(monkeypatch: pytest.MonkeyPatch) -> None:
     """Too many weights, a token that is not there: refused without a step of the model."""
     model = tiny_model()
-    monkeypatch.setattr(look, "MOST_WEIGHTS", 1000)
+    monkeypatch.setattr(looker, "MOST_WEIGHTS", 1000)
     monkeypatch.setattr(model, "encode", None)
     text = "A small man eats a dinosaur. " * 4
 

@@ -39,8 +39,8 @@ def serve(
     for run in runs:  # a wrong folder is said before torch is imported
         Run.open(run)
     from dragoman.cli.console import log_to_stderr
+    from dragoman.serving.http.limits import ApiKeys
     from dragoman.serving.http.listening import bind
-    from dragoman.serving.limits import ApiKeys
     from dragoman.serving.settings import parse_settings
 
     log_to_stderr(quiet)

@@ -15,23 +15,25 @@ from starlette.middleware.cors import CORSMiddleware
 from starlette.responses import FileResponse, HTMLResponse, JSONResponse, Response
 
 from dragoman.errors import DragomanError
-from dragoman.serving import figures, inside, libretranslate, page, run_view, schema, v1
+from dragoman.serving import page, schema
 from dragoman.serving.catalogue import Catalogue
-from dragoman.serving.connection import ClientGone
-from dragoman.serving.docs import STYLE, docs_html
 from dragoman.serving.http.addresses import Networks
 from dragoman.serving.http.compression import Compressed
+from dragoman.serving.http.connection import ClientGone
+from dragoman.serving.http.docs import STYLE, docs_html
 from dragoman.serving.http.door import Door
-from dragoman.serving.languages import Detector
-from dragoman.serving.limits import ApiKeys
-from dragoman.serving.look_schema import AttentionRequest, LookRequest, WordRequest
-from dragoman.serving.meters import CONTENT_TYPE, Meters
-from dragoman.serving.middleware import FAILED, BodyLimit, Failures, HeadAsGet, Measured
-from dragoman.serving.openapi import describe
-from dragoman.serving.refusals import Refusal, not_found
+from dragoman.serving.http.limits import ApiKeys
+from dragoman.serving.http.middleware import FAILED, BodyLimit, Failures, HeadAsGet, Measured
+from dragoman.serving.http.openapi import describe
+from dragoman.serving.http.refusals import Refusal, not_found
+from dragoman.serving.look import figures, inside, run_view
+from dragoman.serving.look.schema import AttentionRequest, LookRequest, WordRequest
+from dragoman.serving.operate.meters import CONTENT_TYPE, Meters
 from dragoman.serving.served import ServedRun
 from dragoman.serving.service import Service
 from dragoman.serving.settings import ServeSettings
+from dragoman.serving.translate import libretranslate, v1
+from dragoman.serving.translate.languages import Detector
 
 logger = logging.getLogger("dragoman")
 

@@ -7,10 +7,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from dragoman.forms.languages import base, name_of
-from dragoman.serving.languages import Detector
-from dragoman.serving.refusals import Refusal, bad_request
+from dragoman.serving.http.refusals import Refusal, bad_request
 from dragoman.serving.schema import DetectedLanguage, Language
 from dragoman.serving.served import ServedRun
+from dragoman.serving.translate.languages import Detector
 
 AUTO = "auto"
 

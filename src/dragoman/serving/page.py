@@ -8,7 +8,7 @@ from pathlib import Path
 from starlette.responses import FileResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from dragoman.serving.refusals import not_found
+from dragoman.serving.http.refusals import not_found
 
 WEB = Path(__file__).parent / "web"
 """Where the built page lies: in every wheel, and in a source tree after ``make web``."""

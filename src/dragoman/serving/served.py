@@ -12,14 +12,14 @@ from dragoman.search.hypothesis import Hypothesis
 from dragoman.search.request import Request
 from dragoman.search.settings import SearchSettings
 from dragoman.serving import schema
-from dragoman.serving.look import Looker, Seen
-from dragoman.serving.look_answer import look_answer
-from dragoman.serving.look_schema import LookAnswer, LookRequest
-from dragoman.serving.queue import Answer, Draft, SearchQueue
-from dragoman.serving.refusals import bad_request
+from dragoman.serving.http.refusals import bad_request
+from dragoman.serving.look.answer import look_answer
+from dragoman.serving.look.looker import Looker, Seen
+from dragoman.serving.look.schema import LookAnswer, LookRequest
 from dragoman.serving.settings import ServeSettings
+from dragoman.serving.translate.queue import Answer, Draft, SearchQueue
+from dragoman.serving.translate.words import Word, words_by_spaces, words_of
 from dragoman.serving.turns import Turns
-from dragoman.serving.words import Word, words_by_spaces, words_of
 from dragoman.tasks.engine import Alignment, Engine, TokenPair
 from dragoman.tasks.run import Run
 

@@ -21,12 +21,12 @@ from dragoman.serving.app import create_app
 from dragoman.serving.http.addresses import Networks
 from dragoman.serving.http.guard import Guard, open_files
 from dragoman.serving.http.listening import listen
-from dragoman.serving.languages import Detector
 from dragoman.serving.operate.log import set_up as set_up_log
 from dragoman.serving.operate.renewal import Renewal
 from dragoman.serving.served import ServedRun
 from dragoman.serving.service import Service
 from dragoman.serving.settings import ServeSettings
+from dragoman.serving.translate.languages import Detector
 from dragoman.tasks.run import Run
 
 logger = logging.getLogger("dragoman")

@@ -18,11 +18,11 @@ from dragoman.errors import SearchError
 from dragoman.forms.passage import Passage
 from dragoman.search.hypothesis import Hypothesis
 from dragoman.serving.catalogue import AUTO, Catalogue, Choice
-from dragoman.serving.connection import address_of, read_fields, while_connected
 from dragoman.serving.http.addresses import Networks
-from dragoman.serving.limits import ApiKeys, Client, Limiter, key_in_header
-from dragoman.serving.meters import Meters
-from dragoman.serving.refusals import Refusal, bad_request
+from dragoman.serving.http.connection import address_of, read_fields, while_connected
+from dragoman.serving.http.limits import ApiKeys, Client, Limiter, key_in_header
+from dragoman.serving.http.refusals import Refusal, bad_request
+from dragoman.serving.operate.meters import Meters
 from dragoman.serving.served import ServedRun, Wish, first_problem
 from dragoman.serving.settings import ServeSettings
 from dragoman.serving.turns import Turns

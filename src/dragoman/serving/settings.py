@@ -11,7 +11,7 @@ from pydantic import Field, ValidationError, field_validator
 
 from dragoman.errors import RecipeError
 from dragoman.serving.http.addresses import Networks
-from dragoman.serving.limits import LimitSettings
+from dragoman.serving.http.limits import LimitSettings
 from dragoman.serving.operate.log import LogKind
 from dragoman.tasks.settings import EngineSettings
 

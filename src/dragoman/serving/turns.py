@@ -15,7 +15,7 @@ from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from typing import Any, Generic, TypeVar
 
-from dragoman.serving.refusals import slow_down
+from dragoman.serving.http.refusals import slow_down
 
 T = TypeVar("T")
 

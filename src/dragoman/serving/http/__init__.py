@@ -1,1 +1,1 @@
-"""HTTP itself: connections, addresses, what proxies say, compression."""
+"""HTTP itself: connections and limits, what surrounds a request, how answers are written."""

@@ -32,8 +32,8 @@ from uvicorn.protocols.http.h11_impl import H11Protocol
 from uvicorn.server import ServerState
 
 from dragoman.serving.http.addresses import Networks, holder, plain
+from dragoman.serving.http.limits import LimitSettings
 from dragoman.serving.http.listening import BACKLOG
-from dragoman.serving.limits import LimitSettings
 
 logger = logging.getLogger("dragoman")
 

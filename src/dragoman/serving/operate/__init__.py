@@ -1,1 +1,1 @@
-"""For those who run the server: its log, and taking up keys and runs anew while it serves."""
+"""For those who run the server: its log, its meters, and renewing keys and runs as it serves."""

@@ -15,7 +15,7 @@ from pathlib import Path
 
 from dragoman.errors import DragomanError
 from dragoman.serving.catalogue import Catalogue
-from dragoman.serving.limits import ApiKeys
+from dragoman.serving.http.limits import ApiKeys
 from dragoman.serving.served import ServedRun
 from dragoman.serving.service import Service
 from dragoman.tasks.run import Run

@@ -22,8 +22,8 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from dragoman.serving.markup import Tag
-from dragoman.serving.words import SPACE, Word, is_byte
+from dragoman.serving.translate.markup import Tag
+from dragoman.serving.translate.words import SPACE, Word, is_byte
 
 Alignment: TypeAlias = NDArray[np.float64]
 """(T, S) how much each target token looked at each source token."""

@@ -14,8 +14,8 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
-from dragoman.serving.html_tokens import RAW, Attribute, Reader, Token
-from dragoman.serving.open_elements import OpenElements
+from dragoman.serving.translate.html_tokens import RAW, Attribute, Reader, Token
+from dragoman.serving.translate.open_elements import OpenElements
 
 _SPACE = " \t\n\f\r"
 _SPACES = re.compile(f"[{_SPACE}]+")

@@ -18,8 +18,8 @@ from dragoman.insight.figures.sliders import Slider, checked, sliders
 from dragoman.insight.figures.subject import Subject
 from dragoman.insight.needs import lacking, transformer_of
 from dragoman.pictures.figure import Words, csv_files
-from dragoman.serving.openapi import REFUSALS, answer, body_of
-from dragoman.serving.refusals import bad_request
+from dragoman.serving.http.openapi import REFUSALS, answer, body_of
+from dragoman.serving.http.refusals import bad_request
 from dragoman.serving.schema import ErrorBody, Message
 from dragoman.serving.served import ServedRun
 from dragoman.serving.service import Service

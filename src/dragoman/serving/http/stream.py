@@ -15,7 +15,7 @@ from typing import Any, TypeVar
 from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
 
-from dragoman.serving.connection import gone
+from dragoman.serving.http.connection import gone
 
 logger = logging.getLogger("dragoman")
 

@@ -8,7 +8,9 @@ from fastapi import APIRouter, Request
 from starlette.responses import Response
 
 from dragoman.serving.catalogue import Choice
-from dragoman.serving.look_schema import (
+from dragoman.serving.http.openapi import REFUSALS, body_of, json_response, written
+from dragoman.serving.http.refusals import bad_request
+from dragoman.serving.look.schema import (
     AttentionRequest,
     LookAnswer,
     LookRequest,
@@ -16,8 +18,6 @@ from dragoman.serving.look_schema import (
     WordAnswer,
     WordRequest,
 )
-from dragoman.serving.openapi import REFUSALS, body_of, json_response, written
-from dragoman.serving.refusals import bad_request
 from dragoman.serving.service import Service
 
 

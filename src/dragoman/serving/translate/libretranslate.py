@@ -16,12 +16,12 @@ from dragoman.search.hypothesis import Hypothesis
 from dragoman.search.settings import SearchSettings
 from dragoman.serving import schema
 from dragoman.serving.catalogue import Choice, detected
-from dragoman.serving.markup import Markup
-from dragoman.serving.openapi import REFUSALS, body_of, json_response, written
-from dragoman.serving.refusals import bad_request
+from dragoman.serving.http.openapi import REFUSALS, body_of, json_response, written
+from dragoman.serving.http.refusals import bad_request
 from dragoman.serving.served import ServedRun, Wish
 from dragoman.serving.service import Service
-from dragoman.serving.tagged import Translated, with_tags
+from dragoman.serving.translate.markup import Markup
+from dragoman.serving.translate.tagged import Translated, with_tags
 
 DETECTED = 5
 """How many guesses ``/detect`` gives."""

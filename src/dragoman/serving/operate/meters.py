@@ -12,7 +12,7 @@ from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metri
 from prometheus_client.registry import Collector
 
 from dragoman.serving.http.guard import Guard
-from dragoman.serving.limits import KEY
+from dragoman.serving.http.limits import KEY
 from dragoman.serving.served import ServedRun
 
 CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dragoman.pictures.words import words
 from dragoman.serving import schema
-from dragoman.serving.look import Seen, packed, small_maps
-from dragoman.serving.look_schema import (
+from dragoman.serving.look.looker import Seen, packed, small_maps
+from dragoman.serving.look.schema import (
     Candidate,
     Choice,
     LookAnswer,

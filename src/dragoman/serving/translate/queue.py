@@ -17,8 +17,8 @@ from dataclasses import dataclass
 from dragoman.search.hypothesis import Hypothesis
 from dragoman.search.request import Request
 from dragoman.search.scheduler import Scheduler
-from dragoman.serving.fair import FairQueue
-from dragoman.serving.refusals import Refusal, bad_request, slow_down
+from dragoman.serving.http.refusals import Refusal, bad_request, slow_down
+from dragoman.serving.translate.fair import FairQueue
 
 logger = logging.getLogger("dragoman")
 

@@ -19,13 +19,13 @@ from dragoman.forms.languages import name_of
 from dragoman.forms.passage import Passage, Piece
 from dragoman.serving import schema
 from dragoman.serving.catalogue import Choice
-from dragoman.serving.middleware import FAILED
-from dragoman.serving.openapi import REFUSALS, body_of, json_response
-from dragoman.serving.queue import Answer, Draft
-from dragoman.serving.refusals import Refusal, bad_request
+from dragoman.serving.http.middleware import FAILED
+from dragoman.serving.http.openapi import REFUSALS, body_of, json_response
+from dragoman.serving.http.refusals import Refusal, bad_request
+from dragoman.serving.http.stream import event, event_of, event_stream, json_stream, until
 from dragoman.serving.served import ServedRun, Wish
 from dragoman.serving.service import Service
-from dragoman.serving.stream import event, event_of, event_stream, json_stream, until
+from dragoman.serving.translate.queue import Answer, Draft
 
 logger = logging.getLogger("dragoman")
 

@@ -27,7 +27,9 @@ from dragoman.search.hypothesis import Hypothesis as Found
 from dragoman.search.record import StepRecord
 from dragoman.search.request import Request
 from dragoman.search.settings import SearchSettings
-from dragoman.serving.look_schema import (
+from dragoman.serving.http.openapi import written
+from dragoman.serving.http.refusals import bad_request
+from dragoman.serving.look.schema import (
     AttentionRequest,
     LookRequest,
     Maps,
@@ -38,8 +40,6 @@ from dragoman.serving.look_schema import (
     WordAnswer,
     WordRequest,
 )
-from dragoman.serving.openapi import written
-from dragoman.serving.refusals import bad_request
 from dragoman.serving.turns import Turns
 from dragoman.tasks.engine import Engine
 

@@ -14,9 +14,9 @@ from typing import TypeAlias
 
 from dragoman.forms.passage import Passage
 from dragoman.search.hypothesis import Hypothesis
-from dragoman.serving.markup import Running, Tag
 from dragoman.serving.served import ServedRun
-from dragoman.serving.tag_projection import project
+from dragoman.serving.translate.markup import Running, Tag
+from dragoman.serving.translate.tag_projection import project
 from dragoman.serving.turns import Turns
 from dragoman.tasks.engine import Alignment, TokenPair
 

@@ -12,7 +12,7 @@ from collections.abc import Collection
 from dataclasses import dataclass, replace
 from itertools import zip_longest
 
-from dragoman.serving.html_tokens import Token
+from dragoman.serving.translate.html_tokens import Token
 
 VOID = {
     *("area", "base", "basefont", "bgsound", "br", "col", "embed", "frame", "hr", "image", "img"),

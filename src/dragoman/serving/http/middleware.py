@@ -15,8 +15,8 @@ from starlette.datastructures import Headers
 from starlette.responses import JSONResponse
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from dragoman.serving.http.refusals import Refusal
 from dragoman.serving.operate.log import ACCESS, request_id
-from dragoman.serving.refusals import Refusal
 from dragoman.serving.service import Service
 
 logger = logging.getLogger("dragoman")

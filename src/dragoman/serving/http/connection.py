@@ -12,7 +12,7 @@ from starlette.requests import ClientDisconnect, Request
 from starlette.types import Receive
 
 from dragoman.serving.http.addresses import holder
-from dragoman.serving.refusals import bad_request
+from dragoman.serving.http.refusals import bad_request
 
 FORMS = ("application/x-www-form-urlencoded", "multipart/form-data")
 

@@ -20,7 +20,7 @@ from pathlib import Path
 from pydantic import Field, ValidationError
 
 from dragoman.errors import DataError
-from dragoman.serving.refusals import Refusal, bad_request, slow_down
+from dragoman.serving.http.refusals import Refusal, bad_request, slow_down
 from dragoman.settings import Settings
 
 KEY = "key:"
