@@ -75,6 +75,12 @@ def test_a_corrected_plan_keeps_to_what_is_left_of_the_time(
     assert TrainingSettings.model_validate(json.loads(after.model_dump_json())) == after
 
 
+@pytest.mark.parametrize("faster", [0.2, 3.0])
+def test_a_corrected_plan_has_as_many_validations_for_its_time(faster: float) -> None:
+    after = corrected(settings(), 150 if faster > 1 else 90, 60.0, 0.6 / faster, 0.01)
+    assert (after.updates - 90) / after.validate_every == pytest.approx(18, rel=0.1)
+
+
 def test_a_plan_that_is_nearly_right_stays() -> None:
     plan = settings()
     after = corrected(plan, 100, 61.0, 0.59, 0.1)

@@ -99,7 +99,8 @@ def corrected(
 ) -> TrainingSettings:
     """The settings for the rest of a run that has made ``update`` updates in ``elapsed`` seconds.
 
-    ``per_validation``: 0 where it is not known; the planned number then takes its whole share.
+    ``per_validation``: 0 where it is not known; as many as were planned for
+    the time then take their whole share.
     """
     schedule = settings.schedule
     first = FirstPlan(
@@ -110,11 +111,13 @@ def corrected(
         warmup=schedule.warmup,
     )
     left = max(0.0, 60 * settings.minutes - elapsed)
-    planned = 0
-    if settings.validate_every:
-        planned = max(1, round((settings.updates - update) / settings.validate_every))
-        per_validation = per_validation or SHARE * left / planned
-    rest, validations = updates_in(left, per_update, per_validation if planned else 0.0)
+    wanted = planned = 0
+    if every := settings.validate_every:
+        planned = -(-(settings.updates - update) // every)
+        # As many as stood in the plan for so much time.
+        wanted = max(1, round(settings.updates / every * left / (60 * settings.minutes)))
+        per_validation = per_validation or SHARE * left / wanted
+    rest, validations = updates_in(left, per_update, per_validation if wanted else 0.0)
     same_updates = abs(update + rest - settings.updates) <= _NEAR * settings.updates
     if same_updates and planned <= validations:
         return settings.model_copy(update={"first_plan": first})
@@ -127,7 +130,7 @@ def corrected(
         update={
             "first_plan": first,
             "updates": total,
-            "validate_every": -(-rest // min(planned, validations)) if planned else 0,
+            "validate_every": -(-rest // min(wanted, validations)) if wanted else 0,
             "snapshot_every": settings.snapshot_every
             and max(1, round(settings.snapshot_every * scale)),
             "schedule": schedule,
