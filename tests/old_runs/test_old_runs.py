@@ -11,6 +11,7 @@ import shutil
 from pathlib import Path
 
 import pytest
+from command_line import Dragoman
 
 import dragoman
 from dragoman.search.settings import SearchSettings
@@ -52,3 +53,13 @@ def test_an_old_run_is_told_of(run: Path) -> None:
     told = summarise(Run.open(run))
     assert [score.name for score in told.scores][:1] == ["BLEU"]
     assert ("updates", "3 of 700") in told.facts
+
+
+def test_an_old_training_goes_on_or_says_why_not(run: Path, dragoman: Dragoman) -> None:
+    recipe = run / "recipe.toml"
+    recipe.write_text(recipe.read_text().replace("updates = 700", "updates = 800"))
+    weights = (run / "model.safetensors").read_bytes()
+    said = dragoman("resume", run)
+    assert said.code == 1
+    assert "dropout" in said.err and "--from" in said.err
+    assert (run / "model.safetensors").read_bytes() == weights

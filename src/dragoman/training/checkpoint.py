@@ -163,14 +163,11 @@ class Checkpoints:
         state = folder / "state.json"
         if not state.is_file():
             raise RunError(f"{state} is missing, so {folder.name} is damaged; remove the folder.")
+        read = TrainingState.from_json(read_bytes(state, MOST_JSON), state)
         files = {path.stem: path for path in sorted(folder.glob("*.safetensors"))}
         weights = load_weights(files.pop("weights", folder / "weights.safetensors")).tensors
         moments = {name: load_weights(path).tensors for name, path in files.items()}
-        return Checkpoint(
-            weights,
-            moments,
-            TrainingState.from_json(read_bytes(state, MOST_JSON), state),
-        )
+        return Checkpoint(weights, moments, read)
 
     def snapshot(self, update: int, weights: Mapping[str, Tensor], keep: int) -> None:
         """Keep the weights as of ``update``, and of all snapshots the last ``keep``."""
