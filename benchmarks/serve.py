@@ -107,11 +107,11 @@ def main() -> None:
     try:
         attacked = (server.pid, address, languages, sentences)
         attack(*attacked, clients=4, each=ARRAY, seconds=min(3, seconds))  # warms up
-        watch = MemoryWatch(server.pid)
+        resident = MemoryWatch(server.pid)
         try:
             arrays = attack(*attacked, clients=options.clients, each=ARRAY, seconds=seconds)
         finally:
-            memory = watch.stop()
+            memory = resident.stop()
         single = attack(*attacked, clients=1, each=1, seconds=min(20, seconds))
         eight = attack(*attacked, clients=8, each=1, seconds=min(20, seconds))
     finally:
