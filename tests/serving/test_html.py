@@ -255,6 +255,16 @@ def test_tags_go_where_their_words_went() -> None:
     assert divided(source, target, alignment) == "<b>Das Brot</b> is Where ?"
 
 
+def test_an_element_does_not_begin_with_the_comma_of_the_word_before() -> None:
+    source = "A man, <a href=x>Das Tier</a>, eats"
+    target = "A man, Das Tier, eats"
+    pieces = TEXT.pieces(TEXT.encode([target])[0])
+    comma = pieces.index(",")
+    alignment = np.eye(len(pieces))
+    alignment[comma] = np.eye(len(pieces))[comma + 1]  # it looked at the word behind it
+    assert divided(source, target, alignment) == source
+
+
 @given(st.integers(0, 99))
 def test_no_element_is_left_without_words_where_there_are_enough(seed: int) -> None:
     """Whatever the model looked at: also where it left the marked word out."""

@@ -63,7 +63,7 @@ def test_nothing_is_cut_decoded_or_written_on_the_event_loop(
         monkeypatch.setattr(owner, name, staticmethod(watched) if is_class_method else watched)
 
     slow = [
-        (Text, "encode_lists"), (Text, "decode_batch"), (Text, "pieces"), (Markup, "cut"),
+        (Text, "encode_lists"), (Text, "decode_batch"), (Text, "pieces"), (Markup, "reading"),
         (Markup, "join"), (Detector, "rank"), (BaseModel, "model_dump_json"), (Engine, "cut"),
         (served, "words_of"), (tagged, "project"), (engine, "_sharpest"), (looker, "packed"),
         (v1, "_start"), (v1, "_told"), (libretranslate, "_answer"), (served, "look_answer"),

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from functools import partial
+from itertools import chain
 from typing import Any
 
 from fastapi import APIRouter, Request
@@ -95,7 +96,9 @@ async def _translate(service: Service, request: schema.LibreTranslateRequest, cl
     of_languages = partial(service.choose, source=request.source, target=request.target)
     ranks = range(request.alternatives + 1)
     if request.format == "html":
-        markups = await service.texts.all(client, map(Markup.cut, texts))
+        markups = [Markup() for _ in texts]
+        reading = (markup.reading(text) for markup, text in zip(markups, texts, strict=True))
+        await service.texts.all(client, chain.from_iterable(reading))
         inner = [" ".join(running.text for running in markup.texts) for markup in markups]
         choices = await of_languages(inner, client)
         wishes = _wishes(choices, request.alternatives)

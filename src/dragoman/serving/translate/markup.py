@@ -118,16 +118,22 @@ class Markup:
     def cut(cls, source: str) -> Markup:
         """Any string: what is not HTML is text."""
         markup = cls()
+        for _ in markup.reading(source):
+            pass
+        return markup
+
+    def reading(self, source: str) -> Iterator[None]:
+        """Cut a document, part by part: it is whole at the end."""
         gathered: list[_Part] = []
-        for part in _cut_up(source, markup.texts):
+        for part in _cut_up(source, self.texts):
+            yield
             if part.kind != "block":
                 gathered.append(part)
                 continue
-            markup._add(gathered)
+            self._add(gathered)
             gathered = []
-            markup._parts.append(part)
-        markup._add(gathered)
-        return markup
+            self._parts.append(part)
+        self._add(gathered)
 
     def join(self, translations: Sequence[Sequence[str]]) -> str:
         """The document with its texts replaced, in their order; they are escaped here.

@@ -58,7 +58,7 @@ def project(
     gains[:, [not stretch.strip() for stretch in stretches]] = -1.0
     of_word = _divide_words_then_marks(gains, needs_words, words)
     cuts = np.searchsorted(of_word, np.arange(1, len(stretches)))  # words before each tag
-    return _parts(tags, source, words, cuts.tolist())
+    return _parts(tags, source, words, _marks_stay_behind(tags, words, cuts.tolist()))
 
 
 def spans(pieces: Sequence[str], length: int) -> NDArray[np.float64]:
@@ -134,6 +134,20 @@ def _divide(gains: NDArray[np.float64], needs_words: NDArray[np.bool_]) -> NDArr
     for word in range(len(gains) - 1, 0, -1):
         chosen[word - 1] = came_from[word, chosen[word]]
     return chosen
+
+
+def _marks_stay_behind(
+    tags: Sequence[Tag], words: Sequence[Word], cuts: Sequence[int]
+) -> list[int]:
+    """A comma stays with the word that it follows where an element would begin with it."""
+    moved = [*cuts, len(words)]
+    for number in range(len(tags) - 1, -1, -1):
+        while tags[number].opens and 0 < moved[number] < moved[number + 1]:
+            word = words[moved[number]]
+            if word.before or any(character.isalnum() for character in word.text):
+                break
+            moved[number] += 1
+    return moved[:-1]
 
 
 def _parts(
