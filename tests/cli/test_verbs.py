@@ -426,3 +426,14 @@ def test_a_reader_that_goes_away_is_no_error(tiny_run: Path) -> None:
     )  # fmt: skip
     assert done.stdout.count("\n") == 1
     assert "Traceback" not in done.stderr
+
+
+def test_of_many_processes_the_first_speaks(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    from dragoman.cli.console import say
+
+    for rank in ("0", "1"):
+        monkeypatch.setenv("RANK", rank)
+        say(f"process {rank}")
+    assert capsys.readouterr().out == "process 0\n"

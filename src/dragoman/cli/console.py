@@ -27,7 +27,12 @@ def log_to_stderr(quiet: bool = False) -> None:
 
 
 def say(text: str) -> None:
-    """Print lines for a person; on a terminal, cut between words where a line is full."""
+    """Print lines for a person; on a terminal, cut between words where a line is full.
+
+    Of the processes that torchrun starts, the first speaks.
+    """
+    if os.environ.get("RANK", "0") != "0":
+        return
     from rich.console import Console
 
     console = Console(highlight=False)
