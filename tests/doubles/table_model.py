@@ -1,4 +1,4 @@
-"""A toy model under the whole contract, and searches over it written as plainly as can be.
+"""A toy model under the whole contract, and a search that tries every output.
 
 What follows a prefix is a row of a random table, chosen by a hash of the source and the prefix. So
 nothing is rounded, every prefix counts, and the truth can be found by trying all outputs.
@@ -13,9 +13,10 @@ import torch
 from torch import Tensor
 
 from dragoman.models.interface import DecodeState, Encodes, Generates, Memory
-from dragoman.nn.layout import Layout, Sequences
+from dragoman.nn.layout import Sequences
 from dragoman.search.hypothesis import Hypothesis, hypothesis_of
 from dragoman.search.request import Request
+from dragoman.search.textbook import next_log_probabilities
 
 BOS, EOS = 1, 2
 ROWS = 9973
@@ -120,18 +121,6 @@ class TableModel(Encodes, Generates):
         return logits if ids is None else logits[..., ids]
 
 
-def next_log_probabilities(model: Encodes, source: Tensor, prefix: Sequence[int]) -> list[float]:
-    """(V,) after a prefix, by the model's ``decode``: no state, no batch."""
-    assert isinstance(model, Generates)
-    memory = model.encode(Sequences.of([source]))
-    target_in = Sequences(torch.tensor([BOS, *prefix]), Layout([len(prefix) + 1]))
-    hidden = model.decode(target_in, memory)[-1:]
-    log_probabilities: list[float] = torch.log_softmax(model.project(hidden).float(), -1)[
-        0
-    ].tolist()
-    return log_probabilities
-
-
 def exhaustive(model: TableModel, request: Request) -> list[Hypothesis]:
     """Every output up to the limit, scored, the n best of them."""
     settings = request.settings
@@ -144,58 +133,10 @@ def exhaustive(model: TableModel, request: Request) -> list[Hypothesis]:
             for place, token in enumerate((*tokens, EOS)):
                 prefix = tokens[:place]
                 if prefix not in known:
-                    known[prefix] = next_log_probabilities(model, request.source, prefix)
+                    known[prefix] = next_log_probabilities(model, request.source, prefix, bos=BOS)
                 scores.append(known[prefix][token])
             found.append(hypothesis_of(tokens, scores, settings.length_penalty, True))
     return sorted(found, key=lambda h: -h.score)[: settings.n_best]
-
-
-def textbook(model: Encodes, request: Request) -> list[Hypothesis]:
-    """Beam search for one source, without cache, batch or early stopping (greedy: stops).
-
-    Prefix, minimum length and n-gram blocking included.
-    """
-    settings = request.settings
-    alpha, ngram = settings.length_penalty, settings.no_repeat_ngram
-    live: list[tuple[tuple[int, ...], list[float]]] = [((), [])]
-    ended: list[Hypothesis] = []
-    cut: list[Hypothesis] = []
-    for place in range(request.limit + 1):
-        candidates = []
-        for tokens, scores in live:
-            following = next_log_probabilities(model, request.source, tokens)
-            for token, score in enumerate(following):
-                if place < len(request.prefix):
-                    if token != request.prefix[place]:
-                        continue
-                elif token == EOS and place < settings.min_length:
-                    continue
-                elif ngram and token != EOS:
-                    run = (*tokens, token)
-                    runs = [run[i : i + ngram] for i in range(len(run) - ngram + 1)]
-                    if len(runs) > 1 and runs[-1] in runs[:-1]:
-                        continue
-                if score > -torch.inf:
-                    candidates.append((sum(scores) + score, tokens, token, [*scores, score]))
-        candidates.sort(key=lambda c: -c[0])
-        before, live, now = live, [], set()
-        for rank, (_, tokens, token, scores) in enumerate(candidates):
-            if token == EOS:
-                if rank < settings.beam:
-                    ended.append(hypothesis_of(tokens, scores, alpha, True))
-                    now.add(tokens)
-            elif len(live) < settings.beam and place < request.limit:
-                live.append(((*tokens, token), scores))
-        if settings.beam == 1 and ended:
-            live = []
-        if settings.stop == "full" and len(ended) >= settings.beam:
-            live = []
-        if not live:
-            cut = [hypothesis_of(t, s, alpha, False) for t, s in before if t not in now]
-            break
-    ended.sort(key=lambda h: -h.score)
-    cut.sort(key=lambda h: -h.score)
-    return [*ended, *cut][: settings.n_best]
 
 
 def same(first: Sequence[Hypothesis], second: Sequence[Hypothesis], within: float = 1e-5) -> bool:

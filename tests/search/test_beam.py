@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 import torch
-from table_model import BOS, EOS, TableModel, exhaustive, next_log_probabilities, same, textbook
+from table_model import BOS, EOS, TableModel, exhaustive, same
 
 from dragoman.search.beam import PlainBeam
 from dragoman.search.hypothesis import Hypothesis
@@ -14,6 +14,7 @@ from dragoman.search.offline import search
 from dragoman.search.record import StepRecord
 from dragoman.search.request import Request
 from dragoman.search.settings import SearchSettings
+from dragoman.search.textbook import next_log_probabilities, textbook
 
 
 def only(model: TableModel, request: Request) -> list[Hypothesis]:
@@ -47,7 +48,7 @@ def test_beam_1_is_greedy(seed: int) -> None:
     tokens: list[int] = []
     scores: list[float] = []
     while len(tokens) <= 9:
-        following = next_log_probabilities(model, request.source, tokens)
+        following = next_log_probabilities(model, request.source, tokens, bos=BOS)
         best = int(np.argmax(following))
         if best != EOS and len(tokens) == 9:
             break
@@ -71,7 +72,7 @@ def test_early_stopping_loses_nothing(seed: int, stop: str) -> None:
         beam=beam, n_best=1 + seed % beam, length_penalty=seed % 3 * 0.6, max_length=14, stop=stop
     )
     request = Request(torch.tensor([seed, 8]), settings)
-    assert same(only(model, request), textbook(model, request))
+    assert same(only(model, request), textbook(model, request, bos=BOS, eos=EOS))
 
 
 def test_it_does_stop_early() -> None:
@@ -101,7 +102,7 @@ def test_alternatives_differ_in_their_first_free_token(seed: int) -> None:
     settings = SearchSettings(beam=3, n_best=4, alternatives=True, max_length=8)
     source, prefix = torch.tensor([seed, 5]), (4, 6)
     found = only(model, Request(source, settings, prefix))
-    following = next_log_probabilities(model, source, prefix)
+    following = next_log_probabilities(model, source, prefix, bos=BOS)
     best = sorted(range(9), key=lambda token: -following[token])[:4]
     firsts = [h.tokens[2] if len(h.tokens) > 2 else EOS for h in found]
     assert sorted(firsts) == sorted(best)
@@ -109,7 +110,10 @@ def test_alternatives_differ_in_their_first_free_token(seed: int) -> None:
     for first, hypothesis in zip(firsts, found, strict=True):
         if first != EOS:
             alone = SearchSettings(beam=3, max_length=8)
-            assert same([hypothesis], textbook(model, Request(source, alone, (*prefix, first))))
+            assert same(
+                [hypothesis],
+                textbook(model, Request(source, alone, (*prefix, first)), bos=BOS, eos=EOS),
+            )
 
 
 def test_record_holds_what_each_step_looked_at() -> None:
@@ -127,7 +131,7 @@ def test_record_holds_what_each_step_looked_at() -> None:
         kept = []
         for candidate in step.continuations:
             prefix = prefixes[candidate.parent]
-            following = next_log_probabilities(model, source, prefix)
+            following = next_log_probabilities(model, source, prefix, bos=BOS)
             assert candidate.log_probability == pytest.approx(following[candidate.token], abs=1e-5)
             if candidate.outcome == "kept":
                 kept.append((*prefix, candidate.token))

@@ -6,13 +6,14 @@ import numpy as np
 import pytest
 import torch
 from pydantic import ValidationError
-from table_model import BOS, EOS, TableModel, next_log_probabilities
+from table_model import BOS, EOS, TableModel
 
 from dragoman.search.hypothesis import Hypothesis
 from dragoman.search.offline import search
 from dragoman.search.request import Request
 from dragoman.search.sampling import draw, sampling_key, uniform
 from dragoman.search.settings import SamplingSettings, SearchSettings
+from dragoman.search.textbook import next_log_probabilities
 
 DRAWS = 20_000
 
@@ -117,7 +118,7 @@ def test_log_probabilities_are_the_models_own() -> None:
     source = torch.tensor([9, 4])
     ((hypothesis, *_),) = run(model, [Request(source, sampled(1, 3, temperature=2.0, top_k=5))])
     for place, score in enumerate(hypothesis.token_log_probabilities):
-        following = next_log_probabilities(model, source, hypothesis.tokens[:place])
+        following = next_log_probabilities(model, source, hypothesis.tokens[:place], bos=BOS)
         token = (*hypothesis.tokens, EOS)[place]
         assert score == pytest.approx(following[token], abs=1e-5)
         assert sum(other > following[token] for other in following) < 5

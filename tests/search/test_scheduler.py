@@ -9,7 +9,7 @@ import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
-from table_model import BOS, EOS, TableModel, same, textbook
+from table_model import BOS, EOS, TableModel, same
 
 from dragoman.errors import SearchError
 from dragoman.search.hypothesis import Hypothesis
@@ -17,6 +17,7 @@ from dragoman.search.offline import Searcher, search
 from dragoman.search.request import Request
 from dragoman.search.scheduler import Scheduler
 from dragoman.search.settings import SamplingSettings, SearchSettings
+from dragoman.search.textbook import textbook
 
 VOCABULARY = 8
 
@@ -76,7 +77,7 @@ def test_neighbours_and_order_change_nothing(
         assert same(answers[ticket], alone(model, request), within=0)
         plain = not request.settings.sampling and not request.settings.alternatives
         if plain and len(request.source):
-            assert same(answers[ticket], textbook(model, request))
+            assert same(answers[ticket], textbook(model, request, bos=BOS, eos=EOS))
     assert scheduler.free_rows == rows and scheduler.rows == 0
 
 
@@ -112,7 +113,9 @@ def test_a_batch_of_one_row_takes_one_after_the_other() -> None:
     settings = [SearchSettings(beam=1, max_length=8), SearchSettings(beam=4, max_length=8)]
     asked = [Request(torch.tensor([i, 3]), settings[i % 2]) for i in range(6)]
     found = list(search(model, asked, bos=BOS, eos=EOS, capacity_rows=1))
-    assert all(same(a, textbook(model, r)) for a, r in zip(found, asked, strict=True))
+    assert all(
+        same(a, textbook(model, r, bos=BOS, eos=EOS)) for a, r in zip(found, asked, strict=True)
+    )
     assert model.encoded[:6] == [1] * 6
 
 
@@ -162,7 +165,7 @@ def test_an_empty_source_is_answered_without_the_model() -> None:
     first, second, third = search(model, asked, bos=BOS, eos=EOS)
     assert model.encoded == [1]
     assert first == third == [Hypothesis((), 0.0, 0.0, (), finished=True)]
-    assert same(second, textbook(model, asked[1]))
+    assert same(second, textbook(model, asked[1], bos=BOS, eos=EOS))
 
 
 def test_tokens_can_be_watched_as_they_are_chosen() -> None:
@@ -204,7 +207,7 @@ def test_a_request_that_cannot_be_met_harms_no_other() -> None:
     answers: dict[int, list[Hypothesis]] = {}
     while not scheduler.idle:
         answers.update(scheduler.advance())
-    assert same(answers[ticket], textbook(model, good))
+    assert same(answers[ticket], textbook(model, good, bos=BOS, eos=EOS))
 
 
 @pytest.mark.parametrize("leaver", range(4))
@@ -222,7 +225,7 @@ def test_who_leaves_takes_only_its_own_rows_along(leaver: int, moment: int) -> N
         answers.update(scheduler.advance())
     for i in range(4):
         if i != leaver:
-            assert same(answers[tickets[i]], textbook(model, asked[i]))
+            assert same(answers[tickets[i]], textbook(model, asked[i], bos=BOS, eos=EOS))
 
 
 def test_a_cancelled_request_frees_its_rows() -> None:
@@ -253,7 +256,9 @@ def test_answers_come_in_the_order_of_the_requests(workers: int) -> None:
         for i in range(50)
     ]
     found = search(model, asked, bos=BOS, eos=EOS, capacity_rows=6, window=20, workers=workers)
-    assert all(same(a, textbook(model, r)) for a, r in zip(found, asked, strict=True))
+    assert all(
+        same(a, textbook(model, r, bos=BOS, eos=EOS)) for a, r in zip(found, asked, strict=True)
+    )
 
 
 @pytest.mark.parametrize("workers", [1, 3])
@@ -268,7 +273,9 @@ def test_what_is_made_of_an_answer_stands_in_its_place(workers: int) -> None:
 
     made = list(searcher.each(asked, make))
     assert [number for number, _ in made] == list(range(50))
-    assert all(same(a, textbook(model, r)) for (_, a), r in zip(made, asked, strict=True))
+    assert all(
+        same(a, textbook(model, r, bos=BOS, eos=EOS)) for (_, a), r in zip(made, asked, strict=True)
+    )
 
     def fail(number: int, hypotheses: list[Hypothesis]) -> None:
         if number == 30:

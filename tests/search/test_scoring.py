@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import pytest
 import torch
-from table_model import BOS, EOS, TableModel, next_log_probabilities, same
+from table_model import BOS, EOS, TableModel, same
 
 from dragoman.search import scoring
 from dragoman.search.offline import search
 from dragoman.search.request import Request
 from dragoman.search.scoring import force_decode
 from dragoman.search.settings import SearchSettings
+from dragoman.search.textbook import next_log_probabilities
 
 
 def test_scores_are_those_of_search() -> None:
@@ -44,7 +45,7 @@ def test_order_and_batches_change_nothing(
     for source, target, hypothesis in zip(sources, targets, scored, strict=True):
         assert hypothesis.tokens == tuple(target) and hypothesis.finished
         expected = [
-            next_log_probabilities(model, source, target[:place])[token]
+            next_log_probabilities(model, source, target[:place], bos=BOS)[token]
             for place, token in enumerate([*target, EOS])
         ]
         assert hypothesis.token_log_probabilities == pytest.approx(expected, abs=1e-5)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 import torch
-from table_model import BOS, EOS, same, textbook
+from table_model import BOS, EOS, same
 
 from dragoman.models.settings import TransformerSettings
 from dragoman.models.transformer import Transformer
@@ -13,6 +13,7 @@ from dragoman.search.offline import search
 from dragoman.search.request import Request
 from dragoman.search.scoring import force_decode
 from dragoman.search.settings import SamplingSettings, SearchSettings
+from dragoman.search.textbook import textbook
 
 
 @pytest.fixture(params=["post", "pre"])
@@ -54,7 +55,7 @@ def test_as_in_the_textbook(model: Transformer, rows: int) -> None:
     requests = asked(14)
     found = search(model, requests, bos=BOS, eos=EOS, capacity_rows=rows)
     for request, hypotheses in zip(requests, found, strict=True):
-        assert same(hypotheses, textbook(model, request), within=1e-4)
+        assert same(hypotheses, textbook(model, request, bos=BOS, eos=EOS), within=1e-4)
 
 
 def test_force_decoding_agrees(model: Transformer) -> None:

@@ -1,0 +1,92 @@
+"""Beam search for one source, without cache, batch or early stopping: read it first.
+
+Section 6.1 of the paper: the most probable outputs are searched for with a beam, hypotheses that
+have ended are compared by the length penalty of Wu et al. 2016 (``hypothesis.py``), and an output
+is at most so much longer than its source. At each step every continuation of every live hypothesis
+is looked at, most probable first: of the first ``beam``, those that end have ended, and of those
+that do not end the first ``beam`` go on.
+
+``Scheduler`` computes the same for many sources in one batch, with the model's cache, in native
+code where it can. The tests hold it to this file, for every kind of model. Sampling and
+alternatives are not searched for here.
+
+Shapes: T tokens of a prefix, V vocabulary.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+
+import torch
+from torch import Tensor
+
+from dragoman.nn.layout import Sequences
+from dragoman.search.hypothesis import Hypothesis, hypothesis_of, ranked
+from dragoman.search.request import Request
+from dragoman.search.scoring import Scorable
+
+
+@torch.no_grad()
+def textbook(
+    model: Scorable, request: Request, *, bos: int, eos: int, forbidden: Collection[int] = ()
+) -> list[Hypothesis]:
+    """The n best of a source that is not empty, best first; ``forbidden`` as for ``Scheduler``."""
+    settings = request.settings
+
+    def continuation(before: Hypothesis, token: int, log_probability: float) -> Hypothesis:
+        tokens = before.tokens if token == eos else (*before.tokens, token)
+        log_probabilities = (*before.token_log_probabilities, log_probability)
+        return hypothesis_of(tokens, log_probabilities, settings.length_penalty, token == eos)
+
+    live = [hypothesis_of((), (), settings.length_penalty, finished=False)]
+    ended: list[Hypothesis] = []
+    while True:
+        candidates = [
+            continuation(hypothesis, token, log_probability)
+            for hypothesis in live
+            for token, log_probability in enumerate(
+                next_log_probabilities(model, request.source, hypothesis.tokens, bos=bos)
+            )
+            if may_follow(hypothesis.tokens, token, request, eos, forbidden)
+            and log_probability > -torch.inf  # nor what is not a number
+        ]
+        candidates.sort(key=lambda candidate: -candidate.log_probability)
+        ended += [c for c in candidates[: settings.beam] if c.finished]
+        going_on = [c for c in candidates if not c.finished and len(c.tokens) <= request.limit]
+        # Greedy search is over with its one output.
+        is_full = len(ended) >= settings.beam and (settings.beam == 1 or settings.stop == "full")
+        if is_full or not going_on:
+            whole = {hypothesis.tokens for hypothesis in ended}
+            cut = [hypothesis for hypothesis in live if hypothesis.tokens not in whole]
+            return ranked([*ended, *cut], settings.n_best)
+        live = going_on[: settings.beam]
+
+
+def next_log_probabilities(
+    model: Scorable, source: Tensor, prefix: Sequence[int], *, bos: int
+) -> list[float]:
+    """(V,): log P of every token after ``prefix``, all of which is decoded anew."""
+    memory = model.encode(Sequences.of([source]))
+    target_in = Sequences.of([torch.tensor([bos, *prefix])])
+    last = model.decode(target_in, memory)[-1:]  # (T + 1, D) -> (1, D)
+    return [float(value) for value in model.project(last)[0].float().log_softmax(-1)]
+
+
+def may_follow(
+    tokens: tuple[int, ...], token: int, request: Request, eos: int, forbidden: Collection[int]
+) -> bool:
+    """Whether ``token`` may be the next: a prefix allows one token, whatever that is."""
+    settings = request.settings
+    if len(tokens) < len(request.prefix):
+        return token == request.prefix[len(tokens)]
+    if token == eos:
+        return eos not in forbidden and len(tokens) >= settings.min_length
+    return token not in forbidden and not repeats((*tokens, token), settings.no_repeat_ngram)
+
+
+def repeats(tokens: tuple[int, ...], ngram: int) -> bool:
+    """Whether the last ``ngram`` tokens stand in ``tokens`` before as well; never if that is 0."""
+    last = tokens[-ngram:]
+    return ngram > 0 and any(
+        tokens[start : start + ngram] == last for start in range(len(tokens) - ngram)
+    )
