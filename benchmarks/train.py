@@ -43,9 +43,9 @@ from translating.works import lines_of
 from turns import MOST, take_turns
 
 from dragoman.forms.text import Text, TextSettings
-from dragoman.inference.packed import Packed
 from dragoman.models.settings import TransformerSettings
 from dragoman.models.transformer import Transformer
+from dragoman.models.transformer.packed import Packed
 from dragoman.nn.positions import sinusoidal
 from dragoman.tasks.machine import cores
 

@@ -12,9 +12,9 @@ from conversation import Job, converse
 from safetensors.torch import load_file
 
 import dragoman
-from dragoman.inference.fast import fastest
-from dragoman.inference.shortlist import Shortlist
+from dragoman.inference.path import fastest
 from dragoman.models.settings import TransformerSettings
+from dragoman.models.shortlist import Shortlist
 from dragoman.models.transformer import Transformer
 from dragoman.native import library
 from dragoman.search.offline import Searcher

@@ -17,8 +17,9 @@ import torch
 from safetensors.torch import save_file
 
 from dragoman.forms.text import Text, TextSettings
-from dragoman.inference.shortlist import Shortlist, ShortlistSettings
+from dragoman.inference.shortlist import ShortlistSettings
 from dragoman.models.settings import TransformerSettings
+from dragoman.models.shortlist import Shortlist
 from dragoman.models.transformer import Transformer
 from dragoman.nn.positions import sinusoidal
 from dragoman.recipe import Recipe

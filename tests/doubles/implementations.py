@@ -14,12 +14,12 @@ import pytest
 import torch
 from torch import Tensor
 
-from dragoman.inference.fast import FastTransformer, why_not_here
-from dragoman.inference.prepared import PreparedTransformer
 from dragoman.models.interface import Adjust, DecodeState, Memory, Network
 from dragoman.models.recurrent import Recurrent
 from dragoman.models.settings import RecurrentSettings, TransformerSettings
 from dragoman.models.transformer import Transformer
+from dragoman.models.transformer.cpu import CpuTransformer
+from dragoman.models.transformer.int8 import Int8Transformer, why_not_here
 from dragoman.nn.layout import Sequences
 
 SOURCE, TARGET = 40, 40
@@ -82,14 +82,14 @@ def recurrent(**changes: Any) -> Recurrent:
     return model
 
 
-def int8(**changes: Any) -> FastTransformer:
+def int8(**changes: Any) -> Int8Transformer:
     if missing := why_not_here():
         pytest.skip(missing)
-    return FastTransformer(transformer(**{"model_dim": 48, "ffn_dim": 70} | changes))
+    return Int8Transformer(transformer(**{"model_dim": 48, "ffn_dim": 70} | changes))
 
 
-def prepared(dtype: torch.dtype, **changes: Any) -> PreparedTransformer:
-    return PreparedTransformer(transformer(**changes), dtype)
+def prepared(dtype: torch.dtype, **changes: Any) -> CpuTransformer:
+    return CpuTransformer(transformer(**changes), dtype)
 
 
 TRANSFORMERS: dict[str, dict[str, Any]] = {

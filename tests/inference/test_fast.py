@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
@@ -12,20 +13,16 @@ import torch
 from torch import Tensor
 
 from dragoman.errors import DragomanError, SearchError
-from dragoman.inference.fast import (
-    UNITS,
-    FastState,
-    FastTransformer,
-    fastest,
-    in_words,
-    why_not,
-)
-from dragoman.inference.prepared import PreparedTransformer
-from dragoman.inference.shortlist import Shortlist
+from dragoman.inference.path import fastest, in_words
 from dragoman.models.interface import Memory
 from dragoman.models.settings import TransformerSettings
+from dragoman.models.shortlist import Shortlist
 from dragoman.models.transformer import Transformer
-from dragoman.native import library
+from dragoman.models.transformer.cpu import CpuTransformer
+from dragoman.models.transformer.int8 import Int8State, Int8Transformer, why_not
+from dragoman.models.transformer.paths import UNITS
+from dragoman.native import decoder, library
+from dragoman.native.decoder import NativeModel
 from dragoman.nn.layout import Sequences
 from dragoman.search.offline import search
 from dragoman.search.request import Request
@@ -97,7 +94,7 @@ SHAPES: dict[str, dict[str, Any]] = {
 @pytest.mark.parametrize("name", SHAPES)
 def test_equals_plain(name: str) -> None:
     model = model_of(**SHAPES[name])
-    fast = FastTransformer(model)
+    fast = Int8Transformer(model)
     source = Sequences.of(sources_of((1, 7, 40, 2, 17, 33)))
     plain_memory, fast_memory = model.encode(source), fast.encode(source)
     assert distance(fast_memory.rows, plain_memory.rows) < WITHIN
@@ -112,14 +109,14 @@ def test_every_instruction_set_agrees(level: str, monkeypatch: pytest.MonkeyPatc
     model = model_of(model_dim=64, attention={"num_heads": 8})
     source = Sequences.of(sources_of((5, 21, 1)))
     tokens = torch.stack(sources_of([6] * 3, seed=1))
-    best = FastTransformer(model)
+    best = Int8Transformer(model)
     expected = follow(best, best.encode(source), tokens)
     monkeypatch.setattr(library, "_forced", level)
     library.reset()
     try:
-        if why_not(model) is not None:
+        if why_not(model.settings) is not None:
             pytest.skip(f"this processor cannot run {level}")
-        forced = FastTransformer(model)
+        forced = Int8Transformer(model)
         found = follow(forced, forced.encode(source), tokens)
         # Integer products are exact everywhere; only the order of fp32 sums differs, which now
         # and then moves an activation to the next of its 255 steps.
@@ -137,7 +134,7 @@ def test_every_instruction_set_agrees(level: str, monkeypatch: pytest.MonkeyPatc
 
 @needs_native
 def test_however_the_prefix_is_cut() -> None:
-    fast = FastTransformer(model_of())
+    fast = Int8Transformer(model_of())
     memory = fast.encode(Sequences.of(sources_of((3, 12, 7))))
     tokens = torch.stack(sources_of([12] * 3, seed=1))
     whole = follow(fast, memory, tokens)
@@ -147,7 +144,7 @@ def test_however_the_prefix_is_cut() -> None:
 
 @needs_native
 def test_decode_is_step_repeated() -> None:
-    fast = FastTransformer(model_of())
+    fast = Int8Transformer(model_of())
     memory = fast.encode(Sequences.of(sources_of((3, 12))))
     tokens = torch.stack(sources_of([8] * 2, seed=1))
     hidden = fast.decode(Sequences.of(list(tokens)), memory)
@@ -159,7 +156,7 @@ def test_decode_is_step_repeated() -> None:
 @pytest.mark.parametrize("seed", range(6))
 def test_neighbours_change_nothing(seed: int) -> None:
     """Hypotheses that are repeated, reordered, dropped and joined get what they get alone."""
-    fast = FastTransformer(model_of(attend_unknown=seed % 2 == 0))
+    fast = Int8Transformer(model_of(attend_unknown=seed % 2 == 0))
     generator = torch.Generator().manual_seed(seed)
     sources = sources_of([int(n) for n in torch.randint(1, 40, (30,), generator=generator)])
     waiting = list(range(len(sources)))
@@ -196,7 +193,7 @@ def test_neighbours_change_nothing(seed: int) -> None:
 @needs_native
 def test_a_long_sentence_beside_short_ones() -> None:
     model = model_of(encoder_layers=1, decoder_layers=1)
-    fast = FastTransformer(model)
+    fast = Int8Transformer(model)
     source = Sequences.of(sources_of((3, 2000, 1)))
     memory = fast.encode(source)
     assert distance(memory.rows, model.encode(source).rows) < WITHIN
@@ -214,7 +211,7 @@ def test_best_is_step_and_the_k_best(k: int, vocabulary: int) -> None:
     model = model_of(vocabulary=vocabulary)
     with torch.no_grad():
         model.source_embedding.weight.mul_(4.0)  # sharper than fresh logits are
-    fast = FastTransformer(model)
+    fast = Int8Transformer(model)
     memory = fast.encode(Sequences.of(sources_of((4, 9, 2, 30, 8, 1, 6, 5), vocabulary)))
     tokens = torch.full((8, 1), BOS)
     expected = torch.log_softmax(fast.step(tokens, fast.start(memory)), -1)
@@ -227,7 +224,7 @@ def test_best_is_step_and_the_k_best(k: int, vocabulary: int) -> None:
 
 @needs_native
 def test_best_adjusted() -> None:
-    fast = FastTransformer(model_of())
+    fast = Int8Transformer(model_of())
     memory = fast.encode(Sequences.of(sources_of((4, 9))))
     tokens = torch.full((2, 1), BOS)
     free, _ = fast.best(tokens, fast.start(memory), 50)
@@ -244,7 +241,7 @@ def test_best_adjusted() -> None:
 @needs_native
 def test_a_memory_whose_words_are_hidden() -> None:
     model = model_of()
-    fast = FastTransformer(model)
+    fast = Int8Transformer(model)
     source = Sequences.of(sources_of((4, 9, 3)))
     visible = torch.ones(16, dtype=torch.bool)
     visible[5] = False
@@ -259,7 +256,7 @@ def test_a_memory_whose_words_are_hidden() -> None:
 
 @needs_native
 def test_one_model_in_several_threads() -> None:
-    fast = FastTransformer(model_of())
+    fast = Int8Transformer(model_of())
     tokens = torch.stack(sources_of([20] * 3, seed=1))
 
     def run(seed: int) -> Tensor:
@@ -274,7 +271,7 @@ def test_one_model_in_several_threads() -> None:
 
 @needs_native
 def test_an_empty_state_is_filled_again() -> None:
-    fast = FastTransformer(model_of())
+    fast = Int8Transformer(model_of())
     memory = fast.encode(Sequences.of(sources_of((4, 9))))
     tokens = torch.full((2, 1), BOS)
     state = fast.start(memory)
@@ -287,7 +284,7 @@ def test_an_empty_state_is_filled_again() -> None:
 
 @needs_native
 def test_what_does_not_exist_is_refused() -> None:
-    fast = FastTransformer(model_of(positions={"kind": "learned", "maximum": 10}))
+    fast = Int8Transformer(model_of(positions={"kind": "learned", "maximum": 10}))
     state = fast.start(fast.encode(Sequences.of(sources_of((4, 9)))))
     with pytest.raises(IndexError, match="select"):
         state.select(torch.tensor([0, 2]))
@@ -315,20 +312,20 @@ def without_native(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 @needs_native
 def test_kernels_that_differ_are_not_used(monkeypatch: pytest.MonkeyPatch) -> None:
     model = model_of()
-    assert why_not(model) is None
-    monkeypatch.setattr("dragoman.inference.fast._agrees", lambda: False)
+    assert why_not(model.settings) is None
+    monkeypatch.setattr("dragoman.models.transformer.int8._agrees", lambda: False)
     path = fastest(model)
-    assert isinstance(path.model, PreparedTransformer) and "do not agree" in path.reason
+    assert isinstance(path.model, CpuTransformer) and "do not agree" in path.reason
 
 
 @pytest.mark.usefixtures("without_native")
 def test_without_kernels_plain_torch_does_the_work() -> None:
     model = model_of()
     path = fastest(model, "int8")
-    assert isinstance(path.model, PreparedTransformer) and path.precision in ("bf16", "fp32")
+    assert isinstance(path.model, CpuTransformer) and path.precision in ("bf16", "fp32")
     assert "no int8" in path.reason and "\n" not in path.reason
     with pytest.raises(DragomanError, match="int8 cannot be had"):
-        FastTransformer(model)
+        Int8Transformer(model)
 
 
 def test_the_reference_when_asked_for() -> None:
@@ -348,7 +345,7 @@ def test_fastest_says_what_it_chose() -> None:
         model_dim=32, tie="none", positions={"combine": "concatenate", "width": 8}
     )
     path = fastest(concatenated)
-    assert isinstance(path.model, PreparedTransformer) and "positions" in path.reason
+    assert isinstance(path.model, CpuTransformer) and "positions" in path.reason
 
 
 def test_every_instruction_set_has_its_words() -> None:
@@ -378,7 +375,7 @@ def shortlist_of(vocabulary: int, seed: int = 0) -> Shortlist:
 def test_a_shortlist_is_a_softmax_over_what_it_allows(k: int) -> None:
     """Each row sees the tokens of its own source alone, whatever its neighbours brought."""
     model, shortlist = model_of(vocabulary=300), shortlist_of(300)
-    full, short = FastTransformer(model), FastTransformer(model, shortlist)
+    full, short = Int8Transformer(model), Int8Transformer(model, shortlist)
     sources = sources_of((4, 9, 2, 30, 8), 300)
     tokens = torch.full((5, 1), BOS)
     logits = full.step(tokens, full.start(full.encode(Sequences.of(sources))))
@@ -403,7 +400,7 @@ def test_constraints_on_a_shortlist() -> None:
     """The probabilities stay those of ``best`` without constraints, and the list holds; but what a
     constraint leaves as the only token is taken although it is not on the list."""
     model, shortlist = model_of(vocabulary=300), shortlist_of(300)
-    short = FastTransformer(model, shortlist)
+    short = Int8Transformer(model, shortlist)
     sources = sources_of((4, 9, 2), 300)
     memory, tokens = short.encode(Sequences.of(sources)), torch.full((3, 1), BOS)
     free = short.best(tokens, short.start(memory), 5)
@@ -430,16 +427,34 @@ def test_constraints_on_a_shortlist() -> None:
 
 @needs_native
 def test_a_search_that_is_done_leaves_its_memory_to_the_next() -> None:
-    fast = FastTransformer(model_of())
+    fast = Int8Transformer(model_of())
     memory = fast.encode(Sequences.of(sources_of((4, 9))))
     tokens = torch.full((2, 1), BOS)
     state = fast.start(memory)
-    expected, handle = fast.step(tokens, state), state.handle
+    expected, handle = fast.step(tokens, state), state.native_state.handle
     del state
     again = fast.start(memory)
-    assert again.handle == handle and torch.equal(fast.step(tokens, again), expected)
+    assert again.native_state.handle == handle and torch.equal(fast.step(tokens, again), expected)
     many = [fast.start(memory) for _ in range(20)]
-    assert len({state.handle for state in (again, *many)}) == 21
+    assert len({state.native_state.handle for state in (again, *many)}) == 21
+
+
+@needs_native
+def test_a_search_goes_before_its_model_where_both_are_garbage_at_once(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """The native state points into the native model, and a collector knows no order."""
+    gone: list[str] = []
+    free, leave = decoder._free_model, NativeModel.leave_state
+    monkeypatch.setattr(decoder, "_free_model", lambda *x: (gone.append("model"), free(*x)))
+    monkeypatch.setattr(NativeModel, "leave_state", lambda *x: (gone.append("state"), leave(*x)))
+    fast = Int8Transformer(model_of())
+    state = fast.start(fast.encode(Sequences.of(sources_of((4,)))))
+    circle: list[object] = [fast, state]
+    circle.append(circle)
+    del fast, state, circle
+    gc.collect()
+    assert gone == ["state", "model"]
 
 
 @needs_native
@@ -448,11 +463,11 @@ def test_steps_in_one_native_call_are_those_of_python(
     beam: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     model = model_of(positions={"kind": "learned", "maximum": 40})
-    fast = FastTransformer(model)
+    fast = Int8Transformer(model)
     settings = SearchSettings(beam=beam, max_length=30)
     asked = [Request(source, settings) for source in sources_of((4, 9, 2, 30, 8, 1))]
     together = list(search(fast, asked, bos=BOS, eos=2, capacity_rows=12))
-    monkeypatch.setattr(FastState, "native", lambda *_: None)
+    monkeypatch.setattr(Int8State, "native", lambda *_: None)
     assert together == list(search(fast, asked, bos=BOS, eos=2, capacity_rows=12))
     monkeypatch.undo()
     too_long = Request(asked[0].source, SearchSettings(beam=beam, max_length=60, min_length=60))
@@ -462,7 +477,7 @@ def test_steps_in_one_native_call_are_those_of_python(
         model.source_embedding.weight[2] = 0.0  # an end symbol that does not win
     endless = Request(asked[0].source, SearchSettings(beam=beam, max_length=60))
     with pytest.raises(SearchError, match="learned table of 40"):
-        list(search(FastTransformer(model), [endless], bos=BOS, eos=2))
+        list(search(Int8Transformer(model), [endless], bos=BOS, eos=2))
 
 
 @needs_native
@@ -471,7 +486,7 @@ def test_a_shortlist_of_everything_changes_nothing() -> None:
     everything = Shortlist(
         np.arange(50, dtype=np.int32), np.zeros(51, np.int32), np.zeros(0, np.int32)
     )
-    full, short = FastTransformer(model), FastTransformer(model, everything)
+    full, short = Int8Transformer(model), Int8Transformer(model, everything)
     sources = Sequences.of(sources_of((4, 9, 2)))
     tokens = torch.full((3, 1), BOS)
     expected = full.best(tokens, full.start(full.encode(sources)), 10)

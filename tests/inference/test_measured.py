@@ -9,10 +9,11 @@ from pathlib import Path
 
 import pytest
 
-from dragoman.inference import fast, measured
+from dragoman.inference import measured
 from dragoman.inference.measured import Trial, machine_key, microseconds
+from dragoman.inference.path import fastest
 from dragoman.models.settings import TransformerSettings
-from dragoman.models.transformer import Transformer
+from dragoman.models.transformer import Transformer, paths
 from dragoman.native import library
 
 
@@ -90,22 +91,22 @@ def test_the_fastest_is_what_was_measured(tmp_path: Path, monkeypatch: pytest.Mo
         assert folder == tmp_path
         return {name: times[name] for name in trials}
 
-    monkeypatch.setattr(fast, "microseconds", remembered)
-    monkeypatch.setattr(fast, "_has_bf16", lambda: True)
-    path = fast.fastest(tiny(), remembered=tmp_path)
+    monkeypatch.setattr("dragoman.inference.path.microseconds", remembered)
+    monkeypatch.setattr(paths, "cpu_flags", lambda: {"avx512_bf16"})
+    path = fastest(tiny(), remembered=tmp_path)
     if library.available():
         assert path.precision == "int8" and "4 times as fast here as fp32" in path.reason
         times["int8"] = 80
-        path = fast.fastest(tiny(), remembered=tmp_path)
+        path = fastest(tiny(), remembered=tmp_path)
         assert path.precision == "fp32" and "faster here than int8 (2.0 times)" in path.reason
-        assert fast.fastest(tiny(), "int8", remembered=tmp_path).precision == "int8"
+        assert fastest(tiny(), "int8", remembered=tmp_path).precision == "int8"
     else:
         assert path.precision == "fp32" and "no int8" in path.reason
-    assert fast.fastest(tiny(), "bf16", remembered=tmp_path).precision == "bf16"
+    assert fastest(tiny(), "bf16", remembered=tmp_path).precision == "bf16"
 
 
 def test_trials_run_here(tmp_path: Path) -> None:
-    path = fast.fastest(tiny(), remembered=tmp_path)
+    path = fastest(tiny(), remembered=tmp_path)
     assert "\n" not in path.reason
     found = json.loads((tmp_path / measured.NAME).read_text(encoding="utf-8"))[machine_key()]
     assert "fp32" in found and ("int8" in found) is library.available()

@@ -9,13 +9,12 @@ import pytest
 import torch
 from torch import Tensor
 
-from dragoman.inference import packed
-from dragoman.inference.candidates import COLUMNS, best_of
-from dragoman.inference.packed import Packed, has_onednn, rounded
-from dragoman.inference.prepared import PreparedTransformer
 from dragoman.models.interface import Memory
 from dragoman.models.settings import TransformerSettings
-from dragoman.models.transformer import Transformer
+from dragoman.models.transformer import Transformer, packed
+from dragoman.models.transformer.candidates import COLUMNS, best_of
+from dragoman.models.transformer.cpu import CpuTransformer
+from dragoman.models.transformer.packed import Packed, has_onednn, rounded
 from dragoman.nn.layout import Sequences
 from dragoman.search.offline import search
 from dragoman.search.request import Request
@@ -70,7 +69,7 @@ def distance(found: Tensor, expected: Tensor) -> float:
 def test_a_search_that_does_everything(name: str) -> None:
     """Steps of one token and of several, rows that move, double, go and come: as the plain one."""
     model = model_of(**SHAPES[name])
-    fast = PreparedTransformer(model, torch.float32)
+    fast = CpuTransformer(model, torch.float32)
     generator = torch.Generator().manual_seed(1)
     source, more = sources_of((7, 1, 23, 4, 11)), sources_of((31, 2), seed=3)
     memories = [(m.encode(source), m.encode(more)) for m in (model, fast)]
@@ -112,7 +111,7 @@ def test_a_search_that_does_everything(name: str) -> None:
 @torch.no_grad()
 def test_best_is_the_best_of_step(k: int) -> None:
     model = model_of()
-    fast, source = PreparedTransformer(model, torch.float32), sources_of((4, 9, 2))
+    fast, source = CpuTransformer(model, torch.float32), sources_of((4, 9, 2))
     tokens = torch.tensor([[BOS], [5], [7]])
     found = fast.best(tokens, fast.start(fast.encode(source)), k)
     expected = model.best(tokens, model.start(model.encode(source)), k)
@@ -123,7 +122,7 @@ def test_best_is_the_best_of_step(k: int) -> None:
 @torch.no_grad()
 def test_adjust_sees_every_token() -> None:
     model = model_of(vocabulary=300)
-    fast, source = PreparedTransformer(model, torch.float32), sources_of((4, 9), 300)
+    fast, source = CpuTransformer(model, torch.float32), sources_of((4, 9), 300)
 
     def only(log_probabilities: Tensor) -> Tensor:
         assert log_probabilities.shape == (2, 300)
@@ -143,7 +142,7 @@ def test_searches_are_the_same(beam: int) -> None:
     """Natural ends, a small batch that is refilled: every hypothesis as the plain model finds it,
     whatever stood beside it."""
     model = model_of(vocabulary=40)
-    fast = PreparedTransformer(model, torch.float32)
+    fast = CpuTransformer(model, torch.float32)
     generator = torch.Generator().manual_seed(5)
     settings = SearchSettings(beam=beam, n_best=min(beam, 2), max_length=20)
     lengths = torch.randint(1, 30, (30,), generator=generator).tolist()
@@ -158,7 +157,7 @@ def test_searches_are_the_same(beam: int) -> None:
 @torch.no_grad()
 def test_bf16_is_as_near_as_bf16_is() -> None:
     model = model_of()
-    fast, source = PreparedTransformer(model, torch.bfloat16), sources_of((7, 1, 23))
+    fast, source = CpuTransformer(model, torch.bfloat16), sources_of((7, 1, 23))
     memory = fast.encode(source)
     assert distance(memory.rows, model.encode(source).rows) < 0.03
     tokens = torch.randint(0, 50, (3, 4))
@@ -169,16 +168,16 @@ def test_bf16_is_as_near_as_bf16_is() -> None:
 @torch.no_grad()
 def test_long_and_short_sources_together(monkeypatch: pytest.MonkeyPatch) -> None:
     """Read in several grids."""
-    monkeypatch.setattr("dragoman.inference.prepared.CELLS", 600)
+    monkeypatch.setattr("dragoman.models.transformer.cpu.CELLS", 600)
     model, source = model_of(attend_unknown=False), sources_of((70, 3, 5, 4, 20, 1, 2))
-    found = PreparedTransformer(model, torch.float32).encode(source)
+    found = CpuTransformer(model, torch.float32).encode(source)
     assert distance(found.rows, model.encode(source).rows) < 1e-5
 
 
 @torch.no_grad()
 def test_a_source_of_which_nothing_may_be_seen() -> None:
     model = model_of(attend_unknown=False)
-    fast = PreparedTransformer(model, torch.float32)
+    fast = CpuTransformer(model, torch.float32)
     source = Sequences.of([torch.zeros(3, dtype=torch.int64), torch.tensor([4, 0, 6])])
     plain, ours = model.encode(source), fast.encode(source)
     assert distance(ours.rows, plain.rows) < 1e-5

@@ -6,7 +6,8 @@ from pathlib import Path
 
 import numpy as np
 
-from dragoman.inference.shortlist import Integers, Shortlist, ShortlistSettings, learn
+from dragoman.inference.shortlist import ShortlistSettings, learn
+from dragoman.models.shortlist import Integers, Shortlist
 
 
 def pairs_of(count: int, seed: int = 0) -> list[tuple[Integers, Integers]]:

@@ -11,7 +11,8 @@ import torch
 from table_model import BOS, EOS, TableModel, TableState, same
 from torch import Tensor
 
-from dragoman.models.interface import Memory, NativeStep
+from dragoman.models.interface import Memory
+from dragoman.native.abi import Step
 from dragoman.search import scheduler
 from dragoman.search.beam import PlainBeam, candidates_wanted
 from dragoman.search.constraints import NOTHING
@@ -150,12 +151,12 @@ class NativeTableState(TableState):
         self.known = 0
         self.calls = BEST(self._best), SELECT(self._select)
 
-    def native(self, k: int, length: int) -> NativeStep | None:
+    def native(self, k: int, length: int) -> Step | None:
         if k > self.model.vocabulary:
             return None
         self.known = max(self.known, -(-length // 5) * 5)
         best, select = (ctypes.cast(call, Pointer).value for call in self.calls)
-        return NativeStep(best, select, None, None, self.known)
+        return Step(best, select, None, None, self.known)
 
     def _best(self, _: int, tokens: int, rows: int, count: int, __: int, known: int, k: int,
               log_probabilities: int, ids: int) -> int:  # fmt: skip
@@ -248,7 +249,7 @@ def test_what_the_model_refuses_is_raised() -> None:
             raise AssertionError("not reached: native code gives up first")
 
     class RefusingState(NativeTableState):
-        def native(self, k: int, length: int) -> NativeStep | None:
+        def native(self, k: int, length: int) -> Step | None:
             step = super().native(k, length)
             assert step is not None
             step.known = 0

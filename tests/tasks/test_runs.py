@@ -23,7 +23,7 @@ import dragoman as package
 from dragoman.atomic import replacing_file
 from dragoman.data.corpora import Pair
 from dragoman.errors import DataError, FileError, RunError
-from dragoman.inference.fast import fastest
+from dragoman.inference.path import fastest
 from dragoman.recipe import Recipe
 from dragoman.search.offline import Searcher
 from dragoman.tasks import translation
@@ -300,7 +300,7 @@ def test_validation_takes_the_path_that_translating_takes(
         return {name: 1 if name == quick else 1000 for name in trials}
 
     monkeypatch.setattr("dragoman.tasks.engine.Searcher", listening)
-    monkeypatch.setattr("dragoman.inference.fast.microseconds", measured)
+    monkeypatch.setattr("dragoman.inference.path.microseconds", measured)
     with torch.no_grad():
         Validation(
             run.model(), run.recipe, run.source_text, run.target_text,

@@ -31,7 +31,7 @@ from dragoman.data.corpora import Pair
 from dragoman.data.store import Store, WeightedPairs, build_store
 from dragoman.errors import DragomanError, RunError, TrainingError
 from dragoman.inference.measured import NAME, microseconds
-from dragoman.inference.shortlist import Shortlist
+from dragoman.models.shortlist import Shortlist
 from dragoman.tasks.model import build_model
 from dragoman.tasks.report import summarise
 from dragoman.tasks.run import Run, load_shortlist

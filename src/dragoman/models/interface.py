@@ -11,7 +11,6 @@ N live rows of a search (sentences x beam), t new tokens per row, k candidates p
 
 from __future__ import annotations
 
-import ctypes
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -21,6 +20,7 @@ import torch
 from torch import Tensor, nn
 
 from dragoman.models.settings import ModelSettings
+from dragoman.native.abi import Step
 from dragoman.nn.layout import Layout, Sequences
 from dragoman.nn.linear import Embedding, Linear
 
@@ -101,21 +101,6 @@ def _beside(
     return torch.cat(parts)
 
 
-class NativeStep(ctypes.Structure):
-    """Addresses by which native code lets a model take steps: struct Step of native/src/search.cpp.
-
-    Good until its state is told to do anything else.
-    """
-
-    _fields_ = (
-        ("best", ctypes.c_void_p),
-        ("select", ctypes.c_void_p),
-        ("state", ctypes.c_void_p),
-        ("positions", ctypes.c_void_p),
-        ("known", ctypes.c_int64),
-    )
-
-
 class DecodeState(ABC):
     """All that a search carries from step to step. Changed in place; belongs to one search.
 
@@ -143,7 +128,7 @@ class DecodeState(ABC):
     def admit(self, memory: Memory) -> None:
         """Add B new sources behind the rows under way, one row each, at position 0."""
 
-    def native(self, k: int, length: int) -> NativeStep | None:
+    def native(self, k: int, length: int) -> Step | None:
         """How native code can call ``best`` and ``select`` itself; None if it cannot.
 
         ``k``: candidates that will be asked for. ``length``: tokens that a row will have taken in
@@ -199,7 +184,11 @@ class Generates(ABC):
         return torch.topk(log_probabilities, min(k, log_probabilities.shape[-1]), dim=-1)
 
 
-class Network(nn.Module, Encodes, Generates):
+class Model(Encodes, Generates):
+    """The whole contract: what every model keeps, and every faster way to run one."""
+
+
+class Network(nn.Module, Model):
     """A model as a recipe describes it: a torch module that reads and writes, and can be trained.
 
     ``kinds.py`` names them all. Made from its settings and the sizes of both vocabularies.

@@ -13,6 +13,7 @@ from pydantic import Discriminator, Tag
 from dragoman.models.settings import ModelSettings, RecurrentSettings, TransformerSettings
 
 if TYPE_CHECKING:
+    from dragoman.models.fast_path import FastPath
     from dragoman.models.interface import Network
 
 KINDS: dict[str, tuple[type[ModelSettings], str]] = {
@@ -21,6 +22,8 @@ KINDS: dict[str, tuple[type[ModelSettings], str]] = {
 }
 """Classes by their address: a recipe is read without torch."""
 
+FAST_PATHS = {"transformer": "dragoman.models.transformer.paths.PATHS"}
+"""The faster ways to run a kind, likewise; a kind that is left out runs as it is."""
 
 DEFAULT = "transformer"
 """The kind of a recipe that names none: all were so before there were others."""
@@ -48,8 +51,16 @@ else:
 
 def new_network(settings: ModelSettings, source_vocabulary: int, target_vocabulary: int) -> Network:
     """A model with fresh weights, drawn from torch's generator."""
-    module, name = KINDS[settings.kind][1].rsplit(".", 1)
-    made: Network = getattr(import_module(module), name)(
-        settings, source_vocabulary, target_vocabulary
-    )
+    made: Network = _at(KINDS[settings.kind][1])(settings, source_vocabulary, target_vocabulary)
     return made
+
+
+def fast_paths(kind: str) -> tuple[FastPath, ...]:
+    """The faster ways to run models of a kind, the most promising first."""
+    paths: tuple[FastPath, ...] = _at(FAST_PATHS[kind]) if kind in FAST_PATHS else ()
+    return paths
+
+
+def _at(address: str) -> Any:
+    module, name = address.rsplit(".", 1)
+    return getattr(import_module(module), name)

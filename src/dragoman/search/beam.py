@@ -19,7 +19,7 @@ from typing import NamedTuple, Protocol
 import numpy as np
 from torch import Tensor
 
-from dragoman.models.interface import NativeStep
+from dragoman.native.abi import Step
 from dragoman.search.hypothesis import Floats32, Integers
 from dragoman.search.live import Live
 
@@ -71,7 +71,7 @@ class BeamStep(Protocol):
         """
 
     def run(
-        self, step: NativeStep, k: int, eos: int, forbidden: Integers, steps: int, enough: int
+        self, step: Step, k: int, eos: int, forbidden: Integers, steps: int, enough: int
     ) -> Ran | None:
         """Take up to ``steps`` steps of a ``plain`` Live, the model's own included, until groups
         that may have ``enough`` rows in all are done; None if that cannot be done here.
@@ -172,6 +172,6 @@ class PlainBeam:
         return count != before or bool((parents != rows).any())
 
     def run(
-        self, step: NativeStep, k: int, eos: int, forbidden: Integers, steps: int, enough: int
+        self, step: Step, k: int, eos: int, forbidden: Integers, steps: int, enough: int
     ) -> Ran | None:
         return None

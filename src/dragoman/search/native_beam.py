@@ -14,8 +14,8 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from dragoman.models.interface import NativeStep
 from dragoman.native import library
+from dragoman.native.abi import Step
 from dragoman.search.beam import BeamStep, PlainBeam, Ran
 from dragoman.search.hypothesis import Integers
 from dragoman.search.live import Live
@@ -128,7 +128,7 @@ class NativeBeam:
         return bool(result & 1)
 
     def run(
-        self, step: NativeStep, k: int, eos: int, forbidden: Integers, steps: int, enough: int
+        self, step: Step, k: int, eos: int, forbidden: Integers, steps: int, enough: int
     ) -> Ran:
         live, asked = self._live, self._asked
         if live.moves != self._seen:

@@ -21,9 +21,9 @@ import torch
 
 from dragoman.forms.passage import Passage, cut
 from dragoman.forms.text_form import TextForm
-from dragoman.inference.fast import Path, as_it_is, fastest
-from dragoman.inference.shortlist import Shortlist
+from dragoman.inference.path import Path, as_it_is, fastest
 from dragoman.models.interface import Network
+from dragoman.models.shortlist import Shortlist
 from dragoman.nn.layout import Sequences
 from dragoman.nn.probes import Probe
 from dragoman.pictures.records import AttentionRecord

@@ -9,7 +9,7 @@ from importlib import metadata
 
 import torch
 
-from dragoman.inference.fast import in_words
+from dragoman.inference.path import in_words
 from dragoman.native import library
 from dragoman.native.processor import cpu_flags, cpuinfo
 from dragoman.training.precision import choose_precision

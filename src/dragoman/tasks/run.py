@@ -28,7 +28,7 @@ from dragoman.errors import RunError
 from dragoman.forms.moses import MosesText
 from dragoman.forms.text import Text
 from dragoman.forms.text_form import TextForm
-from dragoman.inference.shortlist import Shortlist
+from dragoman.models.shortlist import Shortlist
 from dragoman.recipe import Recipe
 from dragoman.tasks.said import Notes, Scores, read_metrics, read_said
 from dragoman.tensor_file import open_tensors

@@ -10,7 +10,8 @@ from dataclasses import dataclass
 from itertools import chain, islice
 from pathlib import Path
 
-from dragoman.inference.shortlist import Integers, Shortlist, ShortlistSettings, learn
+from dragoman.inference.shortlist import ShortlistSettings, learn
+from dragoman.models.shortlist import Integers, Shortlist
 from dragoman.search.settings import SearchSettings
 from dragoman.tasks.prepare import Say, corpora_of, plain_pairs
 from dragoman.tasks.run import SHORTLIST, Run

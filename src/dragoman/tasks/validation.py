@@ -13,7 +13,7 @@ from dragoman.data.batches import Batch, make_batch
 from dragoman.data.corpora import Pair
 from dragoman.forms.text import Text
 from dragoman.forms.text_form import TextForm
-from dragoman.inference.fast import fastest
+from dragoman.inference.path import fastest
 from dragoman.metrics.translation import evaluate_translation
 from dragoman.models.interface import Network
 from dragoman.recipe import Recipe

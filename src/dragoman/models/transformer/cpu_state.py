@@ -21,9 +21,9 @@ import torch
 from torch import Tensor
 from torch.nn import functional as F
 
-from dragoman.inference.history import History
-from dragoman.inference.packed import rounded
 from dragoman.models.interface import DecodeState, Memory
+from dragoman.models.transformer.history import History
+from dragoman.models.transformer.packed import rounded
 
 MASKED = torch.finfo(torch.float32).min / 2
 """Added to the score of a key that may not be attended to; finite, so that nothing is NaN."""
@@ -113,7 +113,7 @@ class Sources:
         )
 
 
-class PreparedState(DecodeState):
+class CpuState(DecodeState):
     """A search under way on plain torch. One thread at a time.
 
     Between ``begin`` and ``end`` of a step the layers ``append`` and read ``mask``, ``sources`` and

@@ -1,6 +1,6 @@
 """A Transformer prepared for translating on plain torch: the way where there are no kernels.
 
-``PreparedTransformer`` obeys the contract of ``models/interface.py``. It computes what
+``CpuTransformer`` obeys the contract of ``models/interface.py``. It computes what
 ``Transformer`` computes, to within rounding, in bf16 or fp32, in a third of the time and less:
 weights are packed once (``packed.py``), queries, keys and values come from one product, keys and
 values are not copied about (``prepared_state.py``), and the best tokens are found without sorting
@@ -20,12 +20,12 @@ import torch
 from torch import Tensor
 from torch.nn import functional as F
 
-from dragoman.inference.candidates import COLUMNS, NEVER, best_of
-from dragoman.inference.history import History
-from dragoman.inference.packed import Packed, rounded
-from dragoman.inference.prepared_state import Heads, Mask, PreparedState, Sources, columns
-from dragoman.models.interface import Adjust, DecodeState, Encodes, Generates, Memory
-from dragoman.models.transformer import UNKNOWN, Transformer
+from dragoman.models.interface import Adjust, DecodeState, Memory, Model
+from dragoman.models.transformer.candidates import COLUMNS, NEVER, best_of
+from dragoman.models.transformer.cpu_state import CpuState, Heads, Mask, Sources, columns
+from dragoman.models.transformer.history import History
+from dragoman.models.transformer.model import UNKNOWN, Transformer
+from dragoman.models.transformer.packed import Packed, rounded
 from dragoman.nn.attention import MultiHeadAttention
 from dragoman.nn.layers import FeedForward, LayerNorm
 from dragoman.nn.layout import Layout, Sequences
@@ -83,7 +83,7 @@ class _DecoderLayer:
     feed_forward_norm: _Norm
 
 
-class PreparedTransformer(Encodes, Generates):
+class CpuTransformer(Model):
     """``model`` in ``dtype``. Its weights are packed now; later changes to it do not show, but in
     its embeddings. Teacher forcing (``decode``, ``project``) is done by ``model`` itself.
 
@@ -177,20 +177,20 @@ class PreparedTransformer(Encodes, Generates):
         return self.model.project(hidden, ids)
 
     @torch.no_grad()
-    def start(self, memory: Memory) -> PreparedState:
+    def start(self, memory: Memory) -> CpuState:
         try:
             history = self._idle.pop()
         except IndexError:
             history = History(self._widths * len(self._decoder))
         hides = not self.model.settings.attend_unknown
-        state = PreparedState(self._heads, history, self._sources_of, hides=hides)
+        state = CpuState(self._heads, history, self._sources_of, hides=hides)
         weakref.finalize(state, self._idle.append, history)
         state.admit(memory)
         return state
 
     @torch.no_grad()
     def step(self, tokens: Tensor, state: DecodeState) -> Tensor:
-        assert isinstance(state, PreparedState)  # a state comes back to the model that made it
+        assert isinstance(state, CpuState)  # a state comes back to the model that made it
         logits = self._output(self._advance(tokens, state))
         return state.collect(logits)[:, : self.vocabulary]
 
@@ -200,11 +200,11 @@ class PreparedTransformer(Encodes, Generates):
     ) -> tuple[Tensor, Tensor]:
         if adjust is not None or k > min(COLUMNS, self.vocabulary):
             return super().best(tokens, state, k, adjust)
-        assert isinstance(state, PreparedState)
+        assert isinstance(state, CpuState)
         log_probabilities, ids = best_of(self._output(self._advance(tokens, state)), k)
         return state.collect(log_probabilities), state.collect(ids)
 
-    def _advance(self, tokens: Tensor, state: PreparedState) -> Tensor:
+    def _advance(self, tokens: Tensor, state: CpuState) -> Tensor:
         """Take in ``tokens`` (N, t) -> (n, D), what follows the last of each slot."""
         new = tokens.shape[1]
         tokens = state.spread(tokens)
@@ -222,7 +222,7 @@ class PreparedTransformer(Encodes, Generates):
         return x if self._decoder_norm is None else self._decoder_norm(x)
 
     def _looking_back(
-        self, i: int, layer: _DecoderLayer, state: PreparedState
+        self, i: int, layer: _DecoderLayer, state: CpuState
     ) -> Callable[[Tensor], Tensor]:
         heads = self._heads
 
@@ -235,7 +235,7 @@ class PreparedTransformer(Encodes, Generates):
         return look
 
     def _looking_over(
-        self, i: int, layer: _DecoderLayer, state: PreparedState
+        self, i: int, layer: _DecoderLayer, state: CpuState
     ) -> Callable[[Tensor], Tensor]:
         heads, sources = self._heads, state.sources
         assert sources is not None

@@ -1,0 +1,202 @@
+"""The int8 Transformer of ``src/decode.cpp``: its packed weights, and searches in native memory.
+
+Nothing here knows what the numbers mean; ``models/transformer/int8.py`` does. Tensors are handed
+over as the kernels read them: contiguous, ids int64, lengths int32, rows fp32, flags one byte.
+"""
+
+from __future__ import annotations
+
+import weakref
+from collections.abc import Sequence
+from ctypes import addressof, c_int, c_void_p, cast
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from torch import Tensor
+
+from dragoman.native import library
+from dragoman.native.abi import Factors, Shape, Step
+from dragoman.native.pointers import address
+
+MOST_IDLE = 8
+"""States kept for the next search: their pages of memory are the dear part of a short one."""
+
+
+@dataclass(frozen=True)
+class _Kernels:
+    """The C interface of ``src/decode.cpp``, bound once per model (one level for all)."""
+
+    model_new: Any
+    model_free: Any
+    model_width: Any
+    model_shortlist: Any
+    encode: Any
+    state_new: Any
+    state_free: Any
+    state_rows: Any
+    state_lengths: Any
+    state_admit: Any
+    state_allowed: Any
+    state_select: Any
+    step: Any
+    best: Any
+
+    @classmethod
+    def bind(cls) -> _Kernels | None:
+        handle, number = c_void_p, c_int
+        table: dict[str, tuple[tuple[Any, ...], Any]] = {
+            "model_new": ((handle, handle, handle), handle),
+            "model_free": ((handle,), None),
+            "model_width": ((handle,), number),
+            "model_shortlist": ((handle, handle, number, handle, handle), None),
+            "encode": ((handle, handle, handle, number, handle, handle, handle), number),
+            "state_new": ((handle,), handle),
+            "state_free": ((handle,), None),
+            "state_rows": ((handle,), number),
+            "state_lengths": ((handle, handle), None),
+            "state_admit": ((handle, handle, handle, number, handle, handle), None),
+            "state_allowed": ((handle, handle), None),
+            "state_select": ((handle, handle, number), number),
+            "step": ((handle, handle, number, number, handle, number, handle), number),
+            "best": (
+                (handle, handle, number, number, handle, number, number, handle, handle),
+                number,
+            ),
+        }
+        found = {
+            name: library.function(f"decode_{name}", *arguments, result=result)
+            for name, (arguments, result) in table.items()
+        }
+        if any(function is None for function in found.values()):
+            return None
+        return cls(**found)
+
+
+def supported() -> bool:
+    """Whether this machine has the kernels."""
+    return _Kernels.bind() is not None
+
+
+class NativeModel:
+    """Weights packed for int8 products. Any number of threads and states may share them."""
+
+    def __init__(self, shape: Shape, factors: Factors, weights: Sequence[Tensor | None]) -> None:
+        """``weights``: fp32, in the order of ``pack_model`` in ``src/decode_model.h``; not needed
+        afterwards."""
+        kernels = _Kernels.bind()
+        assert kernels is not None, "ask supported() first"
+        self.kernels = kernels
+        addresses = (c_void_p * len(weights))(*map(address, weights))
+        self._handle: int = kernels.model_new(addressof(shape), addressof(factors), addresses)
+        self._idle: list[int] = []
+        weakref.finalize(self, _free_model, kernels, self._handle, self._idle)
+        self.width: int = kernels.model_width(self._handle)
+        """Of the rows of a table of positions: model_dim rounded up, the rest zero."""
+        self.best_address = cast(kernels.best, c_void_p).value
+        self.select_address = cast(kernels.state_select, c_void_p).value
+
+    def use_shortlist(
+        self,
+        always: npt.NDArray[np.int32],
+        offsets: npt.NDArray[np.int32],
+        candidates: npt.NDArray[np.int32],
+    ) -> None:
+        """From now on ``best`` chooses among these target tokens (``models/shortlist.py``)."""
+        self.kernels.model_shortlist(
+            self._handle, always.ctypes.data, len(always), offsets.ctypes.data,
+            candidates.ctypes.data,
+        )  # fmt: skip
+
+    def encode(
+        self, tokens: Tensor, lengths: Tensor, visible: Tensor | None, positions: int, out: Tensor
+    ) -> bool:
+        """tokens (P,) of ``lengths`` (B,) -> ``out`` (P, D); False if one is not in the vocabulary.
+
+        ``positions``: where the table of positions lies. ``visible`` (P,).
+        """
+        done = self.kernels.encode(
+            self._handle, tokens.data_ptr(), lengths.data_ptr(), len(lengths), address(visible),
+            positions, out.data_ptr(),
+        )  # fmt: skip
+        return bool(done == 0)
+
+    def take_state(self) -> int:
+        """A native state without rows: one that has served, or a new one."""
+        try:
+            return self._idle.pop()
+        except IndexError:
+            return int(self.kernels.state_new(self._handle))
+
+    def leave_state(self, handle: int) -> None:
+        if len(self._idle) >= MOST_IDLE:
+            self.kernels.state_free(handle)
+            return
+        self.kernels.state_select(handle, None, 0)
+        self._idle.append(handle)
+
+
+class NativeState:
+    """A search in native memory, without rows at first. One thread at a time."""
+
+    def __init__(self, model: NativeModel) -> None:
+        self._model = model
+        self._kernels = model.kernels
+        self.handle = model.take_state()
+        # It holds the model: where both are found unreachable at once, the state goes first.
+        weakref.finalize(self, model.leave_state, self.handle)
+
+    @property
+    def rows(self) -> int:
+        """N."""
+        return int(self._kernels.state_rows(self.handle))
+
+    def lengths(self, out: Tensor) -> None:
+        """Into ``out`` (N,): tokens taken in by each row."""
+        self._kernels.state_lengths(self.handle, out.data_ptr())
+
+    def select(self, rows: Tensor) -> bool:
+        """Keep these rows; False if there is none of such a number, and nothing has changed."""
+        return bool(self._kernels.state_select(self.handle, rows.data_ptr(), rows.shape[0]))
+
+    def admit(
+        self, encoded: Tensor, lengths: Tensor, visible: Tensor | None, tokens: Tensor | None
+    ) -> None:
+        """New sources (P, D) of ``lengths`` (B,), a row each."""
+        self._kernels.state_admit(
+            self.handle, encoded.data_ptr(), lengths.data_ptr(), len(lengths), address(visible),
+            address(tokens),
+        )  # fmt: skip
+
+    def allowed(self, out: Tensor) -> None:
+        """Into ``out`` (N, V) bool: which tokens the shortlist lets follow."""
+        self._kernels.state_allowed(self.handle, out.data_ptr())
+
+    # The two below return 0 when done. Else nothing has changed: -1, a token is none of the
+    # vocabulary; -2, N is not the number of rows; n > 0, the table of positions must have n rows.
+
+    def step(self, tokens: Tensor, positions: int, known: int, logits: Tensor) -> int:
+        """tokens (N, t) -> ``logits`` (N, V). ``positions`` is a table of ``known`` rows."""
+        rows, new = tokens.shape
+        given = (tokens.data_ptr(), rows, new, positions, known)
+        return int(self._kernels.step(self.handle, *given, logits.data_ptr()))
+
+    def best(
+        self, tokens: Tensor, positions: int, known: int, log_probabilities: Tensor, ids: Tensor
+    ) -> int:
+        """tokens (N, t) -> the best ``log_probabilities`` (N, k) and ``ids`` (N, k)."""
+        rows, new = tokens.shape
+        given = (tokens.data_ptr(), rows, new, positions, known)
+        out = (ids.shape[1], log_probabilities.data_ptr(), ids.data_ptr())
+        return int(self._kernels.best(self.handle, *given, *out))
+
+    def stepping(self) -> Step:
+        """What native code needs to take steps itself, but for a table of positions."""
+        return Step(self._model.best_address, self._model.select_address, self.handle)
+
+
+def _free_model(kernels: _Kernels, handle: int, idle: list[int]) -> None:
+    while idle:
+        kernels.state_free(idle.pop())
+    kernels.model_free(handle)
