@@ -6,6 +6,7 @@ import csv
 import io
 import math
 from collections.abc import Callable
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -186,8 +187,14 @@ def test_counts_against_length(tables: Callable[[str], dict[str, Rows]]) -> None
             assert int(row[column]) == operations(kind, length, 512)
     lengths = [int(row["length"]) for row in read[""]]
     assert lengths == sorted(lengths) and lengths[-1] > 4 * 512, "beyond every crossing"
-    for row in read["measured"]:
-        assert min(values(row)) > 0
+    measured = [int(row["length"]) for row in read["measured"]]
+    assert len(measured) > 2 and set(measured) <= {2**n for n in range(16)}
+
+
+def test_seconds_are_those_of_the_best_turn(monkeypatch: pytest.MonkeyPatch) -> None:
+    clock = iter([0.0, 5.0, 10.0, 12.0, 20.0, 24.0])
+    monkeypatch.setattr(cost, "time", SimpleNamespace(perf_counter=lambda: next(clock)))
+    assert cost.timed("convolution", 8, 8, repeats=3) == 2.0
 
 
 def test_the_lstm_is_the_lstm() -> None:
@@ -222,8 +229,9 @@ def test_the_well_known_counts_and_both_ways(tables: Callable[[str], dict[str, R
         attention["core"]
     )
     assert near["path"] == "10"
-    for row in tables("cost")["measured"]:
-        assert float(row["seconds"]) > 0
+    measured = tables("cost")["measured"]
+    assert [row["layer"] for row in measured] == list(cost.LAYERS)
+    for row in measured:
         assert int(row["operations"]) == operations(row["layer"], 256, 256)
 
 

@@ -73,8 +73,13 @@ def test_two_files_become_a_whole_recipe(parallel_text: tuple[Path, Path]) -> No
     assert epochs == row.epochs
     assert (recipe.languages.source, recipe.languages.target) == ("en", "de")
     assert recipe.model.model_dim == row.model_dim
-    assert recipe.text.vocabulary <= row.vocabulary
-    assert 0 < recipe.data.split.dev <= 0.05
+    sides = [path.read_text(encoding="utf-8") for path in parallel_text]
+    words, sources = set(" ".join(sides).split()), set(sides[0].splitlines())
+    # No more tokens than the text can have: special and byte tokens, characters, part of the words.
+    possible = 259 + len(set("".join("".join(sides).splitlines()))) + len(words) // 2
+    assert recipe.text.vocabulary == min(row.vocabulary, possible)
+    assert recipe.data.split.dev == recipe.data.split.test
+    assert recipe.data.split.dev == pytest.approx(min(0.05, 1000 / len(sources)), abs=1e-6)
     assert recipe.data.train == (
         CorpusSettings(source=str(parallel_text[0]), target=str(parallel_text[1])),
     )

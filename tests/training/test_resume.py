@@ -157,13 +157,12 @@ def test_a_request_during_validation_stops_at_once_and_validates_later(
     tmp_path: Path, uninterrupted: ToyRun
 ) -> None:
     run = replace(uninterrupted, folder=tmp_path / "run")
-    process = started(replace(run, slow_validation=30.0))
+    # Longer than is waited below: whoever waited for it would not have ended.
+    process = started(replace(run, slow_validation=600.0))
     wait_for((run.folder / "validating").exists)
-    began = time.monotonic()
     assert process.pid is not None
     os.kill(process.pid, signal.SIGINT)
     process.join(60)
-    assert time.monotonic() - began < 20  # the validation takes 30 seconds
     assert process.exitcode == 0
     assert "stopped at update 10 of 40" in said(run)
     assert [r["kind"] for r in records(run)] == ["update"] * 10
