@@ -161,6 +161,15 @@ def test_no_circles() -> None:
         visit(module, ())
 
 
+def test_c_is_spoken_in_one_place() -> None:
+    wrong = [
+        str(i)
+        for i in IMPORTS
+        if i.imported.split(".")[0] == "ctypes" and part(i.importer) != "native"
+    ]
+    assert not wrong, "ctypes stays in native/:\n" + "\n".join(wrong)
+
+
 def test_every_import_is_declared() -> None:
     """At the top of a module only the core's dependencies; those of extras inside functions."""
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]

@@ -9,7 +9,7 @@ from importlib import metadata
 from pathlib import Path
 from typing import Any
 
-from dragoman.training.allocator import keep_memory
+from dragoman.native.allocator import keep_memory
 from dragoman.training.waiting import wait_briefly
 
 # Before torch, as the command line does.

@@ -444,11 +444,12 @@ def test_a_search_goes_before_its_model_where_both_are_garbage_at_once(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """The native state points into the native model, and a collector knows no order."""
+    gc.collect()
     gone: list[str] = []
     free, leave = decoder._free_model, NativeModel.leave_state
     monkeypatch.setattr(decoder, "_free_model", lambda *x: (gone.append("model"), free(*x)))
     monkeypatch.setattr(NativeModel, "leave_state", lambda *x: (gone.append("state"), leave(*x)))
-    fast = Int8Transformer(model_of())
+    fast = Int8Transformer(model_of(), checked=True)
     state = fast.start(fast.encode(Sequences.of(sources_of((4,)))))
     circle: list[object] = [fast, state]
     circle.append(circle)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 import logging
 import os
 import shutil
@@ -15,7 +16,7 @@ import torch
 
 from dragoman import native
 from dragoman.errors import DragomanError
-from dragoman.native import check, dropout, library
+from dragoman.native import abi, check, dropout, library
 from dragoman.native import compile as building
 
 
@@ -96,6 +97,20 @@ def test_a_stale_library_is_not_used(built: str, monkeypatch: pytest.MonkeyPatch
     library.reset()
     assert not native.available()
     assert "stale" in native.describe()
+
+
+@pytest.mark.parametrize("struct", abi.STRUCTS, ids=lambda struct: struct.__name__)
+def test_a_library_that_lays_out_a_struct_otherwise_is_not_used(
+    built: str, struct: type[ctypes.Structure], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Two fields changed places: most sizes are the same, and nothing else would tell."""
+    first, second, *rest = struct._fields_
+    fields = [second, first, *rest]
+    other = type(struct.__name__, (ctypes.Structure,), {"_fields_": fields})
+    monkeypatch.setattr(abi, "STRUCTS", (other,))
+    library.reset()
+    assert not native.available()
+    assert f"lays out {struct.__name__} otherwise" in native.describe()
 
 
 def test_a_library_without_our_names_is_damaged(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -19,7 +19,8 @@ from training_toy import Toy
 
 from dragoman.atomic import creating_folder, replacing_file, sweep
 from dragoman.errors import FileError, RunError
-from dragoman.training import allocator, waiting
+from dragoman.native import allocator
+from dragoman.training import waiting
 from dragoman.training.averaging import MovingAverage, average_weights, swap
 from dragoman.training.loss import PiecewiseCrossEntropy, smoothed_cross_entropy
 from dragoman.training.optimizer import Adam, FlatParameters

@@ -57,7 +57,7 @@ def command(*words: object) -> str:
 
 def prepare_process() -> None:
     """What must happen before torch is imported."""
-    from dragoman.training.allocator import keep_memory
+    from dragoman.native.allocator import keep_memory
     from dragoman.training.waiting import wait_briefly
 
     keep_memory()

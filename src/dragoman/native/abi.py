@@ -1,10 +1,148 @@
-"""What Python and C++ hand to each other: every struct once, as ``src/`` lays it out."""
+"""What Python and C++ hand to each other: every struct once, twin of ``src/abi.h``.
+
+``difference`` compares sizes and places of all fields with what the compiler made of that header
+(``src/abi.cpp``); a library that lays out anything otherwise is not used. Arrays of the records
+that a search consists of are numpy's: ``np.dtype(Group)``.
+"""
 
 from __future__ import annotations
 
 import ctypes
+from collections.abc import Iterator
+from ctypes import c_bool, c_double, c_float, c_int32, c_int64, c_uint64, c_void_p
 
-POINTER, WHOLE = ctypes.c_void_p, ctypes.c_int64
+POINTER, WHOLE, REAL, SEED = c_void_p, c_int64, c_float, c_uint64
+
+
+class Attention(ctypes.Structure):
+    """What the attention kernels are told."""
+
+    _fields_ = (
+        ("query_offsets", POINTER),
+        ("key_offsets", POINTER),
+        ("query_names", POINTER),
+        ("sentences", WHOLE),
+        ("heads", WHOLE),
+        ("key_width", WHOLE),
+        ("value_width", WHOLE),
+        ("query_row", WHOLE),
+        ("key_row", WHOLE),
+        ("value_row", WHOLE),
+        ("out_row", WHOLE),
+        ("causal", WHOLE),
+        ("scale", REAL),
+        ("rate", REAL),
+        ("seed", SEED),
+    )
+
+
+class Part(ctypes.Structure):
+    """One of the weights whose outputs stand side by side, where its gradient goes."""
+
+    _fields_ = (("weight", POINTER), ("bias", POINTER), ("outputs", WHOLE), ("add", WHOLE))
+
+
+class Shape(ctypes.Structure):
+    """Sizes and choices of a Transformer."""
+
+    _fields_ = (
+        ("model_dim", c_int32),
+        ("ffn_dim", c_int32),
+        ("heads", c_int32),
+        ("key_width", c_int32),
+        ("value_width", c_int32),
+        ("encoder_layers", c_int32),
+        ("decoder_layers", c_int32),
+        ("source_vocabulary", c_int32),
+        ("target_vocabulary", c_int32),
+        ("pre_norm", c_int32),
+        ("hidden_token", c_int32),  # a token that nothing may attend to; -1: none
+    )
+
+
+class Factors(ctypes.Structure):
+    """What a Transformer multiplies and divides by."""
+
+    _fields_ = (("attention", c_float), ("embedding", c_float), ("epsilon", c_float))
+
+
+class Group(ctypes.Structure):
+    """One search of a batch."""
+
+    _fields_ = (
+        ("rows", WHOLE),  # live hypotheses
+        ("width", WHOLE),  # how many may be live
+        ("length", WHOLE),  # tokens chosen, the same for all its rows
+        ("limit", WHOLE),  # most tokens
+        ("least", WHOLE),  # fewest tokens
+        ("prefix", WHOLE),  # how many tokens are given
+        ("ngram", WHOLE),  # no run of so many tokens twice; 0: no limit
+        ("ended", WHOLE),  # hypotheses that have ended
+        ("quota", WHOLE),  # ended hypotheses at which it stops
+        ("alpha", c_double),  # of the length penalty
+        ("ceiling", c_double),  # the greatest length penalty that it can reach
+        ("worst", c_double),  # score of the worst of its n best ended; -inf while fewer
+        ("key", c_uint64),  # of its random numbers
+        ("next_rows", WHOLE),  # live hypotheses after this step
+        ("keep", WHOLE),  # how many ended hypotheses are kept
+        ("done", c_bool),  # done with this step
+        ("splits", c_bool),  # becomes one group per hypothesis at its first free token
+        ("draws", c_bool),  # samples
+        ("recorded", c_bool),  # someone wants to see its steps
+        ("special", c_bool),  # asks for anything that not every search does
+    )
+
+
+class Looked(ctypes.Structure):
+    """One continuation that a group looks at."""
+
+    _fields_ = (
+        ("candidate", WHOLE),  # row x k + place: which of the (N, k) candidates
+        ("token", WHOLE),
+        ("total", c_double),  # log-probability of the whole; -inf where there is none
+        ("ends", c_bool),  # ended by this step
+        ("goes_on", c_bool),  # live after this step
+    )
+
+
+class Ended(ctypes.Structure):
+    """One hypothesis that has ended and is worth keeping."""
+
+    _fields_ = (
+        ("group", WHOLE),
+        ("row", WHOLE),
+        ("length", WHOLE),  # tokens, the end symbol not counted
+        ("end", c_double),  # log-probability of the end symbol
+    )
+
+
+class Found(ctypes.Structure):
+    """What a native run of steps found of a group that keeps one hypothesis."""
+
+    _fields_ = (
+        ("length", WHOLE),  # tokens, the end symbol not counted; -1: nothing
+        ("end", c_double),  # log-probability of the end symbol; NaN: it was cut
+    )
+
+
+class Live(ctypes.Structure):
+    """Where the arrays of a search lie."""
+
+    _fields_ = (
+        ("groups", POINTER),
+        ("looked", POINTER),
+        ("ended", POINTER),
+        ("found", POINTER),
+        ("found_tokens", POINTER),
+        ("found_log_probabilities", POINTER),
+        ("tokens", POINTER),
+        ("log_probabilities", POINTER),
+        ("totals", POINTER),
+        ("last", POINTER),
+        ("parents", POINTER),
+        ("places", WHOLE),
+        ("columns", WHOLE),
+    )
 
 
 class Step(ctypes.Structure):
@@ -19,24 +157,56 @@ class Step(ctypes.Structure):
     )
 
 
-class Shape(ctypes.Structure):
-    """Sizes and choices of a Transformer for ``decode_model_new``."""
-
-    _fields_ = tuple(
-        (name, ctypes.c_int32)
-        for name in (
-            "model_dim", "ffn_dim", "heads", "key_width", "value_width",
-            "encoder_layers", "decoder_layers", "source_vocabulary", "target_vocabulary",
-            "pre_norm", "hidden_token",
-        )
-    )  # fmt: skip
-
-
-class Factors(ctypes.Structure):
-    """Numbers that a Transformer multiplies or divides by."""
+class Run(ctypes.Structure):
+    """What is asked of some steps, and what came of them."""
 
     _fields_ = (
-        ("attention", ctypes.c_float),
-        ("embedding", ctypes.c_float),
-        ("epsilon", ctypes.c_float),
+        ("groups", WHOLE),
+        ("rows", WHOLE),
+        ("k", WHOLE),
+        ("eos", WHOLE),
+        ("steps", WHOLE),
+        ("enough", WHOLE),
+        ("log_probabilities", POINTER),
+        ("ids", POINTER),
+        ("forbidden", POINTER),
+        ("count", WHOLE),
+        ("any_done", WHOLE),
+        ("wrong", WHOLE),
     )
+
+
+STRUCTS = (
+    Attention, Part, Shape, Factors, Group, Looked, Ended, Found, Live, Step, Run,
+)  # fmt: skip
+
+
+class _Entry(ctypes.Structure):
+    """One line of the table of abi.cpp."""
+
+    _fields_ = (("name", ctypes.c_char_p), ("offset", c_int64), ("size", c_int64))
+
+
+def difference(handle: ctypes.CDLL) -> str | None:
+    """The first struct that a library lays out otherwise than this file; None if there is none."""
+    table = handle.dragoman_abi
+    table.argtypes, table.restype = (), ctypes.POINTER(_Entry)
+    theirs: dict[str, list[tuple[str, int, int]]] = {}
+    for name, offset, size in _entries(table()):
+        if offset < 0:
+            theirs[name] = fields = [("", 0, size)]
+        else:
+            fields.append((name, offset, size))
+    for struct in STRUCTS:
+        places = ((name, getattr(struct, name)) for name, *_ in struct._fields_)
+        ours = [("", 0, ctypes.sizeof(struct)), *((n, p.offset, p.size) for n, p in places)]
+        if theirs.get(struct.__name__) != ours:
+            return struct.__name__
+    return None
+
+
+def _entries(table: ctypes._Pointer[_Entry]) -> Iterator[tuple[str, int, int]]:
+    i = 0
+    while table[i].name is not None:
+        yield table[i].name.decode(), table[i].offset, table[i].size
+        i += 1

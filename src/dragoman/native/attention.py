@@ -23,30 +23,9 @@ import torch
 from torch import Tensor
 
 from dragoman.native import library
+from dragoman.native.abi import POINTER, WHOLE, Attention
 from dragoman.native.dropout import factors, numbers
-from dragoman.native.pointers import POINTER, SUFFIXES, WHOLE, address, assert_names, is_plain
-
-
-class _Attention(ctypes.Structure):
-    """``struct Attention`` of src/attention.cpp."""
-
-    _fields_ = (
-        ("query_offsets", POINTER),
-        ("key_offsets", POINTER),
-        ("query_names", POINTER),
-        ("sentences", WHOLE),
-        ("heads", WHOLE),
-        ("key_width", WHOLE),
-        ("value_width", WHOLE),
-        ("query_row", WHOLE),
-        ("key_row", WHOLE),
-        ("value_row", WHOLE),
-        ("out_row", WHOLE),
-        ("causal", WHOLE),
-        ("scale", ctypes.c_float),
-        ("rate", ctypes.c_float),
-        ("seed", ctypes.c_uint64),
-    )
+from dragoman.native.pointers import SUFFIXES, address, assert_names, is_plain
 
 
 def attention(
@@ -249,7 +228,7 @@ class _Function(torch.autograd.Function):
         pairs = _takes_pairs(query, key, value, heads)
         # What the backward pass needs to make the weights again, per row and head.
         sums = torch.empty(query.shape[0] * heads * (1 + pairs)) if keep else None
-        at = _Attention(
+        at = Attention(
             address(query_offsets),
             address(key_offsets),
             address(names),
@@ -281,7 +260,7 @@ class _Function(torch.autograd.Function):
     def backward(ctx: Any, *grads: Tensor) -> tuple[Any, ...]:
         _, _, sums, *tensors = ctx.saved_tensors
         query, key, value = _views(tuple(tensors), ctx.widths)
-        at: _Attention = ctx.at
+        at: Attention = ctx.at
         grad = grads[0].to(query.dtype)
         if grad.stride(-1) != 1 or grad.stride(0) != at.out_row:
             grad = grad.contiguous()

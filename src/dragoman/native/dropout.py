@@ -17,17 +17,8 @@ import torch
 from torch import Tensor
 
 from dragoman.native import library
-from dragoman.native.pointers import (
-    POINTER,
-    REAL,
-    SEED,
-    SUFFIXES,
-    WHOLE,
-    address,
-    as_rows,
-    assert_names,
-    is_plain,
-)
+from dragoman.native.abi import POINTER, REAL, SEED, WHOLE
+from dragoman.native.pointers import SUFFIXES, address, as_rows, assert_names, is_plain
 
 _WORD = 0xFFFFFFFF
 

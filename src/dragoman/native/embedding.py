@@ -12,18 +12,10 @@ from torch import Tensor
 from torch.nn import functional as F
 
 from dragoman.native import library
+from dragoman.native.abi import POINTER, REAL, SEED, WHOLE
 from dragoman.native.dropout import dropout_plain
 from dragoman.native.gradients import sink
-from dragoman.native.pointers import (
-    POINTER,
-    REAL,
-    SEED,
-    SUFFIXES,
-    WHOLE,
-    address,
-    assert_names,
-    is_plain,
-)
+from dragoman.native.pointers import SUFFIXES, address, assert_names, is_plain
 
 
 def embed(

@@ -20,6 +20,7 @@ from pathlib import Path
 from typing import Any
 
 from dragoman.errors import DragomanError
+from dragoman.native import abi
 from dragoman.native import compile as building
 
 LEVELS = ("avx512", "avx512vnni", "avxvnni", "avx2")
@@ -104,6 +105,8 @@ def _load() -> tuple[_Library | None, Status]:
     mark.restype = names.restype = ctypes.c_char_p
     if mark().decode() != building.fingerprint():
         return _without(f"stale, built from other sources than these ({_remedy()})")
+    if (other := abi.difference(handle)) is not None:
+        return _without(f"wrong: it lays out {other} otherwise than abi.py ({_remedy()})")
     can = names().decode().split()
     if choice != "auto" and choice not in can:
         return _without(f"this processor cannot run {choice} (it can run: {' '.join(can) or '-'})")

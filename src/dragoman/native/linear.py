@@ -21,18 +21,10 @@ from torch import Tensor
 from torch.nn import functional as F
 
 from dragoman.native import library
+from dragoman.native.abi import POINTER, REAL, SEED, WHOLE, Part
 from dragoman.native.dropout import relu_dropout_plain
 from dragoman.native.gradients import sink
-from dragoman.native.pointers import (
-    POINTER,
-    REAL,
-    SEED,
-    SUFFIXES,
-    WHOLE,
-    address,
-    as_rows,
-    assert_names,
-)
+from dragoman.native.pointers import SUFFIXES, address, as_rows, assert_names
 
 Precision = Literal["fp32", "bf16"]
 
@@ -232,18 +224,12 @@ def backward_input_rows(
     return out
 
 
-class _Part(ctypes.Structure):
-    """``struct Part`` of src/gradient.h."""
-
-    _fields_ = (("weight", POINTER), ("bias", POINTER), ("outputs", WHOLE), ("add", WHOLE))
-
-
 def _weight_gradients(
     grad: Tensor, x: Tensor, weights: Sequence[Tensor], biases: Sequence[Tensor]
 ) -> list[Tensor | None]:
     """dW_i = dy_iᵀ x, then all db_i, in fp32; None for what was added to ``.grad`` directly."""
     out: list[Tensor | None] = []
-    parts = (_Part * len(weights))()
+    parts = (Part * len(weights))()
     kept = []
     for parameter in (*weights, *biases):
         place = sink(parameter)
@@ -254,7 +240,7 @@ def _weight_gradients(
         add = out[i] is None
         if bias is not None and (out[len(weights) + i] is None) != add:
             raise RuntimeError("a weight and its bias must both add directly, or neither")
-        parts[i] = _Part(address(kept[i]), address(bias), weight.shape[0], int(add))
+        parts[i] = Part(address(kept[i]), address(bias), weight.shape[0], int(add))
     types = (POINTER, WHOLE, POINTER, WHOLE, POINTER, *[WHOLE] * 3)
     kernel = library.function(f"linear_backward_weight_{SUFFIXES[grad.dtype]}", *types)
     assert kernel is not None

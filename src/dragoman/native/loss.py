@@ -15,8 +15,9 @@ import torch
 from torch import Tensor
 
 from dragoman.native import library
+from dragoman.native.abi import POINTER, REAL, WHOLE
 from dragoman.native.linear import Packed
-from dragoman.native.pointers import POINTER, REAL, WHOLE, address, as_rows
+from dragoman.native.pointers import address, as_rows
 
 
 def cross_entropy(

@@ -2,12 +2,8 @@
 
 from __future__ import annotations
 
-from ctypes import c_float, c_int64, c_uint64, c_void_p
-
 import torch
 from torch import Tensor
-
-POINTER, WHOLE, REAL, SEED = c_void_p, c_int64, c_float, c_uint64
 
 SUFFIXES = {torch.float32: "fp32", torch.bfloat16: "bf16"}
 """Element types that kernels exist for, as their names end."""

@@ -18,6 +18,7 @@ import numpy.typing as npt
 import torch
 from torch import Tensor
 
+from dragoman.native.abi import Ended, Found, Group, Looked
 from dragoman.search.hypothesis import (
     Booleans,
     Floats,
@@ -37,64 +38,8 @@ NEVER = 2**62
 SPARE_PLACES = 32
 """By how many places the history grows when it is full."""
 
-# The records below are C structs of native/src/search.cpp, field by field.
-GROUP = np.dtype(
-    [
-        ("rows", np.int64),  # live hypotheses
-        ("width", np.int64),  # how many may be live
-        ("length", np.int64),  # tokens chosen, the same for all its rows
-        ("limit", np.int64),  # most tokens
-        ("least", np.int64),  # fewest tokens
-        ("prefix", np.int64),  # how many tokens are given
-        ("ngram", np.int64),  # no run of so many tokens twice; 0: no limit
-        ("ended", np.int64),  # hypotheses that have ended
-        ("quota", np.int64),  # ended hypotheses at which it stops
-        ("alpha", np.float64),  # of the length penalty
-        ("ceiling", np.float64),  # the greatest length penalty that it can reach
-        ("worst", np.float64),  # score of the worst of its n best ended; -inf while fewer
-        ("key", np.uint64),  # of its random numbers
-        ("next_rows", np.int64),  # live hypotheses after this step
-        ("keep", np.int64),  # how many ended hypotheses are kept
-        ("done", np.bool_),  # done with this step
-        ("splits", np.bool_),  # becomes one group per hypothesis at its first free token
-        ("draws", np.bool_),  # samples
-        ("recorded", np.bool_),  # someone wants to see its steps
-        ("special", np.bool_),  # asks for anything that not every search does
-    ],
-    align=True,
-)
-
-LOOKED = np.dtype(
-    [
-        ("candidate", np.int64),  # row x k + place: which of the (N, k) candidates
-        ("token", np.int64),
-        ("total", np.float64),  # log-probability of the whole; -inf where there is none
-        ("ends", np.bool_),  # ended by this step
-        ("goes_on", np.bool_),  # live after this step
-    ],
-    align=True,
-)
-"""One continuation that a group looks at."""
-
-ENDED = np.dtype(
-    [
-        ("group", np.int64),
-        ("row", np.int64),
-        ("length", np.int64),  # tokens, the end symbol not counted
-        ("end", np.float64),  # log-probability of the end symbol
-    ],
-    align=True,
-)
-"""One hypothesis that has ended and is worth keeping."""
-
-FOUND = np.dtype(
-    [
-        ("length", np.int64),  # tokens, the end symbol not counted; -1: nothing
-        ("end", np.float64),  # log-probability of the end symbol; NaN: it was cut
-    ],
-    align=True,
-)
-"""What a native run of steps found of a group that keeps one hypothesis."""
+# The records of a search, fields explained in native/abi.py.
+GROUP, LOOKED, ENDED, FOUND = (np.dtype(record) for record in (Group, Looked, Ended, Found))
 
 Records = npt.NDArray[np.void]
 
@@ -160,28 +105,30 @@ def _group(request: Request, branch: int, keep: int) -> tuple[object, ...]:
         or settings.min_length > 0
         or settings.no_repeat_ngram > 0
     )
-    return (
-        1,
-        width,
-        0,
-        limit,
-        settings.min_length,
-        len(request.prefix),
-        settings.no_repeat_ngram,
-        0,
-        _quota(width, settings),
-        settings.length_penalty,
-        length_penalty(limit + 1, settings.length_penalty),
-        -np.inf,
-        key,
-        0,
-        keep,
-        False,
-        settings.alternatives,
-        draws,
-        recorded,
-        special,
-    )
+    fields = {
+        "rows": 1,
+        "width": width,
+        "length": 0,
+        "limit": limit,
+        "least": settings.min_length,
+        "prefix": len(request.prefix),
+        "ngram": settings.no_repeat_ngram,
+        "ended": 0,
+        "quota": _quota(width, settings),
+        "alpha": settings.length_penalty,
+        "ceiling": length_penalty(limit + 1, settings.length_penalty),
+        "worst": -np.inf,
+        "key": key,
+        "next_rows": 0,
+        "keep": keep,
+        "done": False,
+        "splits": settings.alternatives,
+        "draws": draws,
+        "recorded": recorded,
+        "special": special,
+    }
+    assert GROUP.names is not None and len(fields) == len(GROUP.names)
+    return tuple(fields[name] for name in GROUP.names)
 
 
 class Live:

@@ -12,8 +12,8 @@ import torch
 from torch import Tensor
 
 from dragoman.errors import TrainingError
+from dragoman.native.allocator import returning_memory
 from dragoman.nn.linear import refresh
-from dragoman.training.allocator import returning_memory
 from dragoman.training.averaging import swap
 from dragoman.training.checkpoint import TrainingState
 from dragoman.training.interrupt import StopRequest

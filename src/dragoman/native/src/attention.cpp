@@ -6,7 +6,7 @@
 // never leave the cache. The forward pass keeps log(sum(exp(scores))) per row and head, and the
 // backward pass makes scores and dropout mask again: memory grows linearly with length.
 // attention_pairs.cpp is the faster one for bf16.
-#include "attention.h"
+#include "abi.h"
 #include "random.h"
 #include "threads.h"
 

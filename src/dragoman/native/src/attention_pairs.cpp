@@ -7,7 +7,7 @@
 // the lanes of a register; sentences are short, and that would be most of the work.
 //
 // Shapes: S keys, K key width, Kv value width; words are pairs of bf16 numbers.
-#include "attention.h"
+#include "abi.h"
 #include "matrix.h"
 
 namespace {

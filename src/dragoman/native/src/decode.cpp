@@ -1,7 +1,7 @@
 // levels: avx512 avx512vnni avxvnni avx2
 // The int8 encoder and decoder of a Transformer: a whole step of a search in one call.
 //
-// C interface, used by inference/fast.py. Handles are opaque; a model may be used by any number
+// C interface, used by native/decoder.py. Handles are opaque; a model may be used by any number
 // of threads at once, a state by one at a time.
 #include "decode_encoder.h"
 #include "decode_output.h"
@@ -127,11 +127,10 @@ static int check(const State& state, const int64_t* tokens, int rows, int count,
 }  // namespace
 
 // Packs `weights` (see decode_model.h). Nothing given is needed afterwards.
-KERNEL(void*, decode_model_new, const int32_t* shape, const float* factors,
+KERNEL(void*, decode_model_new, const Shape* shape, const Factors* factors,
        const float* const* weights) {
   Model* model = new Model();
-  const Shape& sizes = *reinterpret_cast<const Shape*>(shape);
-  pack_model(*model, sizes, *reinterpret_cast<const Factors*>(factors), Weights32{weights});
+  pack_model(*model, *shape, *factors, Weights32{weights});
   return model;
 }
 

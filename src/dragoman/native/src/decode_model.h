@@ -1,6 +1,7 @@
 // A Transformer's weights, packed for int8 products: what every state and every thread shares.
 #pragma once
 
+#include "abi.h"
 #include "decode_attention.h"
 #include "decode_product.h"
 
@@ -8,21 +9,6 @@ namespace {
 
 // Positions of one source whose keys and values lie together (decode_state.h).
 static constexpr int PAGE_SLOTS = 16;
-
-// Sizes and choices, in the order in which inference/fast.py hands them over.
-struct Shape {
-  int32_t model_dim, ffn_dim, heads, key_width, value_width;
-  int32_t encoder_layers, decoder_layers;
-  int32_t source_vocabulary, target_vocabulary;
-  int32_t pre_norm;
-  int32_t hidden_token;  // a token that nothing may attend to; -1: none
-};
-
-struct Factors {
-  float attention;  // what scores are multiplied with, 1 / sqrt(d_k)
-  float embedding;  // sqrt(d_model)
-  float epsilon;    // of the layer norms
-};
 
 // Weights arrive as one list of fp32 matrices (outputs, inputs) and vectors; null: there is none.
 struct Weights32 {

@@ -1,15 +1,8 @@
 // The gradient of a weight, dW = dyᵀ x, summed over rows in fp32 (AVX-512).
 #pragma once
 
+#include "abi.h"
 #include "matrix.h"
-
-// One of the weights whose outputs stand side by side in dy: (outputs x inputs), and its bias.
-struct Part {
-  float *weight;
-  float *bias;  // may be null
-  int64_t outputs;
-  int64_t add;  // add to what is there, in place of writing over it
-};
 
 namespace {
 

@@ -1,78 +1,19 @@
 // Steps of beam search over all sentences: what search/beam.py says in numpy, in one pass, and, for
 // searches that ask for nothing special, many steps in one call, the model's own among them.
 //
-// The structs are the records of search/live.py, field by field; Python owns all the memory.
+// Python owns all the memory (search/live.py).
 #include <math.h>
 #include <string.h>
 
+#include "abi.h"
 #include "threads.h"
 
 namespace {
 
-struct Group {
-  int64_t rows, width, length, limit, least, prefix, ngram, ended, quota;
-  double alpha, ceiling, worst;
-  uint64_t key;
-  int64_t next_rows, keep;
-  uint8_t done, splits, draws, recorded, special;
-
-  bool is_splitting() const { return splits && length == prefix; }
-};
-
-struct Looked {
-  int64_t candidate, token;
-  double total;
-  uint8_t ends, goes_on;
-};
-
-struct Ended {
-  int64_t group, row, length;
-  double end;
-};
-
-// What a run of steps found of a group that keeps one hypothesis.
-struct Found {
-  int64_t length;  // of the best that ended, or was cut; -1: none in this run
-  double end;      // log-probability of the end symbol; NaN: it was cut
-};
-
-struct Live {
-  Group *groups;
-  Looked *looked;  // `columns` to a group
-  Ended *ended;
-  Found *found;              // one to a group
-  int32_t *found_tokens;     // `places` to a group
-  float *found_log_probabilities;  // likewise
-  int32_t *tokens;           // `places` to a row
-  float *log_probabilities;  // likewise
-  double *totals;
-  int64_t *last, *parents;
-  int64_t places, columns;
-};
-
-// NativeStep of models/interface.py: how to let a model take a step. `best` is decode_best of
-// decode.cpp and returns 0, or what was wrong, and then nothing has changed.
-struct Step {
-  int (*best)(void *state, const int64_t *tokens, int rows, int count, const float *positions,
-              int known, int k, float *log_probabilities, int64_t *ids);
-  int (*select)(void *state, const int64_t *rows, int count);
-  void *state;
-  const float *positions;
-  int64_t known;
-};
-
-// _Run of search/native_beam.py.
-struct Run {
-  int64_t groups, rows;      // `rows` is kept up to date
-  int64_t k, eos;
-  int64_t steps;             // at most so many; then: how many were taken
-  int64_t enough;            // stop when groups of so many rows in all are done
-  float *log_probabilities;  // room for rows x k
-  int64_t *ids;
-  const int64_t *forbidden;  // tokens that no output may hold
-  int64_t count;             // how many
-  int64_t any_done, wrong;   // found: whether a group is done; what `best` returned
-};
+// Whether a group becomes one per hypothesis by this step.
+static bool is_splitting(const Group &group) {
+  return group.splits && group.length == group.prefix;
+}
 
 // -inf, what is not a number, and forbidden tokens are never chosen.
 struct Choice {
@@ -102,7 +43,7 @@ DRAGOMAN_EXPORT int64_t dragoman_beam_expand(const Live *live, int64_t groups,
     const Group &group = live->groups[g];
     if (group.rows == 0) continue;  // done earlier in this run
     Looked *looked = live->looked + g * live->columns;
-    const bool may_grow = group.length < group.limit, splitting = group.is_splitting();
+    const bool may_grow = group.length < group.limit, splitting = is_splitting(group);
     // A row's candidates stand best first, so the best of a group is the best of the rows' heads.
     int64_t *head = scratch<int64_t>(0, static_cast<size_t>(group.rows));
     memset(head, 0xff, static_cast<size_t>(group.rows) * sizeof(int64_t));  // ~0: look from 0
@@ -159,7 +100,7 @@ DRAGOMAN_EXPORT int64_t dragoman_beam_judge(const Live *live, int64_t groups) {
       if (looked[c].goes_on && group.next_rows++ == 0) best = looked[c].total;
     }
     group.done = group.next_rows == 0 ||
-                 (!group.is_splitting() &&
+                 (!is_splitting(group) &&
                   (group.worst >= best / group.ceiling || group.ended >= group.quota));
     if (!group.done) continue;
     any = true;
