@@ -19,7 +19,7 @@ PAGE := src/dragoman/serving/web/index.html
 RECIPE_OF_VENV := pyproject.toml constraints.txt $(wildcard src/dragoman/native/src/*)
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test test-slow check format bench-train bench-translate bench-cost bench-serve serve web web-dev constraints clean
+.PHONY: help setup demo test test-slow test-native check format bench-train bench-translate bench-cost bench-serve serve web web-dev constraints clean
 
 help: ## show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-16s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -34,6 +34,9 @@ test: $(DEV) ## run the tests
 
 test-slow: $(DEV) ## run all tests, the slow ones too
 	@$(BIN)/python -m pytest
+
+test-native: $(DEV) ## the kernels under AddressSanitizer and UBSan (some minutes; g++ and Linux)
+	@$(BIN)/python tests/native/sanitised.py $(ARGS)
 
 check: $(DEV) ## format, lint and types, as CI does
 	@$(BIN)/ruff format --check .

@@ -18,6 +18,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
+from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -76,6 +77,13 @@ LEVEL_FLAGS = {
 }
 LINK_FLAGS = ["-shared", "-fPIC", "-Wl,-z,noexecstack", "-Wl,--no-undefined", "-pthread", "-ldl"]
 
+# Not all of UBSan: its checks of every pointer make one file of templates take ten minutes.
+_CHECKS = (
+    "address,signed-integer-overflow,shift,bounds,integer-divide-by-zero,float-cast-overflow,bool"
+)
+SANITISED_FLAGS = ["-O1", "-g1", "-fno-omit-frame-pointer", f"-fsanitize={_CHECKS}"]
+"""Added for ``make test-native``: what reads or writes where it may not, or overflows, ends it."""
+
 
 class CompileError(Exception):
     """There is no compiler, or it refused the sources. The message is its first words."""
@@ -117,10 +125,13 @@ def _run(command: list[str]) -> None:
         raise CompileError(done.stderr.strip() or f"{command[0]} failed ({done.returncode})")
 
 
-def compile_library(target: Path = LIBRARY, jobs: int | None = None) -> Path:
+def compile_library(
+    target: Path = LIBRARY, jobs: int | None = None, sanitised: Sequence[str] = ()
+) -> Path:
     """Compile and link everything into ``target``, which is replaced in one move.
 
-    A compiler that does not know a level (an old one) leaves that level out.
+    A compiler that does not know a level (an old one) leaves that level out. ``sanitised``: these
+    levels alone, with checks in them.
 
     Raises:
         CompileError: no compiler, an unsupported machine, or sources that do not compile.
@@ -131,8 +142,11 @@ def compile_library(target: Path = LIBRARY, jobs: int | None = None) -> Path:
     if compiler is None:
         raise CompileError("no C++ compiler (looked for $CXX, c++, g++, clang++)")
     known: dict[str, list[str]] = {"base": []} | {
-        level: flags for level, flags in LEVEL_FLAGS.items() if _understands(compiler, flags)
+        level: flags
+        for level, flags in LEVEL_FLAGS.items()
+        if (not sanitised or level in sanitised) and _understands(compiler, flags)
     }
+    checks = [*SANITISED_FLAGS, "-fno-sanitize-recover=all"] if sanitised else []
     mark = f'-DDRAGOMAN_FINGERPRINT="{fingerprint()}"'
     with tempfile.TemporaryDirectory(prefix="dragoman-native-") as folder:
         work: list[tuple[list[str], Path]] = []
@@ -143,15 +157,15 @@ def compile_library(target: Path = LIBRARY, jobs: int | None = None) -> Path:
                 made = Path(folder) / f"{source.stem}.{level}.o"
                 define = [] if level == "base" else [f"-DDRAGOMAN_LEVEL={level}"]
                 define += [mark] if source.stem == "dispatch" else []
-                command = [compiler, *COMMON_FLAGS, *known[level], *define]
+                command = [compiler, *COMMON_FLAGS, *checks, *known[level], *define]
                 work.append(([*command, "-c", str(source), "-o", str(made)], made))
         with ThreadPoolExecutor(jobs or os.cpu_count() or 1) as pool:
             list(pool.map(_run, (command for command, _ in work)))
         objects = [str(made) for _, made in work]
         made = Path(folder) / target.name
-        static = ["-static-libstdc++", "-static-libgcc"]
+        static = [] if sanitised else ["-static-libstdc++", "-static-libgcc"]
         try:
-            _run([compiler, *objects, *LINK_FLAGS, *static, "-o", str(made)])
+            _run([compiler, *objects, *checks, *LINK_FLAGS, *static, "-o", str(made)])
         except CompileError:
             _run([compiler, *objects, *LINK_FLAGS, "-o", str(made)])
         beside = target.with_name(f".{target.name}.{os.getpid()}")

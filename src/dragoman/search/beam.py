@@ -99,7 +99,8 @@ class PlainBeam:
             )
         rows, width = groups["rows"], groups["width"]
         k = ids.shape[1]
-        scores = (live.totals[:, None] + self._log_probabilities).ravel()  # (N, k) -> (N k,)
+        with np.errstate(invalid="ignore"):  # what is no number is never chosen
+            scores = (live.totals[:, None] + self._log_probabilities).ravel()  # (N, k) -> (N k,)
         first = ((rows.cumsum() - rows) * k)[:, None]  # (G, 1)
         cells = np.arange(int(rows.max()) * k)
         grid = scores.take(first + cells, mode="clip")  # (G, most rows x k)

@@ -40,7 +40,7 @@ class Scores(_Said):
     test: str = ""
     sentences: _Count = 0
     scores: dict[str, _Score] = {}
-    prepared_bleu: _Score | None = None
+    prepared_bleu: _Score = _Score(value=0.0, signature="")
     samples: list[_Sample] = []
 
 
@@ -71,7 +71,7 @@ class Notes(_Said):
 
     pairs: dict[str, _Count] = {}
     corpora: list[_Corpus] = []
-    cleaning: _Cleaning | None = None
+    cleaning: _Cleaning = _Cleaning(read=0, kept=0, filters={})
     overlap: str = ""
 
 

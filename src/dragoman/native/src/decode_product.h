@@ -16,6 +16,9 @@ constexpr int PANEL = 64;      // columns of a panel
 constexpr int TILE_ROWS = 6;   // 6 rows x 64 columns fill 24 of 32 registers
 constexpr int PANEL_VECTORS = PANEL / LANES;
 
+// Rows of smaller numbers are as good as zero: what they would be multiplied by is infinite.
+constexpr float LEAST_PEAK = 1e-30f;
+
 static inline int round_up(int n, int multiple) { return (n + multiple - 1) / multiple * multiple; }
 
 // A weight matrix ready for `product`.
@@ -58,7 +61,7 @@ struct Packed {
       if (size > most) most = size;
     }
     const float step = most / 127.0f;
-    const float inverse = most > 0 ? 127.0f / most : 0.0f;
+    const float inverse = most > LEAST_PEAK ? 127.0f / most : 0.0f;
     int32_t total = 0;
     for (int i = 0; i < inputs; ++i) {
       const int value = static_cast<int>(__builtin_rintf(row[i] * inverse));
@@ -84,7 +87,7 @@ static inline float peak_of(const float* x, int width) {
 
 // `width` floats (a multiple of 32), none beyond `peak`, -> bytes around 128; returns the scale.
 static inline float quantise(const float* x, int width, float peak, uint8_t* out) {
-  const Floats inverse = every(peak > 0 ? 127.0f / peak : 0.0f);
+  const Floats inverse = every(peak > LEAST_PEAK ? 127.0f / peak : 0.0f);
   const Floats middle = every(128.0f);
   for (int i = 0; i < width; i += LANES)
     store_bytes(out + i, multiply_add(load(x + i), inverse, middle));
@@ -93,7 +96,7 @@ static inline float quantise(const float* x, int width, float peak, uint8_t* out
 
 // The same for bf16 values that are never negative: all 256 steps count.
 static inline float quantise_positive(const uint16_t* x, int width, float peak, uint8_t* out) {
-  const Floats inverse = every(peak > 0 ? 255.0f / peak : 0.0f);
+  const Floats inverse = every(peak > LEAST_PEAK ? 255.0f / peak : 0.0f);
   for (int i = 0; i < width; i += LANES) store_bytes(out + i, multiply(load_bf16(x + i), inverse));
   return peak / 255.0f;
 }
