@@ -1,0 +1,207 @@
+"""How good are the tests of the core? Draw mutants of it by a seed, and see which survive.
+
+    .venv/bin/python tests/mutants.py --count 400 --to mutants.jsonl
+
+A mutant is the source with one small fault: a comparison, a sign, a number, a condition, a dropped
+statement. Each is run against its own tests, in a copy of the committed tree that is made for this
+and removed again. Every result is one line of the file, so that a stopped run goes on where it was.
+Not part of any test run: 400 mutants take hours.
+"""
+
+from __future__ import annotations
+
+import argparse
+import ast
+import json
+import os
+import random
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+ROOT = Path(__file__).parents[1]
+SOURCE = "src/dragoman"
+LIBRARY = f"{SOURCE}/native/libdragoman.so"
+
+TESTS = {
+    "nn/*.py": "tests/models tests/contract/test_model_contract.py",
+    "models/*.py": "tests/models tests/contract/test_model_contract.py",
+    "search/*.py": "tests/search tests/native/test_beam.py",
+    "data/plan.py": "tests/data/test_plan.py",
+    "training/loss.py": "tests/training/test_parts.py tests/native/test_loss.py",
+    "training/schedule.py": "tests/training/test_parts.py",
+    "training/optimizer.py": "tests/training/test_parts.py tests/training/test_updates.py",
+    "training/checkpoint.py": "tests/training/test_resume.py tests/training/test_updates.py",
+    "metrics/*.py": "tests/metrics",
+}
+"""What is mutated, and the tests that it belongs to."""
+
+OTHER_COMPARISON: dict[type[ast.cmpop], type[ast.cmpop]] = {
+    ast.Lt: ast.LtE, ast.LtE: ast.Lt, ast.Gt: ast.GtE, ast.GtE: ast.Gt, ast.Eq: ast.NotEq,
+    ast.NotEq: ast.Eq, ast.Is: ast.IsNot, ast.IsNot: ast.Is, ast.In: ast.NotIn, ast.NotIn: ast.In,
+}  # fmt: skip
+OTHER_ARITHMETIC: dict[type[ast.operator], type[ast.operator]] = {
+    ast.Add: ast.Sub, ast.Sub: ast.Add, ast.Mult: ast.Add, ast.Div: ast.Mult,
+    ast.FloorDiv: ast.Mult, ast.Mod: ast.Mult, ast.Pow: ast.Mult, ast.BitAnd: ast.BitOr,
+    ast.BitOr: ast.BitAnd,
+}  # fmt: skip
+NOT_MUTATED = {"annotation", "returns", "decorator_list", "type_params"}
+"""Fields of a node that only say types."""
+
+
+class Mutation(NamedTuple):
+    line: int
+    words: str
+    apply: Callable[[], None]
+    """Puts the fault into the tree from which this came."""
+
+
+class Mutant(NamedTuple):
+    path: str
+    """Of the source, from the root."""
+    number: int
+    """Among the mutations of that file."""
+    tests: str
+
+
+def mutations(node: ast.AST) -> Iterator[Mutation]:
+    """Every fault that can be put in, in the order of the source."""
+    # An assertion states an invariant, a message has no truth to be tested.
+    if isinstance(node, ast.Assert | ast.Raise | ast.JoinedStr):
+        return
+    if isinstance(node, ast.Compare) and type(node.ops[0]) in OTHER_COMPARISON:
+        yield exchange(node, node.ops, 0, OTHER_COMPARISON[type(node.ops[0])]())
+    elif isinstance(node, ast.BinOp | ast.AugAssign) and type(node.op) in OTHER_ARITHMETIC:
+        yield exchange(node, node.__dict__, "op", OTHER_ARITHMETIC[type(node.op)]())
+    elif isinstance(node, ast.BoolOp):
+        other = ast.Or() if isinstance(node.op, ast.And) else ast.And()
+        yield exchange(node, node.__dict__, "op", other)
+    elif isinstance(node, ast.Constant) and isinstance(node.value, bool):
+        yield exchange(node, node.__dict__, "value", not node.value)
+    elif isinstance(node, ast.Constant) and isinstance(node.value, int | float):
+        for step in (1, -1):
+            yield exchange(node, node.__dict__, "value", node.value + step)
+    if isinstance(node, ast.If | ast.While | ast.IfExp):
+        yield exchange(node.test, node.__dict__, "test", ast.UnaryOp(ast.Not(), node.test))
+    for name, value in ast.iter_fields(node):
+        children = value if isinstance(value, list) else [value]
+        for place, child in enumerate(children):
+            if name in NOT_MUTATED or not isinstance(child, ast.AST):
+                continue
+            is_text = isinstance(child, ast.Expr) and isinstance(child.value, ast.Constant)
+            droppable = isinstance(child, ast.Expr | ast.AugAssign | ast.Raise)
+            if isinstance(value, list) and droppable and not is_text:
+                yield exchange(child, value, place, ast.Pass())
+            yield from mutations(child)
+
+
+def exchange(shown: ast.AST, where: object, key: object, fault: object) -> Mutation:
+    """``where[key]`` becomes ``fault``; ``shown`` is the node that a reader is told of."""
+
+    def apply() -> None:
+        where[key] = fault  # type: ignore[index]
+
+    words = f"{ast.unparse(shown)}  ->  "
+    words += (
+        ast.unparse(fault)
+        if isinstance(fault, ast.expr | ast.stmt)
+        else (type(fault).__name__ if isinstance(fault, ast.AST) else repr(fault))
+    )
+    return Mutation(getattr(shown, "lineno", 0), words, apply)
+
+
+def drawn(tree: Path, seed: int, count: int) -> list[Mutant]:
+    every = [
+        Mutant(str(path.relative_to(tree)), number, tests)
+        for pattern, tests in TESTS.items()
+        for path in sorted((tree / SOURCE).glob(pattern))
+        if path.name != "settings.py"  # numbers there are defaults and bounds
+        for number, _ in enumerate(mutations(ast.parse(path.read_text(encoding="utf-8"))))
+    ]
+    return random.Random(seed).sample(every, min(count, len(every)))
+
+
+def passes(tree: Path, tests: str, limit: float) -> str:
+    """-> "passed", "failed" or "too long"."""
+    command = [sys.executable, "-m", "pytest", "-q", "-x", "-m", "not slow", *tests.split()]
+    environment = {**os.environ, "PYTHONPATH": str(tree / "src"), "PYTHONDONTWRITEBYTECODE": "1"}
+    process = subprocess.Popen(
+        [*command, "-p", "no:cacheprovider"], cwd=tree, env=environment, start_new_session=True,
+        stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+    )  # fmt: skip
+    try:
+        return "failed" if process.wait(limit) else "passed"
+    except subprocess.TimeoutExpired:
+        return "too long"
+    finally:
+        if process.poll() is None:
+            os.killpg(process.pid, signal.SIGKILL)
+            process.wait()
+
+
+def tried(tree: Path, mutant: Mutant, limit: float) -> dict[str, object]:
+    path = tree / mutant.path
+    text = path.read_text(encoding="utf-8")
+    parsed = ast.parse(text)
+    mutation = list(mutations(parsed))[mutant.number]
+    mutation.apply()
+    path.write_text(ast.unparse(ast.fix_missing_locations(parsed)), encoding="utf-8")
+    try:
+        survives = passes(tree, mutant.tests, limit) == "passed"
+    finally:
+        path.write_text(text, encoding="utf-8")
+    return {
+        "path": mutant.path, "number": mutant.number, "line": mutation.line,
+        "mutation": mutation.words, "survives": survives,
+    }  # fmt: skip
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else "")
+    parser.add_argument("--count", type=int, default=400)
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--limit", type=float, default=600.0, help="seconds for a mutant's tests")
+    parser.add_argument("--to", type=Path, default=Path("mutants.jsonl"))
+    given = parser.parse_args()
+
+    def git(*words: str) -> str:
+        return subprocess.check_output(["git", "-C", ROOT, *words], text=True).strip()
+
+    commit = git("rev-parse", "HEAD")
+    lines = given.to.read_text(encoding="utf-8").splitlines() if given.to.exists() else []
+    results = [json.loads(line) for line in lines]
+    if any(result["commit"] != commit for result in results):
+        sys.exit(f"{given.to} is of another commit: its numbers mean other mutants. Name another.")
+    known = {(result["path"], result["number"]) for result in results}
+    folder = tempfile.mkdtemp(prefix="mutants-")
+    tree = Path(folder) / "tree"
+    git("worktree", "add", "--detach", str(tree), commit)
+    try:
+        if (ROOT / LIBRARY).exists():
+            shutil.copy(ROOT / LIBRARY, tree / LIBRARY)
+        sound: set[str] = set()
+        for mutant in drawn(tree, given.seed, given.count):
+            if (mutant.path, mutant.number) in known:
+                continue
+            if mutant.tests not in sound and passes(tree, mutant.tests, given.limit) != "passed":
+                sys.exit(f"without a mutant, {mutant.tests} must pass in {given.limit:g} seconds")
+            sound.add(mutant.tests)
+            results.append({"commit": commit, **tried(tree, mutant, given.limit)})
+            with given.to.open("a", encoding="utf-8") as file:
+                file.write(json.dumps(results[-1]) + "\n")
+    finally:
+        git("worktree", "remove", "--force", str(tree))
+        shutil.rmtree(folder)
+    survivors = [result for result in results if result["survives"]]
+    print(f"{len(results)} mutants, {len(survivors)} survived")
+    for result in survivors:
+        print(f"{result['path']}:{result['line']}: {result['mutation']}")
+
+
+if __name__ == "__main__":
+    main()
