@@ -143,16 +143,6 @@ def test_however_the_prefix_is_cut() -> None:
 
 
 @needs_native
-def test_decode_is_step_repeated() -> None:
-    fast = Int8Transformer(model_of())
-    memory = fast.encode(Sequences.of(sources_of((3, 12))))
-    tokens = torch.stack(sources_of([8] * 2, seed=1))
-    hidden = fast.decode(Sequences.of(list(tokens)), memory)
-    expected = fast.project(hidden).unflatten(0, (2, 8))
-    assert distance(follow(fast, memory, tokens), expected) < WITHIN
-
-
-@needs_native
 @pytest.mark.parametrize("seed", range(6))
 def test_neighbours_change_nothing(seed: int) -> None:
     """Hypotheses that are repeated, reordered, dropped and joined get what they get alone."""
@@ -220,22 +210,6 @@ def test_best_is_step_and_the_k_best(k: int, vocabulary: int) -> None:
     torch.testing.assert_close(scores, expected.topk(scores.shape[1]).values, atol=2e-4, rtol=0)
     torch.testing.assert_close(scores, expected.gather(1, ids), atol=2e-4, rtol=0)
     assert all(len(set(row)) == len(row) for row in ids.tolist())
-
-
-@needs_native
-def test_best_adjusted() -> None:
-    fast = Int8Transformer(model_of())
-    memory = fast.encode(Sequences.of(sources_of((4, 9))))
-    tokens = torch.full((2, 1), BOS)
-    free, _ = fast.best(tokens, fast.start(memory), 50)
-    order = fast.best(tokens, fast.start(memory), 50)[1]
-
-    def forbid(log_probabilities: Tensor) -> Tensor:
-        return log_probabilities.scatter(1, order[:, :3], float("-inf"))
-
-    scores, ids = fast.best(tokens, fast.start(memory), 5, forbid)
-    assert torch.equal(ids, order[:, 3:8])
-    torch.testing.assert_close(scores, free[:, 3:8], atol=2e-4, rtol=0)
 
 
 @needs_native

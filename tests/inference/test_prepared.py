@@ -107,18 +107,6 @@ def test_a_search_that_does_everything(name: str) -> None:
     same(1)
 
 
-@pytest.mark.parametrize("k", [1, 5, 49, 50])
-@torch.no_grad()
-def test_best_is_the_best_of_step(k: int) -> None:
-    model = model_of()
-    fast, source = CpuTransformer(model, torch.float32), sources_of((4, 9, 2))
-    tokens = torch.tensor([[BOS], [5], [7]])
-    found = fast.best(tokens, fast.start(fast.encode(source)), k)
-    expected = model.best(tokens, model.start(model.encode(source)), k)
-    torch.testing.assert_close(found[0], expected[0])
-    assert torch.equal(found[1], expected[1])
-
-
 @torch.no_grad()
 def test_adjust_sees_every_token() -> None:
     model = model_of(vocabulary=300)
