@@ -16,15 +16,16 @@ import torch
 
 from dragoman import native
 from dragoman.errors import DragomanError
-from dragoman.native import abi, check, dropout, library
+from dragoman.native import abi, check, dropout, library, loader
 from dragoman.native import compile as building
+from dragoman.nn.linear import Linear, kernels_fit
 
 
 @pytest.fixture(autouse=True)
 def anew(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     monkeypatch.delenv("DRAGOMAN_NATIVE", raising=False)
     monkeypatch.delenv("DRAGOMAN_NATIVE_LIBRARY", raising=False)
-    monkeypatch.setattr(library, "_forced", None)
+    monkeypatch.setattr(loader, "_forced", None)
     library.reset()
     yield
     monkeypatch.undo()
@@ -133,6 +134,16 @@ def test_a_kernel_that_disagrees_with_its_twin_turns_all_off(
     assert library.function("dropout_fp32") is None
 
 
+def test_training_asks_the_check_before_it_takes_kernels(
+    built: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert kernels_fit(Linear(8, 8), "fp32")
+    right = dropout.dropout_plain
+    monkeypatch.setattr(check.dropout, "dropout_plain", lambda x, *rest: right(x, *rest) * 1.01)
+    library.reset()
+    assert not kernels_fit(Linear(8, 8), "fp32")
+
+
 def test_the_check_leaves_the_random_state_alone(built: str) -> None:
     torch.manual_seed(5)
     expected = torch.rand(3)
@@ -197,7 +208,7 @@ def test_its_own_threads_give_the_same_sums(built: str) -> None:
     program = """
 import os, threading, time
 import torch
-from dragoman.native import dropout, library
+from dragoman.native import dropout, library, loader
 library.available()
 x = torch.ones(3000, 40)
 expected = dropout.dropout(x, 0.3, 9)  # on torch's threads
@@ -206,12 +217,12 @@ def same(times):
     torch.set_num_threads(3)  # of the calling thread
     with library.own_threads():
         assert torch.get_num_threads() == 1
-        assert library._load()[0].handle.dragoman_threads() == 3
+        assert loader.load()[0].handle.dragoman_threads() == 3
         for _ in range(times):
             if not torch.equal(dropout.dropout(x, 0.3, 9), expected):
                 wrong.append(times)
     assert torch.get_num_threads() == 3
-    assert library._load()[0].handle.dragoman_threads() == 3
+    assert loader.load()[0].handle.dragoman_threads() == 3
 
 wrong = []
 same(300)
@@ -225,7 +236,7 @@ for other in others:
 child = os.fork()
 if child == 0:
     torch.set_num_threads(1)  # its OpenMP has lost its threads
-    handle = library._load()[0].handle
+    handle = loader.load()[0].handle
     handle.dragoman_own_threads(3)
     os._exit(0 if torch.equal(dropout.dropout(x, 0.3, 9), expected) else 1)
 assert os.waitpid(child, 0)[1] == 0

@@ -22,7 +22,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from dragoman.native import library
+from dragoman.native import loader
 from dragoman.native.abi import POINTER, WHOLE, Attention
 from dragoman.native.dropout import factors, numbers
 from dragoman.native.pointers import SUFFIXES, address, assert_names, is_plain
@@ -183,12 +183,12 @@ def attention_plain(
 
 def _takes(*tensors: Tensor) -> bool:
     same = len({tensor.dtype for tensor in tensors}) == 1
-    return same and is_plain(*tensors) and library.available()
+    return same and is_plain(*tensors) and loader.loaded()
 
 
 def _takes_pairs(query: Tensor, key: Tensor, value: Tensor, heads: int) -> bool:
     """Whether the bf16 kernel, which takes numbers in pairs, is there and fits these widths."""
-    if query.dtype != torch.bfloat16 or library.function("attention_pairs_forward_bf16") is None:
+    if query.dtype != torch.bfloat16 or loader.function("attention_pairs_forward_bf16") is None:
         return False
     widths = (query.shape[-1] // heads, value.shape[-1] // heads)
     strides = (tensor.stride(0) for tensor in (query, key, value))
@@ -247,7 +247,7 @@ class _Function(torch.autograd.Function):
         )
         kind = "attention_pairs" if pairs else "attention"
         types = (POINTER,) * 6
-        kernel = library.function(f"{kind}_forward_{SUFFIXES[query.dtype]}", *types)
+        kernel = loader.function(f"{kind}_forward_{SUFFIXES[query.dtype]}", *types)
         assert kernel is not None
         kernel(ctypes.byref(at), *map(address, (query, key, value, out, sums)))
         if sums is not None:
@@ -267,7 +267,7 @@ class _Function(torch.autograd.Function):
         slopes = tuple(torch.empty_like(tensor) for tensor in tensors)
         dquery, dkey, dvalue = _views(slopes, ctx.widths)
         types = (*[POINTER] * 6, *[POINTER, WHOLE] * 3)
-        kernel = library.function(f"{ctx.kind}_backward_{SUFFIXES[query.dtype]}", *types)
+        kernel = loader.function(f"{ctx.kind}_backward_{SUFFIXES[query.dtype]}", *types)
         assert kernel is not None
         kernel(
             ctypes.byref(at),

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
-from dragoman.native import library
+from dragoman.native import loader
 from dragoman.native.abi import POINTER, WHOLE
 
 
@@ -32,7 +32,7 @@ class Kernels:
         )
         judge = _with_lock("beam_judge", POINTER, WHOLE)
         move = _with_lock("beam_move", POINTER, WHOLE, WHOLE, POINTER, WHOLE)
-        run = library.function("beam_run", POINTER, POINTER, POINTER)
+        run = loader.function("beam_run", POINTER, POINTER, POINTER)
         if expand is None or judge is None or move is None or run is None:
             return None
         return cls(expand, judge, move, run)
@@ -44,7 +44,7 @@ def at(struct: ctypes.Structure) -> int:
 
 
 def _with_lock(name: str, *argument_types: Any) -> Any | None:
-    found = library.function(name, *argument_types, result=WHOLE)
+    found = loader.function(name, *argument_types, result=WHOLE)
     if found is None:
         return None
     return _bound(ctypes.cast(found, ctypes.c_void_p).value or 0, argument_types)

@@ -16,7 +16,7 @@ import numpy as np
 import numpy.typing as npt
 from torch import Tensor
 
-from dragoman.native import library
+from dragoman.native import loader
 from dragoman.native.abi import Factors, Shape, Step
 from dragoman.native.pointers import address
 
@@ -66,7 +66,7 @@ class _Kernels:
             ),
         }
         found = {
-            name: library.function(f"decode_{name}", *arguments, result=result)
+            name: loader.function(f"decode_{name}", *arguments, result=result)
             for name, (arguments, result) in table.items()
         }
         if any(function is None for function in found.values()):

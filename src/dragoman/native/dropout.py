@@ -16,7 +16,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from dragoman.native import library
+from dragoman.native import loader
 from dragoman.native.abi import POINTER, REAL, SEED, WHOLE
 from dragoman.native.pointers import SUFFIXES, address, as_rows, assert_names, is_plain
 
@@ -32,7 +32,7 @@ def dropout(x: Tensor, rate: float, seed: int, names: Tensor | None = None) -> T
     """x (..., D) times 0 or 1 / (1 - rate), drawn per element."""
     if rate == 0.0:
         return x
-    if not (is_plain(x) and library.available()):
+    if not (is_plain(x) and loader.loaded()):
         return dropout_plain(x, rate, seed, names)
     out: Tensor = _Dropout.apply(x, rate, seed, names)  # type: ignore[no-untyped-call]
     return out
@@ -97,7 +97,7 @@ def _apply(x: Tensor, rate: float, seed: int, names: Tensor | None) -> Tensor:
     rows = as_rows(x.detach())
     assert_names(names, len(rows))
     out = torch.empty(rows.shape, dtype=x.dtype)
-    kernel = library.function(
+    kernel = loader.function(
         f"dropout_{SUFFIXES[x.dtype]}",
         POINTER,
         WHOLE,

@@ -11,7 +11,7 @@ import torch
 from torch import Tensor
 from torch.nn import functional as F
 
-from dragoman.native import library
+from dragoman.native import loader
 from dragoman.native.abi import POINTER, REAL, SEED, WHOLE
 from dragoman.native.dropout import dropout_plain
 from dragoman.native.gradients import sink
@@ -35,7 +35,7 @@ def embed(
     ``places`` (L, D) fp32 holds an encoding per position and is not trained; ``positions`` (P,)
     int64 says which one each row gets. None: nothing is added.
     """
-    if not (is_plain(matrix, places) and dtype in SUFFIXES and library.available()):
+    if not (is_plain(matrix, places) and dtype in SUFFIXES and loader.loaded()):
         return embed_plain(
             ids, matrix, places, positions,
             scale=scale, dtype=dtype, dropout=dropout, seed=seed, names=names,
@@ -86,7 +86,7 @@ class _Embed(torch.autograd.Function):
             positions = positions.contiguous()
         out = torch.empty((len(ids), width), dtype=dtype)
         types = (*[POINTER] * 5, WHOLE, WHOLE, REAL, REAL, SEED, POINTER)
-        kernel = library.function(f"embedding_forward_{SUFFIXES[dtype]}", *types)
+        kernel = loader.function(f"embedding_forward_{SUFFIXES[dtype]}", *types)
         assert kernel is not None
         tensors = (matrix.detach().contiguous(), ids, places, positions, out)
         kernel(*map(address, tensors), len(ids), width, scale, dropout, seed, address(names))
@@ -103,7 +103,7 @@ class _Embed(torch.autograd.Function):
         place = sink(ctx.matrix)
         to = torch.zeros((vocabulary, width)) if place is None else place
         types = (*[POINTER] * 3, *[WHOLE] * 3, REAL, REAL, SEED, POINTER)
-        kernel = library.function(f"embedding_backward_{SUFFIXES[ctx.dtype]}", *types)
+        kernel = loader.function(f"embedding_backward_{SUFFIXES[ctx.dtype]}", *types)
         assert kernel is not None
         sizes = (vocabulary, len(ids), width)
         kernel(*map(address, (grad, ids, to)), *sizes, *ctx.choices, address(ctx.names))

@@ -1,230 +1,49 @@
-"""Find, check and load the shared library of native kernels, and say why when there is none.
+"""Whether native kernels do the work: loaded (``loader.py``), and compared with their twins.
 
-Everything works without it: each kernel stands beside a plain-torch twin, and ``function`` gives
-``None`` when the twin has to do the work. ``DRAGOMAN_NATIVE`` forces the choice: ``auto`` (the
-best that the processor can run), ``off``, or the name of an instruction set (``avx512``, which
-means bf16 too; ``avx512vnni``, which does not; ``avxvnni``, ``avx2``).
+Who chooses between a kernel and plain torch asks here, once; the kernels themselves do not.
 """
 
 from __future__ import annotations
 
-import ctypes
-import logging
-import os
-import re
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
-from dataclasses import dataclass
 from functools import cache
-from pathlib import Path
-from typing import Any
 
-from dragoman.errors import DragomanError
-from dragoman.native import abi
-from dragoman.native import compile as building
+from dragoman.native import loader
+from dragoman.native.check import first_difference
+from dragoman.native.loader import CHOICES, LEVELS, Status, function, own_threads
 
-LEVELS = ("avx512", "avx512vnni", "avxvnni", "avx2")
-"""Instruction sets, best first. A level may use the kernels of those behind it."""
-
-CHOICES = ("auto", "off", *LEVELS)
-
-logger = logging.getLogger("dragoman.native")
-
-
-@dataclass(frozen=True)
-class Status:
-    """What was loaded, in words for ``doctor`` and logs."""
-
-    level: str | None
-    """The instruction set in use; None: plain torch does the work."""
-    reason: str
-    """One line: what is used and why."""
-
-
-@dataclass(frozen=True)
-class _Library:
-    handle: ctypes.CDLL
-    levels: tuple[str, ...]
-
-
-_forced: str | None = None
-
-
-def force(choice: str) -> None:
-    """Choose the instruction set for this process, before or after the environment did.
-
-    Functions that were bound already keep what they have; call it at start-up (or ``reset``).
-
-    Raises:
-        DragomanError: ``choice`` is none of ``CHOICES``.
-    """
-    global _forced
-    _forced = _checked(choice, "the setting")
-    reset()
-
-
-def reset() -> None:
-    """Forget what was loaded, so that the next use decides anew (tests, ``force``)."""
-    _load.cache_clear()
-    status.cache_clear()
-    function.cache_clear()
-
-
-def _checked(choice: str, where: str) -> str:
-    if choice not in CHOICES:
-        allowed = ", ".join(CHOICES)
-        raise DragomanError(f"native kernels: {where} says {choice!r}; allowed are {allowed}")
-    return choice
-
-
-def _choice() -> str:
-    if _forced is not None:
-        return _forced
-    return _checked(os.environ.get("DRAGOMAN_NATIVE") or "auto", "DRAGOMAN_NATIVE")
-
-
-def library_path() -> Path:
-    """Where the library lies (``DRAGOMAN_NATIVE_LIBRARY`` names another file)."""
-    return Path(os.environ.get("DRAGOMAN_NATIVE_LIBRARY") or building.LIBRARY)
-
-
-@cache
-def _load() -> tuple[_Library | None, Status]:
-    choice = _choice()
-    if choice == "off":
-        return None, Status(None, "off (DRAGOMAN_NATIVE=off): plain torch does the work")
-    path = library_path()
-    if not path.exists():
-        return _without(f"not built ({_remedy()})")
-    try:
-        handle = ctypes.CDLL(str(path))
-        mark, names = handle.dragoman_fingerprint, handle.dragoman_levels
-    except (OSError, AttributeError) as error:
-        first = str(error).splitlines()[0]
-        return _without(f"damaged: {first} ({_remedy()})")
-    mark.restype = names.restype = ctypes.c_char_p
-    if mark().decode() != building.fingerprint():
-        return _without(f"stale, built from other sources than these ({_remedy()})")
-    if (other := abi.difference(handle)) is not None:
-        return _without(f"wrong: it lays out {other} otherwise than abi.py ({_remedy()})")
-    can = names().decode().split()
-    if choice != "auto" and choice not in can:
-        return _without(f"this processor cannot run {choice} (it can run: {' '.join(can) or '-'})")
-    wanted = tuple(n for n in LEVELS if n in can)
-    if choice != "auto":
-        wanted = wanted[wanted.index(choice) :]
-    if not wanted:
-        return _without("this processor has neither AVX2 nor AVX-512")
-    threads = "torch's threads" if _share_threads(handle) else "its own threads"
-    return _Library(handle, wanted), Status(wanted[0], f"{wanted[0]}, on {threads}")
-
-
-def _remedy() -> str:
-    return "build it with: python -m dragoman.native.compile"
-
-
-def _without(reason: str) -> tuple[None, Status]:
-    line = f"native kernels: {reason}; plain torch does the work, slower"
-    logger.warning(line)
-    return None, Status(None, line)
-
-
-def _share_threads(handle: ctypes.CDLL) -> bool:
-    """Let the kernels run on the threads of torch's OpenMP runtime; False: they use their own."""
-    import torch  # noqa: F401  (loads the runtime that is looked for)
-
-    use = handle.dragoman_use_openmp
-    use.argtypes, use.restype = (ctypes.c_void_p, ctypes.c_void_p), ctypes.c_int
-    if use(None, None):
-        return True
-    for path in _loaded_openmp_runtimes():
-        runtime = ctypes.CDLL(path)
-        try:
-            entry = runtime.GOMP_parallel, runtime.omp_get_max_threads
-        except AttributeError:
-            continue
-        return bool(use(*(ctypes.cast(f, ctypes.c_void_p) for f in entry)))
-    return False
-
-
-def _loaded_openmp_runtimes() -> Sequence[str]:
-    """Paths of the OpenMP runtimes that this process has mapped, torch's own first."""
-    try:
-        maps = Path("/proc/self/maps").read_text(encoding="utf-8", errors="replace")
-    except OSError:
-        return ()
-    found = set(re.findall(r"(/\S*/lib(?:gomp|iomp5|omp)\b\S*)", maps))
-    return sorted(found, key=lambda path: ("torch" not in path, path))
-
-
-@contextmanager
-def own_threads() -> Iterator[None]:
-    """All of torch's threads to the kernels' own pool, one to torch's operators, for a while.
-
-    For work of which nearly all is the kernels': on a machine that does other things too, torch's
-    threads wait for each other at every operator, and the pool's do not. Of the calling thread
-    alone; without a library nothing changes.
-    """
-    import torch
-
-    found, _ = _load()
-    threads = torch.get_num_threads()
-    if found is None or threads == 1:
-        yield
-        return
-    found.handle.dragoman_own_threads(threads)
-    torch.set_num_threads(1)
-    try:
-        yield
-    finally:
-        torch.set_num_threads(threads)
-        found.handle.dragoman_own_threads(0)
-
-
-_comparing = False
+__all__ = [
+    "CHOICES", "LEVELS", "Status",
+    "available", "force", "function", "own_threads", "reset", "status",
+]  # fmt: skip
 
 
 @cache
 def status() -> Status:
     """What is in use, after the kernels were compared with their twins on small products."""
-    global _comparing, _forced
-    from dragoman.native.check import first_difference
-
-    library, found = _load()
+    library, found = loader.load()
     if library is None:
         return found
-    _comparing = True
-    try:
-        wrong = first_difference()
-    finally:
-        _comparing = False
+    wrong = first_difference()
     if wrong is None:
         return found
-    _forced = "off"
-    _load.cache_clear()
-    function.cache_clear()
-    return _without(f"{wrong} differs from its plain twin on this machine ({_remedy()})")[1]
+    loader.force("off")
+    return loader.without(
+        f"{wrong} differs from its plain twin on this machine ({loader.remedy()})"
+    )[1]
 
 
 def available() -> bool:
     """Whether native kernels do the work. Decided once; costs a few milliseconds the first time."""
-    return _comparing or status().level is not None
+    return status().level is not None
 
 
-@cache
-def function(name: str, *argument_types: Any, result: Any = None) -> Any | None:
-    """Bind kernel ``name`` of the best level that has it; None if no level in use has one.
+def force(choice: str) -> None:
+    """Choose the instruction set for this process: see ``loader.force``."""
+    loader.force(choice)
+    status.cache_clear()
 
-    ``argument_types`` are ctypes types. Pass tensors as ``tensor.data_ptr()``.
-    """
-    library, _ = _load()
-    if library is None:
-        return None
-    for level in (*library.levels, None):
-        symbol = f"dragoman_{level}_{name}" if level else f"dragoman_{name}"
-        found = getattr(library.handle, symbol, None)
-        if found is not None:
-            # A fresh object, so that two bindings never share argument types.
-            kind = ctypes.CFUNCTYPE(result, *argument_types)
-            return kind(ctypes.cast(found, ctypes.c_void_p).value or 0)
-    return None
+
+def reset() -> None:
+    """Forget what was loaded and compared, so that the next use decides anew."""
+    loader.reset()
+    status.cache_clear()

@@ -20,7 +20,7 @@ import torch
 from torch import Tensor
 from torch.nn import functional as F
 
-from dragoman.native import library
+from dragoman.native import loader
 from dragoman.native.abi import POINTER, REAL, SEED, WHOLE, Part
 from dragoman.native.dropout import relu_dropout_plain
 from dragoman.native.gradients import sink
@@ -33,7 +33,7 @@ TYPES = {"fp32": torch.float32, "bf16": torch.bfloat16}
 
 def supported(inputs: int, outputs: int, precision: Precision) -> bool:
     """Whether this machine has the kernels, for these sizes (bf16 takes numbers in pairs)."""
-    if not library.available() or library.function("packed_words") is None:
+    if not loader.loaded() or loader.function("packed_words") is None:
         return False
     return precision == "fp32" or (inputs % 2 == 0 and outputs % 2 == 0)
 
@@ -65,7 +65,7 @@ class Packed:
         self.sizes = tuple(weight.shape[0] for weight in weights)
         self.outputs = sum(self.sizes)
         low = int(precision == "bf16")
-        words = library.function("packed_words", WHOLE, WHOLE, WHOLE, result=WHOLE)
+        words = loader.function("packed_words", WHOLE, WHOLE, WHOLE, result=WHOLE)
         assert words is not None, "ask supported() first"
         self._sizes = words(self.outputs, self.inputs, low), words(self.inputs, self.outputs, low)
         self._forward: Tensor | None = None
@@ -93,7 +93,7 @@ class Packed:
         addresses = (POINTER * len(weights))(*map(address, weights))
         sizes = (WHOLE * len(weights))(*self.sizes)
         types = (*[POINTER] * 2, *[WHOLE] * 2, *[POINTER] * 2)
-        pack = library.function(f"pack_weights_{self.precision}", *types)
+        pack = loader.function(f"pack_weights_{self.precision}", *types)
         assert pack is not None
         words = map(address, (self._forward, self._backward))
         pack(addresses, sizes, len(weights), self.inputs, *words)
@@ -162,7 +162,7 @@ def feed_forward_plain(
 def forward_rows(x: Tensor, packed: Packed, bias: Tensor | None) -> Tensor:
     """x (P, K) -> (P, N)."""
     out = torch.empty((x.shape[0], packed.outputs), dtype=packed.dtype)
-    kernel = library.function(
+    kernel = loader.function(
         f"linear_forward_{packed.precision}",
         POINTER,
         WHOLE,
@@ -192,7 +192,7 @@ def _forward_relu(
     assert_names(names, len(x))
     out = torch.empty((x.shape[0], packed.outputs), dtype=packed.dtype)
     types = (POINTER, WHOLE, POINTER, POINTER, POINTER, *[WHOLE] * 4, REAL, SEED, POINTER)
-    kernel = library.function(f"linear_relu_{packed.precision}", *types)
+    kernel = loader.function(f"linear_relu_{packed.precision}", *types)
     assert kernel is not None
     words = packed.forward_words()
     places = (address(x), x.stride(0), address(words), address(bias), address(out), out.stride(0))
@@ -206,7 +206,7 @@ def backward_input_rows(
     """dy (P, N) -> dx (P, K); on through the ReLU and dropout that made ``hidden``, if given."""
     out = torch.empty((grad.shape[0], packed.inputs), dtype=packed.dtype)
     types = (POINTER, WHOLE, POINTER, POINTER, *[WHOLE] * 4, POINTER, WHOLE, REAL)
-    kernel = library.function(f"linear_backward_input_{packed.precision}", *types)
+    kernel = loader.function(f"linear_backward_input_{packed.precision}", *types)
     assert kernel is not None
     kernel(
         address(grad),
@@ -242,7 +242,7 @@ def _weight_gradients(
             raise RuntimeError("a weight and its bias must both add directly, or neither")
         parts[i] = Part(address(kept[i]), address(bias), weight.shape[0], int(add))
     types = (POINTER, WHOLE, POINTER, WHOLE, POINTER, *[WHOLE] * 3)
-    kernel = library.function(f"linear_backward_weight_{SUFFIXES[grad.dtype]}", *types)
+    kernel = loader.function(f"linear_backward_weight_{SUFFIXES[grad.dtype]}", *types)
     assert kernel is not None
     places = (address(grad), grad.stride(0), address(x), x.stride(0))
     kernel(*places, ctypes.addressof(parts), len(weights), grad.shape[0], x.shape[1])

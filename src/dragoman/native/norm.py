@@ -15,7 +15,7 @@ import torch
 from torch import Tensor
 from torch.nn import functional as F
 
-from dragoman.native import library
+from dragoman.native import loader
 from dragoman.native.abi import POINTER, REAL, SEED, WHOLE
 from dragoman.native.dropout import dropout as masked
 from dragoman.native.dropout import dropout_plain
@@ -90,7 +90,7 @@ def residual(
 
 
 def _takes(*tensors: Tensor) -> bool:
-    return is_plain(*tensors) and library.available()
+    return is_plain(*tensors) and loader.loaded()
 
 
 _FORWARD = (*[POINTER] * 7, WHOLE, WHOLE, REAL, REAL, SEED, POINTER)
@@ -118,7 +118,7 @@ class _ResidualNorm(torch.autograd.Function):
         out = torch.empty_like(rows)
         normal = torch.empty_like(rows) if keep else None
         scale = torch.empty(rows.shape[0]) if keep else None
-        kernel = library.function(f"norm_forward_{SUFFIXES[x.dtype]}", *_FORWARD)
+        kernel = loader.function(f"norm_forward_{SUFFIXES[x.dtype]}", *_FORWARD)
         assert kernel is not None
         tensors = (rows, added, weight, bias.detach().float(), out, normal, scale)
         kernel(*map(address, tensors), *rows.shape, eps, dropout, seed, address(names))
@@ -137,8 +137,8 @@ class _ResidualNorm(torch.autograd.Function):
         dx = torch.empty_like(normal)
         dsublayer = torch.empty_like(normal) if dropped else None
         dgain, dbias = torch.empty(width), torch.empty(width)
-        count = library.function("norm_sums", WHOLE, WHOLE, result=WHOLE)
-        kernel = library.function(f"norm_backward_{SUFFIXES[normal.dtype]}", *_BACKWARD)
+        count = loader.function("norm_sums", WHOLE, WHOLE, result=WHOLE)
+        kernel = loader.function(f"norm_backward_{SUFFIXES[normal.dtype]}", *_BACKWARD)
         assert count is not None and kernel is not None
         sums = torch.empty(count(rows, width))
         tensors = (grad, normal, scale, weight, dx, dsublayer, dgain, dbias)
@@ -158,7 +158,7 @@ class _Residual(torch.autograd.Function):
         assert_names(names, len(base))
         out = torch.empty(base.shape, dtype=x.dtype)
         types = (*[POINTER, WHOLE] * 3, WHOLE, WHOLE, REAL, SEED, POINTER)
-        kernel = library.function(f"residual_{SUFFIXES[x.dtype]}", *types)
+        kernel = loader.function(f"residual_{SUFFIXES[x.dtype]}", *types)
         assert kernel is not None
         places = [p for t in (added, base, out) for p in (address(t), t.stride(0))]
         kernel(*places, *base.shape, dropout, seed, address(names))

@@ -16,6 +16,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
+from dragoman.native import library
 from dragoman.native import linear as native
 
 Precision = Literal["fp32", "bf16"]
@@ -126,6 +127,8 @@ def kernels_fit(model: nn.Module, precision: Precision) -> bool:
 
     A module with weights of its own that is no ``Computing`` knows nothing of kernels: then not.
     """
+    if not library.available():
+        return False
     for module in model.modules():
         if isinstance(module, Linear | Embedding):
             outputs, inputs = module.weight.shape
