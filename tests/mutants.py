@@ -115,12 +115,12 @@ def exchange(shown: ast.AST, where: object, key: object, fault: object) -> Mutat
     return Mutation(getattr(shown, "lineno", 0), words, apply)
 
 
-def drawn(tree: Path, seed: int, count: int) -> list[Mutant]:
+def drawn(tree: Path, seed: int, count: int, only: str = "") -> list[Mutant]:
     every = [
         Mutant(str(path.relative_to(tree)), number, tests)
         for pattern, tests in TESTS.items()
         for path in sorted((tree / SOURCE).glob(pattern))
-        if path.name != "settings.py"  # numbers there are defaults and bounds
+        if only in str(path) and path.name != "settings.py"  # numbers there are defaults and bounds
         for number, _ in enumerate(mutations(ast.parse(path.read_text(encoding="utf-8"))))
     ]
     return random.Random(seed).sample(every, min(count, len(every)))
@@ -165,9 +165,12 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else "")
     parser.add_argument("--count", type=int, default=400)
     parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--only", default="", help="of files whose path holds this")
     parser.add_argument("--limit", type=float, default=600.0, help="seconds for a mutant's tests")
     parser.add_argument("--to", type=Path, default=Path("mutants.jsonl"))
     given = parser.parse_args()
+    # What stops it lets it tidy up.
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit("stopped; the same command goes on"))
 
     def git(*words: str) -> str:
         return subprocess.check_output(["git", "-C", ROOT, *words], text=True).strip()
@@ -185,7 +188,7 @@ def main() -> None:
         if (ROOT / LIBRARY).exists():
             shutil.copy(ROOT / LIBRARY, tree / LIBRARY)
         sound: set[str] = set()
-        for mutant in drawn(tree, given.seed, given.count):
+        for mutant in drawn(tree, given.seed, given.count, given.only):
             if (mutant.path, mutant.number) in known:
                 continue
             if mutant.tests not in sound and passes(tree, mutant.tests, given.limit) != "passed":
