@@ -74,6 +74,9 @@ def mutations(node: ast.AST) -> Iterator[Mutation]:
     # An assertion states an invariant, a message has no truth to be tested.
     if isinstance(node, ast.Assert | ast.Raise | ast.JoinedStr):
         return
+    # The bounds and the default of a setting.
+    if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "Field":
+        return
     if isinstance(node, ast.Compare) and type(node.ops[0]) in OTHER_COMPARISON:
         yield exchange(node, node.ops, 0, OTHER_COMPARISON[type(node.ops[0])]())
     elif isinstance(node, ast.BinOp | ast.AugAssign) and type(node.op) in OTHER_ARITHMETIC:
@@ -120,7 +123,8 @@ def drawn(tree: Path, seed: int, count: int, only: str = "") -> list[Mutant]:
         Mutant(str(path.relative_to(tree)), number, tests)
         for pattern, tests in TESTS.items()
         for path in sorted((tree / SOURCE).glob(pattern))
-        if only in str(path) and path.name != "settings.py"  # numbers there are defaults and bounds
+        if only in str(path.relative_to(tree))
+        and path.name != "settings.py"  # numbers there are defaults and bounds
         for number, _ in enumerate(mutations(ast.parse(path.read_text(encoding="utf-8"))))
     ]
     return random.Random(seed).sample(every, min(count, len(every)))
