@@ -5,6 +5,7 @@ from __future__ import annotations
 import ctypes
 import logging
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -112,6 +113,27 @@ def test_a_library_that_lays_out_a_struct_otherwise_is_not_used(
     library.reset()
     assert not native.available()
     assert f"lays out {struct.__name__} otherwise" in native.describe()
+
+
+def test_every_function_is_declared_as_the_sources_have_it() -> None:
+    """Read from the C++ itself: a wrong argument type would be a wrong number, or a crash."""
+    kinds = {
+        "int64_t": ctypes.c_int64, "int": ctypes.c_int, "float": ctypes.c_float,
+        "uint64_t": ctypes.c_uint64, "void": None,
+    }  # fmt: skip
+
+    def kind(words: str) -> object:
+        return ctypes.c_void_p if "*" in words else kinds[words.split()[0]]
+
+    found = {}
+    kernel = r"KERNEL\(([\w*]+),\s*(\w+?)_?(?:##suffix|bf16|fp32)?\s*(?:,\s*([^()]*))?\)\s*\{"
+    function = r"DRAGOMAN_EXPORT (\w+) dragoman_(beam_\w+)\(([^()]*)\)\s*\{"
+    for source in building.SOURCES.glob("*.cpp"):
+        text = re.sub(r"//.*", "", source.read_text(encoding="utf-8")).replace("\\\n", " ")
+        for result, name, arguments in re.findall(f"{kernel}", text) + re.findall(function, text):
+            given = tuple(kind(a.strip()) for a in arguments.split(",") if a.strip())
+            found[name] = (given, kind(result))
+    assert found == abi.FUNCTIONS
 
 
 def test_a_library_without_our_names_is_damaged(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import ctypes
 from collections.abc import Iterator
-from ctypes import c_bool, c_double, c_float, c_int32, c_int64, c_uint64, c_void_p
+from ctypes import c_bool, c_double, c_float, c_int, c_int32, c_int64, c_uint64, c_void_p
+from typing import Any
 
 POINTER, WHOLE, REAL, SEED = c_void_p, c_int64, c_float, c_uint64
 
@@ -179,6 +180,59 @@ class Run(ctypes.Structure):
 STRUCTS = (
     Attention, Part, Shape, Factors, Group, Looked, Ended, Found, Live, Step, Run,
 )  # fmt: skip
+
+
+# fmt: off
+FUNCTIONS: dict[str, tuple[tuple[Any, ...], Any]] = {
+    "attention_forward": ((*[POINTER] * 6,), None),
+    "attention_backward": ((*[POINTER] * 7, WHOLE, POINTER, WHOLE, POINTER, WHOLE), None),
+    "attention_pairs_forward": ((*[POINTER] * 6,), None),
+    "attention_pairs_backward": ((*[POINTER] * 7, WHOLE, POINTER, WHOLE, POINTER, WHOLE), None),
+    "decode_model_new": ((*[POINTER] * 3,), POINTER),
+    "decode_model_free": ((POINTER,), None),
+    "decode_model_width": ((POINTER,), c_int),
+    "decode_model_shortlist": ((POINTER, POINTER, c_int, POINTER, POINTER), None),
+    "decode_encode": ((*[POINTER] * 3, c_int, *[POINTER] * 3), c_int),
+    "decode_state_new": ((POINTER,), POINTER),
+    "decode_state_free": ((POINTER,), None),
+    "decode_state_rows": ((POINTER,), c_int),
+    "decode_state_lengths": ((POINTER, POINTER), None),
+    "decode_state_allowed": ((POINTER, POINTER), None),
+    "decode_state_admit": ((*[POINTER] * 3, c_int, POINTER, POINTER), None),
+    "decode_state_select": ((POINTER, POINTER, c_int), c_int),
+    "decode_step": ((POINTER, POINTER, c_int, c_int, POINTER, c_int, POINTER), c_int),
+    "decode_best": (
+        (POINTER, POINTER, c_int, c_int, POINTER, c_int, c_int, POINTER, POINTER), c_int),
+    "dropout": ((POINTER, WHOLE, POINTER, *[WHOLE] * 3, REAL, SEED, POINTER), None),
+    "residual": (
+        (POINTER, WHOLE, POINTER, WHOLE, POINTER, *[WHOLE] * 3, REAL, SEED, POINTER), None),
+    "embedding_forward": ((*[POINTER] * 5, WHOLE, WHOLE, REAL, REAL, SEED, POINTER), None),
+    "embedding_backward": ((*[POINTER] * 3, *[WHOLE] * 3, REAL, REAL, SEED, POINTER), None),
+    "packed_words": ((*[WHOLE] * 3,), WHOLE),
+    "pack_weights": ((POINTER, POINTER, WHOLE, WHOLE, POINTER, POINTER), None),
+    "linear_forward": ((POINTER, WHOLE, *[POINTER] * 3, *[WHOLE] * 4), None),
+    "linear_relu": ((POINTER, WHOLE, *[POINTER] * 3, *[WHOLE] * 4, REAL, SEED, POINTER), None),
+    "linear_backward_input": (
+        (POINTER, WHOLE, POINTER, POINTER, *[WHOLE] * 4, POINTER, WHOLE, REAL), None),
+    "linear_backward_weight": ((POINTER, WHOLE, POINTER, WHOLE, POINTER, *[WHOLE] * 3), None),
+    "cross_entropy_slopes": ((WHOLE, WHOLE), WHOLE),
+    "cross_entropy": ((POINTER, WHOLE, *[POINTER] * 3, *[WHOLE] * 3, REAL, *[POINTER] * 5), None),
+    "norm_sums": ((WHOLE, WHOLE), WHOLE),
+    "norm_forward": ((*[POINTER] * 7, WHOLE, WHOLE, REAL, REAL, SEED, POINTER), None),
+    "norm_backward": ((*[POINTER] * 8, WHOLE, WHOLE, REAL, SEED, POINTER, POINTER), None),
+    "beam_expand": ((POINTER, WHOLE, POINTER, POINTER, WHOLE, WHOLE, POINTER, WHOLE, WHOLE), WHOLE),
+    "beam_judge": ((POINTER, WHOLE), WHOLE),
+    "beam_move": ((POINTER, WHOLE, WHOLE, POINTER, WHOLE), WHOLE),
+    "beam_run": ((*[POINTER] * 3,), None),
+}
+# fmt: on
+"""Arguments and result of every function, by its name without ``dragoman``, instruction set and the
+type of its elements. A test compares them with the sources."""
+
+
+def signature(name: str) -> tuple[tuple[Any, ...], Any]:
+    """Of a function; ``norm_forward_bf16`` and ``norm_forward_fp32`` have one."""
+    return FUNCTIONS[name.removesuffix("_fp32").removesuffix("_bf16")]
 
 
 class _Entry(ctypes.Structure):

@@ -23,7 +23,7 @@ import torch
 from torch import Tensor
 
 from dragoman.native import loader
-from dragoman.native.abi import POINTER, WHOLE, Attention
+from dragoman.native.abi import Attention
 from dragoman.native.dropout import factors, numbers
 from dragoman.native.pointers import SUFFIXES, address, assert_names, is_plain
 
@@ -246,8 +246,7 @@ class _Function(torch.autograd.Function):
             seed,
         )
         kind = "attention_pairs" if pairs else "attention"
-        types = (POINTER,) * 6
-        kernel = loader.function(f"{kind}_forward_{SUFFIXES[query.dtype]}", *types)
+        kernel = loader.function(f"{kind}_forward_{SUFFIXES[query.dtype]}")
         assert kernel is not None
         kernel(ctypes.byref(at), *map(address, (query, key, value, out, sums)))
         if sums is not None:
@@ -266,8 +265,7 @@ class _Function(torch.autograd.Function):
             grad = grad.contiguous()
         slopes = tuple(torch.empty_like(tensor) for tensor in tensors)
         dquery, dkey, dvalue = _views(slopes, ctx.widths)
-        types = (*[POINTER] * 6, *[POINTER, WHOLE] * 3)
-        kernel = loader.function(f"{ctx.kind}_backward_{SUFFIXES[query.dtype]}", *types)
+        kernel = loader.function(f"{ctx.kind}_backward_{SUFFIXES[query.dtype]}")
         assert kernel is not None
         kernel(
             ctypes.byref(at),

@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
-from dragoman.native import loader
-from dragoman.native.abi import POINTER, WHOLE
+from dragoman.native import abi, loader
+from dragoman.native.abi import POINTER
 
 
 @dataclass(frozen=True)
@@ -27,12 +27,8 @@ class Kernels:
     @classmethod
     def bind(cls) -> Kernels | None:
         """None where there is no library."""
-        expand = _with_lock(
-            "beam_expand", *(POINTER, WHOLE, POINTER, POINTER, WHOLE, WHOLE, POINTER, WHOLE, WHOLE)
-        )
-        judge = _with_lock("beam_judge", POINTER, WHOLE)
-        move = _with_lock("beam_move", POINTER, WHOLE, WHOLE, POINTER, WHOLE)
-        run = loader.function("beam_run", POINTER, POINTER, POINTER)
+        expand, judge, move = map(_with_lock, ("beam_expand", "beam_judge", "beam_move"))
+        run = loader.function("beam_run")
         if expand is None or judge is None or move is None or run is None:
             return None
         return cls(expand, judge, move, run)
@@ -43,13 +39,12 @@ def at(struct: ctypes.Structure) -> int:
     return ctypes.addressof(struct)
 
 
-def _with_lock(name: str, *argument_types: Any) -> Any | None:
-    found = loader.function(name, *argument_types, result=WHOLE)
-    if found is None:
-        return None
-    return _bound(ctypes.cast(found, ctypes.c_void_p).value or 0, argument_types)
+def _with_lock(name: str) -> Any | None:
+    found = loader.function(name)
+    return None if found is None else _bound(name, ctypes.cast(found, POINTER).value or 0)
 
 
 @cache
-def _bound(address: int, argument_types: tuple[Any, ...]) -> Any:
-    return ctypes.PYFUNCTYPE(WHOLE, *argument_types)(address)
+def _bound(name: str, address: int) -> Any:
+    argument_types, result = abi.signature(name)
+    return ctypes.PYFUNCTYPE(result, *argument_types)(address)

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import weakref
 from collections.abc import Sequence
-from ctypes import addressof, c_int, c_void_p, cast
-from dataclasses import dataclass
+from ctypes import addressof, c_void_p, cast
+from dataclasses import dataclass, fields
 from typing import Any
 
 import numpy as np
@@ -45,30 +45,7 @@ class _Kernels:
 
     @classmethod
     def bind(cls) -> _Kernels | None:
-        handle, number = c_void_p, c_int
-        table: dict[str, tuple[tuple[Any, ...], Any]] = {
-            "model_new": ((handle, handle, handle), handle),
-            "model_free": ((handle,), None),
-            "model_width": ((handle,), number),
-            "model_shortlist": ((handle, handle, number, handle, handle), None),
-            "encode": ((handle, handle, handle, number, handle, handle, handle), number),
-            "state_new": ((handle,), handle),
-            "state_free": ((handle,), None),
-            "state_rows": ((handle,), number),
-            "state_lengths": ((handle, handle), None),
-            "state_admit": ((handle, handle, handle, number, handle, handle), None),
-            "state_allowed": ((handle, handle), None),
-            "state_select": ((handle, handle, number), number),
-            "step": ((handle, handle, number, number, handle, number, handle), number),
-            "best": (
-                (handle, handle, number, number, handle, number, number, handle, handle),
-                number,
-            ),
-        }
-        found = {
-            name: loader.function(f"decode_{name}", *arguments, result=result)
-            for name, (arguments, result) in table.items()
-        }
+        found = {each.name: loader.function(f"decode_{each.name}") for each in fields(cls)}
         if any(function is None for function in found.values()):
             return None
         return cls(**found)

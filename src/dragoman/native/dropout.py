@@ -17,7 +17,6 @@ import torch
 from torch import Tensor
 
 from dragoman.native import loader
-from dragoman.native.abi import POINTER, REAL, SEED, WHOLE
 from dragoman.native.pointers import SUFFIXES, address, as_rows, assert_names, is_plain
 
 _WORD = 0xFFFFFFFF
@@ -97,18 +96,7 @@ def _apply(x: Tensor, rate: float, seed: int, names: Tensor | None) -> Tensor:
     rows = as_rows(x.detach())
     assert_names(names, len(rows))
     out = torch.empty(rows.shape, dtype=x.dtype)
-    kernel = loader.function(
-        f"dropout_{SUFFIXES[x.dtype]}",
-        POINTER,
-        WHOLE,
-        POINTER,
-        WHOLE,
-        WHOLE,
-        WHOLE,
-        REAL,
-        SEED,
-        POINTER,
-    )
+    kernel = loader.function(f"dropout_{SUFFIXES[x.dtype]}")
     assert kernel is not None
     places = (address(rows), rows.stride(0), address(out), out.stride(0))
     kernel(*places, rows.shape[0], rows.shape[1], rate, seed, address(names))

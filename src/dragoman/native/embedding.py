@@ -12,7 +12,6 @@ from torch import Tensor
 from torch.nn import functional as F
 
 from dragoman.native import loader
-from dragoman.native.abi import POINTER, REAL, SEED, WHOLE
 from dragoman.native.dropout import dropout_plain
 from dragoman.native.gradients import sink
 from dragoman.native.pointers import SUFFIXES, address, assert_names, is_plain
@@ -85,8 +84,7 @@ class _Embed(torch.autograd.Function):
             assert positions is not None and places.is_contiguous()
             positions = positions.contiguous()
         out = torch.empty((len(ids), width), dtype=dtype)
-        types = (*[POINTER] * 5, WHOLE, WHOLE, REAL, REAL, SEED, POINTER)
-        kernel = loader.function(f"embedding_forward_{SUFFIXES[dtype]}", *types)
+        kernel = loader.function(f"embedding_forward_{SUFFIXES[dtype]}")
         assert kernel is not None
         tensors = (matrix.detach().contiguous(), ids, places, positions, out)
         kernel(*map(address, tensors), len(ids), width, scale, dropout, seed, address(names))
@@ -102,8 +100,7 @@ class _Embed(torch.autograd.Function):
         vocabulary, width = ctx.matrix.shape
         place = sink(ctx.matrix)
         to = torch.zeros((vocabulary, width)) if place is None else place
-        types = (*[POINTER] * 3, *[WHOLE] * 3, REAL, REAL, SEED, POINTER)
-        kernel = loader.function(f"embedding_backward_{SUFFIXES[ctx.dtype]}", *types)
+        kernel = loader.function(f"embedding_backward_{SUFFIXES[ctx.dtype]}")
         assert kernel is not None
         sizes = (vocabulary, len(ids), width)
         kernel(*map(address, (grad, ids, to)), *sizes, *ctx.choices, address(ctx.names))

@@ -21,7 +21,7 @@ from torch import Tensor
 from torch.nn import functional as F
 
 from dragoman.native import loader
-from dragoman.native.abi import POINTER, REAL, SEED, WHOLE, Part
+from dragoman.native.abi import POINTER, WHOLE, Part
 from dragoman.native.dropout import relu_dropout_plain
 from dragoman.native.gradients import sink
 from dragoman.native.pointers import SUFFIXES, address, as_rows, assert_names
@@ -65,7 +65,7 @@ class Packed:
         self.sizes = tuple(weight.shape[0] for weight in weights)
         self.outputs = sum(self.sizes)
         low = int(precision == "bf16")
-        words = loader.function("packed_words", WHOLE, WHOLE, WHOLE, result=WHOLE)
+        words = loader.function("packed_words")
         assert words is not None, "ask supported() first"
         self._sizes = words(self.outputs, self.inputs, low), words(self.inputs, self.outputs, low)
         self._forward: Tensor | None = None
@@ -92,8 +92,7 @@ class Packed:
         weights = [weight.detach().contiguous() for weight in self.weights]
         addresses = (POINTER * len(weights))(*map(address, weights))
         sizes = (WHOLE * len(weights))(*self.sizes)
-        types = (*[POINTER] * 2, *[WHOLE] * 2, *[POINTER] * 2)
-        pack = loader.function(f"pack_weights_{self.precision}", *types)
+        pack = loader.function(f"pack_weights_{self.precision}")
         assert pack is not None
         words = map(address, (self._forward, self._backward))
         pack(addresses, sizes, len(weights), self.inputs, *words)
@@ -162,15 +161,7 @@ def feed_forward_plain(
 def forward_rows(x: Tensor, packed: Packed, bias: Tensor | None) -> Tensor:
     """x (P, K) -> (P, N)."""
     out = torch.empty((x.shape[0], packed.outputs), dtype=packed.dtype)
-    kernel = loader.function(
-        f"linear_forward_{packed.precision}",
-        POINTER,
-        WHOLE,
-        POINTER,
-        POINTER,
-        POINTER,
-        *[WHOLE] * 4,
-    )
+    kernel = loader.function(f"linear_forward_{packed.precision}")
     assert kernel is not None
     kernel(
         address(x),
@@ -191,8 +182,7 @@ def _forward_relu(
 ) -> Tensor:
     assert_names(names, len(x))
     out = torch.empty((x.shape[0], packed.outputs), dtype=packed.dtype)
-    types = (POINTER, WHOLE, POINTER, POINTER, POINTER, *[WHOLE] * 4, REAL, SEED, POINTER)
-    kernel = loader.function(f"linear_relu_{packed.precision}", *types)
+    kernel = loader.function(f"linear_relu_{packed.precision}")
     assert kernel is not None
     words = packed.forward_words()
     places = (address(x), x.stride(0), address(words), address(bias), address(out), out.stride(0))
@@ -205,8 +195,7 @@ def backward_input_rows(
 ) -> Tensor:
     """dy (P, N) -> dx (P, K); on through the ReLU and dropout that made ``hidden``, if given."""
     out = torch.empty((grad.shape[0], packed.inputs), dtype=packed.dtype)
-    types = (POINTER, WHOLE, POINTER, POINTER, *[WHOLE] * 4, POINTER, WHOLE, REAL)
-    kernel = loader.function(f"linear_backward_input_{packed.precision}", *types)
+    kernel = loader.function(f"linear_backward_input_{packed.precision}")
     assert kernel is not None
     kernel(
         address(grad),
@@ -241,8 +230,7 @@ def _weight_gradients(
         if bias is not None and (out[len(weights) + i] is None) != add:
             raise RuntimeError("a weight and its bias must both add directly, or neither")
         parts[i] = Part(address(kept[i]), address(bias), weight.shape[0], int(add))
-    types = (POINTER, WHOLE, POINTER, WHOLE, POINTER, *[WHOLE] * 3)
-    kernel = loader.function(f"linear_backward_weight_{SUFFIXES[grad.dtype]}", *types)
+    kernel = loader.function(f"linear_backward_weight_{SUFFIXES[grad.dtype]}")
     assert kernel is not None
     places = (address(grad), grad.stride(0), address(x), x.stride(0))
     kernel(*places, ctypes.addressof(parts), len(weights), grad.shape[0], x.shape[1])

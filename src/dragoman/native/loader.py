@@ -188,10 +188,10 @@ def own_threads() -> Iterator[None]:
 
 
 @cache
-def function(name: str, *argument_types: Any, result: Any = None) -> Any | None:
+def function(name: str) -> Any | None:
     """Bind kernel ``name`` of the best level that has it; None if no level in use has one.
 
-    ``argument_types`` are ctypes types. Pass tensors as ``tensor.data_ptr()``.
+    Pass tensors as ``tensor.data_ptr()``; ``abi.py`` says what it takes.
     """
     library, _ = load()
     if library is None:
@@ -201,6 +201,7 @@ def function(name: str, *argument_types: Any, result: Any = None) -> Any | None:
         found = getattr(library.handle, symbol, None)
         if found is not None:
             # A fresh object, so that two bindings never share argument types.
+            argument_types, result = abi.signature(name)
             kind = ctypes.CFUNCTYPE(result, *argument_types)
             return kind(ctypes.cast(found, ctypes.c_void_p).value or 0)
     return None

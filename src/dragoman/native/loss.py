@@ -15,7 +15,6 @@ import torch
 from torch import Tensor
 
 from dragoman.native import loader
-from dragoman.native.abi import POINTER, REAL, WHOLE
 from dragoman.native.linear import Packed
 from dragoman.native.pointers import address, as_rows
 
@@ -64,15 +63,14 @@ class _CrossEntropy(torch.autograd.Function):
         losses, nlls = torch.empty(count), torch.empty(count)
         dhidden = slopes = dweight = None
         if wants:
-            size = loader.function("cross_entropy_slopes", WHOLE, WHOLE, result=WHOLE)
+            size = loader.function("cross_entropy_slopes")
             assert size is not None
             slopes = torch.empty(size(count, vocabulary), dtype=packed.dtype)
             dhidden = torch.empty((count, packed.inputs), dtype=packed.dtype)
             # An empty batch leaves nothing written.
             make = torch.empty if count else torch.zeros
             dweight = make((vocabulary, packed.inputs)) if ctx.needs_input_grad[1] else None
-        types = (POINTER, WHOLE, *[POINTER] * 3, *[WHOLE] * 3, REAL, *[POINTER] * 5)
-        kernel = loader.function(f"cross_entropy_{packed.precision}", *types)
+        kernel = loader.function(f"cross_entropy_{packed.precision}")
         assert kernel is not None
         kernel(
             address(rows),

@@ -16,7 +16,6 @@ from torch import Tensor
 from torch.nn import functional as F
 
 from dragoman.native import loader
-from dragoman.native.abi import POINTER, REAL, SEED, WHOLE
 from dragoman.native.dropout import dropout as masked
 from dragoman.native.dropout import dropout_plain
 from dragoman.native.pointers import SUFFIXES, address, as_rows, assert_names, is_plain
@@ -93,10 +92,6 @@ def _takes(*tensors: Tensor) -> bool:
     return is_plain(*tensors) and loader.loaded()
 
 
-_FORWARD = (*[POINTER] * 7, WHOLE, WHOLE, REAL, REAL, SEED, POINTER)
-_BACKWARD = (*[POINTER] * 8, WHOLE, WHOLE, REAL, SEED, POINTER, POINTER)
-
-
 class _ResidualNorm(torch.autograd.Function):
     @staticmethod
     def forward(
@@ -118,7 +113,7 @@ class _ResidualNorm(torch.autograd.Function):
         out = torch.empty_like(rows)
         normal = torch.empty_like(rows) if keep else None
         scale = torch.empty(rows.shape[0]) if keep else None
-        kernel = loader.function(f"norm_forward_{SUFFIXES[x.dtype]}", *_FORWARD)
+        kernel = loader.function(f"norm_forward_{SUFFIXES[x.dtype]}")
         assert kernel is not None
         tensors = (rows, added, weight, bias.detach().float(), out, normal, scale)
         kernel(*map(address, tensors), *rows.shape, eps, dropout, seed, address(names))
@@ -137,8 +132,8 @@ class _ResidualNorm(torch.autograd.Function):
         dx = torch.empty_like(normal)
         dsublayer = torch.empty_like(normal) if dropped else None
         dgain, dbias = torch.empty(width), torch.empty(width)
-        count = loader.function("norm_sums", WHOLE, WHOLE, result=WHOLE)
-        kernel = loader.function(f"norm_backward_{SUFFIXES[normal.dtype]}", *_BACKWARD)
+        count = loader.function("norm_sums")
+        kernel = loader.function(f"norm_backward_{SUFFIXES[normal.dtype]}")
         assert count is not None and kernel is not None
         sums = torch.empty(count(rows, width))
         tensors = (grad, normal, scale, weight, dx, dsublayer, dgain, dbias)
@@ -157,8 +152,7 @@ class _Residual(torch.autograd.Function):
         base, added = as_rows(x.detach()), as_rows(sublayer.detach())
         assert_names(names, len(base))
         out = torch.empty(base.shape, dtype=x.dtype)
-        types = (*[POINTER, WHOLE] * 3, WHOLE, WHOLE, REAL, SEED, POINTER)
-        kernel = loader.function(f"residual_{SUFFIXES[x.dtype]}", *types)
+        kernel = loader.function(f"residual_{SUFFIXES[x.dtype]}")
         assert kernel is not None
         places = [p for t in (added, base, out) for p in (address(t), t.stride(0))]
         kernel(*places, *base.shape, dropout, seed, address(names))
