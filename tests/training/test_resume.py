@@ -158,7 +158,7 @@ def test_a_request_during_validation_stops_at_once_and_validates_later(
 ) -> None:
     run = replace(uninterrupted, folder=tmp_path / "run")
     # Longer than is waited below: whoever waited for it would not have ended.
-    process = started(replace(run, slow_validation=600.0))
+    process = started(replace(run, slow_validation=120.0))
     wait_for((run.folder / "validating").exists)
     assert process.pid is not None
     os.kill(process.pid, signal.SIGINT)
