@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 from command_line import Dragoman
+from untrained_run import untrained_run
 
 from dragoman.insight.figures.captions import captions
 
@@ -35,6 +36,21 @@ def test_look_shows_one_attention_and_writes_all(
         if (r["attention"], r["layer"], r["head"], r["row"]) == ("cross", "1", "1", "0")
     ]
     assert sum(float(row["weight"]) for row in one) == pytest.approx(1, abs=1e-5)
+
+
+def test_look_into_a_model_that_attends_in_one_place(dragoman: Dragoman, tmp_path: Path) -> None:
+    run = untrained_run(tmp_path, "search.max_length=8", recipe_name="demo-recurrent")
+    said = dragoman("look", run, SENTENCE)
+    assert said.code == 0, said.err
+    assert "cross-attention, layer 1" in said.out
+    assert "encoder" not in said.out, "no head is offered that is not there"
+    page, rows = tmp_path / "look.html", tmp_path / "look.csv"
+    for path in (page, rows):
+        assert dragoman("look", run, SENTENCE, "--to", path).code == 0
+    assert {line.split(",")[0] for line in rows.read_text("utf-8").splitlines()[1:]} == {"cross"}
+    refused = dragoman("look", run, SENTENCE, "--kind", "encoder")
+    assert refused.code == 1
+    assert "no such attention; it has cross" in refused.err
 
 
 def test_what_if_from_the_command_line(dragoman: Dragoman, tiny_run: Path, tmp_path: Path) -> None:

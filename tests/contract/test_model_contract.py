@@ -64,6 +64,11 @@ def followed(model: Path, source: Tensor, target: Tensor) -> Tensor:
     return out[0]
 
 
+def test_a_weight_has_one_name(network: Network) -> None:
+    """What training writes (each parameter once) is what a run is opened from."""
+    assert list(network.state_dict()) == [name for name, _ in network.named_parameters()]
+
+
 def test_decode_equals_each_sentence_alone(one: Implementation) -> None:
     model, sources, targets = one.make(), sentences(7, 1, 5), prefixes(4, 9, 1)
     together = logits(model, sources, targets)

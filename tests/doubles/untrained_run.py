@@ -13,9 +13,9 @@ from dragoman.tasks.model import build_model
 from dragoman.training.weights import save_weights
 
 
-def untrained_run(folder: Path, *changes: str) -> Path:
-    """What the demo's recipe with ``changes`` begins with, written to ``folder``."""
-    recipe = Recipe.load("demo", changes)
+def untrained_run(folder: Path, *changes: str, recipe_name: str = "demo") -> Path:
+    """What a recipe of the demo with ``changes`` begins with, written to ``folder``."""
+    recipe = Recipe.load(recipe_name, changes)
     pairs = demo_corpus(train_pairs=600, dev_pairs=1, test_pairs=1).train
     text = Text.train((line for p in pairs for line in (p.source, p.target)), recipe.text)
     torch.manual_seed(1)

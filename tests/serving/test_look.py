@@ -165,6 +165,29 @@ def test_doubt_in_another_translation(client: Open, run: Run) -> None:
     asyncio.run(check())
 
 
+def test_a_model_that_attends_in_one_place(tmp_path: Path) -> None:
+    """An LSTM: its one attention is told as any other, the others have no layers."""
+    run = Run.open(untrained_run(tmp_path, recipe_name="demo-recurrent"))
+    served = ServedRun.open(run, ServeSettings(precision="fp32"), "lstm")
+
+    async def check() -> None:
+        values = {"text": TEXT, "max_length": 6}
+        async with client_of(served) as http:
+            seen = await post(http, "/v1/look", maps=8, **values)
+            word = await post(http, "/v1/look/word", side="source", first=0, **values)
+        layers = {"encoder": [], "decoder": [], "cross": [1]}
+        assert seen["model"]["attentions"] == layers
+        for told in (seen["attention"], seen["maps"]):
+            assert {part: told[part]["shape"][0] for part in layers} == {
+                part: len(heads) for part, heads in layers.items()
+            }
+        cross = half(seen["attention"]["cross"])
+        assert cross.sum(axis=-1) == pytest.approx(1, abs=2e-3)
+        assert half(word["looked_at"]["cross"])[0, 0, 0] == pytest.approx(cross[0, 0, :, 0])
+
+    asyncio.run(check())
+
+
 def test_what_is_looked_at_is_what_translates(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

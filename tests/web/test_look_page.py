@@ -90,6 +90,40 @@ def test_a_word_is_followed_through_everything(opened: Open) -> None:
         assert page.locator(".text.source .w").count() > len(SENTENCE.split()) + 1
 
 
+def test_a_model_that_attends_in_one_place_is_shown_with_that_alone(
+    chromium: Browser, built: Path, tmp_path: Path
+) -> None:
+    """An LSTM: no self-attention, one head from target to source, no layers with numbers."""
+    run = untrained_run(tmp_path, "name=lstm", recipe_name="demo-recurrent")
+    with (
+        serving(run) as address,
+        opening(chromium, address)(f"#look?text={quote(SENTENCE)}") as page,
+    ):
+        looked(page)
+        parts = page.get_by_role("group", name="Which attention").get_by_role("button")
+        expect(parts).to_have_count(1)
+        expect(parts).to_contain_text("Cross")
+        heads = page.get_by_role("radio")
+        expect(heads).to_have_count(2)  # the mean, and the one head
+        heads.nth(1).click()
+        expect(page.get_by_role("heading", name="Cross, layer 1, head 1")).to_be_visible()
+        expect(page.get_by_label(re.compile("^Attention, Cross, layer 1, head 1"))).to_be_visible()
+        way = page.locator("section", has_text="The way through")
+        for side, told in (("source", "looked at by|Nothing looked"), ("target", "looked at")):
+            page.locator(f".text.{side} .w").first.click()
+            expect(page.locator(".told").first).to_contain_text(re.compile(told))
+            expect(parts).to_have_attribute("aria-pressed", "true")
+            expect(way.locator("canvas")).to_have_count(1)
+        expect(way.locator("tbody th")).to_have_text(
+            ["token numbers", "embedding × √d", "logits → softmax"]
+        )
+        page.get_by_role("button", name="Switch this head off").click()
+        looked(page)
+        expect(page.get_by_text("Cross, layer 1, head 1 off")).to_be_visible()
+        expect(page.get_by_role("alert")).to_have_count(0)
+        accessible(page)
+
+
 def test_what_if(opened: Open) -> None:
     """A word hidden, a head off, another continuation: the translation changes beside the old."""
     with opened(f"#look?text={quote(SENTENCE)}") as page:

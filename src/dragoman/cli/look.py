@@ -103,7 +103,7 @@ def look(
         console.print(f"Written: {to}", markup=False)
     else:
         console.print(
-            "Another head: --kind encoder --layer 1 --head 1, of encoder, decoder or cross. "
+            f"Another head: --kind {seen.kinds[0]} --layer 1 --head 1, of {', '.join(seen.kinds)}. "
             "All of them, to look around in: --to look.html",
             style="dim",
             markup=False,

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from dragoman.errors import DataError, DragomanError
 from dragoman.insight.alignment import AlignmentScores, align, read_gold, score_alignments
@@ -95,6 +96,11 @@ class Seen:
             f"under the change {self.what_if.before_under_change:.2f}"
         )
 
+    @property
+    def kinds(self) -> list[AttentionKind]:
+        """The attentions that the model has."""
+        return _kinds(self.record)
+
     def to_dict(self) -> dict[str, Any]:
         """For JSON: words and every weight."""
         record = self.record
@@ -118,7 +124,7 @@ class Seen:
         if kind == ".csv":
             tables = {name: attention_table(self.record, name) for name in _KINDS}
             rows = [(name, *row) for name, table in tables.items() for row in table.rows]
-            return DataTable("", ("attention", *tables["cross"].header), rows).csv()
+            return DataTable("", ("attention", *tables[self.kind].header), rows).csv()
         compared = []
         if self.what_if is not None:
             before, after = self.what_if.before.text, self.what_if.after.text
@@ -127,7 +133,7 @@ class Seen:
             Exhibit(
                 "Every head at a glance",
                 "Each small picture is a head of a layer; then the mean of the last layer's heads.",
-                [panel for name in _KINDS for panel in attention_panels(self.record, name)],
+                [panel for name in self.kinds for panel in attention_panels(self.record, name)],
             )
         ]
         if self.importance is not None:
@@ -223,8 +229,20 @@ def look_at_sentence(run: Path, wish: Wish) -> Seen:
     )
 
 
+def _weights(record: AttentionRecord, kind: AttentionKind) -> NDArray[np.float32]:
+    """(L, H, T, S); no layers where the model has no such attention."""
+    return {"encoder": record.encoder, "decoder": record.decoder, "cross": record.cross}[kind]
+
+
+def _kinds(record: AttentionRecord) -> list[AttentionKind]:
+    return [kind for kind in _KINDS if len(_weights(record, kind))]
+
+
 def _chosen(record: AttentionRecord, kind: AttentionKind, wish: Wish) -> Heatmap:
-    weights = {"encoder": record.encoder, "decoder": record.decoder, "cross": record.cross}[kind]
+    weights = _weights(record, kind)
+    if not len(weights):
+        has = ", ".join(_kinds(record)) or "none"
+        raise DragomanError(f"--kind {kind}: this model has no such attention; it has {has}")
     layers, heads = weights.shape[:2]
     layer = layers if wish.layer is None else wish.layer
     for given, most, what in ((layer, layers, "layers"), (wish.head or 1, heads, "heads")):

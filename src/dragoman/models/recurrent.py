@@ -82,9 +82,7 @@ class Recurrent(Network):
         self.settings = settings
         width, tie = settings.model_dim, settings.tie
         self.source_embedding = Embedding(source_vocabulary, width)
-        self.target_embedding = (
-            self.source_embedding if tie == "all" else Embedding(target_vocabulary, width)
-        )
+        self.target_embedding = None if tie == "all" else Embedding(target_vocabulary, width)
         self.output = Linear(width, target_vocabulary, bias=False) if tie == "none" else None
         both_ways = nn.LSTM(width, width // 2, batch_first=True, bidirectional=True)
         further = [
@@ -105,7 +103,7 @@ class Recurrent(Network):
 
     @property
     def output_layer(self) -> Embedding | Linear:
-        return self.target_embedding if self.output is None else self.output
+        return self._target_embedding if self.output is None else self.output
 
     # ---- reading
 
@@ -126,7 +124,7 @@ class Recurrent(Network):
 
     def decode(self, target_in: Sequences, memory: Memory) -> Tensor:
         layout, names = target_in.layout, target_in.layout.names
-        x = self._embed(self.target_embedding, target_in.values, names)
+        x = self._embed(self._target_embedding, target_in.values, names)
         of_grid = None if names is None else layout.pad(names)
         grid, _, _ = self._recur(layout.pad(x), *self.begin(memory), of_grid)
         return self._attend(layout.pack(grid), layout, memory)
@@ -137,7 +135,7 @@ class Recurrent(Network):
     def step(self, tokens: Tensor, state: DecodeState) -> Tensor:
         assert isinstance(state, RecurrentState)  # a state comes back to the model that made it
         new = tokens.shape[1]
-        x = self._embed(self.target_embedding, tokens)
+        x = self._embed(self._target_embedding, tokens)
         grid, hidden, cell = self._recur(x, state.hidden, state.cell)  # (N, t, D)
         state.moved(hidden, cell, new)
         # Rows of one source stand together, so they are one sequence of queries.
@@ -148,7 +146,7 @@ class Recurrent(Network):
     # ---- inside
 
     def embedded(self, tokens: Tensor, side: Literal["source", "target"]) -> dict[str, Tensor]:
-        embedding = self.source_embedding if side == "source" else self.target_embedding
+        embedding = self.source_embedding if side == "source" else self._target_embedding
         return {"embedding": self._embed(embedding, tokens)}
 
     def begin(self, memory: Memory) -> tuple[Tensor, Tensor]:
@@ -159,6 +157,10 @@ class Recurrent(Network):
         first = torch.tanh(self.first(mean)).to(memory.rows.dtype)
         hidden = first.unflatten(-1, (len(self.decoder), -1)).transpose(0, 1).contiguous()
         return hidden, torch.zeros_like(hidden)
+
+    @property
+    def _target_embedding(self) -> Embedding:
+        return self.source_embedding if self.target_embedding is None else self.target_embedding
 
     def _embed(self, embedding: Embedding, tokens: Tensor, names: Tensor | None = None) -> Tensor:
         """(...) -> (..., D), of unit variance as the embeddings of a Transformer."""

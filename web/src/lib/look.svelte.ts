@@ -118,6 +118,12 @@ export class LookState {
     this.show(part, Math.min(this.layer, layers - 1), this.head);
   }
 
+  /** Show the first of the parts that the model has; the same as before if it has none of them. */
+  #turnTo(...wanted: Part[]): void {
+    const found = wanted.find((part) => this.now?.layers(part));
+    if (found) this.setPart(found);
+  }
+
   setUnits(units: Units): void {
     if (units === this.units) return;
     this.units = units;
@@ -131,8 +137,8 @@ export class LookState {
     clearTimeout(this.#rest);
     this.#word?.abort();
     if (!spot) return;
-    if (spot.side === "target" && this.part === "encoder") this.setPart("cross");
-    if (spot.side === "source" && this.part === "decoder") this.setPart("encoder");
+    if (spot.side === "target" && this.part === "encoder") this.#turnTo("cross", "decoder");
+    if (spot.side === "source" && this.part === "decoder") this.#turnTo("encoder", "cross");
     this.#rest = setTimeout(() => void this.#ask(spot), RESTED);
   }
 
@@ -192,6 +198,7 @@ export class LookState {
     let part = this.part;
     if (part === "encoder" && focus.side === "target") part = "cross";
     if (part === "decoder" && focus.side === "source") part = "cross";
+    if (!this.now.layers(part)) return null;
     const isShown = part === this.part;
     const layer = isShown ? this.layer : this.now.layers(part) - 1;
     const grid = this.at(part, layer, isShown ? this.head : null);
@@ -275,6 +282,7 @@ export class LookState {
     if (isNew) this.units = tokens.length > 6 * ((of.at(-1) ?? 0) + 1) ? "pieces" : "words";
     const place = this.selected;
     if (place && place.unit >= now.units(place.side, this.units).length) this.selected = null;
+    if (!now.layers(this.part)) this.part = now.layers("cross") ? "cross" : (now.parts[0] ?? this.part);
     const layers = now.layers(this.part);
     if (isNew || this.layer >= layers) {
       this.layer = clearest(now, this.part);
@@ -289,7 +297,7 @@ export class LookState {
   #want(): void {
     const now = this.now;
     this.#grid?.abort();
-    if (!now || now.known(this.part, this.layer, this.head, "pieces")) return;
+    if (!now?.layers(this.part) || now.known(this.part, this.layer, this.head, "pieces")) return;
     const request = (this.#grid = new AbortController());
     now
       .grid(this.part, this.layer, this.head, request.signal)

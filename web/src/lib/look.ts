@@ -53,15 +53,15 @@ export interface Choice {
 }
 
 export interface ModelInfo {
+  kind: string;
+  /** The heads of each layer that has attention; the layers of a part have equally many. */
+  attentions: Record<Part, number[]>;
   model_dim: number;
-  ffn_dim: number;
-  heads: number;
-  key_width: number;
-  encoder_layers: number;
-  decoder_layers: number;
+  /** Of a Transformer alone. */
+  ffn_dim?: number | null;
+  key_width?: number | null;
   source_vocabulary: number;
   target_vocabulary: number;
-  norm: string;
   parameters: number;
 }
 
@@ -136,7 +136,17 @@ export class Looking {
   }
 
   layers(part: Part): number {
-    return part === "encoder" ? this.answer.model.encoder_layers : this.answer.model.decoder_layers;
+    return this.answer.model.attentions[part].length;
+  }
+
+  /** Of each layer of a part. */
+  heads(part: Part): number {
+    return this.answer.model.attentions[part][0] ?? 0;
+  }
+
+  /** The parts in which this model has attention. */
+  get parts(): Part[] {
+    return parts.filter((part) => this.layers(part) > 0);
   }
 
   units(side: Side, units: Units): Unit[] {

@@ -340,7 +340,8 @@ def small_maps(weights: Tensor, most: int) -> Maps:
     """(L, H, T, S) with at most ``most`` rows and columns, the greatest weight of each block."""
     _, _, looking, looked_at = weights.shape
     size = min(looking, most), min(looked_at, most)
-    small = F.adaptive_max_pool2d(weights.float(), size)
+    one_by_one = weights.float().flatten(0, 1)[:, None]  # (LH, 1, T, S), where LH may be none
+    small = F.adaptive_max_pool2d(one_by_one, size)
     data = (small * 255).round().clamp(0, 255).byte().numpy().tobytes()
     layers, heads = weights.shape[:2]
     return Maps(shape=(layers, heads, *size), data=base64.b64encode(data).decode())
