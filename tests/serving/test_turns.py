@@ -3,20 +3,23 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import json
 import threading
 from collections.abc import Callable
+from types import SimpleNamespace
 from typing import Any
 
 import httpx
 import pytest
+import uvicorn
 from pydantic import BaseModel
 from serving_echo import client_of, echo_run, served_by, tiny_model, until
 
 from dragoman.forms.text import Text
 from dragoman.models.transformer import Transformer
 from dragoman.search.settings import SearchSettings
-from dragoman.serving import served, turns
+from dragoman.serving import served, server, turns
 from dragoman.serving.http import connection
 from dragoman.serving.http.limits import LimitSettings
 from dragoman.serving.http.refusals import Refusal
@@ -143,6 +146,25 @@ def test_long_work_lets_others_in_between(monkeypatch: pytest.MonkeyPatch) -> No
         own.close()
 
     asyncio.run(check())
+
+
+def test_what_was_loaded_is_not_searched_for_circles_while_serving(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Such a search would stop every thread, the event loop's too, for a tenth of a second."""
+
+    async def nothing(*_: object) -> None: ...
+
+    monkeypatch.setattr(uvicorn.Server, "startup", nothing)
+    started = server._Server.__new__(server._Server)
+    started._renewal = SimpleNamespace(ask=print)  # type: ignore[assignment]
+    loaded: list[list[object]] = [[] for _ in range(9)]
+    try:
+        asyncio.run(started.startup())
+        assert gc.get_freeze_count() > len(loaded)
+        assert not any(one is loaded for one in gc.get_objects())
+    finally:
+        gc.unfreeze()
 
 
 def test_a_long_answer_comes_in_parts_and_is_the_same(monkeypatch: pytest.MonkeyPatch) -> None:

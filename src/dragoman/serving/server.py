@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import logging
 import signal
 import socket
@@ -129,6 +130,10 @@ class _Server(uvicorn.Server):
         if not sys.stdin or not sys.stdin.isatty():  # else it says that the terminal is gone
             loop = asyncio.get_running_loop()
             loop.add_signal_handler(signal.SIGHUP, self._renewal.ask)
+        # Looking for circles among all that was loaded stops every thread, for a tenth of a second
+        # and more: from now on only what comes with requests is looked at.
+        gc.collect()
+        gc.freeze()
 
     async def on_tick(self, counter: int) -> bool:
         """Called by uvicorn ten times a second."""
