@@ -5,7 +5,7 @@
 One server for all attacks, in one run. A neighbour at 127.0.0.1 asks for ``/health`` and for a
 single sentence, over and over; the attacker sits at 127.0.0.2, in a process of its own, and sends
 one request from several connections at once. Told are the neighbour's times alone and under each
-attack, and what the attacker was answered. With PYTHONPATH the server of another tree is attacked.
+attack, and what the attacker was answered. ``--tree`` attacks the server of another tree.
 ``benchmarks/serve.py`` does it too, beside its other figures.
 """
 
@@ -14,6 +14,7 @@ from __future__ import annotations
 import argparse
 import http.client
 import json
+import os
 import re
 import subprocess
 import sys
@@ -88,10 +89,14 @@ def attacks(sentences: list[str], languages: tuple[str, str]) -> dict[str, tuple
 
 
 def measure(
-    run: Path, sentences: list[str], languages: tuple[str, str], seconds: float
+    run: Path,
+    sentences: list[str],
+    languages: tuple[str, str],
+    seconds: float,
+    tree: Path | None = None,
 ) -> list[dict[str, Any]]:
     """One row of the table for each attack; the first is without any."""
-    server, port = _start(run)
+    server, port = _start(run, tree)
     try:
         single: Body = {"q": sentences[0], "source": languages[0], "target": languages[1]}
         rows = [{"attack": "nobody", **_watched(port, single, min(5, seconds))}]  # warms up
@@ -116,11 +121,14 @@ def table(rows: list[dict[str, Any]]) -> str:
     return "\n".join(lines)
 
 
-def _start(run: Path) -> tuple[subprocess.Popen[str], int]:
+def _start(run: Path, tree: Path | None) -> tuple[subprocess.Popen[str], int]:
     command = [sys.executable, "-m", "dragoman", "serve", str(run), "--port", "0"]
     for change in FREE:
         command += ["--set", change]
-    server = subprocess.Popen(command, stderr=subprocess.PIPE, text=True)
+    other = {} if tree is None else {"PYTHONPATH": str(tree)}
+    server = subprocess.Popen(
+        command, stderr=subprocess.PIPE, text=True, env={**os.environ, **other}
+    )
     assert server.stderr is not None
     for line in server.stderr:
         if found := re.search(r"http://[\d.]+:(\d+)", line):
@@ -232,9 +240,10 @@ def main() -> None:
     parser.add_argument("--run", type=Path, default=Path("runs/demo"))
     parser.add_argument("--source", type=Path, help="sentences, one a line; else the run's tests")
     parser.add_argument("--seconds", type=float, default=15, help="of each attack")
+    parser.add_argument("--tree", type=Path, help="folder src of the program to attack")
     options = parser.parse_args()
     languages, sentences = languages_and_sentences(options.run, options.source)
-    print(table(measure(options.run, sentences, languages, options.seconds)))
+    print(table(measure(options.run, sentences, languages, options.seconds, options.tree)))
 
 
 if __name__ == "__main__":
