@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import json
+import re
 import shutil
 import subprocess
 import sys
@@ -30,9 +31,23 @@ def test_every_verb_explains_itself(dragoman: Dragoman, verb: str) -> None:
 
 def test_no_verb_and_a_wrong_one(dragoman: Dragoman) -> None:
     assert "train" in dragoman().out
-    said = dragoman("trian")
-    assert said.code == 2
-    assert "trian" in said.err
+    for wrong, right in (("trian", "train"), ("evalute", "evaluate"), ("serv", "serve")):
+        said = dragoman(wrong)
+        assert said.code == 2
+        assert f"'{wrong}'" in said.err and f"'{right}'" in said.err
+
+
+def test_help_shows_each_verb_once_in_the_panel_of_its_use(dragoman: Dragoman) -> None:
+    panels: dict[str, list[str]] = {}
+    for line in dragoman("--help").out.splitlines():
+        if re.fullmatch(r"[A-Z][\w ]+:", line):
+            panel = panels.setdefault(line, [])
+        elif found := re.match(r"  ([a-z]+) +[A-Z]", line):
+            panel.append(found[1])
+    panels.pop("Options:")
+    assert "Commands:" not in panels and len(panels) >= 4
+    assert sorted(verb for verbs in panels.values() for verb in verbs) == sorted(VERBS)
+    assert panels["Look inside:"] == ["look", "figure"]
 
 
 def test_two_files_become_a_translator(

@@ -10,8 +10,10 @@ import io
 import os
 import sys
 from contextlib import suppress
+from typing import Any
 
 import typer
+from typer.core import TyperGroup
 
 from dragoman.cli import (
     average,
@@ -30,8 +32,25 @@ from dragoman.cli import (
 )
 from dragoman.errors import DragomanError
 
+
+class Verbs(TyperGroup):
+    """The verbs in panels, by what they are for: in plain text, as all that this program prints."""
+
+    def format_commands(self, ctx: Any, formatter: Any) -> None:
+        width = max(map(len, self.commands))
+        panels: dict[Any, list[tuple[str, str]]] = {}
+        for name, verb in self.commands.items():
+            about = verb.get_short_help_str(formatter.width - 6 - width)
+            panel = getattr(verb, "rich_help_panel", None)
+            panels.setdefault(panel, []).append((name.ljust(width), about))
+        for panel, rows in panels.items():
+            with formatter.section(panel):
+                formatter.write_dl(rows)
+
+
 app = typer.Typer(
     name="dragoman",
+    cls=Verbs,
     help="Train a translator on your own pairs of sentences, measure it, use it, see inside it.",
     epilog="Begin with: dragoman demo. Your own text: dragoman train my.en my.de",
     add_completion=False,
@@ -39,20 +58,20 @@ app = typer.Typer(
     rich_markup_mode=None,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-app.command("demo")(demo.demo)
-app.add_typer(data.app, name="data")
-app.command("train")(train.train)
-app.command("resume")(train.resume)
-app.command("translate")(translate.translate)
-app.command("evaluate")(evaluate.evaluate)
-app.command("score")(score.score)
-app.command("compare")(compare.compare)
-app.command("average")(average.average)
-app.command("shortlist")(shortlist.shortlist)
-app.command("serve")(serve.serve)
-app.command("look")(look.look)
-app.command("figure")(figure.figure)
-app.command("doctor")(doctor.doctor)
+app.command("demo", rich_help_panel="Train")(demo.demo)
+app.command("train", rich_help_panel="Train")(train.train)
+app.command("resume", rich_help_panel="Train")(train.resume)
+app.command("average", rich_help_panel="Train")(average.average)
+app.command("shortlist", rich_help_panel="Train")(shortlist.shortlist)
+app.command("translate", rich_help_panel="Use")(translate.translate)
+app.command("serve", rich_help_panel="Use")(serve.serve)
+app.command("evaluate", rich_help_panel="Measure")(evaluate.evaluate)
+app.command("score", rich_help_panel="Measure")(score.score)
+app.command("compare", rich_help_panel="Measure")(compare.compare)
+app.command("look", rich_help_panel="Look inside")(look.look)
+app.command("figure", rich_help_panel="Look inside")(figure.figure)
+app.add_typer(data.app, name="data", rich_help_panel="Data and machine")
+app.command("doctor", rich_help_panel="Data and machine")(doctor.doctor)
 
 
 @app.callback(invoke_without_command=True)
