@@ -1,0 +1,61 @@
+#!/usr/bin/env bash
+# Everything that benchmarks/README.md tables, on one commit, in order of worth. On a quiet machine it
+# takes some hours; it may be stopped and called again: rows of the same commit and machine are kept.
+#
+#   DATA=data benchmarks/measure.sh              all steps
+#   DATA=data benchmarks/measure.sh train256 …   these steps
+#
+# DATA: a folder called `data` with multi30k/ (`dragoman data get multi30k`) and, for `news`,
+# newstest/newstest2014-deen.en.gz. The steps `minutes` and `serve` begin anew when they are stopped.
+set -eu
+cd "$(dirname "$0")/.."
+tree=$PWD; py=$tree/.venv/bin/python; dragoman=$tree/.venv/bin/dragoman
+data=$(cd "${DATA:?the folder of the data}" && pwd); around=$(dirname "$data"); m=$data/multi30k
+text="--source $m/train.en.gz --target $m/train.de.gz"
+test="--source $m/test_2016_flickr.en.gz --reference $m/test_2016_flickr.de.gz"
+steps=${*:-prepare train256 train512 ids news runs trained minutes serve cost seeds tables}
+
+prepare() { # one commit, fresh kernels
+  git diff --quiet HEAD -- src benchmarks/*.py benchmarks/*/*.py || { echo "commit first"; exit 1; }
+  "$py" -m dragoman.native.compile >/dev/null
+}
+train256() { "$py" benchmarks/train.py --work train-d256 $text --resume; }
+train512() {
+  "$py" benchmarks/train.py --work train-d512 --resume --only dragoman:ours:bf16 \
+    torch.nn.Transformer:shipped:fp32 hugging-face-marian:shipped:fp32 \
+    torch.nn.Transformer:tuned:bf16 hugging-face-marian:tuned:bf16
+}
+ids() { "$py" benchmarks/translate.py --work d256 d512 --resume; }
+news() {
+  "$py" benchmarks/translate.py --work newstest2014 --latency 50 --resume \
+    --news "$data/newstest/newstest2014-deen.en.gz"
+}
+runs() { # two trained runs; one that is there already is kept
+  [ -e runs/d256/model.safetensors ] || (cd "$around" && "$dragoman" train multi30k-en-de \
+    --to "$tree/runs/d256" --seed 1 --set model.model_dim=256 --set model.ffn_dim=1024 \
+    --set model.encoder_layers=3 --set model.decoder_layers=3 --set model.attention.num_heads=8 \
+    --set model.dropout=0.2 --set training.schedule.peak=2e-3 --set training.schedule.warmup=1000 \
+    --set training.updates=3000)
+  [ -e runs/d256/shortlist.safetensors ] || (cd "$around" && "$dragoman" shortlist "$tree/runs/d256")
+  [ -e runs/multi30k-en-de/model.safetensors ] || (cd "$around" && "$dragoman" train multi30k-en-de \
+    --to "$tree/runs/multi30k-en-de" --seed 1 --set training.keep_snapshots=24)
+}
+trained() { "$py" benchmarks/translate.py --work --run runs/d256 $test --name multi30k-d256 --resume; }
+minutes() {
+  (cd "$around" && "$py" "$tree/benchmarks/minutes.py" --run "$tree/runs/multi30k-en-de" --minutes 16)
+}
+serve() {
+  (cd "$around" && "$py" "$tree/benchmarks/serve.py" --run "$tree/runs/multi30k-en-de" --minutes 5)
+}
+cost() { "$py" benchmarks/cost.py --lines 1000000 --resume; }
+seeds() { # for the table of three seeds, which is copied by hand
+  for n in 1 2 3; do
+    "$py" benchmarks/train.py --work train-d256 $text --turn 6 --turns 10 --seed $n --resume \
+      --results "build/seed-$n.json" --only hugging-face-marian:tuned:bf16 torch.nn.Transformer:tuned:fp32
+  done
+}
+tables() { "$py" benchmarks/tables.py; }
+for step in $steps; do
+  echo "== $step $(date +%H:%M:%S)"
+  $step
+done
