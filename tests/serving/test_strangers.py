@@ -36,7 +36,8 @@ def at(client: httpx.AsyncClient, host: str) -> httpx.AsyncClient:
 
 
 @pytest.mark.parametrize(
-    "name", ["%00", "a%00.js", "a" * 5000, "%ff%fe", "..", "%2e%2e%2fapp.py", ".env", "%ED%A0%80"]
+    "name",
+    ["%00", "a%00.js", "a" * 5000, "%ff%fe", "%2e%2e", "%2e%2e%2fapp.py", ".env", "%ED%A0%80"],
 )
 def test_names_that_are_none(name: str, caplog: pytest.LogCaptureFixture) -> None:
     async def check() -> None:
