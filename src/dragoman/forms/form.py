@@ -1,8 +1,7 @@
 """The contract of a form: a kind of sequence, between what people have and what a model reads.
 
 Raw examples (lines of text) become *values* (tokens) and symbols of a model's output become raw
-again. A form knows its special symbols, how one of its values is shown to a person, and how long an
-output in it may be.
+again. A form knows its special symbols, and how one of its values is shown to a person.
 """
 
 from __future__ import annotations
