@@ -163,6 +163,19 @@ def test_c_is_spoken_in_one_place() -> None:
     assert not wrong, "ctypes stays in native/:\n" + "\n".join(wrong)
 
 
+def test_a_model_is_looked_into_through_probes() -> None:
+    """A hook stays on a model for everybody, and what its parts are called is its own affair."""
+    hooks = re.compile(r"register_\w*hook|get_submodule|get_parameter")
+    names = re.compile(r"(encoder|decoder)\.\S*(attention|feed_forward|norm)")
+    wrong = [
+        f"{module}, line {number}: {line.strip()}"
+        for module, path in MODULES.items()
+        for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), 1)
+        if hooks.search(line) or (part(module) not in ("nn", "models") and names.search(line))
+    ]
+    assert not wrong, "use nn/probes.py and what the model says of itself:\n" + "\n".join(wrong)
+
+
 def test_every_import_is_declared() -> None:
     """At the top of a module only the core's dependencies; those of extras inside functions."""
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]

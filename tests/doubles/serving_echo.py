@@ -106,7 +106,7 @@ class EchoModel(Network):
 
     @property
     def attentions(self) -> tuple[AttentionLayer, ...]:
-        return (AttentionLayer("cross", 0, 1, "echo"),)
+        return (AttentionLayer("cross", 0, 1, 1.0, "echo"),)
 
     @property
     def output_layer(self) -> Embedding:

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 import pytest
 import torch
 from torch import Tensor, nn
+from torch.nn import functional as F
 
 from dragoman.models.settings import TransformerSettings
 from dragoman.models.transformer import Transformer
@@ -230,6 +231,100 @@ def test_without_positions_word_order_is_lost() -> None:
         with torch.no_grad():
             one, other = model.encode(source).rows, model.encode(turned).rows.flip(0)
         assert torch.allclose(one, other) is same, kind
+
+
+def test_positions_are_switched_off_for_the_length_of_a_probe() -> None:
+    source = sentences(5, 3)
+    for positions in (
+        {}, {"kind": "learned", "maximum": 40}, {"kind": "normalised"},
+        {"combine": "concatenate", "width": 6},
+    ):  # fmt: skip
+        model = build(positions=positions, tie="none")
+        never_told = build(positions={**positions, "kind": "none"}, tie="none")
+        never_told.load_state_dict(model.state_dict(), strict=False)
+        with torch.no_grad():
+            told = model.encode(source).rows
+            with Probe(positions_off=True):
+                untold = model.encode(source).rows
+            torch.testing.assert_close(untold, never_told.encode(source).rows)
+            assert not torch.allclose(told, untold)
+            torch.testing.assert_close(model.encode(source).rows, told)
+
+
+_ATTENTION = ("query", "key", "value", "heads")
+_SUBLAYER = ("stream", "input", "added", "after")
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {},
+        {"norm": "pre"},
+        {"attention": {"num_heads": 4, "key_width": 3, "value_width": 5, "path": "fused"}},
+        {"attention": {"num_heads": 2, "whole_input": False, "scaled": False}},
+    ],
+)
+def test_what_a_probe_takes_are_the_terms_of_the_equations(changes: dict[str, object]) -> None:
+    """Equation 1 and the residual connections of §3.1, from what was taken and the weights."""
+    model, source, target = build(**changes), sentences(5), prefixes(4)
+    weights = model.state_dict()
+    with Probe(points=(*_ATTENTION, *_SUBLAYER)) as probe, torch.no_grad():
+        memory = model.encode(source)
+        model.decode(target, memory)
+    taken = probe.taken
+    assert {attention.name for attention in model.attentions} == probe.attention.keys()
+    for attention in model.attentions:
+        name = attention.name
+        query, key, value, heads = (taken[name, point][0] for point in _ATTENTION)  # type: ignore[index]
+        scores = query @ key.transpose(1, 2) * attention.scale
+        if attention.part == "decoder":
+            scores = scores.masked_fill(torch.ones_like(scores).triu(1).bool(), -torch.inf)
+        torch.testing.assert_close(scores.softmax(-1), probe.attention[name][0])
+        torch.testing.assert_close(probe.attention[name][0] @ value, heads)
+        joined = torch.cat(list(heads), dim=-1)
+        output = F.linear(joined, weights[f"{name}.output.weight"], weights[f"{name}.output.bias"])
+        torch.testing.assert_close(output, taken[name, "added"])
+        read = {"query": taken[name, "input"], "key": taken[name, "input"]}
+        if attention.part == "cross":
+            read["key"] = memory.rows
+        of_heads = model.query_matrix(attention)
+        assert of_heads.equal(weights[f"{name}.query.weight"])
+        if of_heads.ndim == 2:
+            for part, made in (("query", query), ("key", key)):
+                matrix, bias = (weights[f"{name}.{part}.{what}"] for what in ("weight", "bias"))
+                rows = F.linear(read[part], matrix, bias)
+                torch.testing.assert_close(torch.cat(list(made), dim=-1), rows)
+    computed = list(dict.fromkeys(name for name, point in taken if point == "after"))
+    assert computed == [sublayer.name for sublayer in model.sublayers]
+    streams = {
+        "encoder": model.embedded(source.values, "source")["sum"],
+        "decoder": model.embedded(target.values, "target")["sum"],
+    }
+    with torch.no_grad():
+        for sublayer in model.sublayers:
+            x, given, added, after = (taken[sublayer.name, point] for point in _SUBLAYER)  # type: ignore[index]
+            torch.testing.assert_close(x, streams[sublayer.side])
+            if model.settings.norm == "post":
+                assert given.equal(x)
+                torch.testing.assert_close(sublayer.norm(x + added), after)
+            else:
+                torch.testing.assert_close(sublayer.norm(x), given)
+                torch.testing.assert_close(x + added, after)
+            streams[sublayer.side] = after
+
+
+def test_a_probe_takes_what_it_was_asked_for_alone() -> None:
+    model, source = build(), sentences(5)
+    with Probe() as probe, torch.no_grad():
+        model.encode(source)
+    assert not probe.taken and probe.attention
+    with Probe(points=["key"], record=False) as probe, torch.no_grad():
+        model.encode(source)
+    assert {point for _, point in probe.taken} == {"key"} and not probe.attention
+    before = dict(probe.taken)
+    with torch.no_grad():
+        model.encode(source)
+    assert probe.taken == before, "closed, it takes nothing"
 
 
 def test_bf16_follows_fp32_and_keeps_fp32_parameters_and_gradients() -> None:

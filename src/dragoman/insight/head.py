@@ -10,18 +10,16 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
-from torch import nn
 
 from dragoman.errors import DragomanError
 from dragoman.insight.needs import transformer_of
-from dragoman.nn.attention import MultiHeadAttention
+from dragoman.models.interface import AttentionLayer, Part
 from dragoman.nn.layout import Sequences
-from dragoman.nn.probes import Probe
+from dragoman.nn.probes import Point, Probe
 from dragoman.pictures.labels import labels
 from dragoman.tasks.translator import Translator
 
@@ -34,8 +32,8 @@ class OpenedAttention:
 
     source: str
     """The sentence."""
-    name: str
-    """``encoder.0.attention``, ``decoder.1.self_attention``, ``decoder.1.cross_attention``."""
+    attention: AttentionLayer
+    """Which it is."""
     looking: Sequence[str]
     """T tokens that ask."""
     looked_at: Sequence[str]
@@ -61,66 +59,44 @@ class OpenedAttention:
         product: Array = self.queries @ self.keys.transpose(0, 2, 1)
         return product
 
-    def to_dict(self) -> dict[str, Any]:
-        """For JSON."""
-        return {
-            "name": self.name,
-            "looking": list(self.looking),
-            "looked_at": list(self.looked_at),
-            "scale": self.scale,
-            **{
-                part: getattr(self, part).tolist()
-                for part in ("queries", "keys", "values", "weights", "joined")
-            },
-        }
-
 
 def open_attention(
-    translator: Translator, name: str, source: str, target_ids: Sequence[int]
+    translator: Translator, part: Part, layer: int, source: str, target_ids: Sequence[int]
 ) -> OpenedAttention:
-    """Run one translation and keep what one attention was given and made.
+    """Run one translation and keep what one attention was given and made; layers are from 0.
 
     Errors: ``DragomanError`` for an attention that the model does not have.
     """
     run = translator.run
     model = transformer_of(translator.plain)
-    known = {m.name: m for m in model.modules() if isinstance(m, MultiHeadAttention)}
-    if name not in known:
-        raise DragomanError(f"there is no attention {name!r}; this run has {', '.join(known)}")
-    attention = known[name]
-    seen: dict[str, torch.Tensor] = {}
-    hooks = [
-        part.register_forward_hook(_keep(seen, label))
-        for label, part in (
-            ("query", attention.query),
-            ("key", attention.key),
-            ("value", attention.value),
-            ("output", attention.output),
+    layers = model.attentions_of(part)
+    if not 0 <= layer < len(layers):
+        raise DragomanError(
+            f"there is no layer {layer + 1} of {part} attention; this run has {len(layers)}, from 1"
         )
-    ]
+    attention = layers[layer]
     ids = translator.source_ids(source)
     prefix = [run.target_text.bos, *target_ids]
-    try:
-        with torch.inference_mode(), Probe() as probe:
-            memory = model.encode(Sequences.of([torch.tensor(ids)]))
-            model.decode(Sequences.of([torch.tensor(prefix)]), memory)
-    finally:
-        for hook in hooks:
-            hook.remove()
+    with torch.inference_mode(), Probe(points=("input", "query", "key", "value", "heads")) as probe:
+        memory = model.encode(Sequences.of([torch.tensor(ids)]))
+        model.decode(Sequences.of([torch.tensor(prefix)]), memory)
+
+    def of_heads(point: Point) -> Array:
+        return _array(probe.taken[attention.name, point][0])  # (H, T, K) of the one sentence
+
     source_words = shown(run.source_text.pieces(ids))
     target_words = shown(run.target_text.pieces(prefix))
-    side, _, kind = name.split(".")
     return OpenedAttention(
         source,
-        name,
-        looking=source_words if side == "encoder" else target_words,
-        looked_at=target_words if kind == "self_attention" else source_words,
-        inputs=_array(seen["query input"]),
-        queries=_heads(seen["query"], attention.heads),
-        keys=_heads(seen["key"], attention.heads),
-        values=_heads(seen["value"], attention.heads),
-        weights=_array(probe.attention[name][0]),
-        joined=_array(seen["output input"]),
+        attention,
+        looking=source_words if part == "encoder" else target_words,
+        looked_at=target_words if part == "decoder" else source_words,
+        inputs=_array(probe.taken[attention.name, "input"]),
+        queries=of_heads("query"),
+        keys=of_heads("key"),
+        values=of_heads("value"),
+        weights=_array(probe.attention[attention.name][0]),
+        joined=np.concatenate(of_heads("heads"), axis=-1),
         scale=attention.scale,
     )
 
@@ -159,18 +135,5 @@ def shown(pieces: Sequence[str]) -> tuple[str, ...]:
     )
 
 
-def _keep(seen: dict[str, torch.Tensor], label: str) -> Any:
-    def hook(_: nn.Module, given: tuple[torch.Tensor, ...], made: torch.Tensor) -> None:
-        seen[f"{label} input"] = given[0].detach()
-        seen[label] = made.detach()
-
-    return hook
-
-
 def _array(rows: torch.Tensor) -> Array:
     return rows.double().numpy()
-
-
-def _heads(rows: torch.Tensor, heads: int) -> Array:
-    """(P, H x K) -> (H, P, K)."""
-    return _array(rows).reshape(len(rows), heads, -1).transpose(1, 0, 2)

@@ -11,7 +11,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import torch
@@ -21,7 +20,7 @@ from dragoman.errors import DragomanError
 from dragoman.insight.head import shown
 from dragoman.insight.needs import transformer_of
 from dragoman.nn.layout import Sequences
-from dragoman.nn.positions import Positions
+from dragoman.nn.probes import Probe
 from dragoman.tasks.engine import Engine
 from dragoman.tasks.translator import Translator
 
@@ -53,44 +52,25 @@ class OrderExperiment:
     with_positions: Reading
     without_positions: Reading
 
-    def to_dict(self) -> dict[str, Any]:
-        """For JSON."""
-        readings = {"with": self.with_positions, "without": self.without_positions}
-        return {
-            "sentences": list(self.sentences),
-            "tokens": list(self.tokens),
-            "other_places": list(self.other_places),
-            **{
-                name: {
-                    "differences": reading.differences.tolist(),
-                    "translations": list(reading.translations),
-                    "mean_difference": reading.mean_difference,
-                }
-                for name, reading in readings.items()
-            },
-        }
-
 
 def order_experiment(translator: Translator, first: str, second: str) -> OrderExperiment:
     """Read two sentences that are made of the same tokens.
 
     Errors: ``DragomanError`` if they are not.
     """
-    run, engine = translator.run, translator.engine
+    run = translator.run
     ids = [translator.source_ids(first), translator.source_ids(second)]
     if sorted(ids[0]) != sorted(ids[1]):
         pieces = [" ".join(run.source_text.pieces(one)) for one in ids]
         raise DragomanError(f"not the same tokens in another order: {pieces[0]} | {pieces[1]}")
     places = _places(ids[0], ids[1])
-    plain, untold = transformer_of(translator.plain), transformer_of(run.model())
-    nowhere = plain.settings.positions.model_copy(update={"kind": "none"})
-    untold.source_positions = Positions(nowhere, untold.source_positions.width)
+    engine = translator.engine.over(transformer_of(translator.plain))
     return OrderExperiment(
         (first, second),
         shown(run.source_text.pieces(ids[0])),
         places,
-        _read(engine.over(plain), ids, places, positions=True),
-        _read(engine.over(untold), ids, places, positions=False),
+        _read(engine, ids, places, positions=True),
+        _read(engine, ids, places, positions=False),
     )
 
 
@@ -105,7 +85,7 @@ def _places(first: Sequence[int], second: Sequence[int]) -> list[int]:
 def _read(
     engine: Engine, ids: Sequence[Sequence[int]], places: Sequence[int], *, positions: bool
 ) -> Reading:
-    with torch.inference_mode():
+    with torch.inference_mode(), Probe(positions_off=not positions, record=False):
         one, other = (
             engine.network.encode(Sequences.of([torch.tensor(sentence)])).rows.double().numpy()
             for sentence in ids

@@ -7,15 +7,15 @@ x + Sublayer(LayerNorm(x)). Measured per row (token), averaged over all rows of 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
-from typing import Any
+from dataclasses import dataclass
 
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 
 from dragoman.insight.needs import transformer_of
-from dragoman.nn.layers import DecoderLayer, EncoderLayer, LayerNorm
+from dragoman.models.transformer import Sublayer
 from dragoman.nn.layout import Sequences
+from dragoman.nn.probes import Point, Probe
 from dragoman.tasks.translator import Translator
 
 
@@ -23,8 +23,8 @@ from dragoman.tasks.translator import Translator
 class SublayerStatistics:
     """One sub-layer. Sizes are root mean squares over a row's dimensions, averaged over rows."""
 
-    name: str
-    """``encoder.0.attention``, say."""
+    sublayer: Sublayer
+    """Which it is."""
     stream: float
     """Size of x, what comes in along the residual connection."""
     added: float
@@ -40,70 +40,38 @@ class SublayerStatistics:
     bias: float
     """Root mean square of the norm's bias (β)."""
 
-    def to_dict(self) -> dict[str, Any]:
-        """For JSON."""
-        return asdict(self)
-
 
 def layer_statistics(
     translator: Translator, pairs: Sequence[tuple[str, str]]
 ) -> list[SublayerStatistics]:
     """Read ``pairs`` by force, and measure around every sub-layer, in the order of computing."""
     run = translator.run
-    model = transformer_of(run.model())  # hooks stay on it
-    norms: dict[str, LayerNorm] = {}
-    streams: dict[str, Tensor] = {}
-    outputs: dict[str, Tensor] = {}
-    post = model.settings.norm == "post"
-    layers: list[EncoderLayer | DecoderLayer] = [*model.encoder, *model.decoder]
-    for layer in layers:
-        for name, part in layer.named_children():
-            if name.endswith("_norm"):
-                continue
-            place = f"{layer.name}.{name}"
-            norm = layer.get_submodule(f"{name}_norm")
-            assert isinstance(norm, LayerNorm)
-            norms[place] = norm
-
-            def keep(
-                _: nn.Module, given: tuple[Tensor, ...], made: Tensor, place: str = place
-            ) -> None:
-                outputs[place] = made.detach()
-                if post:
-                    streams[place] = given[0].detach()
-
-            def keep_stream(
-                _: nn.Module, given: tuple[Tensor, ...], __: Tensor, place: str = place
-            ) -> None:
-                streams[place] = given[0].detach()
-
-            part.register_forward_hook(keep)
-            if not post:
-                norm.register_forward_hook(keep_stream)
+    model = transformer_of(translator.plain)
     sources = [torch.tensor(translator.source_ids(source)) for source, _ in pairs]
     bos = run.target_text.bos
     targets = [
         torch.tensor([bos, *ids]) for ids in run.target.tokens([target for _, target in pairs])
     ]
-    measured = []
-    with torch.inference_mode():
+    with torch.inference_mode(), Probe(points=("stream", "added", "after")) as probe:
         model.decode(Sequences.of(targets), model.encode(Sequences.of(sources)))
-        for place, norm in norms.items():
-            x, y = streams[place].double(), outputs[place].double()
-            after = norm((x + y).float()).double() if post else x + y
-            measured.append(
-                SublayerStatistics(
-                    place,
-                    _size(x),
-                    _size(y),
-                    float(torch.cosine_similarity(x, y, dim=-1).mean()),
-                    _size(x + y),
-                    _size(after),
-                    float(norm.weight.double().mean()),
-                    float(norm.bias.double().square().mean().sqrt()),
-                )
-            )
-    return measured
+    return [_measured(sublayer, probe) for sublayer in model.sublayers]
+
+
+def _measured(sublayer: Sublayer, probe: Probe) -> SublayerStatistics:
+    def rows(point: Point) -> Tensor:
+        return probe.taken[sublayer.name, point].double()
+
+    x, y, norm = rows("stream"), rows("added"), sublayer.norm
+    return SublayerStatistics(
+        sublayer,
+        _size(x),
+        _size(y),
+        float(torch.cosine_similarity(x, y, dim=-1).mean()),
+        _size(x + y),
+        _size(rows("after")),
+        float(norm.weight.detach().double().mean()),
+        float(norm.bias.detach().double().square().mean().sqrt()),
+    )
 
 
 def _size(rows: Tensor) -> float:

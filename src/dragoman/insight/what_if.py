@@ -29,7 +29,7 @@ class Change:
     hidden: tuple[int, ...] = ()
     """Words of the source, counted from 0, that cannot be looked at."""
     heads_off: frozenset[tuple[str, int]] = field(default=_NO_HEADS)
-    """(attention, head) as ``Probe`` takes them: ``("decoder.1.cross_attention", 0)``."""
+    """(attention, head) as ``Probe`` takes them: the name that the model gives it, a number."""
     prefix: str = ""
     """How the translation must begin."""
 

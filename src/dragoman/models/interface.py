@@ -45,6 +45,8 @@ class AttentionLayer:
     layer: int
     """From 0 within its part."""
     heads: int
+    scale: float
+    """What scores are multiplied by before the softmax: 1 / √d_k in the paper."""
     name: str
     """What probes know it by (``nn/probes.py``)."""
 

@@ -99,7 +99,7 @@ class Recurrent(Network):
 
     @property
     def attentions(self) -> tuple[AttentionLayer, ...]:
-        return (AttentionLayer("cross", 0, 1, CROSS),)
+        return (AttentionLayer("cross", 0, 1, self._scale, CROSS),)
 
     @property
     def output_layer(self) -> Embedding | Linear:
@@ -159,6 +159,10 @@ class Recurrent(Network):
         return hidden, torch.zeros_like(hidden)
 
     @property
+    def _scale(self) -> float:
+        return float(self.settings.model_dim**-0.5)
+
+    @property
     def _target_embedding(self) -> Embedding:
         return self.source_embedding if self.target_embedding is None else self.target_embedding
 
@@ -189,9 +193,7 @@ class Recurrent(Network):
             masks.padding(memory.layout), masks.visible(memory.visible, memory.layout)
         )
         query = layout.pad(self.query(rows).to(keys.dtype))[:, None]  # (B, 1, T, D)
-        found, weights = scaled_dot_product(
-            query, keys, keys, mask, scale=self.settings.model_dim**-0.5
-        )
+        found, weights = scaled_dot_product(query, keys, keys, mask, scale=self._scale)
         probe = probes.probe()
         if probe is not None:
             probe.take_attention(CROSS, weights)

@@ -222,4 +222,5 @@ class MultiHeadAttention(Computing):
             kept = probe.head_mask(self.name, self.heads, out.device)
             if kept is not None:
                 out = out * kept[:, None, None].to(out.dtype)
+            probe.take(self.name, {"query": query, "key": key, "value": value, "heads": out})
         return out

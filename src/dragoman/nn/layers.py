@@ -46,12 +46,17 @@ class LayerParts:
 
 
 class LayerNorm(Computing):
-    """LayerNorm with gain and bias in fp32, whatever the precision of the rows."""
+    """LayerNorm with gain and bias in fp32, whatever the precision of the rows.
+
+    ``sublayer`` is what probes know the sub-layer by whose residual connection it belongs to,
+    "decoder.2.feed_forward" say; the norm at the end of a pre-norm stack belongs to none.
+    """
 
     eps = 1e-5
 
-    def __init__(self, width: int) -> None:
+    def __init__(self, width: int, sublayer: str = "") -> None:
         super().__init__()
+        self.sublayer = sublayer
         self.weight = nn.Parameter(torch.ones(width))
         self.bias = nn.Parameter(torch.zeros(width))
         self._by_kernels = False
@@ -119,8 +124,17 @@ def residual(
 ) -> Tensor:
     """A sub-layer inside its residual connection and norm: (P, D) -> (P, D)."""
     if order == "post":
-        return norm.after(x, sublayer(x), rate, names)
-    return x + dropout(sublayer(norm(x)), rate, norm.training, names)
+        given = x
+        added = sublayer(given)
+        after = norm.after(x, added, rate, names)
+    else:
+        given = norm(x)
+        added = sublayer(given)
+        after = x + dropout(added, rate, norm.training, names)
+    probe = probes.probe()
+    if probe is not None:
+        probe.take(norm.sublayer, {"stream": x, "input": given, "added": added, "after": after})
+    return after
 
 
 def _show(name: str, x: Tensor) -> None:
@@ -146,9 +160,9 @@ class EncoderLayer(nn.Module):
         self.rate = settings.dropout
         width = settings.model_dim
         self.attention = MultiHeadAttention(settings.attention, width, f"{name}.attention")
-        self.attention_norm = LayerNorm(width)
+        self.attention_norm = LayerNorm(width, f"{name}.attention")
         self.feed_forward = FeedForward(width, settings.ffn_dim, settings.activation_dropout)
-        self.feed_forward_norm = LayerNorm(width)
+        self.feed_forward_norm = LayerNorm(width, f"{name}.feed_forward")
 
     def forward(self, x: Tensor, layout: Layout, shown: Tensor | None) -> Tensor:
         """(P, D) -> (P, D)."""
@@ -178,13 +192,13 @@ class DecoderLayer(nn.Module):
         self.self_attention = MultiHeadAttention(
             settings.attention, width, f"{name}.self_attention"
         )
-        self.self_attention_norm = LayerNorm(width)
+        self.self_attention_norm = LayerNorm(width, f"{name}.self_attention")
         self.cross_attention = MultiHeadAttention(
             settings.attention, width, f"{name}.cross_attention"
         )
-        self.cross_attention_norm = LayerNorm(width)
+        self.cross_attention_norm = LayerNorm(width, f"{name}.cross_attention")
         self.feed_forward = FeedForward(width, settings.ffn_dim, settings.activation_dropout)
-        self.feed_forward_norm = LayerNorm(width)
+        self.feed_forward_norm = LayerNorm(width, f"{name}.feed_forward")
 
     def forward(
         self,

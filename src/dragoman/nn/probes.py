@@ -2,7 +2,8 @@
 
     with Probe() as probe:
         memory = model.encode(source)
-    probe.attention["encoder.0.attention"]      # (B, H, S, S)
+    for attention in model.attentions:
+        probe.attention[attention.name]         # (B, H, T, S)
 
 A probe belongs to the thread (and task) that opened it, never to a module, so requests served
 side by side do not see each other. When none is open the cost is one look at a context variable.
@@ -12,20 +13,36 @@ from __future__ import annotations
 
 from collections.abc import Collection
 from contextvars import ContextVar, Token
+from typing import Literal
 
 import torch
 from torch import Tensor
 
 _open: ContextVar[Probe | None] = ContextVar("probe", default=None)
 
+Point = Literal["query", "key", "value", "heads", "stream", "input", "added", "after"]
+"""A place in an equation whose value can be kept.
+
+Of an attention (paper §3.2): Q, K and V of every head, (B, H, T, K), (B, H, S, K), (B, H, S, Kv),
+and ``heads``, what each makes of them, (B, H, T, Kv).
+
+Of a sub-layer within its residual connection (§3.1), packed rows (P, D): ``stream``, the x that
+comes in; ``input``, what Sublayer(·) is given (x, or with pre-norm LayerNorm(x)); ``added``, what
+it makes of that; ``after``, what goes on to the next sub-layer.
+"""
+
 
 class Probe:
-    """Records attention weights and activations by the name of the module that made them.
+    """Records attention weights and activations by the name of what made them.
 
-    ``attention[name]`` holds the weights (B, H, T, S) of the latest call of that attention, or
-    with ``every_step`` a list of all calls. ``activations[name]`` holds packed rows (P, D).
+    ``attention[name]`` holds the weights (B, H, T, S) of the latest call of that attention,
+    ``activations[name]`` the packed rows (P, D) of a layer, and ``taken[name, point]`` the values
+    of those ``points`` that were asked for, of every attention and sub-layer that has them. Names
+    are the model's to say (``attentions`` and ``sublayers`` of ``models/``).
+
     ``heads_off`` names heads, as (attention name, head), whose output is set to zero. ``hidden``
     are positions of the source that no attention may look at, as if the words were not there.
+    ``positions_off``: the encoder is not told where the tokens of the source stand.
     """
 
     def __init__(
@@ -33,15 +50,17 @@ class Probe:
         *,
         heads_off: Collection[tuple[str, int]] = (),
         hidden: Collection[int] = (),
-        every_step: bool = False,
+        positions_off: bool = False,
+        points: Collection[Point] = (),
         record: bool = True,
     ) -> None:
         self.attention: dict[str, Tensor] = {}
-        self.steps: dict[str, list[Tensor]] = {}
         self.activations: dict[str, Tensor] = {}
+        self.taken: dict[tuple[str, Point], Tensor] = {}
+        self.positions_off = positions_off
         self._heads_off = frozenset(heads_off)
         self._hidden = tuple(hidden)
-        self._every_step = every_step
+        self._points = frozenset(points)
         self._record = record
         self._token: Token[Probe | None] | None = None
 
@@ -55,16 +74,18 @@ class Probe:
 
     def take_attention(self, name: str, weights: Tensor) -> None:
         """Called by every attention while this probe is open."""
-        if not self._record:
-            return
-        self.attention[name] = weights.detach()
-        if self._every_step:
-            self.steps.setdefault(name, []).append(weights.detach())
+        if self._record:
+            self.attention[name] = weights.detach()
 
     def take_activation(self, name: str, rows: Tensor) -> None:
         """Called by every layer while this probe is open."""
         if self._record:
             self.activations[name] = rows.detach()
+
+    def take(self, name: str, values: dict[Point, Tensor]) -> None:
+        """Called by every attention and sub-layer while this probe is open."""
+        for point in self._points & values.keys():
+            self.taken[name, point] = values[point].detach()
 
     def head_mask(self, name: str, heads: int, device: torch.device) -> Tensor | None:
         """(H,) float, 0 for a head that is switched off; None if this attention keeps all."""

@@ -10,9 +10,10 @@ import torch
 
 from dragoman.errors import DragomanError
 from dragoman.insight.figures.captions import figure
-from dragoman.insight.figures.layer_words import layer_words
+from dragoman.insight.figures.layer_words import attention_words
 from dragoman.insight.figures.subject import Subject
 from dragoman.insight.head import Array, OpenedAttention, by_hand, open_attention, softmax
+from dragoman.models.interface import Part
 from dragoman.pictures.figure import Cell, DataTable, Figure, Panel, Words
 from dragoman.pictures.matrix import Matrix
 from dragoman.pictures.panels import Cells, Lines, Text
@@ -24,8 +25,8 @@ _LONGEST = 14
 
 def lookup_figure(subject: Subject, *, head: int = 0) -> Figure:
     """A hash table beside one real head, counted from 1; 0 is the one that is least sure."""
-    opened = _open(subject, f"decoder.{_decoder_layers(subject) - 1}.cross_attention")
-    said = layer_words(opened.name)
+    opened = _open(subject, "cross", len(subject.transformer.attentions_of("cross")) - 1)
+    said = attention_words(opened.attention)
     head, row = _undecided(opened, head)
     query, keys = opened.queries[head, row], opened.keys[head]
     values, weights = opened.values[head], opened.weights[head, row]
@@ -97,8 +98,8 @@ def lookup_figure(subject: Subject, *, head: int = 0) -> Figure:
 
 def four_steps_figure(subject: Subject, *, layer: int = 1, head: int = 1) -> Figure:
     """The recipe with real numbers, by loops and by matrices. Layer and head count from 1."""
-    opened = _open(subject, f"encoder.{layer - 1}.attention")
-    said, number, head = layer_words(opened.name), head, head - 1
+    opened = _open(subject, "encoder", layer - 1)
+    said, number, head = attention_words(opened.attention), head, head - 1
     words = list(opened.looking)
     queries, keys, values = opened.queries[head], opened.keys[head], opened.values[head]
     scores = opened.scores[head]
@@ -224,8 +225,8 @@ def scale_figure() -> Figure:
 
 def mask_figure(subject: Subject, *, layer: int = 1, head: int = 1) -> Figure:
     """Scores of the decoder before and behind the causal mask. Layer and head count from 1."""
-    opened = _open(subject, f"decoder.{layer - 1}.self_attention")
-    said, number, head = layer_words(opened.name), head, head - 1
+    opened = _open(subject, "decoder", layer - 1)
+    said, number, head = attention_words(opened.attention), head, head - 1
     words = list(opened.looking)
     scaled = opened.scores[head] * opened.scale
     behind = np.triu(np.ones_like(scaled, dtype=bool), 1)
@@ -279,16 +280,15 @@ def heads_figure(subject: Subject, *, heads: int = 0) -> Figure:
     ``heads``: cut the run's own matrices into so many heads; 0 as it was trained. Errors:
     ``DragomanError`` for a number that they cannot be cut into.
     """
-    opened = _open(subject, "encoder.0.attention")
-    said = layer_words(opened.name)
+    opened = _open(subject, "encoder", 0)
+    said = attention_words(opened.attention)
     words = list(opened.looking)
     trained, count, key_width = opened.queries.shape
     width = opened.inputs.shape[1]
     if heads and heads != trained:
         opened = _cut_anew(opened, heads, width)
     heads, count, key_width = opened.queries.shape
-    model = subject.transformer
-    weight = model.encoder[0].get_submodule("attention.query").get_parameter("weight").detach()
+    weight = subject.transformer.query_matrix(opened.attention)
     shares = _shares(weight.double().numpy(), heads, width)
     fine = 2.2 if width <= 256 else 560 / width
     joined = opened.joined
@@ -403,13 +403,13 @@ def _cut_anew(opened: OpenedAttention, heads: int, width: int) -> OpenedAttentio
     )  # fmt: skip
 
 
-def _open(subject: Subject, name: str) -> OpenedAttention:
+def _open(subject: Subject, part: Part, layer: int) -> OpenedAttention:
     """One attention of a sentence that is short enough to show every number of."""
     source = subject.sentence
     if len(subject.translator.source_ids(source)) > _LONGEST:
         source = _short(subject)
     target = subject.translator(source).ids[: _LONGEST - 1]
-    return open_attention(subject.translator, name, source, target)
+    return open_attention(subject.translator, part, layer, source, target)
 
 
 def _short(subject: Subject) -> str:
@@ -448,10 +448,6 @@ def _shares(weight: Array, heads: int, width: int) -> Array:
 
 def _cell(count: int) -> tuple[float, float]:
     return (38.0, 24.0) if count <= _LONGEST else (max(8.0, 500 / count), max(8.0, 400 / count))
-
-
-def _decoder_layers(subject: Subject) -> int:
-    return subject.transformer.settings.decoder_layers
 
 
 def _matrix_table(name: str, values: Array, rows: list[str]) -> DataTable:

@@ -2,19 +2,31 @@
 
 from __future__ import annotations
 
+from dragoman.models.interface import AttentionLayer
+from dragoman.models.transformer import Sublayer
 from dragoman.pictures.figure import Words
 
+_SIDES = {"encoder": "인코더", "decoder": "디코더"}
 _KINDS = {
-    "attention": Words("self-attention", "셀프 어텐션"),
-    "self_attention": Words("self-attention", "셀프 어텐션"),
-    "cross_attention": Words("cross-attention", "교차 어텐션"),
-    "feed_forward": Words("feed-forward", "피드포워드"),
+    "self-attention": "셀프 어텐션",
+    "cross-attention": "교차 어텐션",
+    "feed-forward": "피드포워드",
 }
 
 
-def layer_words(name: str) -> Words:
-    """decoder.1.cross_attention -> decoder layer 2, cross-attention; layers count from 1."""
-    side, layer, part = name.split(".")
-    number, kind = int(layer) + 1, _KINDS[part]
-    korean = "인코더" if side == "encoder" else "디코더"
-    return Words(f"{side} layer {number}, {kind.english}", f"{korean} {number}층 {kind.korean}")
+def attention_words(attention: AttentionLayer) -> Words:
+    """ "decoder layer 2, cross-attention"; layers count from 1."""
+    side = "encoder" if attention.part == "encoder" else "decoder"
+    kind = "cross-attention" if attention.part == "cross" else "self-attention"
+    return _words(side, attention.layer, kind)
+
+
+def sublayer_words(sublayer: Sublayer) -> Words:
+    """ "encoder layer 1, feed-forward"; layers count from 1."""
+    return _words(sublayer.side, sublayer.layer, sublayer.kind)
+
+
+def _words(side: str, layer: int, kind: str) -> Words:
+    return Words(
+        f"{side} layer {layer + 1}, {kind}", f"{_SIDES[side]} {layer + 1}층 {_KINDS[kind]}"
+    )

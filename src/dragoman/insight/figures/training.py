@@ -7,7 +7,7 @@ import math
 import numpy as np
 
 from dragoman.insight.figures.captions import figure
-from dragoman.insight.figures.layer_words import layer_words
+from dragoman.insight.figures.layer_words import sublayer_words
 from dragoman.insight.figures.subject import Subject
 from dragoman.insight.statistics import layer_statistics
 from dragoman.pictures.figure import DataTable, Figure, Words
@@ -149,7 +149,7 @@ def layers_figure(subject: Subject) -> Figure:
     header = ("sub-layer", "comes in", "added", "cosine", "sum", "goes on", "γ", "β")
     rows = [
         (
-            layer_words(s.name).english,
+            sublayer_words(s.sublayer).english,
             *(s.stream, s.added, s.agreement, s.summed, s.after, s.gain, s.bias),
         )
         for s in measured
@@ -191,7 +191,7 @@ def layers_figure(subject: Subject) -> Figure:
                 "",
                 ("number", *header, "module"),
                 [
-                    (place, *row, s.name)
+                    (place, *row, s.sublayer.name)
                     for place, row, s in zip(places, rows, measured, strict=True)
                 ],
             )
@@ -200,9 +200,9 @@ def layers_figure(subject: Subject) -> Figure:
         notes=[
             Words(
                 f"This run is {norm.english}. Relative to what comes in, most is added by "
-                f"{layer_words(biggest.name).english}: {most:.2f} times as much.",
+                f"{sublayer_words(biggest.sublayer).english}: {most:.2f} times as much.",
                 f"이 모델은 {norm.korean} 방식이다. 들어오는 것에 견주어 가장 많이 더하는 곳: "
-                f"{layer_words(biggest.name).korean}, {most:.2f}배.",
+                f"{sublayer_words(biggest.sublayer).korean}, {most:.2f}배.",
             )
         ],
     )

@@ -1,5 +1,5 @@
 """The Transformer, and the faster ways to run it: ``model.py`` is the one to read first."""
 
-from dragoman.models.transformer.model import UNKNOWN, Transformer, TransformerState
+from dragoman.models.transformer.model import UNKNOWN, Sublayer, Transformer, TransformerState
 
-__all__ = ["UNKNOWN", "Transformer", "TransformerState"]
+__all__ = ["UNKNOWN", "Sublayer", "Transformer", "TransformerState"]

@@ -8,26 +8,47 @@ sinusoidal, value width free of key width, vocabularies that are not shared.
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
+from dataclasses import dataclass
 from typing import Literal
 
 import torch
 from torch import Tensor
 from torch.nn import functional as F
 
-from dragoman.models.interface import AttentionLayer, DecodeState, Memory, Network
+from dragoman.models.interface import AttentionLayer, DecodeState, Memory, Network, Part
 from dragoman.models.settings import TransformerSettings
 from dragoman.native.dropout import new_seed
 from dragoman.native.embedding import embed
 from dragoman.nn import masks, probes
+from dragoman.nn.attention import MultiHeadAttention
 from dragoman.nn.cache import Cache
 from dragoman.nn.dropout import Dropout
 from dragoman.nn.layers import DecoderLayer, EncoderLayer, LayerNorm, LayerParts, Stack
 from dragoman.nn.layout import Sequences
 from dragoman.nn.linear import Embedding, Linear
 from dragoman.nn.positions import Positions
+from dragoman.nn.settings import PositionSettings
 
 UNKNOWN = 0
 """The id of ``<unk>``, the same in every vocabulary of the project."""
+
+
+@dataclass(frozen=True)
+class Sublayer:
+    """One sub-layer of a stack (paper §3.1), for whoever wants to look at it."""
+
+    side: Literal["encoder", "decoder"]
+    layer: int
+    """From 0 within its side."""
+    kind: Literal["self-attention", "cross-attention", "feed-forward"]
+    norm: LayerNorm
+    """That of its residual connection: behind the sum, or with pre-norm before the sub-layer."""
+
+    @property
+    def name(self) -> str:
+        """What probes know it by (``nn/probes.py``)."""
+        return self.norm.sublayer
 
 
 class TransformerState(DecodeState):
@@ -109,21 +130,38 @@ class Transformer(Network):
 
     @property
     def attentions(self) -> tuple[AttentionLayer, ...]:
-        heads = self.settings.attention.num_heads
+        return tuple(
+            AttentionLayer(part, number, one.heads, one.scale, one.name)
+            for part, number, one in self._attending()
+        )
+
+    @property
+    def sublayers(self) -> tuple[Sublayer, ...]:
+        """In the order of computing."""
         return (
             *(
-                AttentionLayer("encoder", number, heads, layer.attention.name)
+                found
                 for number, layer in enumerate(self.encoder)
+                for found in (
+                    Sublayer("encoder", number, "self-attention", layer.attention_norm),
+                    Sublayer("encoder", number, "feed-forward", layer.feed_forward_norm),
+                )
             ),
             *(
                 found
                 for number, layer in enumerate(self.decoder)
                 for found in (
-                    AttentionLayer("decoder", number, heads, layer.self_attention.name),
-                    AttentionLayer("cross", number, heads, layer.cross_attention.name),
+                    Sublayer("decoder", number, "self-attention", layer.self_attention_norm),
+                    Sublayer("decoder", number, "cross-attention", layer.cross_attention_norm),
+                    Sublayer("decoder", number, "feed-forward", layer.feed_forward_norm),
                 )
             ),
         )
+
+    def query_matrix(self, attention: AttentionLayer) -> Tensor:
+        """W^Q of all heads, (H x K, D); (H, K, D / H) where each reads a slice of its own."""
+        (found,) = (one for _, _, one in self._attending() if one.name == attention.name)
+        return found.query.weight.detach()
 
     # ---- reading
 
@@ -170,13 +208,16 @@ class Transformer(Network):
 
     def embed_source(self, source: Sequences) -> Tensor:
         """What the first layer of the encoder reads: (P, D)."""
-        layout, lengths = source.layout, None
+        layout, lengths, encoding = source.layout, None, self.source_positions
+        probe = probes.probe()
+        if probe is not None and probe.positions_off:
+            encoding = Positions(PositionSettings(kind="none"), encoding.width)
         if self.settings.positions.kind == "normalised":
             lengths = torch.tensor(layout.lengths, device=layout.device)[layout.sequence]
         return self._embed(
             self.source_embedding,
             source.values,
-            self.source_positions,
+            encoding,
             layout.positions,
             lengths,
             layout.names,
@@ -211,6 +252,14 @@ class Transformer(Network):
         return self._target_embedding if self.output is None else self.output
 
     # ---- inside
+
+    def _attending(self) -> Iterator[tuple[Part, int, MultiHeadAttention]]:
+        """Every attention, with the number of its layer."""
+        for number, encoding in enumerate(self.encoder):
+            yield "encoder", number, encoding.attention
+        for number, decoding in enumerate(self.decoder):
+            yield "decoder", number, decoding.self_attention
+            yield "cross", number, decoding.cross_attention
 
     @property
     def _target_embedding(self) -> Embedding:
