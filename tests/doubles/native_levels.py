@@ -8,13 +8,13 @@ import pytest
 import torch
 from torch import Tensor
 
-from dragoman.native import library, loader
+from dragoman.native import library
 
 
 @pytest.fixture(params=["avx512", "avx2"])
 def level(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
     """The kernels of one instruction set; skipped where library or processor has none of it."""
-    monkeypatch.setattr(loader, "_forced", request.param)
+    monkeypatch.setenv("DRAGOMAN_NATIVE", request.param)
     library.reset()
     if not library.available():
         monkeypatch.undo()

@@ -21,7 +21,7 @@ from dragoman.models.transformer import Transformer
 from dragoman.models.transformer.cpu import CpuTransformer
 from dragoman.models.transformer.int8 import Int8State, Int8Transformer, why_not
 from dragoman.models.transformer.paths import UNITS
-from dragoman.native import decoder, library, loader
+from dragoman.native import decoder, library
 from dragoman.native.decoder import NativeModel
 from dragoman.nn.layout import Sequences
 from dragoman.search.offline import search
@@ -111,7 +111,7 @@ def test_every_instruction_set_agrees(level: str, monkeypatch: pytest.MonkeyPatc
     tokens = torch.stack(sources_of([6] * 3, seed=1))
     best = Int8Transformer(model)
     expected = follow(best, best.encode(source), tokens)
-    monkeypatch.setattr(loader, "_forced", level)
+    monkeypatch.setenv("DRAGOMAN_NATIVE", level)
     library.reset()
     try:
         if why_not(model.settings) is not None:
@@ -276,7 +276,7 @@ def test_what_does_not_exist_is_refused() -> None:
 
 @pytest.fixture
 def without_native(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    monkeypatch.setattr(loader, "_forced", "off")
+    monkeypatch.setenv("DRAGOMAN_NATIVE", "off")
     library.reset()
     yield
     monkeypatch.undo()

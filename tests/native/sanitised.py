@@ -172,13 +172,11 @@ class Part(ctypes.Structure):
 
 
 def rows_and_noise(k: Kernels, m: Memory) -> None:
-    """Dropout, residuals, layer norms, embeddings."""
+    """Layer norms, dropout before them, embeddings."""
     rows, width = int(m.pick(ROWS)), int(m.pick(WIDTHS))
     draw = (m.pick(RATES), c_uint64(2**63 + 5), m.names(rows))
     for kind in ("fp32", "bf16"):
         x, base, out = (m.floats(kind, rows, width) for _ in range(3))
-        k(f"dropout_{kind}", x, width, out, width, rows, width, *draw)
-        k(f"residual_{kind}", x, width, base, width, out, width, rows, width, *draw)
         gain, bias = m.real(width), m.real(width)
         normal, scale = m.room(kind, rows, width), m.out(rows)
         for sublayer in (base, None):
@@ -511,7 +509,8 @@ def work(path: str, levels: list[str], seconds: float, spoil: str | None) -> Non
     if spoil:  # does it notice? One row too few, in both kinds of memory.
         k, m = Kernels(library, "avx2", called), Memory(0)
         m.guarded = spoil == "page"
-        k("dropout_fp32", m.real(4, 16), 16, m.out(4, 16), 16, 5, 16, 0.5, c_uint64(1))
+        k("norm_forward_fp32", m.real(5, 16), None, m.real(16), m.real(16), m.out(4, 16), None,
+          None, 5, 16, 1e-5, 0.5, c_uint64(1), None)  # fmt: skip
         return
     parts: tuple[Callable[[Kernels, Memory], None], ...] = (rows_and_noise, attention, products)
     begin, seed = time.monotonic(), 0
@@ -523,7 +522,7 @@ def work(path: str, levels: list[str], seconds: float, spoil: str | None) -> Non
         for level in (level for level in levels if level in can):
             k = Kernels(library, level, called)
             for part in parts:
-                if part is products or k.has("dropout_fp32"):
+                if part is products or k.has("norm_forward_fp32"):
                     part(k, Memory(seed))
             Decoder(k, Memory(seed)).search()
     left = {name for name in exported - called if any(f"_{level}_" in name for level in can)}

@@ -17,7 +17,7 @@ import torch
 
 from dragoman import native
 from dragoman.errors import DragomanError
-from dragoman.native import abi, check, dropout, library, loader
+from dragoman.native import abi, check, library, norm
 from dragoman.native import compile as building
 from dragoman.nn.linear import Linear, kernels_fit
 
@@ -26,7 +26,6 @@ from dragoman.nn.linear import Linear, kernels_fit
 def anew(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     monkeypatch.delenv("DRAGOMAN_NATIVE", raising=False)
     monkeypatch.delenv("DRAGOMAN_NATIVE_LIBRARY", raising=False)
-    monkeypatch.setattr(loader, "_forced", None)
     library.reset()
     yield
     monkeypatch.undo()
@@ -42,30 +41,30 @@ def built() -> str:
     return level
 
 
-def plain_dropout_works() -> bool:
-    x = torch.ones(4, 40)
-    return torch.equal(dropout.dropout(x, 0.5, 3), dropout.dropout_plain(x, 0.5, 3))
+def plain_norm_works() -> bool:
+    rows, gain, bias = torch.randn(2, 4, 40), torch.ones(40), torch.zeros(40)
+    ours = norm.residual_norm(*rows, gain, bias, dropout=0.5, seed=3)
+    return torch.equal(ours, norm.residual_norm_plain(*rows, gain, bias, dropout=0.5, seed=3))
 
 
 def test_off_means_plain_torch(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("DRAGOMAN_NATIVE", "off")
     assert not native.available()
-    assert library.function("dropout_fp32") is None
+    assert library.function("norm_forward_fp32") is None
     assert native.describe().startswith("off")
-    assert plain_dropout_works()
+    assert plain_norm_works()
 
 
 def test_a_wrong_choice_names_the_allowed_ones(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("DRAGOMAN_NATIVE", "sse")
     with pytest.raises(DragomanError, match=r"DRAGOMAN_NATIVE says 'sse'; allowed are auto, off"):
         native.available()
-    with pytest.raises(DragomanError, match="the setting says 'fast'"):
-        library.force("fast")
 
 
-def test_each_level_can_be_forced(built: str) -> None:
+def test_each_level_can_be_forced(built: str, monkeypatch: pytest.MonkeyPatch) -> None:
     for level in library.LEVELS[library.LEVELS.index(built) :]:
-        library.force(level)
+        monkeypatch.setenv("DRAGOMAN_NATIVE", level)
+        library.reset()
         if level == "avx2" or library.available():
             assert library.status().level == level
 
@@ -88,7 +87,7 @@ def test_no_library_or_a_damaged_one_falls_back_with_one_line(
     with caplog.at_level(logging.WARNING):
         assert not native.available()
         assert not native.available()
-    assert plain_dropout_works()
+    assert plain_norm_works()
     (line,) = caplog.messages
     assert words in line and "plain torch does the work" in line
     assert "python -m dragoman.native.compile" in line
@@ -145,24 +144,30 @@ def test_a_library_without_our_names_is_damaged(monkeypatch: pytest.MonkeyPatch)
     assert "damaged" in native.describe()
 
 
+def spoil(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A kernel gives a hundredth more than its twin."""
+    right = norm.residual_norm
+    monkeypatch.setattr(check.norm, "residual_norm", lambda *x, **rest: right(*x, **rest) * 1.01)
+    library.reset()
+
+
 def test_a_kernel_that_disagrees_with_its_twin_turns_all_off(
     built: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    right = dropout.dropout_plain
-    monkeypatch.setattr(check.dropout, "dropout_plain", lambda x, *rest: right(x, *rest) * 1.01)
-    library.reset()
+    spoil(monkeypatch)
     assert not native.available()
-    assert "residual_norm" in native.describe() or "dropout" in native.describe()
-    assert library.function("dropout_fp32") is None
+    assert "residual_norm" in native.describe()
+    assert library.function("norm_forward_fp32") is None
+    monkeypatch.undo()
+    library.reset()
+    assert native.available()
 
 
 def test_training_asks_the_check_before_it_takes_kernels(
     built: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     assert kernels_fit(Linear(8, 8), "fp32")
-    right = dropout.dropout_plain
-    monkeypatch.setattr(check.dropout, "dropout_plain", lambda x, *rest: right(x, *rest) * 1.01)
-    library.reset()
+    spoil(monkeypatch)
     assert not kernels_fit(Linear(8, 8), "fp32")
 
 
@@ -230,10 +235,14 @@ def test_its_own_threads_give_the_same_sums(built: str) -> None:
     program = """
 import os, threading, time
 import torch
-from dragoman.native import dropout, library, loader
+from dragoman.native import library, loader, norm
 library.available()
-x = torch.ones(3000, 40)
-expected = dropout.dropout(x, 0.3, 9)  # on torch's threads
+x, gain, bias = torch.ones(3000, 40), torch.ones(40), torch.zeros(40)
+
+def normalised():
+    return norm.residual_norm(x, x, gain, bias, dropout=0.3, seed=9)
+
+expected = normalised()  # on torch's threads
 
 def same(times):
     torch.set_num_threads(3)  # of the calling thread
@@ -241,7 +250,7 @@ def same(times):
         assert torch.get_num_threads() == 1
         assert loader.load()[0].handle.dragoman_threads() == 3
         for _ in range(times):
-            if not torch.equal(dropout.dropout(x, 0.3, 9), expected):
+            if not torch.equal(normalised(), expected):
                 wrong.append(times)
     assert torch.get_num_threads() == 3
     assert loader.load()[0].handle.dragoman_threads() == 3
@@ -260,7 +269,7 @@ if child == 0:
     torch.set_num_threads(1)  # its OpenMP has lost its threads
     handle = loader.load()[0].handle
     handle.dragoman_own_threads(3)
-    os._exit(0 if torch.equal(dropout.dropout(x, 0.3, 9), expected) else 1)
+    os._exit(0 if torch.equal(normalised(), expected) else 1)
 assert os.waitpid(child, 0)[1] == 0
 assert not wrong
 """

@@ -203,9 +203,6 @@ FUNCTIONS: dict[str, tuple[tuple[Any, ...], Any]] = {
     "decode_step": ((POINTER, POINTER, c_int, c_int, POINTER, c_int, POINTER), c_int),
     "decode_best": (
         (POINTER, POINTER, c_int, c_int, POINTER, c_int, c_int, POINTER, POINTER), c_int),
-    "dropout": ((POINTER, WHOLE, POINTER, *[WHOLE] * 3, REAL, SEED, POINTER), None),
-    "residual": (
-        (POINTER, WHOLE, POINTER, WHOLE, POINTER, *[WHOLE] * 3, REAL, SEED, POINTER), None),
     "embedding_forward": ((*[POINTER] * 5, WHOLE, WHOLE, REAL, REAL, SEED, POINTER), None),
     "embedding_backward": ((*[POINTER] * 3, *[WHOLE] * 3, REAL, REAL, SEED, POINTER), None),
     "packed_words": ((*[WHOLE] * 3,), WHOLE),

@@ -3,21 +3,17 @@
 Rows are named by (P,) int32 numbers, so that a row has its own mask in whatever batch it stands;
 without names, a row is known by its number.
 
-The backward pass makes the mask again; it depends on neither the number of threads nor the
-instruction set, and the plain twins below compute the same bits (``src/random.h`` says how).
+Kernels drop while a result is still in registers, and their backward pass makes the mask again; it
+depends on neither the number of threads nor the instruction set. What stands here computes the same
+bits with torch, for their twins (``src/random.h`` says how).
 An element is dropped with probability round(65536 p) / 65536, and the kept ones are scaled by
 exactly 1 / (share kept).
 """
 
 from __future__ import annotations
 
-from typing import Any
-
 import torch
 from torch import Tensor
-
-from dragoman.native import loader
-from dragoman.native.pointers import SUFFIXES, address, as_rows, assert_names, is_plain
 
 _WORD = 0xFFFFFFFF
 
@@ -27,18 +23,8 @@ def new_seed() -> int:
     return int(torch.randint(2**62, (), dtype=torch.int64))
 
 
-def dropout(x: Tensor, rate: float, seed: int, names: Tensor | None = None) -> Tensor:
-    """x (..., D) times 0 or 1 / (1 - rate), drawn per element."""
-    if rate == 0.0:
-        return x
-    if not (is_plain(x) and loader.loaded()):
-        return dropout_plain(x, rate, seed, names)
-    out: Tensor = _Dropout.apply(x, rate, seed, names)  # type: ignore[no-untyped-call]
-    return out
-
-
 def dropout_plain(x: Tensor, rate: float, seed: int, names: Tensor | None = None) -> Tensor:
-    """The twin of ``dropout``."""
+    """x (..., D) times 0 or 1 / (1 - rate), drawn per element."""
     if rate == 0.0:
         return x
     rows = x.reshape(-1, x.shape[-1])
@@ -90,25 +76,3 @@ def _mix(x: Tensor) -> Tensor:
     x = x ^ (x >> 15)
     x = (x * 0x846CA68B) & _WORD
     return x ^ (x >> 16)
-
-
-def _apply(x: Tensor, rate: float, seed: int, names: Tensor | None) -> Tensor:
-    rows = as_rows(x.detach())
-    assert_names(names, len(rows))
-    out = torch.empty(rows.shape, dtype=x.dtype)
-    kernel = loader.function(f"dropout_{SUFFIXES[x.dtype]}")
-    assert kernel is not None
-    places = (address(rows), rows.stride(0), address(out), out.stride(0))
-    kernel(*places, rows.shape[0], rows.shape[1], rate, seed, address(names))
-    return out.view(x.shape)
-
-
-class _Dropout(torch.autograd.Function):
-    @staticmethod
-    def forward(ctx: Any, x: Tensor, rate: float, seed: int, names: Tensor | None) -> Tensor:
-        ctx.draw = (rate, seed, names)
-        return _apply(x, *ctx.draw)
-
-    @staticmethod
-    def backward(ctx: Any, *grads: Tensor) -> tuple[Tensor, None, None, None]:
-        return _apply(grads[0], *ctx.draw), None, None, None

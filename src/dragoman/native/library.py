@@ -9,12 +9,9 @@ from functools import cache
 
 from dragoman.native import loader
 from dragoman.native.check import first_difference
-from dragoman.native.loader import CHOICES, LEVELS, Status, function, own_threads
+from dragoman.native.loader import LEVELS, Status, function, own_threads
 
-__all__ = [
-    "CHOICES", "LEVELS", "Status",
-    "available", "force", "function", "own_threads", "reset", "status",
-]  # fmt: skip
+__all__ = ["LEVELS", "Status", "available", "function", "own_threads", "reset", "status"]
 
 
 @cache
@@ -26,7 +23,7 @@ def status() -> Status:
     wrong = first_difference()
     if wrong is None:
         return found
-    loader.force("off")
+    loader.refuse()
     return loader.without(
         f"{wrong} differs from its plain twin on this machine ({loader.remedy()})"
     )[1]
@@ -35,12 +32,6 @@ def status() -> Status:
 def available() -> bool:
     """Whether native kernels do the work. Decided once; costs a few milliseconds the first time."""
     return status().level is not None
-
-
-def force(choice: str) -> None:
-    """Choose the instruction set for this process: see ``loader.force``."""
-    loader.force(choice)
-    status.cache_clear()
 
 
 def reset() -> None:

@@ -49,39 +49,34 @@ class _Library:
     levels: tuple[str, ...]
 
 
-_forced: str | None = None
+_refused = False
 
 
-def force(choice: str) -> None:
-    """Choose the instruction set for this process, before or after the environment did.
-
-    Functions that were bound already keep what they have; call it at start-up.
-
-    Raises:
-        DragomanError: ``choice`` is none of ``CHOICES``.
-    """
-    global _forced
-    _forced = _checked(choice, "the setting")
+def refuse() -> None:
+    """Have no kernels until ``reset``: those that were loaded turned out to be wrong."""
+    global _refused
     reset()
+    _refused = True
 
 
 def reset() -> None:
-    """Forget what was loaded, so that the next use decides anew."""
+    """Forget what was loaded or refused, so that the next use decides anew."""
+    global _refused
+    _refused = False
     load.cache_clear()
     function.cache_clear()
 
 
-def _checked(choice: str, where: str) -> str:
+def _choice() -> str:
+    if _refused:
+        return "off"
+    choice = os.environ.get("DRAGOMAN_NATIVE") or "auto"
     if choice not in CHOICES:
         allowed = ", ".join(CHOICES)
-        raise DragomanError(f"native kernels: {where} says {choice!r}; allowed are {allowed}")
+        raise DragomanError(
+            f"native kernels: DRAGOMAN_NATIVE says {choice!r}; allowed are {allowed}"
+        )
     return choice
-
-
-def _choice() -> str:
-    if _forced is not None:
-        return _forced
-    return _checked(os.environ.get("DRAGOMAN_NATIVE") or "auto", "DRAGOMAN_NATIVE")
 
 
 def library_path() -> Path:

@@ -2,7 +2,6 @@
 
     residual_norm   LayerNorm(x + Dropout(sublayer))      post-norm, the paper's (§3.1)
     layer_norm      LayerNorm(x)
-    residual        x + Dropout(sublayer)                 pre-norm
 
 Gain and bias are fp32, rows fp32 or bf16; sums are fp32. P rows, D width.
 """
@@ -16,7 +15,6 @@ from torch import Tensor
 from torch.nn import functional as F
 
 from dragoman.native import loader
-from dragoman.native.dropout import dropout as masked
 from dragoman.native.dropout import dropout_plain
 from dragoman.native.pointers import SUFFIXES, address, as_rows, assert_names, is_plain
 
@@ -69,23 +67,6 @@ def layer_norm(x: Tensor, weight: Tensor, bias: Tensor, *, eps: float = 1e-5) ->
 def layer_norm_plain(x: Tensor, weight: Tensor, bias: Tensor, *, eps: float = 1e-5) -> Tensor:
     """The twin of ``layer_norm``."""
     return F.layer_norm(x, weight.shape, weight.to(x.dtype), bias.to(x.dtype), eps)
-
-
-def residual(
-    x: Tensor,
-    sublayer: Tensor,
-    *,
-    dropout: float = 0.0,
-    seed: int = 0,
-    names: Tensor | None = None,
-) -> Tensor:
-    """x + Dropout(sublayer), (..., D)."""
-    if dropout == 0.0:
-        return x + sublayer
-    if not (_takes(x, sublayer) and x.dtype == sublayer.dtype):
-        return x + dropout_plain(sublayer, dropout, seed, names)
-    out: Tensor = _Residual.apply(x, sublayer, dropout, seed, names)  # type: ignore[no-untyped-call]
-    return out
 
 
 def _takes(*tensors: Tensor) -> bool:
@@ -142,23 +123,3 @@ class _ResidualNorm(torch.autograd.Function):
         dx = dx.view(grads[0].shape)
         other = dx if dsublayer is None else dsublayer.view(grads[0].shape)
         return dx, other if ctx.has_sublayer else None, dgain, dbias, None, None, None, None
-
-
-class _Residual(torch.autograd.Function):
-    @staticmethod
-    def forward(
-        ctx: Any, x: Tensor, sublayer: Tensor, dropout: float, seed: int, names: Tensor | None
-    ) -> Tensor:
-        base, added = as_rows(x.detach()), as_rows(sublayer.detach())
-        assert_names(names, len(base))
-        out = torch.empty(base.shape, dtype=x.dtype)
-        kernel = loader.function(f"residual_{SUFFIXES[x.dtype]}")
-        assert kernel is not None
-        places = [p for t in (added, base, out) for p in (address(t), t.stride(0))]
-        kernel(*places, *base.shape, dropout, seed, address(names))
-        ctx.draw = (dropout, seed, names)
-        return out.view(x.shape)
-
-    @staticmethod
-    def backward(ctx: Any, *grads: Tensor) -> tuple[Any, ...]:
-        return grads[0], masked(grads[0], *ctx.draw), None, None, None
