@@ -28,6 +28,8 @@ from typing import Any
 
 import numpy as np
 
+from dragoman.native.abi import Attention, Ended, Found, Group, Looked, Part
+
 ROOT = Path(__file__).parents[2]
 COMPILE = ROOT / "src" / "dragoman" / "native" / "compile.py"
 
@@ -145,27 +147,6 @@ def _as_c(value: Any) -> Any:
     if isinstance(value, int):
         return c_int64(value)
     return value
-
-
-class Attention(ctypes.Structure):
-    """struct Attention of attention.h."""
-
-    _fields_ = (
-        ("query_offsets", c_void_p), ("key_offsets", c_void_p), ("query_names", c_void_p),
-        ("sentences", c_int64),
-        ("heads", c_int64), ("key_width", c_int64), ("value_width", c_int64),
-        ("query_row", c_int64), ("key_row", c_int64), ("value_row", c_int64),
-        ("out_row", c_int64), ("causal", c_int64), ("scale", c_float), ("rate", c_float),
-        ("seed", c_uint64),
-    )  # fmt: skip
-
-
-class Part(ctypes.Structure):
-    """struct Part of gradient.h."""
-
-    _fields_ = (
-        ("weight", c_void_p), ("bias", c_void_p), ("outputs", c_int64), ("add", c_int64),
-    )  # fmt: skip
 
 
 # ---- kernels of training
@@ -402,25 +383,15 @@ class Decoder:
             assert k(f"decode_{name}", state, None, *more, *rest, result=c_int) == -2
 
 
-# ---- beam search: the records of search/live.py, read from there without importing it
-
-
-def _records() -> dict[str, np.dtype[Any]]:
-    source = (ROOT / "src" / "dragoman" / "search" / "live.py").read_text(encoding="utf-8")
-    found: dict[str, Any] = {"np": np}
-    for name in ("GROUP", "LOOKED", "ENDED", "FOUND"):
-        begin = source.index(f"\n{name} = np.dtype(")
-        exec(source[begin : source.index("\n)", begin) + 2], found)
-    return {name: found[name] for name in ("GROUP", "LOOKED", "ENDED", "FOUND")}
+# ---- beam search
 
 
 class Beam:
     """struct Live over arrays of exactly their size."""
 
     def __init__(self, m: Memory, rows: list[int], width: int, places: int) -> None:
-        records = RECORDS
         groups, room = len(rows), max(1, width * len(rows))
-        self.groups = m.keep(np.zeros(groups, records["GROUP"]), records["GROUP"])
+        self.groups = m.keep(np.zeros(groups, Group), Group)
         self.groups["rows"], self.groups["width"] = rows, width
         self.groups["limit"], self.groups["quota"] = places - 1, m.pick((width, 2**62))
         self.groups["alpha"], self.groups["ceiling"] = 0.6, 2.0
@@ -429,9 +400,9 @@ class Beam:
         self.totals, self.last = m.keep(np.zeros(room), np.float64), m.whole(0, 4, room)
         self.arrays = [
             self.groups,
-            m.keep(np.zeros((groups, self.columns), records["LOOKED"]), records["LOOKED"]),
-            m.keep(np.zeros(room, records["ENDED"]), records["ENDED"]),
-            m.keep(np.zeros(groups, records["FOUND"]), records["FOUND"]),
+            m.keep(np.zeros((groups, self.columns), Looked), Looked),
+            m.keep(np.zeros(room, Ended), Ended),
+            m.keep(np.zeros(groups, Found), Found),
             m.out(groups, places, kind=np.int32), m.out(groups, places),
             m.out(room, places, kind=np.int32), m.out(room, places),
             self.totals, self.last, m.out(room, kind=np.int64),
@@ -490,6 +461,7 @@ def threads(k: Kernels, m: Memory) -> None:
     ctypes.memset(block, 1, size)
     assert k("use_openmp", None, None, result=c_int) in (0, 1)
     assert k("fingerprint", result=ctypes.c_char_p)
+    assert k("abi", result=c_void_p)
 
 
 # ---- all of it
@@ -578,8 +550,6 @@ def main() -> None:
                 sys.exit(f"a write out of bounds ({kind}) is not noticed: {spoiled.stderr!r}")
         sys.exit(subprocess.run(command, env=environment, check=False).returncode)
 
-
-RECORDS = _records()
 
 if __name__ == "__main__":
     main()
