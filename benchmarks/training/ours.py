@@ -20,10 +20,10 @@ import numpy as np  # noqa: E402
 import torch  # noqa: E402
 from conversation import BOS, EOS, Sentences, converse, peak_memory_mb  # noqa: E402
 
-from dragoman import native  # noqa: E402
 from dragoman.data.batches import Batch, make_batch  # noqa: E402
 from dragoman.models.settings import TransformerSettings  # noqa: E402
 from dragoman.models.transformer import Transformer  # noqa: E402
+from dragoman.native import library  # noqa: E402
 from dragoman.tasks.translation import fused_cross_entropy  # noqa: E402
 from dragoman.training.checkpoint import TrainingState  # noqa: E402
 from dragoman.training.distributed import Ranks  # noqa: E402
@@ -60,7 +60,9 @@ class Ours:
         self.updater.repeat_choices(self.state)
         self.version = f"{metadata.version('dragoman')}, {self.state.kernels} kernels"
         if kernels == "auto" and self.ranks.device.type == "cpu" and self.state.kernels == "plain":
-            print(f"dragoman trains on plain torch here: {native.describe()}", file=sys.stderr)
+            print(
+                f"dragoman trains on plain torch here: {library.status().reason}", file=sys.stderr
+            )
         splits = Splits(folder / f"splits-{os.getpid()}")
         self.gradients = Gradients(
             self.updater.step,

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
+from searching import search
 from torch import Tensor
 
 from dragoman.errors import DragomanError, SearchError
@@ -24,7 +25,6 @@ from dragoman.models.transformer.paths import UNITS
 from dragoman.native import decoder, library
 from dragoman.native.decoder import NativeModel
 from dragoman.nn.layout import Sequences
-from dragoman.search.offline import search
 from dragoman.search.request import Request
 from dragoman.search.settings import SearchSettings
 

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 import torch
+from searching import search
 from torch import Tensor
 
 from dragoman.models.interface import Memory
@@ -16,7 +17,6 @@ from dragoman.models.transformer.candidates import COLUMNS, best_of
 from dragoman.models.transformer.cpu import CpuTransformer
 from dragoman.models.transformer.packed import Packed, has_onednn, rounded
 from dragoman.nn.layout import Sequences
-from dragoman.search.offline import search
 from dragoman.search.request import Request
 from dragoman.search.settings import SearchSettings
 

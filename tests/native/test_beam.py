@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
+from searching import search
 from table_model import BOS, EOS, TableModel, TableState, same
 from torch import Tensor
 
@@ -19,7 +20,6 @@ from dragoman.search.constraints import NOTHING
 from dragoman.search.hypothesis import Hypothesis, Integers
 from dragoman.search.live import Live, Task
 from dragoman.search.native_beam import NativeBeam, fastest_beam
-from dragoman.search.offline import search
 from dragoman.search.request import Request
 from dragoman.search.settings import SamplingSettings, SearchSettings
 

@@ -15,7 +15,6 @@ from pathlib import Path
 import pytest
 import torch
 
-from dragoman import native
 from dragoman.errors import DragomanError
 from dragoman.native import abi, check, library, norm
 from dragoman.native import compile as building
@@ -49,16 +48,16 @@ def plain_norm_works() -> bool:
 
 def test_off_means_plain_torch(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("DRAGOMAN_NATIVE", "off")
-    assert not native.available()
+    assert not library.available()
     assert library.function("norm_forward_fp32") is None
-    assert native.describe().startswith("off")
+    assert library.status().reason.startswith("off")
     assert plain_norm_works()
 
 
 def test_a_wrong_choice_names_the_allowed_ones(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("DRAGOMAN_NATIVE", "sse")
     with pytest.raises(DragomanError, match=r"DRAGOMAN_NATIVE says 'sse'; allowed are auto, off"):
-        native.available()
+        library.available()
 
 
 def test_each_level_can_be_forced(built: str, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -85,8 +84,8 @@ def test_no_library_or_a_damaged_one_falls_back_with_one_line(
         path.write_bytes(content)
     monkeypatch.setenv("DRAGOMAN_NATIVE_LIBRARY", str(path))
     with caplog.at_level(logging.WARNING):
-        assert not native.available()
-        assert not native.available()
+        assert not library.available()
+        assert not library.available()
     assert plain_norm_works()
     (line,) = caplog.messages
     assert words in line and "plain torch does the work" in line
@@ -96,8 +95,8 @@ def test_no_library_or_a_damaged_one_falls_back_with_one_line(
 def test_a_stale_library_is_not_used(built: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(building, "fingerprint", lambda: "another")
     library.reset()
-    assert not native.available()
-    assert "stale" in native.describe()
+    assert not library.available()
+    assert "stale" in library.status().reason
 
 
 @pytest.mark.parametrize("struct", abi.STRUCTS, ids=lambda struct: struct.__name__)
@@ -110,8 +109,8 @@ def test_a_library_that_lays_out_a_struct_otherwise_is_not_used(
     other = type(struct.__name__, (ctypes.Structure,), {"_fields_": fields})
     monkeypatch.setattr(abi, "STRUCTS", (other,))
     library.reset()
-    assert not native.available()
-    assert f"lays out {struct.__name__} otherwise" in native.describe()
+    assert not library.available()
+    assert f"lays out {struct.__name__} otherwise" in library.status().reason
 
 
 def test_every_function_is_declared_as_the_sources_have_it() -> None:
@@ -140,8 +139,8 @@ def test_a_library_without_our_names_is_damaged(monkeypatch: pytest.MonkeyPatch)
     if not other:
         pytest.skip("no other library to take")
     monkeypatch.setenv("DRAGOMAN_NATIVE_LIBRARY", str(other))
-    assert not native.available()
-    assert "damaged" in native.describe()
+    assert not library.available()
+    assert "damaged" in library.status().reason
 
 
 def spoil(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -155,12 +154,12 @@ def test_a_kernel_that_disagrees_with_its_twin_turns_all_off(
     built: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     spoil(monkeypatch)
-    assert not native.available()
-    assert "residual_norm" in native.describe()
+    assert not library.available()
+    assert "residual_norm" in library.status().reason
     assert library.function("norm_forward_fp32") is None
     monkeypatch.undo()
     library.reset()
-    assert native.available()
+    assert library.available()
 
 
 def test_training_asks_the_check_before_it_takes_kernels(
@@ -176,7 +175,7 @@ def test_the_check_leaves_the_random_state_alone(built: str) -> None:
     expected = torch.rand(3)
     library.reset()
     torch.manual_seed(5)
-    assert native.available()
+    assert library.available()
     assert torch.equal(torch.rand(3), expected)
 
 

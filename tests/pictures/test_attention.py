@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from pathlib import Path
 from xml.etree import ElementTree
 
 import numpy as np
@@ -12,7 +11,6 @@ from rich.console import Console
 
 from dragoman.pictures.attention import heatmap_svg, hops_svg
 from dragoman.pictures.labels import cells
-from dragoman.pictures.png import heatmap_png
 from dragoman.pictures.records import AttentionRecord, Heatmap, Hops
 from dragoman.pictures.terminal import heatmap_text, hops_text, shade
 
@@ -137,12 +135,3 @@ def test_record_gives_the_heatmap_of_a_head_and_the_mean() -> None:
     assert record.heatmap("decoder", 0).columns == ("<s>", "x")
     with pytest.raises(AssertionError):
         AttentionRecord(["a"], ["x", "</s>"], encoder, decoder, cross)
-
-
-def test_png_is_written_whatever_the_letters(tmp_path: Path) -> None:
-    pytest.importorskip("matplotlib")
-    path = tmp_path / "heat.png"
-    heatmap_png(Heatmap(("한국어 ༼ $\\frac$", HOSTILE), ("a", "b"), np.eye(2), "títle $"), path)
-    data = path.read_bytes()
-    assert data.startswith(b"\x89PNG")
-    assert len(data) < 200_000

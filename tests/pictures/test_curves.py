@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from pathlib import Path
 from xml.etree import ElementTree
 
 import pytest
@@ -12,7 +11,6 @@ from hypothesis import strategies as st
 
 from dragoman.pictures.chart import chart_svg, figure, thinned
 from dragoman.pictures.curves import charts_of
-from dragoman.pictures.png import chart_png
 from dragoman.pictures.records import Chart, Series
 
 SVG = "{http://www.w3.org/2000/svg}"
@@ -133,10 +131,3 @@ def test_names_are_escaped() -> None:
     name = "<b>&\x00"
     chart = Chart(name, [Series(name, [1, 2], [1, 2])], name, name, marked_x=1, marked_as=name)
     ElementTree.fromstring(chart_svg(chart))
-
-
-def test_png_of_charts(tmp_path: Path) -> None:
-    pytest.importorskip("matplotlib")
-    path = tmp_path / "curves.png"
-    chart_png(charts_of(records()), path, dots_per_inch=50)
-    assert path.read_bytes().startswith(b"\x89PNG")

@@ -29,7 +29,7 @@ def example() -> Figure:
     """One figure with every kind of panel."""
     random = np.random.default_rng(0)
     weights = random.dirichlet(np.ones(3), (2, 2, 3))
-    words = ("a", "가나", HOSTILE)
+    words = ("a", "가나 ༼ $\\frac$", HOSTILE)
     signed = random.normal(size=(3, 3))
     signed[0, 2] = np.nan
     chart = Chart("lines", [Series("s", [1, 10, 100], [1, 2, 4])], log_x=True, log_y=True)

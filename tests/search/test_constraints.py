@@ -6,13 +6,13 @@ import numpy as np
 import pytest
 import torch
 from pydantic import ValidationError
+from searching import search
 from table_model import BOS, EOS, TableModel, same
 
 from dragoman.errors import SearchError
 from dragoman.search.beam import drop_forbidden
 from dragoman.search.constraints import NOTHING, repeating_tokens
 from dragoman.search.hypothesis import Hypothesis
-from dragoman.search.offline import search
 from dragoman.search.request import Request
 from dragoman.search.scoring import force_decode
 from dragoman.search.settings import SamplingSettings, SearchSettings

@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 import torch
 from pydantic import ValidationError
+from searching import search
 from table_model import BOS, EOS, TableModel
 
 from dragoman.search.hypothesis import Hypothesis
-from dragoman.search.offline import search
 from dragoman.search.request import Request
 from dragoman.search.sampling import draw, sampling_key, uniform
 from dragoman.search.settings import SamplingSettings, SearchSettings

@@ -9,11 +9,12 @@ import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
+from searching import search
 from table_model import BOS, EOS, TableModel, same
 
 from dragoman.errors import SearchError
 from dragoman.search.hypothesis import Hypothesis
-from dragoman.search.offline import Searcher, search
+from dragoman.search.offline import Searcher
 from dragoman.search.request import Request
 from dragoman.search.scheduler import Scheduler
 from dragoman.search.settings import SamplingSettings, SearchSettings

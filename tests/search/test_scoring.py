@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 import torch
+from searching import search
 from table_model import BOS, EOS, TableModel, same
 
 from dragoman.search import scoring
-from dragoman.search.offline import search
 from dragoman.search.request import Request
 from dragoman.search.scoring import force_decode
 from dragoman.search.settings import SearchSettings

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import pytest
 import torch
+from searching import search
 from table_model import BOS, EOS, same
 
 from dragoman.models.settings import TransformerSettings
 from dragoman.models.transformer import Transformer
 from dragoman.nn.settings import AttentionSettings
-from dragoman.search.offline import search
 from dragoman.search.request import Request
 from dragoman.search.scoring import force_decode
 from dragoman.search.settings import SamplingSettings, SearchSettings

@@ -124,8 +124,6 @@ class Correspondence:
     pairs: int
     judged: int
     """Pairs that are long enough to be judged one by one."""
-    certainty: float
-    """By how many standard errors pairs score better than strangers."""
     unrelated: float
     """Share of pairs that score as strangers do."""
     least: tuple[Pair, ...]
@@ -146,18 +144,13 @@ def find_correspondence(blocks: Sequence[Block]) -> Correspondence:
     here = sample.judge(0)
     moved = _find_moved(blocks, sample, here)
     judged = here.usable[sample.long[here.usable]]
-    true, strangers = here.true[judged], here.strangers[judged]
-    certainty = 0.0
-    if len(judged) > 1:
-        error = np.sqrt((true.var() + strangers.var()) / len(judged))
-        certainty = float((true.mean() - strangers.mean()) / max(error, 1e-9))
+    true = here.true[judged]
     # The more words, the surer.
     worth = (true - true.mean()) * sample.shorter[judged] if len(judged) else true
     least = judged[np.argsort(worth, kind="stable")[:_EXAMPLES]]
     return Correspondence(
         pairs=len(sample.pairs),
         judged=len(judged),
-        certainty=certainty,
         unrelated=_unrelated(here, judged),
         least=tuple(sample.pairs[place] for place in sorted(least.tolist())),
         moved=moved,

@@ -53,7 +53,6 @@ NOTICE = (
     "The demo corpus is synthetic: a small grammar wrote it. Its scores say that the machinery "
     "works, nothing about real text."
 )
-LANGUAGES = ("en", "de")
 
 Split = Literal["train", "dev", "test"]
 

@@ -149,12 +149,6 @@ def align(
     return frozenset((int(row.argmax()), target) for target, row in enumerate(rows))
 
 
-def alignment_error_rate(found: Sequence[Links], gold: Sequence[Gold]) -> float:
-    """AER over all sentences together; 0 is perfect. Without any link at all it is 0."""
-    counts = [_counted(links, g) for links, g in zip(found, gold, strict=True)]
-    return float(_rates(np.array(counts, np.int64).reshape(-1, 1, 1, 2))[0, 0])
-
-
 def _counted(links: Links, gold: Gold) -> tuple[int, int]:
     """|A ∩ S| + |A ∩ P|, and |A| + |S|."""
     return len(links & gold.sure) + len(links & gold.possible), len(links) + len(gold.sure)

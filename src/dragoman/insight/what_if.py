@@ -16,7 +16,6 @@ from dragoman.errors import DragomanError
 from dragoman.models.interface import Network
 from dragoman.nn.probes import Probe
 from dragoman.pictures.words import words
-from dragoman.search.settings import SearchSettings
 from dragoman.tasks.translator import Translation, Translator
 
 _NO_HEADS: frozenset[tuple[str, int]] = frozenset()
@@ -67,13 +66,7 @@ class WhatIf:
         }
 
 
-def what_if(
-    translator: Translator,
-    source: str,
-    change: Change,
-    *,
-    settings: SearchSettings | None = None,
-) -> WhatIf:
+def what_if(translator: Translator, source: str, change: Change) -> WhatIf:
     """Translate with and without a change. ``translator`` must be on fp32, the path that can be
     looked into (``TranslatorSettings(precision="fp32")``).
 
@@ -81,9 +74,9 @@ def what_if(
     """
     assert translator.settings.precision == "fp32", "only the plain model can be looked into"
     _check(translator, source, change)
-    before = translator.batch([source], settings=settings)[0]
+    before = translator.batch([source])[0]
     with seen_through(translator, source, change):
-        after = translator.batch([source], settings=settings, prefixes=[change.prefix])[0]
+        after = translator.batch([source], prefixes=[change.prefix])[0]
         (doubted,) = translator.score_ids([source], [before.ids])
     (trusted,) = translator.score_ids([source], [before.ids])
     return WhatIf(

@@ -38,11 +38,6 @@ class Layout:
         self.total = sum(self.lengths)
         self.longest = max(self.lengths, default=0)
 
-    @classmethod
-    def even(cls, batch: int, length: int, device: torch.device | str = "cpu") -> Layout:
-        """B sequences of one length: packing and padding are then a mere view."""
-        return cls((length,) * batch, device)
-
     @property
     def is_even(self) -> bool:
         """Whether all sequences have one length, so that the grid has no empty cell."""

@@ -1,24 +1,22 @@
-"""The same pictures as PNG, for slides and papers; needs matplotlib (``dragoman[plots]``).
+"""Heat maps and charts in matplotlib's axes, for figures as PNG; needs ``dragoman[plots]``.
 
 Letters that no installed font has are drawn as boxes; SVG leaves that choice to the reader.
 """
 
 from __future__ import annotations
 
-import math
 import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from dragoman.errors import DragomanError
-from dragoman.pictures.attention import percent, shortened
+from dragoman.pictures.attention import percent
 from dragoman.pictures.chart import figure as figure_of
 from dragoman.pictures.chart import thinned
-from dragoman.pictures.labels import drawn_width, visible
+from dragoman.pictures.labels import visible
 from dragoman.pictures.records import Chart, Heatmap
 from dragoman.pictures.theme import LIGHT
 
@@ -28,52 +26,6 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 _FONTS = ("Noto Sans", "DejaVu Sans", "Noto Sans CJK KR", "Noto Sans KR", "Malgun Gothic")
-_PIXELS_PER_INCH = 100
-
-
-def heatmap_png(heatmap: Heatmap, path: Path, *, dots_per_inch: int = 200) -> None:
-    """Write a heat map, drawn as ``heatmap_svg`` draws it.
-
-    Raises DragomanError where matplotlib is not installed.
-    """
-    rows, columns = (
-        [shortened(visible(label)) for label in side] for side in (heatmap.rows, heatmap.columns)
-    )
-    cell = 0.34 if max(len(rows), len(columns)) <= 16 else 0.2
-    left = max((drawn_width(label, 13) for label in rows), default=0) / _PIXELS_PER_INCH + 0.2
-    above = max((drawn_width(label, 13) for label in columns), default=0) / _PIXELS_PER_INCH * 0.72
-    title = 0.3 if heatmap.title else 0.0
-    width = left + cell * len(columns) + max(above, 0.1)
-    height = title + above + 0.2 + cell * len(rows) + 0.1
-    with drawing() as figure:
-        figure.set_size_inches(width, height)
-        axes = figure.add_axes(
-            (left / width, 0.1 / height, cell * len(columns) / width, cell * len(rows) / height)
-        )
-        draw_heatmap(axes, heatmap)
-        axes.set_xticks(
-            range(len(columns)), columns, rotation=45, ha="left", rotation_mode="anchor"
-        )
-        axes.set_yticks(range(len(rows)), rows)
-        if heatmap.title:
-            place = (0.04 / width, 1 - 0.2 / height)
-            figure.text(*place, visible(heatmap.title), color=LIGHT.muted, fontsize=9)
-        figure.savefig(path, dpi=dots_per_inch, format="png")
-
-
-def chart_png(charts: Sequence[Chart], path: Path, *, dots_per_inch: int = 150) -> None:
-    """Write charts side by side, two in a row.
-
-    Raises DragomanError where matplotlib is not installed.
-    """
-    across = min(2, len(charts))
-    down = math.ceil(len(charts) / 2)
-    with drawing() as figure:
-        figure.set_size_inches(5 * across, 3 * down)
-        figure.set_layout_engine("constrained")
-        for place, chart in enumerate(charts):
-            draw_chart(figure.add_subplot(down, across, place + 1), chart)
-        figure.savefig(path, dpi=dots_per_inch, format="png")
 
 
 @contextmanager

@@ -13,7 +13,7 @@ from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from itertools import islice
 from queue import SimpleQueue
-from typing import Any, TypeVar
+from typing import TypeVar
 
 import torch
 
@@ -102,13 +102,6 @@ class Searcher:
 
     def _take(self) -> Scheduler:
         return self._idle.pop() if self._idle else self._new()
-
-
-def search(
-    model: Searchable, requests: Iterable[Request], *, bos: int, eos: int, **settings: Any
-) -> Iterator[list[Hypothesis]]:
-    """What ``Searcher`` gives, for once. ``settings`` are its other arguments."""
-    yield from Searcher(model, bos=bos, eos=eos, **settings)(requests)
 
 
 def _in_order(answers: Iterator[list[tuple[int, Made]]], turn: int) -> Iterator[Made]:

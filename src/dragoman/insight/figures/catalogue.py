@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from pathlib import Path
 
 from dragoman.errors import DragomanError
 from dragoman.insight.figures import attention, costs, decoding, positions, run, training
@@ -75,8 +74,3 @@ def every_figure(subject: Subject | None) -> Iterator[tuple[str, Figure | None, 
             yield name, make_figure(name, subject), ""
         except DragomanError as error:
             yield name, None, str(error)
-
-
-def open_subject(run: Path, sentence: str | None) -> Subject:
-    """The run that figures look into. Errors: ``RunError``."""
-    return Subject.open(run, sentence)

@@ -16,8 +16,6 @@ from dragoman.pictures.figure import DataTable, Figure
 from dragoman.pictures.panels import Lines, Text
 from dragoman.pictures.records import Chart, Series
 
-_PAPER = "Attention Is All You Need, §4, table 1"
-
 
 def cost_figure() -> Figure:
     """Length 1000, width 1000, kernel 3: counted both ways, beside seconds on this machine."""

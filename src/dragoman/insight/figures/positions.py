@@ -24,7 +24,6 @@ from dragoman.tasks.run import Run
 from dragoman.tasks.translation import train
 
 Array = NDArray[np.float64]
-_SECTION = "Attention Is All You Need, §3.5"
 WIDTH = 512
 PLACES = 128
 
