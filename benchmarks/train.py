@@ -45,7 +45,7 @@ from turns import MOST, take_turns
 from dragoman.forms.text import Text, TextSettings
 from dragoman.models.settings import TransformerSettings
 from dragoman.models.transformer import Transformer
-from dragoman.models.transformer.packed import Packed
+from dragoman.models.transformer.inference_linear import InferenceLinear
 from dragoman.nn.positions import sinusoidal
 from dragoman.tasks.machine import cores
 
@@ -259,7 +259,7 @@ def matrix_rate(work: dict[str, Any], device: str, precision: str) -> float:
         out = torch.empty(rows, outputs, dtype=dtype, device=device)
         ways = [partial(torch.mm, x, weight.t(), out=out)]
         if device == "cpu":
-            ways.append(partial(Packed(weight, None, dtype), x))
+            ways.append(partial(InferenceLinear(weight, None, dtype), x))
         times = []
         for way in ways * 5:
             start = time.perf_counter()

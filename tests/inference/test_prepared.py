@@ -12,10 +12,10 @@ from torch import Tensor
 
 from dragoman.models.interface import Memory
 from dragoman.models.settings import TransformerSettings
-from dragoman.models.transformer import Transformer, packed
+from dragoman.models.transformer import Transformer, inference_linear
 from dragoman.models.transformer.candidates import COLUMNS, best_of
 from dragoman.models.transformer.cpu import CpuTransformer
-from dragoman.models.transformer.packed import Packed, has_onednn, rounded
+from dragoman.models.transformer.inference_linear import InferenceLinear, has_onednn, rounded
 from dragoman.nn.layout import Sequences
 from dragoman.search.request import Request
 from dragoman.search.settings import SearchSettings
@@ -188,19 +188,19 @@ def test_candidates_are_those_of_a_sort(k: int) -> None:
 
 @pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
 @pytest.mark.parametrize("onednn", [True, False])
-def test_packed_is_linear(
-    dtype: torch.dtype, onednn: bool, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_it_is_linear(dtype: torch.dtype, onednn: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     if onednn and not has_onednn(dtype):
         pytest.skip("this torch has no packed linear maps for this type")
     if not onednn:
-        monkeypatch.setattr(packed, "has_onednn", lambda _: False)
+        monkeypatch.setattr(inference_linear, "has_onednn", lambda _: False)
     weight, bias, x = torch.randn(37, 21), torch.randn(37), torch.randn(5, 21)
     expected = x @ weight.t() + bias
     x = x.to(dtype)
-    assert distance(Packed(weight, bias, dtype)(x).float(), expected) < 0.01
-    assert distance(Packed(weight, bias, dtype)(x, relu=True).float(), expected.relu()) < 0.01
-    assert distance(Packed(weight, None, dtype)(x).float(), expected - bias) < 0.01
+    assert distance(InferenceLinear(weight, bias, dtype)(x).float(), expected) < 0.01
+    assert (
+        distance(InferenceLinear(weight, bias, dtype)(x, relu=True).float(), expected.relu()) < 0.01
+    )
+    assert distance(InferenceLinear(weight, None, dtype)(x).float(), expected - bias) < 0.01
 
 
 def test_few_counts_of_rows() -> None:

@@ -10,7 +10,7 @@ from torch.nn import functional as F
 from dragoman.native import linear
 from dragoman.native.dropout import factors
 from dragoman.native.gradients import add_directly
-from dragoman.native.linear import Packed, Precision
+from dragoman.native.linear import PackedWeights, Precision
 
 __all__ = ["level"]
 
@@ -41,7 +41,7 @@ def test_equals_torch(
     torch.manual_seed(0)
     weights = leaves(*(torch.randn(n, inputs) for n in outputs))
     biases = leaves(*(torch.randn(n) for n in outputs))
-    packed = Packed(weights, precision)
+    packed = PackedWeights(weights, precision)
     (x,) = leaves(torch.randn(rows, inputs), dtype=packed.dtype)
     rounded = leaves(*(w.to(packed.dtype) for w in weights), dtype=torch.float64)
     their_biases = leaves(*biases, dtype=torch.float64)
@@ -67,7 +67,7 @@ def test_feed_forward_equals_torch(precision: Precision, level: str) -> None:
         torch.randn(60, 1100) / 33,
         torch.randn(60),
     )
-    packed = Packed(parameters[:1], precision), Packed(parameters[2:3], precision)
+    packed = PackedWeights(parameters[:1], precision), PackedWeights(parameters[2:3], precision)
     (x,) = leaves(torch.randn(2, 33, 60), dtype=packed[0].dtype)
     (theirs, *their_parameters) = leaves(x, *parameters, dtype=torch.float64)
     w, b, u, c = parameters
@@ -87,7 +87,7 @@ def test_feed_forward_equals_torch(precision: Precision, level: str) -> None:
 def test_a_strided_input_needs_no_copy(level: str) -> None:
     skip_without(level, "bf16")
     weight = torch.randn(32, 16)
-    packed = Packed([weight], "bf16")
+    packed = PackedWeights([weight], "bf16")
     wide = torch.randn(9, 48).bfloat16()
     part = wide[:, 16:32]
     assert torch.equal(
@@ -101,7 +101,7 @@ def test_weights_are_packed_again_when_they_change(level: str) -> None:
     flat = torch.randn(6 * 4)
     weight = torch.nn.Parameter(torch.empty(6, 4))
     weight.data = flat.view(6, 4)
-    packed = Packed([weight], "fp32")
+    packed = PackedWeights([weight], "fp32")
     x = torch.randn(3, 4)
     assert is_close(linear.linear(x, [weight], [], packed), x @ weight.t(), torch.float32)
     with torch.no_grad():
@@ -118,7 +118,7 @@ def test_gradients_can_be_added_directly(level: str) -> None:
         leaves(torch.randn(6, 4), torch.randn(8, 4)),
         leaves(*map(torch.randn, (6, 8))),
     )
-    packed = Packed(weights, "fp32")
+    packed = PackedWeights(weights, "fp32")
     x = torch.randn(5, 4)
     linear.linear(x, weights, biases, packed).sum().backward()
     parameters = [*weights, *biases]
@@ -134,7 +134,7 @@ def test_gradients_can_be_added_directly(level: str) -> None:
 def test_results_do_not_depend_on_the_number_of_threads(level: str) -> None:
     skip_without(level, "bf16")
     (weight,) = leaves(torch.randn(300, 200))
-    packed = Packed([weight], "bf16")
+    packed = PackedWeights([weight], "bf16")
     (x,) = leaves(torch.randn(513, 200))
     results = []
     before = torch.get_num_threads()

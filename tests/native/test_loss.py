@@ -8,7 +8,7 @@ from native_levels import cosine, is_close, leaves, level
 from torch.nn import functional as F
 
 from dragoman.native import linear, loss
-from dragoman.native.linear import Packed, Precision
+from dragoman.native.linear import PackedWeights, Precision
 
 __all__ = ["level"]
 
@@ -35,7 +35,7 @@ def test_equals_torch(
 ) -> None:
     torch.manual_seed(0)
     (weight,) = leaves(torch.randn(vocabulary, width) / width**0.5 * 2)
-    packed = Packed([weight], precision)
+    packed = PackedWeights([weight], precision)
     (hidden,) = leaves(torch.randn(rows, width), dtype=packed.dtype)
     targets = torch.randint(vocabulary, (rows,))
     (their_hidden, their_weight) = leaves(hidden, weight.to(packed.dtype), dtype=torch.float64)
@@ -56,7 +56,7 @@ def test_equals_torch(
 
 def test_without_gradients_the_sums_are_the_same() -> None:
     (weight, hidden) = leaves(torch.randn(40, 16), torch.randn(9, 16))
-    packed, targets = Packed([weight], "fp32"), torch.arange(9)
+    packed, targets = PackedWeights([weight], "fp32"), torch.arange(9)
     with_gradient = loss.cross_entropy(hidden, weight, targets, packed, smoothing=0.1)
     with torch.no_grad():
         without = loss.cross_entropy(hidden, weight, targets, packed, smoothing=0.1)
@@ -65,7 +65,7 @@ def test_without_gradients_the_sums_are_the_same() -> None:
 
 def test_a_scaled_loss_scales_its_gradients() -> None:
     (weight, hidden) = leaves(torch.randn(40, 16), torch.randn(9, 16))
-    packed, targets = Packed([weight], "fp32"), torch.arange(9)
+    packed, targets = PackedWeights([weight], "fp32"), torch.arange(9)
     loss.cross_entropy(hidden, weight, targets, packed)[0].backward()
     once = hidden.grad.clone(), weight.grad.clone()
     hidden.grad = weight.grad = None
@@ -76,7 +76,7 @@ def test_a_scaled_loss_scales_its_gradients() -> None:
 
 def test_no_rows_no_loss() -> None:
     (weight, hidden) = leaves(torch.randn(40, 16), torch.randn(0, 16))
-    packed = Packed([weight], "fp32")
+    packed = PackedWeights([weight], "fp32")
     total, nll = loss.cross_entropy(hidden, weight, torch.zeros(0, dtype=torch.int64), packed)
     total.backward()
     assert total.item() == nll.item() == 0.0 and not weight.grad.any()
@@ -85,10 +85,12 @@ def test_no_rows_no_loss() -> None:
 def test_a_target_outside_the_vocabulary_is_refused() -> None:
     (weight, hidden) = leaves(torch.randn(40, 16), torch.randn(1, 16))
     with pytest.raises(IndexError, match="vocabulary of 40"):
-        loss.cross_entropy(hidden, weight, torch.tensor([40]), Packed([weight], "fp32"))
+        loss.cross_entropy(hidden, weight, torch.tensor([40]), PackedWeights([weight], "fp32"))
 
 
 def test_infinite_hidden_rows_show_in_the_loss() -> None:
     (weight, hidden) = leaves(torch.randn(40, 16), torch.full((2, 16), torch.inf))
-    total, _ = loss.cross_entropy(hidden, weight, torch.tensor([0, 1]), Packed([weight], "fp32"))
+    total, _ = loss.cross_entropy(
+        hidden, weight, torch.tensor([0, 1]), PackedWeights([weight], "fp32")
+    )
     assert not torch.isfinite(total)

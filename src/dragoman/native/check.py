@@ -13,7 +13,7 @@ import torch
 from torch import Tensor
 
 from dragoman.native import attention, embedding, linear, loss, norm
-from dragoman.native.linear import Packed, Precision
+from dragoman.native.linear import PackedWeights, Precision
 
 _TOLERANCE = {torch.float32: 2e-4, torch.bfloat16: 4e-2}
 """Largest difference allowed, relative to the largest number of the twin's result."""
@@ -82,7 +82,7 @@ def _products(dtype: torch.dtype) -> Iterator[tuple[str, _Product, _Product, lis
     weight, bias, back = torch.randn(70, 24) / math.sqrt(24), torch.randn(70), torch.randn(24, 70)
     yield (
         "linear",
-        lambda x, w, b: linear.linear(x, [w], [b], Packed([w], precision)),
+        lambda x, w, b: linear.linear(x, [w], [b], PackedWeights([w], precision)),
         lambda x, w, b: linear.linear_plain(x, [w], [b], x.dtype),
         [rows(7, 24), weight, bias],
     )
@@ -92,7 +92,7 @@ def _products(dtype: torch.dtype) -> Iterator[tuple[str, _Product, _Product, lis
             x,
             (w, b),
             (u, c),
-            (Packed([w], precision), Packed([u], precision)),
+            (PackedWeights([w], precision), PackedWeights([u], precision)),
             dropout=_RATE,
             seed=_SEED,
             names=names[:7],
@@ -105,7 +105,9 @@ def _products(dtype: torch.dtype) -> Iterator[tuple[str, _Product, _Product, lis
     targets = torch.tensor([3, 0, 69])
     yield (
         "cross_entropy",
-        lambda x, w: loss.cross_entropy(x, w, targets, Packed([w], precision), smoothing=0.1)[0],
+        lambda x, w: loss.cross_entropy(
+            x, w, targets, PackedWeights([w], precision), smoothing=0.1
+        )[0],
         lambda x, w: loss.cross_entropy_plain(x, w, targets, smoothing=0.1)[0],
         [rows(3, 24), weight],
     )

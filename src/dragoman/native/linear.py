@@ -3,9 +3,9 @@
     linear        y = x Wᵀ + b, also for several matrices that read the same x
     feed_forward  Dropout(ReLU(x W_1ᵀ + b_1)) W_2ᵀ + b_2                    (paper, equation 2)
 
-Parameters are fp32; ``Packed`` holds them in the order the matrix kernel reads, in fp32 or bf16,
-once for y = x Wᵀ and once for dx = dy W. Sums are kept in fp32 and the gradients of weights and
-biases are fp32. Bias, ReLU and dropout happen while a result is still in registers.
+Parameters are fp32; ``PackedWeights`` holds them in the order the matrix kernel reads, in fp32 or
+bf16, once for y = x Wᵀ and once for dx = dy W. Sums are kept in fp32 and the gradients of weights
+and biases are fp32. Bias, ReLU and dropout happen while a result is still in registers.
 
 P rows, K inputs, N outputs.
 """
@@ -50,7 +50,7 @@ def weights_changed() -> None:
     _changes += 1
 
 
-class Packed:
+class PackedWeights:
     """Weights (N_i, K) fp32 of linear maps that read the same input, packed as one (sum N_i, K).
 
     They are packed when first used, and again after a change that torch has seen
@@ -104,7 +104,7 @@ class Packed:
 
 
 def linear(
-    x: Tensor, weights: Sequence[Tensor], biases: Sequence[Tensor], packed: Packed
+    x: Tensor, weights: Sequence[Tensor], biases: Sequence[Tensor], packed: PackedWeights
 ) -> Tensor:
     """x (..., K) -> (..., sum N_i): every x W_iᵀ + b_i, side by side, in ``packed``'s precision.
 
@@ -126,7 +126,7 @@ def feed_forward(
     x: Tensor,
     inner: tuple[Tensor, Tensor],
     outer: tuple[Tensor, Tensor],
-    packed: tuple[Packed, Packed],
+    packed: tuple[PackedWeights, PackedWeights],
     *,
     dropout: float = 0.0,
     seed: int = 0,
@@ -158,7 +158,7 @@ def feed_forward_plain(
 # ---- products on rows
 
 
-def forward_rows(x: Tensor, packed: Packed, bias: Tensor | None) -> Tensor:
+def forward_rows(x: Tensor, packed: PackedWeights, bias: Tensor | None) -> Tensor:
     """x (P, K) -> (P, N)."""
     out = torch.empty((x.shape[0], packed.outputs), dtype=packed.dtype)
     kernel = loader.function(f"linear_forward_{packed.precision}")
@@ -178,7 +178,7 @@ def forward_rows(x: Tensor, packed: Packed, bias: Tensor | None) -> Tensor:
 
 
 def _forward_relu(
-    x: Tensor, packed: Packed, bias: Tensor, dropout: float, seed: int, names: Tensor | None
+    x: Tensor, packed: PackedWeights, bias: Tensor, dropout: float, seed: int, names: Tensor | None
 ) -> Tensor:
     assert_names(names, len(x))
     out = torch.empty((x.shape[0], packed.outputs), dtype=packed.dtype)
@@ -191,7 +191,7 @@ def _forward_relu(
 
 
 def backward_input_rows(
-    grad: Tensor, packed: Packed, hidden: Tensor | None = None, dropout: float = 0.0
+    grad: Tensor, packed: PackedWeights, hidden: Tensor | None = None, dropout: float = 0.0
 ) -> Tensor:
     """dy (P, N) -> dx (P, K); on through the ReLU and dropout that made ``hidden``, if given."""
     out = torch.empty((grad.shape[0], packed.inputs), dtype=packed.dtype)
@@ -239,7 +239,9 @@ def _weight_gradients(
 
 class _Linear(torch.autograd.Function):
     @staticmethod
-    def forward(ctx: Any, x: Tensor, packed: Packed, count: int, *parameters: Tensor) -> Tensor:
+    def forward(
+        ctx: Any, x: Tensor, packed: PackedWeights, count: int, *parameters: Tensor
+    ) -> Tensor:
         biases = [bias.detach() for bias in parameters[count:]]
         rows = as_rows(x.detach().to(packed.dtype))
         bias = None if not biases else biases[0] if len(biases) == 1 else torch.cat(biases)
@@ -250,7 +252,7 @@ class _Linear(torch.autograd.Function):
     @staticmethod
     def backward(ctx: Any, *grads: Tensor) -> tuple[Any, ...]:
         (rows,) = ctx.saved_tensors
-        packed: Packed = ctx.packed
+        packed: PackedWeights = ctx.packed
         count, parameters = ctx.parameters
         grad = as_rows(grads[0].to(packed.dtype))
         slopes = _weight_gradients(grad, rows, parameters[:count], parameters[count:])
@@ -270,8 +272,8 @@ class _FeedForward(torch.autograd.Function):
         inner_bias: Tensor,
         outer_weight: Tensor,
         outer_bias: Tensor,
-        inner: Packed,
-        outer: Packed,
+        inner: PackedWeights,
+        outer: PackedWeights,
         dropout: float,
         seed: int,
         names: Tensor | None,

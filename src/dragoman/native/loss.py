@@ -15,12 +15,17 @@ import torch
 from torch import Tensor
 
 from dragoman.native import loader
-from dragoman.native.linear import Packed
+from dragoman.native.linear import PackedWeights
 from dragoman.native.pointers import address, as_rows
 
 
 def cross_entropy(
-    hidden: Tensor, weight: Tensor, targets: Tensor, packed: Packed, *, smoothing: float = 0.0
+    hidden: Tensor,
+    weight: Tensor,
+    targets: Tensor,
+    packed: PackedWeights,
+    *,
+    smoothing: float = 0.0,
 ) -> tuple[Tensor, Tensor]:
     """hidden (P, D), weight (V, D) fp32, targets (P,) int64 -> sums of loss and of nll, fp64.
 
@@ -51,7 +56,7 @@ class _CrossEntropy(torch.autograd.Function):
         hidden: Tensor,
         weight: Tensor,
         targets: Tensor,
-        packed: Packed,
+        packed: PackedWeights,
         smoothing: float,
         wants: bool,
     ) -> tuple[Tensor, Tensor]:

@@ -106,7 +106,7 @@ class MultiHeadAttention(Computing):
             self.key = SlicedLinear(model_dim, keys, self.heads, gain=gain)
             self.value = SlicedLinear(model_dim, values, self.heads, gain=gain)
         self.output = Linear(values, model_dim)
-        self._joint: tuple[native_linear.Packed, native_linear.Packed] | None = None
+        self._joint: tuple[native_linear.PackedWeights, native_linear.PackedWeights] | None = None
 
     def choose(self, precision: Precision, by_kernels: bool) -> None:
         """With kernels: W^Q, W^K, W^V as one matrix, and W^K, W^V where queries are others'."""
@@ -114,8 +114,8 @@ class MultiHeadAttention(Computing):
         if by_kernels:
             weights = [part.weight for part in (self.query, self.key, self.value)]
             self._joint = (
-                native_linear.Packed(weights, precision),
-                native_linear.Packed(weights[1:], precision),
+                native_linear.PackedWeights(weights, precision),
+                native_linear.PackedWeights(weights[1:], precision),
             )
 
     def forward(

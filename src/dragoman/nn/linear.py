@@ -38,11 +38,11 @@ class Linear(Computing):
         self.weight = nn.Parameter(torch.empty(outputs, inputs))
         self.bias = nn.Parameter(torch.zeros(outputs)) if bias else None
         self.low: Tensor | None = None
-        self.packed: native.Packed | None = None
+        self.packed: native.PackedWeights | None = None
         nn.init.xavier_uniform_(self.weight, gain)
 
     def choose(self, precision: Precision, by_kernels: bool) -> None:
-        self.packed = native.Packed([self.weight], precision) if by_kernels else None
+        self.packed = native.PackedWeights([self.weight], precision) if by_kernels else None
         self.low = _copy(self.weight, precision, by_kernels)
 
     def forward(self, x: Tensor) -> Tensor:
@@ -159,13 +159,13 @@ class Embedding(Computing):
         super().__init__()
         self.weight = nn.Parameter(torch.empty(vocabulary, width))
         self.low: Tensor | None = None
-        self.packed: native.Packed | None = None
+        self.packed: native.PackedWeights | None = None
         # Scaled by √d_model on the way in, rows then have unit variance; as an output matrix
         # they give logits of unit variance.
         nn.init.normal_(self.weight, std=width**-0.5)
 
     def choose(self, precision: Precision, by_kernels: bool) -> None:
-        self.packed = native.Packed([self.weight], precision) if by_kernels else None
+        self.packed = native.PackedWeights([self.weight], precision) if by_kernels else None
         self.low = _copy(self.weight, precision, by_kernels)
 
     def forward(self, ids: Tensor) -> Tensor:

@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from dragoman.pictures.attention import heatmap_svg, hops_svg
+from dragoman.pictures.base64_array import in_base64
 from dragoman.pictures.chart import chart_svg
 from dragoman.pictures.figure import Box, Cell
 from dragoman.pictures.labels import drawn_width, escape, visible
 from dragoman.pictures.matrix import Array, Matrix, ink, matrix_svg
-from dragoman.pictures.packed import packed
 from dragoman.pictures.records import Chart, Heatmap, Hops
 from dragoman.pictures.report import cell_text
 from dragoman.pictures.theme import svg
@@ -57,7 +57,7 @@ class Cells:
         return {
             "kind": "cells",
             "title": matrix.title,
-            "values": packed(matrix.values),
+            "values": in_base64(matrix.values),
             "rows": list(matrix.rows),
             "columns": list(matrix.columns),
             "down": matrix.down,
@@ -91,7 +91,7 @@ class WordWeights:
         return {
             "kind": "cells",
             "title": heatmap.title,
-            "values": packed(heatmap.weights),
+            "values": in_base64(heatmap.weights),
             "rows": list(heatmap.rows),
             "columns": list(heatmap.columns),
             "down": "",
@@ -187,7 +187,7 @@ class HeadGrid:
         return {
             "kind": "heads",
             "title": self.title,
-            "values": packed(self.weights),
+            "values": in_base64(self.weights),
             "down": self.down,
             "across": self.across,
         }

@@ -2,9 +2,9 @@
 
 ``CpuTransformer`` obeys the contract of ``models/interface.py``. It computes what
 ``Transformer`` computes, to within rounding, in bf16 or fp32, in a third of the time and less:
-weights are packed once (``packed.py``), queries, keys and values come from one product, keys and
-values are not copied about (``prepared_state.py``), and the best tokens are found without sorting
-(``candidates.py``). What remains is close to the products themselves.
+weights are laid out once (``inference_linear.py``), queries, keys and values come from one product,
+keys and values are not copied about (``cpu_state.py``), and the best tokens are found without
+sorting (``candidates.py``). What remains is close to the products themselves.
 
 Shapes: P packed rows (``nn/layout.py``), D model width, H heads, N rows, n slots, t new positions.
 """
@@ -24,8 +24,8 @@ from dragoman.models.interface import Adjust, DecodeState, Memory, Model
 from dragoman.models.transformer.candidates import COLUMNS, NEVER, best_of
 from dragoman.models.transformer.cpu_state import CpuState, Heads, Mask, Sources, columns
 from dragoman.models.transformer.history import History
+from dragoman.models.transformer.inference_linear import InferenceLinear, rounded
 from dragoman.models.transformer.model import UNKNOWN, Transformer
-from dragoman.models.transformer.packed import Packed, rounded
 from dragoman.nn.attention import MultiHeadAttention
 from dragoman.nn.layers import FeedForward, LayerNorm
 from dragoman.nn.layout import Layout, Sequences
@@ -52,8 +52,8 @@ class _FeedForward:
     """Equation 2 of the paper: (P, D) -> (P, D)."""
 
     def __init__(self, part: FeedForward, dtype: torch.dtype) -> None:
-        self._inner = _packed(dtype, part.inner)
-        self._outer = _packed(dtype, part.outer)
+        self._inner = _side_by_side(dtype, part.inner)
+        self._outer = _side_by_side(dtype, part.outer)
 
     def __call__(self, x: Tensor) -> Tensor:
         return self._outer(self._inner(x, relu=True))
@@ -61,9 +61,9 @@ class _FeedForward:
 
 @dataclass(frozen=True)
 class _EncoderLayer:
-    joint: Packed
+    joint: InferenceLinear
     """Queries, keys and values: (P, D) -> (P, H x (2 K + Kv))."""
-    output: Packed
+    output: InferenceLinear
     attention_norm: _Norm
     feed_forward: _FeedForward
     feed_forward_norm: _Norm
@@ -71,13 +71,13 @@ class _EncoderLayer:
 
 @dataclass(frozen=True)
 class _DecoderLayer:
-    joint: Packed
-    self_output: Packed
+    joint: InferenceLinear
+    self_output: InferenceLinear
     self_norm: _Norm
-    query: Packed
-    memory: Packed
+    query: InferenceLinear
+    memory: InferenceLinear
     """Keys and values of the sources: (P, D) -> (P, H x (K + Kv))."""
-    cross_output: Packed
+    cross_output: InferenceLinear
     cross_norm: _Norm
     feed_forward: _FeedForward
     feed_forward_norm: _Norm
@@ -104,7 +104,7 @@ class CpuTransformer(Model):
             self._encoder = [
                 _EncoderLayer(
                     joint=_joint(dtype, layer.attention),
-                    output=_packed(dtype, layer.attention.output),
+                    output=_side_by_side(dtype, layer.attention.output),
                     attention_norm=_Norm(layer.attention_norm),
                     feed_forward=_FeedForward(layer.feed_forward, dtype),
                     feed_forward_norm=_Norm(layer.feed_forward_norm),
@@ -114,11 +114,13 @@ class CpuTransformer(Model):
             self._decoder = [
                 _DecoderLayer(
                     joint=_joint(dtype, layer.self_attention),
-                    self_output=_packed(dtype, layer.self_attention.output),
+                    self_output=_side_by_side(dtype, layer.self_attention.output),
                     self_norm=_Norm(layer.self_attention_norm),
-                    query=_packed(dtype, layer.cross_attention.query),
-                    memory=_packed(dtype, layer.cross_attention.key, layer.cross_attention.value),
-                    cross_output=_packed(dtype, layer.cross_attention.output),
+                    query=_side_by_side(dtype, layer.cross_attention.query),
+                    memory=_side_by_side(
+                        dtype, layer.cross_attention.key, layer.cross_attention.value
+                    ),
+                    cross_output=_side_by_side(dtype, layer.cross_attention.output),
                     cross_norm=_Norm(layer.cross_attention_norm),
                     feed_forward=_FeedForward(layer.feed_forward, dtype),
                     feed_forward_norm=_Norm(layer.feed_forward_norm),
@@ -130,7 +132,9 @@ class CpuTransformer(Model):
             spare = -len(weight) % COLUMNS
             bias = torch.zeros(len(weight) + spare)
             bias[len(weight) :] = NEVER
-            self._output = Packed(F.pad(weight, (0, 0, 0, spare)), bias if spare else None, dtype)
+            self._output = InferenceLinear(
+                F.pad(weight, (0, 0, 0, spare)), bias if spare else None, dtype
+            )
         self._idle: deque[History] = deque(maxlen=MOST_IDLE)
         self._encoder_norm = None if model.encoder_norm is None else _Norm(model.encoder_norm)
         self._decoder_norm = None if model.decoder_norm is None else _Norm(model.decoder_norm)
@@ -278,7 +282,7 @@ class CpuTransformer(Model):
 # ---- weights
 
 
-def _packed(dtype: torch.dtype, *layers: Linear | SlicedLinear) -> Packed:
+def _side_by_side(dtype: torch.dtype, *layers: Linear | SlicedLinear) -> InferenceLinear:
     """Linear maps of one input as one."""
     weights: list[Tensor] = []
     biases: list[Tensor] = []
@@ -289,11 +293,11 @@ def _packed(dtype: torch.dtype, *layers: Linear | SlicedLinear) -> Packed:
         weights.append(weight)
         assert layer.bias is not None
         biases.append(layer.bias)
-    return Packed(torch.cat(weights), torch.cat(biases), dtype)
+    return InferenceLinear(torch.cat(weights), torch.cat(biases), dtype)
 
 
-def _joint(dtype: torch.dtype, attention: MultiHeadAttention) -> Packed:
-    return _packed(dtype, attention.query, attention.key, attention.value)
+def _joint(dtype: torch.dtype, attention: MultiHeadAttention) -> InferenceLinear:
+    return _side_by_side(dtype, attention.query, attention.key, attention.value)
 
 
 # ---- packed rows and grids

@@ -95,14 +95,14 @@ static inline void quantise_rows(const Model& m, Rows& rows) {
 }
 
 // sums -> values: times both scales, plus bias.
-static ALWAYS_INLINE Floats value_of(const Packed& w, int column, Floats sums, Floats row_scale) {
+static ALWAYS_INLINE Floats value_of(const Int8Weights& w, int column, Floats sums, Floats row_scale) {
   return multiply_add(multiply(sums, row_scale), load(w.scale.data() + column),
                       load(w.bias.data() + column));
 }
 
 // put(row, column, values) for 64 columns at a time; rows in blocks that stay in the cache.
 template <class Put>
-static inline void project(const Packed& w, const uint8_t* bytes, size_t stride,
+static inline void project(const Int8Weights& w, const uint8_t* bytes, size_t stride,
                            const float* scales, int rows, const Put& put) {
   for (int first = 0; first < rows; first += BLOCK_ROWS) {
     const int count = rows - first < BLOCK_ROWS ? rows - first : BLOCK_ROWS;
@@ -122,7 +122,7 @@ static ALWAYS_INLINE void store_bf16_panel(uint16_t* to, const Floats (&values)[
 }
 
 // stream += projection of what `bytes` holds
-static inline void add_projection(const Model& m, Rows& rows, const Packed& w, int first, int count,
+static inline void add_projection(const Model& m, Rows& rows, const Int8Weights& w, int first, int count,
                                   const uint8_t* bytes, size_t stride, const float* scales) {
   float* x = rows.x.data() + static_cast<size_t>(first) * m.width;
   project(w, bytes, stride, scales, count,

@@ -21,20 +21,20 @@ struct Norm {
 };
 
 struct FeedForward {
-  Packed inner, outer;
+  Int8Weights inner, outer;
 };
 
 struct EncoderLayer {
-  Packed projections;  // query | key | value
-  Packed output;
+  Int8Weights projections;  // query | key | value
+  Int8Weights output;
   Norm attention_norm, feed_forward_norm;
   FeedForward feed_forward;
 };
 
 struct DecoderLayer {
-  Packed projections;  // query | key | value
-  Packed output;
-  Packed cross_query, cross_output;
+  Int8Weights projections;  // query | key | value
+  Int8Weights output;
+  Int8Weights cross_query, cross_output;
   Norm self_norm, cross_norm, feed_forward_norm;
   FeedForward feed_forward;
 };
@@ -58,8 +58,8 @@ struct Model {
   int part = 0;          // keys (or values) of one layer on a page: PAGE_SLOTS positions
   EncoderLayer* encoder = nullptr;
   DecoderLayer* decoder = nullptr;
-  Packed memory;         // key | value of every decoder layer's cross-attention
-  Packed output;         // logits
+  Int8Weights memory;         // key | value of every decoder layer's cross-attention
+  Int8Weights output;         // logits
   Norm encoder_norm, decoder_norm;
   Shortlist shortlist;
   Buffer<uint16_t> source_embedding, own_target_embedding;  // bf16
@@ -94,7 +94,7 @@ static void pack_norm(Norm& norm, Weights32& from, int model_dim, int width) {
   }
 }
 
-static void pack_linear(Packed& packed, const float* weight, const float* bias, int outputs,
+static void pack_linear(Int8Weights& packed, const float* weight, const float* bias, int outputs,
                         int inputs, bool zero_point) {
   packed.shape(outputs, inputs, zero_point);
   for (int o = 0; o < outputs; ++o)
@@ -102,7 +102,7 @@ static void pack_linear(Packed& packed, const float* weight, const float* bias, 
                 nullptr, 1.0f);
 }
 
-static void pack_keys(Packed& packed, int column, const Model& m, const float* weight,
+static void pack_keys(Int8Weights& packed, int column, const Model& m, const float* weight,
                       const float* bias, float gain) {
   for (int h = 0; h < m.shape.heads; ++h)
     for (int d = 0; d < m.shape.key_width; ++d) {
@@ -113,7 +113,7 @@ static void pack_keys(Packed& packed, int column, const Model& m, const float* w
     }
 }
 
-static void pack_values(Packed& packed, int column, const Model& m, const float* weight,
+static void pack_values(Int8Weights& packed, int column, const Model& m, const float* weight,
                         const float* bias) {
   for (int h = 0; h < m.shape.heads; ++h)
     for (int d = 0; d < m.shape.value_width; ++d) {
@@ -124,7 +124,7 @@ static void pack_values(Packed& packed, int column, const Model& m, const float*
     }
 }
 
-static void pack_output(Packed& packed, const Model& m, const float* weight, const float* bias) {
+static void pack_output(Int8Weights& packed, const Model& m, const float* weight, const float* bias) {
   const Places places(m.heads, m.shape.value_width);
   const int inputs = m.shape.heads * m.shape.value_width;
   packed.shape(m.shape.model_dim, m.heads.value_size(), true);
@@ -136,7 +136,7 @@ static void pack_output(Packed& packed, const Model& m, const float* weight, con
 static constexpr float LOG2_E = 1.44269504f;
 
 // query, key, value, output: weight and bias each.
-static void pack_self_attention(Packed& projections, Packed& output, const Model& m,
+static void pack_self_attention(Int8Weights& projections, Int8Weights& output, const Model& m,
                                 Weights32& from) {
   const float* w[8];
   for (const float*& each : w) each = from.next();

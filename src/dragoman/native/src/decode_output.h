@@ -117,7 +117,7 @@ static __attribute__((noinline)) void look_at_panel(State& state, int first, int
 }
 
 template <bool SHORT>
-static void look_at_all(State& state, const Packed& w, int k) {
+static void look_at_all(State& state, const Int8Weights& w, int k) {
   const Model& m = *state.model;
   const int count = state.work.count;
   state.panel.reserve(static_cast<size_t>(BLOCK_ROWS) * PANEL);

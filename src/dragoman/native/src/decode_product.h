@@ -22,7 +22,7 @@ constexpr float LEAST_PEAK = 1e-30f;
 static inline int round_up(int n, int multiple) { return (n + multiple - 1) / multiple * multiple; }
 
 // A weight matrix ready for `product`.
-struct Packed {
+struct Int8Weights {
   int columns = 0;       // a multiple of PANEL; columns not filled give zero
   int depth = 0;         // a multiple of 4; inputs not filled count nothing
   bool offset = true;    // whether activations come with the zero point 128
@@ -30,7 +30,7 @@ struct Packed {
   Buffer<float> scale;   // (columns)
   Buffer<float> bias;    // (columns)
   Buffer<int32_t> start; // (columns), what an accumulator begins with
-  const Packed* next = nullptr;  // whose first panel is wanted when this one is done
+  const Int8Weights* next = nullptr;  // whose first panel is wanted when this one is done
 
   void shape(int wanted_columns, int wanted_depth, bool zero_point) {
     columns = round_up(wanted_columns, PANEL);
@@ -46,7 +46,7 @@ struct Packed {
   int8_t* column(int c) {
     return weights.data() + static_cast<size_t>(c / PANEL) * PANEL * depth + c % PANEL * 4;
   }
-  const int8_t* column(int c) const { return const_cast<Packed*>(this)->column(c); }
+  const int8_t* column(int c) const { return const_cast<Int8Weights*>(this)->column(c); }
 
   int8_t& at(int c, int input) {
     return column(c)[static_cast<size_t>(input / 4) * PANEL * 4 + input % 4];
@@ -279,7 +279,7 @@ static ALWAYS_INLINE void any_tile(int count, const uint8_t* rows, size_t stride
 // All panels of `w` over `rows` rows of bytes, `stride` bytes apart.
 // store(row, column, sums): four vectors, integer sums of columns column ... column + 63.
 template <class Store>
-static inline void product(const Packed& w, const uint8_t* bytes, size_t stride, int rows,
+static inline void product(const Int8Weights& w, const uint8_t* bytes, size_t stride, int rows,
                            Store&& store) {
   if (rows == 0) return;
   const int tiles = (rows + TILE_ROWS - 1) / TILE_ROWS;

@@ -54,7 +54,7 @@ struct State {
   Buffer<int32_t> best_ids;
   // The output layer over what the shortlists of all sources under way allow.
   bool has_subset = false;
-  Packed subset;
+  Int8Weights subset;
   List<int32_t> names;         // the token of each of its columns
   Buffer<int32_t> column_of;   // of each token; -1: none
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dragoman.pictures.words import words
 from dragoman.serving import schema
-from dragoman.serving.look.looker import Seen, packed, small_maps
+from dragoman.serving.look.looker import Seen, small_maps, weights_message
 from dragoman.serving.look.schema import (
     Candidate,
     Choice,
@@ -51,7 +51,9 @@ def look_answer(
         best=best,
         compared=seen.compared,
         model=_sizes(engine),
-        attention={part: packed(seen.attention[part]) for part in request.attention if fits},
+        attention={
+            part: weights_message(seen.attention[part]) for part in request.attention if fits
+        },
         maps={
             part: small_maps(weights, request.maps)
             for part, weights in seen.attention.items()

@@ -155,7 +155,7 @@ class Looker:
                 heads = heads.float().mean(dim=0, keepdim=True)
             elif request.head is not None:
                 heads = heads[request.head : request.head + 1]
-            return written(packed(heads[None]))
+            return written(weights_message(heads[None]))
 
         return await self.in_turn(client, find)
 
@@ -190,13 +190,13 @@ class Looker:
             sizes = vectors.float().square().mean(dim=-1).sqrt()
             answer = WordAnswer.model_validate(
                 {
-                    "attention": {part: packed(rows) for part, rows in looking.items()},
-                    "looked_at": {part: packed(rows) for part, rows in looked_at.items()},
+                    "attention": {part: weights_message(rows) for part, rows in looking.items()},
+                    "looked_at": {part: weights_message(rows) for part, rows in looked_at.items()},
                     "stages": [
                         Stage(name=name, sizes=[round(value, 4) for value in row])
                         for name, row in zip(stages, sizes.tolist(), strict=True)
                     ],
-                    "vectors": packed(vectors[None]),
+                    "vectors": weights_message(vectors[None]),
                 }
             )
             return written(answer)
@@ -328,7 +328,7 @@ def check_size(weights: int) -> None:
         )
 
 
-def packed(weights: Tensor) -> Weights:
+def weights_message(weights: Tensor) -> Weights:
     """(L, H, T, S) as a message. Raises Refusal for more than one answer may hold."""
     check_size(weights.numel())
     count, heads, looking, looked_at = weights.shape

@@ -17,7 +17,7 @@ from torch import Tensor
 from torch.nn import functional as F
 
 
-class Packed:
+class InferenceLinear:
     """y = x Wᵀ + b, or ReLU of it, in one precision: (P, K) -> (P, N)."""
 
     def __init__(self, weight: Tensor, bias: Tensor | None, dtype: torch.dtype) -> None:

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 
-def packed(values: NDArray[np.floating]) -> dict[str, Any]:
+def in_base64(values: NDArray[np.floating]) -> dict[str, Any]:
     """Any shape -> ``shape`` and ``data``: little-endian, the last axis running fastest. NaN stays
     NaN, which JSON's own numbers cannot say."""
     data = np.ascontiguousarray(values, dtype="<f4").tobytes()
