@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dragoman.pictures.chart import chart_svg, figure, thinned
+from dragoman.pictures.chart import chart_svg, compact_number, thinned
 from dragoman.pictures.curves import charts_of
 from dragoman.pictures.records import Chart, Series
 
@@ -123,8 +123,8 @@ def test_a_long_run_is_a_small_picture() -> None:
     [(0.0, "0"), (0.00071512, "7.151e-4"), (0.002, "2e-3"), (36.4049, "36.4"), (3000, "3000"),
      (12_000, "12k"), (1_500_000, "1.5M"), (-20_000, "-20k")],
 )  # fmt: skip
-def test_figures_are_short(value: float, shown: str) -> None:
-    assert figure(value) == shown
+def test_numbers_are_short(value: float, shown: str) -> None:
+    assert compact_number(value) == shown
 
 
 def test_names_are_escaped() -> None:

@@ -27,8 +27,8 @@ from dragoman.serving.look import looker
 from dragoman.serving.served import ServedRun
 from dragoman.serving.settings import ServeSettings
 from dragoman.serving.translate import libretranslate, tagged, v1
+from dragoman.serving.translate.html_document import HtmlDocument
 from dragoman.serving.translate.languages import Detector
-from dragoman.serving.translate.markup import Markup
 from dragoman.serving.turns import Turns
 from dragoman.tasks import engine
 from dragoman.tasks.engine import Engine
@@ -66,9 +66,9 @@ def test_nothing_is_cut_decoded_or_written_on_the_event_loop(
         monkeypatch.setattr(owner, name, staticmethod(watched) if is_class_method else watched)
 
     slow = [
-        (Text, "encode_lists"), (Text, "decode_batch"), (Text, "pieces"), (Markup, "reading"),
-        (Markup, "join"), (Detector, "rank"), (BaseModel, "model_dump_json"), (Engine, "cut"),
-        (served, "words_of"), (tagged, "project"), (engine, "_sharpest"), (looker, "packed"),
+        (Text, "encode_lists"), (Text, "decode_batch"), (Text, "pieces"), (HtmlDocument, "reading"),
+        (HtmlDocument, "join"), (Detector, "rank"), (BaseModel, "model_dump_json"), (Engine, "cut"),
+        (served, "words_of"), (tagged, "project"), (engine, "_sharpest"), (looker, "weights_message"),
         (v1, "_start"), (v1, "_told"), (libretranslate, "_answer"), (served, "look_answer"),
         (connection, "_parsed"),
     ]  # fmt: skip
@@ -195,7 +195,7 @@ def test_more_translations_than_one_answer_holds_are_refused_before_any_search()
             three = "A man eats. Where is it? Das Brot."
             fits = await client.post("/v1/translate", json={"text": three})
             assert fits.status_code == 200
-            before = run.queue.figures.steps
+            before = run.queue.counters.steps
             for path, values in [
                 ("/v1/translate", {"text": three, "n_best": 2}),
                 ("/translate", {"q": three, "target": "de", "alternatives": 1}),
@@ -208,7 +208,7 @@ def test_more_translations_than_one_answer_holds_are_refused_before_any_search()
                 "/v1/translate", json={"text": three, "n_best": 2, "stream": True}
             )
             assert "gives 5" in stream.text and "event: start" not in stream.text
-            assert run.queue.figures.steps == before
+            assert run.queue.counters.steps == before
 
     asyncio.run(check())
 
@@ -219,7 +219,7 @@ def test_one_client_does_not_lock_others_out_of_looking(monkeypatch: pytest.Monk
     gate, began = threading.Event(), threading.Event()
     original = looker.Looker._look
 
-    def held(self: looker.Looker, request: Any, *rest: Any) -> looker.Seen:
+    def held(self: looker.Looker, request: Any, *rest: Any) -> looker.LookRecord:
         began.set()
         gate.wait(10)
         looked.append(request.text)

@@ -132,7 +132,7 @@ def _round_step(rough: float) -> float:
     return next(m * power for m in (1, 2, 2.5, 5, 10) if m * power >= rough * (1 - 1e-9))
 
 
-def figure(value: float) -> str:
+def compact_number(value: float) -> str:
     """A number in the fewest signs that keep four digits: 1.23e-3, 3.214, 12k, 1.5M."""
     size = abs(value)
     if size >= 1e6:
@@ -152,7 +152,7 @@ def _grid(chart: Chart, across: _Scale, upward: _Scale, width: float, height: fl
         parts.append(
             f'<path class="rule" d="M{_LEFT:.1f} {y:.1f}H{width - _RIGHT:.1f}"/>'
             f'<text class="small muted" x="{_LEFT - 7:.1f}" y="{y + 4:.1f}" text-anchor="end">'
-            f"{figure(round(tick, 12))}</text>"
+            f"{compact_number(round(tick, 12))}</text>"
         )
     bottom = height - _BOTTOM
     for tick in across.ticks():
@@ -160,7 +160,7 @@ def _grid(chart: Chart, across: _Scale, upward: _Scale, width: float, height: fl
         anchor = "end" if x > width - _RIGHT - 6 else "middle"
         parts.append(
             f'<text class="small muted" x="{x:.1f}" y="{bottom + 16:.1f}" text-anchor="{anchor}">'
-            f"{figure(round(tick, 12))}</text>"
+            f"{compact_number(round(tick, 12))}</text>"
         )
     labels = escape(chart.x_label)
     parts.append(
@@ -215,7 +215,7 @@ def _legend(series: Sequence[Band], width: float, *, last: bool) -> str:
     for i, one in enumerate(series):
         ink = i % 4
         dash = f' stroke-dasharray="{_DASHES[ink]}"' if _DASHES[ink] else ""
-        text = f"{one.name} {figure(one.mean[-1])}".strip() if last else one.name
+        text = f"{one.name} {compact_number(one.mean[-1])}".strip() if last else one.name
         if not text:
             continue
         if x + 18 + drawn_width(text, 11) > width:
@@ -230,7 +230,8 @@ def _legend(series: Sequence[Band], width: float, *, last: bool) -> str:
 
 def _spoken(chart: Chart, series: Sequence[Band]) -> str:
     said = [
-        f"{one.name or chart.title} goes from {figure(one.mean[0])} to {figure(one.mean[-1])}"
+        f"{one.name or chart.title} goes from {compact_number(one.mean[0])} "
+        f"to {compact_number(one.mean[-1])}"
         for one in series
     ]
     return f"{chart.title}: {'; '.join(said)}"

@@ -14,8 +14,7 @@ import numpy as np
 
 from dragoman.errors import DragomanError
 from dragoman.pictures.attention import percent
-from dragoman.pictures.chart import figure as figure_of
-from dragoman.pictures.chart import thinned
+from dragoman.pictures.chart import compact_number, thinned
 from dragoman.pictures.labels import visible
 from dragoman.pictures.records import Chart, Heatmap
 from dragoman.pictures.theme import LIGHT
@@ -132,5 +131,5 @@ def _plain_numbers(axis: Axis) -> None:
     """Powers of ten as numbers: matplotlib's own are formulas, which are switched off here."""
     from matplotlib.ticker import FuncFormatter, NullFormatter
 
-    axis.set_major_formatter(FuncFormatter(lambda value, _: figure_of(value)))
+    axis.set_major_formatter(FuncFormatter(lambda value, _: compact_number(value)))
     axis.set_minor_formatter(NullFormatter())

@@ -139,7 +139,7 @@ def _add_operation(app: FastAPI, service: Service) -> None:
 
     @app.get(
         "/metrics",
-        summary="Figures for Prometheus",
+        summary="Metrics for Prometheus",
         tags=["operation"],
         responses={403: {"model": schema.ErrorBody, "description": "For operators alone"}},
     )

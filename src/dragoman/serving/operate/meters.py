@@ -20,7 +20,7 @@ SECONDS = (0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 30, 60)
 
 
 class Meters:
-    """The figures of one server."""
+    """The metrics of one server."""
 
     def __init__(self, runs: Callable[[], Sequence[ServedRun]]) -> None:
         """``runs``: those that are served now."""
@@ -84,7 +84,7 @@ class Meters:
         self._registry.register(_Connections(guard))
 
     def text(self) -> bytes:
-        """All figures as Prometheus reads them."""
+        """All metrics as Prometheus reads them."""
         return generate_latest(self._registry)
 
 
@@ -118,20 +118,20 @@ class _Queues(Collector):
             ("batch_rows", "Hypotheses under way now.", lambda run: run.queue.rows),
         ]
         counters: list[tuple[str, str, Callable[[ServedRun], float]]] = [
-            ("sentences", "Sentences translated.", lambda run: run.queue.figures.sentences),
-            ("tokens", "Tokens of translations given.", lambda run: run.queue.figures.tokens),
-            ("steps", "Steps of the search.", lambda run: run.queue.figures.steps),
+            ("sentences", "Sentences translated.", lambda run: run.queue.counters.sentences),
+            ("tokens", "Tokens of translations given.", lambda run: run.queue.counters.tokens),
+            ("steps", "Steps of the search.", lambda run: run.queue.counters.steps),
             (
                 "step_rows",
                 "Hypotheses, summed over the steps: over steps, the mean batch.",
-                lambda run: run.queue.figures.rows,
+                lambda run: run.queue.counters.rows,
             ),
             (
                 "given_up_sentences",
                 "Sentences under way whose client went away.",
-                lambda run: run.queue.figures.given_up,
+                lambda run: run.queue.counters.given_up,
             ),
-            ("model_failures", "Failures of a model.", lambda run: run.queue.figures.failures),
+            ("model_failures", "Failures of a model.", lambda run: run.queue.counters.failures),
         ]
         for name, meaning, value in gauges:
             gauge = GaugeMetricFamily(f"dragoman_{name}", meaning, labels=["run"])

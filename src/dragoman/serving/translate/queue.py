@@ -50,7 +50,7 @@ class Answer:
 
 
 @dataclass
-class Figures:
+class QueueCounters:
     """What the queue has done since it began, for those who operate it."""
 
     steps: int = 0
@@ -191,11 +191,11 @@ class SearchQueue:
         return sum(worker.rows for worker in self._workers)
 
     @property
-    def figures(self) -> Figures:
+    def counters(self) -> QueueCounters:
         """The sum over the workers."""
-        total = Figures()
+        total = QueueCounters()
         for worker in self._workers:
-            for name, value in vars(worker.figures).items():
+            for name, value in vars(worker.counters).items():
                 setattr(total, name, getattr(total, name) + value)
         return total
 
@@ -248,7 +248,7 @@ class _Worker:
     """A thread with a scheduler: takes sentences from the queue and answers them."""
 
     def __init__(self, queue: SearchQueue, number: int) -> None:
-        self.figures = Figures()
+        self.counters = QueueCounters()
         self.rows = 0
         self.thread = threading.Thread(
             target=self._work, name=f"search-{queue.name}-{number}", daemon=True
@@ -309,13 +309,13 @@ class _Worker:
         return 0 if self._gathers and scheduler.free_rows < self._enough else scheduler.free_rows
 
     def _count(self, scheduler: Scheduler, done: list[tuple[int, list[Hypothesis]]]) -> None:
-        figures = self.figures
+        counters = self.counters
         self.rows = scheduler.rows
-        figures.steps += 1
-        figures.rows += self.rows
-        figures.sentences += len(done)
+        counters.steps += 1
+        counters.rows += self.rows
+        counters.sentences += len(done)
         for _, hypotheses in done:
-            figures.tokens += len(hypotheses[0].token_log_probabilities) if hypotheses else 0
+            counters.tokens += len(hypotheses[0].token_log_probabilities) if hypotheses else 0
 
     def _tell(self, scheduler: Scheduler, done: list[tuple[int, list[Hypothesis]]]) -> None:
         if done:
@@ -357,7 +357,7 @@ class _Worker:
             scheduler.cancel(ticket)
             del self._running[ticket]
             self._watched.discard(ticket)
-            self.figures.given_up += 1
+            self.counters.given_up += 1
 
     def _fail(self, error: Exception) -> None:
         """Answer all that is under way with an error."""
@@ -365,7 +365,7 @@ class _Worker:
         self._running.clear()
         self._watched.clear()
         self.rows = 0
-        self.figures.failures += 1
+        self.counters.failures += 1
         for party in parties:
             party.failure = Refusal(
                 500, "The model failed at this request; the server's log says why."
