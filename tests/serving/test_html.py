@@ -18,7 +18,7 @@ from serving_echo import TEXT, client_of, echo_run, served_by, tiny_model
 from dragoman.search.hypothesis import Hypothesis
 from dragoman.search.settings import SearchSettings
 from dragoman.serving.served import ServedRun
-from dragoman.serving.translate.markup import KEPT, NEVER, SHOWN, Markup, Running, Tag
+from dragoman.serving.translate.html_document import KEPT, NEVER, SHOWN, HtmlDocument, Running, Tag
 from dragoman.serving.translate.open_elements import FORMATTING
 from dragoman.serving.translate.tag_projection import Alignment, project, spans
 from dragoman.serving.translate.tagged import Translated, with_tags
@@ -33,10 +33,10 @@ TAGS = st.sampled_from(
 DOCUMENTS = st.lists(WORDS | TAGS, max_size=14).map("".join)
 
 
-def in_place(markup: Markup) -> list[list[str]]:
+def in_place(document: HtmlDocument) -> list[list[str]]:
     """The texts as their own translations, cut at their tags."""
     parts = []
-    for running in markup.texts:
+    for running in document.texts:
         edges = [0, *(tag.place for tag in running.tags), len(running.text)]
         parts.append([running.text[a:b] for a, b in pairwise(edges)])
     return parts
@@ -48,9 +48,9 @@ def shown(document: str) -> list[str]:
 
 @given(st.text(alphabet="ab<>/!-\"'= &;\n", max_size=60) | st.text(max_size=30) | DOCUMENTS)
 def test_any_string_is_markup_and_its_tags_are_kept(source: str) -> None:
-    markup = Markup.cut(source)
-    again = Markup.cut(markup.join(in_place(markup)))
-    assert again.texts == markup.texts
+    document = HtmlDocument.cut(source)
+    again = HtmlDocument.cut(document.join(in_place(document)))
+    assert again.texts == document.texts
 
 
 def test_what_is_text_in_html() -> None:
@@ -59,21 +59,25 @@ def test_what_is_text_in_html() -> None:
         '<code>no <i>no</i></code><span translate="no">no</span><script>"</p>" no</script>'
         "<div class='x notranslate'>no <div>no</div> no</div> five < six <hr> * <br>"
     )
-    markup = Markup.cut(source)
-    assert [running.text for running in markup.texts] == ["a > b", "One two & three", "five < six"]
-    assert [tag.written for tag in markup.texts[1].tags] == ["<b>", "</b>"]
-    joined = markup.join([["a > b"], ["<1> ", "2", " 3"], ["4"]])
+    document = HtmlDocument.cut(source)
+    assert [running.text for running in document.texts] == [
+        "a > b",
+        "One two & three",
+        "five < six",
+    ]
+    assert [tag.written for tag in document.texts[1].tags] == ["<b>", "</b>"]
+    joined = document.join([["a > b"], ["<1> ", "2", " 3"], ["4"]])
     assert joined.startswith('<p title="a > b">&lt;1&gt; <b>2</b> 3</p><!-- no -->')
     assert joined.endswith("</div> 4 <hr> * <br>")
     assert joined.count("no") == source.count("no")
 
 
 def test_what_is_kept_within_a_sentence_stands_apart_from_words() -> None:
-    markup = Markup.cut("Use <code>ls</code> now, (<var>x</var>)-fold.")
-    (running,) = markup.texts
+    document = HtmlDocument.cut("Use <code>ls</code> now, (<var>x</var>)-fold.")
+    (running,) = document.texts
     assert running.text == "Use now, ()-fold."
-    assert markup.join([["Jetzt", " ", "-fach."]]) == "Jetzt <code>ls</code> <var>x</var>-fach."
-    assert markup.join([["", "Jetzt (", ")"]]) == "<code>ls</code> Jetzt (<var>x</var>)"
+    assert document.join([["Jetzt", " ", "-fach."]]) == "Jetzt <code>ls</code> <var>x</var>-fach."
+    assert document.join([["", "Jetzt (", ")"]]) == "<code>ls</code> Jetzt (<var>x</var>)"
 
 
 @pytest.mark.parametrize(
@@ -81,7 +85,7 @@ def test_what_is_kept_within_a_sentence_stands_apart_from_words() -> None:
     ["<a ", "<a '", "<!--", "&", "<", '<a b="', "</", "<a x='\"", "<b>", "x<code>", "<p></b><i>"],
 )
 def test_hostile_html_takes_no_longer_than_it_is_long(part: str) -> None:
-    Markup.cut(part * 8_000)  # quadratic time would be minutes
+    HtmlDocument.cut(part * 8_000)  # quadratic time would be minutes
 
 
 # ---- as browsers see it: Lexbor, an HTML5 parser, says what is translated
@@ -160,14 +164,14 @@ def seen_by_a_browser(source: str) -> tuple[set[str], set[str]]:
 @settings(max_examples=100)
 @given(pages(BLOCKS, ["span"]) | pages(INLINE, ["p", "div", "li", "td", "table", "ul", "h1"]))
 def test_what_is_translated_is_what_a_browser_says(source: str) -> None:
-    markup = Markup.cut(source)
-    texts = [running.text for running in markup.texts]
+    document = HtmlDocument.cut(source)
+    texts = [running.text for running in document.texts]
     words, values = seen_by_a_browser(source)
     assert {word for text in texts for word in re.findall(r"w\d+", text)} == words
     shown = {" ".join(value.split()) for value in values} - {""}
     assert {" ".join(text.split()) for text in texts} >= shown
-    again = Markup.cut(markup.join(in_place(markup)))
-    assert again.texts == markup.texts
+    again = HtmlDocument.cut(document.join(in_place(document)))
+    assert again.texts == document.texts
 
 
 @pytest.mark.parametrize(
@@ -190,18 +194,18 @@ def test_what_is_translated_is_what_a_browser_says(source: str) -> None:
     ],
 )
 def test_markup_that_browsers_accept(source: str, texts: list[str]) -> None:
-    assert [running.text for running in Markup.cut(source).texts] == texts
+    assert [running.text for running in HtmlDocument.cut(source).texts] == texts
 
 
 def test_attributes_are_translated_in_their_place_and_quotes() -> None:
     source = """<img alt="a b" src='x'><p title='c'>one <i placeholder=d>two</i></p>"""
-    markup = Markup.cut(source)
+    document = HtmlDocument.cut(source)
     of_text = {"a b": 'A "&" B', "c": "it's", "d": "D E"}
     parts = [
         [of_text[running.text]] if running.text in of_text else ["ONE ", "TWO"]
-        for running in markup.texts
+        for running in document.texts
     ]
-    assert markup.join(parts) == (
+    assert document.join(parts) == (
         """<img alt="A &quot;&amp;&quot; B" src='x'><p title='it&#39;s'>ONE """
         """<i placeholder="D E">TWO</i></p>"""
     )
@@ -216,14 +220,14 @@ async def tagged(run: ServedRun, translated: list[Translated]) -> list[list[str]
 
 def divided(source: str, target: str, alignment: Alignment | None = None) -> str:
     """A sentence with tags and its translation, tokens aligned one to one -> HTML."""
-    markup = Markup.cut(source)
-    (running,) = markup.texts
+    document = HtmlDocument.cut(source)
+    (running,) = document.texts
     ids = [TEXT.encode([text])[0] for text in (running.text, target)]
     pieces = [TEXT.pieces(one) for one in ids]
     words = words_of(target, pieces[1], [0.0] * len(ids[1]))
     if alignment is None:
         alignment = np.eye(len(ids[1]), len(ids[0]))
-    return markup.join([project(running.tags, running.text, pieces[0], words, alignment)])
+    return document.join([project(running.tags, running.text, pieces[0], words, alignment)])
 
 
 @pytest.mark.parametrize(
@@ -238,7 +242,9 @@ def divided(source: str, target: str, alignment: Alignment | None = None) -> str
 )
 def test_equal_sentences_keep_their_tags_where_they_are(source: str) -> None:
     # Of two spaces with nothing shown between them, one stays.
-    assert divided(source, Markup.cut(source).texts[0].text) == source.replace("> <img", "><img")
+    assert divided(source, HtmlDocument.cut(source).texts[0].text) == source.replace(
+        "> <img", "><img"
+    )
 
 
 def test_tags_go_where_their_words_went() -> None:
@@ -280,7 +286,7 @@ def test_no_element_is_left_without_words_where_there_are_enough(seed: int) -> N
 @given(st.data())
 def test_whatever_was_looked_at_tags_keep_their_order_and_words_theirs(data: st.DataObject) -> None:
     source = data.draw(DOCUMENTS)
-    for running in Markup.cut(source).texts:
+    for running in HtmlDocument.cut(source).texts:
         target = data.draw(st.sampled_from(["Das Tier.", "x", "A small man eats, a dinosaur!", ""]))
         ids = [TEXT.encode([text])[0] for text in (running.text, target)]
         seed = data.draw(st.integers(0, 99))
@@ -295,8 +301,8 @@ def test_a_document_keeps_every_tag_and_its_sentences_are_translated_whole(sourc
     """The echo translates each sentence into itself, so all must come back as it was shown."""
 
     async def check() -> None:
-        markup, run = Markup.cut(source), echo_run()
-        passages = run.engine.cut([r.text for r in markup.texts], whole=False)
+        document, run = HtmlDocument.cut(source), echo_run()
+        passages = run.engine.cut([r.text for r in document.texts], whole=False)
         translated = [
             Translated(
                 running,
@@ -306,10 +312,10 @@ def test_a_document_keeps_every_tag_and_its_sentences_are_translated_whole(sourc
                     for ids in (piece.values[:-1] for piece in passage.pieces)
                 ],
             )
-            for running, passage in zip(markup.texts, passages, strict=True)
+            for running, passage in zip(document.texts, passages, strict=True)
         ]
         parts = await tagged(run, translated)
-        got = markup.join(parts)
+        got = document.join(parts)
         assert TAG.findall(got) == TAG.findall(source)
         assert "".join(shown(got)) == "".join(shown(source))
         for one, passage in zip(parts, passages, strict=True):

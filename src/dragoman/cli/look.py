@@ -69,10 +69,10 @@ def look(
     if to is not None and to.suffix not in (".html", ".svg", ".csv"):
         raise DragomanError(f"--to {to}: write .html, .svg or .csv")
     Run.open(run)  # a wrong folder is said before torch is imported
-    from dragoman.insight.look import Wish, look_at_sentence
+    from dragoman.insight.look import LookOptions, look_at_sentence
     from dragoman.pictures.terminal import heatmap_text
 
-    wish = Wish(
+    options = LookOptions(
         sentence=sentence,
         target=target,
         kind=kind,
@@ -86,25 +86,25 @@ def look(
         gold_base=gold_base,
         pieces=pieces,
     )
-    seen = look_at_sentence(run, wish)
+    result = look_at_sentence(run, options)
     console = Console(highlight=False)
-    console.print(seen.translation.text, style="bold", markup=False)
+    console.print(result.translation.text, style="bold", markup=False)
     console.print()
-    if seen.what_if is not None:
-        console.print(seen.told, markup=False, style="dim")
-        console.print(seen.what_if.after.text, style="bold", markup=False)
-        console.print(f"{seen.doubt}\n" if seen.doubt else "", markup=False)
-    console.print(heatmap_text(seen.heatmap, min(console.width, 120)))
-    for line in seen.lines:
+    if result.what_if is not None:
+        console.print(result.told, markup=False, style="dim")
+        console.print(result.what_if.after.text, style="bold", markup=False)
+        console.print(f"{result.doubt}\n" if result.doubt else "", markup=False)
+    console.print(heatmap_text(result.heatmap, min(console.width, 120)))
+    for line in result.lines:
         console.print(line, markup=False)
     if to is not None:
         to.parent.mkdir(parents=True, exist_ok=True)
-        to.write_text(seen.written(to.suffix), encoding="utf-8")
+        to.write_text(result.written(to.suffix), encoding="utf-8")
         console.print(f"Written: {to}", markup=False)
     else:
         console.print(
-            f"Another head: --kind {seen.kinds[0]} --layer 1 --head 1, of {', '.join(seen.kinds)}. "
-            "All of them, to look around in: --to look.html",
+            f"Another head: --kind {result.kinds[0]} --layer 1 --head 1, of "
+            f"{', '.join(result.kinds)}. All of them, to look around in: --to look.html",
             style="dim",
             markup=False,
         )

@@ -45,7 +45,7 @@ _KINDS: tuple[AttentionKind, ...] = ("encoder", "decoder", "cross")
 
 
 @dataclass(frozen=True)
-class Wish:
+class LookOptions:
     """What one wants to see."""
 
     sentence: str
@@ -67,7 +67,7 @@ class Wish:
 
 
 @dataclass(frozen=True)
-class Seen:
+class LookResult:
     """What there was to see."""
 
     name: str
@@ -152,36 +152,36 @@ class Seen:
         )
 
 
-def look_at_sentence(run: Path, wish: Wish) -> Seen:
+def look_at_sentence(run: Path, options: LookOptions) -> LookResult:
     """Open a run and look. Errors: ``DragomanError`` for a wish that cannot be met."""
-    if wish.kind not in _KINDS:
-        raise DragomanError(f"--kind {wish.kind}: it is one of {', '.join(_KINDS)}")
-    kind = wish.kind
-    if not wish.sentence.strip():
+    if options.kind not in _KINDS:
+        raise DragomanError(f"--kind {options.kind}: it is one of {', '.join(_KINDS)}")
+    kind = options.kind
+    if not options.sentence.strip():
         raise DragomanError("there is nothing to look at: the sentence is empty")
-    subject = Subject.open(run, wish.sentence)
+    subject = Subject.open(run, options.sentence)
     translator = subject.translator
     longest = translator.settings.longest
-    ids = translator.source_ids(wish.sentence)
+    ids = translator.source_ids(options.sentence)
     if len(ids) > longest:
         raise DragomanError(f"the sentence has more than {longest} tokens; look at a part of it")
-    translation = translator(wish.sentence)
-    if wish.target is not None:
-        (translation,) = translator.score([(wish.sentence, wish.target)])
-    names, _ = source_words(translator, wish.sentence)
+    translation = translator(options.sentence)
+    if options.target is not None:
+        (translation,) = translator.score([(options.sentence, options.target)])
+    names, _ = source_words(translator, options.sentence)
     change = Change(
-        find_words(names, wish.hide), parse_heads(translator, wish.heads_off), wish.prefix
+        find_words(names, options.hide), parse_heads(translator, options.heads_off), options.prefix
     )
     found = None
     if change != Change():
-        found = what_if(translator, wish.sentence, change)
-    pieces = translator.look(wish.sentence, translation.ids)
+        found = what_if(translator, options.sentence, change)
+    pieces = translator.look(options.sentence, translation.ids)
     shown = pieces
     if found is not None:
-        through = seen_through(translator, wish.sentence, change, record=True)
-        shown = translator.look(wish.sentence, found.after.ids, through)
-    record = shown if wish.pieces else in_words(shown)
-    heatmap = _chosen(record, kind, wish)
+        through = seen_through(translator, options.sentence, change, record=True)
+        shown = translator.look(options.sentence, found.after.ids, through)
+    record = shown if options.pieces else in_words(shown)
+    heatmap = _chosen(record, kind, options)
     if found is not None:
         heatmap = replace(heatmap, title=f"{heatmap.title}, under the change")
     lines: list[str] = []
@@ -192,7 +192,7 @@ def look_at_sentence(run: Path, wish: Wish) -> Seen:
             "that something stands there, not what."
         )
     importance = None
-    if wish.importance:
+    if options.importance:
         if not subject.pairs:
             raise DragomanError(
                 f"{run} has no held-out pairs to measure on; evaluate it first: "
@@ -201,10 +201,12 @@ def look_at_sentence(run: Path, wish: Wish) -> Seen:
         importance = head_importance(translator, subject.pairs)
         lines += _importance_lines(importance)
     scores = None
-    if wish.gold is not None:
-        gold = read_gold(wish.gold, first=wish.gold_base)
+    if options.gold is not None:
+        gold = read_gold(options.gold, first=options.gold_base)
         if len(gold) != 1:
-            raise DataError(f"{wish.gold} has {len(gold)} lines; one is needed, for this sentence")
+            raise DataError(
+                f"{options.gold} has {len(gold)} lines; one is needed, for this sentence"
+            )
         scores = score_alignments([pieces], gold)
         best = scores.best
         lines.append(
@@ -215,7 +217,7 @@ def look_at_sentence(run: Path, wish: Wish) -> Seen:
             align(words, best.layer, best.head, when=best.when), key=lambda link: link[1]
         )
         lines.append("  ".join(f"{words.source[s]}–{words.target[t]}" for s, t in links))
-    return Seen(
+    return LookResult(
         subject.name,
         translation,
         record,
@@ -238,17 +240,17 @@ def _kinds(record: AttentionRecord) -> list[AttentionKind]:
     return [kind for kind in _KINDS if len(_weights(record, kind))]
 
 
-def _chosen(record: AttentionRecord, kind: AttentionKind, wish: Wish) -> Heatmap:
+def _chosen(record: AttentionRecord, kind: AttentionKind, options: LookOptions) -> Heatmap:
     weights = _weights(record, kind)
     if not len(weights):
         has = ", ".join(_kinds(record)) or "none"
         raise DragomanError(f"--kind {kind}: this model has no such attention; it has {has}")
     layers, heads = weights.shape[:2]
-    layer = layers if wish.layer is None else wish.layer
-    for given, most, what in ((layer, layers, "layers"), (wish.head or 1, heads, "heads")):
+    layer = layers if options.layer is None else options.layer
+    for given, most, what in ((layer, layers, "layers"), (options.head or 1, heads, "heads")):
         if given > most:
             raise DragomanError(f"there is no {what[:-1]} {given}: {kind} has {most} {what}")
-    return record.heatmap(kind, layer - 1, None if wish.head is None else wish.head - 1)
+    return record.heatmap(kind, layer - 1, None if options.head is None else options.head - 1)
 
 
 def _told(change: Change, names: tuple[str, ...], model: Network) -> str:

@@ -16,7 +16,7 @@ AUTO = "auto"
 
 
 @dataclass(frozen=True)
-class Choice:
+class ChosenRun:
     """A run, and the language that was detected if the client left it open."""
 
     run: ServedRun
@@ -47,7 +47,9 @@ class Catalogue:
         known = ", ".join(run.name for run in self.runs)
         raise Refusal(404, f"There is no run {name!r} here; there are: {known}.")
 
-    def choose(self, text: str, source: str, target: str | None, name: str | None = None) -> Choice:
+    def choose(
+        self, text: str, source: str, target: str | None, name: str | None = None
+    ) -> ChosenRun:
         """The run for one text. Raises Refusal 400 for languages that no run has."""
         runs = [self.named(name)] if name else self.runs
         if target is None:
@@ -57,11 +59,11 @@ class Catalogue:
         else:
             runs = self._matching(runs, "target", target)
         if source != AUTO:
-            return Choice(self._matching(runs, "source", source)[0])
+            return ChosenRun(self._matching(runs, "source", source)[0])
         sources = list(dict.fromkeys(run.source for run in runs))
         found = self.detector.choose(text, sources)
         run = next(run for run in runs if run.source == found.language)
-        return Choice(run, detected(found.language, found.confidence))
+        return ChosenRun(run, detected(found.language, found.confidence))
 
     def languages(self) -> list[Language]:
         """Source languages and what each can be translated into."""

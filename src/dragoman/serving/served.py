@@ -14,7 +14,7 @@ from dragoman.search.settings import SearchSettings
 from dragoman.serving import schema
 from dragoman.serving.http.refusals import bad_request
 from dragoman.serving.look.answer import look_answer
-from dragoman.serving.look.looker import Looker, Seen
+from dragoman.serving.look.looker import Looker, LookRecord
 from dragoman.serving.look.schema import LookAnswer, LookRequest
 from dragoman.serving.settings import ServeSettings
 from dragoman.serving.translate.queue import Answer, Draft, SearchQueue
@@ -25,7 +25,7 @@ from dragoman.tasks.run import Run
 
 
 @dataclass(frozen=True)
-class Wish:
+class TranslationOptions:
     """How one request wants its texts translated."""
 
     settings: SearchSettings
@@ -77,12 +77,12 @@ class ServedRun:
 
     # ---- translating: of these, all that are not async are for a thread beside the event loop
 
-    def cut(self, texts: Sequence[str], wish: Wish) -> list[Passage]:
+    def cut(self, texts: Sequence[str], options: TranslationOptions) -> list[Passage]:
         """The texts as they will be translated. Raises Refusal 400 for more than one answer may
         hold."""
-        passages = self.engine.cut(texts, whole=wish.whole)
+        passages = self.engine.cut(texts, whole=options.whole)
         sentences = sum(len(passage.pieces) for passage in passages)
-        most, each = self._settings.limits.translations, wish.settings.n_best
+        most, each = self._settings.limits.translations, options.settings.n_best
         if sentences * each > most:
             raise bad_request(
                 f"{each} translations of each of {sentences:,} sentences are {sentences * each:,}; "
@@ -91,19 +91,19 @@ class ServedRun:
         return passages
 
     async def search_all(
-        self, passages: Sequence[Passage], wish: Wish, client: str
+        self, passages: Sequence[Passage], options: TranslationOptions, client: str
     ) -> list[list[list[Hypothesis]]]:
         """Of each passage, for each of its pieces, the n best."""
-        found = iter(await self.queue.search(self._requests(passages, wish), client))
+        found = iter(await self.queue.search(self._requests(passages, options), client))
         return [[next(found) for _ in passage.pieces] for passage in passages]
 
     def watch(
-        self, passage: Passage, wish: Wish, client: str
+        self, passage: Passage, options: TranslationOptions, client: str
     ) -> AsyncGenerator[list[Draft | Answer], None]:
         """Piece by piece, each first as it grows. Closing it gives its places back."""
-        return self.queue.watch(self._requests([passage], wish), client)
+        return self.queue.watch(self._requests([passage], options), client)
 
-    def wish(self, request: schema.TranslateRequest) -> Wish:
+    def options(self, request: schema.TranslateRequest) -> TranslationOptions:
         """What a request of our own interface asks for. Raises Refusal 400."""
         try:
             settings = schema.search_settings(request, self.engine.search_settings)
@@ -118,7 +118,7 @@ class ServedRun:
             raise bad_request(f"prefix_tokens must be below {size}, the size of the vocabulary.")
         if request.prefix:
             tokens = tuple(self.engine.target.tokens([request.prefix])[0])
-        return Wish(settings, request.whole, tokens)
+        return TranslationOptions(settings, request.whole, tokens)
 
     def check(self, settings: SearchSettings) -> None:
         """Raises Refusal 400 for a search that is wider than this server allows."""
@@ -146,7 +146,7 @@ class ServedRun:
         return self.looker.checked(request, self._settings.look_longest)
 
     def look_answer(
-        self, request: LookRequest, seen: Seen, detected: schema.DetectedLanguage | None
+        self, request: LookRequest, seen: LookRecord, detected: schema.DetectedLanguage | None
     ) -> LookAnswer:
         """What was seen, as the API tells it."""
         return look_answer(
@@ -252,9 +252,11 @@ class ServedRun:
 
     # ---- inside
 
-    def _requests(self, passages: Sequence[Passage], wish: Wish) -> list[Request]:
+    def _requests(self, passages: Sequence[Passage], options: TranslationOptions) -> list[Request]:
         return [
-            self.engine.request(piece.values, wish.settings, wish.prefix if place == 0 else ())
+            self.engine.request(
+                piece.values, options.settings, options.prefix if place == 0 else ()
+            )
             for passage in passages
             for place, piece in enumerate(passage.pieces)
         ]

@@ -17,13 +17,13 @@ from starlette.requests import Request
 from dragoman.errors import SearchError
 from dragoman.forms.passage import Passage
 from dragoman.search.hypothesis import Hypothesis
-from dragoman.serving.catalogue import AUTO, Catalogue, Choice
+from dragoman.serving.catalogue import AUTO, Catalogue, ChosenRun
 from dragoman.serving.http.addresses import Networks
 from dragoman.serving.http.connection import address_of, read_fields, while_connected
 from dragoman.serving.http.limits import ApiKeys, Client, Limiter, key_in_header
 from dragoman.serving.http.refusals import Refusal, bad_request
 from dragoman.serving.operate.meters import Meters
-from dragoman.serving.served import ServedRun, Wish, first_problem
+from dragoman.serving.served import ServedRun, TranslationOptions, first_problem
 from dragoman.serving.settings import ServeSettings
 from dragoman.serving.turns import Turns
 
@@ -141,7 +141,7 @@ class Service:
         source: str,
         target: str | None,
         run: str | None = None,
-    ) -> list[Choice]:
+    ) -> list[ChosenRun]:
         """The run for each text. Raises Refusal 400 or 404."""
         choose = self.catalogue.choose
         if source != AUTO:  # nothing to detect
@@ -149,9 +149,13 @@ class Service:
         return await self.texts.all(client, (choose(one, source, target, run) for one in texts))
 
     async def translate(
-        self, choices: Sequence[Choice], texts: Sequence[str], wishes: dict[str, Wish], client: str
+        self,
+        choices: Sequence[ChosenRun],
+        texts: Sequence[str],
+        options_of: dict[str, TranslationOptions],
+        client: str,
     ) -> list[tuple[Passage, list[list[Hypothesis]]]]:
-        """Each text by its chosen run, all at the same time; ``wishes`` by the run's name."""
+        """Each text by its chosen run, all at the same time; ``options_of`` by the run's name."""
         groups: dict[ServedRun, list[int]] = {}
         for number, choice in enumerate(choices):
             groups.setdefault(choice.run, []).append(number)
@@ -159,9 +163,9 @@ class Service:
 
         async def run_group(run: ServedRun, numbers: list[int]) -> None:
             own = [texts[number] for number in numbers]
-            wish = wishes[run.name]
-            passages = await self.texts.do(client, partial(run.cut, own, wish))
-            found = await run.search_all(passages, wish, client)
+            options = options_of[run.name]
+            passages = await self.texts.do(client, partial(run.cut, own, options))
+            found = await run.search_all(passages, options, client)
             self.meters.count_characters(run.name, client, sum(map(len, own)))
             for number, passage, hypotheses in zip(numbers, passages, found, strict=True):
                 results[number] = (passage, hypotheses)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dragoman.pictures.words import words
 from dragoman.serving import schema
-from dragoman.serving.look.looker import Seen, small_maps, weights_message
+from dragoman.serving.look.looker import LookRecord, small_maps, weights_message
 from dragoman.serving.look.schema import (
     Candidate,
     Choice,
@@ -18,7 +18,7 @@ from dragoman.tasks.engine import Engine
 
 def look_answer(
     request: LookRequest,
-    seen: Seen,
+    seen: LookRecord,
     best: schema.Hypothesis,
     *,
     run: str,

@@ -7,7 +7,7 @@ from functools import partial
 from fastapi import APIRouter, Request
 from starlette.responses import Response
 
-from dragoman.serving.catalogue import Choice
+from dragoman.serving.catalogue import ChosenRun
 from dragoman.serving.http.openapi import REFUSALS, body_of, json_response, written
 from dragoman.serving.http.refusals import bad_request
 from dragoman.serving.look.schema import (
@@ -25,7 +25,7 @@ def router(service: Service) -> APIRouter:
     """The endpoints over one server."""
     routes = APIRouter(prefix="/v1", tags=["dragoman"])
 
-    async def chosen(request: LookRequest, client: str) -> tuple[Choice, list[int]]:
+    async def chosen(request: LookRequest, client: str) -> tuple[ChosenRun, list[int]]:
         """The run, and the tokens of what is looked at: all limits are checked before any work."""
         service.check_texts([request.text], client)
         if request.beam is not None and request.beam > service.settings.limits.beam:

@@ -59,7 +59,7 @@ _ROWS_AT_ONCE = 64
 
 
 @dataclass(frozen=True)
-class Seen:
+class LookRecord:
     """All that was seen in one translation."""
 
     source_ids: list[int]
@@ -107,7 +107,7 @@ class Looker:
         self._target = engine.target
         self._settings = engine.search_settings
         self._turns = Turns("look", of_client=MOST_OF_CLIENT, of_all=MOST_WAITING)
-        self._kept: OrderedDict[str, Seen] = OrderedDict()
+        self._kept: OrderedDict[str, LookRecord] = OrderedDict()
 
     def checked(self, request: LookRequest, longest: int) -> list[int]:
         """The tokens of what is looked at. Raises Refusal for what cannot be."""
@@ -128,7 +128,7 @@ class Looker:
             self._check_head(head.part, head.layer, head.head, "heads_off")
         return ids
 
-    async def look(self, request: LookRequest, ids: list[int], client: str) -> Seen:
+    async def look(self, request: LookRequest, ids: list[int], client: str) -> LookRecord:
         """What was seen of a text whose tokens are ``ids``. Raises Refusal, ``SearchError``."""
         wanted = request.attention if request.attention_within is None else ()
 
@@ -231,7 +231,9 @@ class Looker:
         looked_at = target if part == "decoder" else source
         return looking * looked_at * sum(one.heads for one in self.model.attentions_of(part))
 
-    def _seen(self, request: LookRequest, ids: list[int], given_up: GivenUp, most: Sizes) -> Seen:
+    def _seen(
+        self, request: LookRequest, ids: list[int], given_up: GivenUp, most: Sizes
+    ) -> LookRecord:
         """The same look, if it is still known, or a new one.
 
         ``most``: the weights that the answer will hold, of so many tokens. Raises Refusal for too
@@ -245,7 +247,9 @@ class Looker:
             self._kept.popitem(last=False)
         return seen
 
-    def _look(self, request: LookRequest, ids: list[int], given_up: GivenUp, most: Sizes) -> Seen:
+    def _look(
+        self, request: LookRequest, ids: list[int], given_up: GivenUp, most: Sizes
+    ) -> LookRecord:
         check_size(most(len(ids), len(request.prefix_tokens) + 1))
         source, target = torch.tensor(ids), self._target
         asked = request.model_dump(
@@ -291,7 +295,7 @@ class Looker:
                     other = torch.tensor([target.bos, *request.compare])
                     rows = self.model.decode(Sequences.of([other]), memory)
                     compared = self._log_probability(rows, [*request.compare, target.eos])
-        return Seen(ids, found, settings, attention, stages, steps, choices, compared)  # type: ignore[arg-type]
+        return LookRecord(ids, found, settings, attention, stages, steps, choices, compared)  # type: ignore[arg-type]
 
     def _searched(self, request: Request, given_up: GivenUp) -> Found:
         """The best of a search, which ends early if nobody waits for it any more."""

@@ -16,12 +16,12 @@ from starlette.responses import Response
 from dragoman.search.hypothesis import Hypothesis
 from dragoman.search.settings import SearchSettings
 from dragoman.serving import schema
-from dragoman.serving.catalogue import Choice, detected
+from dragoman.serving.catalogue import ChosenRun, detected
 from dragoman.serving.http.openapi import REFUSALS, body_of, json_response, written
 from dragoman.serving.http.refusals import bad_request
-from dragoman.serving.served import ServedRun, Wish
+from dragoman.serving.served import ServedRun, TranslationOptions
 from dragoman.serving.service import Service
-from dragoman.serving.translate.markup import Markup
+from dragoman.serving.translate.html_document import HtmlDocument
 from dragoman.serving.translate.tagged import Translated, with_tags
 
 DETECTED = 5
@@ -96,17 +96,17 @@ async def _translate(service: Service, request: schema.LibreTranslateRequest, cl
     of_languages = partial(service.choose, source=request.source, target=request.target)
     ranks = range(request.alternatives + 1)
     if request.format == "html":
-        markups = [Markup() for _ in texts]
-        reading = (markup.reading(text) for markup, text in zip(markups, texts, strict=True))
+        documents = [HtmlDocument() for _ in texts]
+        reading = (document.reading(text) for document, text in zip(documents, texts, strict=True))
         await service.texts.all(client, chain.from_iterable(reading))
-        inner = [" ".join(running.text for running in markup.texts) for markup in markups]
+        inner = [" ".join(running.text for running in document.texts) for document in documents]
         choices = await of_languages(inner, client)
-        wishes = _wishes(choices, request.alternatives)
-        versions = await _translate_html(service, markups, choices, wishes, ranks, client)
+        options = _options_by_run(choices, request.alternatives)
+        versions = await _translate_html(service, documents, choices, options, ranks, client)
         return await service.texts.do(client, lambda: written(_answer(request, choices, versions)))
     choices = await of_languages(texts, client)
-    wishes = _wishes(choices, request.alternatives)
-    found = await service.translate(choices, texts, wishes, client)
+    options = _options_by_run(choices, request.alternatives)
+    found = await service.translate(choices, texts, options, client)
 
     def answered() -> Iterator[bytes]:
         every: list[list[str]] = []
@@ -122,38 +122,40 @@ async def _translate(service: Service, request: schema.LibreTranslateRequest, cl
 
 async def _translate_html(
     service: Service,
-    markups: Sequence[Markup],
-    choices: Sequence[Choice],
-    wishes: dict[str, Wish],
+    documents: Sequence[HtmlDocument],
+    choices: Sequence[ChosenRun],
+    options: dict[str, TranslationOptions],
     ranks: range,
     client: str,
 ) -> list[list[str]]:
     """Of each document the translation and its alternatives."""
-    every = [(m, running) for m, markup in enumerate(markups) for running in markup.texts]
+    every = [(m, running) for m, document in enumerate(documents) for running in document.texts]
     of_texts, texts = [choices[m] for m, _ in every], [running.text for _, running in every]
-    found = await service.translate(of_texts, texts, wishes, client)
-    versions: list[list[str]] = [[] for _ in markups]
+    found = await service.translate(of_texts, texts, options, client)
+    versions: list[list[str]] = [[] for _ in documents]
     for rank in ranks:
-        translated: list[list[Translated]] = [[] for _ in markups]
+        translated: list[list[Translated]] = [[] for _ in documents]
         for (m, running), (passage, hypotheses) in zip(every, found, strict=True):
             translated[m].append(Translated(running, passage, _of_rank(hypotheses, rank)))
-        for m, markup in enumerate(markups):
+        for m, document in enumerate(documents):
             parts = await with_tags(choices[m].run, translated[m], service.texts, client)
-            versions[m].append(await service.texts.do(client, partial(markup.join, parts)))
+            versions[m].append(await service.texts.do(client, partial(document.join, parts)))
     return versions
 
 
-def _wishes(choices: Sequence[Choice], alternatives: int) -> dict[str, Wish]:
-    return {choice.run.name: _wish(choice.run, alternatives) for choice in choices}
+def _options_by_run(
+    choices: Sequence[ChosenRun], alternatives: int
+) -> dict[str, TranslationOptions]:
+    return {choice.run.name: _options(choice.run, alternatives) for choice in choices}
 
 
-def _wish(run: ServedRun, alternatives: int) -> Wish:
+def _options(run: ServedRun, alternatives: int) -> TranslationOptions:
     values: dict[str, Any] = run.engine.search_settings.model_dump()
     values |= {"n_best": alternatives + 1, "sampling": None, "alternatives": False}
     values["beam"] = max(values["beam"], alternatives + 1)
     settings = SearchSettings.model_validate(values)
     run.check(settings)
-    return Wish(settings)
+    return TranslationOptions(settings)
 
 
 def _of_rank(found: Sequence[Sequence[Hypothesis]], rank: int) -> list[Hypothesis]:
@@ -162,7 +164,7 @@ def _of_rank(found: Sequence[Sequence[Hypothesis]], rank: int) -> list[Hypothesi
 
 
 def _answer(
-    request: schema.LibreTranslateRequest, choices: list[Choice], versions: list[list[str]]
+    request: schema.LibreTranslateRequest, choices: list[ChosenRun], versions: list[list[str]]
 ) -> schema.LibreTranslateAnswer:
     texts = [version[0] for version in versions]
     others = [

@@ -22,7 +22,7 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from dragoman.serving.translate.markup import Tag
+from dragoman.serving.translate.html_document import Tag
 from dragoman.serving.translate.words import SPACE, Word, is_byte
 
 Alignment: TypeAlias = NDArray[np.float64]

@@ -15,7 +15,7 @@ from typing import TypeAlias
 from dragoman.forms.passage import Passage
 from dragoman.search.hypothesis import Hypothesis
 from dragoman.serving.served import ServedRun
-from dragoman.serving.translate.markup import Running, Tag
+from dragoman.serving.translate.html_document import Running, Tag
 from dragoman.serving.translate.tag_projection import project
 from dragoman.serving.turns import Turns
 from dragoman.tasks.engine import Alignment, TokenPair

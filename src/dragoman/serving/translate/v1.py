@@ -18,12 +18,12 @@ from dragoman.errors import SearchError
 from dragoman.forms.languages import name_of
 from dragoman.forms.passage import Passage, Piece
 from dragoman.serving import schema
-from dragoman.serving.catalogue import Choice
+from dragoman.serving.catalogue import ChosenRun
 from dragoman.serving.http.middleware import FAILED
 from dragoman.serving.http.openapi import REFUSALS, body_of, json_response
 from dragoman.serving.http.refusals import Refusal, bad_request
 from dragoman.serving.http.stream import event, event_of, event_stream, json_stream, until
-from dragoman.serving.served import ServedRun, Wish
+from dragoman.serving.served import ServedRun, TranslationOptions
 from dragoman.serving.service import Service
 from dragoman.serving.translate.queue import Answer, Draft
 
@@ -89,9 +89,9 @@ def router(service: Service) -> APIRouter:
                 texts, client, source=request.source, target=request.target, run=request.run
             )
             if request.prefix:  # which is to be cut into tokens
-                wishes = await service.texts.do(client, partial(_wishes, choices, request))
+                options = await service.texts.do(client, partial(_options_by_run, choices, request))
             else:
-                wishes = _wishes(choices, request)
+                options = _options_by_run(choices, request)
             seconds = 2 * service.settings.limits.seconds
             if request.stream:
                 if len(texts) != 1:
@@ -99,9 +99,9 @@ def router(service: Service) -> APIRouter:
                         "A stream translates one text; its sentences come as they go."
                     )
                 choice, leave = choices[0], held.pop_all().aclose
-                parts = _events(service, choice, texts[0], wishes[choice.run.name], client)
+                parts = _events(service, choice, texts[0], options[choice.run.name], client)
                 return event_stream(parts, leave, seconds)
-            answer = _translate(service, choices, texts, wishes, client)
+            answer = _translate(service, choices, texts, options, client)
             first = await service.finish(http, _first_of(answer))
             if first.is_last:
                 await answer.aclose()
@@ -120,15 +120,21 @@ class _Part:
     is_last: bool
 
 
-def _wishes(choices: Sequence[Choice], request: schema.TranslateRequest) -> dict[str, Wish]:
-    return {choice.run.name: choice.run.wish(request) for choice in choices}
+def _options_by_run(
+    choices: Sequence[ChosenRun], request: schema.TranslateRequest
+) -> dict[str, TranslationOptions]:
+    return {choice.run.name: choice.run.options(request) for choice in choices}
 
 
 async def _translate(
-    service: Service, choices: list[Choice], texts: list[str], wishes: dict[str, Wish], client: str
+    service: Service,
+    choices: list[ChosenRun],
+    texts: list[str],
+    options: dict[str, TranslationOptions],
+    client: str,
 ) -> AsyncGenerator[_Part, None]:
     """The translations as JSON; all of it at once unless it is long."""
-    found = await service.translate(choices, texts, wishes, client)
+    found = await service.translate(choices, texts, options, client)
 
     def parts() -> Iterator[bytes]:
         yield b'{"translations":['
@@ -153,15 +159,15 @@ async def _after(first: _Part, rest: AsyncGenerator[_Part, None]) -> AsyncGenera
 
 
 async def _events(
-    service: Service, choice: Choice, text: str, wish: Wish, client: str
+    service: Service, choice: ChosenRun, text: str, options: TranslationOptions, client: str
 ) -> AsyncGenerator[bytes, None]:
     """A translation as events. Every end but a client's leaving is told by an event."""
     run, began = choice.run, time.monotonic()
     deadline = asyncio.get_running_loop().time() + service.settings.limits.seconds
     try:
-        (passage,) = await service.texts.do(client, partial(run.cut, [text], wish))
+        (passage,) = await service.texts.do(client, partial(run.cut, [text], options))
         yield await service.texts.do(client, partial(_start, choice, passage))
-        async with aclosing(until(deadline, run.watch(passage, wish, client))) as watched:
+        async with aclosing(until(deadline, run.watch(passage, options, client))) as watched:
             async for news in watched:
                 told = (_told(run, passage.pieces[one.number], one) for one in news)
                 async for some, _ in service.texts.each(client, told):
@@ -179,7 +185,7 @@ async def _events(
         yield event_of("error", {"error": FAILED})
 
 
-def _start(choice: Choice, passage: Passage) -> bytes:
+def _start(choice: ChosenRun, passage: Passage) -> bytes:
     """The event that tells how a text was cut."""
     run = choice.run
     start = schema.Translation(

@@ -107,7 +107,7 @@ class _Part:
 
 
 @dataclass
-class Markup:
+class HtmlDocument:
     """An HTML text, cut up. ``texts`` are to be translated; ``join`` puts translations back."""
 
     texts: list[Running] = field(default_factory=list)
@@ -115,12 +115,12 @@ class Markup:
     """What is kept, or the number of a text."""
 
     @classmethod
-    def cut(cls, source: str) -> Markup:
+    def cut(cls, source: str) -> HtmlDocument:
         """Any string: what is not HTML is text."""
-        markup = cls()
-        for _ in markup.reading(source):
+        document = cls()
+        for _ in document.reading(source):
             pass
-        return markup
+        return document
 
     def reading(self, source: str) -> Iterator[None]:
         """Cut a document, part by part: it is whole at the end."""
