@@ -7,6 +7,7 @@ import gc
 import json
 import threading
 from collections.abc import Callable
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
@@ -15,6 +16,8 @@ import pytest
 import uvicorn
 from pydantic import BaseModel
 from serving_echo import client_of, echo_run, served_by, tiny_model, until
+from tiny_recipe import TINY
+from untrained_run import untrained_run
 
 from dragoman.forms.text import Text
 from dragoman.models.transformer import Transformer
@@ -32,8 +35,16 @@ from dragoman.serving.translate.languages import Detector
 from dragoman.serving.turns import Turns
 from dragoman.tasks import engine
 from dragoman.tasks.engine import Engine
+from dragoman.tasks.run import Run
+from dragoman.tasks.translator import Translator
 
 PAGE = "<p title='Das Brot'>A <b>small</b> man eats. <i>Where</i> is it?</p>"
+
+
+@pytest.fixture(scope="module")
+def untrained(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A run of the embedded corpus whose weights are random."""
+    return untrained_run(tmp_path_factory.mktemp("untrained"), *TINY)
 
 
 def seen_inside(model: Transformer) -> ServedRun:
@@ -277,6 +288,46 @@ def test_a_look_that_nobody_waits_for_ends_at_its_next_step(
             asked.cancel()
             other = await client.post("/v1/look", json={"text": "Wo?", "max_length": 2})
             assert other.status_code == 200 and steps < 100
+
+    asyncio.run(check())
+
+
+@pytest.mark.parametrize(
+    ("name", "owner", "part"),
+    [
+        ("head-importance", Translator, "score"),
+        ("length-penalty", Engine, "search"),
+        ("order", Engine, "search"),
+    ],
+)
+def test_a_figure_that_nobody_waits_for_ends_at_its_next_part(
+    untrained: Path, monkeypatch: pytest.MonkeyPatch, name: str, owner: Any, part: str
+) -> None:
+    parts = 0
+    gate = threading.Event()
+    original = getattr(owner, part)
+
+    def counted(*arguments: Any, **named: Any) -> Any:
+        nonlocal parts
+        parts += 1
+        gate.wait(10)
+        return original(*arguments, **named)
+
+    monkeypatch.setattr(owner, part, counted)
+
+    async def check() -> None:
+        run = ServedRun.open(Run.open(untrained), ServeSettings(precision="fp32"), "tiny")
+        async with client_of(run) as client, another(client, "192.0.2.7") as theirs:
+            asked = asyncio.ensure_future(client.post("/v1/figures", json={"name": name}))
+            await until(lambda: parts == 1)
+            asked.cancel()
+            await asyncio.gather(asked, return_exceptions=True)
+            gate.set()
+            # The thread is free for the next, who has the same figure and whole.
+            other = await theirs.post("/v1/figures", json={"name": "scale"})
+            assert other.status_code == 200 and parts == 1
+            whole = await theirs.post("/v1/figures", json={"name": name})
+            assert whole.status_code == 200 and parts > 2
 
     asyncio.run(check())
 

@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 
 from dragoman.errors import DragomanError
 from dragoman.insight.needs import transformer_of
+from dragoman.insight.parts import begin_part
 from dragoman.models.interface import AttentionLayer, Part
 from dragoman.nn.layout import Sequences
 from dragoman.nn.probes import Point, Probe
@@ -77,6 +78,7 @@ def open_attention(
     attention = layers[layer]
     ids = translator.source_ids(source)
     prefix = [run.target_text.bos, *target_ids]
+    begin_part()
     with torch.inference_mode(), Probe(points=("input", "query", "key", "value", "heads")) as probe:
         memory = model.encode(Sequences.of([torch.tensor(ids)]))
         model.decode(Sequences.of([torch.tensor(prefix)]), memory)

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from dragoman.insight.parts import begin_part
 from dragoman.nn.probes import Probe
 from dragoman.tasks.translator import Translator
 
@@ -69,6 +70,7 @@ def _loss(
     translator: Translator, pairs: Sequence[tuple[str, str]], probe: Probe
 ) -> tuple[float, int]:
     """-log P per token over all pairs, and the number of tokens."""
+    begin_part()
     with probe:
         scored = translator.score(pairs)
     values = [value for one in scored for value in one.token_log_probabilities]

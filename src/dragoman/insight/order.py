@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 from dragoman.errors import DragomanError
 from dragoman.insight.head import shown
 from dragoman.insight.needs import transformer_of
+from dragoman.insight.parts import begin_part
 from dragoman.nn.layout import Sequences
 from dragoman.nn.probes import Probe
 from dragoman.tasks.engine import Engine
@@ -85,6 +86,7 @@ def _places(first: Sequence[int], second: Sequence[int]) -> list[int]:
 def _read(
     engine: Engine, ids: Sequence[Sequence[int]], places: Sequence[int], *, positions: bool
 ) -> Reading:
+    begin_part()
     with torch.inference_mode(), Probe(positions_off=not positions, record=False):
         one, other = (
             engine.network.encode(Sequences.of([torch.tensor(sentence)])).rows.double().numpy()

@@ -16,6 +16,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from dragoman.data.demo_corpus import PronounProbe, order_probes, pronoun_probes
+from dragoman.insight.parts import begin_part
 from dragoman.pictures.records import AttentionRecord, Hops, Weights
 from dragoman.pictures.words import in_words
 from dragoman.tasks.translator import Translator
@@ -64,6 +65,7 @@ def pronoun_sentences() -> list[str]:
 
 def look_at(translator: Translator, probe: PronounProbe) -> AttentionRecord:
     """All attention of the reference translation of a probe, by words."""
+    begin_part()
     (given,) = translator.score([(probe.source, probe.reference)])
     return in_words(translator.look(probe.source, given.ids))
 

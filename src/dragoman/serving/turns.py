@@ -2,12 +2,14 @@
 
 Text is cut, decoded and written, and models are looked into, in threads: the event loop only hands
 on. Each kind of work has one thread; whoever waits for it has one turn after another client's, and
-long work is cut into turns of some milliseconds. What nobody waits for any more is not begun.
+long work is cut into turns of some milliseconds. What nobody waits for any more is not begun, and
+what has begun can ask between its parts whether somebody still does.
 """
 
 from __future__ import annotations
 
 import asyncio
+import threading
 import time
 from collections import Counter, deque
 from collections.abc import AsyncGenerator, Callable, Iterator
@@ -21,6 +23,19 @@ T = TypeVar("T")
 
 TURN_SECONDS = 0.01
 """Of work that comes in parts so much is done in one turn."""
+
+
+class NobodyWaits(Exception):
+    """Ends work whose result nobody would take."""
+
+
+class GivenUp(threading.Event):
+    """Set when nobody waits for some work any more."""
+
+    def check(self) -> None:
+        """Ends the work once it is set."""
+        if self.is_set():
+            raise NobodyWaits
 
 
 class _Job(Generic[T]):
@@ -70,6 +85,14 @@ class Turns:
             self._places[client] -= 1
             if not self._places[client]:
                 del self._places[client]
+
+    async def do_while_awaited(self, client: str, work: Callable[[GivenUp], T]) -> T:
+        """The same for long work: it is told when nobody waits for it any more, to end itself."""
+        given_up = GivenUp()
+        try:
+            return await self.do(client, lambda: work(given_up))
+        finally:
+            given_up.set()
 
     async def each(self, client: str, work: Iterator[T]) -> AsyncGenerator[tuple[list[T], bool]]:
         """Do ``work`` part by part -> what each turn brought, and whether it was the last."""

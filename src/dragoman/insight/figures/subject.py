@@ -12,6 +12,7 @@ from dragoman.data.demo_corpus import demo_corpus, pronoun_probes
 from dragoman.errors import DragomanError
 from dragoman.insight.head import Array
 from dragoman.insight.needs import transformer_of
+from dragoman.insight.parts import begin_part
 from dragoman.models.transformer import Transformer
 from dragoman.nn.layout import Sequences
 from dragoman.pictures.records import AttentionRecord
@@ -87,12 +88,15 @@ class Subject:
     @cached_property
     def translation(self) -> Translation:
         """What the run makes of the sentence."""
+        begin_part()
         return self.translator(self.sentence)
 
     @cached_property
     def attention(self) -> AttentionRecord:
         """Every weight of that translation."""
-        return self.translator.look(self.sentence, self.translation.ids)
+        given = self.translation.ids
+        begin_part()
+        return self.translator.look(self.sentence, given)
 
     @cached_property
     def logits(self) -> Array:
@@ -100,6 +104,7 @@ class Subject:
         model = self.translator.plain
         given = [self.run.target_text.bos, *self.translation.ids]
         source = self.translator.source_ids(self.sentence)
+        begin_part()
         with torch.inference_mode():
             memory = model.encode(Sequences.of([torch.tensor(source)]))
             hidden = model.decode(Sequences.of([torch.tensor(given)]), memory)
@@ -109,6 +114,7 @@ class Subject:
     def hypotheses(self) -> tuple[Hypothesis, ...]:
         """What beams of 8 find without a penalty and with a strong one, the likeliest first."""
         engine, values = self.translator.engine, self.translator.source_ids(self.sentence)
+        begin_part()
         lists = engine.search(
             engine.request(values, SearchSettings(beam=8, n_best=8, length_penalty=alpha))
             for alpha in (0.0, 2.0)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections import OrderedDict
+from functools import partial
 from typing import Any
 from weakref import WeakKeyDictionary
 
@@ -17,12 +18,14 @@ from dragoman.insight.figures.catalogue import OF_RUN, make_figure
 from dragoman.insight.figures.sliders import Slider, checked, sliders
 from dragoman.insight.figures.subject import Subject
 from dragoman.insight.needs import lacking, transformer_of
+from dragoman.insight.parts import ended_by
 from dragoman.pictures.figure import Words, csv_files
 from dragoman.serving.http.openapi import REFUSALS, answer, body_of
 from dragoman.serving.http.refusals import bad_request
 from dragoman.serving.schema import ErrorBody, Message
 from dragoman.serving.served import ServedRun
 from dragoman.serving.service import Service
+from dragoman.serving.turns import GivenUp
 
 MOST_KEPT = 48_000_000
 """Bytes of figures that are kept, and subjects that are."""
@@ -117,11 +120,13 @@ class FigureMaker:
         self._kept: OrderedDict[str, bytes] = OrderedDict()
         self._subjects: OrderedDict[str, Subject] = OrderedDict()
 
-    def make(self, request: FigureRequest) -> bytes:
-        """A figure as JSON; takes its time. Raises Refusal 400, and what a damaged run raises."""
+    def make(self, request: FigureRequest, given_up: GivenUp) -> bytes:
+        """A figure as JSON; takes its time, and ends at its next part if it is given up. Raises
+        Refusal 400, and what a damaged run raises."""
         key = request.model_copy(update={"run": None, "api_key": None}).model_dump_json()
         if key not in self._kept:
-            self._kept[key] = self._make(request)
+            with ended_by(given_up.check):
+                self._kept[key] = self._make(request)
         self._kept.move_to_end(key)
         while len(self._kept) > 1 and sum(map(len, self._kept.values())) > MOST_KEPT:
             self._kept.popitem(last=False)
@@ -223,9 +228,8 @@ def router(service: Service) -> APIRouter:
             runs = service.catalogue.runs
             run = service.catalogue.named(request.run) if request.run else runs[0]
             maker = makers.get(run) or makers.setdefault(run, FigureMaker(run))
-            made = await service.finish(
-                http, service.figures.do(client, lambda: maker.make(request))
-            )
+            make = partial(maker.make, request)
+            made = await service.finish(http, service.figures.do_while_awaited(client, make))
             return Response(made, media_type="application/json")
 
     return routes

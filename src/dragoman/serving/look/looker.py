@@ -10,7 +10,6 @@ one; one that has gone is made again from the request, which says everything.
 from __future__ import annotations
 
 import base64
-import threading
 from collections import OrderedDict
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -40,7 +39,7 @@ from dragoman.serving.look.schema import (
     WordAnswer,
     WordRequest,
 )
-from dragoman.serving.turns import Turns
+from dragoman.serving.turns import GivenUp, Turns
 from dragoman.tasks.engine import Engine
 
 T = TypeVar("T")
@@ -85,19 +84,6 @@ Sizes = Callable[[int, int], int]
 """Source tokens, target tokens -> attention weights in the answer."""
 
 
-class NobodyWaits(Exception):
-    """Ends work whose result nobody would take."""
-
-
-class GivenUp(threading.Event):
-    """Set when nobody waits for a look any more."""
-
-    def check(self) -> None:
-        """Ends the work once it is set."""
-        if self.is_set():
-            raise NobodyWaits
-
-
 class Looker:
     """Looks into one model. May be called by many; they take turns."""
 
@@ -135,7 +121,9 @@ class Looker:
         def most(source: int, target: int) -> int:
             return max((self._weights(part, source, target) for part in wanted), default=0)
 
-        return await self.in_turn(client, lambda given_up: self._seen(request, ids, given_up, most))
+        return await self._turns.do_while_awaited(
+            client, lambda given_up: self._seen(request, ids, given_up, most)
+        )
 
     async def attention(self, request: AttentionRequest, ids: list[int], client: str) -> bytes:
         """Some of the attention of a look, as JSON. Raises Refusal, ``SearchError``."""
@@ -157,7 +145,7 @@ class Looker:
                 heads = heads[request.head : request.head + 1]
             return written(weights_message(heads[None]))
 
-        return await self.in_turn(client, find)
+        return await self._turns.do_while_awaited(client, find)
 
     async def word(self, request: WordRequest, ids: list[int], client: str) -> bytes:
         """What became of one word, as JSON. Raises Refusal, ``SearchError``."""
@@ -201,16 +189,7 @@ class Looker:
             )
             return written(answer)
 
-        return await self.in_turn(client, find)
-
-    async def in_turn(self, client: str, work: Callable[[GivenUp], T]) -> T:
-        """Do ``work`` in the thread of those who look; it is told when nobody waits for it any
-        more. Raises Refusal 429 if too many wait."""
-        given_up = GivenUp()
-        try:
-            return await self._turns.do(client, lambda: work(given_up))
-        finally:
-            given_up.set()
+        return await self._turns.do_while_awaited(client, find)
 
     def close(self) -> None:
         self._turns.close()
