@@ -166,6 +166,35 @@ def test_who_has_no_key_is_limited_and_not_read(tmp_path: Path) -> None:
     asyncio.run(check())
 
 
+@pytest.mark.parametrize("with_keys", [False, True])
+@pytest.mark.parametrize("path", ["/nothing", "/assets/none.js", "/translate"])
+def test_who_looks_for_what_is_not_there_is_limited(
+    tmp_path: Path, path: str, with_keys: bool
+) -> None:
+    keys = tmp_path / "keys"
+    keys.write_text("0123456789abcdef Ada\n")
+    limits = LimitSettings(burst=3, requests_per_minute=1)
+    settings = ServeSettings(api_keys=keys if with_keys else None, limits=limits)
+    ada = {"authorization": "Bearer 0123456789abcdef"} if with_keys else {}
+
+    async def check() -> None:
+        async with client_of(settings=settings) as client:
+            answers = [await client.get(path) for _ in range(5)]
+            there_is_not = 405 if path == "/translate" else 404
+            assert [one.status_code for one in answers] == [there_is_not] * 3 + [429] * 2
+            assert int(answers[-1].headers["retry-after"]) > 1
+            assert "requests a minute" in answers[-1].json()["error"]
+            # The page and whoever runs the server are not held up by it, nor is another address.
+            assert (await client.get("/health")).status_code == 200
+            async with at(client, "192.0.2.9") as other:
+                assert (await other.get(path)).status_code == there_is_not
+            # An address is one client whatever it asks for; the holder of a key is another.
+            wanted = await client.post("/translate", json=WISH, headers=ada)
+            assert wanted.status_code == (200 if with_keys else 429)
+
+    asyncio.run(check())
+
+
 def test_a_damaged_run_does_not_tell_where_it_lies(tmp_path: Path) -> None:
     folder = tmp_path / "secret-place"
     folder.mkdir()

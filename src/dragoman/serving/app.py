@@ -85,7 +85,7 @@ def create_app(runs: Sequence[ServedRun], settings: ServeSettings, detector: Det
     app.include_router(figures.router(service))
     _add_operation(app, service)
     _add_run(app, service)
-    _add_page(app, settings)
+    _add_page(app, service)
     _add_errors(app, service)
     bodies = (
         schema.LibreTranslateRequest,
@@ -170,17 +170,21 @@ def _add_run(app: FastAPI, service: Service) -> None:
             return known[served]
 
 
-def _add_page(app: FastAPI, settings: ServeSettings) -> None:
+def _add_page(app: FastAPI, service: Service) -> None:
     """The page and the documentation, outside the API's description."""
-    if settings.page:
+    if service.settings.page:
 
         @app.get("/", include_in_schema=False)
         async def index() -> Response:
             return page.index()
 
         @app.get("/assets/{name}", include_in_schema=False)
-        async def asset(name: str) -> Response:
-            return page.file(name)
+        async def asset(name: str, http: Request) -> Response:
+            try:
+                return page.file(name)
+            except Refusal:
+                service.count_stranger(http)
+                raise
 
     @app.get("/docs", include_in_schema=False)
     async def docs(http: Request) -> Response:
@@ -216,5 +220,10 @@ def _add_errors(app: FastAPI, service: Service) -> None:
         return Response(status_code=499)
 
     @app.exception_handler(HTTPException)
-    async def framework(_: Request, error: HTTPException) -> Response:
+    async def framework(http: Request, error: HTTPException) -> Response:
+        """A path or a method that there is not: who tries them is limited as others are."""
+        try:
+            service.count_stranger(http)
+        except Refusal as too_many:
+            return await refusal(http, too_many)
         return JSONResponse({"error": error.detail}, error.status_code, error.headers)

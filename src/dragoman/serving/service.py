@@ -80,16 +80,22 @@ class Service:
     def admit(self, http: Request, key: str | None = None) -> Iterator[Client]:
         """A request of a client, within the limits. Raises Refusal 403 or 429."""
         given = key_in_header(http.headers.get("authorization")) or key
-        stranger = _stranger(http)
         try:
-            client = self.keys.client(given, stranger.name)
+            client = self.keys.client(given, _stranger(http).name)
         except Refusal:
-            self.limiter.take_one(stranger)
+            self.count_stranger(http)
             raise
         http.state.client = client.name
         with self.limiter.admit(client):
             self.meters.count_request(client.name)
             yield client
+
+    def count_stranger(self, http: Request) -> None:
+        """Count a request of nobody who is known, or for what is not here, by its address.
+
+        Raises Refusal 429.
+        """
+        self.limiter.take_one(_stranger(http))
 
     def check_texts(self, texts: list[str], client: str) -> None:
         """Raises Refusal 400 for more than a client may send at once."""
