@@ -11,6 +11,7 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
+import fastapi.routing
 import httpx
 import pytest
 import uvicorn
@@ -26,7 +27,7 @@ from dragoman.serving import served, server, turns
 from dragoman.serving.http import connection
 from dragoman.serving.http.limits import LimitSettings
 from dragoman.serving.http.refusals import Refusal
-from dragoman.serving.look import looker
+from dragoman.serving.look import looker, run_view
 from dragoman.serving.served import ServedRun
 from dragoman.serving.settings import ServeSettings
 from dragoman.serving.translate import libretranslate, tagged, v1
@@ -60,6 +61,7 @@ def another(client: httpx.AsyncClient, address: str) -> httpx.AsyncClient:
 
 
 def test_nothing_is_cut_decoded_or_written_on_the_event_loop(
+    untrained: Path,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """Whatever is asked: the thread in which each slow function ran is never the loop's."""
@@ -81,14 +83,15 @@ def test_nothing_is_cut_decoded_or_written_on_the_event_loop(
         (HtmlDocument, "join"), (Detector, "rank"), (BaseModel, "model_dump_json"), (Engine, "cut"),
         (served, "words_of"), (tagged, "project"), (engine, "_sharpest"), (looker, "weights_message"),
         (v1, "_start"), (v1, "_told"), (libretranslate, "_answer"), (served, "look_answer"),
-        (connection, "_parsed"),
+        (connection, "_parsed"), (run_view, "view_of"),
     ]  # fmt: skip
+    of_folder = ServedRun.open(Run.open(untrained), ServeSettings(precision="fp32"), "read")
     monkeypatch.setattr(connection, "SMALL", 0)
     for owner, name in slow:
         watch(owner, name)
 
     async def check() -> None:
-        async with client_of(seen_inside(tiny_model())) as client:
+        async with client_of(seen_inside(tiny_model()), of_folder) as client:
             text, to_german = "A small man eats. Where is it?", {"source": "auto", "target": "de"}
             asked: list[tuple[str, dict[str, Any]]] = [
                 ("/translate", {"q": text, "alternatives": 2, **to_german}),
@@ -104,6 +107,11 @@ def test_nothing_is_cut_decoded_or_written_on_the_event_loop(
                 answer = await client.post(path, json=values)
                 assert answer.status_code == 200, (path, answer.text)
                 assert "event: error" not in answer.text
+            # A model that an endpoint leaves to the framework is written on the loop.
+            monkeypatch.setattr(fastapi.routing, "serialize_response", None)
+            for _ in range(2):  # read from the folder, and known
+                told = await client.get("/v1/runs/read")
+                assert told.status_code == 200 and told.json()["recipe"], told.text
         assert len(ran_in) == len(slow), "each was called"
         on_the_loop = {name for name, idents in ran_in.items() if threading.get_ident() in idents}
         assert on_the_loop == set()

@@ -24,7 +24,7 @@ from dragoman.serving.http.docs import STYLE, docs_html
 from dragoman.serving.http.door import Door
 from dragoman.serving.http.limits import ApiKeys
 from dragoman.serving.http.middleware import FAILED, BodyLimit, Failures, HeadAsGet, Measured
-from dragoman.serving.http.openapi import describe
+from dragoman.serving.http.openapi import describe, json_response
 from dragoman.serving.http.refusals import Refusal, not_found
 from dragoman.serving.look import figures, inside, run_view
 from dragoman.serving.look.schema import AttentionRequest, LookRequest, WordRequest
@@ -151,15 +151,18 @@ def _add_operation(app: FastAPI, service: Service) -> None:
 
 
 def _add_run(app: FastAPI, service: Service) -> None:
-    known: WeakKeyDictionary[ServedRun, run_view.RunView] = WeakKeyDictionary()
+    known: WeakKeyDictionary[ServedRun, bytes] = WeakKeyDictionary()
 
     @app.get(
         "/v1/runs/{name}",
         summary="How a run was trained, and how good it is",
         tags=["dragoman"],
-        responses={404: {"model": schema.ErrorBody, "description": "There is no such run"}},
+        responses={
+            200: {"model": run_view.RunView},
+            404: {"model": schema.ErrorBody, "description": "There is no such run"},
+        },
     )
-    async def run(name: str, http: Request) -> run_view.RunView:
+    async def run(name: str, http: Request) -> Response:
         """Curves, scores, samples and the recipe."""
         with service.admit(http):
             served = service.catalogue.named(name)
@@ -167,7 +170,7 @@ def _add_run(app: FastAPI, service: Service) -> None:
                 raise not_found(f"Nothing is known of how {name} was trained.")
             if served not in known:
                 known[served] = await asyncio.to_thread(run_view.view, served.run, name)
-            return known[served]
+            return json_response(known[served])
 
 
 def _add_page(app: FastAPI, service: Service) -> None:

@@ -75,9 +75,12 @@ class RunView(Message):
     limits: list[str]
 
 
-def view(run: Run, name: str) -> RunView:
-    """Read from the run's folder; takes a moment, so call it in a thread. Errors: ``RunError``."""
-    return view_of(summarise(run), name)
+def view(run: Run, name: str) -> bytes:
+    """A ``RunView`` as JSON, read from the run's folder; takes a moment, so call it in a thread.
+
+    Errors: ``RunError``.
+    """
+    return view_of(summarise(run), name).model_dump_json().encode()
 
 
 def view_of(summary: RunSummary, name: str) -> RunView:
