@@ -81,8 +81,8 @@ def test_nothing_is_cut_decoded_or_written_on_the_event_loop(
     slow = [
         (Text, "encode_lists"), (Text, "decode_batch"), (Text, "pieces"), (HtmlDocument, "reading"),
         (HtmlDocument, "join"), (Detector, "rank"), (BaseModel, "model_dump_json"), (Engine, "cut"),
-        (served, "words_of"), (tagged, "project"), (engine, "_sharpest"), (looker, "weights_message"),
-        (v1, "_start"), (v1, "_told"), (libretranslate, "_answer"), (served, "look_answer"),
+        (served, "words_of"), (served, "look_answer"), (tagged, "project"), (engine, "_sharpest"),
+        (looker, "weights_message"), (v1, "_start"), (v1, "_told"), (libretranslate, "_answer"),
         (connection, "_parsed"), (run_view, "view_of"),
     ]  # fmt: skip
     of_folder = ServedRun.open(Run.open(untrained), ServeSettings(precision="fp32"), "read")
