@@ -4,16 +4,22 @@ from __future__ import annotations
 
 import asyncio
 import json
+import math
 import threading
 from typing import Any
 
 import httpx
 import pytest
-from serving_echo import EchoModel, client_of, detector, echo_run, meters_of, until
+from serving_echo import TEXT, EchoModel, client_of, detector, echo_run, meters_of, until
 
+from dragoman.forms.moses import MosesText
+from dragoman.forms.text_form import TextForm
+from dragoman.search.settings import SearchSettings
 from dragoman.serving.app import create_app
 from dragoman.serving.http.limits import LimitSettings
+from dragoman.serving.served import ServedRun
 from dragoman.serving.settings import ServeSettings
+from dragoman.tasks.engine import Engine
 
 PARAGRAPHS = "A small man eats.  Where is the bread?\n\n\tDas Tier ist müde.\n"
 
@@ -207,6 +213,30 @@ def test_words_tokens_and_scores() -> None:
                 assert word["probability"] == pytest.approx(0.8 ** word["count"], rel=1e-4)
             total = sum(token["log_probability"] for token in best["tokens"])
             assert best["finished"] and best["log_probability"] < total < 0
+
+    run(check())
+
+
+def test_words_of_a_run_on_moses_tokens() -> None:
+    pytest.importorskip("sacremoses")
+
+    async def check() -> None:
+        forms = [TextForm(TEXT, language, MosesText(language)) for language in ("en", "de")]
+        engine = Engine(EchoModel(), *forms, SearchSettings(beam=1))
+        served = ServedRun(name="moses", engine=engine, settings=ServeSettings())
+        async with client_of(served) as client:
+            body = {"text": 'Where is "the bread" (& the man)?'}
+            answer = (await client.post("/v1/translate", json=body)).json()
+            (sentence,) = answer["translations"][0]["sentences"]
+            best = sentence["hypotheses"][0]
+            assert best["text"] == 'where is "the bread" (& the man)?'
+            assert [word["before"] + word["text"] for word in best["words"]] == [
+                "where", " is", ' "', "the", " bread", '"', " (&", " the", " man", ")?",
+            ]  # fmt: skip
+            for word in best["words"]:
+                of_word = best["tokens"][word["first"] : word["first"] + word["count"]]
+                together = math.exp(sum(token["log_probability"] for token in of_word))
+                assert word["probability"] == pytest.approx(together)
 
     run(check())
 

@@ -22,7 +22,7 @@ from dragoman.serving.translate.html_document import KEPT, NEVER, SHOWN, HtmlDoc
 from dragoman.serving.translate.open_elements import FORMATTING
 from dragoman.serving.translate.tag_projection import Alignment, project, spans
 from dragoman.serving.translate.tagged import Translated, with_tags
-from dragoman.serving.translate.words import words_by_spaces, words_of
+from dragoman.serving.translate.words import words_of
 from dragoman.serving.turns import Turns
 
 TAG = re.compile(r"<[^>]*>")
@@ -359,11 +359,17 @@ def test_alignment_is_the_models_own_attention_whoever_is_beside() -> None:
 
 
 def test_tokens_that_do_not_spell_the_text_are_shared_out() -> None:
-    words = words_by_spaces(" Das  Tier schläft.", 5)
+    words = words_of(" Das  Tier schläft.", ["▁x"] * 5, [-1.0, -2.0, -3.0, -4.0, -5.0, -6.0])
     assert "".join(word.before + word.text for word in words) == " Das  Tier schläft."
     assert [word.text for word in words] == ["Das", "Tier", "schläft."]
-    assert all(word.first >= 0 and word.first + word.count <= 5 for word in words)
-    assert all(word.count > 0 for word in words_by_spaces("a b c d e f", 2))
+    assert [(word.first, word.count) for word in words] == [(0, 1), (1, 1), (2, 3)]
+    assert [word.log_probability for word in words] == [-1.0, -2.0, -12.0]
+    few = words_of("a b c d e f", ["▁x"] * 2, [-1.0, -1.0])
+    assert [(word.before, word.text, word.count) for word in few] == [
+        ("", "a b c d", 1), (" ", "e f", 1),
+    ]  # fmt: skip
+    (nothing,) = words_of("", ["▁x"], [-1.0])
+    assert (nothing.text, nothing.count) == ("", 1)
 
 
 def test_tags_between_sentences_stay_between_them() -> None:

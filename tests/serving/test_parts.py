@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import html
 import math
 import re
 
@@ -11,6 +12,7 @@ from hypothesis import strategies as st
 from serving_echo import TEXT
 
 from dragoman.errors import DataError
+from dragoman.forms.moses import MosesText
 from dragoman.serving.http.limits import ApiKeys, Client, Limiter, LimitSettings
 from dragoman.serving.http.refusals import Refusal
 from dragoman.serving.translate.fair import FairQueue
@@ -65,6 +67,36 @@ def test_marks_stand_beside_words() -> None:
     assert [(w.before, w.text) for w in words] == [
         ("", "„"), ("", "Hund"), ("", "“,"), (" ", "sagt"), ("", "."),
     ]  # fmt: skip
+
+
+@pytest.mark.parametrize("language", ["en", "de", "fr"])
+@pytest.mark.parametrize(
+    "sentence",
+    [
+        "The animal didn't cross the street, because it was (too) tired.",
+        'It\'s 5% & costs $3.50 [or "so"] | <b>.',
+        "Das Tier überquerte die „Straße“ nicht – weil es zu müde war!",
+    ],
+)
+def test_words_of_moses_stand_between_spaces_and_own_their_tokens(
+    sentence: str, language: str
+) -> None:
+    pytest.importorskip("sacremoses")
+    moses = MosesText(language)
+    ids = TEXT.encode([moses.prepare(sentence)])[0]
+    pieces, values = TEXT.pieces(ids), [-0.1 * (i % 3) for i in range(len(ids))]
+    text = moses.restore(TEXT.decode(ids))
+    words = words_of(text, pieces, values)
+    assert "".join(word.before + word.text for word in words) == text
+    assert [word.before for word in words].count(" ") == text.count(" ") > 4
+    place = 0
+    for word in words:
+        assert word.first == place and " " not in word.text
+        place += word.count
+        mine = ids[word.first : place]
+        assert word.log_probability == pytest.approx(sum(values[word.first : place]))
+        assert html.unescape(TEXT.decode(mine)).replace(" ", "") == word.text
+    assert place == len(ids)
 
 
 def test_the_rate_fills_up_again() -> None:

@@ -18,7 +18,7 @@ from dragoman.serving.look.looker import Looker, LookRecord
 from dragoman.serving.look.schema import LookAnswer, LookRequest
 from dragoman.serving.settings import ServeSettings
 from dragoman.serving.translate.queue import Answer, Draft, SearchQueue
-from dragoman.serving.translate.words import Word, words_by_spaces, words_of
+from dragoman.serving.translate.words import Word, words_of
 from dragoman.serving.turns import Turns
 from dragoman.tasks.engine import Alignment, Engine, TokenPair
 from dragoman.tasks.run import Run
@@ -170,12 +170,9 @@ class ServedRun:
 
     def words(self, hypothesis: Hypothesis) -> list[Word]:
         """The words of a hypothesis, for placing tags between them."""
-        text, tokens = self.plain(hypothesis), hypothesis.tokens
-        pieces = self.engine.target.shown(tokens)
+        text, pieces = self.plain(hypothesis), self.engine.target.shown(hypothesis.tokens)
         values = hypothesis.token_log_probabilities
-        found = words_of(text, pieces, values, spaced=self.engine.target.spaced)
-        # One word of many tokens: they do not spell the text (Moses' detokeniser was at it).
-        return words_by_spaces(text, len(tokens)) if len(found) == 1 else found
+        return words_of(text, pieces, values, spaced=self.engine.target.spaced)
 
     def source_pieces(self, ids: Sequence[int]) -> list[str]:
         """Source tokens as the vocabulary writes them."""
@@ -228,7 +225,6 @@ class ServedRun:
         text = self.plain(hypothesis)
         pieces = self.engine.target.shown(hypothesis.tokens)
         values = hypothesis.token_log_probabilities
-        words = words_of(text, pieces, values, spaced=self.engine.target.spaced)
         return schema.Hypothesis(
             text=text,
             score=hypothesis.score,
@@ -242,7 +238,7 @@ class ServedRun:
                     first=word.first,
                     count=word.count,
                 )
-                for word in words
+                for word in words_of(text, pieces, values, spaced=self.engine.target.spaced)
             ],
             tokens=[
                 schema.Token(id=token, piece=piece, log_probability=value)

@@ -10,13 +10,20 @@ import math
 import re
 import unicodedata
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 SPACE = "▁"
 """U+2581, which SentencePiece writes for a space."""
 
-_SPACED = re.compile(r"(\s*)(\S+\s*\Z|\S+)")
+_SPACED = re.compile(r"\s*\S+(?:\s*\Z)?")
 _BYTE = re.compile(r"<0x([0-9A-F]{2})>\Z")
+_ENTITIES = {
+    "&amp;": "&", "&#124;": "|", "&lt;": "<", "&gt;": ">", "&apos;": "'", "&quot;": '"',
+    "&#91;": "[", "&#93;": "]",
+}  # fmt: skip
+"""What Moses' tokeniser writes for characters with a meaning of their own."""
+_CHARACTER = re.compile("|".join((*map(re.escape, _ENTITIES), ".")), re.DOTALL)
 
 
 @dataclass(frozen=True)
@@ -48,11 +55,37 @@ def words_of(
     """The words of a translation ``text`` whose tokens are written ``pieces``.
 
     ``log_probabilities`` may have one entry more, of the end symbol. ``spaced`` is False for a
-    language written without spaces. Where the tokens do not spell the text (a normalisation in
-    between), the text is one word.
+    language written without spaces. Where the tokens spell the text but for its spaces and some
+    entities (Moses' detokeniser was at it), its own are taken; where they do not spell it at all
+    (a normalisation in between), words stand between spaces and share the tokens out.
     """
     if not pieces:
         return []
+    words = _spelt(pieces, log_probabilities, spaced=spaced)
+    if _joined(words) == text:
+        return words
+    units = _units(text, pieces)
+    if units is not None:
+        sums = [sum(log_probabilities[unit.first : unit.end]) for unit in units]
+        words = _spelt([unit.spelt for unit in units], sums, spaced=spaced)
+        if _joined(words) == text:
+            return [_of_tokens(word, units) for word in words]
+    return _shared_out(text, log_probabilities[: len(pieces)])
+
+
+def is_byte(piece: str) -> bool:
+    """Whether a token stands for one byte of a character."""
+    return _BYTE.match(piece) is not None
+
+
+def _joined(words: Sequence[Word]) -> str:
+    return "".join(word.before + word.text for word in words)
+
+
+def _spelt(
+    pieces: Sequence[str], log_probabilities: Sequence[float], *, spaced: bool
+) -> list[Word]:
+    """The words that ``pieces`` spell."""
     runs: list[list[int]] = []
     for number, piece in enumerate(pieces):
         if not runs or piece.startswith(SPACE) or not spaced:
@@ -74,28 +107,75 @@ def words_of(
             )
     if words[0].before:
         words[0] = Word("", words[0].text, words[0].log_probability, 0, words[0].count)
-    words = _with_text(words)
-    if "".join(word.before + word.text for word in words) == text:
-        return words
-    return [Word("", text, sum(log_probabilities[: len(pieces)]), 0, len(pieces))]
+    return _with_text(words)
 
 
-def words_by_spaces(text: str, tokens: int) -> list[Word]:
-    """The words of a text whose ``tokens`` do not spell it, each with its share of the tokens.
+class _Unit(NamedTuple):
+    """Tokens that spell some characters between them, and the space in front of these."""
 
-    Shares go by characters, so they are a guess; probabilities are left out.
+    spelt: str
+    first: int
+    end: int
+
+
+def _units(text: str, pieces: Sequence[str]) -> list[_Unit] | None:
+    """Tokens whose characters are those of ``text``, where spaces may be elsewhere and entities
+    are one character: as little together as can be; None where more than that differs."""
+    spelt, owners = bytearray(), list[int]()
+    for number, piece in enumerate(pieces):
+        byte = _BYTE.match(piece)
+        data = bytes([int(byte[1], 16)]) if byte else piece.replace(SPACE, " ").encode()
+        spelt += data
+        owners += [number] * len(data)
+    try:
+        written = spelt.decode()
+    except UnicodeDecodeError:
+        return None
+    wanted = re.finditer(r"(\s*)(\S)", text)
+    units: list[_Unit] = []
+    place = 0
+    for match in _CHARACTER.finditer(written):
+        begin, place = place, place + len(match[0].encode())
+        if match[0].isspace():
+            continue
+        found = next(wanted, None)
+        if found is None or found[2] != _ENTITIES.get(match[0], match[0]):
+            return None
+        character = found[1].replace(" ", SPACE) + found[2]
+        end = owners[place - 1] + 1
+        if units and owners[begin] < units[-1].end:  # a token that is in the last unit too
+            units[-1] = _Unit(units[-1].spelt + character, units[-1].first, end)
+        else:
+            units.append(_Unit(character, units[-1].end if units else 0, end))
+    if not units or next(wanted, None) is not None:
+        return None
+    behind = text[len(text.rstrip()) :].replace(" ", SPACE)
+    return [*units[:-1], _Unit(units[-1].spelt + behind, units[-1].first, len(pieces))]
+
+
+def _of_tokens(word: Word, units: Sequence[_Unit]) -> Word:
+    """A word that counts units, counting their tokens."""
+    first, last = units[word.first], units[word.first + word.count - 1]
+    return replace(word, first=first.first, count=last.end - first.first)
+
+
+def _shared_out(text: str, log_probabilities: Sequence[float]) -> list[Word]:
+    """The words of a text whose tokens do not spell it, each with its share of the tokens.
+
+    Shares go by characters, so they are a guess. A word too short for a token joins the next.
     """
+    tokens = len(log_probabilities)
     words: list[Word] = []
-    for found in _SPACED.finditer(text):
-        first = min(tokens - 1, tokens * found.start() // len(text))
-        end = max(first + 1, tokens * found.end() // len(text))
-        words.append(Word(found[1], found[2], 0.0, first, end - first))
-    return words
-
-
-def is_byte(piece: str) -> bool:
-    """Whether a token stands for one byte of a character."""
-    return _BYTE.match(piece) is not None
+    first = begin = 0
+    for match in _SPACED.finditer(text):
+        end = tokens * match.end() // len(text)
+        if end > first:
+            part = text[begin : match.end()]
+            body = part.lstrip()
+            share = sum(log_probabilities[first:end])
+            words.append(Word(part[: len(part) - len(body)], body, share, first, end - first))
+            first, begin = end, match.end()
+    return words or [Word("", text, sum(log_probabilities), 0, tokens)]
 
 
 def _peel(run: list[int], pieces: Sequence[str]) -> list[list[int]]:
