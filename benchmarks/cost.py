@@ -53,7 +53,7 @@ def train(length: int, vocabulary: int, tokens: int, seconds: float) -> Found:
     from dragoman.data.batches import Batch, make_batch
     from dragoman.models.settings import TransformerSettings
     from dragoman.models.transformer import Transformer
-    from dragoman.training.loss import KernelCrossEntropy, PiecewiseCrossEntropy
+    from dragoman.training.objectives import next_token
     from dragoman.training.settings import TrainingSettings
     from dragoman.training.throughput import measure_throughput
 
@@ -68,11 +68,9 @@ def train(length: int, vocabulary: int, tokens: int, seconds: float) -> Found:
     def make() -> Batch:
         return make_batch(texts, texts, 1, 2)
 
-    piecewise = PiecewiseCrossEntropy(model.project, model.parameters(), 0.1)
     found = measure_throughput(
-        model, TrainingSettings(), lambda *_: [make], seconds=seconds,
-        cross_entropy=KernelCrossEntropy(model.output_layer, piecewise, 0.1),
-    )  # fmt: skip
+        model, next_token(model, 0.1), TrainingSettings(), lambda *_: [make], seconds=seconds
+    )
     return {
         "seconds": found.seconds_per_update,
         "memory_mb": found.peak_bytes / 2**20,

@@ -59,7 +59,7 @@ def parallel_text(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]
 def tiny_run(parallel_text: tuple[Path, Path], tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A run folder, trained for some seconds: everything in it works, its translations do not."""
     from dragoman.tasks.inputs import recipe_of
-    from dragoman.tasks.translation import train
+    from dragoman.tasks.training import train
 
     folder = tmp_path_factory.mktemp("runs") / "tiny"
     recipe, _ = recipe_of([str(path) for path in parallel_text], changes=TINY)

@@ -21,8 +21,8 @@ SOURCE = ROOT / "src" / "dragoman"
 
 # Lowest first. Imports point down only; what stands on one level does not import each other.
 LEVELS = (
-    {"errors", "settings"},
-    {"atomic", "reading"},
+    {"address", "errors", "settings"},
+    {"atomic", "reading", "task"},
     {"tensor_file"},
     {"native"},
     {"nn", "forms", "metrics", "pictures"},

@@ -17,17 +17,19 @@ from dragoman.data.corpora import Pair
 from dragoman.data.plan import Plan, PlanSettings
 from dragoman.data.store import WeightedPairs, build_store
 from dragoman.forms.text import Text, TextSettings
+from dragoman.forms.text_form import TextForm
 from dragoman.models.settings import TransformerSettings
 from dragoman.models.transformer import Transformer
 from dragoman.recipe import Recipe
 from dragoman.tasks.inputs import recipe_of
-from dragoman.tasks.run import Run
-from dragoman.tasks.translation import TrainingBatches, train
+from dragoman.tasks.run import Forms, Run
+from dragoman.tasks.training import TrainingBatches, train
 from dragoman.training.checkpoint import TrainingState
 from dragoman.training.distributed import Ranks
+from dragoman.training.objectives import next_token_in_pieces
 from dragoman.training.settings import TrainingSettings
-from dragoman.training.update_step import Gradients, Splits
-from dragoman.training.updater import Updater
+from dragoman.training.splits import Splits
+from dragoman.training.update import Updater
 
 PAIRS = [
     Pair(n, " ".join(["dog", "sees", "cats"][: n % 3 + 1] * (n % 4 + 1)), f"{n}. " * (n % 5 + 1))
@@ -40,9 +42,12 @@ def batches_of(folder: Path, sampling: float, micro_batch: int) -> TrainingBatch
         (line for pair in PAIRS for line in (pair.source, pair.target)),
         TextSettings(vocabulary=290, sampling=sampling),
     )
-    store = build_store([WeightedPairs(PAIRS)], text, text, folder, f"{sampling}")
+    store = build_store(
+        [WeightedPairs(PAIRS)], {"source": text, "target": text}, folder, f"{sampling}"
+    )
     asked = PlanSettings(tokens_per_update=300, tokens_per_micro_batch=micro_batch)
-    return TrainingBatches(Plan(store, asked, 1), store, text, text, 1)
+    form = TextForm(text, "und")
+    return TrainingBatches(Plan(store, asked, 1), store, Forms(form, form), 1)
 
 
 @pytest.mark.parametrize("micro_batch", [300, 100])
@@ -85,26 +90,22 @@ def test_processes_add_up_to_the_same_gradients(
         }
     )  # fmt: skip
     training = TrainingSettings.model_validate({"precision": precision, "kernels": kernels})
-    updater = Updater(Transformer(settings, 290, 290), training, lambda _: 0.1, Ranks())
+    model = Transformer(settings, 290, 290)
+    objective = next_token_in_pieces(model, training.label_smoothing)
+    updater = Updater(model, objective, training, lambda _: 0.1, Ranks())
     state = TrainingState()
     updater.repeat_choices(state)
     if kernels == "auto" and state.kernels == "plain":
         pytest.skip("this machine has no native kernels")
-    updater.step.train()
-    gradients = Gradients(
-        updater.step,
-        updater.flat.gradients,
-        seed=1,
-        splits=Splits(tmp_path / "splits"),
-        warn=lambda _: None,
-    )
+    model.train()
+    gradients = updater.gradients(1, Splits(tmp_path / "splits"), lambda _: None)
     batches = batches_of(tmp_path, 0.0, micro_batch)
 
     def together(ranks: int, update: int = 3) -> tuple[Tensor, Tensor]:
-        sums, total = torch.zeros(3, dtype=torch.float64), torch.zeros_like(gradients.gradients)
+        sums, total = torch.zeros(3, dtype=torch.float64), torch.zeros_like(gradients.buffer)
         for rank in range(ranks):
             sums += gradients.accumulate(update, batches(3, rank, ranks))
-            total += gradients.gradients
+            total += gradients.buffer
         return total, sums
 
     alone, sums = together(1)

@@ -24,12 +24,12 @@ from dragoman.data.batches import Batch, make_batch  # noqa: E402
 from dragoman.models.settings import TransformerSettings  # noqa: E402
 from dragoman.models.transformer import Transformer  # noqa: E402
 from dragoman.native import library  # noqa: E402
-from dragoman.tasks.translation import fused_cross_entropy  # noqa: E402
 from dragoman.training.checkpoint import TrainingState  # noqa: E402
 from dragoman.training.distributed import Ranks  # noqa: E402
+from dragoman.training.objectives import next_token  # noqa: E402
 from dragoman.training.settings import TrainingSettings  # noqa: E402
-from dragoman.training.update_step import Gradients, Splits  # noqa: E402
-from dragoman.training.updater import Updater  # noqa: E402
+from dragoman.training.splits import Splits  # noqa: E402
+from dragoman.training.update import Updater  # noqa: E402
 
 
 class Ours:
@@ -53,8 +53,10 @@ class Ours:
             }
         )
         self.rate = 0.0
-        loss = fused_cross_entropy(self.model, plan["smoothing"])
-        self.updater = Updater(self.model, training, lambda step: self.rate, self.ranks, loss)
+        self.objective = next_token(self.model, plan["smoothing"])
+        self.updater = Updater(
+            self.model, self.objective, training, lambda step: self.rate, self.ranks
+        )
         self.state = TrainingState()
         self.updater.restore(None, self.state)
         self.updater.repeat_choices(self.state)
@@ -64,13 +66,7 @@ class Ours:
                 f"dragoman trains on plain torch here: {library.status().reason}", file=sys.stderr
             )
         splits = Splits(folder / f"splits-{os.getpid()}")
-        self.gradients = Gradients(
-            self.updater.step,
-            self.updater.flat.gradients,
-            seed=plan["seed"],
-            splits=splits,
-            warn=print,
-        )
+        self.gradients = self.updater.gradients(plan["seed"], splits, print)
 
     def _batch(self, sources: Sentences, targets: Sentences) -> Batch:
         arrays = [[np.array(s, dtype=np.int32) for s in side] for side in (sources, targets)]
@@ -85,7 +81,8 @@ class Ours:
     def nll(self, sources: Sentences, targets: Sentences) -> float:
         self.model.eval()
         with torch.no_grad():
-            _, _, nll = self.updater.step(self._batch(sources, targets).to(self.ranks.device))
+            batch = self._batch(sources, targets).to(self.ranks.device)
+            nll = self.objective(self.model, batch).nll
         self.model.train()
         return float(nll)
 

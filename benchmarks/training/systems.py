@@ -16,7 +16,7 @@ from peers import Process, Stopped, ask, begin, end, tuned
 from training.toolkits import TOOLKITS
 
 from dragoman.native.linear import supported
-from dragoman.training.precision import choose_precision
+from dragoman.training.arithmetic import choose_precision
 
 HERE = Path(__file__).resolve().parent
 

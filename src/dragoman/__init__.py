@@ -97,7 +97,7 @@ def train(
     """
     from dragoman.tasks.run import Run
     from dragoman.tasks.sizing import for_fine_tuning
-    from dragoman.tasks.translation import train as train_run
+    from dragoman.tasks.training import train as train_run
 
     begin = Run.open(start_from) if start_from is not None else None
     if begin is not None:

@@ -17,7 +17,7 @@ from types import UnionType
 from typing import Any, Literal, Self, Union, get_args, get_origin
 
 import tomli_w
-from pydantic import BaseModel, Field, ValidationError, model_validator
+from pydantic import BaseModel, Field, ValidationError, field_validator, model_validator
 
 from dragoman.atomic import write_text
 from dragoman.data.cleaning import CleaningSettings
@@ -31,6 +31,7 @@ from dragoman.models.settings import TransformerSettings
 from dragoman.reading import read_bytes
 from dragoman.search.settings import SearchSettings
 from dragoman.settings import Settings
+from dragoman.task import TASKS
 from dragoman.training.settings import TrainingSettings
 
 _MOST = 1 << 20
@@ -98,8 +99,8 @@ class Recipe(Settings):
     """Version of this file's layout."""
     name: str = "translator"
     """What the run is called."""
-    task: Literal["translation"] = "translation"
-    """What the model is for."""
+    task: str = "translation"
+    """What the model is for: translation or language-model."""
     seed: int = Field(1, ge=0, lt=2**63)
     """Every random draw of the run follows from it."""
     languages: LanguageSettings = LanguageSettings()
@@ -111,8 +112,40 @@ class Recipe(Settings):
     search: SearchSettings = SearchSettings()
     evaluation: EvaluationSettings = EvaluationSettings()
 
+    @field_validator("task")
+    @classmethod
+    def _is_known(cls, task: str) -> str:
+        if task not in TASKS:
+            raise ValueError(f"there is no such task; tasks are {', '.join(TASKS)}")
+        return task
+
+    @model_validator(mode="before")
+    @classmethod
+    def _metric_of_task(cls, values: Any) -> Any:
+        """A recipe that names no metric is judged by the first of its task."""
+        if not isinstance(values, Mapping):
+            return values
+        task, training = TASKS.get(str(values.get("task", "translation"))), values.get("training")
+        if task is None or not isinstance(training, Mapping | None) or "metric" in (training or {}):
+            return values
+        return {**values, "training": {**(training or {}), "metric": next(iter(task.metrics))}}
+
     @model_validator(mode="after")
     def _agree(self) -> Self:
+        task = TASKS[self.task]
+        if self.training.metric not in task.metrics:
+            raise ValueError(
+                f'training.metric = "{self.training.metric}" is not measured of a {task.name}; it '
+                f"is one of {', '.join(task.metrics)}"
+            )
+        for corpus in (*self.data.train, *filter(None, (self.data.dev, self.data.test))):
+            if (corpus.format == "text") != (len(task.sides) == 1):
+                wanted = 'format = "text", one file with a text a line'
+                raise ValueError(
+                    f"{corpus.name}: a {task.name} learns from {wanted}"
+                    if len(task.sides) == 1
+                    else f"{corpus.name}: a {task.name} has two sides, and {wanted}, has one"
+                )
         if not self.text.shared and self.model.shares_vocabulary:
             raise ValueError(
                 "two vocabularies cannot share one matrix: with text.shared = false, set "

@@ -29,7 +29,7 @@ from training import systems  # noqa: E402
 from translating import works  # noqa: E402
 from turns import MOST, Timed, is_flat, take_turns  # noqa: E402
 
-from dragoman.training import precision  # noqa: E402
+from dragoman.training import arithmetic  # noqa: E402
 
 TINY = {"model_dim": 32, "ffn_dim": 64, "encoder_layers": 1, "decoder_layers": 1}
 ORIGIN = {"commit": "abc", "machine": "M; 2 cores", "load": 0.0, "date": "2026-01-02"}
@@ -158,7 +158,7 @@ def test_turns_are_alike_each_has_short_and_long_sentences() -> None:
 def test_without_bf16_instructions_training_is_measured_in_fp32(
     monkeypatch: pytest.MonkeyPatch, flags: str
 ) -> None:
-    monkeypatch.setattr(precision, "cpu_flags", lambda: set(flags.split()))
+    monkeypatch.setattr(arithmetic, "cpu_flags", lambda: set(flags.split()))
     monkeypatch.setattr(systems, "supported", lambda *sizes: False)
     found = systems.programs(SimpleNamespace(device="cpu", peer_python=None))  # type: ignore[arg-type]
     assert {program.precision for program in found} == {"fp32"}

@@ -16,7 +16,7 @@ from tiny_recipe import TINY
 
 VERBS = (
     "demo", "data", "train", "resume", "translate", "evaluate", "score", "compare", "average",
-    "shortlist", "doctor", "serve", "look", "figure",
+    "shortlist", "doctor", "serve", "look", "figure", "write",
 )  # fmt: skip
 SET = [argument for change in TINY for argument in ("--set", change)]
 

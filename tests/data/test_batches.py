@@ -55,7 +55,7 @@ def test_halves_hold_the_same_sentences(targets: list[list[int]]) -> None:
 
 
 def test_one_sentence_cannot_be_halved() -> None:
-    with pytest.raises(ValueError, match="one sentence"):
+    with pytest.raises(ValueError, match="one example"):
         _batch([[5]], [[6]]).split()
 
 
@@ -68,3 +68,12 @@ def test_to_keeps_everything() -> None:
     batch = _batch([[5], [6, 7]], [[8, 9], [3]])
     moved = batch.to("cpu")
     assert torch.equal(moved.target_out, batch.target_out) and moved.ids == batch.ids
+
+
+def test_where_nothing_is_read_each_source_is_the_end_symbol() -> None:
+    targets = [np.array(t, np.int32) for t in ([5, 6], [], [7])]
+    batch = make_batch(None, targets, BOS, EOS)
+    assert batch.source.values.tolist() == [EOS] * 3 and batch.source.layout.lengths == (1, 1, 1)
+    assert batch.target_in.values.tolist() == [BOS, 5, 6, BOS, BOS, 7]
+    assert batch.target_out.tolist() == [5, 6, EOS, EOS, 7, EOS]
+    assert "3 examples" in batch.in_words()

@@ -33,6 +33,7 @@ class Codepoints:
 
 
 WIDE, NARROW = Codepoints(), Codepoints(1000)
+BOTH = {"source": WIDE, "target": NARROW}
 PAIRS = [Pair(n + 1, f"source {n}" * (n % 4), f"{'x' * (n % 7)}🙂 {n}") for n in range(25)]
 
 
@@ -45,11 +46,11 @@ def small(monkeypatch: pytest.MonkeyPatch) -> None:
 def _holds(store: Store, pairs: Sequence[Pair]) -> bool:
     expected = WIDE.encode([pair.source for pair in pairs])
     return len(store) == len(pairs) and all(
-        np.array_equal(store.source(n), expected[n])
-        and np.array_equal(store.target(n), NARROW.encode([pair.target])[0])
-        and store.text(n) == (pair.source, pair.target)
-        and store.source_lengths[n] == len(pair.source)
-        and store.target_lengths[n] == len(pair.target)
+        np.array_equal(store.tokens("source", n), expected[n])
+        and np.array_equal(store.tokens("target", n), NARROW.encode([pair.target])[0])
+        and (store.text("source", n), store.text("target", n)) == (pair.source, pair.target)
+        and store.lengths["source"][n] == len(pair.source)
+        and store.lengths["target"][n] == len(pair.target)
         for n, pair in enumerate(pairs)
     )
 
@@ -64,31 +65,29 @@ def test_what_goes_in_comes_out(
 ) -> None:
     pairs = [Pair(n, *side) for n, side in enumerate(sides)]
     folder = tmp_path_factory.mktemp("store")
-    store = build_store([WeightedPairs(pairs)], WIDE, NARROW, folder, "key")
+    store = build_store([WeightedPairs(pairs)], BOTH, folder, "key")
     assert _holds(store, pairs) and _holds(Store(folder / "key"), pairs)
 
 
 def test_lone_surrogates_are_kept(tmp_path: Path) -> None:
     pairs = [Pair(1, "a\udcff", "\ud83d")]
-    assert _holds(build_store([WeightedPairs(pairs)], WIDE, NARROW, tmp_path, "key"), pairs)
+    assert _holds(build_store([WeightedPairs(pairs)], BOTH, tmp_path, "key"), pairs)
 
 
 def test_corpora_notes_and_types(tmp_path: Path) -> None:
     corpora = [WeightedPairs(PAIRS[:10], 1.0, "a"), WeightedPairs(PAIRS[10:], 0.5, "b")]
     seen: list[str] = []
-    store = build_store(
-        corpora, WIDE, NARROW, tmp_path, "key", notes=lambda: {"dropped": len(seen)}
-    )
+    store = build_store(corpora, BOTH, tmp_path, "key", notes=lambda: {"dropped": len(seen)})
     assert [(c.first, c.last, c.weight, c.name) for c in store.corpora] == [
         (0, 10, 1.0, "a"),
         (10, 25, 0.5, "b"),
     ]
     assert store.corpus_of(9).name == "a" and store.corpus_of(10).name == "b"
     assert store.notes == {"dropped": 0}
-    assert store.source(3).dtype == store.target(3).dtype == np.int32
+    assert store.tokens("source", 3).dtype == store.tokens("target", 3).dtype == np.int32
     for outside in (-1, 25):
         with pytest.raises(IndexError):
-            store.source(outside)
+            store.tokens("source", outside)
 
 
 def test_made_once(tmp_path: Path) -> None:
@@ -96,10 +95,10 @@ def test_made_once(tmp_path: Path) -> None:
         yield from PAIRS
 
     corpus = WeightedPairs(once())
-    assert _holds(build_store([corpus], WIDE, NARROW, tmp_path, "key"), PAIRS)
-    assert _holds(build_store([corpus], WIDE, NARROW, tmp_path, "key"), PAIRS)
-    with pytest.raises(DataError, match="no sentence pair is left"):
-        build_store([corpus], WIDE, NARROW, tmp_path, "other")
+    assert _holds(build_store([corpus], BOTH, tmp_path, "key"), PAIRS)
+    assert _holds(build_store([corpus], BOTH, tmp_path, "key"), PAIRS)
+    with pytest.raises(DataError, match="nothing is left to train on"):
+        build_store([corpus], BOTH, tmp_path, "other")
 
 
 def test_keys_name_everything() -> None:
@@ -112,7 +111,7 @@ def test_an_error_leaves_nothing_behind(tmp_path: Path) -> None:
         raise DataError("line 26 is bad")
 
     with pytest.raises(DataError, match="line 26"):
-        build_store([WeightedPairs(broken())], WIDE, NARROW, tmp_path, "key")
+        build_store([WeightedPairs(broken())], BOTH, tmp_path, "key")
     assert [path.name for path in tmp_path.iterdir()] == [".key.lock"]
 
 
@@ -122,22 +121,22 @@ def test_a_full_disk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
     monkeypatch.setattr(store_module, "_settle", full)
     with pytest.raises(FileError, match="cannot write the tokens: No space left"):
-        build_store([WeightedPairs(PAIRS)], WIDE, NARROW, tmp_path, "key")
+        build_store([WeightedPairs(PAIRS)], BOTH, tmp_path, "key")
     assert [path.name for path in tmp_path.iterdir()] == [".key.lock"]
 
 
 def test_damaged_stores(tmp_path: Path) -> None:
     with pytest.raises(DataError, match="not a store"):
         Store(tmp_path)
-    folder = build_store([WeightedPairs(PAIRS)], WIDE, NARROW, tmp_path, "key").folder
+    folder = build_store([WeightedPairs(PAIRS)], BOTH, tmp_path, "key").folder
     (folder / "00001.target.tokens").unlink()
     store = Store(folder)
-    assert len(store.target(0)) == store.target_lengths[0]
+    assert len(store.tokens("target", 0)) == store.lengths["target"][0]
     with pytest.raises(DataError, match=r"00001\.target\.tokens: .*damaged; delete .*key"):
-        store.target(9)
+        store.tokens("target", 9)
     os.truncate(folder / "00002.source.text", 5)
     with pytest.raises(DataError, match=r"00002.*damaged"):
-        store.target(17)
+        store.tokens("target", 17)
     about = json.loads((folder / "store.json").read_text())
     (folder / "store.json").write_text(json.dumps({**about, "format": 99}))
     with pytest.raises(DataError, match="format 99"):
@@ -154,7 +153,7 @@ def _slow_pairs(folder: Path) -> Iterator[Pair]:
 
 
 def _build(folder: Path) -> None:
-    store = build_store([WeightedPairs(_slow_pairs(folder))], WIDE, NARROW, folder, "key")
+    store = build_store([WeightedPairs(_slow_pairs(folder))], BOTH, folder, "key")
     assert _holds(store, PAIRS)
 
 
@@ -179,3 +178,13 @@ def test_a_killed_builder_is_no_obstacle(tmp_path: Path) -> None:
     assert not (tmp_path / "key").exists()
     _build(tmp_path)
     assert sorted(path.name for path in tmp_path.iterdir()) == [".key.lock", "key", "readers"]
+
+
+def test_a_store_has_the_sides_that_its_task_has(tmp_path: Path) -> None:
+    pairs = [Pair(n, "", pair.target) for n, pair in enumerate(PAIRS)]
+    store = build_store([WeightedPairs(pairs)], {"target": WIDE}, tmp_path, "texts")
+    assert list(store.lengths) == ["target"] and len(store) == len(pairs)
+    for n, pair in enumerate(pairs):
+        assert np.array_equal(store.tokens("target", n), WIDE.encode([pair.target])[0])
+        assert store.text("target", n) == pair.target
+    assert not list(store.folder.glob("*source*"))

@@ -134,11 +134,12 @@ def test_the_page_of_settings_is_what_the_classes_say() -> None:
     assert written == page.settings_page(), "python docs/settings.py > docs/settings.md"
 
 
-def test_the_recipe_of_the_documentation_is_one() -> None:
+def test_the_recipes_of_the_documentation_are_some() -> None:
     text = (ROOT / "docs" / "recipes.md").read_text(encoding="utf-8")
-    (example,) = re.findall(r"^```toml\n(.*?)^```", text, re.MULTILINE | re.DOTALL)
-    recipe = Recipe.parse(tomllib.loads(example))
-    assert [corpus.weight for corpus in recipe.data.train] == [1.0, 3.0, 1.0]
+    examples = re.findall(r"^```toml\n(.*?)^```", text, re.MULTILINE | re.DOTALL)
+    letters, diary = (Recipe.parse(tomllib.loads(example)) for example in examples)
+    assert [corpus.weight for corpus in letters.data.train] == [1.0, 3.0, 1.0]
+    assert diary.task == "language-model" and diary.model.kind == "decoder"
 
 
 def test_the_tree_of_the_readme_is_the_tree() -> None:

@@ -14,9 +14,10 @@ import pytest
 import torch
 from torch import Tensor
 
+from dragoman.models.decoder import Decoder
 from dragoman.models.interface import Adjust, DecodeState, Memory, Network
 from dragoman.models.recurrent import Recurrent
-from dragoman.models.settings import RecurrentSettings, TransformerSettings
+from dragoman.models.settings import DecoderSettings, RecurrentSettings, TransformerSettings
 from dragoman.models.transformer import Transformer
 from dragoman.models.transformer.cpu import CpuTransformer
 from dragoman.models.transformer.int8 import Int8Transformer, why_not_here
@@ -82,6 +83,15 @@ def recurrent(**changes: Any) -> Recurrent:
     return model
 
 
+def decoder(**changes: Any) -> Decoder:
+    defaults: dict[str, Any] = {
+        "model_dim": 16, "ffn_dim": 24, "layers": 2, "attention": {"num_heads": 4}, "dropout": 0.0,
+    }  # fmt: skip
+    model = Decoder(DecoderSettings.model_validate(defaults | changes), SOURCE, TARGET)
+    drawn(model)
+    return model
+
+
 def int8(**changes: Any) -> Int8Transformer:
     if missing := why_not_here():
         pytest.skip(missing)
@@ -129,9 +139,17 @@ INT8: dict[str, dict[str, Any]] = {
 }
 """Kernels work on several numbers and heads at once: these leave a rest or need several rounds."""
 
+DECODERS: dict[str, dict[str, Any]] = {
+    "GPT": {},
+    "post-norm": {"norm": "post"},
+    "untied": {"tie": False, "layers": 1},
+    "learned": {"positions": {"kind": "learned", "maximum": 40}},
+}
+
 NETWORKS: dict[str, Callable[[], Network]] = {
     **{f"transformer, {n}": lambda c=c: transformer(**c) for n, c in TRANSFORMERS.items()},
     **{f"recurrent, {n}": lambda c=c: recurrent(**c) for n, c in RECURRENT.items()},
+    **{f"decoder, {n}": lambda c=c: decoder(**c) for n, c in DECODERS.items()},
 }
 """Models as a recipe describes them: the plain ones, which can be trained and looked into."""
 

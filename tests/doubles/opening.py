@@ -3,28 +3,19 @@
 from __future__ import annotations
 
 import json
+import re
+import subprocess
+import sys
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 from urllib.parse import urlsplit
 
-import pytest
 from playwright.sync_api import Browser, Page, expect
 
 AXE = Path(__file__).parents[2] / "web" / "node_modules" / "axe-core" / "axe.min.js"
 
 Open = Callable[..., AbstractContextManager[Page]]
-
-in_every_look = pytest.mark.parametrize(
-    "look",
-    [
-        {"language": "en", "scheme": "light"},
-        {"language": "ko", "scheme": "dark"},
-        {"language": "ko", "scheme": "light", "width": 390},
-    ],
-    ids=lambda look: "-".join(map(str, look.values())),
-)
-"""For tests that open the page with ``**look``."""
 
 
 def opening(chromium: Browser, address: str) -> Open:
@@ -73,3 +64,24 @@ def fits(page: Page) -> None:
     """Nothing is wider than the window."""
     wide = page.evaluate("document.documentElement.scrollWidth - innerWidth")
     assert wide <= 0, "the page is wider than the window"
+
+
+@contextmanager
+def serving(run: Path) -> Iterator[str]:
+    """A run, served by the program itself -> its address."""
+    program = [sys.executable, "-m", "dragoman", "serve", str(run), "--port", "0"]
+    process = subprocess.Popen(program, stderr=subprocess.PIPE, text=True)
+    assert process.stderr is not None
+    said = ""
+    try:
+        for line in process.stderr:
+            said += line
+            if found := re.search(r"http://[\d.]+:\d+", line):
+                break
+        else:
+            raise AssertionError(said)
+        yield found[0]
+    finally:
+        process.terminate()
+        process.wait(40)
+        process.stderr.close()

@@ -34,12 +34,13 @@ from dragoman.nn.layout import Sequences
 from dragoman.nn.linear import Embedding, Linear
 from dragoman.training.checkpoint import Checkpoints
 from dragoman.training.distributed import Ranks
+from dragoman.training.gradients import MakeBatch
 from dragoman.training.lock import locked
+from dragoman.training.objectives import next_token_in_pieces
 from dragoman.training.records import Evaluation, Sample
 from dragoman.training.schedule import ScheduleSettings, make_schedule
 from dragoman.training.settings import TrainingSettings
 from dragoman.training.trainer import Outcome, Trainer
-from dragoman.training.update_step import MakeBatch
 
 VOCABULARY, WIDTH = 11, 8
 
@@ -85,6 +86,13 @@ def toy_batches(update: int, rank: int = 0, ranks: int = 1) -> Sequence[MakeBatc
     """Three micro-batches for every update, dealt out."""
     seeds = [1000 * update + number for number in range(rank, 3, ranks)]
     return [lambda seed=seed: toy_batch(seed) for seed in seeds]  # type: ignore[misc]
+
+
+def toy_trainer(model: Toy, settings: TrainingSettings, **rest: Any) -> Trainer:
+    """A trainer of any model that has no output layer of a known kind."""
+    objective = next_token_in_pieces(model, settings.label_smoothing)
+    lower = settings.metric in ("loss", "perplexity")
+    return Trainer(model, objective, settings, lower_is_better=lower, **rest)
 
 
 def validation_loss(model: Toy) -> float:
@@ -137,7 +145,7 @@ class ToyRun:
             return toy_batches(update, rank, ranks)
 
         self.folder.mkdir(parents=True, exist_ok=True)
-        trainer = Trainer(
+        trainer = toy_trainer(
             model,
             settings,
             seed=3,

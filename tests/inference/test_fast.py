@@ -3,21 +3,22 @@
 from __future__ import annotations
 
 import gc
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import numpy as np
 import pytest
 import torch
-from random_transformer import distance, model_of, sources_of
 from searching import search
 from torch import Tensor
 
 from dragoman.errors import DragomanError, SearchError
 from dragoman.inference.path import fastest, in_words
 from dragoman.models.interface import Memory
+from dragoman.models.settings import TransformerSettings
 from dragoman.models.shortlist import Shortlist
+from dragoman.models.transformer import Transformer
 from dragoman.models.transformer.cpu import CpuTransformer
 from dragoman.models.transformer.int8 import Int8State, Int8Transformer, why_not
 from dragoman.models.transformer.paths import UNITS
@@ -36,6 +37,34 @@ WITHIN = 0.03
 to one part in 254 of the largest of its row, and a few layers add that up."""
 
 BOS = 1
+
+
+def model_of(vocabulary: int = 50, seed: int = 0, **changes: Any) -> Transformer:
+    """A random model, biases and norms too."""
+    torch.manual_seed(seed)
+    defaults: dict[str, Any] = {
+        "model_dim": 48, "ffn_dim": 70, "encoder_layers": 2, "decoder_layers": 2,
+        "attention": {"num_heads": 4},
+    }  # fmt: skip
+    settings = TransformerSettings.model_validate(defaults | changes)
+    target = vocabulary if settings.tie == "all" else vocabulary + 13
+    model = Transformer(settings, vocabulary, target).eval()
+    with torch.no_grad():
+        for name, parameter in model.named_parameters():
+            if name.endswith("bias"):
+                parameter.normal_(0.0, 0.2)
+            elif "norm" in name:
+                parameter.uniform_(0.7, 1.3)
+    return model.requires_grad_(False)
+
+
+def sources_of(lengths: Sequence[int], vocabulary: int = 50, seed: int = 0) -> list[Tensor]:
+    generator = torch.Generator().manual_seed(seed)
+    return [torch.randint(0, vocabulary, (n,), generator=generator) for n in lengths]
+
+
+def distance(found: Tensor, expected: Tensor) -> float:
+    return float((found - expected).norm() / expected.norm())
 
 
 def follow(model: Any, memory: Memory, tokens: Tensor, cut: int = 1) -> Tensor:

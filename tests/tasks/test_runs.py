@@ -26,13 +26,13 @@ from dragoman.errors import DataError, FileError, RunError
 from dragoman.inference.path import fastest
 from dragoman.recipe import Recipe
 from dragoman.search.offline import Searcher
-from dragoman.tasks import translation
+from dragoman.tasks import training
 from dragoman.tasks.inputs import recipe_of
-from dragoman.tasks.run import Run
+from dragoman.tasks.run import Forms, Run
 from dragoman.tasks.sizing import for_fine_tuning, gently, with_updates
-from dragoman.tasks.translation import resume, train
+from dragoman.tasks.training import resume, train
+from dragoman.tasks.translation import Translations
 from dragoman.tasks.user_cache import cache_folder
-from dragoman.tasks.validation import Validation
 from dragoman.training.checkpoint import Checkpoints
 from dragoman.training.lock import locked
 from dragoman.training.trainer import Trainer
@@ -272,8 +272,8 @@ def test_validation_leaves_out_what_training_would(
         return Searcher(*arguments, **named)
 
     monkeypatch.setattr("dragoman.tasks.engine.Searcher", listening)
-    found = Validation(
-        run.model(), run.recipe, run.source_text, run.target_text,
+    found = Translations(
+        run.model(), run.recipe, Forms(run.source, run.target),
         [*pairs, Pair(3, "", "leer")], torch.device("cpu"),
     )  # fmt: skip
     assert [pair.line for pair in found.pairs] == [1]
@@ -302,8 +302,8 @@ def test_validation_takes_the_path_that_translating_takes(
     monkeypatch.setattr("dragoman.tasks.engine.Searcher", listening)
     monkeypatch.setattr("dragoman.inference.path.microseconds", measured)
     with torch.no_grad():
-        Validation(
-            run.model(), run.recipe, run.source_text, run.target_text,
+        Translations(
+            run.model(), run.recipe, Forms(run.source, run.target),
             [Pair(1, "The dog sleeps.", "Der Hund schläft.")], torch.device("cpu"),
         )(1)  # fmt: skip
     translating = fastest(run.model(), remembered=cache_folder())
@@ -354,7 +354,7 @@ def test_two_trainings_never_share_a_folder(
     """The second begins while the first prepares, or trains; it leaves no trace."""
     folder = tmp_path / "run"
     recipe, _ = recipe_of([*map(str, parallel_text)], changes=[*STILL, "text.vocabulary=600"])
-    original = translation.learn_vocabularies if where == "learn_vocabularies" else Trainer.run
+    original = training.learn_vocabularies if where == "learn_vocabularies" else Trainer.run
 
     def meanwhile(*arguments: Any) -> Any:
         before = everything(folder)
@@ -363,7 +363,7 @@ def test_two_trainings_never_share_a_folder(
         assert everything(folder) == before
         return original(*arguments)
 
-    monkeypatch.setattr(f"dragoman.tasks.translation.{where}", meanwhile)
+    monkeypatch.setattr(f"dragoman.tasks.training.{where}", meanwhile)
     train(recipe, folder, say=lambda _: None, display=False)
     assert Recipe.load(folder / "recipe.toml").seed == 1
 

@@ -38,7 +38,7 @@ from dragoman.tasks.run import Run, load_shortlist
 from dragoman.tasks.translator import Translator, TranslatorSettings
 from dragoman.training.averaging import average_weights
 from dragoman.training.checkpoint import Checkpoints, TrainingState
-from dragoman.training.update_step import Splits
+from dragoman.training.splits import Splits
 from dragoman.training.weights import save_weights
 
 SENTENCE = "The dog doesn't eat the apple because it is too old."
@@ -98,7 +98,8 @@ def whole(tmp_path_factory: pytest.TempPathFactory) -> Path:
     text = "".join(f"{json.dumps(line)}\n" for line in lines)
     (folder / "metrics.jsonl").write_text(text, encoding="utf-8")
     pairs = [Pair(n, "The dog sleeps.", "Der Hund schläft.") for n in range(20)]
-    build_store([WeightedPairs(pairs)], run.source_text, run.target_text, folder, "store")
+    vocabularies = {"source": run.source_text, "target": run.target_text}
+    build_store([WeightedPairs(pairs)], vocabularies, folder, "store")
     microseconds(folder, {"a": lambda: lambda: None})
     return folder
 
@@ -138,12 +139,13 @@ def read_text(folder: Path) -> None:
 
 
 def read_store(folder: Path) -> None:
-    store = Store(folder / "store", (400, 400))
+    store = Store(folder / "store", {"source": 400, "target": 400})
     for example in range(min(len(store), 30)):
-        for ids in (store.source(example), store.target(example)):
+        for ids in (store.tokens("source", example), store.tokens("target", example)):
             assert len(ids) == 0 or 0 <= ids.min() <= ids.max() < 400
-        store.text(example)
-    assert store.source_lengths.min() >= 0
+        for side in store.lengths:
+            store.text(side, example)
+    assert store.lengths["source"].min() >= 0
 
 
 CHECKPOINT = "training/checkpoint-00000003-0"

@@ -11,7 +11,7 @@ import pytest
 from follower import Follower
 from hypothesis import given
 from hypothesis import strategies as st
-from training_toy import WIDTH, Toy, toy_batches, validation_loss
+from training_toy import WIDTH, Toy, toy_batches, toy_trainer, validation_loss
 
 from dragoman.training import trainer as trainer_module
 from dragoman.training.minutes import (
@@ -27,7 +27,6 @@ from dragoman.training.minutes import (
 )
 from dragoman.training.records import Evaluation
 from dragoman.training.settings import TrainingSettings
-from dragoman.training.trainer import Trainer
 
 seconds = st.floats(0.01, 10_000)
 
@@ -138,7 +137,7 @@ class Runs:
         """-> weights, and all records but for their times."""
         folder, model = self.folder / name, Toy(rate=0.2)
         folder.mkdir(exist_ok=True)
-        Trainer(
+        toy_trainer(
             model, plan, seed=3, batches=toy_batches, schedule=planned_schedule(plan, WIDTH),
             folder=folder, evaluate=lambda _: Evaluation({"loss": validation_loss(model)}),
             listeners=[self.follower], correction=Correction(keep, WIDTH),

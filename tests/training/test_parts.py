@@ -21,10 +21,10 @@ from dragoman.atomic import creating_folder, replacing_file, sweep
 from dragoman.errors import FileError, RunError
 from dragoman.native import allocator
 from dragoman.training import waiting
+from dragoman.training.arithmetic import choose_precision
 from dragoman.training.averaging import MovingAverage, average_weights, swap
 from dragoman.training.loss import PiecewiseCrossEntropy, smoothed_cross_entropy
 from dragoman.training.optimizer import Adam, FlatParameters
-from dragoman.training.precision import choose_precision
 from dragoman.training.schedule import ScheduleSettings, make_schedule
 from dragoman.training.seeding import key
 from dragoman.training.settings import OptimizerSettings, TrainingSettings

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from follower import Follower
 from rich.console import Console
-from training_toy import Toy, toy_batches
+from training_toy import Toy, toy_batches, toy_trainer
 
 from dragoman.errors import TrainingError
 from dragoman.training.metrics_log import MetricsLog
@@ -33,7 +33,6 @@ from dragoman.training.records import (
 )
 from dragoman.training.settings import TrainingSettings
 from dragoman.training.tensorboard import TensorBoard
-from dragoman.training.trainer import Trainer
 
 
 def update(number: int, loss: float | None = 2.0, tokens: int = 100) -> UpdateRecord:
@@ -156,8 +155,11 @@ def test_records_are_json_lines(tmp_path: Path) -> None:
 
 
 def trained(folder: Path, *listeners: Listener, tensorboard: bool = False) -> None:
-    settings = {"updates": 4, "validate_every": 2, "tensorboard": tensorboard, "precision": "fp32"}
-    Trainer(
+    settings = {
+        "updates": 4, "validate_every": 2, "tensorboard": tensorboard, "precision": "fp32",
+        "metric": "bleu",
+    }  # fmt: skip
+    toy_trainer(
         Toy(),
         TrainingSettings.model_validate(settings),
         seed=1,

@@ -23,6 +23,7 @@ from training_toy import (
     start,
     toy_batch,
     toy_batches,
+    toy_trainer,
 )
 
 from dragoman.data.batches import Batch
@@ -32,12 +33,14 @@ from dragoman.nn.layout import Layout, Sequences
 from dragoman.training.averaging import average_weights
 from dragoman.training.checkpoint import Checkpoints, TrainingState
 from dragoman.training.distributed import Ranks
+from dragoman.training.gradients import Gradients, MakeBatch
+from dragoman.training.objectives import NextToken, next_token_in_pieces
 from dragoman.training.records import Evaluation
 from dragoman.training.settings import TrainingSettings
+from dragoman.training.splits import Splits
 from dragoman.training.throughput import measure_throughput
 from dragoman.training.trainer import Trainer
-from dragoman.training.update_step import Gradients, MakeBatch, Splits, UpdateStep
-from dragoman.training.updater import Updater
+from dragoman.training.update import Updater
 from dragoman.training.weights import load_weights, save_weights
 
 
@@ -52,19 +55,15 @@ def one_thread() -> Iterator[None]:
 
 def updater_of(model: Toy, **settings: Any) -> Updater:
     chosen = TrainingSettings.model_validate({"precision": "fp32"} | settings)
-    updater = Updater(model, chosen, lambda step: 0.1, Ranks())
+    objective = next_token_in_pieces(model, chosen.label_smoothing)
+    updater = Updater(model, objective, chosen, lambda step: 0.1, Ranks())
     updater.repeat_choices(TrainingState())
     return updater
 
 
 def gradients_of(updater: Updater, folder: Path, warnings: list[str] | None = None) -> Gradients:
-    return Gradients(
-        updater.step,
-        updater.flat.gradients,
-        seed=5,
-        splits=Splits(folder),
-        warn=(warnings if warnings is not None else []).append,
-    )
+    warn = (warnings if warnings is not None else []).append
+    return updater.gradients(5, Splits(folder), warn)
 
 
 def joined(update: int) -> Batch:
@@ -123,13 +122,13 @@ def test_dropout_belongs_to_the_examples_not_to_the_order(tmp_path: Path) -> Non
     updater = updater_of(Toy(rate=0.5))
     gradients = gradients_of(updater, tmp_path)
     first = gradients.accumulate(7, toy_batches(7))
-    whole = gradients.gradients.clone()
+    whole = gradients.buffer.clone()
     torch.manual_seed(99)
     parts = torch.zeros_like(whole)
     sums = torch.zeros(3, dtype=torch.float64)
     for rank in (1, 0):
         sums += gradients.accumulate(7, toy_batches(7, rank, 2))
-        parts += gradients.gradients
+        parts += gradients.buffer
     torch.testing.assert_close(parts, whole)
     torch.testing.assert_close(sums, first)
     assert not torch.equal(gradients.accumulate(8, toy_batches(7)), first)
@@ -139,7 +138,7 @@ def test_a_process_without_work_adds_nothing(tmp_path: Path) -> None:
     updater = updater_of(Toy())
     gradients = gradients_of(updater, tmp_path)
     assert gradients.accumulate(0, []).tolist() == [0, 0, 0]
-    assert gradients.gradients.count_nonzero() == 0
+    assert gradients.buffer.count_nonzero() == 0
 
 
 # ---- lack of memory
@@ -183,7 +182,7 @@ def test_a_batch_that_is_too_large_is_halved_once(
         hungry.update(TrainingState(), batches, gradients_of(hungry, tmp_path, warnings)),
     ]
     assert len(warnings) == 1
-    assert "micro-batch 2 of 3 (6 sentence pairs," in warnings[0]
+    assert "micro-batch 2 of 3 (6 examples," in warnings[0]
     assert records[0].loss == pytest.approx(records[1].loss)
     torch.testing.assert_close(modest.flat.values, hungry.flat.values)
 
@@ -196,10 +195,10 @@ def test_a_batch_that_is_too_large_is_halved_once(
 
 def test_a_batch_that_does_not_fit_halved_stops_training(tmp_path: Path) -> None:
     updater = updater_of(Hungry(1, torch.cuda.OutOfMemoryError))
-    with pytest.raises(TrainingError, match=r"micro-batch 1 of 3 \(4 sentence pairs.*even halved"):
+    with pytest.raises(TrainingError, match=r"micro-batch 1 of 3 \(4 examples.*even halved"):
         updater.update(TrainingState(), toy_batches, gradients_of(updater, tmp_path))
     updater = updater_of(Hungry(0, torch.cuda.OutOfMemoryError))
-    with pytest.raises(TrainingError, match=r"does not fit.*1 sentence pairs"):
+    with pytest.raises(TrainingError, match=r"does not fit.*1 examples"):
         updater.update(
             TrainingState(), lambda *_: [lambda: toy_batch(1, 1)], gradients_of(updater, tmp_path)
         )
@@ -260,7 +259,7 @@ class Bad(Toy):
 def bad_trainer(folder: Path, updates: set[int]) -> Trainer:
     settings = TrainingSettings(updates=12, precision="fp32", validate_every=0, max_bad_updates=3)
     folder.mkdir(exist_ok=True)
-    return Trainer(
+    return toy_trainer(
         Bad(updates), settings, seed=1, batches=toy_batches, schedule=lambda _: 0.01, folder=folder
     )
 
@@ -368,9 +367,9 @@ def test_the_toy_learns_in_both_precisions(tmp_path: Path) -> None:
 
 def test_out_of_patience(tmp_path: Path) -> None:
     scores = iter([1.0, 3.0, 2.0, 3.0, 2.5, 9.0])
-    trainer = Trainer(
+    trainer = toy_trainer(
         Toy(),
-        TrainingSettings(updates=60, precision="fp32", validate_every=5, patience=3),
+        TrainingSettings(updates=60, precision="fp32", validate_every=5, patience=3, metric="bleu"),
         seed=1,
         batches=toy_batches,
         schedule=lambda _: 0.01,
@@ -397,8 +396,14 @@ def test_out_of_patience(tmp_path: Path) -> None:
 )
 def test_final_weights(tmp_path: Path, final: str, average_score: float, expected: str) -> None:
     scores = iter([3.0, 4.0, 2.0, average_score])
-    settings = {"final_weights": final, "average_last": 2, "validate_every": 4, "updates": 12}
-    trainer = Trainer(
+    settings = {
+        "final_weights": final,
+        "average_last": 2,
+        "validate_every": 4,
+        "updates": 12,
+        "metric": "bleu",
+    }
+    trainer = toy_trainer(
         Toy(),
         TrainingSettings.model_validate(settings | {"precision": "fp32"}),
         seed=1,
@@ -424,8 +429,14 @@ def test_final_weights(tmp_path: Path, final: str, average_score: float, expecte
 def test_a_metric_that_is_never_finite_leaves_the_last_weights(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], final: str, ema: float
 ) -> None:
-    settings = {"final_weights": final, "average_last": 2, "validate_every": 4, "updates": 8}
-    trainer = Trainer(
+    settings = {
+        "final_weights": final,
+        "average_last": 2,
+        "validate_every": 4,
+        "updates": 8,
+        "metric": "bleu",
+    }
+    trainer = toy_trainer(
         Toy(),
         TrainingSettings.model_validate(settings | {"precision": "fp32", "ema": ema}),
         seed=1,
@@ -449,8 +460,10 @@ def test_weights_that_were_not_measured_are_never_called_best(tmp_path: Path, ho
     scores = iter([5.0, 4.0, 2.0, 3.0])
 
     def trainer(updates: int) -> Trainer:
-        settings = {"validate_every": 4, "updates": updates, "precision": "fp32"}
-        return Trainer(
+        settings = {
+            "validate_every": 4, "updates": updates, "precision": "fp32", "metric": "bleu"
+        }  # fmt: skip
+        return toy_trainer(
             Toy(),
             TrainingSettings.model_validate(settings),
             seed=1,
@@ -478,7 +491,7 @@ def test_weights_that_were_not_measured_are_never_called_best(tmp_path: Path, ho
 
 
 def test_a_metric_that_validation_does_not_give(tmp_path: Path) -> None:
-    trainer = Trainer(
+    trainer = toy_trainer(
         Toy(),
         TrainingSettings(updates=5, precision="fp32", validate_every=5, metric="chrf"),
         seed=1,
@@ -503,7 +516,7 @@ def test_a_fused_loss_takes_the_place_of_pieces(monkeypatch: pytest.MonkeyPatch)
 
     monkeypatch.setattr(model, "project", project)
     batch = toy_batch(1)
-    loss, tokens, nll = UpdateStep(model, 0.1, fused)(batch)
+    loss, nll, tokens = NextToken(fused)(model, batch)
     (hidden,) = calls
     assert tokens == batch.target_tokens and hidden.shape == (tokens, WIDTH)
     assert torch.equal(loss, hidden.sum()) and torch.equal(nll, batch.target_out.sum())
@@ -513,9 +526,16 @@ def test_measuring_leaves_the_weights_alone() -> None:
     model = Toy(2, rate=0.1)
     before = {name: p.detach().clone() for name, p in model.named_parameters()}
     settings = TrainingSettings(precision="fp32")
-    speed = measure_throughput(model, settings, toy_batches, seconds=0.05)
+    speed = measure_throughput(
+        model, next_token_in_pieces(model, 0.1), settings, toy_batches, seconds=0.05
+    )
     assert speed.updates >= 1
     assert speed.tokens_per_second > 0 and speed.seconds_per_update > 0
     assert speed.peak_bytes > 10**7
     assert all(torch.equal(p, before[name]) for name, p in model.named_parameters())
-    assert measure_throughput(model, settings, toy_batches, seconds=60, most=3).updates == 3
+    assert (
+        measure_throughput(
+            model, next_token_in_pieces(model, 0.1), settings, toy_batches, seconds=60, most=3
+        ).updates
+        == 3
+    )

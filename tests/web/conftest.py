@@ -14,9 +14,8 @@ from pathlib import Path
 from types import ModuleType
 
 import pytest
-from opening import AXE
+from opening import AXE, serving
 from playwright.sync_api import Browser, sync_playwright
-from serving_echo import run_process
 
 ROOT = Path(__file__).parents[2]
 BUILT = ROOT / "src" / "dragoman" / "serving" / "web" / "index.html"
@@ -63,7 +62,7 @@ def built() -> Path:
 @pytest.fixture(scope="session")
 def address(built: Path, demo: tuple[Path, str]) -> Iterator[str]:
     """The demo run, served by the program itself."""
-    with run_process(demo[0]) as address:
+    with serving(demo[0]) as address:
         yield address
 
 

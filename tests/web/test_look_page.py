@@ -9,9 +9,8 @@ from typing import Any
 from urllib.parse import quote
 
 import pytest
-from opening import Open, accessible, fits, in_every_look, opening
+from opening import Open, accessible, fits, opening, serving
 from playwright.sync_api import Browser, Page, expect
-from serving_echo import run_process
 from untrained_run import untrained_run
 
 from dragoman.data.demo_corpus import demo_corpus
@@ -42,7 +41,7 @@ def large(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def opened_large(chromium: Browser, large: Path, built: Path) -> Iterator[Open]:
-    with run_process(large) as address:
+    with serving(large) as address:
         yield opening(chromium, address)
 
 
@@ -97,7 +96,7 @@ def test_a_model_that_attends_in_one_place_is_shown_with_that_alone(
     """An LSTM: no self-attention, one head from target to source, no layers with numbers."""
     run = untrained_run(tmp_path, "name=lstm", recipe_name="demo-recurrent")
     with (
-        run_process(run) as address,
+        serving(run) as address,
         opening(chromium, address)(f"#look?text={quote(SENTENCE)}") as page,
     ):
         looked(page)
@@ -210,7 +209,14 @@ def test_text_is_never_html(opened: Open) -> None:
         assert "onerror" in page.locator(".text.source").inner_text()
 
 
-@in_every_look
+LOOKS: list[dict[str, Any]] = [
+    {"language": "en", "scheme": "light"},
+    {"language": "ko", "scheme": "dark"},
+    {"language": "ko", "scheme": "light", "width": 390},
+]
+
+
+@pytest.mark.parametrize("look", LOOKS, ids=lambda look: "-".join(map(str, look.values())))
 def test_accessible(opened: Open, look: dict[str, Any]) -> None:
     with opened(f"#look?text={quote(SENTENCE)}", **look) as page:
         looked(page)

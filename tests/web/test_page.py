@@ -7,7 +7,7 @@ from typing import Any
 from urllib.parse import quote
 
 import pytest
-from opening import Open, accessible, fits, in_every_look, opening
+from opening import Open, accessible, fits, opening
 from playwright.sync_api import Browser, Page, expect
 
 SENTENCE = "The animal didn't cross the street because it was too tired."
@@ -164,7 +164,14 @@ def test_an_error_is_shown_and_mended(opened: Open) -> None:
         expect(page.locator("p.text")).to_have_attribute("data-status", "done")
 
 
-@in_every_look
+LOOKS: list[dict[str, Any]] = [
+    {"language": "en", "scheme": "light"},
+    {"language": "ko", "scheme": "dark"},
+    {"language": "ko", "scheme": "light", "width": 390},
+]
+
+
+@pytest.mark.parametrize("look", LOOKS, ids=lambda look: "-".join(map(str, look.values())))
 def test_every_tab_is_accessible(opened: Open, look: dict[str, Any]) -> None:
     run, translate = {"en": ("Run", "Translate"), "ko": ("학습 기록", "번역")}[look["language"]]
     with opened(**look) as page:

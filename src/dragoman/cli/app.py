@@ -29,6 +29,7 @@ from dragoman.cli import (
     shortlist,
     train,
     translate,
+    write,
 )
 from dragoman.errors import DragomanError
 
@@ -64,6 +65,7 @@ app.command("resume", rich_help_panel="Train")(train.resume)
 app.command("average", rich_help_panel="Train")(average.average)
 app.command("shortlist", rich_help_panel="Train")(shortlist.shortlist)
 app.command("translate", rich_help_panel="Use")(translate.translate)
+app.command("write", rich_help_panel="Use")(write.write)
 app.command("serve", rich_help_panel="Use")(serve.serve)
 app.command("evaluate", rich_help_panel="Measure")(evaluate.evaluate)
 app.command("score", rich_help_panel="Measure")(score.score)

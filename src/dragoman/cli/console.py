@@ -70,23 +70,20 @@ def finish_run(folder: Path, outcome: Outcome) -> None:
         raise typer.Exit(130)
     if os.environ.get("RANK", "0") != "0":
         return  # torchrun's other processes leave the rest to the first
-    from dragoman.tasks.evaluation import evaluate_run
     from dragoman.tasks.prepare import has_test_set
     from dragoman.tasks.report import write_report
     from dragoman.tasks.run import Run
 
     run = Run.open(folder)
     if run.notes().get("pairs", {}).get("test", has_test_set(run.recipe)):
-        typer.echo(evaluate_run(run).table())
+        typer.echo(run.task.evaluate(run).table())
     else:
+        files = [f"test.{side}" for side in run.task.sides]
         typer.echo(
-            "The run has no sentences to be measured on. Two files of others do it: "
-            + command("evaluate", folder, "test.source", "test.reference")
+            f"The run has no {run.task.noun} to be measured on. Others do it: "
+            + command("evaluate", folder, *files)
         )
     page = write_report(run)
-    typer.echo(
-        f"\nreport: {page}\n\nNext:\n"
-        f"  {command('translate', folder)} < input.txt > output.txt\n"
-        f"  {command('look', folder, 'A sentence.')}\n"
-        f"  {command('resume', folder)}   # longer, after raising training.updates in recipe.toml"
-    )
+    longer = ("resume", "  # longer, after raising training.updates in recipe.toml")
+    steps = [f"  {command(verb, folder)} {rest}" for verb, rest in (*run.task.verbs, longer)]
+    typer.echo("\n".join([f"\nreport: {page}\n\nNext:", *steps]))

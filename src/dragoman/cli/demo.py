@@ -49,7 +49,7 @@ def demo(
     from dragoman.pictures.terminal import hops_text
     from dragoman.tasks.evaluation import evaluate_run
     from dragoman.tasks.report import write_report
-    from dragoman.tasks.translation import train
+    from dragoman.tasks.training import train
     from dragoman.tasks.translator import Translator
 
     console.print(NOTICE, style="bold")

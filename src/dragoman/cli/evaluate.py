@@ -1,4 +1,4 @@
-"""``dragoman evaluate``: how good a translator is, in figures that can be compared."""
+"""``dragoman evaluate``: how good a run is, in figures that can be compared."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import typer
 
 def evaluate(
     run: Annotated[Path, typer.Argument(help="A run folder.", metavar="RUN")],
-    source: Annotated[Path | None, typer.Argument(help="Source sentences.")] = None,
+    source: Annotated[Path | None, typer.Argument(help="Source sentences, or texts.")] = None,
     reference: Annotated[Path | None, typer.Argument(help="Their references.")] = None,
     beam: Annotated[int | None, typer.Option(min=1, help="Beam width.")] = None,
     set_: Annotated[
@@ -26,21 +26,27 @@ def evaluate(
     ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="JSON in place of a table.")] = False,
 ) -> None:
-    """Translate a test set and score it: BLEU, chrF, chrF++ and TER with sacreBLEU's signatures.
+    """Translate a test set and score it: BLEU, chrF, chrF++ and TER with sacreBLEU's signatures; of
+    a language model, the perplexity and the bits per byte of a file with a text a line.
 
     Without files, the test set of the recipe is used. Where the run follows the older protocol
     (lower-cased, Moses-tokenised text), its own BLEU is given beside, with the reason they differ.
     """
     from dragoman.atomic import write_text
     from dragoman.cli.console import log_to_stderr
-    from dragoman.errors import FileError
-    from dragoman.tasks.evaluation import evaluate_run
+    from dragoman.errors import DragomanError, FileError
+    from dragoman.tasks.run import Run
 
     if output is not None and not output.parent.is_dir():  # before minutes of translating
         raise FileError(f"cannot write {output}: there is no folder {output.parent}")
     log_to_stderr()
+    opened = Run.open(run)
+    if output is not None and opened.task.name != "translation":
+        raise DragomanError(f"--output: a {opened.task.name} is scored, nothing is translated")
     changes = [*(set_ or []), *([f"beam={beam}"] if beam is not None else [])]
-    result = evaluate_run(run, source, reference, changes, precision, shortlist=shortlist)
+    result = opened.task.evaluate(
+        opened, source, reference, changes, precision, shortlist=shortlist
+    )
     if output is not None:
         write_text(output, "".join(f"{h}\n" for h in result.hypotheses))
     typer.echo(result.to_json() if as_json else result.table())

@@ -13,7 +13,8 @@ def train(
         list[str],
         typer.Argument(
             help="Two files of parallel text, one file with both sides (.tsv, .jsonl), or a recipe "
-            "(a .toml file, or the name of one that ships).",
+            "(a .toml file, or the name of one that ships); with the --recipe of a language model, "
+            "one file with a text a line.",
             metavar="SOURCE TARGET | RECIPE",
         ),
     ],
@@ -76,6 +77,8 @@ def train(
       dragoman train new.en new.de --from runs/en-de
 
       dragoman train multi30k-en-de --minutes 30 --set model.dropout=0.2
+
+      dragoman train diary.txt --recipe demo-letters
     """
     from dragoman.cli.console import command, finish_run, log_to_stderr, prepare_process, say
 
@@ -103,7 +106,7 @@ def train(
     folder = to or Path("runs") / chosen.name
     refuse_run(folder)
     # Here, so that what is wrong with the arguments is said at once: it imports torch.
-    from dragoman.tasks.translation import train as train_run
+    from dragoman.tasks.training import train as train_run
 
     outcome = train_run(
         chosen, folder, start_from=base, minutes=minutes, epochs=epochs,
@@ -125,7 +128,7 @@ def resume(
     from dragoman.tasks.run import Run
 
     Run.open(run)  # a wrong folder is said before torch is imported
-    from dragoman.tasks.translation import resume as resume_run
+    from dragoman.tasks.training import resume as resume_run
 
     log_to_stderr()
     finish_run(run, resume_run(run, say=say, resume_command=command("resume", run)))

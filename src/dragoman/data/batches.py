@@ -2,7 +2,8 @@
 
 This is where the special symbols enter: stores hold bare tokens; a source sentence ends with EOS,
 ``target_in`` begins with BOS and ``target_out`` ends with EOS, so that row p of the decoder's
-hidden states predicts ``target_out[p]``.
+hidden states predicts ``target_out[p]``. Where a task reads nothing, each source is EOS alone, as
+``forms/nothing.py`` has it.
 
 Shapes: B sentences, P packed rows of a side (the sum of its lengths; see ``nn/layout.py``).
 """
@@ -26,7 +27,7 @@ Tokens = npt.NDArray[np.int32]
 
 @dataclass(frozen=True)
 class Batch:
-    """One micro-batch: what ``UpdateStep.forward`` takes."""
+    """One micro-batch: what an objective takes (``training/objectives.py``)."""
 
     source: Sequences
     """(P_source,) int64 ids, each sentence with EOS at its end."""
@@ -38,7 +39,7 @@ class Batch:
     """Which example of the store each sentence is."""
 
     def __len__(self) -> int:
-        """B, the number of sentence pairs."""
+        """B, the number of examples."""
         return self.source.layout.batch
 
     @property
@@ -61,11 +62,19 @@ class Batch:
         For a batch that did not fit into memory. Raises ValueError if there is but one sentence.
         """
         if len(self) < 2:
-            raise ValueError("a batch of one sentence pair cannot be split")
+            raise ValueError("a batch of one example cannot be split")
         lengths = np.array(self.target_in.layout.lengths)
         half = int(np.searchsorted(lengths.cumsum(), lengths.sum() / 2)) + 1
         cut = min(max(half, 1), len(self) - 1)
         return self._part(0, cut), self._part(cut, len(self))
+
+    def in_words(self) -> str:
+        """How large it is."""
+        source, target = self.source.layout, self.target_in.layout
+        return (
+            f"{len(self)} examples, {source.total} source and {target.total} target tokens, "
+            f"the longest {max(source.longest, target.longest)}"
+        )
 
     def _part(self, first: int, last: int) -> Batch:
         target_in = _rows(self.target_in, first, last)
@@ -76,7 +85,7 @@ class Batch:
 
 
 def make_batch(
-    sources: Sequence[Tokens],
+    sources: Sequence[Tokens] | None,
     targets: Sequence[Tokens],
     bos: int,
     eos: int,
@@ -84,9 +93,11 @@ def make_batch(
 ) -> Batch:
     """Join B pairs of bare token sequences into one packed batch.
 
-    ``ids`` names the examples, and dropout knows their rows by it; left out, they are numbered
-    from 0.
+    ``sources`` None: nothing is read. ``ids`` names the examples, and dropout knows their rows by
+    it; left out, they are numbered from 0.
     """
+    if sources is None:
+        sources = [np.empty(0, np.int32)] * len(targets)
     if len(sources) != len(targets):
         raise ValueError(f"{len(sources)} sources but {len(targets)} targets")
     end, begin = np.array([eos], np.int32), np.array([bos], np.int32)

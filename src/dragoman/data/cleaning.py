@@ -1,12 +1,13 @@
 """Which sentence pairs are fit to learn from. Each filter has a name, and each pair that is dropped
-is counted under the first filter that it fails, with the line it stood on.
+is counted under the first filter that it fails, with the line it stood on. Of texts that stand
+alone only the target side is looked at.
 """
 
 from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -115,8 +116,11 @@ class CleaningReport:
 class Cleaner:
     """Drops pairs and keeps account. One cleaner serves all corpora of a training set."""
 
-    def __init__(self, settings: CleaningSettings) -> None:
-        self._filters = _filters(settings)
+    def __init__(
+        self, settings: CleaningSettings, sides: Sequence[str] = ("source", "target")
+    ) -> None:
+        """``sides``: those that the examples have."""
+        self._filters = _filters(settings, sides)
         self.report = CleaningReport(filters={name: Dropped() for name in self._filters})
         """Grows while pairs are read."""
 
@@ -153,20 +157,21 @@ class Cleaner:
             dropped.first.append(shown)
 
 
-def _filters(settings: CleaningSettings) -> dict[str, Callable[[Pair], bool]]:
+def _filters(settings: CleaningSettings, sides: Sequence[str]) -> dict[str, Callable[[Pair], bool]]:
     """The filters that are switched on, in the order they are asked. True drops the pair."""
     filters: dict[str, Callable[[Pair], bool]] = {}
+    paired = len(sides) > 1
     if settings.invalid_utf8:
         filters["invalid_utf8"] = lambda pair: _has(_SURROGATE, pair)
     if settings.control_characters:
         filters["control_characters"] = lambda pair: _has(_CONTROL, pair)
     if settings.empty:
-        filters["empty"] = lambda pair: not pair.source.strip() or not pair.target.strip()
+        filters["empty"] = lambda pair: not all(getattr(pair, side).strip() for side in sides)
     if longest := settings.max_length:
         filters["length"] = lambda pair: max(len(pair.source), len(pair.target)) > longest
-    if ratio := settings.max_length_ratio:
+    if paired and (ratio := settings.max_length_ratio):
         filters["length_ratio"] = lambda pair: _ratio(pair) > ratio
-    if settings.identical:
+    if paired and settings.identical:
         filters["identical"] = lambda pair: pair.source.strip() == pair.target.strip()
     if settings.duplicates:
         seen = _Seen()

@@ -1,9 +1,9 @@
-"""Files of parallel text -> pairs of sentences, as they stand.
+"""Files of text -> examples, as they stand: sentences and their translations, or texts alone.
 
-Two files with one sentence a line, or one file that holds both sides (tab-separated or JSON
-Lines); plain or gzip. A line ends at ``\\n`` alone, and one ``\\r`` before it is dropped, so that a
-U+2028 inside a sentence never moves the two sides against each other. Bytes that are not UTF-8
-are carried as lone surrogates; cleaning names and drops them.
+Two files with one sentence a line, one file that holds both sides (tab-separated or JSON Lines),
+or one file with a text a line; plain or gzip. A line ends at ``\\n`` alone, and one ``\\r`` before
+it is dropped, so that a U+2028 inside a sentence never moves the two sides against each other.
+Bytes that are not UTF-8 are carried as lone surrogates; cleaning names and drops them.
 """
 
 from __future__ import annotations
@@ -31,11 +31,12 @@ class CorpusSettings(Settings):
     """One corpus: where its two sides are and how much it counts."""
 
     source: str
-    """File of source sentences, or the one file that holds both sides. May be gzip."""
+    """File of source sentences, or the one file that holds all there is. May be gzip."""
     target: str | None = None
-    """File of target sentences; left out when ``source`` holds both sides."""
-    format: Literal["auto", "lines", "tsv", "jsonl"] = "auto"
-    """auto: lines for two files; for one file, tsv or jsonl by its name."""
+    """File of target sentences; left out when ``source`` holds all there is."""
+    format: Literal["auto", "lines", "tsv", "jsonl", "text"] = "auto"
+    """auto: lines for two files; for one file, tsv or jsonl by its name. text: one file with a
+    text a line, for a task whose examples have one side."""
     weight: float = Field(1.0, gt=0, le=10_000)
     """How often each pair is seen in an epoch; 0.5: every second epoch."""
     source_key: str = "source"
@@ -45,8 +46,8 @@ class CorpusSettings(Settings):
 
     @model_validator(mode="after")
     def _agree(self) -> Self:
-        if (self.target is not None) and self.format in ("tsv", "jsonl"):
-            raise ValueError(f"format {self.format} is one file with both sides: leave target out")
+        if (self.target is not None) and self.format in ("tsv", "jsonl", "text"):
+            raise ValueError(f"format {self.format} is one file: leave target out")
         if self.target is None and self.format == "lines":
             raise ValueError("format lines needs two files: name target too")
         return self
@@ -59,7 +60,7 @@ class CorpusSettings(Settings):
 
 
 class Pair(NamedTuple):
-    """A sentence and its translation."""
+    """A sentence and its translation; of a text that stands alone the source is empty."""
 
     line: int
     """Line in the file, from 1."""
@@ -79,6 +80,9 @@ def read_pairs(corpus: CorpusSettings) -> Iterator[Pair]:
             return _read_parallel(Path(corpus.source), Path(corpus.target))
         case "tsv":
             return _read_tsv(Path(corpus.source))
+        case "text":
+            lines = enumerate(read_lines(corpus.source), start=1)
+            return (Pair(line, "", text) for line, text in lines)
         case _:
             return _read_jsonl(Path(corpus.source), corpus.source_key, corpus.target_key)
 
@@ -115,7 +119,7 @@ def corpus_fingerprint(corpus: CorpusSettings) -> str:
     return digest.hexdigest()
 
 
-def _format(corpus: CorpusSettings) -> Literal["lines", "tsv", "jsonl"]:
+def _format(corpus: CorpusSettings) -> Literal["lines", "tsv", "jsonl", "text"]:
     if corpus.format != "auto":
         return corpus.format
     if corpus.target is not None:

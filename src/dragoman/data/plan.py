@@ -11,7 +11,8 @@ the lengths of the examples alone.
   each with its share of every corpus. Only one block is laid out in memory at a time; to find the
   block of an update takes the sizes of the chunks alone, so any update is found at once.
 * **Update.** The examples of a block are sorted by roughly equal lengths, ties in an order drawn
-  anew, and cut into micro-batches with equal numbers of target tokens. They are shuffled and
+  anew, and cut into micro-batches with equal numbers of target tokens (of source tokens where
+  examples have no target). They are shuffled and
   dealt out so that each update has its share of short and of long ones: an update mixes lengths
   as the corpus does, a micro-batch holds near-equal ones.
 * **Share.** Processes that train together deal an update's micro-batches out as they are; those
@@ -25,7 +26,7 @@ each sentence gets. Random orders sort by a keyed hash (``hashing.py``).
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Protocol
@@ -50,7 +51,8 @@ class PlanSettings(Settings):
     """How examples are made into updates."""
 
     tokens_per_update: int = Field(8192, ge=1, le=1_000_000_000)
-    """Target tokens of one update of the weights, EOS counted (the paper: 25,000)."""
+    """Target tokens of one update of the weights, EOS counted (the paper: 25,000). Where examples
+    have no target: source tokens."""
     tokens_per_micro_batch: int = Field(4096, ge=1, le=1_000_000_000)
     """About how many tokens of either side go through the model at once; bounds the memory."""
     max_source: int = Field(256, ge=1, le=1_000_000)
@@ -69,12 +71,8 @@ class Lengths(Protocol):
         """The examples of each corpus and its weight."""
 
     @property
-    def source_lengths(self) -> npt.NDArray[np.int32]:
-        """Tokens of each source, without special symbols."""
-
-    @property
-    def target_lengths(self) -> npt.NDArray[np.int32]:
-        """Tokens of each target, without special symbols."""
+    def lengths(self) -> Mapping[str, npt.NDArray[np.int32]]:
+        """Tokens of each example, without special symbols, by side: source, target or both."""
 
 
 @dataclass(frozen=True)
@@ -86,8 +84,6 @@ class MicroBatch:
     """Its place in the process's share of the update."""
     examples: Indices
     """(B,) numbers of examples in the store."""
-    target_tokens: int
-    """With EOS; of the sentences as stored, when sampling changes their length."""
 
     @property
     def id(self) -> str:
@@ -110,25 +106,26 @@ class Position:
 class LeftOut:
     """Examples that are too long for training."""
 
-    source: int
-    """Pairs with too long a source."""
-    target: int
-    """Pairs whose target alone is too long."""
+    examples: int
+    """How many."""
+    limits: Mapping[str, int]
+    """The tokens that each side may have, EOS counted."""
     first: tuple[int, ...]
     """The first few of them."""
 
-    @property
-    def pairs(self) -> int:
-        """How many pairs are left out."""
-        return self.source + self.target
+    def in_words(self) -> str:
+        """How many are longer than what."""
+        sides = " or ".join(f"{limit} {side}" for side, limit in self.limits.items())
+        return f"{self.examples:,} are longer than {sides} tokens"
 
 
 class Plan:
     """The order of training over one store. Cheap to make; keeps one block in memory."""
 
     def __init__(self, store: Lengths, settings: PlanSettings, seed: int) -> None:
-        """Raises DataError if every pair is longer than the settings allow."""
+        """Raises DataError if every example is longer than the settings allow."""
         self.settings = settings
+        self._limits = _limits(store, settings)
         self._store = store
         self._seed = seed
         self._corpora = [
@@ -139,9 +136,8 @@ class Plan:
         self._examples_an_epoch = sum(chunks.weight * chunks.examples for chunks in self._corpora)
         if not any(chunks.examples for chunks in self._corpora):
             raise DataError(
-                f"no pair to train on: all {self.left_out.pairs:,} are longer than "
-                f"{settings.max_source} source or {settings.max_target} target tokens; raise "
-                "plan.max_source and plan.max_target"
+                f"nothing to train on: all {self.left_out.in_words()}; raise "
+                + " and ".join(f"plan.max_{side}" for side in self._limits)
             )
         self._blocks = max(1, round(self._examples_an_epoch / settings.block_examples))
         # updates before each block, over all epochs; grown as later updates are asked for
@@ -151,16 +147,14 @@ class Plan:
     @cached_property
     def left_out(self) -> LeftOut:
         """What is too long for training, counted once over the whole store."""
-        source = target = 0
+        count = 0
         first: list[int] = []
-        for start, sources, targets in _spans(self._store, 0, len(self._store.source_lengths)):
-            too_long = sources > self.settings.max_source
-            beside = (targets > self.settings.max_target) & ~too_long
-            source += int(too_long.sum())
-            target += int(beside.sum())
+        for start, sizes in _spans(self._store, 0, len(next(iter(self._store.lengths.values())))):
+            too_long = ~_fit(sizes, self._limits)
+            count += int(too_long.sum())
             if len(first) < 5:
-                first.extend((start + np.flatnonzero(too_long | beside)[:5]).tolist())
-        return LeftOut(source, target, tuple(first[:5]))
+                first.extend((start + np.flatnonzero(too_long)[:5]).tolist())
+        return LeftOut(count, self._limits, tuple(first[:5]))
 
     @property
     def examples_per_epoch(self) -> float:
@@ -186,11 +180,7 @@ class Plan:
         if self._laid_out is None or self._laid_out[0] != block:
             self._laid_out = (block, self._lay_out(block))
         batches = _share(self._laid_out[1][update - self._updates_before[block]], rank, ranks)
-        targets = self._store.target_lengths
-        return [
-            MicroBatch(update, index, examples, int(targets[examples].sum()) + len(examples))
-            for index, examples in enumerate(batches)
-        ]
+        return [MicroBatch(update, index, examples) for index, examples in enumerate(batches)]
 
     def _block_of(self, update: int) -> int:
         if update < 0:
@@ -216,19 +206,19 @@ class Plan:
         examples = np.concatenate(
             [chunks.examples_of(block, self._blocks) for chunks in self._corpora]
         )
-        sources = self._store.source_lengths[examples].astype(np.int64) + 1
-        targets = self._store.target_lengths[examples].astype(np.int64) + 1
-        fits = (sources <= self.settings.max_source) & (targets <= self.settings.max_target)
-        examples, sources, targets = examples[fits], sources[fits], targets[fits]
+        sizes = _sizes(self._store, examples)
+        fits = _fit(sizes, self._limits)
+        examples, sizes = examples[fits], sizes[:, fits]
         key = keyed(self._seed, 1, block)
         # A corpus may stand in a block twice (weight 2), so ties go by place, not by example.
         ties = hashes(np.arange(len(examples)), key)
-        order = np.lexsort((ties, _roughly(sources), _roughly(targets)))
-        examples, sources, targets = examples[order], sources[order], targets[order]
+        order = np.lexsort((ties, *map(_roughly, sizes)))  # the last key counts most
+        examples, sizes = examples[order], sizes[:, order]
 
-        updates = self._updates_in(len(examples), int(targets.sum()))
+        counted = sizes[-1]
+        updates = self._updates_in(len(examples), int(counted.sum()))
         in_update = -(-self.settings.tokens_per_update // self.settings.tokens_per_micro_batch)
-        pieces = _cut(targets, min(len(examples), updates * in_update))
+        pieces = _cut(counted, min(len(examples), updates * in_update))
         # In rounds: every update gets one of the shortest, …, one of the longest micro-batches.
         turns = np.arange(len(pieces))
         dealt = np.lexsort((hashes(turns, keyed(self._seed, 2, block)), turns // max(updates, 1)))
@@ -236,15 +226,14 @@ class Plan:
         for turn, piece in enumerate(dealt):
             first, last = pieces[piece]
             laid_out[turn % updates].extend(
-                examples[first + a : first + b]
-                for a, b in self._bounded(sources[first:last], targets[first:last])
+                examples[first + a : first + b] for a, b in self._bounded(sizes[:, first:last])
             )
         return laid_out
 
-    def _bounded(self, sources: Indices, targets: Indices) -> list[tuple[int, int]]:
+    def _bounded(self, sizes: Indices) -> list[tuple[int, int]]:
         """One micro-batch, or several where either side far exceeds what one should hold."""
-        rows = np.maximum(sources, targets)
-        largest = max(int(sources.sum()), int(targets.sum()))
+        rows = sizes.max(axis=0)
+        largest = int(sizes.sum(axis=1).max())
         budget = self.settings.tokens_per_micro_batch
         if largest <= 1.25 * budget:
             return [(0, len(rows))]
@@ -265,7 +254,7 @@ class _Chunks:
         self._examples = examples
         """(chunks,) examples in each that are not too long."""
         self._tokens = tokens
-        """(chunks,) target tokens of these examples."""
+        """(chunks,) tokens of these examples, of the side that updates are counted in."""
         self._key = key
         self._order: tuple[int, Indices] | None = None
 
@@ -276,16 +265,17 @@ class _Chunks:
         size = min(_LARGEST_CHUNK, max(1, len(corpus) // _CHUNKS_WANTED))
         examples: list[Indices] = []
         tokens: list[Indices] = []
-        for _, sources, targets in _spans(store, corpus.first, corpus.last, size):
-            fits = (sources <= settings.max_source) & (targets <= settings.max_target)
+        limits = _limits(store, settings)
+        for _, sizes in _spans(store, corpus.first, corpus.last, size):
+            fits = _fit(sizes, limits)
             firsts = np.arange(0, len(fits), size)
             examples.append(np.add.reduceat(fits.astype(np.int64), firsts))
-            tokens.append(np.add.reduceat(np.where(fits, targets, 0), firsts))
+            tokens.append(np.add.reduceat(np.where(fits, sizes[-1], 0), firsts))
         key = keyed(seed, 0, number)
         return cls(corpus, size, np.concatenate(examples), np.concatenate(tokens), key)
 
     def size_of(self, block: int, blocks: int) -> tuple[int, int]:
-        """Examples and target tokens of a block that are not too long."""
+        """Examples of a block that are not too long, and their tokens."""
         parts = list(self._parts(block, blocks))
         examples, tokens = (
             sum(int(sizes[part].sum()) for part in parts)
@@ -324,14 +314,27 @@ class _Chunks:
 
 def _spans(
     store: Lengths, first: int, last: int, multiple: int = 1
-) -> Iterator[tuple[int, Indices, Indices]]:
-    """Lengths with EOS, some millions at a time: (first example, sources, targets)."""
+) -> Iterator[tuple[int, Indices]]:
+    """Sizes of some millions at a time: (first example, ``_sizes`` from there)."""
     step = _ROWS_READ_TOGETHER // multiple * multiple
     for start in range(first, last, step):
-        end = min(start + step, last)
-        sources = store.source_lengths[start:end].astype(np.int64) + 1
-        targets = store.target_lengths[start:end].astype(np.int64) + 1
-        yield start, sources, targets
+        yield start, _sizes(store, slice(start, min(start + step, last)))
+
+
+def _sizes(store: Lengths, examples: Indices | slice) -> Indices:
+    """(sides, examples): lengths with EOS. The last side is the one that updates are counted in."""
+    return np.stack([lengths[examples].astype(np.int64) + 1 for lengths in store.lengths.values()])
+
+
+def _fit(sizes: Indices, limits: Mapping[str, int]) -> npt.NDArray[np.bool_]:
+    """(examples,): whether no side is too long."""
+    return np.asarray((sizes <= np.array([*limits.values()])[:, None]).all(axis=0))
+
+
+def _limits(store: Lengths, settings: PlanSettings) -> dict[str, int]:
+    """The tokens that each side may have, EOS counted."""
+    limits = {"source": settings.max_source, "target": settings.max_target}
+    return {side: limits[side] for side in store.lengths}
 
 
 def _share(batches: list[Indices], rank: int, ranks: int) -> list[Indices]:

@@ -1,7 +1,8 @@
 """Sentences held out for validation and test, and whether training has seen them.
 
-The side of a pair is decided by a hash of its source, so it depends on nothing else: all copies of
-a sentence stand on one side, and adding pairs to a corpus moves none of those it had.
+The side of a pair is decided by a hash of its source (of a text that stands alone: by its own), so
+it depends on nothing else: all copies of a sentence stand on one side, and adding pairs to a corpus
+moves none of those it had.
 """
 
 from __future__ import annotations
@@ -63,7 +64,7 @@ def side_of(source: str, settings: SplitSettings) -> Side:
 
 def split_pairs(pairs: Iterable[Pair], settings: SplitSettings, side: Side) -> Iterator[Pair]:
     """Those of the pairs that belong on one side."""
-    return (pair for pair in pairs if side_of(pair.source, settings) == side)
+    return (pair for pair in pairs if side_of(pair.source or pair.target, settings) == side)
 
 
 @dataclass(frozen=True)
@@ -86,6 +87,11 @@ class Overlap:
         if not (self.source or self.target):
             return None
         lines = ", ".join(str(pair.line) for pair in self.first)
+        if not any(pair.source for pair in self.first):
+            return (
+                f"of {self.pairs:,} {name} texts, training has {self.target:,} (lines {lines}, …): "
+                f"scores on {name} may flatter"
+            )
         return (
             f"of {self.pairs:,} {name} pairs, training has the source of {self.source:,}, "
             f"the target of {self.target:,} and the whole pair of {self.both:,} "
@@ -101,18 +107,18 @@ def find_overlaps(
     Memory is that of hashes of the held-out sets.
     """
     keys = {
-        name: [(_hash(pair.source), _hash(pair.target)) for pair in pairs]
+        name: [(pair.source and _hash(pair.source), _hash(pair.target)) for pair in pairs]
         for name, pairs in held_out.items()
     }
     wanted_sources, wanted_targets = (
         {key[side] for of_set in keys.values() for key in of_set} for side in (0, 1)
     )
-    sources: set[int] = set()
-    targets: set[int] = set()
-    both: set[tuple[int, int]] = set()
+    sources: set[int | str] = set()
+    targets: set[int | str] = set()
+    both: set[tuple[int | str, int]] = set()
     for pair in train:
-        key = (_hash(pair.source), _hash(pair.target))
-        if key[0] in wanted_sources:
+        key = (pair.source and _hash(pair.source), _hash(pair.target))
+        if pair.source and key[0] in wanted_sources:
             sources.add(key[0])
             if key[1] in wanted_targets:
                 both.add(key)

@@ -6,9 +6,11 @@ a key of everything it was made from (content, cleaning, vocabularies), so it is
 nothing changed, and it appears by one rename, so it is whole or absent.
 
     KEY/store.json            what is inside
-    KEY/{source,target}.lengths   int32, one per example, over all shards
-    KEY/00000.{source,target}.{tokens,offsets}
-    KEY/00000.{source,target}.{text,text-offsets}   UTF-8, for re-encoding and for looking at
+    KEY/SIDE.lengths          int32, one per example, over all shards
+    KEY/00000.SIDE.{tokens,offsets}
+    KEY/00000.SIDE.{text,text-offsets}   UTF-8, for re-encoding and for looking at
+
+for each SIDE that the examples of the task have, ``source`` and ``target`` or one of them.
 """
 
 from __future__ import annotations
@@ -18,7 +20,7 @@ import hashlib
 import json
 import os
 import shutil
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from functools import lru_cache
@@ -39,7 +41,6 @@ Tokens = npt.NDArray[np.int32]
 _FORMAT = 1
 _SHARD_EXAMPLES = 1 << 18
 _ENCODED_TOGETHER = 1 << 12
-_SIDES = ("source", "target")
 
 
 class Tokeniser(Protocol):
@@ -55,7 +56,7 @@ class Tokeniser(Protocol):
 
 @dataclass(frozen=True)
 class WeightedPairs:
-    """A corpus on its way into a store."""
+    """A corpus on its way into a store, which takes the sides that its task has."""
 
     pairs: Iterable[Pair]
     weight: float = 1.0
@@ -80,14 +81,14 @@ class Store:
     """An opened store. Examples are numbered from 0 in the order they were read."""
 
     def __init__(
-        self, folder: str | os.PathLike[str], sizes: tuple[int, int] = (1 << 31, 1 << 31)
+        self, folder: str | os.PathLike[str], sizes: Mapping[str, int] | None = None
     ) -> None:
-        """``sizes``: tokens are less than these, those of the vocabularies of source and target.
+        """``sizes``: of the vocabulary of each side; tokens are less than that.
 
         Raises DataError if the folder holds no whole store.
         """
         self.folder = Path(folder)
-        self._sizes = sizes
+        self._sizes = sizes or {}
         try:
             found = read_json(self.folder / "store.json")
             if isinstance(found, dict) and found.get("format") not in (None, _FORMAT):
@@ -102,67 +103,59 @@ class Store:
         """What the maker wished to keep beside it, such as the cleaning report."""
         self._length = about.examples
         self._shard_examples = about.shard_examples
-        self._widths = [np.dtype(about.tokens[side]) for side in _SIDES]
-        self.source_lengths: npt.NDArray[np.int32] = self._map("source.lengths", np.int32)
-        """(len(self),) tokens of each source, no special symbols counted; memory-mapped."""
-        self.target_lengths: npt.NDArray[np.int32] = self._map("target.lengths", np.int32)
-        for name, lengths in zip(_SIDES, (self.source_lengths, self.target_lengths), strict=True):
+        self._widths = {side: np.dtype(width) for side, width in about.tokens.items()}
+        self.lengths: dict[str, npt.NDArray[np.int32]] = {}
+        """(len(self),) tokens of each example, by side, no special symbols counted; memory-mapped.
+        Its keys are the sides that there are."""
+        for side in about.tokens:
+            lengths = self.lengths[side] = self._map(f"{side}.lengths", np.int32)
             if len(lengths) != self._length or lengths.min() < 0:
-                raise self._damaged(f"{name}.lengths")
+                raise self._damaged(f"{side}.lengths")
         # A store of 10^9 pairs has 4,000 shards; the maps of one are opened when first needed.
         self._shard = lru_cache(maxsize=256)(self._open_shard)
 
     def __len__(self) -> int:
         return self._length
 
-    def source(self, example: int) -> Tokens:
-        """(length,) int32 source tokens, without special symbols."""
-        return self._tokens(0, example)
-
-    def target(self, example: int) -> Tokens:
-        """(length,) int32 target tokens, without special symbols."""
-        return self._tokens(1, example)
-
-    def text(self, example: int) -> tuple[str, str]:
-        """Source and target as they were read; invalid bytes as lone surrogates."""
+    def tokens(self, side: str, example: int) -> Tokens:
+        """(length,) int32 tokens of one side, without special symbols."""
         shard, place = divmod(self._checked(example), self._shard_examples)
-        source, target = (
-            side.text[side.text_offsets[place] : side.text_offsets[place + 1]].tobytes()
-            for side in self._shard(shard)
-        )
+        arrays = self._shard(shard)[side]
+        return arrays.tokens[arrays.offsets[place] : arrays.offsets[place + 1]].astype(np.int32)
+
+    def text(self, side: str, example: int) -> str:
+        """One side as it was read; invalid bytes as lone surrogates."""
+        shard, place = divmod(self._checked(example), self._shard_examples)
+        arrays = self._shard(shard)[side]
+        text = arrays.text[arrays.text_offsets[place] : arrays.text_offsets[place + 1]].tobytes()
         try:
-            return source.decode("utf-8", "surrogatepass"), target.decode("utf-8", "surrogatepass")
+            return text.decode("utf-8", "surrogatepass")
         except UnicodeDecodeError as error:
-            raise self._damaged(f"{shard:05}.*.text") from error
+            raise self._damaged(f"{shard:05}.{side}.text") from error
 
     def corpus_of(self, example: int) -> CorpusRange:
         """The corpus that an example came from."""
         return next(c for c in self.corpora if c.first <= self._checked(example) < c.last)
-
-    def _tokens(self, side: int, example: int) -> Tokens:
-        shard, place = divmod(self._checked(example), self._shard_examples)
-        arrays = self._shard(shard)[side]
-        return arrays.tokens[arrays.offsets[place] : arrays.offsets[place + 1]].astype(np.int32)
 
     def _checked(self, example: int) -> int:
         if not 0 <= example < self._length:
             raise IndexError(f"example {example} of {self._length}")
         return int(example)
 
-    def _open_shard(self, shard: int) -> tuple[_Side, _Side]:
-        source, target = (
-            _Side(
+    def _open_shard(self, shard: int) -> dict[str, _Side]:
+        sides: dict[str, _Side] = {
+            side: _Side(
                 tokens=self._map(f"{shard:05}.{side}.tokens", width),
                 offsets=self._map(f"{shard:05}.{side}.offsets", np.int64),
                 text=self._map(f"{shard:05}.{side}.text", np.uint8),
                 text_offsets=self._map(f"{shard:05}.{side}.text-offsets", np.int64),
             )
-            for side, width in zip(_SIDES, self._widths, strict=True)
-        )
+            for side, width in self._widths.items()
+        }
         first = shard * self._shard_examples
         examples = slice(first, first + self._shard_examples)
-        lengths = self.source_lengths[examples], self.target_lengths[examples]
-        for side, size, counts in zip((source, target), self._sizes, lengths, strict=True):
+        for name, side in sides.items():
+            counts, size = self.lengths[name][examples], self._sizes.get(name, 1 << 31)
             # What the kernels look up goes by this; a few milliseconds for each shard.
             if not (
                 _lead_through(side.offsets, len(side.tokens))
@@ -171,8 +164,8 @@ class Store:
                 and np.array_equal(np.diff(side.offsets), counts)
                 and (len(side.tokens) == 0 or 0 <= side.tokens.min() <= side.tokens.max() < size)
             ):
-                raise self._damaged(f"{shard:05}.*")
-        return source, target
+                raise self._damaged(f"{shard:05}.{name}.*")
+        return sides
 
     def _map(self, name: str, dtype: npt.DTypeLike) -> npt.NDArray[Any]:
         path = self.folder / name
@@ -213,15 +206,15 @@ class _About(BaseModel):
     format: int
     examples: int = Field(ge=1, lt=2**40)
     shard_examples: int = Field(ge=1, lt=2**40)
-    tokens: dict[str, Literal["uint16", "int32"]]
+    tokens: dict[Literal["source", "target"], Literal["uint16", "int32"]] = Field(min_length=1)
     corpora: list[_Corpus]
     notes: dict[str, Any]
 
     @model_validator(mode="after")
     def _agree(self) -> _About:
         ends = [0, *(end for c in self.corpora for end in (c.first, c.last)), self.examples]
-        if set(self.tokens) != set(_SIDES) or sorted(ends) != ends:
-            raise ValueError("sides or corpora that are none")
+        if sorted(ends) != ends:
+            raise ValueError("corpora that are none")
         return self
 
 
@@ -242,8 +235,7 @@ def store_key(*parts: str) -> str:
 
 def build_store(
     corpora: Sequence[WeightedPairs],
-    source: Tokeniser,
-    target: Tokeniser,
+    tokenisers: Mapping[str, Tokeniser],
     folder: str | os.PathLike[str],
     key: str,
     *,
@@ -251,15 +243,16 @@ def build_store(
 ) -> Store:
     """Tokenise corpora into ``folder/key``, or open what is there already.
 
-    The corpora are read only if they must be. ``notes`` is called after that, and what it returns
-    is kept with the store. A second process waits for the first and shares its work.
+    ``tokenisers``: of each side that the store will have. The corpora are read only if they must
+    be. ``notes`` is called after that, and what it returns is kept with the store. A second process
+    waits for the first and shares its work.
 
     Raises DataError if no pair is left, FileError if the disk is full or cannot be written to;
     nothing half-written stays behind.
     """
     root = Path(folder)
     finished = root / key
-    sizes = source.size, target.size
+    sizes = {side: tokeniser.size for side, tokeniser in tokenisers.items()}
     if (finished / "store.json").exists():
         return Store(finished, sizes)
     partial = root / f".{key}.partial"
@@ -270,7 +263,7 @@ def build_store(
                 shutil.rmtree(partial, ignore_errors=True)  # of a process that was killed
                 partial.mkdir()
                 try:
-                    _write(corpora, source, target, partial, notes)
+                    _write(corpora, tokenisers, partial, notes)
                     partial.rename(finished)
                 finally:
                     shutil.rmtree(partial, ignore_errors=True)
@@ -289,12 +282,14 @@ def _alone(path: Path) -> Iterator[None]:
 
 def _write(
     corpora: Sequence[WeightedPairs],
-    source: Tokeniser,
-    target: Tokeniser,
+    tokenisers: Mapping[str, Tokeniser],
     folder: Path,
     notes: Callable[[], dict[str, Any]],
 ) -> None:
-    widths = ["uint16" if side.size <= 1 << 16 else "int32" for side in (source, target)]
+    widths = {
+        side: "uint16" if tokeniser.size <= 1 << 16 else "int32"
+        for side, tokeniser in tokenisers.items()
+    }
     ranges: list[CorpusRange] = []
     total = shard = 0
 
@@ -309,23 +304,25 @@ def _write(
 
     pairs = counted()
     with ExitStack() as stack:
-        lengths = [stack.enter_context((folder / f"{s}.lengths").open("wb")) for s in _SIDES]
+        lengths = {
+            side: stack.enter_context((folder / f"{side}.lengths").open("wb"))
+            for side in tokenisers
+        }
         for first in pairs:
             of_shard = islice(chain([first], pairs), _SHARD_EXAMPLES)
-            _write_shard(of_shard, (source, target), widths, folder, shard, lengths)
+            _write_shard(of_shard, tokenisers, widths, folder, shard, lengths)
             shard += 1
         if not total:
             raise DataError(
-                "no sentence pair is left to train on: the corpora or what cleaning "
-                "leaves of them are empty"
+                "nothing is left to train on: the corpora or what cleaning leaves of them are empty"
             )
-        for file in lengths:
+        for file in lengths.values():
             _settle(file)
     about = {
         "format": _FORMAT,
         "examples": total,
         "shard_examples": _SHARD_EXAMPLES,
-        "tokens": dict(zip(_SIDES, widths, strict=True)),
+        "tokens": widths,
         "corpora": [
             {"first": c.first, "last": c.last, "weight": c.weight, "name": c.name} for c in ranges
         ],
@@ -338,31 +335,31 @@ def _write(
 
 def _write_shard(
     pairs: Iterator[Pair],
-    tokenisers: tuple[Tokeniser, Tokeniser],
-    widths: Sequence[str],
+    tokenisers: Mapping[str, Tokeniser],
+    widths: Mapping[str, str],
     folder: Path,
     shard: int,
-    lengths: Sequence[BinaryIO],
+    lengths: Mapping[str, BinaryIO],
 ) -> None:
     """One shard, a few thousand sentences at a time."""
     with ExitStack() as stack:
         files = {
             (side, kind): stack.enter_context((folder / f"{shard:05}.{side}.{kind}").open("wb"))
-            for side in _SIDES
+            for side in tokenisers
             for kind in ("tokens", "offsets", "text", "text-offsets")
         }
         ends = dict.fromkeys(files, 0)
-        for side in _SIDES:
+        for side in tokenisers:
             for kind in ("offsets", "text-offsets"):
                 files[side, kind].write(np.zeros(1, np.int64).tobytes())
         while some := list(islice(pairs, _ENCODED_TOGETHER)):
-            for place, side in enumerate(_SIDES):
-                texts = [(pair.source, pair.target)[place] for pair in some]
-                encoded = tokenisers[place].encode(texts)
+            for side, tokeniser in tokenisers.items():
+                texts = [getattr(pair, side) for pair in some]
+                encoded = tokeniser.encode(texts)
                 written = [text.encode("utf-8", "surrogatepass") for text in texts]
                 counts = np.fromiter(map(len, encoded), np.int64, len(encoded))
-                lengths[place].write(counts.astype(np.int32).tobytes())
-                files[side, "tokens"].write(np.concatenate(encoded).astype(widths[place]).tobytes())
+                lengths[side].write(counts.astype(np.int32).tobytes())
+                files[side, "tokens"].write(np.concatenate(encoded).astype(widths[side]).tobytes())
                 files[side, "text"].write(b"".join(written))
                 sizes = np.fromiter(map(len, written), np.int64, len(written))
                 for kind, added in (("offsets", counts), ("text-offsets", sizes)):

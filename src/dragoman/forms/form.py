@@ -1,7 +1,8 @@
 """The contract of a form: a kind of sequence, between what people have and what a model reads.
 
 Raw examples (lines of text) become *values* (tokens) and symbols of a model's output become raw
-again. A form knows its special symbols, and how one of its values is shown to a person.
+again. A form knows its special symbols, how a long input is cut, how long an output may become for
+an input of its kind, and how one of its values is shown to a person.
 """
 
 from __future__ import annotations
@@ -9,9 +10,16 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Sequence
 
+from dragoman.forms.passage import Passage
+
 
 class Form(ABC):
     """One side of a model: what it reads, or what it writes."""
+
+    language = "und"
+    """BCP 47 code of its language, where it has one."""
+    spaced = True
+    """Whether spaces stand between the words that people read of it."""
 
     @property
     @abstractmethod
@@ -44,6 +52,19 @@ class Form(ABC):
     @abstractmethod
     def shown(self, tokens: Iterable[int]) -> list[str]:
         """Each token as it is shown to a person."""
+
+    @abstractmethod
+    def cut(self, raws: Sequence[str], into: Form, *, longest: int, whole: bool) -> list[Passage]:
+        """Each raw input in pieces that are read at once, to be written in another form.
+
+        ``longest``: values of a piece. ``whole``: what could be read apart stays together unless
+        it is too long.
+        """
+
+    @abstractmethod
+    def most(self, length: int, extra: int) -> int:
+        """The most tokens, the end symbol not counted, of an output for ``length`` values that are
+        read, unless a search says otherwise. ``extra``: what it grants beyond that length."""
 
     def values(self, raws: Sequence[str]) -> list[list[int]]:
         """What a model reads of each raw example: its tokens, the end symbol behind."""

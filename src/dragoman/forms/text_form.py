@@ -1,12 +1,20 @@
-"""Text of one language as a form: a vocabulary, and how the text that it knows was prepared."""
+"""Text of one language as a form: a vocabulary, and how the text that it knows was prepared.
+
+A text is cut into sentences; a sentence with more tokens than a model should read at once is cut
+between words.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from itertools import pairwise
 
 from dragoman.forms.form import Form
 from dragoman.forms.languages import writes_spaces
 from dragoman.forms.moses import MosesText
+from dragoman.forms.passage import Passage, Piece
+from dragoman.forms.segmentation import segment
 from dragoman.forms.text import Text
 
 
@@ -17,6 +25,7 @@ class TextForm(Form):
         self.vocabulary = vocabulary
         self.language = language
         self.moses = moses
+        self.spaced = writes_spaces(language)
 
     @property
     def size(self) -> int:
@@ -33,11 +42,6 @@ class TextForm(Form):
     @property
     def forbidden(self) -> tuple[int, ...]:
         return self.vocabulary.forbidden
-
-    @property
-    def spaced(self) -> bool:
-        """Whether its language writes spaces between words."""
-        return writes_spaces(self.language)
 
     def prepare(self, text: str) -> str:
         """Text as the vocabulary knows it."""
@@ -58,3 +62,78 @@ class TextForm(Form):
 
     def shown(self, tokens: Iterable[int]) -> list[str]:
         return self.vocabulary.pieces(tokens)
+
+    def most(self, length: int, extra: int) -> int:
+        """The source's tokens and ``extra``, 50 in the paper (§6.1)."""
+        return length - 1 + extra
+
+    # ---- cutting
+
+    def cut(self, raws: Sequence[str], into: Form, *, longest: int, whole: bool) -> list[Passage]:
+        drafts = []
+        for text in raws:
+            body = text.strip()
+            before, behind = text[: len(text) - len(text.lstrip())], text[len(text.rstrip()) :]
+            if not body:
+                drafts.append((text, list[tuple[str, str]]()))
+            else:
+                alone = [(body, behind)]
+                drafts.append((before, alone if whole else self._sentences(body, behind, into)))
+        values = iter(self.values([text for _, sentences in drafts for text, _ in sentences]))
+        passages = []
+        for before, sentences in drafts:
+            read = [next(values) for _ in sentences]
+            if whole and read and len(read[0]) > longest:
+                sentences = self._sentences(*sentences[0], into)
+                read = self.values([text for text, _ in sentences])
+            passages.append(self._passage(before, sentences, read, longest))
+        return passages
+
+    def _sentences(self, body: str, behind: str, into: Form) -> list[tuple[str, str]]:
+        """Sentences of a text, each with what follows it in the translation."""
+        found = [(sentence.text, sentence.gap) for sentence in segment(body, self.language)]
+        if into.spaced:
+            # Where the original writes no space between two sentences, as Chinese does.
+            found = [(text, gap or " ") for text, gap in found]
+        text, _ = found[-1]
+        return [*found[:-1], (text, behind)]
+
+    def _passage(
+        self,
+        before: str,
+        sentences: Sequence[tuple[str, str]],
+        read: Sequence[list[int]],
+        longest: int,
+    ) -> Passage:
+        """Of sentences and what follows each. Where the vocabulary can write nothing of one (a
+        control character), it is kept as it is."""
+        pieces: list[Piece] = []
+        for (text, behind), values in zip(sentences, read, strict=True):
+            if len(values) > 1:
+                pieces += self._parts(text, behind, values, longest)
+            elif pieces:
+                pieces[-1] = replace(pieces[-1], behind=pieces[-1].behind + text + behind)
+            else:
+                before += text + behind
+        return Passage(before, tuple(pieces))
+
+    def _parts(self, text: str, behind: str, values: list[int], longest: int) -> list[Piece]:
+        """A sentence, if it is too long in parts of nearly equal length that begin with a word."""
+        if len(values) <= longest:
+            return [Piece(text, behind, tuple(values))]
+        tokens = values[:-1]
+        written = self.shown(tokens)
+        count = -(-len(tokens) // (longest - 1))
+        cuts, parts = [0], []
+        while cuts[-1] < len(tokens):
+            wanted = min(cuts[-1] + -(-len(tokens) // count), len(tokens))
+            begin = cuts[-1] + 1
+            end = wanted
+            while begin < end < len(tokens) and not written[end].startswith("▁"):
+                end -= 1
+            cuts.append(end if end > begin else wanted)
+        for begin, end in pairwise(cuts):
+            part = tokens[begin:end]
+            after = behind if end == len(tokens) else " "
+            parts.append(Piece(self.vocabulary.decode(part), after, (*part, self.eos)))
+        return parts

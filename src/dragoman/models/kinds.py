@@ -4,13 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from functools import reduce
-from importlib import import_module
 from operator import or_
 from typing import TYPE_CHECKING, Annotated, Any
 
 from pydantic import Discriminator, Tag
 
-from dragoman.models.settings import ModelSettings, RecurrentSettings, TransformerSettings
+from dragoman.address import found_at
+from dragoman.models.settings import (
+    DecoderSettings,
+    ModelSettings,
+    RecurrentSettings,
+    TransformerSettings,
+)
 
 if TYPE_CHECKING:
     from dragoman.models.fast_path import FastPath
@@ -19,6 +24,7 @@ if TYPE_CHECKING:
 KINDS: dict[str, tuple[type[ModelSettings], str]] = {
     "transformer": (TransformerSettings, "dragoman.models.transformer.Transformer"),
     "recurrent": (RecurrentSettings, "dragoman.models.recurrent.Recurrent"),
+    "decoder": (DecoderSettings, "dragoman.models.decoder.Decoder"),
 }
 """Classes by their address: a recipe is read without torch."""
 
@@ -51,16 +57,13 @@ else:
 
 def new_network(settings: ModelSettings, source_vocabulary: int, target_vocabulary: int) -> Network:
     """A model with fresh weights, drawn from torch's generator."""
-    made: Network = _at(KINDS[settings.kind][1])(settings, source_vocabulary, target_vocabulary)
+    made: Network = found_at(KINDS[settings.kind][1])(
+        settings, source_vocabulary, target_vocabulary
+    )
     return made
 
 
 def fast_paths(kind: str) -> tuple[FastPath, ...]:
     """The faster ways to run models of a kind, the most promising first."""
-    paths: tuple[FastPath, ...] = _at(FAST_PATHS[kind]) if kind in FAST_PATHS else ()
+    paths: tuple[FastPath, ...] = found_at(FAST_PATHS[kind]) if kind in FAST_PATHS else ()
     return paths
-
-
-def _at(address: str) -> Any:
-    module, name = address.rsplit(".", 1)
-    return getattr(import_module(module), name)

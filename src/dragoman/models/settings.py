@@ -79,17 +79,8 @@ class TransformerSettings(ModelSettings):
 
     @model_validator(mode="after")
     def _agree(self) -> TransformerSettings:
-        attention, width = self.attention, self.positions.width
-        shared_out = attention.key_width is None or not attention.whole_input
-        if shared_out and self.model_dim % attention.num_heads:
-            remedy = "set attention.key_width or " if attention.whole_input else ""
-            raise ValueError(
-                f"model_dim {self.model_dim} is no multiple of num_heads "
-                f"{attention.num_heads}; {remedy}change one of them"
-            )
-        widest = max(attention.key_width or 1, attention.value_width or 1) * attention.num_heads
-        if widest > _WIDEST:
-            raise ValueError(f"all heads together are {widest:,} wide; {_WIDEST:,} is the most")
+        check_heads(self.model_dim, self.attention)
+        width = self.positions.width
         if self.positions.combine == "add" and width not in (None, self.model_dim):
             raise ValueError(
                 f"positions that are added are as wide as the model ({self.model_dim}, not "
@@ -132,3 +123,67 @@ class RecurrentSettings(ModelSettings):
     @property
     def sizes(self) -> dict[str, int | str]:
         return self.model_dump(include={"model_dim", "encoder_layers", "decoder_layers"})
+
+
+class DecoderSettings(ModelSettings):
+    """Sizes and choices of a Transformer's decoder by itself, which reads nothing (GPT's shape)."""
+
+    kind: Literal["decoder"] = "decoder"
+    """Which family of models."""
+    model_dim: int = Field(512, ge=1, le=65_536)
+    """Width of embeddings and layers (d_model)."""
+    ffn_dim: int = Field(2048, ge=1, le=1_000_000)
+    """Width inside the feed-forward layers (d_ff)."""
+    layers: int = Field(6, ge=1, le=256)
+    """How many (N)."""
+    attention: AttentionSettings = AttentionSettings()
+    """Heads and their widths."""
+    dropout: float = Field(0.1, ge=0, lt=1)
+    """On the output of every sub-layer and on embeddings (P_drop)."""
+    activation_dropout: float = Field(0.0, ge=0, lt=1)
+    """Inside the feed-forward layers, after the ReLU."""
+    norm: Norm = "pre"
+    """pre: normalise before each sub-layer (GPT-2 on); post: after the residual sum (the paper)."""
+    positions: PositionSettings = PositionSettings()
+    """How positions are told; they are added."""
+    tie: bool = True
+    """One matrix for what is read back and for the output."""
+
+    @property
+    def sizes(self) -> dict[str, int | str]:
+        heads = self.attention.num_heads
+        return {
+            "model_dim": self.model_dim,
+            "ffn_dim": self.ffn_dim,
+            "heads": heads,
+            "key_width": self.attention.key_width or self.model_dim // heads,
+            "encoder_layers": 0,
+            "decoder_layers": self.layers,
+            "norm": self.norm,
+        }
+
+    @model_validator(mode="after")
+    def _agree(self) -> DecoderSettings:
+        check_heads(self.model_dim, self.attention)
+        if self.positions.combine != "add":
+            raise ValueError('a decoder by itself adds positions: set positions.combine = "add"')
+        if self.positions.width not in (None, self.model_dim):
+            raise ValueError(
+                f"positions that are added are as wide as the model ({self.model_dim}, not "
+                f"{self.positions.width}): leave positions.width out"
+            )
+        return self
+
+
+def check_heads(model_dim: int, attention: AttentionSettings) -> None:
+    """Errors: ``ValueError`` for heads that do not fit into a model of that width."""
+    shared_out = attention.key_width is None or not attention.whole_input
+    if shared_out and model_dim % attention.num_heads:
+        remedy = "set attention.key_width or " if attention.whole_input else ""
+        raise ValueError(
+            f"model_dim {model_dim} is no multiple of num_heads "
+            f"{attention.num_heads}; {remedy}change one of them"
+        )
+    widest = max(attention.key_width or 1, attention.value_width or 1) * attention.num_heads
+    if widest > _WIDEST:
+        raise ValueError(f"all heads together are {widest:,} wide; {_WIDEST:,} is the most")

@@ -45,21 +45,35 @@ COMMON_FLAGS = [
     "-Wno-unused-function",
     "-Wno-maybe-uninitialized",
 ]
-_AVX2 = ["-mavx2", "-mfma", "-mf16c", "-mbmi2"]
-_AVX512 = [
-    *_AVX2,
-    "-mavx512f",
-    "-mavx512bw",
-    "-mavx512vl",
-    "-mavx512dq",
-    "-mavx512vnni",
-    "-mprefer-vector-width=512",
-]
 LEVEL_FLAGS = {
-    "avx512": [*_AVX512, "-mavx512bf16"],
-    "avx512vnni": _AVX512,  # without bf16: Cascade Lake, Ice Lake
-    "avxvnni": [*_AVX2, "-mavxvnni"],
-    "avx2": _AVX2,
+    "avx512": [
+        "-mavx2",
+        "-mfma",
+        "-mf16c",
+        "-mbmi2",
+        "-mavx512f",
+        "-mavx512bw",
+        "-mavx512vl",
+        "-mavx512dq",
+        "-mavx512vnni",
+        "-mavx512bf16",
+        "-mprefer-vector-width=512",
+    ],
+    # Without bf16: Cascade Lake, Ice Lake.
+    "avx512vnni": [
+        "-mavx2",
+        "-mfma",
+        "-mf16c",
+        "-mbmi2",
+        "-mavx512f",
+        "-mavx512bw",
+        "-mavx512vl",
+        "-mavx512dq",
+        "-mavx512vnni",
+        "-mprefer-vector-width=512",
+    ],
+    "avxvnni": ["-mavx2", "-mfma", "-mf16c", "-mbmi2", "-mavxvnni"],
+    "avx2": ["-mavx2", "-mfma", "-mf16c", "-mbmi2"],
 }
 LINK_FLAGS = ["-shared", "-fPIC", "-Wl,-z,noexecstack", "-Wl,--no-undefined", "-pthread", "-ldl"]
 

@@ -22,6 +22,7 @@ from dragoman.native import attention as native
 from dragoman.native import linear as native_linear
 from dragoman.native.dropout import new_seed, numbers
 from dragoman.nn import masks, probes
+from dragoman.nn.cache import LayerCache
 from dragoman.nn.dropout import attention_factors
 from dragoman.nn.layout import Layout
 from dragoman.nn.linear import Computing, Linear, Precision, SlicedLinear, joint_parameters
@@ -183,6 +184,14 @@ class MultiHeadAttention(Computing):
                 names=query_layout.names if rate else None,
             )
         return self.output(out)  # type: ignore[no-any-return]
+
+    def step(self, x: Tensor, new: int, cache: LayerCache) -> Tensor:
+        """``new`` further positions of each row look at themselves and at all before them, whose
+        keys and values ``cache`` holds: (N x new, D) -> same."""
+        grid = x.unflatten(0, (-1, new))  # (N, t, D)
+        key, value, mask = cache.append(self.split(self.key(grid)), self.split(self.value(grid)))
+        out = self.join(self.attend(self.split(self.query(grid)), key, value, mask))
+        return self.output(out.flatten(0, 1))  # type: ignore[no-any-return]
 
     def split(self, grid: Tensor) -> Tensor:
         """(B, L, H x K) -> (B, H, L, K)."""

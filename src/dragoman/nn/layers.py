@@ -223,14 +223,7 @@ class DecoderLayer(nn.Module):
         """``new`` further positions of each row, past ones from ``cache``: (N x new, D) -> same."""
 
         def look_back(y: Tensor) -> Tensor:
-            attention = self.self_attention
-            grid = y.unflatten(0, (-1, new))  # (N, t, D)
-            key, value, mask = cache.append(
-                attention.split(attention.key(grid)), attention.split(attention.value(grid))
-            )
-            query = attention.split(attention.query(grid))
-            out = attention.join(attention.attend(query, key, value, mask))  # (N, t, H x Kv)
-            return attention.output(out.flatten(0, 1))  # type: ignore[no-any-return]
+            return self.self_attention.step(y, new, cache)
 
         def look_over(y: Tensor) -> Tensor:
             attention = self.cross_attention

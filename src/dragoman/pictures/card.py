@@ -17,12 +17,12 @@ def card_markdown(run: RunSummary) -> str:
     parts = [
         "---",
         "library_name: dragoman",
-        "pipeline_tag: translation",
+        f"pipeline_tag: {run.hub_tag}",
         *(["language:", *(f"- {name}" for name in languages)] if languages else []),
         f"model_name: {json.dumps(run.name, ensure_ascii=False)}",
         "---",
         "",
-        f"# {_inline(run.name)}: {_inline(run.languages[0])} → {_inline(run.languages[1])}",
+        f"# {_inline(run.name)}: {_inline(' → '.join(run.languages))}",
         "",
     ]
     for text in (run.description, f"**{_inline(run.notice)}**" if run.notice else ""):

@@ -175,8 +175,10 @@ class RunSummary:
     """All that the report page and the model card say about a run."""
 
     name: str
-    languages: tuple[str, str]
-    """Source and target, as the recipe names them."""
+    languages: tuple[str, ...]
+    """Of what is read, where something is, and of what is written, as the recipe names them."""
+    hub_tag: str = "translation"
+    """What model hubs call its task."""
     description: str = ""
     notice: str = ""
     """Said first and plainly, e.g. that the corpus is synthetic."""

@@ -31,7 +31,7 @@ _SAMPLES_SHOWN = 8
 
 def report_html(run: RunSummary) -> str:
     """The page. Sections without content are left out."""
-    title = f"{run.name}: {run.languages[0]} → {run.languages[1]}"
+    title = f"{run.name}: {' → '.join(run.languages)}"
     sections = [
         _header(run),
         _samples(run.samples, run.languages),
@@ -54,7 +54,7 @@ def _header(run: RunSummary) -> str:
     parts = [
         "<header>",
         f'<p class="eyebrow">{escape(run.name)}</p>',
-        f"<h1>{escape(run.languages[0])} → {escape(run.languages[1])}</h1>",
+        f"<h1>{escape(' → '.join(run.languages))}</h1>",
     ]
     if run.description:
         parts.append(f'<p class="lead">{escape(run.description)}</p>')
@@ -90,7 +90,7 @@ def _scores(scores: Sequence[Score]) -> str:
     return "\n".join(parts)
 
 
-def _samples(samples: Sequence[Sample], languages: tuple[str, str]) -> str:
+def _samples(samples: Sequence[Sample], languages: Sequence[str]) -> str:
     if not samples:
         return ""
     compared = [sample for sample in samples if sample.reference]
@@ -110,8 +110,8 @@ def _samples(samples: Sequence[Sample], languages: tuple[str, str]) -> str:
     return "\n".join(parts)
 
 
-def _sample_list(samples: Sequence[Sample], languages: tuple[str, str]) -> str:
-    source_language, target_language = (_language_attribute(name) for name in languages)
+def _sample_list(samples: Sequence[Sample], languages: Sequence[str]) -> str:
+    source_language, target_language = (_language_attribute(languages[n]) for n in (0, -1))
     parts = ['<ul class="samples">']
     for sample in samples:
         lines = [("source", escape(sample.source), source_language, "source")]

@@ -18,9 +18,9 @@ from dragoman.models.kinds import new_network
 from dragoman.models.settings import TransformerSettings
 from dragoman.tasks.prepare import Say
 from dragoman.tasks.sizing import TABLE, Size, least_tokens, row_for
-from dragoman.tasks.translation import fused_cross_entropy
 from dragoman.training.distributed import Ranks, own_device, processes
 from dragoman.training.minutes import SHARE
+from dragoman.training.objectives import next_token
 from dragoman.training.settings import TrainingSettings
 from dragoman.training.throughput import measure_throughput
 
@@ -85,12 +85,12 @@ def tokens_per_second(size: Size) -> float:
     settings = TrainingSettings()
     measured = measure_throughput(
         model,
+        next_token(model, settings.label_smoothing),
         settings,
         lambda *_: [lambda: batch],
         seconds=1.0,
         most=10,
         ranks=Ranks(device=own_device()),
-        cross_entropy=fused_cross_entropy(model, settings.label_smoothing),
     )
     return measured.tokens_per_second
 

@@ -13,13 +13,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import cached_property
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 import torch
 
-from dragoman.forms.passage import Passage, cut
+from dragoman.forms.form import Form
+from dragoman.forms.passage import Passage
 from dragoman.forms.text_form import TextForm
 from dragoman.inference.path import Path, as_it_is, fastest
 from dragoman.models.interface import Network
@@ -56,7 +57,7 @@ class Engine:
     def __init__(
         self,
         network: Network,
-        source: TextForm,
+        source: Form,
         target: TextForm,
         search: SearchSettings,
         *,
@@ -100,33 +101,27 @@ class Engine:
     # ---- text to values
 
     def cut(self, texts: Sequence[str], *, whole: bool) -> list[Passage]:
-        """Texts as they are searched for: see ``forms/passage.py``."""
-        longest = self.settings.longest
-        return cut(texts, self.source, self.target, longest=longest, whole=whole)
+        """Texts in the pieces that are searched for: see ``Form.cut``."""
+        return self.source.cut(texts, self.target, longest=self.settings.longest, whole=whole)
 
     def request(
         self,
-        values: Sequence[int],
+        values: Sequence[int] | torch.Tensor,
         settings: SearchSettings | None = None,
         prefix: Iterable[int] = (),
         record: list[StepRecord] | None = None,
     ) -> Request:
         """What a search is asked. ``values`` are of the source form, the end symbol included."""
         chosen = settings or self.search_settings
-        return Request(torch.tensor(values, dtype=torch.int64), chosen, tuple(prefix), record)
+        source = torch.as_tensor(values, dtype=torch.int64)
+        most = self.source.most(len(source), chosen.max_extra)
+        return Request(source, chosen, tuple(prefix), record, most)
 
     # ---- generating
 
     def scheduler(self) -> Scheduler:
         """A batch that searches join and leave: what a server drives, one in each thread."""
-        return Scheduler(
-            self.path.model,
-            bos=self.target.bos,
-            eos=self.target.eos,
-            forbidden=self.target.forbidden,
-            capacity_rows=self.settings.rows,
-            device=self._device,
-        )
+        return Scheduler(self.path.model, **self._batch)
 
     def each(
         self, requests: Iterable[Request], then: Callable[[int, list[Hypothesis]], Made]
@@ -178,14 +173,17 @@ class Engine:
     def align(self, pairs: Sequence[TokenPair]) -> Iterator[list[Alignment]]:
         """How much each token of an output looked at each of its source, (T, S) for each of
         ``pairs``, a batch of them at a time: the mean of the heads of the layer that looks most
-        surely at one token."""
+        surely at one token. Nothing, where a model has no such attention."""
+        layers = self.network.attentions_of("cross")
         for batch in self._batches(pairs):
+            if not layers:
+                yield [np.zeros((len(target), len(source))) for source, target in batch]
+                continue
             given = [torch.tensor([*source, self.source.eos]) for source, _ in batch]
             written = [torch.tensor([self.target.bos, *target]) for _, target in batch]
             with torch.inference_mode(), Probe() as probe:
                 memory = self.network.encode(Sequences.of(given))
                 self.network.decode(Sequences.of(written), memory)
-            layers = self.network.attentions_of("cross")
             # (L, B, T, S)
             cross = torch.stack([probe.attention[one.name].mean(dim=1) for one in layers]).numpy()
             yield [
@@ -212,15 +210,18 @@ class Engine:
 
     @cached_property
     def _searcher(self) -> Searcher:
-        return Searcher(
-            self.path.model,
-            bos=self.target.bos,
-            eos=self.target.eos,
-            forbidden=self.target.forbidden,
-            capacity_rows=self.settings.rows,
-            workers=self.workers,
-            device=self._device,
-        )
+        return Searcher(self.path.model, workers=self.workers, **self._batch)
+
+    @property
+    def _batch(self) -> dict[str, Any]:
+        """What every batch of searches is told."""
+        return {
+            "bos": self.target.bos,
+            "eos": self.target.eos,
+            "forbidden": self.target.forbidden,
+            "capacity_rows": self.settings.rows,
+            "device": self._device,
+        }
 
     def _weights(self, probe: Probe, part: str, rows: int, columns: int) -> Weights:
         """(L, H, rows, columns) of one sentence."""

@@ -12,6 +12,7 @@ from dragoman.errors import RecipeError
 from dragoman.forms.identification import identify
 from dragoman.forms.languages import NAMES
 from dragoman.recipe import Recipe
+from dragoman.task import TASKS
 from dragoman.tasks.prepare import Say
 from dragoman.tasks.run import Run
 from dragoman.tasks.sizing import (
@@ -69,7 +70,13 @@ def recipe_of(
         )
     for path in inputs:
         _check_is_read(Path(path))
-    if len(inputs) == 1 and not _is_corpus(inputs[0]):
+    alone = base is not None and len(TASKS[Recipe.load(base).task].sides) == 1
+    if alone and (len(inputs) > 1 or dev is not None or test is not None or keys is not None):
+        raise RecipeError(
+            f"recipe {base} learns from texts alone: give one file with a text a line; what it is "
+            "measured on is held out of it"
+        )
+    if len(inputs) == 1 and not _is_corpus(inputs[0]) and not alone:
         options = {
             "--dev": dev, "--test": test, "--recipe": base, "--keys": keys, "--languages": languages
         }  # fmt: skip
@@ -90,8 +97,9 @@ def recipe_of(
         from dragoman.tasks.budget import size_in  # torch, which text alone does not need
 
         size_for = partial(size_in, minutes, say)
+    text = CorpusSettings(source=_absolute(inputs[0]), format="text")
     recipe, pairs = recipe_for(
-        [_corpus(inputs, keys)],
+        [text if alone else _corpus(inputs, keys)],
         _held(dev),
         _held(test),
         _languages(languages) if languages else languages_of(inputs),

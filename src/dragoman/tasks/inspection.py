@@ -10,12 +10,13 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from dragoman.data.cleaning import Cleaner, CleaningReport
+from dragoman.data.cleaning import CleaningReport
 from dragoman.data.correspondence import count_spaceless
 from dragoman.data.doubts import Doubt
 from dragoman.data.split import side_of
 from dragoman.recipe import Recipe
-from dragoman.tasks.prepare import doubts_of, training_pairs
+from dragoman.task import TASKS
+from dragoman.tasks.prepare import doubts_of, new_cleaner, training_pairs
 
 _WORD_BUCKETS = (0, 5, 10, 15, 20, 30, 40, 60, 80, 120, 10**9)
 _CHARACTER_BUCKETS = (0, 10, 20, 30, 40, 60, 80, 120, 160, 240, 10**9)
@@ -154,16 +155,16 @@ def inspect_data(recipe: Recipe) -> DataStatistics:
 
     Errors: ``DataError`` for files that cannot be used, ``RecipeError`` for a recipe without text.
     """
-    cleaner = Cleaner(recipe.data.cleaning)
-    source, target = SideStatistics(), SideStatistics()
+    cleaner = new_cleaner(recipe)
+    sides: dict[str, SideStatistics] = {side: SideStatistics() for side in TASKS[recipe.task].sides}
     parts: Counter[str] = Counter()
     doubts: list[Doubt] = []
     for pair in training_pairs(recipe, cleaner, doubts):
-        parts[side_of(pair.source, recipe.data.split)] += 1
-        source.count(pair.source)
-        target.count(pair.target)
+        parts[side_of(pair.source or pair.target, recipe.data.split)] += 1
+        for side, statistics in sides.items():
+            statistics.count(getattr(pair, side))
     doubts += doubts_of(recipe, ("dev", "test"))
-    return DataStatistics(cleaner.report, {"source": source, "target": target}, parts, doubts)
+    return DataStatistics(cleaner.report, sides, parts, doubts)
 
 
 def _named(low: int, high: int) -> str:

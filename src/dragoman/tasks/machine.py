@@ -12,7 +12,7 @@ import torch
 from dragoman.inference.path import in_words
 from dragoman.native import library
 from dragoman.native.processor import cpu_flags, cpuinfo
-from dragoman.training.precision import choose_precision
+from dragoman.training.arithmetic import choose_precision
 
 _UNITS = (
     ("amx_int8", "AMX int8"),

@@ -11,7 +11,7 @@ from torch import nn
 from torch.overrides import TorchFunctionMode
 
 from dragoman.errors import RunError, TrainingError
-from dragoman.forms.text import Text
+from dragoman.forms.form import Form
 from dragoman.models.interface import Network
 from dragoman.models.kinds import new_network
 from dragoman.recipe import Recipe
@@ -41,7 +41,7 @@ class _Hollow(TorchFunctionMode):
         return func(*args, **named)
 
 
-def build_model(recipe: Recipe, source: Text, target: Text) -> Network:
+def build_model(recipe: Recipe, source: Form, target: Form) -> Network:
     """The model of a recipe, with fresh weights drawn from torch's generator, to be trained.
 
     Errors: ``TrainingError`` for one that cannot be trained in the memory of this machine.
@@ -57,7 +57,7 @@ def build_model(recipe: Recipe, source: Text, target: Text) -> Network:
     return new_network(recipe.model, source.size, target.size)
 
 
-def hollow_model(recipe: Recipe, source: Text, target: Text) -> Network:
+def hollow_model(recipe: Recipe, source: Form, target: Form) -> Network:
     """The model of a recipe as a shape, whose weights ``fill_model`` brings."""
     with _Hollow():
         return new_network(recipe.model, source.size, target.size)

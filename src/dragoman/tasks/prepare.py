@@ -7,7 +7,7 @@ into a memory-mapped store, which is kept in a cache and found again as long as 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from importlib import metadata
 from itertools import chain
@@ -17,7 +17,7 @@ from typing import Any
 from dragoman.data.cleaning import Cleaner
 from dragoman.data.corpora import CorpusSettings, Pair, corpus_fingerprint, read_pairs
 from dragoman.data.correspondence import Sampler
-from dragoman.data.demo_corpus import DemoPair, demo_corpus
+from dragoman.data.demo_corpus import demo_corpus
 from dragoman.data.doubts import Doubt, find_doubts
 from dragoman.data.split import SplitSettings, find_overlaps, split_pairs
 from dragoman.data.store import Store, WeightedPairs, build_store, store_key
@@ -25,8 +25,10 @@ from dragoman.errors import FileError, RecipeError, RunError
 from dragoman.forms.moses import MosesText
 from dragoman.forms.segmentation import segment
 from dragoman.forms.text import Text
+from dragoman.forms.text_form import TextForm
 from dragoman.recipe import Recipe
-from dragoman.tasks.run import vocabulary_name
+from dragoman.task import TASKS
+from dragoman.tasks.run import Forms, load_forms, vocabulary_name
 from dragoman.tasks.user_cache import cache_folder
 
 SEVERAL_SENTENCES = "several_sentences"
@@ -43,13 +45,17 @@ Say = Callable[[str], None]
 class Prepared:
     """Everything that training needs of the data. Prepared by Moses, if the recipe says so."""
 
-    source_text: Text
-    target_text: Text
+    forms: Forms
     train: Store
     dev: list[Pair]
     test: list[Pair]
     notes: dict[str, Any]
     """The cleaning report, hashes of the corpora, how many pairs each part has."""
+
+
+def new_cleaner(recipe: Recipe) -> Cleaner:
+    """What drops the examples of a recipe that are not worth training on."""
+    return Cleaner(recipe.data.cleaning, TASKS[recipe.task].sides)
 
 
 def corpora_of(recipe: Recipe, side: str, cleaner: Cleaner | None = None) -> list[WeightedPairs]:
@@ -76,14 +82,14 @@ def _plain_corpora(
 ) -> list[WeightedPairs]:
     data = recipe.data
     if data.embedded == "demo":
-        return [WeightedPairs(_numbered(getattr(demo_corpus(), side)), 1.0, "demo")]
+        return [WeightedPairs(_demo_pairs(recipe, side), 1.0, "demo")]
     named: CorpusSettings | None = {"dev": data.dev, "test": data.test}.get(side)
     if named is not None:
         return [WeightedPairs(read_pairs(named), 1.0, named.name)]
     if side != "train" and getattr(data.split, side) == 0.0:
         return []
     _require_text(recipe)
-    used = cleaner or Cleaner(data.cleaning)
+    used = cleaner or new_cleaner(recipe)
     return [
         WeightedPairs(
             _held(used.pairs(read_pairs(corpus), corpus.name), data.split, side),
@@ -100,20 +106,22 @@ def prepare(recipe: Recipe, run_folder: Path, say: Say) -> Prepared:
     Errors: ``DataError`` for files that cannot be used, or a corpus that cleaning empties;
     ``RunError`` for vocabularies that are missing or damaged.
     """
-    source_text = Text.load(run_folder / vocabulary_name(recipe, "source"))
-    target_text = source_text
-    if not recipe.text.shared:
-        target_text = Text.load(run_folder / vocabulary_name(recipe, "target"))
+    task = TASKS[recipe.task]
+    forms = load_forms(recipe, run_folder, prepared=True)
+    vocabularies = {
+        side: form.vocabulary
+        for side, form in forms._asdict().items()
+        if isinstance(form, TextForm)
+    }
     fingerprints = _fingerprints(recipe)
     key = store_key(
-        source_text.fingerprint,
-        target_text.fingerprint,
+        *(vocabulary.fingerprint for vocabulary in vocabularies.values()),
         recipe.data.cleaning.model_dump_json(),
         recipe.data.split.model_dump_json(),
         *_moses_fingerprint(recipe),
         *(f"{name} {fingerprint} {weight}" for name, fingerprint, weight in fingerprints),
     )
-    store = _stored(recipe, source_text, target_text, key, run_folder, say)
+    store = _stored(recipe, vocabularies, key, run_folder, say)
     dev, test = _held_out(recipe, "dev"), _held_out(recipe, "test")
     notes = {
         **store.notes,
@@ -124,39 +132,39 @@ def prepare(recipe: Recipe, run_folder: Path, say: Say) -> Prepared:
         "held_out": _held_fingerprints(recipe),
         "pairs": {"train": len(store), "dev": len(dev), "test": len(test)},
     }
-    if not recipe.data.moses:  # whose text is lower-cased, which hides where sentences begin
+    if "source" in vocabularies and not recipe.data.moses:  # which hides where sentences begin
         notes[SEVERAL_SENTENCES] = _several_sentences(store, recipe.languages.source)
-    _say_dropped(store.notes.get("cleaning", {}), say)
-    say(f"{len(store):,} pairs to train on, {len(dev):,} dev, {len(test):,} test")
-    return Prepared(source_text, target_text, store, dev, test, notes)
+    _say_dropped(store.notes.get("cleaning", {}), task.noun, say)
+    say(f"{len(store):,} {task.noun} to train on, {len(dev):,} dev, {len(test):,} test")
+    return Prepared(forms, store, dev, test, notes)
 
 
-def _say_dropped(cleaning: dict[str, Any], say: Say) -> None:
+def _say_dropped(cleaning: dict[str, Any], noun: str, say: Say) -> None:
     """``cleaning``: a ``CleaningReport.to_dict``, or nothing."""
     dropped = cleaning.get("read", 0) - cleaning.get("kept", 0)
     if dropped:
         by = [f"{name} {d['count']:,}" for name, d in cleaning["filters"].items() if d["count"]]
-        say(f"cleaning drops {dropped:,} of {cleaning['read']:,} pairs: {', '.join(by)}")
+        say(f"cleaning drops {dropped:,} of {cleaning['read']:,} {noun}: {', '.join(by)}")
 
 
 def _several_sentences(store: Store, language: str) -> float:
     """Of sources spread over the whole store."""
     examples = range(0, len(store), max(1, len(store) // _LOOKED_AT))
-    several = sum(len(segment(store.text(n)[0].strip(), language)) > 1 for n in examples)
+    several = sum(len(segment(store.text("source", n).strip(), language)) > 1 for n in examples)
     return round(several / max(1, len(examples)), 4)
 
 
 def _stored(
-    recipe: Recipe, source: Text, target: Text, key: str, run_folder: Path, say: Say
+    recipe: Recipe, vocabularies: Mapping[str, Text], key: str, run_folder: Path, say: Say
 ) -> Store:
     """The tokens of the training text, in the cache; where there is none or no room, in the run."""
     own = run_folder / "training" / "stores"
     cache = None if (own / key).exists() else cache_folder("stores")
 
     def build(folder: Path) -> Store:
-        cleaner = Cleaner(recipe.data.cleaning)
+        cleaner = new_cleaner(recipe)
         return build_store(
-            corpora_of(recipe, "train", cleaner), source, target, folder, key,
+            corpora_of(recipe, "train", cleaner), vocabularies, folder, key,
             notes=lambda: {"cleaning": cleaner.report.to_dict()},
         )  # fmt: skip
 
@@ -174,6 +182,8 @@ def doubts_of(recipe: Recipe, sides: Sequence[str] = ("train", "dev", "test")) -
     Errors: ``DataError`` for files that cannot be used.
     """
     data = recipe.data
+    if len(TASKS[recipe.task].sides) < 2:  # all of them are about how two sides fit
+        return []
     corpora: dict[str, Sequence[CorpusSettings | None]] = {
         "train": data.train, "dev": [data.dev], "test": [data.test]
     }  # fmt: skip
@@ -269,13 +279,15 @@ def training_pairs(
     data = recipe.data
     if data.embedded is not None:
         parts = demo_corpus()
-        yield from cleaner.pairs(_numbered(chain(parts.train, parts.dev, parts.test)), "demo")
+        numbered = enumerate(chain(parts.train, parts.dev, parts.test), 1)
+        pairs = (Pair(line, pair.source, pair.target) for line, pair in numbered)
+        yield from cleaner.pairs(pairs, "demo")
         return
     _require_text(recipe)
     for corpus in data.train:
         sampler = Sampler()
         yield from cleaner.pairs(sampler.watch(read_pairs(corpus)), corpus.name)
-        if doubts is not None:
+        if doubts is not None and len(TASKS[recipe.task].sides) > 1:
             doubts += _doubts(recipe, corpus, sampler)
 
 
@@ -299,8 +311,15 @@ def _held(pairs: Iterable[Pair], split: SplitSettings, side: str) -> Iterator[Pa
     return split_pairs(pairs, split, side)  # type: ignore[arg-type]
 
 
-def _numbered(pairs: Iterable[DemoPair]) -> Iterator[Pair]:
-    return (Pair(line, pair.source, pair.target) for line, pair in enumerate(pairs, 1))
+def _demo_pairs(recipe: Recipe, side: str) -> Iterator[Pair]:
+    """One part of the embedded corpus, with the sides that the task has."""
+    corpus = demo_corpus()
+    pairs = enumerate(getattr(corpus, side), 1)
+    if "source" in TASKS[recipe.task].sides:
+        return (Pair(line, pair.source, pair.target) for line, pair in pairs)
+    # Two English sentences may have one German one: what is held out must not be trained on.
+    trained = {pair.target for pair in corpus.train} if side != "train" else set()
+    return (Pair(line, "", pair.target) for line, pair in pairs if pair.target not in trained)
 
 
 def _fingerprints(recipe: Recipe) -> list[tuple[str, str, float]]:
@@ -332,14 +351,13 @@ def learn_vocabularies(recipe: Recipe, folder: Path, say: Say) -> None:
                     yield getattr(pair, side)
 
     kind = recipe.text.kind
-    paths = {side: folder / vocabulary_name(recipe, side) for side in ("source", "target")}
-    if recipe.text.shared:
-        text = Text.train(sentences(("source", "target")), recipe.text, seed=recipe.seed)
-        text.save(paths["source"])
-        say(f"learned {text.size:,} {kind} tokens, shared by both languages")
-        return
-    source = Text.train(sentences(("source",)), recipe.text, seed=recipe.seed)
-    target = Text.train(sentences(("target",)), recipe.text, seed=recipe.seed)
-    source.save(paths["source"])
-    target.save(paths["target"])
-    say(f"learned {source.size:,} source and {target.size:,} target {kind} tokens")
+    sides_of: dict[str, tuple[str, ...]] = {}  # of each file
+    for side in TASKS[recipe.task].sides:
+        name = vocabulary_name(recipe, side)
+        sides_of[name] = (*sides_of.get(name, ()), side)
+    learned = []
+    for name, sides in sides_of.items():
+        text = Text.train(sentences(sides), recipe.text, seed=recipe.seed)
+        text.save(folder / name)
+        learned.append(f"{text.size:,} {' and '.join(sides)}")
+    say(f"learned {' and '.join(learned)} {kind} tokens")

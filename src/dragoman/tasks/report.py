@@ -45,6 +45,8 @@ def look_at_samples(run: Run) -> list[AttentionRecord]:
     """Where every layer and head looked while the run translated some of its test sentences."""
     sources = [sample["source"] for sample in run.scores().get("samples", [])]
     short = [source for source in sources if 0 < len(source) <= _LONGEST_LOOKED_AT][:_LOOKED_AT]
+    if not short:
+        return []
     translator = Translator(run, search_settings=parse_search(run.recipe.search, _ONE_LINE))
     records = (translator(source, attention=True).attention for source in short)
     return [in_words(record) for record in records if record is not None]
@@ -90,13 +92,11 @@ def summarise(
     ]
     embedded = recipe.data.embedded is not None
     limits = [] if not embedded else ["It knows some 300 words and a few kinds of sentences."]
-    limits += [
-        "It translates sentence by sentence and knows nothing of those around.",
-        "It may leave out, add or invent; figures and names deserve a second look.",
-    ]
+    limits += run.task.limits
     return RunSummary(
         name=recipe.name,
         languages=run.languages,
+        hub_tag=run.task.hub_tag,
         notice=NOTICE if embedded else "",
         facts=facts,
         scores=named,
@@ -114,9 +114,11 @@ def summarise(
 
 def _vocabulary(run: Run) -> str:
     kind = run.recipe.text.kind
+    if len(run.task.sides) == 1:
+        return f"{run.target.size:,} {kind} tokens"
     if run.recipe.text.shared:
-        return f"{run.source_text.size:,} {kind} tokens, shared"
-    return f"{run.source_text.size:,} source, {run.target_text.size:,} target {kind} tokens"
+        return f"{run.source.size:,} {kind} tokens, shared"
+    return f"{run.source.size:,} source, {run.target.size:,} target {kind} tokens"
 
 
 def _data_tables(run: Run) -> list[Table]:
@@ -125,9 +127,8 @@ def _data_tables(run: Run) -> list[Table]:
     pairs = notes.get("pairs", {})
     if pairs:
         note = notes.get("overlap", "")
-        tables.append(
-            Table("Sentence pairs", ("part", "pairs"), [(k, n) for k, n in pairs.items()], note)
-        )
+        noun = run.task.noun
+        tables.append(Table(noun.capitalize(), ("part", noun), [*pairs.items()], note))
     doubts = notes.get("doubts", [])
     if doubts:
         told = [(d["corpus"], d["words"], "; ".join(d["lines"])) for d in doubts]
@@ -146,6 +147,6 @@ def _data_tables(run: Run) -> list[Table]:
             )
             for name, filtered in cleaning["filters"].items()
         ]
-        note = f"{cleaning['read']:,} pairs read, {cleaning['kept']:,} kept"
+        note = f"{cleaning['read']:,} {run.task.noun} read, {cleaning['kept']:,} kept"
         tables.append(Table("Cleaning", ("filter", "dropped", "first examples"), dropped, note))
     return tables

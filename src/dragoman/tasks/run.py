@@ -2,7 +2,7 @@
 
     recipe.toml          complete and resolved
     model.safetensors    the weights to use; its metadata say which they are
-    shared.model         the vocabulary, or source.model and target.model
+    shared.model         the vocabulary of both sides, or source.model and target.model
     metrics.jsonl        one line per update and per validation
     data.json            what preparing the data found: cleaning report, hashes, overlap
     scores.json          what the last evaluation found
@@ -22,14 +22,17 @@ import os
 from collections.abc import Iterator
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from dragoman.errors import RunError
+from dragoman.forms.form import Form
 from dragoman.forms.moses import MosesText
+from dragoman.forms.nothing import Nothing
 from dragoman.forms.text import Text
 from dragoman.forms.text_form import TextForm
 from dragoman.models.shortlist import Shortlist
 from dragoman.recipe import Recipe
+from dragoman.task import TASKS, Task
 from dragoman.tasks.said import Notes, Scores, read_metrics, read_said
 from dragoman.tensor_file import open_tensors
 
@@ -42,6 +45,13 @@ SCORES = "scores.json"
 NOTES = "data.json"
 METRICS = "metrics.jsonl"
 SHORTLIST = "shortlist.safetensors"
+
+
+class Forms(NamedTuple):
+    """Of both sides of a model."""
+
+    source: Form
+    target: TextForm
 
 
 class Run:
@@ -66,29 +76,38 @@ class Run:
         return cls(path, Recipe.load(path / RECIPE))
 
     @property
-    def languages(self) -> tuple[str, str]:
-        """Source and target language codes, as the recipe names them."""
-        return self.recipe.languages.source, self.recipe.languages.target
+    def languages(self) -> tuple[str, ...]:
+        """The language code of each side that its task has, source before target, as the recipe
+        names them."""
+        return tuple(getattr(self.recipe.languages, side) for side in self.task.sides)
 
-    @cached_property
+    @property
+    def task(self) -> Task:
+        """What the model was trained for."""
+        return TASKS[self.recipe.task]
+
+    @property
     def source_text(self) -> Text:
-        """The vocabulary of the source. Errors: ``RunError`` if it is missing or damaged."""
-        return self._vocabulary("source")
+        """The vocabulary of the source. Errors: as ``source``, or that nothing is read."""
+        if not isinstance(self.source, TextForm):
+            raise RunError(f"{self.folder} is a {self.task.name}: it reads no text")
+        return self.source.vocabulary
 
-    @cached_property
+    @property
     def target_text(self) -> Text:
         """The vocabulary of the target; the same object where both sides share one."""
-        return self.source_text if self.recipe.text.shared else self._vocabulary("target")
+        return self.target.vocabulary
 
-    @cached_property
-    def source(self) -> TextForm:
-        """What the model reads. Errors: ``RunError``; ``DataError`` without sacremoses."""
-        return self._form(self.source_text, self.recipe.languages.source)
+    @property
+    def source(self) -> Form:
+        """What the model reads. Errors: ``RunError`` for a vocabulary that is missing or damaged;
+        ``DataError`` without sacremoses, where the run needs it."""
+        return self._forms.source
 
-    @cached_property
+    @property
     def target(self) -> TextForm:
         """What the model writes. Errors: as ``source``."""
-        return self._form(self.target_text, self.recipe.languages.target)
+        return self._forms.target
 
     @cached_property
     def weights_hash(self) -> str:
@@ -108,7 +127,7 @@ class Run:
         """
         from dragoman.tasks.model import fill_model, hollow_model
 
-        model = hollow_model(self.recipe, self.source_text, self.target_text)
+        model = hollow_model(self.recipe, self.source, self.target)
         fill_model(model, weights or self._weights_path, str(self.folder / RECIPE), assign=True)
         return model.eval()
 
@@ -157,12 +176,9 @@ class Run:
             )
         return path
 
-    def _form(self, vocabulary: Text, language: str) -> TextForm:
-        moses = MosesText(language) if self.recipe.data.moses else None
-        return TextForm(vocabulary, language, moses)
-
-    def _vocabulary(self, side: str) -> Text:
-        return Text.load(self.folder / vocabulary_name(self.recipe, side))
+    @cached_property
+    def _forms(self) -> Forms:
+        return load_forms(self.recipe, self.folder)
 
 
 def refuse_run(folder: Path) -> None:
@@ -189,4 +205,24 @@ def load_shortlist(run: Run) -> Shortlist:
 
 def vocabulary_name(recipe: Recipe, side: str) -> str:
     """The file of the vocabulary of ``side``, "source" or "target"."""
-    return "shared.model" if recipe.text.shared else f"{side}.model"
+    shared = recipe.text.shared and len(TASKS[recipe.task].sides) > 1
+    return "shared.model" if shared else f"{side}.model"
+
+
+def load_forms(recipe: Recipe, folder: Path, *, prepared: bool = False) -> Forms:
+    """The forms of a recipe, whose vocabularies lie in ``folder``.
+
+    ``prepared``: of text that Moses has prepared already, where the recipe says so.
+    Errors: ``RunError`` for a vocabulary that is missing or damaged.
+    """
+
+    def form(vocabulary: Text, language: str) -> TextForm:
+        moses = MosesText(language) if recipe.data.moses and not prepared else None
+        return TextForm(vocabulary, language, moses)
+
+    target = Text.load(folder / vocabulary_name(recipe, "target"))
+    if "source" not in TASKS[recipe.task].sides:
+        return Forms(Nothing(target.eos), form(target, recipe.languages.target))
+    name = vocabulary_name(recipe, "source")
+    source = target if name == vocabulary_name(recipe, "target") else Text.load(folder / name)
+    return Forms(form(source, recipe.languages.source), form(target, recipe.languages.target))

@@ -305,7 +305,7 @@ def _look(corpora: Sequence[CorpusSettings]) -> tuple[int, int, int, int]:
         different: set[int] = set()
         for pair in islice(pairs, _LOOKED_AT):
             total += 1
-            different.add(hash(pair.source))
+            different.add(hash(pair.source or pair.target))
             for side in (pair.source, pair.target):
                 words.update(side.split())
                 characters.update(side)

@@ -34,7 +34,6 @@ from dragoman.pictures.records import AttentionRecord
 from dragoman.pictures.words import in_words
 from dragoman.recipe import Recipe
 from dragoman.search.hypothesis import Hypothesis
-from dragoman.search.request import Request
 from dragoman.search.settings import SearchSettings
 from dragoman.tasks.engine import Engine
 from dragoman.tasks.prepare import SEVERAL_SENTENCES
@@ -129,6 +128,12 @@ class Translator:
         settings: TranslatorSettings | None = None,
         search_settings: SearchSettings | None = None,
     ) -> None:
+        """Errors: ``RunError``, also for a run that does not translate."""
+        if run.task.name != "translation":
+            raise RunError(
+                f"{run.folder} is a {run.task.name}, which does not translate: "
+                f"dragoman {run.task.verbs[0][0]} {run.folder}"
+            )
         self.run = run
         self.settings = settings or TranslatorSettings()
         shortlist = load_shortlist(run) if self.settings.shortlist else None
@@ -242,7 +247,7 @@ class Translator:
         every = [token for one in passages for piece in one.pieces for token in piece.values]
         sources = torch.tensor(every, dtype=torch.int64).split(lengths)
         requests = [
-            Request(source, settings, tuple(begun[n]) if place == 0 else ())
+            self.engine.request(source, settings, begun[n] if place == 0 else ())
             for source, (n, place) in zip(sources, places, strict=True)
         ]
         found = self.engine.each(

@@ -1,36 +1,38 @@
-"""How good the model is while it trains: loss on all of dev, real translations of a part of it."""
+"""How good a model is while it trains: what every task's validation has in common.
+
+``translation.py`` and ``language_model.py`` say what else their tasks measure.
+"""
 
 from __future__ import annotations
 
-import itertools
-import math
 import time
+from abc import ABC, abstractmethod
 from collections.abc import Sequence
 
 import torch
 
-from dragoman.data.batches import Batch, make_batch
+from dragoman.address import found_at
+from dragoman.data.batches import Batch, Tokens, make_batch
 from dragoman.data.corpora import Pair
-from dragoman.forms.text import Text
+from dragoman.forms.form import Form
 from dragoman.forms.text_form import TextForm
 from dragoman.inference.path import fastest
-from dragoman.metrics.translation import evaluate_translation
 from dragoman.models.interface import Network
 from dragoman.recipe import Recipe
-from dragoman.search.request import Request
+from dragoman.task import TASKS
 from dragoman.tasks.engine import Engine
+from dragoman.tasks.run import Forms
 from dragoman.tasks.user_cache import cache_folder
 from dragoman.training.loss import smoothed_cross_entropy
-from dragoman.training.records import Evaluation, Sample
+from dragoman.training.records import Evaluation
 
 _TOKENS_AT_ONCE = 2048
 _LOGITS_AT_ONCE = 1 << 21
-_SAMPLES = 5
 _TIMED = 32
 
 
-class Validation:
-    """Scores a model on the dev set: ``loss`` (nats per token), ``perplexity``, ``bleu``, ``chrf``.
+class Validation(ABC):
+    """Scores a model on the dev set, by what its task measures (``Task.metrics``).
 
     Call it with the number of updates done; the model must be in evaluation mode.
     """
@@ -39,31 +41,25 @@ class Validation:
         self,
         model: Network,
         recipe: Recipe,
-        source: Text,
-        target: Text,
+        forms: Forms,
         pairs: Sequence[Pair],
         device: torch.device,
     ) -> None:
-        self._model = model
-        self._recipe = recipe
-        self._target = target
-        languages = recipe.languages
-        self._forms = TextForm(source, languages.source), TextForm(target, languages.target)
-        self._device = device
-        tokens = zip(
-            pairs,
-            source.encode([pair.source for pair in pairs]),
-            target.encode([pair.target for pair in pairs]),
-            strict=True,
-        )
+        """``forms``: of text as ``pairs`` have it, which may be prepared by Moses already."""
+        self.model = model
+        self.recipe = recipe
+        self.forms = forms
+        self.device = device
+        tokens = zip(pairs, *self._tokens(pairs), strict=True)
+        longest = recipe.plan.max_source, recipe.plan.max_target
         # As in training: one sentence of a hundred thousand characters would cost hours.
         fitting = [
-            (pair, s, t)
-            for pair, s, t in tokens
-            if 0 < len(s) < recipe.plan.max_source and 0 < len(t) < recipe.plan.max_target
+            (pair, source, target)
+            for pair, source, target in tokens
+            if (source is None or 0 < len(source) < longest[0]) and 0 < len(target) < longest[1]
         ]
         self.pairs = [pair for pair, _, _ in fitting]
-        """The pairs that are neither empty nor longer than those of training."""
+        """The examples that are neither empty nor longer than those of training."""
         self.left_out = len(pairs) - len(fitting)
         """How many are."""
         kept = sorted(((s, t) for _, s, t in fitting), key=lambda pair: len(pair[1]))
@@ -74,89 +70,74 @@ class Validation:
             while end < len(kept) and (end == start or size + len(kept[end][1]) < _TOKENS_AT_ONCE):
                 size += len(kept[end][1]) + 1
                 end += 1
-            sources, targets = zip(*kept[start:end], strict=True)
-            self._batches.append(make_batch(sources, targets, target.bos, target.eos))
+            read = [source for source, _ in kept[start:end] if source is not None]
+            written = [target for _, target in kept[start:end]]
+            target = forms.target
+            self._batches.append(make_batch(read or None, written, target.bos, target.eos))
             start = end
-        # Spread over the whole set, so that a part of it stands for all of it.
-        step = max(1, len(fitting) // max(1, recipe.evaluation.dev_sentences))
-        translated = fitting[::step][: recipe.evaluation.dev_sentences]
-        self._translated = [pair for pair, _, _ in translated]
-        self._requests = [
-            Request(
-                torch.tensor([*ids.tolist(), source.eos]),
-                recipe.search.model_copy(
-                    update={"beam": recipe.evaluation.dev_beam, "n_best": 1, "sampling": None}
-                ),
-            )
-            for _, ids, _ in translated
-        ]
 
+    @abstractmethod
     def __call__(self, update: int) -> Evaluation:
-        loss = self._loss()
-        engine = self._engine()
-        hypotheses = engine.target.raw([best.tokens for best, *_ in engine.search(self._requests)])
-        references = [pair.target for pair in self._translated]
-        scores = evaluate_translation(
-            hypotheses,
-            references,
-            self._recipe.languages.target,
-            # Text that Moses has tokenised already must not be tokenised again.
-            tokenizer="none" if self._recipe.data.moses else None,
-            metrics=("BLEU", "chrF"),
-        )
-        samples = tuple(
-            Sample(pair.source, pair.target, hypothesis)
-            for pair, hypothesis in itertools.islice(
-                zip(self._translated, hypotheses, strict=True), _SAMPLES
-            )
-        )
-        return Evaluation(
-            {
-                "loss": loss,
-                "perplexity": math.exp(min(loss, 700.0)),
-                "bleu": scores["BLEU"],
-                "chrf": scores["chrF"],
-            },
-            samples,
-        )
+        """All scores, and some samples for people."""
 
-    def _engine(self) -> Engine:
-        """What ``translate`` would do on this machine, of the weights as they are now."""
-        on_cpu = self._device.type == "cpu"
-        path = fastest(self._model, remembered=cache_folder()) if on_cpu else None
-        search = self._recipe.search
-        return Engine(self._model, *self._forms, search, path=path, device=self._device)
-
-    def _loss(self) -> float:
+    def loss(self) -> tuple[float, int]:
+        """-log P of all targets, in nats, and how many tokens they have, end symbols counted."""
         total, tokens = 0.0, 0
         for batch in self._batches:
-            batch = batch.to(self._device)
-            hidden = self._model.decode(batch.target_in, self._model.encode(batch.source))
-            rows = max(1, _LOGITS_AT_ONCE // self._target.size)
+            batch = batch.to(self.device)
+            hidden = self.model.decode(batch.target_in, self.model.encode(batch.source))
+            rows = max(1, _LOGITS_AT_ONCE // self.forms.target.size)
             for part, wanted in zip(hidden.split(rows), batch.target_out.split(rows), strict=True):
-                logits = self._model.project(part).float()
+                logits = self.model.project(part).float()
                 total += float(smoothed_cross_entropy(logits, wanted, 0.0)[1])
             tokens += batch.target_tokens
-        return total / max(tokens, 1)
+        return total, tokens
+
+    def some(self) -> list[Pair]:
+        """As many as the recipe has searched for at each validation, spread over the whole set, so
+        that a part of it stands for all of it."""
+        wanted = self.recipe.evaluation.dev_sentences
+        step = max(1, len(self.pairs) // max(1, wanted))
+        return self.pairs[::step][:wanted]
+
+    def engine(self) -> Engine:
+        """What is asked on this machine, of the weights as they are now."""
+        on_cpu = self.device.type == "cpu"
+        path = fastest(self.model, remembered=cache_folder()) if on_cpu else None
+        return Engine(self.model, *self.forms, self.recipe.search, path=path, device=self.device)
+
+    def _tokens(self, pairs: Sequence[Pair]) -> tuple[Sequence[Tokens | None], Sequence[Tokens]]:
+        """Of each side; None where nothing is read."""
+
+        def tokens(form: Form, texts: list[str]) -> Sequence[Tokens | None]:
+            return (
+                form.vocabulary.encode(texts) if isinstance(form, TextForm) else [None] * len(texts)
+            )
+
+        sources = tokens(self.forms.source, [pair.source for pair in pairs])
+        return sources, self.forms.target.vocabulary.encode([pair.target for pair in pairs])
+
+
+def new_validation(
+    model: Network, recipe: Recipe, forms: Forms, pairs: Sequence[Pair], device: torch.device
+) -> Validation:
+    """The validation of a recipe's task."""
+    made: Validation = found_at(TASKS[recipe.task].validation)(model, recipe, forms, pairs, device)
+    return made
 
 
 def time_validation(
-    model: Network,
-    recipe: Recipe,
-    source: Text,
-    target: Text,
-    pairs: Sequence[Pair],
-    device: torch.device,
+    model: Network, recipe: Recipe, forms: Forms, pairs: Sequence[Pair], device: torch.device
 ) -> float:
     """About how many seconds a validation on ``pairs`` will take, by timing some of them.
 
-    The model may be untrained: it would not know where to end, so that its translations are kept
-    to the length of their sources.
+    The model may be untrained: it would not know where to end, so that its outputs are kept to the
+    length of their sources.
     """
     search = recipe.search.model_copy(update={"max_extra": 0, "max_length": None, "min_length": 0})
     some = pairs[:: -(-len(pairs) // _TIMED) or 1]
-    validation = Validation(
-        model, recipe.model_copy(update={"search": search}), source, target, some, device
+    validation = new_validation(
+        model, recipe.model_copy(update={"search": search}), forms, some, device
     )
     if not validation.pairs:
         return 0.0

@@ -6,7 +6,7 @@ never from the number of processes, so four of them follow the path of one (sums
 rounding).
 
 What only the first process does (preparing, validating, saving) may take hours, and the others
-wait for it at ``any`` or ``spread_text``.
+wait for it at ``any`` or ``broadcast_text``.
 """
 
 from __future__ import annotations
@@ -87,7 +87,7 @@ class Ranks:
         """Whether this process writes files and talks to people."""
         return self.rank == 0
 
-    def add_up(self, tensor: Tensor) -> None:
+    def all_reduce(self, tensor: Tensor) -> None:
         """Replace ``tensor`` by its sum over all processes."""
         if self.size > 1:
             with _explained():
@@ -102,13 +102,13 @@ class Ranks:
             distributed.all_reduce(count, group=self._waiting)
         return bool(count)
 
-    def spread(self, tensor: Tensor) -> None:
+    def broadcast(self, tensor: Tensor) -> None:
         """Replace ``tensor`` by that of the first process."""
         if self.size > 1:
             with _explained():
                 distributed.broadcast(tensor, 0)
 
-    def spread_text(self, text: str) -> str:
+    def broadcast_text(self, text: str) -> str:
         """The text that the first process gives. Waits for it, however long that takes."""
         if self.size == 1:
             return text

@@ -9,9 +9,6 @@ from pydantic import Field, model_validator
 from dragoman.settings import Settings
 from dragoman.training.schedule import ScheduleSettings
 
-LOWER_IS_BETTER = frozenset({"loss", "nll", "perplexity", "ter"})
-"""Of all other scores more is better."""
-
 
 class OptimizerSettings(Settings):
     """Adam's constants; the defaults are the paper's."""
@@ -65,8 +62,9 @@ class TrainingSettings(Settings):
     """The learning rate over time."""
     validate_every: int = Field(default=1000, ge=0, le=1_000_000_000)
     """Updates between validations; the last update is validated too. 0: never."""
-    metric: Literal["bleu", "chrf", "loss", "perplexity"] = "bleu"
-    """Which score of the validation says what is best."""
+    metric: str = Field(default="loss", min_length=1, max_length=100)
+    """Which score of the validation says what is best; a recipe that leaves it out takes its
+    task's (BLEU for translation)."""
     patience: int = Field(default=0, ge=0, le=1_000_000)
     """Stop after so many validations without a better score. 0: never."""
     checkpoint_every: int = Field(default=0, ge=0, le=1_000_000_000)

@@ -10,13 +10,14 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 import torch
+from torch import nn
 
 from dragoman.training.checkpoint import TrainingState
 from dragoman.training.distributed import Ranks
-from dragoman.training.loss import CrossEntropy
+from dragoman.training.objectives import Objective
 from dragoman.training.settings import TrainingSettings
-from dragoman.training.update_step import EncoderDecoder, Gradients, Splits
-from dragoman.training.updater import Batches, Updater
+from dragoman.training.splits import Splits
+from dragoman.training.update import Batches, Updater
 
 
 @dataclass(frozen=True)
@@ -33,14 +34,14 @@ class Throughput:
 
 
 def measure_throughput(
-    model: EncoderDecoder,
+    model: nn.Module,
+    objective: Objective,
     settings: TrainingSettings,
     batches: Batches,
     *,
     seconds: float = 5.0,
     most: int = 30,
     ranks: Ranks | None = None,
-    cross_entropy: CrossEntropy | None = None,
 ) -> Throughput:
     """Make updates 0, 1, 2, … at learning rate 0: the weights stay as they are.
 
@@ -49,18 +50,12 @@ def measure_throughput(
     together, as they will train; left out, this process is alone.
     """
     ranks = ranks or Ranks()
-    updater = Updater(model, settings, lambda _: 0.0, ranks, cross_entropy)
+    updater = Updater(model, objective, settings, lambda _: 0.0, ranks)
     state = TrainingState()
     updater.repeat_choices(state)
     tokens, spent = 0, 0.0
     with TemporaryDirectory() as folder:
-        gradients = Gradients(
-            updater.step,
-            updater.flat.gradients,
-            seed=0,
-            splits=Splits(Path(folder)),
-            warn=lambda _: None,
-        )
+        gradients = updater.gradients(0, Splits(Path(folder)), lambda _: None)
         while ranks.any(state.update < 2 or (spent < seconds and state.update <= most)):
             began = time.perf_counter()
             record = updater.update(state, batches, gradients)

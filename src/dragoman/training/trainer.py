@@ -17,13 +17,14 @@ from pathlib import Path
 from typing import Literal
 
 import torch
+from torch import nn
 
 from dragoman.errors import RunError, TrainingError
 from dragoman.training.averaging import average_weights
 from dragoman.training.checkpoint import Checkpoints, TrainingState
 from dragoman.training.distributed import Ranks
+from dragoman.training.gradients import Gradients
 from dragoman.training.interrupt import Interrupted, StopRequest
-from dragoman.training.loss import CrossEntropy
 from dragoman.training.metrics_log import MetricsLog
 from dragoman.training.minutes import (
     Correction,
@@ -33,12 +34,13 @@ from dragoman.training.minutes import (
     corrected,
     planned_schedule,
 )
+from dragoman.training.objectives import Objective
 from dragoman.training.records import Listener, ValidationRecord
 from dragoman.training.schedule import Schedule
 from dragoman.training.settings import TrainingSettings
+from dragoman.training.splits import Splits
 from dragoman.training.tensorboard import TensorBoard
-from dragoman.training.update_step import EncoderDecoder, Gradients, Splits
-from dragoman.training.updater import Batches, Updater
+from dragoman.training.update import Batches, Updater
 from dragoman.training.validation import Evaluate, Validator
 from dragoman.training.weights import load_weights
 
@@ -66,7 +68,8 @@ class Trainer:
 
     def __init__(
         self,
-        model: EncoderDecoder,
+        model: nn.Module,
+        objective: Objective,
         settings: TrainingSettings,
         *,
         seed: int,
@@ -74,8 +77,8 @@ class Trainer:
         schedule: Schedule,
         folder: Path,
         evaluate: Evaluate | None = None,
+        lower_is_better: bool = True,
         listeners: Sequence[Listener] = (),
-        cross_entropy: CrossEntropy | None = None,
         ranks: Ranks | None = None,
         resume_command: str = "",
         correction: Correction | None = None,
@@ -83,9 +86,10 @@ class Trainer:
         """``folder``: the run's, which the caller holds locked (``lock.py``).
 
         ``model`` is moved to the ranks' device, and its parameters into flat memory.
-        ``schedule``: update, from 1 -> learning rate. ``cross_entropy``: a fused loss, in place of
-        pieces of ``model.project``. ``ranks``: left out, this process trains alone on the CPU.
-        ``correction``: left out, a plan for minutes stays as it was made.
+        ``objective``: what it is trained to do. ``schedule``: update, from 1 -> learning rate.
+        ``lower_is_better``: of the metric of the settings, among what ``evaluate`` measures.
+        ``ranks``: left out, this process trains alone on the CPU. ``correction``: left out, a plan
+        for minutes stays as it was made.
         """
         self.settings = settings
         self.batches = batches
@@ -98,14 +102,15 @@ class Trainer:
         if settings.tensorboard and self.ranks.first:
             self._listeners.append(TensorBoard(folder / "tensorboard"))
         self._seed = seed
-        self._updater = Updater(model, settings, schedule, self.ranks, cross_entropy)
+        self._updater = Updater(model, objective, settings, schedule, self.ranks)
         self._checkpoints = Checkpoints(folder / "training")
         self._state = TrainingState()
         self._stop = StopRequest()
         self._validator = Validator(
-            self._updater.step,
+            model,
             self._updater.flat,
             settings,
+            lower_is_better,
             self._state,
             self._stop,
             evaluate,
@@ -151,14 +156,9 @@ class Trainer:
     def _train(self) -> Outcome:
         if self._has_ended():
             return self._outcome()
-        self._updater.step.train()
-        gradients = Gradients(
-            self._updater.step,
-            self._updater.flat.gradients,
-            seed=self._seed,
-            splits=Splits(self.folder / "training", self.ranks.rank),
-            warn=self._say,
-        )
+        self._updater.model.train()
+        splits = Splits(self.folder / "training", self.ranks.rank)
+        gradients = self._updater.gradients(self._seed, splits, self._say)
         self._validate_if_due()  # one that was interrupted
         while not self._asked_to_stop():
             if self._is_done():
@@ -256,7 +256,7 @@ class Trainer:
             )
             correction.keep(settings)
             text = settings.model_dump_json()
-        self.settings = TrainingSettings.model_validate_json(self.ranks.spread_text(text))
+        self.settings = TrainingSettings.model_validate_json(self.ranks.broadcast_text(text))
         self._updater.schedule = planned_schedule(self.settings, correction.model_dim)
         if self.settings.updates != planned:
             for listener in self._listeners:
@@ -372,7 +372,7 @@ class Trainer:
 
     def _share_state(self) -> None:
         """All processes take over the state of the first."""
-        text = self.ranks.spread_text(self._state.to_json() if self.ranks.first else "")
+        text = self.ranks.broadcast_text(self._state.to_json() if self.ranks.first else "")
         self._state.take(TrainingState.from_json(text, self.folder))
 
     def _say(self, text: str) -> None:

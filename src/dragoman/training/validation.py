@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
 from dragoman.errors import TrainingError
 from dragoman.native.allocator import returning_memory
@@ -19,8 +19,7 @@ from dragoman.training.checkpoint import TrainingState
 from dragoman.training.interrupt import StopRequest
 from dragoman.training.optimizer import FlatParameters
 from dragoman.training.records import Evaluation, ValidationRecord, Weights
-from dragoman.training.settings import LOWER_IS_BETTER, TrainingSettings
-from dragoman.training.update_step import UpdateStep
+from dragoman.training.settings import TrainingSettings
 from dragoman.training.weights import save_weights
 
 Evaluate = Callable[[int], Evaluation]
@@ -32,18 +31,20 @@ class Validator:
 
     def __init__(
         self,
-        step: UpdateStep,
+        model: nn.Module,
         flat: FlatParameters,
         settings: TrainingSettings,
+        lower_is_better: bool,
         state: TrainingState,
         stop: StopRequest,
         evaluate: Evaluate | None,
         path: Path,
     ) -> None:
-        """``path``: RUN/model.safetensors."""
-        self.step = step
+        """``lower_is_better``: of the metric of the settings. ``path``: RUN/model.safetensors."""
+        self.model = model
         self.flat = flat
         self.settings = settings
+        self.lower_is_better = lower_is_better
         self.state = state
         self.stop = stop
         self.evaluate = evaluate
@@ -90,12 +91,12 @@ class Validator:
 
     def _evaluate(self) -> Evaluation:
         assert self.evaluate is not None, "validation is due only where there is an evaluation"
-        self.step.eval()
+        self.model.eval()
         try:
             with torch.no_grad(), self.stop.interruptible(), returning_memory():
                 return self.evaluate(self.state.update)
         finally:
-            self.step.train()
+            self.model.train()
 
     def _value(self, evaluation: Evaluation) -> float:
         metric = self.settings.metric
@@ -112,7 +113,7 @@ class Validator:
             return False
         if best is None:
             return True
-        return value < best if self.settings.metric in LOWER_IS_BETTER else value > best
+        return value < best if self.lower_is_better else value > best
 
     @contextmanager
     def _in_place(self, values: Tensor | None) -> Iterator[None]:
@@ -121,9 +122,9 @@ class Validator:
             yield
             return
         swap(self.flat.values, values)
-        refresh(self.step)
+        refresh(self.model)
         try:
             yield
         finally:
             swap(self.flat.values, values)
-            refresh(self.step)
+            refresh(self.model)

@@ -18,12 +18,11 @@ from torch.nn import functional as F
 
 from dragoman.models.interface import AttentionLayer, DecodeState, Memory, Network, Part
 from dragoman.models.settings import TransformerSettings
-from dragoman.native.dropout import new_seed
-from dragoman.native.embedding import embed
 from dragoman.nn import masks, probes
 from dragoman.nn.attention import MultiHeadAttention
 from dragoman.nn.cache import Cache
 from dragoman.nn.dropout import Dropout
+from dragoman.nn.embedding import embed
 from dragoman.nn.layers import DecoderLayer, EncoderLayer, LayerNorm, LayerParts, Stack
 from dragoman.nn.layout import Sequences
 from dragoman.nn.linear import Embedding, Linear
@@ -214,13 +213,16 @@ class Transformer(Network):
             encoding = Positions(PositionSettings(kind="none"), encoding.width)
         if self.settings.positions.kind == "normalised":
             lengths = torch.tensor(layout.lengths, device=layout.device)[layout.sequence]
-        return self._embed(
-            self.source_embedding,
+        return embed(
             source.values,
-            encoding,
             layout.positions,
-            lengths,
-            layout.names,
+            self.source_embedding,
+            encoding,
+            self.dropout,
+            width=self.settings.model_dim,
+            combine=self.settings.positions.combine,
+            lengths=lengths,
+            names=layout.names,
         )
 
     def embed_target(
@@ -230,8 +232,15 @@ class Transformer(Network):
 
         ``names`` (P,) are those of the rows, for dropout.
         """
-        return self._embed(
-            self._target_embedding, tokens, self.target_positions, positions, None, names
+        return embed(
+            tokens,
+            positions,
+            self._target_embedding,
+            self.target_positions,
+            self.dropout,
+            width=self.settings.model_dim,
+            combine=self.settings.positions.combine,
+            names=names,
         )
 
     def embedded(self, tokens: Tensor, side: Literal["source", "target"]) -> dict[str, Tensor]:
@@ -267,41 +276,3 @@ class Transformer(Network):
 
     def _shown(self, tokens: Tensor) -> Tensor | None:
         return None if self.settings.attend_unknown else tokens != UNKNOWN
-
-    def _embed(
-        self,
-        embedding: Embedding,
-        tokens: Tensor,
-        encoding: Positions,
-        positions: Tensor,
-        lengths: Tensor | None,
-        names: Tensor | None,
-    ) -> Tensor:
-        """Embedding times √d_model, plus (or beside) its position, then dropout: (P,) -> (P, D)."""
-        scale = math.sqrt(self.settings.model_dim)
-        added = self.settings.positions.combine == "add"
-        if embedding.packed is not None and added and encoding.is_fixed_table:
-            rate = self.dropout.rate if self.training else 0.0
-            longest = int(positions.max()) + 1 if len(positions) else 0
-            return embed(
-                tokens,
-                embedding.weight,
-                encoding.rows(longest, positions.device, torch.float32),
-                positions,
-                scale=scale,
-                dtype=embedding.packed.dtype,
-                dropout=rate,
-                seed=new_seed() if rate else 0,
-                names=names if rate else None,
-            )
-        x = embedding(tokens) * scale
-        place = encoding(positions, lengths, x.dtype)
-        if added:
-            x = x + place
-        else:
-            x = torch.cat([x, place], dim=-1)
-        if embedding.low is not None:
-            x = x.to(embedding.low.dtype)
-        elif embedding.packed is not None:
-            x = x.to(embedding.packed.dtype)
-        return self.dropout.forward(x, names)

@@ -97,9 +97,10 @@ class Looker:
 
     def checked(self, request: LookRequest, longest: int) -> list[int]:
         """The tokens of what is looked at. Raises Refusal for what cannot be."""
-        (ids,) = self._engine.source.values([request.text.strip()])
-        if len(ids) == 1:
+        (passage,) = self._engine.cut([request.text], whole=True)
+        if not passage.pieces:
             raise bad_request("There is no text to look at.")
+        (ids,) = self._engine.source.values([request.text.strip()])
         if len(ids) > longest:
             raise bad_request(
                 f"The text has {len(ids)} tokens; {longest} can be looked at. Take a part of it."

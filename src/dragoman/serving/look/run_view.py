@@ -87,7 +87,7 @@ def view_of(summary: RunSummary, name: str) -> RunView:
     return RunView(
         name=name,
         source=summary.languages[0],
-        target=summary.languages[1],
+        target=summary.languages[-1],
         notice=summary.notice,
         facts=list(summary.facts),
         scores=[

@@ -1,0 +1,58 @@
+"""What the first layer of a stack reads: an embedding and its position (paper §3.4, §3.5)."""
+
+from __future__ import annotations
+
+import math
+from typing import Literal
+
+import torch
+from torch import Tensor
+
+from dragoman.native.dropout import new_seed
+from dragoman.native.embedding import embed as embed_natively
+from dragoman.nn.dropout import Dropout
+from dragoman.nn.linear import Embedding
+from dragoman.nn.positions import Positions
+
+
+def embed(
+    tokens: Tensor,
+    positions: Tensor,
+    embedding: Embedding,
+    encoding: Positions,
+    dropout: Dropout,
+    *,
+    width: int,
+    combine: Literal["add", "concatenate"] = "add",
+    lengths: Tensor | None = None,
+    names: Tensor | None = None,
+) -> Tensor:
+    """Embedding times √width, plus (or beside) its position, then dropout: (P,), (P,) -> (P, D).
+
+    ``lengths`` (P,) of the sequences that the rows are of, where positions go by them; ``names``
+    (P,) of the rows, for dropout.
+    """
+    scale = math.sqrt(width)
+    added = combine == "add"
+    if embedding.packed is not None and added and encoding.is_fixed_table:
+        rate = dropout.rate if dropout.training else 0.0
+        longest = int(positions.max()) + 1 if len(positions) else 0
+        return embed_natively(
+            tokens,
+            embedding.weight,
+            encoding.rows(longest, positions.device, torch.float32),
+            positions,
+            scale=scale,
+            dtype=embedding.packed.dtype,
+            dropout=rate,
+            seed=new_seed() if rate else 0,
+            names=names if rate else None,
+        )
+    x = embedding(tokens) * scale
+    place = encoding(positions, lengths, x.dtype)
+    x = x + place if added else torch.cat([x, place], dim=-1)
+    if embedding.low is not None:
+        x = x.to(embedding.low.dtype)
+    elif embedding.packed is not None:
+        x = x.to(embedding.packed.dtype)
+    return dropout.forward(x, names)

@@ -1,0 +1,89 @@
+"""What a model can be trained for, by the name that a recipe gives it. Needs no torch.
+
+An example has sides: what is read (``source``) and what is written (``target``). A task says which
+of them its examples have, what the model is trained to do with them, and how it is measured; all
+that trains, searches, serves and looks inside is the same for every task.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from dragoman.address import found_at
+
+Side = Literal["source", "target"]
+"""What a model reads, or what it writes."""
+
+Better = Literal["lower", "higher"]
+
+
+@dataclass(frozen=True)
+class Task:
+    """One of ``TASKS``. What needs torch is named by its address."""
+
+    name: str
+    sides: tuple[Side, ...]
+    """Of an example, in the order in which a model takes them."""
+    noun: str
+    """What its examples are called, several of them."""
+    metrics: Mapping[str, Better]
+    """What validation measures, and which values are better; by the first it is decided which
+    weights are best, unless a recipe names another."""
+    objective: str
+    """(network, label smoothing) -> ``training.objectives.Objective``."""
+    validation: str
+    """Measures the network while it trains: a ``tasks.validation.Validation``."""
+    evaluation: str
+    """Measures a finished run: ``tasks.evaluation.evaluate_run`` for this task."""
+    verbs: tuple[tuple[str, str], ...]
+    """What can be done with a finished run: verbs, and what follows the run's name."""
+    hub_tag: str
+    """What model hubs call it, for the card."""
+    limits: tuple[str, ...]
+    """What report and card warn of."""
+
+    @property
+    def evaluate(self) -> Any:
+        """What stands at ``evaluation``."""
+        return found_at(self.evaluation)
+
+    def new_objective(self, network: Any, smoothing: float) -> Any:
+        """What training minimises."""
+        return found_at(self.objective)(network, smoothing)
+
+
+TASKS = {
+    task.name: task
+    for task in (
+        Task(
+            name="translation",
+            sides=("source", "target"),
+            noun="pairs",
+            metrics={"bleu": "higher", "chrf": "higher", "loss": "lower", "perplexity": "lower"},
+            objective="dragoman.training.objectives.next_token",
+            validation="dragoman.tasks.translation.Translations",
+            evaluation="dragoman.tasks.evaluation.evaluate_run",
+            verbs=(("translate", "< input.txt > output.txt"), ("look", "'A sentence.'")),
+            hub_tag="translation",
+            limits=(
+                "It translates sentence by sentence and knows nothing of those around.",
+                "It may leave out, add or invent; figures and names deserve a second look.",
+            ),
+        ),
+        Task(
+            name="language-model",
+            sides=("target",),
+            noun="texts",
+            metrics={"loss": "lower", "perplexity": "lower", "bits_per_byte": "lower"},
+            objective="dragoman.training.objectives.next_token",
+            validation="dragoman.tasks.language_model.Texts",
+            evaluation="dragoman.tasks.language_model.evaluate_run",
+            verbs=(("write", "'How it begins'"),),
+            hub_tag="text-generation",
+            limits=("It writes what its training text makes likely, whether it is true or not.",),
+        ),
+    )
+}
+"""Every task by its name."""

@@ -1,0 +1,317 @@
+"""Training by a recipe: everything that it needs, put together in one visible place.
+
+``train`` and ``resume`` make a run folder, whatever the task; ``engine.py`` is what uses it.
+"""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Sequence
+from contextlib import nullcontext
+from functools import partial
+from pathlib import Path
+
+import torch
+
+from dragoman.atomic import write_text
+from dragoman.data.batches import Batch, Tokens, make_batch
+from dragoman.data.plan import MicroBatch, Plan
+from dragoman.data.store import Store
+from dragoman.errors import RunError
+from dragoman.forms.text import Text
+from dragoman.forms.text_form import TextForm
+from dragoman.recipe import Recipe
+from dragoman.task import TASKS
+from dragoman.tasks.model import build_model, fill_model
+from dragoman.tasks.prepare import (
+    Prepared,
+    Say,
+    check_unchanged,
+    doubts_of,
+    learn_vocabularies,
+    prepare,
+    warn_of_overlap,
+)
+from dragoman.tasks.run import (
+    NOTES,
+    RECIPE,
+    WEIGHTS,
+    Forms,
+    Run,
+    refuse_run,
+    vocabulary_name,
+)
+from dragoman.tasks.sizing import for_minutes, in_words, too_short, with_updates
+from dragoman.tasks.validation import new_validation, time_validation
+from dragoman.training.averaging import average_weights
+from dragoman.training.checkpoint import Checkpoints
+from dragoman.training.distributed import Ranks
+from dragoman.training.gradients import MakeBatch
+from dragoman.training.lock import locked
+from dragoman.training.minutes import Correction, planned_schedule
+from dragoman.training.progress import make_display
+from dragoman.training.seeding import key
+from dragoman.training.settings import TrainingSettings
+from dragoman.training.throughput import measure_throughput
+from dragoman.training.trainer import Outcome, Trainer
+from dragoman.training.weights import open_weights, save_weights
+
+_START = "start"
+"""What the metadata of weights say that a fine-tuned run has taken over, and not yet changed."""
+
+
+def train(
+    recipe: Recipe,
+    folder: Path,
+    *,
+    start_from: Run | None = None,
+    minutes: float | None = None,
+    epochs: float | None = None,
+    say: Say = print,
+    display: bool = True,
+    resume_command: str = "",
+) -> Outcome:
+    """Train by ``recipe`` into a new run ``folder``.
+
+    ``minutes`` or ``epochs`` replace the recipe's number of updates; minutes by a measurement of
+    some seconds on this machine. What was chosen is written into the run's recipe.
+
+    ``start_from``: a run whose vocabulary and weights, the best so far, are taken over
+    (fine-tuning); the recipe must be made for its model (``sizing.for_fine_tuning``). ``say`` gets
+    what a person should read, ``display`` shows progress, ``resume_command`` is what an interrupted
+    run names.
+    Errors: ``RunError`` if the folder is a run already or another process is at work in it,
+    ``DataError`` for unusable text, ``TrainingError`` when training cannot go on, ``FileError``
+    when the disk is full.
+    """
+    is_new = not folder.exists()
+    with Ranks.joined() as ranks, locked(folder) if ranks.first else nullcontext():
+        if ranks.first:
+            refuse_run(folder)
+        try:
+            if ranks.first:
+                doubts = doubts_of(recipe)
+                for doubt in doubts:
+                    say(f"warning: {doubt}")
+                if start_from is None:
+                    learn_vocabularies(recipe, folder, say)
+                else:
+                    _take_over(start_from, folder)
+                prepared = prepare(recipe, folder, say)
+                notes = prepared.notes | warn_of_overlap(recipe, prepared.dev, prepared.test, say)
+                notes["doubts"] = [doubt.to_dict() for doubt in doubts]
+                write_text(folder / NOTES, json.dumps(notes, indent=2, ensure_ascii=False) + "\n")
+            # Each may have measured this machine for itself: the first one's sizes count.
+            recipe = Recipe.model_validate_json(ranks.broadcast_text(recipe.model_dump_json()))
+            if not ranks.first:
+                prepared = prepare(recipe, folder, _say_nothing)
+            recipe, validation_seconds = _fit_updates(recipe, prepared, ranks, minutes, epochs, say)
+            if ranks.first:
+                # Last: a folder with a recipe is a run, and everything it needs is there.
+                recipe.save(folder / RECIPE)
+        except BaseException:
+            if ranks.first and is_new:
+                shutil.rmtree(folder, ignore_errors=True)
+            raise
+        recipe = Recipe.model_validate_json(ranks.broadcast_text(recipe.model_dump_json()))
+        return _train(
+            recipe, folder, prepared, ranks, say, display, resume_command, validation_seconds
+        )
+
+
+def resume(
+    folder: Path, *, say: Say = print, display: bool = True, resume_command: str = ""
+) -> Outcome:
+    """Go on with a run that was stopped or killed; it ends as if it had not been.
+
+    Errors: ``RunError`` if there is nothing to go on with, or its training text has changed; the
+    other errors of ``train``.
+    """
+    run = Run.open(folder)
+    if not Checkpoints(folder / "training").exists and _has_learned(folder):
+        raise RunError(
+            f"{folder / 'training'} is gone, so this run cannot be trained further; its model "
+            f"still works. To train from its weights: dragoman train FILES --from {folder}"
+        )
+    run.require_text("train", "dev", "test")
+    check_unchanged(run.recipe, run.notes(), folder, say)
+    with Ranks.joined() as ranks, locked(folder) if ranks.first else nullcontext():
+        prepared = prepare(run.recipe, folder, say if ranks.first else _say_nothing)
+        return _train(run.recipe, folder, prepared, ranks, say, display, resume_command)
+
+
+def _take_over(start_from: Run, folder: Path) -> None:
+    """Vocabularies and weights of a run into a new one, which may be killed at any moment."""
+    for side, form in (("source", start_from.source), ("target", start_from.target)):
+        if isinstance(form, TextForm):
+            form.vocabulary.save(folder / vocabulary_name(start_from.recipe, side))
+    save_weights(folder / WEIGHTS, start_from.model().state_dict(), {"weights": _START})
+
+
+def _has_learned(folder: Path) -> bool:
+    """Whether a run's weights are its own, and not those that it began with."""
+    path = folder / WEIGHTS
+    if not path.is_file():
+        return False
+    with open_weights(path) as file:
+        return file.metadata.get("weights") != _START
+
+
+def _train(
+    recipe: Recipe,
+    folder: Path,
+    prepared: Prepared,
+    ranks: Ranks,
+    say: Say,
+    display: bool,
+    resume_command: str,
+    validation_seconds: float = 0.0,
+) -> Outcome:
+    """The one place where data, model and training meet.
+
+    ``validation_seconds``: of one validation, where that was measured.
+    """
+
+    def keep(corrected: TrainingSettings) -> None:
+        recipe.model_copy(update={"training": corrected}).save(folder / RECIPE)
+
+    task, forms, settings = TASKS[recipe.task], prepared.forms, recipe.training
+    torch.manual_seed(key(recipe.seed))
+    model = build_model(recipe, *forms)
+    if not Checkpoints(folder / "training").exists and (folder / WEIGHTS).is_file():
+        fill_model(model, folder / WEIGHTS, str(folder / RECIPE))
+    validation = new_validation(model, recipe, forms, prepared.dev, ranks.device)
+    if validation.left_out and ranks.first:
+        say(
+            f"{validation.left_out:,} of {len(prepared.dev):,} dev {task.noun} are empty or longer "
+            "than plan.max_source or plan.max_target: validation is without them"
+        )
+    elif not validation.pairs and settings.validate_every and ranks.first:
+        say(f"there are no dev {task.noun}: the model is not validated while it trains")
+    plan = Plan(prepared.train, recipe.plan, recipe.seed)
+    trainer = Trainer(
+        model,
+        task.new_objective(model, settings.label_smoothing),
+        settings,
+        seed=recipe.seed,
+        batches=TrainingBatches(plan, prepared.train, forms, recipe.seed),
+        schedule=planned_schedule(settings, recipe.model.model_dim),
+        folder=folder,
+        evaluate=validation if validation.pairs else None,
+        lower_is_better=task.metrics[settings.metric] == "lower",
+        listeners=[make_display(settings.updates, settings.line_every_seconds)] if display else [],
+        ranks=ranks,
+        resume_command=resume_command,
+        correction=Correction(keep, recipe.model.model_dim, validation_seconds),
+    )
+    return trainer.run()
+
+
+def _fit_updates(
+    recipe: Recipe,
+    prepared: Prepared,
+    ranks: Ranks,
+    minutes: float | None,
+    epochs: float | None,
+    say: Say,
+) -> tuple[Recipe, float]:
+    """Turn minutes or epochs into updates, and say what the run will cost.
+
+    All processes measure, at the same time and each its share, as they will train; what follows
+    from it is for the first to say. -> the recipe, and the seconds of a validation (0: not
+    measured).
+    """
+    plan = Plan(prepared.train, recipe.plan, recipe.seed)
+    task, forms, settings = TASKS[recipe.task], prepared.forms, recipe.training
+    if plan.left_out.examples and ranks.first:
+        say(f"left out: {plan.left_out.in_words()} (plan.max_source, plan.max_target)")
+    torch.manual_seed(key(recipe.seed))
+    model = build_model(recipe, *forms)
+    measured = measure_throughput(
+        model,
+        task.new_objective(model, settings.label_smoothing),
+        settings,
+        TrainingBatches(plan, prepared.train, forms, recipe.seed),
+        ranks=ranks,
+    )
+    if not ranks.first:
+        return recipe, 0.0
+    per_epoch, validation = plan.updates_per_epoch(), 0.0
+    if minutes is not None:
+        if settings.validate_every:
+            validation = time_validation(model, recipe, forms, prepared.dev, ranks.device)
+        recipe, validation = for_minutes(recipe, minutes, measured, validation)
+    elif epochs is not None:
+        recipe = with_updates(recipe, round(epochs * per_epoch))
+    say(in_words(recipe, measured, per_epoch))
+    if minutes is not None and (warning := too_short(recipe, measured, per_epoch)):
+        say(warning)
+    return recipe, validation
+
+
+class TrainingBatches:
+    """A process's share of an update, micro-batches that are made when they are asked for.
+
+    A pure function of the seed.
+    """
+
+    def __init__(self, plan: Plan, store: Store, forms: Forms, seed: int) -> None:
+        self._plan = plan
+        self._store = store
+        self._forms = forms
+        self._seed = seed
+        self._sampled = any(
+            form.vocabulary.settings.sampling > 0 for form in forms if isinstance(form, TextForm)
+        )
+
+    def __call__(self, update: int, rank: int = 0, ranks: int = 1) -> Sequence[MakeBatch]:
+        return [partial(self._make, share) for share in self._plan.update(update, rank, ranks)]
+
+    def _make(self, micro_batch: MicroBatch) -> Batch:
+        examples = micro_batch.examples.tolist()
+        source, target = self._forms
+        sources = None
+        if isinstance(source, TextForm):
+            sources = self._side("source", 3, source.vocabulary, micro_batch.update, examples)
+        targets = self._side("target", 4, target.vocabulary, micro_batch.update, examples)
+        return make_batch(sources, targets, target.bos, target.eos, examples)
+
+    def _side(
+        self, side: str, stream: int, vocabulary: Text, update: int, examples: Sequence[int]
+    ) -> list[Tokens]:
+        """Tokens of each example; ``stream``: of random numbers."""
+        store = self._store
+        if not self._sampled:
+            return [store.tokens(side, example) for example in examples]
+        # Keyed by update and example: the same cut in any process, another one next epoch.
+        return [
+            vocabulary.sample(store.text(side, example), key(self._seed, stream, update, example))
+            for example in examples
+        ]
+
+
+def average_run(folder: Path, last: int, to: Path | None) -> tuple[Path, list[int]]:
+    """Replace the weights of a run (or write ``to``) by the mean of its ``last`` snapshots.
+
+    -> the file, and the updates whose weights went into it. Errors: ``RunError`` without any, or
+    if the run's own weights are asked for while it is trained, ``FileError`` when the disk is full.
+    """
+    run = Run.open(folder)
+    with locked(folder) if to is None else nullcontext():
+        snapshots = Checkpoints(folder / "training").snapshots()[-last:]
+        if not snapshots:
+            raise RunError(
+                f"{folder / 'training'} holds no snapshots to average; they are kept while "
+                "training (training.keep_snapshots) and are gone if that folder was deleted"
+            )
+        updates = [update for update, _ in snapshots]
+        path = to or run.folder / WEIGHTS
+        weights = average_weights([file for _, file in snapshots])
+        # "updates" tells the trainer that these were not measured, should the run go on.
+        save_weights(path, weights, {"weights": "average", "updates": " ".join(map(str, updates))})
+    return path, updates
+
+
+def _say_nothing(_: str) -> None:
+    pass

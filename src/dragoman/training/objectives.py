@@ -1,0 +1,95 @@
+"""What a model is trained to do: its outputs on a micro-batch -> what is minimised and reported.
+
+An objective is called with the model and a batch. Losses are summed and what they are summed over
+is counted; the division happens once per update, so that the result does not depend on how the
+update was cut into micro-batches, nor on how many processes shared them. Dropout belongs to the
+examples (``nn/dropout.py``) for the same reason.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, NamedTuple, Protocol, Self
+
+import torch
+from torch import Tensor, nn
+
+from dragoman.data.batches import Batch
+from dragoman.models.interface import Memory, Network
+from dragoman.nn.layout import Sequences
+from dragoman.training.loss import CrossEntropy, KernelCrossEntropy, PiecewiseCrossEntropy
+
+
+class Sums(NamedTuple):
+    """Of one micro-batch, over the tokens that the model has to predict."""
+
+    loss: Tensor
+    """What is minimised, label smoothing included; the one that can be differentiated."""
+    nll: Tensor
+    """What is reported beside it: -log P of what is right, in nats."""
+    tokens: int
+    """How many there are."""
+
+
+class Objective(Protocol):
+    """What training asks for. ``batch`` is whatever the task's batches are (``MicroBatch``)."""
+
+    @property
+    def asks_autograd(self) -> bool:
+        """Whether it differentiates by single parameters itself; kernels must then hand their
+        gradients to autograd, in place of adding them where the trainer keeps them."""
+
+    def __call__(self, model: Any, batch: Any, /) -> Sums: ...
+
+
+class MicroBatch(Protocol):
+    """What training needs of the examples that go through a model at once."""
+
+    def __len__(self) -> int: ...
+
+    def to(self, device: torch.device | str) -> Self: ...
+
+    def split(self) -> tuple[Self, Self]:
+        """Two with about half of the work each; only where there are two examples or more."""
+
+    def in_words(self) -> str:
+        """How large it is."""
+
+
+class EncoderDecoder(Protocol):
+    """What ``NextToken`` calls: its part of the models' contract (``models/interface.py``)."""
+
+    def encode(self, source: Sequences) -> Memory: ...
+
+    def decode(self, target_in: Sequences, memory: Memory) -> Tensor: ...
+
+    def project(self, hidden: Tensor) -> Tensor: ...
+
+    def named_parameters(self) -> Iterator[tuple[str, nn.Parameter]]: ...
+
+
+class NextToken:
+    """Every token of the target, given those before it and the source (paper §5.4)."""
+
+    def __init__(self, cross_entropy: CrossEntropy, *, asks_autograd: bool = False) -> None:
+        self.asks_autograd = asks_autograd
+        self._cross_entropy = cross_entropy
+
+    def __call__(self, model: EncoderDecoder, batch: Batch) -> Sums:
+        memory = model.encode(batch.source)
+        hidden = model.decode(batch.target_in, memory)  # (P, D)
+        loss, nll = self._cross_entropy(hidden, batch.target_out)
+        return Sums(loss, nll, batch.target_tokens)
+
+
+def next_token(model: Network, smoothing: float) -> NextToken:
+    """By a kernel where this machine has one, else in pieces."""
+    piecewise = PiecewiseCrossEntropy(model.project, model.parameters(), smoothing)
+    return NextToken(KernelCrossEntropy(model.output_layer, piecewise, smoothing))
+
+
+def next_token_in_pieces(model: EncoderDecoder, smoothing: float) -> NextToken:
+    """Through ``model.project`` alone: for models without an output layer that a kernel knows."""
+    parameters = [parameter for _, parameter in model.named_parameters()]
+    piecewise = PiecewiseCrossEntropy(model.project, parameters, smoothing)
+    return NextToken(piecewise, asks_autograd=True)

@@ -1,0 +1,146 @@
+"""One update of the weights: gradients of its micro-batches, summed over the processes, clipped,
+and one step of Adam.
+
+Everything that an update changes lives here: the flat parameters, Adam's moments, the moving
+average. The trainer decides when.
+"""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Callable, Sequence
+from contextlib import nullcontext
+
+import torch
+from torch import Tensor, nn
+
+from dragoman.errors import TrainingError
+from dragoman.native import library
+from dragoman.nn.linear import refresh
+from dragoman.training.arithmetic import choose_kernels, choose_precision, choose_threads
+from dragoman.training.averaging import MovingAverage
+from dragoman.training.checkpoint import Checkpoint, TrainingState
+from dragoman.training.distributed import Ranks
+from dragoman.training.gradients import Gradients, MakeBatch
+from dragoman.training.objectives import Objective
+from dragoman.training.optimizer import Adam, FlatParameters
+from dragoman.training.records import UpdateRecord
+from dragoman.training.schedule import Schedule
+from dragoman.training.settings import TrainingSettings
+from dragoman.training.splits import Splits
+
+Batches = Callable[[int, int, int], Sequence[MakeBatch]]
+"""Updates done, process, number of processes -> what that process does of the next update. A pure
+function; the shares of all processes together are the same examples for any number of them."""
+
+
+class Updater:
+    """The model's weights and how they change."""
+
+    def __init__(
+        self,
+        model: nn.Module,
+        objective: Objective,
+        settings: TrainingSettings,
+        schedule: Schedule,
+        ranks: Ranks,
+    ) -> None:
+        """``model`` is moved to the ranks' device, and its parameters into flat memory."""
+        self.model = model.to(ranks.device)
+        self.objective = objective
+        self.settings = settings
+        self.schedule = schedule
+        self.ranks = ranks
+        self.flat = FlatParameters(model.named_parameters())
+        self.adam = Adam(self.flat, settings.optimizer)
+        self.average = MovingAverage(self.flat.values, settings.ema) if settings.ema else None
+        self._by_kernels = False
+
+    def update(self, state: TrainingState, batches: Batches, gradients: Gradients) -> UpdateRecord:
+        """Make the update that follows ``state``; skip it if loss or gradient are not finite."""
+        began = time.perf_counter()
+        number = state.update + 1
+        with library.own_threads() if self._by_kernels else nullcontext():
+            share = batches(state.update, self.ranks.rank, self.ranks.size)
+            sums = gradients.accumulate(state.update, share)
+            self.ranks.all_reduce(self.flat.gradients)
+            self.ranks.all_reduce(sums)
+            length = self.flat.gradients.norm().double()
+            loss, nll, tokens, norm = torch.cat([sums, length[None]]).tolist()
+            if tokens == 0:
+                raise TrainingError(f"update {number} has no tokens to learn: the data are empty.")
+            loss, nll, norm = loss / tokens, nll / tokens, norm / tokens
+            good = math.isfinite(loss) and math.isfinite(norm)
+            rate = self.schedule(number)
+            if good:
+                clip = self.settings.clip_norm
+                shorten = clip / norm if clip and norm > clip else 1.0
+                threads = state.threads if self._by_kernels else 0
+                self.adam.step(rate, tokens / shorten, threads=threads)
+                refresh(self.model)
+                state.steps += 1
+                if self.average is not None:
+                    self.average.follow(self.flat.values, state.steps)
+        seconds = time.perf_counter() - began
+        state.update = number
+        state.elapsed += seconds
+        state.bad_in_a_row = 0 if good else state.bad_in_a_row + 1
+        state.bad_in_all += not good
+        return UpdateRecord(
+            update=number,
+            loss=loss if good else None,
+            nll=nll if good else None,
+            perplexity=math.exp(min(nll, 700.0)) if good else None,
+            tokens=int(tokens),
+            seconds=seconds,
+            tokens_per_second=tokens / seconds,
+            learning_rate=rate,
+            gradient_norm=norm if good else None,
+            elapsed=state.elapsed,
+            skipped=not good,
+        )
+
+    def gradients(self, seed: int, splits: Splits, warn: Callable[[str], None]) -> Gradients:
+        """What ``update`` takes. ``seed``: of dropout; ``warn`` gets what a person should read."""
+        return Gradients(
+            self.model, self.objective, self.flat.gradients, seed=seed, splits=splits, warn=warn
+        )
+
+    # ---- what is saved, and gone on from
+
+    def weights(self) -> dict[str, Tensor]:
+        """The present weights by name; they share memory with the model."""
+        return self.flat.views(self.flat.values)
+
+    def moments(self) -> dict[str, dict[str, Tensor]]:
+        """What a checkpoint holds beside the weights, by name."""
+        return {name: self.flat.views(buffer) for name, buffer in self._moments().items()}
+
+    def restore(self, checkpoint: Checkpoint | None, state: TrainingState) -> None:
+        """Take over a checkpoint, where this process has one; then all take over the first's."""
+        if checkpoint is not None:
+            self.flat.fill(self.flat.values, checkpoint.weights)
+            for name, buffer in self._moments().items():
+                if name in checkpoint.moments:
+                    self.flat.fill(buffer, checkpoint.moments[name])
+        for buffer in (self.flat.values, *self._moments().values()):
+            self.ranks.broadcast(buffer)
+        self.adam.steps = state.steps
+
+    def repeat_choices(self, state: TrainingState) -> str | None:
+        """Choose precision, kernels and threads, or choose again what ``state`` says was chosen.
+
+        Returns a warning where the results of a resumed run will not be the same to the last bit.
+        """
+        device = self.ranks.device
+        if self.settings.precision != "auto" or not state.precision:
+            state.precision = choose_precision(self.settings.precision, device)
+        self._by_kernels, of_kernels = choose_kernels(
+            self.model, self.settings, state, device, asks_autograd=self.objective.asks_autograd
+        )
+        return choose_threads(state, self.ranks) or of_kernels
+
+    def _moments(self) -> dict[str, Tensor]:
+        moments = {"first": self.adam.first, "second": self.adam.second}
+        return moments if self.average is None else moments | {"ema": self.average.values}
