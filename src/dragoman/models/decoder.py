@@ -1,0 +1,179 @@
+"""A Transformer's decoder by itself: nothing is read, each token looks back at those before it.
+
+    x = x + SelfAttention(LayerNorm(x));  x = x + FFN(LayerNorm(x))          (pre-norm)
+
+(Radford et al., 2018 and 2019: GPT's shape; paper §3.2.3 for the mask.) For texts that stand alone.
+The contract of ``interface.py`` is kept as by a model that reads: the memory of B sources is B
+times nothing.
+
+Shapes: B sources, P packed rows, D width, N rows of a search, t new tokens.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Literal
+
+import torch
+from torch import Tensor, nn
+
+from dragoman.models.interface import AttentionLayer, DecodeState, Memory, Network
+from dragoman.models.settings import DecoderSettings
+from dragoman.nn import probes
+from dragoman.nn.attention import MultiHeadAttention
+from dragoman.nn.cache import Cache, LayerCache
+from dragoman.nn.dropout import Dropout
+from dragoman.nn.embedding import embed
+from dragoman.nn.layers import FeedForward, LayerNorm, Stack, residual
+from dragoman.nn.layout import Layout, Sequences
+from dragoman.nn.linear import Embedding, Linear
+from dragoman.nn.positions import Positions
+
+
+class Layer(nn.Module):
+    """Masked self-attention, then feed-forward."""
+
+    def __init__(self, settings: DecoderSettings, name: str) -> None:
+        super().__init__()
+        width = settings.model_dim
+        self.name = name
+        self.norm = settings.norm
+        self.rate = settings.dropout
+        self.attention = MultiHeadAttention(settings.attention, width, f"{name}.attention")
+        self.attention_norm = LayerNorm(width, f"{name}.attention")
+        self.feed_forward = FeedForward(width, settings.ffn_dim, settings.activation_dropout)
+        self.feed_forward_norm = LayerNorm(width, f"{name}.feed_forward")
+
+    def forward(self, x: Tensor, layout: Layout) -> Tensor:
+        """All positions at once: (P, D) -> (P, D)."""
+
+        def look_back(y: Tensor) -> Tensor:
+            return self.attention(y, layout, y, layout, causal=True)  # type: ignore[no-any-return]
+
+        names = layout.names if self.training else None
+        x = residual(x, look_back, self.attention_norm, self.norm, self.rate, names)
+        return self._feed(x, names)
+
+    def step(self, x: Tensor, new: int, cache: LayerCache) -> Tensor:
+        """``new`` further positions of each row, past ones from ``cache``: (N x new, D) -> same."""
+
+        def look_back(y: Tensor) -> Tensor:
+            return self.attention.step(y, new, cache)
+
+        x = residual(x, look_back, self.attention_norm, self.norm, self.rate, None)
+        return self._feed(x, None)
+
+    def _feed(self, x: Tensor, names: Tensor | None) -> Tensor:
+        def feed(y: Tensor) -> Tensor:
+            return self.feed_forward(y, names)  # type: ignore[no-any-return]
+
+        x = residual(x, feed, self.feed_forward_norm, self.norm, self.rate, names)
+        probe = probes.probe()
+        if probe is not None:
+            probe.take_activation(self.name, x)
+        return x
+
+
+class DecoderState(DecodeState):
+    """A search under way: a ``Cache`` whose sources are empty."""
+
+    def __init__(self, model: Decoder, memory: Memory) -> None:
+        self._model = model
+        self.cache = Cache(memory.rows.device)
+        self.admit(memory)
+
+    @property
+    def rows(self) -> int:
+        return self.cache.rows
+
+    @property
+    def lengths(self) -> Tensor:
+        return self.cache.lengths
+
+    def select(self, rows: Tensor) -> None:
+        self.cache.select(rows)
+
+    def admit(self, memory: Memory) -> None:
+        batch, rows = memory.layout.batch, memory.rows
+        self.cache.admit(
+            [
+                (
+                    rows.new_zeros(batch, layer.attention.heads, 0, layer.attention.key_width),
+                    rows.new_zeros(batch, layer.attention.heads, 0, layer.attention.value_width),
+                )
+                for layer in self._model.layers
+            ],
+            None,
+        )
+
+
+class Decoder(Network):
+    """Embedding, layers, output."""
+
+    settings: DecoderSettings
+
+    def __init__(
+        self, settings: DecoderSettings, source_vocabulary: int, target_vocabulary: int
+    ) -> None:
+        """``source_vocabulary`` is not used: nothing is read."""
+        super().__init__()
+        self.settings = settings
+        width = settings.model_dim
+        self.embedding = Embedding(target_vocabulary, width)
+        self.output = None if settings.tie else Linear(width, target_vocabulary, bias=False)
+        self.positions = Positions(settings.positions, width)
+        self.dropout = Dropout(settings.dropout)
+        self.layers: Stack[Layer] = Stack(
+            [Layer(settings, f"layers.{number}") for number in range(settings.layers)]
+        )
+        self.norm = LayerNorm(width) if settings.norm == "pre" else None
+
+    @property
+    def attentions(self) -> tuple[AttentionLayer, ...]:
+        attentions = [layer.attention for layer in self.layers]
+        return tuple(
+            AttentionLayer("decoder", number, one.heads, one.scale, one.name)
+            for number, one in enumerate(attentions)
+        )
+
+    @property
+    def output_layer(self) -> Embedding | Linear:
+        return self.embedding if self.output is None else self.output
+
+    def encode(self, source: Sequences) -> Memory:
+        """A memory of B sources in which nothing stands."""
+        layout = source.layout
+        empty = self.embedding.weight.new_empty(0, self.settings.model_dim)
+        return Memory(empty, Layout([0] * layout.batch, layout.device))
+
+    def decode(self, target_in: Sequences, memory: Memory) -> Tensor:
+        layout = target_in.layout
+        x = self._embed(target_in.values, layout.positions, layout.names)
+        for layer in self.layers:
+            x = layer(x, layout)
+        return x if self.norm is None else self.norm.forward(x)
+
+    def start(self, memory: Memory) -> DecoderState:
+        return DecoderState(self, memory)
+
+    def step(self, tokens: Tensor, state: DecodeState) -> Tensor:
+        assert isinstance(state, DecoderState)  # a state comes back to the model that made it
+        cache, new = state.cache, tokens.shape[1]
+        x = self._embed(tokens.flatten(), cache.places(new).flatten())  # (N x t, D)
+        cache.begin(None, new)
+        for layer, past in zip(self.layers, cache.layers, strict=True):
+            x = layer.step(x, new, past)
+        cache.end(new)
+        x = x.unflatten(0, (-1, new))[:, -1]  # (N, D)
+        return self.project(x if self.norm is None else self.norm(x))
+
+    def embedded(self, tokens: Tensor, side: Literal["source", "target"]) -> dict[str, Tensor]:
+        word = self.embedding(tokens) * math.sqrt(self.settings.model_dim)
+        place = self.positions(torch.arange(len(tokens)), None, word.dtype)
+        return {"embedding": word, "position": place, "sum": word + place}
+
+    def _embed(self, tokens: Tensor, positions: Tensor, names: Tensor | None = None) -> Tensor:
+        return embed(
+            tokens, positions, self.embedding, self.positions, self.dropout,
+            width=self.settings.model_dim, names=names,
+        )  # fmt: skip

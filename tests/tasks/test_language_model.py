@@ -1,0 +1,167 @@
+"""A task without a source, by a model that reads nothing: the same trainer, search and server."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import math
+from pathlib import Path
+
+import pytest
+import torch
+from command_line import Dragoman
+from serving_echo import client_of
+
+from dragoman.errors import RecipeError, RunError
+from dragoman.nn.layout import Sequences
+from dragoman.recipe import Recipe
+from dragoman.search.settings import SamplingSettings, SearchSettings
+from dragoman.serving.served import ServedRun
+from dragoman.serving.settings import ServeSettings
+from dragoman.task import TASKS
+from dragoman.tasks.inputs import recipe_of
+from dragoman.tasks.language_model import evaluate_run
+from dragoman.tasks.run import Run
+from dragoman.tasks.training import train
+from dragoman.tasks.translator import Translator
+from dragoman.tasks.writer import Writer
+
+SMALL = [
+    "model.model_dim=48", "model.ffn_dim=96", "model.layers=2", "plan.tokens_per_update=1024",
+    "training.updates=60", "training.validate_every=30", "training.schedule.warmup=10",
+    "training.schedule.peak=4e-3", "training.precision=fp32", "evaluation.dev_sentences=5",
+]  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def texts(parallel_text: tuple[Path, Path]) -> Path:
+    """German alone, a sentence a line."""
+    return parallel_text[1]
+
+
+def recipe_of_letters(texts: Path, *changes: str) -> Recipe:
+    data = f'data.train=[{{source="{texts}", format="text"}}]'
+    recipe = Recipe.load("demo-letters")
+    plain = recipe.model_dump(mode="json", exclude_none=True)
+    del plain["data"]["embedded"]
+    return Recipe.parse(
+        plain, [data, "data.split.dev=0.1", "data.split.test=0.1", *SMALL, *changes]
+    )
+
+
+@pytest.fixture(scope="module")
+def letters(texts: Path, tmp_path_factory: pytest.TempPathFactory) -> Run:
+    folder = tmp_path_factory.mktemp("runs") / "letters"
+    train(recipe_of_letters(texts), folder, say=lambda _: None, display=False)
+    return Run.open(folder)
+
+
+def test_it_learns_and_says_so_in_its_own_terms(letters: Run) -> None:
+    validations = [line for line in letters.metrics() if line["kind"] == "validation"]
+    assert set(validations[0]["scores"]) == set(TASKS["language-model"].metrics)
+    losses = [line["scores"]["loss"] for line in validations]
+    assert losses[-1] < losses[0] < math.log(letters.target.size)
+    assert letters.metadata()["metric"] == "loss"
+    first = validations[-1]["samples"][0]
+    assert first["translation"].startswith(first["source"]) and first["source"]
+
+
+def test_what_it_scores_is_the_sum_over_its_steps(
+    letters: Run, texts: Path, tmp_path: Path
+) -> None:
+    lines = texts.read_text(encoding="utf-8").splitlines()[:20]
+    part = tmp_path / "part.txt"
+    part.write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
+    text, model = letters.target_text, letters.model()
+    nll = 0.0
+    for line in lines:
+        ids = text.encode([line])[0].tolist()
+        state = model.start(model.encode(Sequences.of([torch.tensor([text.eos])])))
+        for last, wanted in zip([text.bos, *ids], [*ids, text.eos], strict=True):
+            logits = model.step(torch.tensor([[last]]), state)[0].detach().double()
+            nll -= float(torch.log_softmax(logits, 0)[wanted])
+    found = evaluate_run(letters, part)
+    assert found.texts == 20 and found.length == part.stat().st_size
+    assert found.nll == pytest.approx(nll, rel=1e-5)
+    assert found.scores["bits per byte"] == pytest.approx(nll / math.log(2) / found.length)
+    assert found.scores["perplexity"] == pytest.approx(math.exp(nll / found.tokens))
+
+
+def test_it_writes_on_from_what_it_is_given(letters: Run) -> None:
+    writer = Writer(letters)
+    greedy = SearchSettings(beam=1, max_length=40)
+    ((one,), (other,)) = writer(["Der Hund", ""], greedy)
+    assert one.text.startswith("Der Hund") and len(one.text) > len("Der Hund") and other.text
+    drawn = SearchSettings(sampling=SamplingSettings(seed=3), n_best=4, max_length=30)
+    first, again = (writer(["Die"], drawn)[0] for _ in range(2))
+    assert [t.text for t in first] == [t.text for t in again]
+    assert len({t.text for t in first}) > 1 and all(t.text.startswith("Die") for t in first)
+    with pytest.raises(RunError, match=r"does not translate: dragoman write"):
+        Translator(letters)
+
+
+def test_the_command_line_knows_the_task(letters: Run, dragoman: Dragoman, tmp_path: Path) -> None:
+    said = dragoman("write", letters.folder, "Der", "-n", "3", "--longest", "20", "--seed", "1")
+    assert said.code == 0 and len(said.out.splitlines()) == 3
+    assert all(line.startswith("Der") for line in said.out.splitlines())
+    evaluated = dragoman("evaluate", letters.folder)
+    assert evaluated.code == 0 and "bits per byte" in evaluated.out
+    assert "perplexity" in json.loads((letters.folder / "scores.json").read_text())["scores"]
+    for wrong, words in (
+        (("translate", letters.folder, "Hallo"), "does not translate: dragoman write"),
+        (("evaluate", letters.folder, "--beam", "2"), "without a search"),
+        (("evaluate", letters.folder, "--output", "x"), "nothing is translated"),
+        (("shortlist", letters.folder), "it reads no text"),
+    ):
+        refused = dragoman(*wrong)
+        assert refused.code == 1 and words in refused.err and "Traceback" not in refused.err
+
+
+def test_a_recipe_must_fit_its_task(texts: Path, parallel_text: tuple[Path, Path]) -> None:
+    with pytest.raises(RecipeError, match="not measured of a language-model; it is one of loss"):
+        recipe_of_letters(texts, "training.metric=bleu")
+    with pytest.raises(RecipeError, match="a language-model learns from format"):
+        recipe_of_letters(texts, f'data.train=[{{source="{texts}", target="{texts}"}}]')
+    with pytest.raises(RecipeError, match="a translation has two sides"):
+        Recipe.parse({"data": {"train": [{"source": str(texts), "format": "text"}]}})
+    with pytest.raises(RecipeError, match="no such task; tasks are translation, language-model"):
+        Recipe.parse({"task": "poetry"})
+    assert Recipe.parse({}).training.metric == "bleu"
+
+
+def test_it_is_served_and_looked_into_as_any_run(letters: Run) -> None:
+    served = ServedRun.open(letters, ServeSettings(), "letters")
+    (alone,) = Writer(letters)(["Der Hund"], SearchSettings(beam=4, max_length=30))[0]
+
+    async def check() -> None:
+        async with client_of(served) as client:
+            asked = {"text": "", "prefix": "Der Hund", "run": "letters", "max_length": 30}
+            answer = await client.post("/v1/translate", json=asked)
+            (sentence,) = answer.json()["translations"][0]["sentences"]
+            assert sentence["hypotheses"][0]["text"] == alone.text
+            assert sentence["hypotheses"][0]["score"] == pytest.approx(alone.score, rel=1e-3)
+            drawn = asked | {"sampling": {"seed": 5}, "n_best": 3}
+            answer = await client.post("/v1/translate", json=drawn)
+            (sentence,) = answer.json()["translations"][0]["sentences"]
+            assert len({one["text"] for one in sentence["hypotheses"]}) > 1
+            look = {"text": "", "run": "letters", "attention": ["decoder"], "max_length": 12}
+            answer = await client.post("/v1/look", json=look)
+            assert answer.status_code == 200, answer.text
+            seen = answer.json()
+            assert seen["source_tokens"] == ["</s>"]
+            assert seen["model"]["attentions"] == {"encoder": [], "decoder": [4, 4], "cross": []}
+            layers, heads, rows, columns = seen["attention"]["decoder"]["shape"]
+            assert (layers, heads) == (2, 4) and rows == columns == len(seen["target_tokens"])
+            answer = await client.get("/v1/runs/letters")
+            assert answer.status_code == 200 and answer.json()["target"] == "de"
+
+    asyncio.run(check())
+
+
+def test_one_file_and_the_recipe_of_a_language_model(texts: Path) -> None:
+    recipe, _ = recipe_of([str(texts)], base="demo-letters")
+    assert recipe.task == "language-model" and recipe.data.embedded is None
+    assert [corpus.format for corpus in recipe.data.train] == ["text"]
+    assert recipe.data.split.dev > 0 and recipe.name == texts.name.split(".")[0]
+    with pytest.raises(RecipeError, match="learns from texts alone: give one file"):
+        recipe_of([str(texts), str(texts)], base="demo-letters")
