@@ -36,6 +36,9 @@ TESTS = {
     "training/loss.py": "tests/training/test_parts.py tests/native/test_loss.py",
     "training/schedule.py": "tests/training/test_parts.py",
     "training/optimizer.py": "tests/training/test_parts.py tests/training/test_updates.py",
+    "training/update.py": "tests/training/test_updates.py",
+    "training/gradients.py": "tests/training/test_updates.py",
+    "training/objectives.py": "tests/training/test_updates.py",
     "training/checkpoint.py": "tests/training/test_resume.py tests/training/test_updates.py",
     "metrics/*.py": "tests/metrics",
 }
