@@ -452,3 +452,15 @@ def test_of_many_processes_the_first_speaks(
         monkeypatch.setenv("RANK", rank)
         say(f"process {rank}")
     assert capsys.readouterr().out == "process 0\n"
+
+
+def test_a_run_that_is_there_is_said_before_anything_is_measured(
+    dragoman: Dragoman, parallel_text: tuple[Path, Path], tiny_run: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:  # fmt: skip
+    def measure(*_: object) -> None:
+        raise AssertionError("seconds of measuring, for nothing")
+
+    monkeypatch.setattr("dragoman.tasks.budget.size_in", measure)
+    said = dragoman("train", *parallel_text, "--to", tiny_run, "--minutes", 1)
+    assert said.code == 1 and "is a run already" in said.err

@@ -89,6 +89,8 @@ def train(
     log_to_stderr()
     if minutes is not None and epochs is not None:
         raise typer.BadParameter("give --minutes or --epochs, not both")
+    if to is not None:
+        refuse_run(to)  # before this machine is measured, which takes some seconds
     changes = [*(set_ or []), *([f"seed={seed}"] if seed is not None else [])]
     base = Run.open(start_from) if start_from else None
     chosen, default_epochs = recipe_of(
