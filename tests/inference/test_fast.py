@@ -217,13 +217,13 @@ def test_a_memory_whose_words_are_hidden() -> None:
     model = model_of()
     fast = Int8Transformer(model)
     source = Sequences.of(sources_of((4, 9, 3)))
-    visible = torch.ones(16, dtype=torch.bool)
-    visible[5] = False
-    visible[13:] = False  # the last sentence whole
+    key_mask = torch.ones(16, dtype=torch.bool)
+    key_mask[5] = False
+    key_mask[13:] = False  # the last sentence whole
     tokens = torch.stack(sources_of([4] * 3, seed=1))
     plain, quick = model.encode(source), fast.encode(source)
-    expected = follow(model, Memory(plain.rows, plain.layout, visible), tokens)
-    found = follow(fast, Memory(quick.rows, quick.layout, visible), tokens)
+    expected = follow(model, Memory(plain.rows, plain.layout, key_mask), tokens)
+    found = follow(fast, Memory(quick.rows, quick.layout, key_mask), tokens)
     assert distance(found, expected) < WITHIN
     assert distance(found, follow(fast, quick, tokens)) > WITHIN
 

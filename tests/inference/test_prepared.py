@@ -170,7 +170,7 @@ def test_a_source_of_which_nothing_may_be_seen() -> None:
     plain, ours = model.encode(source), fast.encode(source)
     assert distance(ours.rows, plain.rows) < 1e-5
     tokens = torch.tensor([[0, 5], [0, 0]])
-    expected = model.step(tokens, model.start(Memory(plain.rows, plain.layout, plain.visible)))
+    expected = model.step(tokens, model.start(Memory(plain.rows, plain.layout, plain.key_mask)))
     assert distance(fast.step(tokens, fast.start(ours)), expected) < 1e-5
 
 

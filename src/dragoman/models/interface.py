@@ -58,7 +58,7 @@ class Memory:
     rows: Tensor
     """(P, D), one row per position that the decoder may attend to."""
     layout: Layout
-    visible: Tensor | None = None
+    key_mask: Tensor | None = None
     """(P,) bool, False where attention is switched off (unknown tokens, a hidden word)."""
     tokens: Tensor | None = None
     """(P,) the ids that were read, where ids were read: a shortlist goes by them."""
@@ -70,7 +70,7 @@ class Memory:
         return cls(
             torch.cat([first.rows, second.rows]),
             layout,
-            _beside(first, second, first.visible, second.visible),
+            _beside(first, second, first.key_mask, second.key_mask),
             _beside(first, second, first.tokens, second.tokens),
         )
 
@@ -83,7 +83,7 @@ class Memory:
         return Memory(
             self.rows[rows],
             Layout([lengths[source] for source in sources], self.layout.device),
-            None if self.visible is None else self.visible[rows],
+            None if self.key_mask is None else self.key_mask[rows],
             None if self.tokens is None else self.tokens[rows],
         )
 

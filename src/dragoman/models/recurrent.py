@@ -117,8 +117,8 @@ class Recurrent(Network):
             out, _ = nn.utils.rnn.pad_packed_sequence(layer(grid)[0], batch_first=True)
             read = self.dropout.forward(layout.pack(out), layout.names)
             x = read + x if number else read
-        shown = None if probe is None else probe.source_shown(layout.positions)
-        return Memory(x, layout, shown)
+        key_mask = None if probe is None else probe.source_key_mask(layout.positions)
+        return Memory(x, layout, key_mask)
 
     # ---- writing
 
@@ -190,7 +190,7 @@ class Recurrent(Network):
         """(P, D) of the decoder over a memory -> (P, D), what the output layer reads."""
         keys = memory.layout.pad(memory.rows)[:, None]  # (B, 1, S, D)
         mask = masks.both(
-            masks.padding(memory.layout), masks.visible(memory.visible, memory.layout)
+            masks.padding(memory.layout), masks.of_keys(memory.key_mask, memory.layout)
         )
         query = layout.pad(self.query(rows).to(keys.dtype))[:, None]  # (B, 1, T, D)
         found, weights = scaled_dot_product(query, keys, keys, mask, scale=self._scale)

@@ -87,14 +87,14 @@ class NativeModel:
         )  # fmt: skip
 
     def encode(
-        self, tokens: Tensor, lengths: Tensor, visible: Tensor | None, positions: int, out: Tensor
+        self, tokens: Tensor, lengths: Tensor, key_mask: Tensor | None, positions: int, out: Tensor
     ) -> bool:
         """tokens (P,) of ``lengths`` (B,) -> ``out`` (P, D); False if one is not in the vocabulary.
 
-        ``positions``: where the table of positions lies. ``visible`` (P,).
+        ``positions``: where the table of positions lies. ``key_mask`` (P,).
         """
         done = self.kernels.encode(
-            self._handle, tokens.data_ptr(), lengths.data_ptr(), len(lengths), address(visible),
+            self._handle, tokens.data_ptr(), lengths.data_ptr(), len(lengths), address(key_mask),
             positions, out.data_ptr(),
         )  # fmt: skip
         return bool(done == 0)
@@ -138,11 +138,11 @@ class NativeState:
         return bool(self._kernels.state_select(self.handle, rows.data_ptr(), rows.shape[0]))
 
     def admit(
-        self, encoded: Tensor, lengths: Tensor, visible: Tensor | None, tokens: Tensor | None
+        self, encoded: Tensor, lengths: Tensor, key_mask: Tensor | None, tokens: Tensor | None
     ) -> None:
         """New sources (P, D) of ``lengths`` (B,), a row each."""
         self._kernels.state_admit(
-            self.handle, encoded.data_ptr(), lengths.data_ptr(), len(lengths), address(visible),
+            self.handle, encoded.data_ptr(), lengths.data_ptr(), len(lengths), address(key_mask),
             address(tokens),
         )  # fmt: skip
 

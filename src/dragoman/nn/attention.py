@@ -126,17 +126,17 @@ class MultiHeadAttention(Computing):
         keys: Tensor,
         key_layout: Layout,
         *,
-        shown: Tensor | None = None,
+        key_mask: Tensor | None = None,
         causal: bool = False,
     ) -> Tensor:
         """(Pq, D) attend to (Pk, D) of the same B sequences -> (Pq, D).
 
-        ``shown`` (Pk,) bool hides single keys; ``causal`` hides those behind each query.
+        ``key_mask`` (Pk,) bool hides single keys; ``causal`` hides those behind each query.
         """
-        if self._joint is not None and shown is None and probes.probe() is None:
+        if self._joint is not None and key_mask is None and probes.probe() is None:
             return self._by_kernels(queries, query_layout, keys, key_layout, causal)
         query, key, value = self.query(queries), self.key(keys), self.value(keys)
-        mask = masks.both(masks.padding(key_layout), masks.visible(shown, key_layout))
+        mask = masks.both(masks.padding(key_layout), masks.of_keys(key_mask, key_layout))
         if causal:
             longest = key_layout.longest
             mask = masks.both(mask, masks.causal(longest, longest, queries.device))

@@ -81,7 +81,7 @@ class Cache:
         self.layers: list[LayerCache] = []
         self.mask: Tensor | None = None
         self.source_mask: Tensor | None = None
-        self._shown = torch.zeros(0, 0, dtype=torch.bool, device=device)
+        self._key_mask = torch.zeros(0, 0, dtype=torch.bool, device=device)
         """(N, T) past tokens that may be attended to; unknown tokens may not, if so wished."""
         self._queries: dict[int, Layout] = {}
 
@@ -100,22 +100,22 @@ class Cache:
             self._queries[new] = Layout([c * new for c in self.counts], self.lengths.device)
         return self._queries[new]
 
-    def begin(self, shown: Tensor | None, new: int) -> None:
+    def begin(self, key_mask: Tensor | None, new: int) -> None:
         """Before the layers take in ``new`` tokens a row: who may see what.
 
-        ``shown`` (N, t) bool is False for a token that no later one may attend to; None: all.
+        ``key_mask`` (N, t) bool is False for a token that no later one may attend to; None: all.
         """
         end = self.longest + new
-        if shown is not None:
-            grown = F.pad(self._shown, (0, end - self._shown.shape[1]), value=True)
-            self._shown = grown.scatter(1, self.places(new), shown)
-        if self.is_even and new == 1 and shown is None:
+        if key_mask is not None:
+            grown = F.pad(self._key_mask, (0, end - self._key_mask.shape[1]), value=True)
+            self._key_mask = grown.scatter(1, self.places(new), key_mask)
+        if self.is_even and new == 1 and key_mask is None:
             self.mask = None
             return
         keys = torch.arange(end, device=self.lengths.device)
         self.mask = (keys <= self.places(new)[:, :, None])[:, None]  # (N, 1, t, T)
-        if shown is not None:
-            self.mask = self.mask & self._shown[:, None, None, :end]
+        if key_mask is not None:
+            self.mask = self.mask & self._key_mask[:, None, None, :end]
 
     def end(self, new: int) -> None:
         """After the layers: every row has moved on by ``new`` positions."""
@@ -132,7 +132,7 @@ class Cache:
         rows = rows.to(self.lengths.device)
         self.lengths = self.lengths[rows]
         self._measure()
-        self._shown = self._shown.index_select(0, rows)
+        self._key_mask = self._key_mask.index_select(0, rows)
         same_sources = kept.tolist() == list(range(len(self.counts)))
         self.counts = counts.tolist()
         self._queries = {}
@@ -172,7 +172,7 @@ class Cache:
         self.counts = [*self.counts, *([1] * new)]
         self._queries = {}
         self.lengths = F.pad(self.lengths, (0, new))
-        self._shown = F.pad(self._shown, (0, 0, 0, new), value=True)
+        self._key_mask = F.pad(self._key_mask, (0, 0, 0, new), value=True)
         self._measure()
 
     def _measure(self) -> None:

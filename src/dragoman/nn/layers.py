@@ -164,11 +164,11 @@ class EncoderLayer(nn.Module):
         self.feed_forward = FeedForward(width, settings.ffn_dim, settings.activation_dropout)
         self.feed_forward_norm = LayerNorm(width, f"{name}.feed_forward")
 
-    def forward(self, x: Tensor, layout: Layout, shown: Tensor | None) -> Tensor:
+    def forward(self, x: Tensor, layout: Layout, key_mask: Tensor | None) -> Tensor:
         """(P, D) -> (P, D)."""
 
         def attend(y: Tensor) -> Tensor:
-            return self.attention(y, layout, y, layout, shown=shown)  # type: ignore[no-any-return]
+            return self.attention(y, layout, y, layout, key_mask=key_mask)  # type: ignore[no-any-return]
 
         def feed(y: Tensor) -> Tensor:
             return self.feed_forward(y, names)  # type: ignore[no-any-return]
@@ -204,18 +204,18 @@ class DecoderLayer(nn.Module):
         self,
         x: Tensor,
         layout: Layout,
-        shown: Tensor | None,
+        key_mask: Tensor | None,
         memory: Tensor,
         memory_layout: Layout,
-        memory_shown: Tensor | None,
+        memory_key_mask: Tensor | None,
     ) -> Tensor:
         """All positions at once: (P, D) over a memory (Ps, D) -> (P, D)."""
 
         def look_back(y: Tensor) -> Tensor:
-            return self.self_attention(y, layout, y, layout, shown=shown, causal=True)  # type: ignore[no-any-return]
+            return self.self_attention(y, layout, y, layout, key_mask=key_mask, causal=True)  # type: ignore[no-any-return]
 
         def look_over(y: Tensor) -> Tensor:
-            return self.cross_attention(y, layout, memory, memory_layout, shown=memory_shown)  # type: ignore[no-any-return]
+            return self.cross_attention(y, layout, memory, memory_layout, key_mask=memory_key_mask)  # type: ignore[no-any-return]
 
         return self._wrap(x, look_back, look_over, layout.names if self.training else None)
 

@@ -26,9 +26,9 @@ def causal(queries: int, keys: int, device: torch.device | str = "cpu") -> Tenso
     return torch.ones(queries, keys, dtype=torch.bool, device=device).tril(past)[None, None]
 
 
-def visible(shown: Tensor | None, keys: Layout) -> Tensor | None:
+def of_keys(key_mask: Tensor | None, keys: Layout) -> Tensor | None:
     """(P,) bool per key row -> (B, 1, 1, S): keys that are switched off, such as unknown tokens."""
-    return None if shown is None else keys.pad(shown)[:, None, None, :]
+    return None if key_mask is None else keys.pad(key_mask)[:, None, None, :]
 
 
 def both(first: Tensor | None, second: Tensor | None) -> Tensor | None:

@@ -96,7 +96,7 @@ class Probe:
         mask[off] = 0.0
         return mask
 
-    def source_shown(self, positions: Tensor) -> Tensor | None:
+    def source_key_mask(self, positions: Tensor) -> Tensor | None:
         """(P,) positions of the source -> (P,) bool, False where one is hidden; None if none is."""
         if not self._hidden:
             return None

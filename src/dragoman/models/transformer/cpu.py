@@ -144,15 +144,15 @@ class CpuTransformer(Model):
     @torch.no_grad()
     def encode(self, source: Sequences) -> Memory:
         layout = source.layout
-        visible = None if self.model.settings.attend_unknown else source.values != UNKNOWN
+        key_mask = None if self.model.settings.attend_unknown else source.values != UNKNOWN
         x = self._rows(self.model.embed_source(source))
-        grids = list(_grids(layout, visible, self._heads.count, len(x)))
+        grids = list(_grids(layout, key_mask, self._heads.count, len(x)))
         for layer in self._encoder:
             x = self._around(x, self._reading(layer, grids), layer.attention_norm)
             x = self._around(x, layer.feed_forward, layer.feed_forward_norm)
         if self._encoder_norm is not None:
             x = self._encoder_norm(x)
-        return Memory(x[: layout.total].float(), layout, visible)
+        return Memory(x[: layout.total].float(), layout, key_mask)
 
     def _reading(self, layer: _EncoderLayer, grids: list[_Grid]) -> Callable[[Tensor], Tensor]:
         heads = self._heads
@@ -212,10 +212,10 @@ class CpuTransformer(Model):
         """Take in ``tokens`` (N, t) -> (n, D), what follows the last of each slot."""
         new = tokens.shape[1]
         tokens = state.spread(tokens)
-        shown = None if self.model.settings.attend_unknown else tokens != UNKNOWN
+        key_mask = None if self.model.settings.attend_unknown else tokens != UNKNOWN
         places = state.positions(new)
         x = self.model.embed_target(tokens.flatten(), places.flatten()).to(self._dtype)
-        state.begin(new, shown)
+        state.begin(new, key_mask)
         for i, layer in enumerate(self._decoder):
             x = self._around(x, self._looking_back(i, layer, state), layer.self_norm)
             x = self._around(x, self._looking_over(i, layer, state), layer.cross_norm)
@@ -255,14 +255,14 @@ class CpuTransformer(Model):
     def _sources_of(self, memory: Memory) -> Sources:
         """Keys and values of the sources, in every layer."""
         rows, heads = self._rows(memory.rows), self._heads
-        grid = _grid(memory.layout, memory.visible, heads.count, 0, len(rows))
+        grid = _grid(memory.layout, memory.key_mask, heads.count, 0, len(rows))
         keys, values = [], []
         for layer in self._decoder:
             joint = layer.memory(rows).index_select(0, grid.rows)
             key, value = joint.split(self._widths, dim=1)
             keys.append(heads.split(key, grid.batch))
             values.append(heads.split(value, grid.batch))
-        return Sources(keys, values, grid.allowed, memory.visible is not None)
+        return Sources(keys, values, grid.allowed, memory.key_mask is not None)
 
     # ---- inside
 
@@ -317,21 +317,21 @@ class _Grid:
     mask: Mask
 
 
-def _grid(layout: Layout, visible: Tensor | None, heads: int, begin: int, total: int) -> _Grid:
+def _grid(layout: Layout, key_mask: Tensor | None, heads: int, begin: int, total: int) -> _Grid:
     """Sequences whose rows begin at ``begin`` of all; as many cells as make ``total``."""
     length = columns(layout.longest)
     lengths = torch.tensor(layout.lengths)
     places = torch.arange(length)
     rows = layout.offsets[:-1].long()[:, None] + places.minimum(lengths[:, None] - 1)
     allowed = places < lengths[:, None]
-    if visible is not None:
-        allowed = allowed & visible[rows]
+    if key_mask is not None:
+        allowed = allowed & key_mask[rows]
     cells = F.pad(layout.sequence * length + layout.positions, (0, total - layout.total))
-    mask = Mask.of(allowed[:, None], heads, visible is not None)
+    mask = Mask.of(allowed[:, None], heads, key_mask is not None)
     return _Grid(layout.batch, (rows + begin).flatten(), cells, allowed, mask)
 
 
-def _grids(layout: Layout, visible: Tensor | None, heads: int, total: int) -> Iterator[_Grid]:
+def _grids(layout: Layout, key_mask: Tensor | None, heads: int, total: int) -> Iterator[_Grid]:
     """All sequences in grids of not too many scores; cells for ``total`` rows."""
     first = begin = 0
     while first < layout.batch:
@@ -342,7 +342,7 @@ def _grids(layout: Layout, visible: Tensor | None, heads: int, total: int) -> It
                 break
             end += 1
         part = Layout(layout.lengths[first:end])
-        shown = None if visible is None else visible[begin : begin + part.total]
+        of_part = None if key_mask is None else key_mask[begin : begin + part.total]
         rows = total - begin if end == layout.batch else part.total
-        yield _grid(part, shown, heads, begin, rows)
+        yield _grid(part, of_part, heads, begin, rows)
         first, begin = end, begin + part.total

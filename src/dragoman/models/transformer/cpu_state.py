@@ -143,7 +143,7 @@ class CpuState(DecodeState):
         """(n,) which source each slot continues."""
         self._column = 0
         """Where the next token is written."""
-        self._shown = torch.ones(0, 1, dtype=torch.bool) if hides else None
+        self._key_mask = torch.ones(0, 1, dtype=torch.bool) if hides else None
         """(T, n), False for tokens that may not be attended to."""
         self._in_place = False
         """Whether row i is slot i and no slot is empty."""
@@ -190,8 +190,8 @@ class CpuState(DecodeState):
         self._in_place = before + new == self.slots
         self._starts[before:] = self._column
         self._owners[before : before + new] = known + torch.arange(new)
-        if self._shown is not None:
-            self._shown[:, before:] = True
+        if self._key_mask is not None:
+            self._key_mask[:, before:] = True
         self._arrange()
 
     # ---- a step
@@ -211,19 +211,19 @@ class CpuState(DecodeState):
         """(n, t) of the next ``new`` tokens; of empty slots too."""
         return (self._column - self._starts)[:, None] + torch.arange(new)
 
-    def begin(self, new: int, shown: Tensor | None) -> None:
-        """``new`` tokens come in each slot; ``shown`` (n, t): which may be attended to."""
+    def begin(self, new: int, key_mask: Tensor | None) -> None:
+        """``new`` tokens come in each slot; ``key_mask`` (n, t): which may be attended to."""
         end = self._column + new
         self._history.reach(columns(end), self._column)
         every, place = torch.arange(columns(end)), torch.arange(self._column, end)
         allowed = (every <= place[:, None])[None]  # (1, t, T)
         if not self._is_even:
             allowed = allowed & (every >= self._starts[:, None, None])
-        if self._shown is not None and shown is not None:
-            self._shown = torch.cat([self._shown[: self._column], shown.t()])
-            seen = F.pad(self._shown, (0, 0, 0, len(every) - end))
+        if self._key_mask is not None and key_mask is not None:
+            self._key_mask = torch.cat([self._key_mask[: self._column], key_mask.t()])
+            seen = F.pad(self._key_mask, (0, 0, 0, len(every) - end))
             allowed = allowed & seen.t()[:, None]  # (n, t, T)
-        self.mask = Mask.of(allowed, self._heads.count, self._shown is not None)
+        self.mask = Mask.of(allowed, self._heads.count, self._key_mask is not None)
 
     def append(self, layer: int, keys: Tensor, values: Tensor) -> tuple[Tensor, Tensor]:
         """Keep (n x t, H x K) and (n x t, H x Kv) -> all so far, (n x H, T, K) and values."""
@@ -262,8 +262,8 @@ class CpuState(DecodeState):
         index[: len(kept)] = kept
         first = int(self._starts[kept].min()) if len(kept) else self._column
         self._history.select(first, self._column, index)
-        if self._shown is not None:
-            self._shown = self._shown[first : self._column, index]
+        if self._key_mask is not None:
+            self._key_mask = self._key_mask[first : self._column, index]
         self._starts = (self._starts[index] - first).clamp_(min=0)
         self._column -= first
         self._row_slots = torch.arange(len(kept))

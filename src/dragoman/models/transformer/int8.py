@@ -57,10 +57,10 @@ class Int8State(DecodeState):
             raise IndexError(f"select: rows {rows.tolist()} of a state that has {self.rows}")
 
     def admit(self, memory: Memory) -> None:
-        visible = None if memory.visible is None else _as(memory.visible, torch.uint8)
+        key_mask = None if memory.key_mask is None else _as(memory.key_mask, torch.uint8)
         tokens = None if memory.tokens is None else _as(memory.tokens, torch.int64)
         lengths = torch.tensor(memory.layout.lengths, dtype=torch.int32)
-        self.native_state.admit(_as(memory.rows, torch.float32), lengths, visible, tokens)
+        self.native_state.admit(_as(memory.rows, torch.float32), lengths, key_mask, tokens)
 
     def allowed(self) -> Tensor:
         """(N, V) bool: which tokens may follow each row by the shortlist of its source."""
@@ -116,16 +116,16 @@ class Int8Transformer(Model):
         """Packed ids -> Memory with fp32 rows (P, D)."""
         layout = source.layout
         tokens = _as(source.values, torch.int64)
-        visible = None if self.settings.attend_unknown else source.values != UNKNOWN
-        shown = None if visible is None else visible.to(torch.uint8)
+        key_mask = None if self.settings.attend_unknown else source.values != UNKNOWN
+        as_bytes = None if key_mask is None else key_mask.to(torch.uint8)
         rows, positions, _ = self._source_positions.reach(layout.longest)
         lengths = torch.tensor(layout.lengths, dtype=torch.int32)
         out = torch.empty(layout.total, self.settings.model_dim)
-        done = self._native.encode(tokens, lengths, shown, positions, out)
+        done = self._native.encode(tokens, lengths, as_bytes, positions, out)
         del rows  # alive until here
         if not done:
             raise IndexError("encode: a token is not in the source vocabulary")
-        return Memory(out, layout, visible, tokens)
+        return Memory(out, layout, key_mask, tokens)
 
     # ---- writing
 

@@ -77,7 +77,7 @@ class TransformerState(DecodeState):
             key = attention.split(layout.pad(attention.key(memory.rows)))
             value = attention.split(layout.pad(attention.value(memory.rows)))
             sources.append((key, value))  # (B, H, S, K), (B, H, S, Kv)
-        mask = masks.both(masks.padding(layout), masks.visible(memory.visible, layout))
+        mask = masks.both(masks.padding(layout), masks.of_keys(memory.key_mask, layout))
         self.cache.admit(sources, mask)
 
 
@@ -166,25 +166,25 @@ class Transformer(Network):
 
     def encode(self, source: Sequences) -> Memory:
         layout = source.layout
-        shown = self._shown(source.values)
+        key_mask = self._key_mask(source.values)
         probe = probes.probe()
         if probe is not None:
-            shown = masks.both(shown, probe.source_shown(layout.positions))
+            key_mask = masks.both(key_mask, probe.source_key_mask(layout.positions))
         x = self.embed_source(source)
         for layer in self.encoder:
-            x = layer(x, layout, shown)
+            x = layer(x, layout, key_mask)
         if self.encoder_norm is not None:
             x = self.encoder_norm(x)
-        return Memory(x, layout, shown)
+        return Memory(x, layout, key_mask)
 
     # ---- writing
 
     def decode(self, target_in: Sequences, memory: Memory) -> Tensor:
         layout = target_in.layout
-        shown = self._shown(target_in.values)
+        key_mask = self._key_mask(target_in.values)
         x = self.embed_target(target_in.values, layout.positions, layout.names)
         for layer in self.decoder:
-            x = layer(x, layout, shown, memory.rows, memory.layout, memory.visible)
+            x = layer(x, layout, key_mask, memory.rows, memory.layout, memory.key_mask)
         return x if self.decoder_norm is None else self.decoder_norm.forward(x)
 
     def start(self, memory: Memory) -> TransformerState:
@@ -193,10 +193,10 @@ class Transformer(Network):
     def step(self, tokens: Tensor, state: DecodeState) -> Tensor:
         assert isinstance(state, TransformerState)  # a state comes back to the model that made it
         cache, new = state.cache, tokens.shape[1]
-        shown = self._shown(tokens)
+        key_mask = self._key_mask(tokens)
         places = cache.places(new)
         x = self.embed_target(tokens.flatten(), places.flatten())  # (N x t, D)
-        cache.begin(shown, new)
+        cache.begin(key_mask, new)
         for layer, past in zip(self.decoder, cache.layers, strict=True):
             x = layer.step(x, new, past)
         cache.end(new)
@@ -274,5 +274,5 @@ class Transformer(Network):
     def _target_embedding(self) -> Embedding:
         return self.source_embedding if self.target_embedding is None else self.target_embedding
 
-    def _shown(self, tokens: Tensor) -> Tensor | None:
+    def _key_mask(self, tokens: Tensor) -> Tensor | None:
         return None if self.settings.attend_unknown else tokens != UNKNOWN
