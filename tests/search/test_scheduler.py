@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import random
+import threading
+import time
 from collections.abc import Iterator
+from itertools import islice
 
 import pytest
 import torch
@@ -288,20 +291,69 @@ def test_what_is_made_of_an_answer_stands_in_its_place(workers: int) -> None:
     assert [number for number, _ in searcher.each(asked, make)] == list(range(50))
 
 
-def test_an_endless_stream_is_read_window_by_window() -> None:
-    read = 0
+@pytest.mark.parametrize("workers", [1, 2])
+def test_an_endless_stream_is_read_window_by_window(workers: int) -> None:
+    read, readers = 0, set()
 
     def endless() -> Iterator[Request]:
         nonlocal read
         while True:
             read += 1
+            readers.add(threading.get_ident())
             yield Request(torch.tensor([read % 8]), SearchSettings(beam=1))
 
-    answers = search(TableModel(VOCABULARY, 6), endless(), bos=BOS, eos=EOS, window=10, workers=2)
-    for _ in range(15):
+    model = TableModel(VOCABULARY, 6)
+    answers = search(model, endless(), bos=BOS, eos=EOS, window=10, workers=workers)
+    for taken in range(1, 40):
         next(answers)
-    assert read == 20
+        # The window of the last answer that was taken, and the next one.
+        assert read <= 10 * ((taken - 1) // 10 + 2)
+    assert readers == {threading.get_ident()}
     answers.close()  # type: ignore[attr-defined]
+
+
+def test_a_window_begins_while_the_last_of_the_one_before_run() -> None:
+    """Where one window follows another, the batch is as full as within a window."""
+    model = TableModel(VOCABULARY, 6)
+    settings = SearchSettings(beam=1, max_length=30)
+    torch.manual_seed(0)
+    asked = [Request(torch.randint(0, 8, (1 + i * 7 % 5,)), settings) for i in range(160)]
+    found = search(model, asked, bos=BOS, eos=EOS, capacity_rows=16, window=40)
+    assert all(
+        same(a, textbook(model, r, bos=BOS, eos=EOS)) for a, r in zip(found, asked, strict=True)
+    )
+    # Three quarters of the rows are free before new ones come in: more than four are left.
+    thin = [rows <= 4 for rows in model.stepped]
+    assert sum(not one for one in thin) > 40
+    assert all(thin[thin.index(True) :]), "the batch ran empty before the end"
+
+
+@pytest.mark.parametrize("workers", [1, 3])
+def test_who_takes_answers_slowly_gets_them_all(workers: int) -> None:
+    """Workers come to the end of what may be read, and begin again."""
+    model = TableModel(VOCABULARY, 6)
+    asked = [Request(torch.tensor([i % 8]), SearchSettings(beam=1)) for i in range(30)]
+    found = search(model, asked, bos=BOS, eos=EOS, window=4, workers=workers)
+    for answer, request in zip(found, asked, strict=True):
+        time.sleep(0.005)
+        assert same(answer, textbook(model, request, bos=BOS, eos=EOS))
+
+
+@pytest.mark.parametrize("workers", [1, 3])
+@pytest.mark.parametrize("count", [0, 1, 6, 8, 11])
+def test_an_error_of_reading_comes_after_the_answers_to_what_was_read(
+    workers: int, count: int
+) -> None:
+    def broken() -> Iterator[Request]:
+        for i in range(count):
+            yield Request(torch.tensor([i % 8]), SearchSettings(beam=1))
+        raise OSError("the disk is gone")
+
+    model = TableModel(VOCABULARY, 6)
+    found = search(model, broken(), bos=BOS, eos=EOS, window=4, workers=workers)
+    assert len(list(islice(found, count))) == count
+    with pytest.raises(OSError, match="the disk is gone"):
+        next(found)
 
 
 @pytest.mark.parametrize("workers", [1, 2])

@@ -1,15 +1,17 @@
 """Searching many sources at once when only the whole matters: files, corpora, evaluation.
 
 Requests are read in windows and sorted within them, longest first, so that what runs together is
-of like length and the last ones under way are short. Answers come in the order of the requests.
+of like length and the last ones under way are short. The next window is begun while the last ones
+of the present run. Answers come in the order of the requests.
 """
 
 from __future__ import annotations
 
 import threading
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import closing
 from functools import partial
 from itertools import islice
 from queue import SimpleQueue
@@ -75,8 +77,9 @@ class Searcher:
     def __call__(self, requests: Iterable[Request]) -> Iterator[list[Hypothesis]]:
         """The n best hypotheses of each request, in the order of the requests.
 
-        ``requests`` is read one window at a time, so it may be endless. Raises SearchError if a
-        request cannot be met.
+        ``requests`` is read one window at a time, by the thread that takes the answers, and is at
+        most one ahead of the window that it takes, so it may be endless. What reading raises comes
+        after the answers to what was read. Raises SearchError if a request cannot be met.
         """
         return self.each(requests, lambda _, hypotheses: hypotheses)
 
@@ -86,36 +89,75 @@ class Searcher:
         It is called as soon as the answer is there, by the thread that has found it, so that its
         work is spread over the cores too.
         """
-        reader = iter(requests)
-        before = 0
-        while part := list(islice(reader, self._window)):
-            order = sorted(range(len(part)), key=lambda i: -part[i].source.shape[0])
-            todo = deque((before + i, part[i]) for i in order)
-            work = partial(_run, todo=todo, then=then)
-            schedulers = [self._take() for _ in range(min(self._workers, len(part)))]
-            if len(schedulers) > 1:
-                yield from _in_order(_together(schedulers, work, todo.clear), before)
-            else:
-                yield from _in_order(work(schedulers[0]), before)
-            before += len(part)
-            self._idle += schedulers  # not reached after an error, which leaves them of no use
+        todo = _Windows(requests, self._window)
+        work = partial(_run, todo=todo, then=then)
+        schedulers = [self._take() for _ in range(min(self._workers, todo.read()))]
+        early: dict[int, Made] = {}
+        with closing(_together(schedulers, work, todo)) as answers:
+            for some in answers:
+                early.update(some)
+                while todo.given in early:
+                    yield early.pop(todo.given)
+                    todo.given += 1
+                todo.read()
+        self._idle += schedulers  # not reached after an error, which leaves them of no use
+        if todo.error is not None:
+            raise todo.error
 
     def _take(self) -> Scheduler:
         return self._idle.pop() if self._idle else self._new()
 
 
-def _in_order(answers: Iterator[list[tuple[int, Made]]], turn: int) -> Iterator[Made]:
-    """Hold back what comes before its turn; ``turn`` is the first number."""
-    early: dict[int, Made] = {}
-    for some in answers:
-        early.update(some)
-        while turn in early:
-            yield early.pop(turn)
-            turn += 1
+class _Windows:
+    """Requests with their numbers: read by one thread, taken by any, the longest of a window first.
+
+    Two windows are held at most, with their answers: a third is not read before all answers to the
+    first were given.
+    """
+
+    def __init__(self, requests: Iterable[Request], window: int) -> None:
+        self.given = 0
+        """Answers that were given, in the order of the requests."""
+        self.error: Exception | None = None
+        """What reading raised, which is its end."""
+        self._reader = iter(requests)
+        self._window = window
+        self._waiting: deque[tuple[int, Request]] = deque()
+        self._count = 0
+        self._all_read = False
+
+    def __bool__(self) -> bool:
+        """Whether there is something to take now."""
+        return bool(self._waiting)
+
+    def read(self) -> int:
+        """Read the next window, if one more may be held -> how many requests it has."""
+        if self._all_read or self._count >= (self.given // self._window + 2) * self._window:
+            return 0
+        part: list[Request] = []
+        try:
+            part += islice(self._reader, self._window)
+        except Exception as error:  # noqa: BLE001 (raised when its turn has come)
+            self.error = error
+        self._all_read = len(part) < self._window
+        order = sorted(range(len(part)), key=lambda i: -part[i].source.shape[0])
+        self._waiting.extend([(self._count + i, part[i]) for i in order])
+        self._count += len(part)
+        return len(part)
+
+    def take(self) -> tuple[int, Request] | None:
+        """The next one; None where there is none now."""
+        try:
+            return self._waiting.popleft()
+        except IndexError:
+            return None
+
+    def clear(self) -> None:
+        self._waiting.clear()
 
 
 def _run(
-    scheduler: Scheduler, todo: deque[tuple[int, Request]], then: Then[Made]
+    scheduler: Scheduler, todo: _Windows, then: Then[Made]
 ) -> Iterator[list[tuple[int, Made]]]:
     """Search for what stands in ``todo``, which other threads may empty too.
 
@@ -123,11 +165,8 @@ def _run(
     """
     number_of: dict[int, int] = {}
     while True:
-        while scheduler.free_rows > 0:
-            try:
-                number, request = todo.popleft()
-            except IndexError:
-                break
+        while scheduler.free_rows > 0 and (taken := todo.take()):
+            number, request = taken
             number_of[scheduler.submit(request)] = number
         if scheduler.idle:
             return
@@ -142,40 +181,48 @@ def _run(
 def _together(
     schedulers: Sequence[Scheduler],
     work: Callable[[Scheduler], Iterator[list[tuple[int, Made]]]],
-    give_up: Callable[[], None],
-) -> Iterator[list[tuple[int, Made]]]:
-    """``work`` with one thread per scheduler; what one of them raises is raised here.
+    todo: _Windows,
+) -> Generator[list[tuple[int, Made]]]:
+    """``work`` with one thread per scheduler, while there is something ``todo``; what one of them
+    raises is raised here. A single scheduler works in this thread.
 
     torch's own threads would only be in their way, so each keeps to one core meanwhile.
     """
-    answers: SimpleQueue[list[tuple[int, Made]] | None] = SimpleQueue()
+    if len(schedulers) < 2:
+        for scheduler in schedulers:
+            yield from work(scheduler)
+        return
+    answers: SimpleQueue[list[tuple[int, Made]] | Future[Scheduler]] = SimpleQueue()
     stop = threading.Event()
 
-    def serve(scheduler: Scheduler) -> None:
+    def serve(scheduler: Scheduler) -> Scheduler:
         for some in work(scheduler):
             answers.put(some)
             if stop.is_set():
-                return
+                break
+        return scheduler
 
     before = torch.get_num_threads()
     with ThreadPoolExecutor(
         len(schedulers), initializer=partial(torch.set_num_threads, 1)
     ) as threads:
-        futures = [threads.submit(serve, scheduler) for scheduler in schedulers]
-        for future in futures:
-            future.add_done_callback(lambda _: answers.put(None))
+        idle, busy = list(schedulers), 0
         try:
-            running = len(futures)
-            while running:
+            while True:
+                # Who finds nothing to do does not wait for it: a thread that waits for answers to
+                # be taken would wait for ever where nobody takes them.
+                while todo and idle:
+                    threads.submit(serve, idle.pop()).add_done_callback(answers.put)
+                    busy += 1
+                if not busy:
+                    return
                 some = answers.get()
-                if some is not None:
+                if isinstance(some, Future):
+                    idle.append(some.result())
+                    busy -= 1
+                else:
                     yield some
-                    continue
-                running -= 1
-                for future in futures:
-                    if future.done():
-                        future.result()
         finally:
             stop.set()
-            give_up()
+            todo.clear()
             torch.set_num_threads(before)
