@@ -2,7 +2,9 @@
 
 An example has sides: what is read (``source``) and what is written (``target``). A task says which
 of them its examples have, what the model is trained to do with them, and how it is measured; all
-that trains, searches, serves and looks inside is the same for every task.
+that trains, searches, serves and looks inside is the same for every task whose examples are texts,
+read and written or written alone. (A target that is no text, or a model that does not write, would
+ask more of ``forms/`` and ``tasks/engine.py``.)
 """
 
 from __future__ import annotations

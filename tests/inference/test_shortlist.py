@@ -50,10 +50,10 @@ def test_limits() -> None:
 def test_it_is_kept_with_what_it_was_made_of(tmp_path: Path) -> None:
     shortlist = learn(pairs_of(50), 100, 200, shared=False)
     path = tmp_path / "shortlist.safetensors"
-    assert Shortlist.load(path, "a", 100, 200) is None
+    assert Shortlist.load(path, "a", 100, 200, 2) is None
     shortlist.save(path, "a")
-    found = Shortlist.load(path, "a", 100, 200)
+    found = Shortlist.load(path, "a", 100, 200, 2)
     assert found is not None
     for name in ("always", "offsets", "candidates"):
         assert np.array_equal(getattr(found, name), getattr(shortlist, name))
-    assert Shortlist.load(path, "b", 100, 200) is None
+    assert Shortlist.load(path, "b", 100, 200, 2) is None

@@ -10,7 +10,7 @@ from table_model import BOS, EOS, TableModel, exhaustive, same
 
 from dragoman.search.beam import PlainBeam
 from dragoman.search.hypothesis import Hypothesis
-from dragoman.search.live import Live, Task
+from dragoman.search.live import Job, Live
 from dragoman.search.record import StepRecord
 from dragoman.search.request import Request
 from dragoman.search.settings import SearchSettings
@@ -156,7 +156,7 @@ def live_of(rows: list[int], width: list[int], totals: list[float], limit: int =
     """A batch in the middle of its way: groups of so many rows."""
     live = Live(BOS)
     tasks = [
-        Task(i, Request(torch.tensor([3]), SearchSettings(beam=w, max_length=limit)), 1, w, 1)
+        Job(i, Request(torch.tensor([3]), SearchSettings(beam=w, max_length=limit)), 1, w, 1)
         for i, w in enumerate(width)
     ]
     live.add(tasks, max(sum(width), sum(rows)))

@@ -341,6 +341,7 @@ def instead(path: Path, write: Callable[[Path], object]) -> Iterator[None]:
         ("always", lambda a: a + 10_000, "tokens that are none"),
         ("always", lambda a: -a, "tokens that are none"),
         ("always", lambda a: a[:0], "end symbol"),
+        ("always", lambda a: a[a != 2], "end symbol"),
         ("always", lambda a: a.astype(np.int64), "I64"),
         ("always", lambda a: a[None], "no list"),
         ("candidates", lambda a: a + 1, "tokens that are none"),

@@ -62,7 +62,7 @@ class Form(ABC):
         """
 
     @abstractmethod
-    def most(self, length: int, extra: int) -> int:
+    def longest_output(self, length: int, extra: int) -> int:
         """The most tokens, the end symbol not counted, of an output for ``length`` values that are
         read, unless a search says otherwise. ``extra``: what it grants beyond that length."""
 

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from dragoman.forms.form import Form
 from dragoman.forms.passage import Passage, Piece
 
-MOST = 1000
+LONGEST = 1000
 """Tokens of an output that nothing but its own end symbol ends."""
 
 
@@ -43,9 +43,9 @@ class Nothing(Form):
     def cut(self, raws: Sequence[str], into: Form, *, longest: int, whole: bool) -> list[Passage]:
         return [Passage("", (Piece("", "", (self._eos,)),)) for _ in raws]
 
-    def most(self, length: int, extra: int) -> int:
+    def longest_output(self, length: int, extra: int) -> int:
         """Nothing that is read says how much there is to write."""
-        return MOST
+        return LONGEST
 
     def shown(self, tokens: Iterable[int]) -> list[str]:
         return ["</s>" for _ in tokens]

@@ -63,7 +63,7 @@ class TextForm(Form):
     def shown(self, tokens: Iterable[int]) -> list[str]:
         return self.vocabulary.pieces(tokens)
 
-    def most(self, length: int, extra: int) -> int:
+    def longest_output(self, length: int, extra: int) -> int:
         """The source's tokens and ``extra``, 50 in the paper (§6.1)."""
         return length - 1 + extra
 

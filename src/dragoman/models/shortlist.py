@@ -51,9 +51,11 @@ class Shortlist:
 
     @classmethod
     def load(
-        cls, path: Path, key: str, source_vocabulary: int, target_vocabulary: int
+        cls, path: Path, key: str, source_vocabulary: int, target_vocabulary: int, eos: int
     ) -> Shortlist | None:
         """Read it; None if there is none or it was derived from something else.
+
+        ``eos``: the end symbol of the target, without which no output would end.
 
         Errors: ``RunError`` for a damaged file: the native kernels go by what it says.
         """
@@ -66,12 +68,12 @@ class Shortlist:
                 if set(file.shapes) != {"always", "offsets", "candidates"}:
                     raise RunError(f"{path} is damaged (it is no shortlist)")
                 found = cls(*(file.read(name) for name in ("always", "offsets", "candidates")))
-            found._check(source_vocabulary, target_vocabulary)
+            found._check(source_vocabulary, target_vocabulary, eos)
         except RunError as error:
             raise RunError(f"{error}: delete {path} and learn it again") from error
         return found
 
-    def _check(self, source_vocabulary: int, target_vocabulary: int) -> None:
+    def _check(self, source_vocabulary: int, target_vocabulary: int, eos: int) -> None:
         """Errors: ``RunError`` unless every number is one that ``learn`` could have written."""
         offsets = self.offsets
         if any(array.ndim != 1 for array in (self.always, offsets, self.candidates)):
@@ -87,5 +89,5 @@ class Shortlist:
         for ids in (self.always, self.candidates):
             if len(ids) and not 0 <= ids.min() <= ids.max() < target_vocabulary:
                 raise RunError("the shortlist is damaged (it holds tokens that are none)")
-        if not len(self.always):
+        if eos not in self.always:
             raise RunError("the shortlist is damaged (it lacks the end symbol)")

@@ -1,4 +1,4 @@
-"""Compare every kernel with its plain twin on small products, once per process.
+"""Compare the kernels that train with their plain twins on small products, once per process.
 
 A library that was built for another processor, or by a compiler that made a mistake, is found here
 and not in a translation.

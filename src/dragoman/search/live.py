@@ -45,7 +45,7 @@ Records = npt.NDArray[np.void]
 
 
 @dataclass
-class Task:
+class Job:
     """One request under way."""
 
     ticket: int
@@ -63,7 +63,7 @@ class Task:
 class Pool:
     """The best ended hypotheses of one group, best first; those that were cut stand behind."""
 
-    task: Task
+    job: Job
     branch: int
     """Which of its request's groups it is."""
     keep: int
@@ -188,19 +188,19 @@ class Live:
         """(N, L) of each token alone."""
         return self.all_log_probabilities[: self.rows]
 
-    def add(self, tasks: Sequence[Task], rows: int) -> None:
+    def add(self, jobs: Sequence[Job], rows: int) -> None:
         """Begin the searches of new requests behind those under way, one row each.
 
         ``rows``: the most that there can be with them.
         """
         records = []
-        for task in tasks:
-            request = task.request
+        for job in jobs:
+            request = job.request
             single = request.searches == 1 and not request.settings.alternatives
             keep = request.settings.n_best if single else 1
             for branch in range(request.searches):
                 records.append(_group(request, branch, keep))
-                self.pools.append(Pool(task, branch, keep))
+                self.pools.append(Pool(job, branch, keep))
         new = len(records)
         self._make_room(rows)
         self.all_groups[len(self.pools) - new : len(self.pools)] = records
@@ -258,16 +258,16 @@ class Live:
             self.pools, groups.tolist(), self.groups["rows"].tolist(), strict=True
         ):
             if splits:
-                pool.task.answers += pool.hypotheses
-                pool.task.open += rows - 1
-                pools += [Pool(pool.task, row, 1) for row in range(rows)]
+                pool.job.answers += pool.hypotheses
+                pool.job.open += rows - 1
+                pools += [Pool(pool.job, row, 1) for row in range(rows)]
             else:
                 pools.append(pool)
         times = np.where(groups, self.groups["rows"], 1)
         records = self.groups.repeat(times)
         self.pools = pools
         for group in np.flatnonzero(groups.repeat(times)).tolist():
-            settings = pools[group].task.request.settings
+            settings = pools[group].job.request.settings
             records["rows"][group] = 1
             records["width"][group] = settings.beam
             records["splits"][group] = False
@@ -300,7 +300,7 @@ class Live:
         pool = self.pools[group]
         if end is not None:
             log_probabilities.append(end)
-        alpha = pool.task.request.settings.length_penalty
+        alpha = pool.job.request.settings.length_penalty
         pool.offer(hypothesis_of(tokens, log_probabilities, alpha, end is not None))
 
     def hypothesis(self, group: int) -> Hypothesis:
@@ -318,7 +318,7 @@ class Live:
         """The groups (G,) that sample, by how they do; the seed does not matter here."""
         ways: dict[SamplingSettings, Booleans] = {}
         for group in np.flatnonzero(self.groups["draws"]).tolist():
-            settings = self.pools[group].task.request.settings.sampling
+            settings = self.pools[group].job.request.settings.sampling
             assert settings is not None
             way = settings.model_copy(update={"seed": 0})
             ways.setdefault(way, np.zeros(len(self.pools), np.bool_))[group] = True

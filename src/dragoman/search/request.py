@@ -23,19 +23,19 @@ class Request:
     """Tokens with which the output must begin. Their scores are the model's own."""
     record: list[StepRecord] | None = None
     """If a list is given, what each step looked at is appended to it."""
-    most: int | None = None
+    longest: int | None = None
     """Tokens of an output, the end symbol not counted, unless ``settings`` say otherwise
-    (``Form.most``); left out, the source's and ``max_extra``, as for text."""
+    (``Form.longest_output``); left out, the source's and ``max_extra``, as for text."""
 
     @property
     def limit(self) -> int:
         """The most tokens of an output, the end symbol not counted."""
         if self.settings.max_length is not None:
             return self.settings.max_length
-        most = self.most
-        if most is None:
-            most = self.source.shape[0] - 1 + self.settings.max_extra
-        return max(most, self.settings.min_length)
+        longest = self.longest
+        if longest is None:
+            longest = self.source.shape[0] - 1 + self.settings.max_extra
+        return max(longest, self.settings.min_length)
 
     @property
     def searches(self) -> int:

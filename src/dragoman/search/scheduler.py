@@ -25,7 +25,7 @@ from dragoman.nn.layout import Sequences
 from dragoman.search.beam import candidates_wanted
 from dragoman.search.constraints import Forbidden, forbidden_tokens, only_tokens
 from dragoman.search.hypothesis import Booleans, Hypothesis, ranked
-from dragoman.search.live import Live, Pool, Task
+from dragoman.search.live import Job, Live, Pool
 from dragoman.search.native_beam import fastest_beam
 from dragoman.search.record import Continuation, StepRecord
 from dragoman.search.request import Request
@@ -81,8 +81,8 @@ class Scheduler:
         self._device = torch.device(device)
         # A move from host to host costs microseconds too.
         self._on_host = self._device.type == "cpu"
-        self._waiting: deque[Task] = deque()
-        self._running: dict[int, Task] = {}
+        self._waiting: deque[Job] = deque()
+        self._running: dict[int, Job] = {}
         self._waiting_rows = 0
         self._running_rows = 0
         self._running_tokens = 0
@@ -120,21 +120,21 @@ class Scheduler:
         request.check(self._eos)
         self._tickets += 1
         length = request.source.shape[0]
-        task = Task(self._tickets, request, request.searches, request.rows, length)
+        job = Job(self._tickets, request, request.searches, request.rows, length)
         if length:
-            self._waiting.append(task)
-            self._waiting_rows += task.rows
+            self._waiting.append(job)
+            self._waiting_rows += job.rows
         else:
             nothing = Hypothesis((), 0.0, 0.0, (), finished=True)
-            self._answers.append((task.ticket, [nothing]))
-        return task.ticket
+            self._answers.append((job.ticket, [nothing]))
+        return job.ticket
 
     def cancel(self, ticket: int) -> None:
         """Forget a request; its rows are free at once. One that is done already has no effect."""
         self._answers = [answer for answer in self._answers if answer[0] != ticket]
-        for task in [task for task in self._waiting if task.ticket == ticket]:
-            self._waiting.remove(task)
-            self._waiting_rows -= task.rows
+        for job in [job for job in self._waiting if job.ticket == ticket]:
+            self._waiting.remove(job)
+            self._waiting_rows -= job.rows
         if ticket in self._running:
             self._forget(self._running[ticket])
             self._live.discard(self._groups_of(ticket))
@@ -173,37 +173,37 @@ class Scheduler:
             return
         if self._running and self._capacity_rows - self._running_rows < self._refill_rows:
             return
-        while tasks := self._next_tasks():
-            sources = Sequences.of([task.request.source for task in tasks]).to(self._device)
+        while jobs := self._next_jobs():
+            sources = Sequences.of([job.request.source for job in jobs]).to(self._device)
             memory = self._model.encode(sources)
             if self._state is None:
                 self._state = self._model.start(memory)
             else:
                 self._state.admit(memory)
-            copies = [1] * self._live.rows + [task.request.searches for task in tasks]
-            self._live.add(tasks, self._running_rows)
+            copies = [1] * self._live.rows + [job.request.searches for job in jobs]
+            self._live.add(jobs, self._running_rows)
             if max(copies) > 1:
                 rows = torch.arange(len(copies)).repeat_interleave(torch.tensor(copies))
                 self._state.select(rows.to(self._device))
 
-    def _next_tasks(self) -> list[Task]:
+    def _next_jobs(self) -> list[Job]:
         """Take from the queue what fits into the batch, in order, and count it as running."""
-        tasks: list[Task] = []
+        jobs: list[Job] = []
         while self._waiting:
-            task = self._waiting[0]
+            job = self._waiting[0]
             fits = (
-                self._running_rows + task.rows <= self._capacity_rows
-                and self._running_tokens + task.source_length <= self._capacity_tokens
+                self._running_rows + job.rows <= self._capacity_rows
+                and self._running_tokens + job.source_length <= self._capacity_tokens
             )
             if self._running and not fits:
                 break
             self._waiting.popleft()
-            self._waiting_rows -= task.rows
-            self._running[task.ticket] = task
-            self._running_rows += task.rows
-            self._running_tokens += task.source_length
-            tasks.append(task)
-        return tasks
+            self._waiting_rows -= job.rows
+            self._running[job.ticket] = job
+            self._running_rows += job.rows
+            self._running_tokens += job.source_length
+            jobs.append(job)
+        return jobs
 
     def _run(self, state: DecodeState, steps: int, free: int) -> bool:
         """Steps in native code, model and all; False if these searches or this model need more."""
@@ -300,13 +300,13 @@ class Scheduler:
 
     def _close(self, pool: Pool) -> None:
         """A group is done: answer its request if that has no other open."""
-        task = pool.task
-        task.answers += pool.hypotheses
-        task.open -= 1
-        if not task.open:
-            best = ranked(task.answers, task.request.settings.n_best)
-            self._answers.append((task.ticket, best))
-            self._forget(task)
+        job = pool.job
+        job.answers += pool.hypotheses
+        job.open -= 1
+        if not job.open:
+            best = ranked(job.answers, job.request.settings.n_best)
+            self._answers.append((job.ticket, best))
+            self._forget(job)
 
     def _record(self, log_probabilities: Tensor) -> None:
         """Show the step to those who asked to see it."""
@@ -330,15 +330,15 @@ class Scheduler:
                 if total > -np.inf
             )
             place = int(groups["length"][group])
-            record = pool.task.request.record
+            record = pool.job.request.record
             assert record is not None
             record.append(StepRecord(pool.branch, place, continuations))
 
     def _groups_of(self, ticket: int) -> Booleans:
         """(G,) which groups belong to a request."""
-        return np.array([pool.task.ticket == ticket for pool in self._live.pools])
+        return np.array([pool.job.ticket == ticket for pool in self._live.pools])
 
-    def _forget(self, task: Task) -> None:
-        del self._running[task.ticket]
-        self._running_rows -= task.rows
-        self._running_tokens -= task.source_length
+    def _forget(self, job: Job) -> None:
+        del self._running[job.ticket]
+        self._running_rows -= job.rows
+        self._running_tokens -= job.source_length

@@ -1,8 +1,9 @@
 """A model ready to be asked: the network, the forms of both its sides, the fastest path that this
 machine has, and the limits of its search.
 
-Whoever translates, measures, serves or looks inside does it through an ``Engine``; here alone it is
-decided which symbols an output may not hold, how text reaches the model, and what runs it::
+Whoever translates, writes, measures, serves or looks inside does it through an ``Engine``. The
+forms say which symbols an output may not hold, how an input is cut and how long an output may
+become; here it is seen to, and chosen what runs the model::
 
     raw --source form--> values --request, search--> hypotheses --target form--> raw
 
@@ -113,9 +114,9 @@ class Engine:
     ) -> Request:
         """What a search is asked. ``values`` are of the source form, the end symbol included."""
         chosen = settings or self.search_settings
-        source = torch.as_tensor(values, dtype=torch.int64)
-        most = self.source.most(len(source), chosen.max_extra)
-        return Request(source, chosen, tuple(prefix), record, most)
+        source = torch.as_tensor(values)
+        longest = self.source.longest_output(len(source), chosen.max_extra)
+        return Request(source, chosen, tuple(prefix), record, longest)
 
     # ---- generating
 

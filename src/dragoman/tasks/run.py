@@ -196,7 +196,8 @@ def load_shortlist(run: Run) -> Shortlist:
     Errors: ``RunError`` if there is none, or only one for other weights.
     """
     path = run.folder / SHORTLIST
-    found = Shortlist.load(path, run.weights_hash, run.source_text.size, run.target_text.size)
+    target = run.target_text
+    found = Shortlist.load(path, run.weights_hash, run.source_text.size, target.size, target.eos)
     if found is None:
         what = "is for other weights than these" if path.exists() else "does not exist"
         raise RunError(f"{path} {what}; learn one with: dragoman shortlist {run.folder}")

@@ -128,7 +128,7 @@ class ModelInfo(Message):
     """Sizes of the model, by the paper's names; null for what its kind has not."""
 
     kind: str
-    """transformer, recurrent."""
+    """As a recipe's model.kind names it."""
     attentions: dict[Part, list[int]]
     """The heads of each layer that has attention."""
     model_dim: int
