@@ -134,7 +134,7 @@ def only_tokens(
     if is_forced is None:
         is_forced = np.zeros(len(groups), np.bool_)
     forced_tokens = [
-        live.pools[group].task.request.prefix[int(groups["length"][group])]
+        live.pools[group].job.request.prefix[int(groups["length"][group])]
         for group in np.flatnonzero(is_forced).tolist()
     ]
     drawn = []
