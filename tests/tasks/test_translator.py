@@ -9,6 +9,7 @@ import shutil
 import time
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -28,7 +29,7 @@ from dragoman.tasks.prepare import SEVERAL_SENTENCES, learn_vocabularies, prepar
 from dragoman.tasks.run import NOTES, Run
 from dragoman.tasks.shortlist import learn_shortlist
 from dragoman.tasks.streaming import windows
-from dragoman.tasks.translator import Translator, TranslatorSettings, parse_search
+from dragoman.tasks.translator import Translation, Translator, TranslatorSettings, parse_search
 from dragoman.training.weights import load_weights, save_weights
 
 NASTY = [
@@ -293,6 +294,28 @@ def test_stream_reads_no_further_than_a_window(translator: Translator) -> None:
     first = list(itertools.islice(translator.stream(source()), 5))
     assert len(first) == 5
     assert taken == 1000
+
+
+def test_each_comes_as_soon_as_it_can(
+    translator: Translator, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    texts = ["The dog sleeps.", "", "Who sees the queen? The dog sleeps."] * 20
+    expected = translator.batch(texts, prefixes=["Der"] * len(texts))
+    monkeypatch.setattr(translator.engine._searcher, "_window", 4)
+    made = []
+    right = Translator._translation
+
+    def counted(*arguments: Any, **named: Any) -> Translation:
+        made.append(1)
+        return right(*arguments, **named)
+
+    monkeypatch.setattr(Translator, "_translation", counted)
+    waiting = translator.each(texts, prefix="Der")
+    found = [next(waiting)]
+    assert len(made) < 20, "two windows of four, and what runs"
+    found += waiting
+    assert [one.text for one in found] == [one.text for one in expected]
+    assert [one.score for one in found] == pytest.approx([one.score for one in expected])
 
 
 def test_windows_do_not_wait_for_what_does_not_come() -> None:

@@ -123,8 +123,7 @@ def translate(
             return
         lines = _lines(files) if files else iter(texts) if texts else decode_lines(sys.stdin.buffer)
         for window in windows(lines):
-            prefixes = [prefix] * len(window) if prefix else None
-            for translation in translator.batch(window, prefixes=prefixes):
+            for translation in translator.each(window, prefix=prefix):
                 out.write(written(translation) + "\n")
             out.flush()
 

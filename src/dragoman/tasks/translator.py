@@ -214,7 +214,16 @@ class Translator:
         if begun is not None and len(begun) != len(listed):
             raise DragomanError(f"{len(listed)} texts and {len(begun)} prefixes: give one for each")
         chosen = with_beams(settings or self.search_settings, beam, n_best)
-        return self._translate(listed, chosen, begun, whole=self.settings.whole)
+        return list(self._translate(listed, chosen, begun, whole=self.settings.whole))
+
+    def each(self, texts: Sequence[str], *, prefix: str = "") -> Iterator[Translation]:
+        """What ``batch`` gives, each as soon as it and all before it are there.
+
+        They must all be taken before anything else is asked of this translator. ``prefix`` is how
+        every one of them must begin.
+        """
+        begun = [prefix] * len(texts) if prefix else None
+        return self._translate(texts, self.search_settings, begun, whole=self.settings.whole)
 
     def _translate(
         self,
@@ -223,7 +232,7 @@ class Translator:
         prefixes: Sequence[str] | None,
         *,
         whole: bool,
-    ) -> list[Translation]:
+    ) -> Iterator[Translation]:
         begun: list[list[int]] = [[] for _ in texts]
         if prefixes and any(prefixes):
             begun = self.engine.target.tokens(prefixes)
@@ -239,7 +248,7 @@ class Translator:
         passages: Sequence[Passage],
         settings: SearchSettings,
         begun: Sequence[Sequence[int]],
-    ) -> list[Translation]:
+    ) -> Iterator[Translation]:
         """The translation of each text from those of its pieces; the first begins as ``begun``."""
         places = [(n, place) for n, one in enumerate(passages) for place in range(len(one.pieces))]
         lengths = [len(passages[n].pieces[place].values) for n, place in places]
@@ -253,13 +262,8 @@ class Translator:
         found = self.engine.each(
             requests, lambda n, hypotheses: self._translation(texts[places[n][0]], *hypotheses)
         )
-        of_pieces: list[list[Translation]] = [[] for _ in texts]
-        for (number, _), translation in zip(places, found, strict=True):
-            of_pieces[number].append(translation)
-        return [
-            self._join(text, passage, parts)
-            for text, passage, parts in zip(texts, passages, of_pieces, strict=True)
-        ]
+        for text, passage in zip(texts, passages, strict=True):
+            yield self._join(text, passage, list(islice(found, len(passage.pieces))))
 
     def stream(
         self, texts: Iterable[str], *, settings: SearchSettings | None = None
@@ -281,7 +285,8 @@ class Translator:
         (passage,) = self.engine.cut([text], whole=False)
         begun = self.engine.target.tokens([prefix])[0] if prefix else ()
         chosen = settings or self.search_settings
-        return self._search([text], [passage], chosen, [begun])[0].text
+        (translation,) = self._search([text], [passage], chosen, [begun])
+        return translation.text
 
     # ---- measuring and looking
 
