@@ -146,6 +146,14 @@ class Recipe(Settings):
                     if len(task.sides) == 1
                     else f"{corpus.name}: a {task.name} has two sides, and {wanted}, has one"
                 )
+        reading = "source" in task.sides
+        if reading != self.model.reads:
+            kinds = [kind for kind, (settings, _) in KINDS.items() if settings.reads == reading]
+            can, has = ("cannot", "one") if reading else ("must", "none")
+            raise ValueError(
+                f'model.kind = "{self.model.kind}" {can} read a source, and a {task.name} has '
+                f"{has}: choose one of {', '.join(kinds)}"
+            )
         if not self.text.shared and self.model.shares_vocabulary:
             raise ValueError(
                 "two vocabularies cannot share one matrix: with text.shared = false, set "

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 import torch
 from command_line import Dragoman
-from serving_echo import client_of
+from serving_echo import client_of, echo_run
 
 from dragoman.errors import RecipeError, RunError
 from dragoman.nn.layout import Sequences
@@ -83,7 +83,7 @@ def test_what_it_scores_is_the_sum_over_its_steps(
     found = evaluate_run(letters, part)
     assert found.texts == 20 and found.length == part.stat().st_size
     assert found.nll == pytest.approx(nll, rel=1e-5)
-    assert found.scores["bits per byte"] == pytest.approx(nll / math.log(2) / found.length)
+    assert found.scores["bits_per_byte"] == pytest.approx(nll / math.log(2) / found.length)
     assert found.scores["perplexity"] == pytest.approx(math.exp(nll / found.tokens))
 
 
@@ -105,7 +105,7 @@ def test_the_command_line_knows_the_task(letters: Run, dragoman: Dragoman, tmp_p
     assert said.code == 0 and len(said.out.splitlines()) == 3
     assert all(line.startswith("Der") for line in said.out.splitlines())
     evaluated = dragoman("evaluate", letters.folder)
-    assert evaluated.code == 0 and "bits per byte" in evaluated.out
+    assert evaluated.code == 0 and "bits_per_byte" in evaluated.out
     assert "perplexity" in json.loads((letters.folder / "scores.json").read_text())["scores"]
     for wrong, words in (
         (("translate", letters.folder, "Hallo"), "does not translate: dragoman write"),
@@ -165,3 +165,31 @@ def test_one_file_and_the_recipe_of_a_language_model(texts: Path) -> None:
     assert recipe.data.split.dev > 0 and recipe.name == texts.name.split(".")[0]
     with pytest.raises(RecipeError, match="learns from texts alone: give one file"):
         recipe_of([str(texts), str(texts)], base="demo-letters")
+
+
+def test_a_kind_of_model_must_fit_the_task() -> None:
+    with pytest.raises(RecipeError, match=r'"transformer" must read .*choose one of decoder'):
+        Recipe.parse({"task": "language-model"})
+    with pytest.raises(RecipeError, match=r'"decoder" cannot read .*one of transformer, recurrent'):
+        Recipe.parse({"model": {"kind": "decoder"}})
+
+
+def test_a_client_is_told_that_its_text_is_not_read(letters: Run) -> None:
+    served = ServedRun.open(letters, ServeSettings(), "letters")
+
+    async def check() -> None:
+        async with client_of(served, echo_run("a", ("en", "de"))) as client:
+            asked = {"text": "Der Hund", "run": "letters"}
+            for path in ("/v1/translate", "/v1/look"):
+                answer = await client.post(path, json=asked)
+                assert answer.status_code == 400 and "reads nothing" in answer.json()["error"]
+            languages = (await client.get("/languages")).json()
+            assert [language["code"] for language in languages] == ["en", "de"]
+            answer = await client.post(
+                "/translate", json={"q": "Brot", "source": "auto", "target": "de"}
+            )
+            assert answer.json()["translatedText"] == "Brot"  # by the run that reads
+            settings = (await client.get("/frontend/settings")).json()
+            assert settings["language"]["target"]["code"] == "de"
+
+    asyncio.run(check())

@@ -83,6 +83,7 @@ def train(
     from dragoman.cli.console import command, finish_run, log_to_stderr, prepare_process, say
 
     prepare_process()
+    from dragoman.task import TASKS
     from dragoman.tasks.inputs import languages_read, recipe_of
     from dragoman.tasks.run import Run, refuse_run
 
@@ -99,7 +100,10 @@ def train(
     )  # fmt: skip
     if minutes is None and epochs is None and not any("training.updates" in c for c in changes):
         epochs = default_epochs
-    if "und" in (chosen.languages.source, chosen.languages.target):
+    sides = TASKS[chosen.task].sides
+    if len(sides) == 1 and chosen.languages.target == "und":
+        say("The language of the text is not known: --set languages.target=en names it")
+    elif "und" in (getattr(chosen.languages, side) for side in sides):
         read = languages_read(chosen)
         say(
             "The languages are not known (scores and the ends of sentences depend on them). "

@@ -46,14 +46,15 @@ def write(
     from dragoman.tasks.translator import parse_search
     from dragoman.tasks.writer import Writer
 
-    how = [f"n_best={number}"]
+    plain, how = opened.recipe.search, [f"n_best={number}"]
     if likeliest:
-        how.append(f"beam={max(number, opened.recipe.search.beam)}")
+        plain = plain.model_copy(update={"sampling": None})
+        how.append(f"beam={max(number, plain.beam)}")
     else:
         drawn = {"temperature": temperature, "top_k": top_k, "top_p": top_p, "seed": seed}
         how += [f"sampling.{name}={value}" for name, value in drawn.items()]
     if longest is not None:
         how.append(f"max_length={longest}")
-    writer = Writer(opened, search_settings=parse_search(opened.recipe.search, how))
+    writer = Writer(opened, search_settings=parse_search(plain, how))
     for text in writer([begin])[0]:
         typer.echo((f"{text.score:.4f}\t" if scores else "") + text.text)

@@ -11,11 +11,16 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterable, Sequence
 
 from dragoman.forms.passage import Passage
+from dragoman.forms.text import Text
 
 
 class Form(ABC):
     """One side of a model: what it reads, or what it writes."""
 
+    vocabulary: Text | None = None
+    """Of its tokens, where they are text."""
+    reads = True
+    """Whether what is given is read; a side that is not there passes over it."""
     language = "und"
     """BCP 47 code of its language, where it has one."""
     spaced = True

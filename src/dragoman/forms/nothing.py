@@ -14,6 +14,8 @@ LONGEST = 1000
 class Nothing(Form):
     """Whatever is given, the end symbol alone is read."""
 
+    reads = False
+
     def __init__(self, eos: int) -> None:
         """``eos``: the number of the end symbol on the other side, which is it here too."""
         self._eos = eos

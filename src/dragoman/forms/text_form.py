@@ -21,6 +21,8 @@ from dragoman.forms.text import Text
 class TextForm(Form):
     """A vocabulary and a language; with ``moses``, text is prepared as Moses does and put back."""
 
+    vocabulary: Text
+
     def __init__(self, vocabulary: Text, language: str, moses: MosesText | None = None) -> None:
         self.vocabulary = vocabulary
         self.language = language

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import ClassVar, Literal
 
 from pydantic import Field, model_validator
 
@@ -20,6 +20,9 @@ class ModelSettings(Settings):
     """Which family of models."""
     model_dim: int = Field(ge=1, le=65_536)
     """Width of embeddings and layers."""
+
+    reads: ClassVar[bool] = True
+    """Whether what it writes depends on a source."""
 
     @property
     def shares_vocabulary(self) -> bool:
@@ -148,6 +151,8 @@ class DecoderSettings(ModelSettings):
     """How positions are told; they are added."""
     tie: bool = True
     """One matrix for what is read back and for the output."""
+
+    reads: ClassVar[bool] = False
 
     @property
     def sizes(self) -> dict[str, int | str]:

@@ -39,6 +39,11 @@ class Catalogue:
         """Finish what was taken."""
         await asyncio.gather(*(run.close() for run in self.runs))
 
+    @property
+    def translating(self) -> list[ServedRun]:
+        """Those that read what they are given."""
+        return [run for run in self.runs if run.engine.source.reads]
+
     def named(self, name: str) -> ServedRun:
         """Raises Refusal 404."""
         for run in self.runs:
@@ -51,7 +56,7 @@ class Catalogue:
         self, text: str, source: str, target: str | None, name: str | None = None
     ) -> ChosenRun:
         """The run for one text. Raises Refusal 400 for languages that no run has."""
-        runs = [self.named(name)] if name else self.runs
+        runs = [self.named(name)] if name else self.translating or self.runs
         if target is None:
             targets = list(dict.fromkeys(run.target for run in runs))
             if len(targets) > 1:
@@ -68,12 +73,12 @@ class Catalogue:
     def languages(self) -> list[Language]:
         """Source languages and what each can be translated into."""
         targets: dict[str, list[str]] = {}
-        for run in self.runs:
+        for run in self.translating:
             of_source = targets.setdefault(run.source, [])
             if run.target not in of_source:
                 of_source.append(run.target)
         # LibreTranslate's clients look for the target among the languages too.
-        for run in self.runs:
+        for run in self.translating:
             targets.setdefault(run.target, [])
         return [
             Language(code=code, name=name_of(code), targets=found)

@@ -12,7 +12,7 @@ from dragoman.search.hypothesis import Hypothesis
 from dragoman.search.request import Request
 from dragoman.search.settings import SearchSettings
 from dragoman.serving import schema
-from dragoman.serving.http.refusals import bad_request
+from dragoman.serving.http.refusals import bad_request, not_read
 from dragoman.serving.look.answer import look_answer
 from dragoman.serving.look.looker import Looker, LookRecord
 from dragoman.serving.look.schema import LookAnswer, LookRequest
@@ -80,6 +80,8 @@ class ServedRun:
     def cut(self, texts: Sequence[str], options: TranslationOptions) -> list[Passage]:
         """The texts as they will be translated. Raises Refusal 400 for more than one answer may
         hold."""
+        if not self.engine.source.reads and any(text.strip() for text in texts):
+            raise not_read()
         passages = self.engine.cut(texts, whole=options.whole)
         sentences = sum(len(passage.pieces) for passage in passages)
         most, each = self._settings.limits.translations, options.settings.n_best

@@ -33,6 +33,9 @@ class Texts(Validation):
     """``loss`` (nats per token), ``perplexity`` and ``bits_per_byte``; some texts are shown to the
     model by their first half, and it goes on."""
 
+    def searched(self, examples: int) -> int:
+        return min(_SAMPLES, examples)
+
     def __call__(self, update: int) -> Evaluation:
         total, tokens = self.loss()
         loss = total / max(tokens, 1)
@@ -45,7 +48,7 @@ class Texts(Validation):
 
     def _samples(self) -> tuple[Sample, ...]:
         engine = self.engine()
-        texts = [pair.target for pair in self.some()[:_SAMPLES]]
+        texts = [pair.target for pair in self.some()]
         written = engine.target.tokens(texts)
         begun = [tokens[: len(tokens) // 2] for tokens in written]
         nothing = engine.source.values(texts)
@@ -80,7 +83,7 @@ class Evaluated:
         """By name."""
         return {
             "perplexity": math.exp(min(self.nll / max(self.tokens, 1), 700.0)),
-            "bits per byte": self.nll / math.log(2) / max(self.length, 1),
+            "bits_per_byte": self.nll / math.log(2) / max(self.length, 1),
         }
 
     def table(self) -> str:

@@ -25,7 +25,6 @@ from dragoman.errors import FileError, RecipeError, RunError
 from dragoman.forms.moses import MosesText
 from dragoman.forms.segmentation import segment
 from dragoman.forms.text import Text
-from dragoman.forms.text_form import TextForm
 from dragoman.recipe import Recipe
 from dragoman.task import TASKS
 from dragoman.tasks.run import Forms, load_forms, vocabulary_name
@@ -111,7 +110,7 @@ def prepare(recipe: Recipe, run_folder: Path, say: Say) -> Prepared:
     vocabularies = {
         side: form.vocabulary
         for side, form in forms._asdict().items()
-        if isinstance(form, TextForm)
+        if form.vocabulary is not None
     }
     fingerprints = _fingerprints(recipe)
     key = store_key(

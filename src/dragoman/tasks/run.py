@@ -89,9 +89,10 @@ class Run:
     @property
     def source_text(self) -> Text:
         """The vocabulary of the source. Errors: as ``source``, or that nothing is read."""
-        if not isinstance(self.source, TextForm):
+        vocabulary = self.source.vocabulary
+        if vocabulary is None:
             raise RunError(f"{self.folder} is a {self.task.name}: it reads no text")
-        return self.source.vocabulary
+        return vocabulary
 
     @property
     def target_text(self) -> Text:

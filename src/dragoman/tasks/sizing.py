@@ -18,6 +18,7 @@ from dragoman.data.corpora import CorpusSettings, read_pairs
 from dragoman.data.split import SplitSettings
 from dragoman.errors import DataError
 from dragoman.recipe import LanguageSettings, Recipe
+from dragoman.task import TASKS
 from dragoman.training.minutes import SHARE, VALIDATIONS, updates_in
 from dragoman.training.schedule import make_schedule
 
@@ -246,17 +247,18 @@ def in_words(recipe: Recipe, measured: Throughput, per_epoch: int) -> str:
 
 
 def too_short(recipe: Recipe, measured: Throughput, per_epoch: int) -> str | None:
-    """A warning where a run is given too little time to learn to translate at all."""
+    """A warning where a run is given too little time to learn anything."""
     tokens_per_update = measured.tokens_per_second * measured.seconds_per_update
     needed = math.ceil(least_tokens(recipe.model.model_dim) / tokens_per_update)
     updates = recipe.training.updates
     if updates >= needed:
         return None
     minutes = recipe.training.minutes * needed / updates
+    verb = TASKS[recipe.task].verbs[0][0]
     return (
-        f"warning: {_duration(recipe.training.minutes)} are too short to learn to translate. This "
+        f"warning: {_duration(recipe.training.minutes)} are too short to learn to {verb}. This "
         f"machine shows the model {updates * tokens_per_update:,.0f} target tokens in them, "
-        f"{updates / max(1, per_epoch):.1f} epochs; such a model begins to translate after about "
+        f"{updates / max(1, per_epoch):.1f} epochs; such a model begins to {verb} after about "
         f"{needed * tokens_per_update:,.0f}: --minutes {math.ceil(minutes)}, and more to do it well"
     )
 

@@ -20,7 +20,6 @@ from dragoman.data.plan import MicroBatch, Plan
 from dragoman.data.store import Store
 from dragoman.errors import RunError
 from dragoman.forms.text import Text
-from dragoman.forms.text_form import TextForm
 from dragoman.recipe import Recipe
 from dragoman.task import TASKS
 from dragoman.tasks.model import build_model, fill_model
@@ -144,7 +143,7 @@ def resume(
 def _take_over(start_from: Run, folder: Path) -> None:
     """Vocabularies and weights of a run into a new one, which may be killed at any moment."""
     for side, form in (("source", start_from.source), ("target", start_from.target)):
-        if isinstance(form, TextForm):
+        if form.vocabulary is not None:
             form.vocabulary.save(folder / vocabulary_name(start_from.recipe, side))
     save_weights(folder / WEIGHTS, start_from.model().state_dict(), {"weights": _START})
 
@@ -262,7 +261,7 @@ class TrainingBatches:
         self._forms = forms
         self._seed = seed
         self._sampled = any(
-            form.vocabulary.settings.sampling > 0 for form in forms if isinstance(form, TextForm)
+            form.vocabulary is not None and form.vocabulary.settings.sampling > 0 for form in forms
         )
 
     def __call__(self, update: int, rank: int = 0, ranks: int = 1) -> Sequence[MakeBatch]:
@@ -272,7 +271,7 @@ class TrainingBatches:
         examples = micro_batch.examples.tolist()
         source, target = self._forms
         sources = None
-        if isinstance(source, TextForm):
+        if source.vocabulary is not None:
             sources = self._side("source", 3, source.vocabulary, micro_batch.update, examples)
         targets = self._side("target", 4, target.vocabulary, micro_batch.update, examples)
         return make_batch(sources, targets, target.bos, target.eos, examples)

@@ -16,6 +16,9 @@ _SAMPLES = 5
 class Translations(Validation):
     """``loss`` (nats per token), ``perplexity``, ``bleu`` and ``chrf``."""
 
+    def searched(self, examples: int) -> int:
+        return min(self.recipe.evaluation.dev_sentences, examples)
+
     def __call__(self, update: int) -> Evaluation:
         total, tokens = self.loss()
         loss = total / max(tokens, 1)

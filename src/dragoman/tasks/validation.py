@@ -15,7 +15,6 @@ from dragoman.address import found_at
 from dragoman.data.batches import Batch, Tokens, make_batch
 from dragoman.data.corpora import Pair
 from dragoman.forms.form import Form
-from dragoman.forms.text_form import TextForm
 from dragoman.inference.path import fastest
 from dragoman.models.interface import Network
 from dragoman.recipe import Recipe
@@ -61,7 +60,7 @@ class Validation(ABC):
         self.pairs = [pair for pair, _, _ in fitting]
         """The examples that are neither empty nor longer than those of training."""
         self.left_out = len(pairs) - len(fitting)
-        """How many are."""
+        """How many of the others there are."""
         kept = sorted(((s, t) for _, s, t in fitting), key=lambda pair: len(pair[1]))
         self._batches: list[Batch] = []
         start = 0
@@ -93,15 +92,19 @@ class Validation(ABC):
             tokens += batch.target_tokens
         return total, tokens
 
+    @abstractmethod
+    def searched(self, examples: int) -> int:
+        """How many of so many examples it searches for, which takes most of its time."""
+
     def some(self) -> list[Pair]:
-        """As many as the recipe has searched for at each validation, spread over the whole set, so
-        that a part of it stands for all of it."""
-        wanted = self.recipe.evaluation.dev_sentences
+        """Those that are searched for at each validation, spread over the whole set, so that a part
+        of it stands for all of it."""
+        wanted = self.searched(len(self.pairs))
         step = max(1, len(self.pairs) // max(1, wanted))
         return self.pairs[::step][:wanted]
 
     def engine(self) -> Engine:
-        """What is asked on this machine, of the weights as they are now."""
+        """The present weights, ready to be asked by the fastest path of this machine."""
         on_cpu = self.device.type == "cpu"
         path = fastest(self.model, remembered=cache_folder()) if on_cpu else None
         return Engine(self.model, *self.forms, self.recipe.search, path=path, device=self.device)
@@ -110,9 +113,8 @@ class Validation(ABC):
         """Of each side; None where nothing is read."""
 
         def tokens(form: Form, texts: list[str]) -> Sequence[Tokens | None]:
-            return (
-                form.vocabulary.encode(texts) if isinstance(form, TextForm) else [None] * len(texts)
-            )
+            vocabulary = form.vocabulary
+            return [None] * len(texts) if vocabulary is None else vocabulary.encode(texts)
 
         sources = tokens(self.forms.source, [pair.source for pair in pairs])
         return sources, self.forms.target.vocabulary.encode([pair.target for pair in pairs])
@@ -149,6 +151,10 @@ def time_validation(
         validation(0)
         seconds = time.perf_counter() - began
     model.train(training)
-    translated = min(recipe.evaluation.dev_sentences, len(pairs))
-    # Of the others only the loss is taken, about a quarter of the work.
-    return seconds / len(validation.pairs) * (translated + (len(pairs) - translated) / 4)
+
+    def work(examples: int) -> float:
+        # Of those that are not searched for only the loss is taken, about a quarter of the work.
+        searched = validation.searched(examples)
+        return searched + (examples - searched) / 4
+
+    return seconds / work(len(validation.pairs)) * work(len(pairs))

@@ -17,6 +17,13 @@ class Refusal(Exception):
         self.retry_after = retry_after
 
 
+def not_read() -> Refusal:
+    """Text for a run that reads none."""
+    return bad_request(
+        "This run reads nothing: leave the text empty, and say as prefix how its own begins."
+    )
+
+
 def bad_request(message: str) -> Refusal:
     """The request itself must change."""
     return Refusal(400, message)

@@ -27,7 +27,7 @@ from dragoman.search.record import StepRecord
 from dragoman.search.request import Request
 from dragoman.search.settings import SearchSettings
 from dragoman.serving.http.openapi import written
-from dragoman.serving.http.refusals import bad_request
+from dragoman.serving.http.refusals import bad_request, not_read
 from dragoman.serving.look.schema import (
     AttentionRequest,
     LookRequest,
@@ -97,6 +97,8 @@ class Looker:
 
     def checked(self, request: LookRequest, longest: int) -> list[int]:
         """The tokens of what is looked at. Raises Refusal for what cannot be."""
+        if request.text.strip() and not self._engine.source.reads:
+            raise not_read()
         (passage,) = self._engine.cut([request.text], whole=True)
         if not passage.pieces:
             raise bad_request("There is no text to look at.")

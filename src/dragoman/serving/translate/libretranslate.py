@@ -13,6 +13,7 @@ from typing import Any
 from fastapi import APIRouter, Request
 from starlette.responses import Response
 
+from dragoman.forms.languages import name_of
 from dragoman.search.hypothesis import Hypothesis
 from dragoman.search.settings import SearchSettings
 from dragoman.serving import schema
@@ -72,15 +73,14 @@ def router(service: Service) -> APIRouter:
     @routes.get("/frontend/settings", summary="What a client should know of this server")
     async def frontend_settings() -> schema.FrontendSettings:
         """Limits, whether a key is needed, and the languages to begin with."""
-        first = service.catalogue.runs[0]
-        named = {language.code: language.name for language in service.catalogue.languages()}
+        first, *_ = service.catalogue.translating or service.catalogue.runs
         return schema.FrontendSettings(
             apiKeys=service.keys.required,
             charLimit=service.settings.limits.characters,
             keyRequired=service.keys.required,
             language=schema.LanguagePair(
                 source=schema.LanguageChoice(code="auto", name="Auto Detect"),
-                target=schema.LanguageChoice(code=first.target, name=named[first.target]),
+                target=schema.LanguageChoice(code=first.target, name=name_of(first.target)),
             ),
         )
 
