@@ -12,8 +12,8 @@ import numpy as np
 import pytest
 
 from dragoman.errors import DragomanError
-from dragoman.insight.figures.attention import heads_figure
 from dragoman.insight.figures.catalogue import OF_RUN, PLAIN, make_figure
+from dragoman.insight.figures.head import heads_figure
 from dragoman.insight.figures.sliders import checked, sliders
 from dragoman.insight.figures.subject import Subject
 from dragoman.pictures.figure import csv_files

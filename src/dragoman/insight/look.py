@@ -15,12 +15,8 @@ from numpy.typing import NDArray
 
 from dragoman.errors import DataError, DragomanError
 from dragoman.insight.alignment import AlignmentScores, align, read_gold, score_alignments
-from dragoman.insight.figures.run import (
-    aer_panels,
-    attention_panels,
-    attention_table,
-    importance_panels,
-)
+from dragoman.insight.figures.attention import attention_panels, attention_table
+from dragoman.insight.figures.run import aer_panels, importance_panels
 from dragoman.insight.figures.subject import Subject
 from dragoman.insight.importance import Importance, head_importance
 from dragoman.insight.what_if import (

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 
 from dragoman.errors import DragomanError
-from dragoman.insight.figures import attention, costs, decoding, positions, run, training
+from dragoman.insight.figures import attention, costs, decoding, head, positions, run, training
 from dragoman.insight.figures.captions import captions, check_name
 from dragoman.insight.figures.subject import Subject
 from dragoman.insight.needs import lacking
@@ -17,7 +17,7 @@ PLAIN: dict[str, Callable[..., Figure]] = {
     "position-binary": positions.binary_figure,
     "position-sinusoidal": positions.sinusoidal_figure,
     "position-identity": positions.identity_figure,
-    "scale": attention.scale_figure,
+    "scale": head.scale_figure,
     "cost": costs.cost_figure,
     "cost-length": costs.length_figure,
     "schedule": training.schedule_figure,
@@ -28,16 +28,16 @@ PLAIN: dict[str, Callable[..., Figure]] = {
 OF_RUN: dict[str, Callable[..., Figure]] = {
     "position-learned": positions.learned_figure,
     "order": run.order_figure,
-    "lookup": attention.lookup_figure,
-    "four-steps": attention.four_steps_figure,
-    "mask": attention.mask_figure,
-    "heads": attention.heads_figure,
+    "lookup": head.lookup_figure,
+    "four-steps": head.four_steps_figure,
+    "mask": head.mask_figure,
+    "heads": head.heads_figure,
     "temperature": decoding.temperature_figure,
     "length-penalty": decoding.length_penalty_figure,
     "layers": training.layers_figure,
-    "attention-encoder": run.encoder_figure,
-    "attention-decoder": run.decoder_figure,
-    "attention-cross": run.cross_figure,
+    "attention-encoder": attention.encoder_figure,
+    "attention-decoder": attention.decoder_figure,
+    "attention-cross": attention.cross_figure,
     "head-importance": run.importance_figure,
     "alignment": run.alignment_figure,
     "pronoun": run.pronoun_figure,

@@ -1,8 +1,6 @@
-"""Figures of a trained run at work: order, attention, head importance, alignment, the pronoun."""
+"""Figures of a trained run at work: order, head importance, alignment, the pronoun."""
 
 from __future__ import annotations
-
-from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,8 +21,8 @@ from dragoman.insight.order import order_experiment
 from dragoman.insight.pronoun import Head, PronounHeads, pronoun_hops
 from dragoman.pictures.figure import Cell, DataTable, Figure, Panel, Words
 from dragoman.pictures.matrix import Matrix
-from dragoman.pictures.panels import Cells, HeadGrid, Text, TwoHops, WordWeights
-from dragoman.pictures.records import AttentionKind, AttentionRecord, Heatmap
+from dragoman.pictures.panels import Cells, Text, TwoHops, WordWeights
+from dragoman.pictures.records import Heatmap
 from dragoman.pictures.words import in_words
 
 _KINDS = {
@@ -104,76 +102,6 @@ def _turned(subject: Subject) -> tuple[str, str]:
             "another sentence: --sentence TEXT"
         )
     return subject.sentence, turned
-
-
-def encoder_figure(subject: Subject, *, layer: int = 0, head: int = 0) -> Figure:
-    """Encoder self-attention, every layer and head."""
-    return _attention_figure(subject, "encoder", layer, head)
-
-
-def decoder_figure(subject: Subject, *, layer: int = 0, head: int = 0) -> Figure:
-    """Decoder self-attention, every layer and head."""
-    return _attention_figure(subject, "decoder", layer, head)
-
-
-def cross_figure(subject: Subject, *, layer: int = 0, head: int = 0) -> Figure:
-    """Cross-attention, every layer and head."""
-    return _attention_figure(subject, "cross", layer, head)
-
-
-def _attention_figure(subject: Subject, kind: AttentionKind, layer: int, head: int) -> Figure:
-    """Layer and head of the large picture count from 1; 0 is the last, and the mean."""
-    record = in_words(subject.attention)
-    return figure(
-        f"attention-{kind}",
-        attention_panels(record, kind, layer - 1, head - 1 if head else None),
-        [attention_table(record, kind)],
-        run=subject.name,
-        notes=[
-            Words(
-                f"{subject.sentence} → {subject.translation.text}",
-                f"{subject.sentence} → {subject.translation.text}",
-            )
-        ],
-    )
-
-
-def attention_panels(
-    record: AttentionRecord, kind: AttentionKind, layer: int = -1, head: int | None = None
-) -> list[Panel]:
-    """All heads small; one of them, or the mean of a layer's heads, large."""
-    weights = {"encoder": record.encoder, "decoder": record.decoder, "cross": record.cross}[kind]
-    names = {
-        "encoder": "Encoder self-attention",
-        "decoder": "Decoder self-attention",
-        "cross": "Cross-attention",
-    }
-    title = f"{names[kind]}, every layer and head"
-    large = record.heatmap(kind, layer % len(weights), head)
-    sides = {
-        "encoder": "rows look, columns are looked at",
-        "decoder": "rows: words chosen, columns: words read",
-        "cross": "rows: words chosen, columns: the source",
-    }[kind]
-    return [
-        HeadGrid(title, np.asarray(weights, dtype=np.float64)),
-        WordWeights(replace(large, title=f"{large.title}; {sides}")),
-    ]
-
-
-def attention_table(record: AttentionRecord, kind: AttentionKind) -> DataTable:
-    """Every weight of every layer and head, layers and heads from 1."""
-    rows: list[tuple[Cell, ...]] = []
-    weights = {"encoder": record.encoder, "decoder": record.decoder, "cross": record.cross}[kind]
-    for layer, head in np.ndindex(*weights.shape[:2]):
-        shown = record.heatmap(kind, layer, head)
-        for i, j in np.ndindex(*shown.weights.shape):
-            rows.append(
-                (layer + 1, head + 1, i, shown.rows[i], j, shown.columns[j],
-                 float(shown.weights[i, j]))
-            )  # fmt: skip
-    header = ("layer", "head", "row", "looking", "column", "looked at", "weight")
-    return DataTable("", header, rows)
 
 
 def importance_figure(subject: Subject) -> Figure:
