@@ -33,7 +33,7 @@ from dragoman.forms.text_form import TextForm
 from dragoman.models.shortlist import Shortlist
 from dragoman.recipe import Recipe
 from dragoman.task import TASKS, Task
-from dragoman.tasks.said import Notes, Scores, read_metrics, read_said
+from dragoman.tasks.run_files import Notes, Scores, read_file, read_metrics
 from dragoman.tensor_file import open_tensors
 
 if TYPE_CHECKING:
@@ -156,11 +156,11 @@ class Run:
 
     def scores(self) -> dict[str, Any]:
         """What the last evaluation found, or nothing."""
-        return read_said(self.folder / SCORES, Scores)
+        return read_file(self.folder / SCORES, Scores)
 
     def notes(self) -> dict[str, Any]:
         """What preparing the data found, or nothing."""
-        return read_said(self.folder / NOTES, Notes)
+        return read_file(self.folder / NOTES, Notes)
 
     def metrics(self) -> Iterator[dict[str, Any]]:
         """What training wrote down, update by update."""

@@ -1,4 +1,4 @@
-"""What a run folder says of itself in JSON, read back: every type is checked before it is used.
+"""The JSON files of a run folder, read back: every type is checked before it is used.
 
 ``scores.json`` is written by ``evaluation.py``, ``data.json`` by ``prepare.py``, ``metrics.jsonl``
 by ``training/metrics_log.py``. Only what readers rely on stands here; more is passed on.
@@ -19,22 +19,22 @@ _Count = Annotated[int, Field(ge=0, le=10**15)]
 _Number = Annotated[float, Field(ge=-1e308, le=1e308)]
 
 
-class _Said(BaseModel):
+class _Record(BaseModel):
     model_config = ConfigDict(extra="allow", strict=True, allow_inf_nan=False)
 
 
-class _Score(_Said):
+class _Score(_Record):
     value: _Number
     signature: str
 
 
-class _Sample(_Said):
+class _Sample(_Record):
     source: str
     reference: str
     translation: str
 
 
-class Scores(_Said):
+class Scores(_Record):
     """``scores.json``."""
 
     test: str = ""
@@ -44,29 +44,29 @@ class Scores(_Said):
     samples: list[_Sample] = []
 
 
-class _Corpus(_Said):
+class _Corpus(_Record):
     name: str
     sha256: str
     weight: _Number
 
 
-class _Dropped(_Said):
+class _Dropped(_Record):
     line: _Count
     source: str
 
 
-class _Filter(_Said):
+class _Filter(_Record):
     count: _Count
     first: list[_Dropped]
 
 
-class _Cleaning(_Said):
+class _Cleaning(_Record):
     read: _Count
     kept: _Count
     filters: dict[str, _Filter]
 
 
-class Notes(_Said):
+class Notes(_Record):
     """``data.json``."""
 
     pairs: dict[str, _Count] = {}
@@ -75,7 +75,7 @@ class Notes(_Said):
     overlap: str = ""
 
 
-class _Update(_Said):
+class _Update(_Record):
     kind: Literal["update"]
     update: _Count
     nll: _Number | None
@@ -86,7 +86,7 @@ class _Update(_Said):
     elapsed: _Number
 
 
-class _Validation(_Said):
+class _Validation(_Record):
     kind: Literal["validation"]
     update: _Count
     weights: str
@@ -94,11 +94,11 @@ class _Validation(_Said):
     best: bool
 
 
-class _Line(_Said):
+class _Line(_Record):
     record: Annotated[_Update | _Validation, Field(discriminator="kind")]
 
 
-def read_said(path: Path, what: type[BaseModel]) -> dict[str, Any]:
+def read_file(path: Path, what: type[BaseModel]) -> dict[str, Any]:
     """What a JSON file of a run holds, or nothing where there is none.
 
     Errors: ``RunError`` if it is damaged.
