@@ -14,6 +14,7 @@ from pathlib import Path
 
 import pytest
 import torch
+from torch import nn
 
 from dragoman.errors import DragomanError
 from dragoman.native import abi, check, library, norm
@@ -274,3 +275,11 @@ assert not wrong
 """
     environment = os.environ | {"OMP_NUM_THREADS": "2"}
     subprocess.run([sys.executable, "-c", program], check=True, env=environment, timeout=60)
+
+
+def test_a_layer_that_kernels_do_not_know_keeps_them_from_the_whole_model() -> None:
+    """An LSTM has weights of its own, which kernels would neither pack nor repack."""
+    known, foreign = nn.Sequential(Linear(8, 8)), nn.Sequential(Linear(8, 8), nn.LSTM(8, 8))
+    if not kernels_fit(known, "fp32"):
+        pytest.skip("this machine has no native kernels")
+    assert not kernels_fit(foreign, "fp32")

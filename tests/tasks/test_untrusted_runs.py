@@ -347,6 +347,8 @@ def instead(path: Path, write: Callable[[Path], object]) -> Iterator[None]:
         ("candidates", lambda a: a + 1, "tokens that are none"),
         ("candidates", lambda a: a[:-1], "offsets"),
         ("offsets", lambda a: a[:-1], "source tokens"),
+        ("offsets", lambda a: np.maximum(a, 1), "lead out of it"),
+        ("offsets", lambda a: np.minimum(a, a[-1] - 1), "lead out of it"),
         ("offsets", lambda a: a[::-1].copy(), "offsets"),
         ("offsets", lambda a: a + 1, "offsets"),
         ("offsets", lambda a: np.where(np.arange(len(a)) == 5, 2**30, a).astype(np.int32), "offse"),
