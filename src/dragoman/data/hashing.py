@@ -7,18 +7,24 @@ out alone.
 
 from __future__ import annotations
 
+from typing import Any, TypeVar
+
 import numpy as np
 import numpy.typing as npt
 
-STEP = np.uint64(0x9E3779B97F4A7C15)
+STEP = 0x9E3779B97F4A7C15
+"""2^64 over the golden ratio: the step of SplitMix64."""
+_WORD = 2**64 - 1
+
+Words = TypeVar("Words", int, npt.NDArray[np.uint64])
 
 
 def keyed(*parts: int) -> int:
     """One 64-bit key from several numbers, of which each matters, and their order."""
-    key = np.zeros(1, np.uint64)
+    key = 0
     for part in parts:
-        key = mix(key ^ np.array([part & (2**64 - 1)], np.uint64))
-    return int(key[0])
+        key = mix(key ^ (part & _WORD))
+    return key
 
 
 def hashes(numbers: npt.NDArray[np.int64], key: int) -> npt.NDArray[np.uint64]:
@@ -26,10 +32,13 @@ def hashes(numbers: npt.NDArray[np.int64], key: int) -> npt.NDArray[np.uint64]:
     return mix(numbers.astype(np.uint64) ^ np.uint64(key))
 
 
-def mix(values: npt.NDArray[np.uint64]) -> npt.NDArray[np.uint64]:
-    """SplitMix64 (Steele, Lea and Flood, 2014): a bijection that scatters every bit. Its stream of
-    a seed is ``mix(seed + i * STEP)``, whose state after i steps needs no steps."""
-    values = values + STEP
-    values = (values ^ (values >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
-    values = (values ^ (values >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-    return values ^ (values >> np.uint64(31))
+def mix(words: Words) -> Words:
+    """SplitMix64 (Steele, Lea and Flood, 2014) of one number below 2^64, or of an array of them: a
+    bijection that scatters every bit. Its stream of a seed is ``mix(seed + i * STEP)``, whose state
+    after i steps needs no steps."""
+    state: Any = words
+    state = (state + STEP) & _WORD
+    state = (state ^ (state >> 30)) * 0xBF58476D1CE4E5B9 & _WORD
+    state = (state ^ (state >> 27)) * 0x94D049BB133111EB & _WORD
+    mixed: Words = state ^ (state >> 31)
+    return mixed

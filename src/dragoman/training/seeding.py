@@ -6,23 +6,11 @@ never by how many draws came before it.
 
 from __future__ import annotations
 
-_MASK = (1 << 64) - 1
+from dragoman.data.hashing import STEP, keyed
 
 
-def key(*parts: int) -> int:
-    """Mix integers into 63 bits that look random (SplitMix64, Steele et al. 2014).
-
-    Any part that differs, and their order, changes all bits; (seed, update) is the key of an
-    update's dropout.
-    """
-    state = 0x9E3779B97F4A7C15
-    for part in parts:
-        state = _mix((state ^ (part & _MASK)) + 0x9E3779B97F4A7C15)
-    return state >> 1
-
-
-def _mix(value: int) -> int:
-    value &= _MASK
-    value = (value ^ (value >> 30)) * 0xBF58476D1CE4E5B9 & _MASK
-    value = (value ^ (value >> 27)) * 0x94D049BB133111EB & _MASK
-    return value ^ (value >> 31)
+def key(first: int, *parts: int) -> int:
+    """63 bits that look random, as torch takes seeds; (seed, update) is the key of an update's
+    dropout. Any part that differs, and their order, changes all bits."""
+    # Not the keys of orders and samples, of which some have the same parts.
+    return keyed(first ^ STEP, *parts) >> 1
