@@ -37,8 +37,6 @@ class Reading:
     """(S,): for each token of the first sentence, how far its row is from the row of the same token
     in the second, |a - b| / |a|."""
     translations: tuple[str, str]
-    mean_difference: float
-    """|a - b| / |a| of the two sentences' sums of rows."""
 
 
 @dataclass(frozen=True)
@@ -95,10 +93,8 @@ def _read(
         found = engine.search(engine.request(sentence) for sentence in ids)
     first, second = engine.target.raw([hypotheses[0].tokens for hypotheses in found])
     moved = other[list(places)]
-    sums = one.sum(axis=0), other.sum(axis=0)
     return Reading(
         positions,
         np.linalg.norm(one - moved, axis=1) / np.linalg.norm(one, axis=1),
         (first, second),
-        float(np.linalg.norm(sums[0] - sums[1]) / np.linalg.norm(sums[0])),
     )

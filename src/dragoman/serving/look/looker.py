@@ -13,7 +13,6 @@ import base64
 from collections import OrderedDict
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import TypeVar
 
 import torch
 from torch import Tensor
@@ -41,8 +40,6 @@ from dragoman.serving.look.schema import (
 )
 from dragoman.serving.turns import GivenUp, Turns
 from dragoman.tasks.engine import Engine
-
-T = TypeVar("T")
 
 MOST_OF_CLIENT = 8
 """Requests of one client that may wait for one model to be looked into."""
