@@ -10,7 +10,6 @@ from __future__ import annotations
 import json
 import os
 import shutil
-import signal
 import tomllib
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
@@ -22,6 +21,7 @@ import numpy as np
 import pytest
 import tomli_w
 import torch
+from bounded import bounded
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from safetensors.numpy import save_file
@@ -42,8 +42,6 @@ from dragoman.training.splits import Splits
 from dragoman.training.weights import save_weights
 
 SENTENCE = "The dog doesn't eat the apple because it is too old."
-SLACK = 64 << 20
-SECONDS = 20
 
 
 @pytest.fixture(scope="module")
@@ -255,32 +253,6 @@ class Damage:
 
 
 # ---- what is held to
-
-
-def memory(name: str) -> int:
-    """VmRSS or VmHWM of this process, in bytes."""
-    for line in Path("/proc/self/status").read_text(encoding="utf-8").splitlines():
-        if line.startswith(name):
-            return 1024 * int(line.split()[1])
-    raise AssertionError(name)
-
-
-@contextmanager
-def bounded(size: int) -> Iterator[None]:
-    """Not endless, and no more memory than allowed for a file of ``size`` bytes."""
-
-    def late(*_: object) -> None:
-        raise AssertionError(f"not done after {SECONDS} seconds")
-
-    Path("/proc/self/clear_refs").write_text("5", encoding="utf-8")  # VmHWM begins anew
-    before, handler = memory("VmRSS"), signal.signal(signal.SIGALRM, late)
-    signal.alarm(SECONDS)
-    try:
-        yield
-    finally:
-        signal.alarm(0)
-        signal.signal(signal.SIGALRM, handler)
-    assert memory("VmHWM") - before <= 4 * size + SLACK
 
 
 def hold(whole: Path, name: str, damage: Callable[[Any], Any]) -> None:
