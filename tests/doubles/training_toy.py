@@ -36,7 +36,8 @@ from dragoman.training.checkpoint import Checkpoints
 from dragoman.training.distributed import Ranks
 from dragoman.training.gradients import MakeBatch
 from dragoman.training.lock import locked
-from dragoman.training.objectives import next_token_in_pieces
+from dragoman.training.loss import PiecewiseCrossEntropy
+from dragoman.training.objectives import NextToken
 from dragoman.training.records import Evaluation, Sample
 from dragoman.training.schedule import ScheduleSettings, make_schedule
 from dragoman.training.settings import TrainingSettings
@@ -86,6 +87,12 @@ def toy_batches(update: int, rank: int = 0, ranks: int = 1) -> Sequence[MakeBatc
     """Three micro-batches for every update, dealt out."""
     seeds = [1000 * update + number for number in range(rank, 3, ranks)]
     return [lambda seed=seed: toy_batch(seed) for seed in seeds]  # type: ignore[misc]
+
+
+def next_token_in_pieces(model: Any, smoothing: float) -> NextToken:
+    """Through ``model.project`` alone: for models without an output layer that a kernel knows."""
+    piecewise = PiecewiseCrossEntropy(model.project, model.parameters(), smoothing)
+    return NextToken(piecewise, asks_autograd=True)
 
 
 def toy_trainer(model: Toy, settings: TrainingSettings, **rest: Any) -> Trainer:

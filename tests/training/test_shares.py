@@ -11,7 +11,7 @@ import pytest
 import torch
 from tiny_recipe import TINY
 from torch import Tensor
-from training_toy import as_rank, free_port, start
+from training_toy import as_rank, free_port, next_token_in_pieces, start
 
 from dragoman.data.corpora import Pair
 from dragoman.data.plan import Plan, PlanSettings
@@ -26,7 +26,6 @@ from dragoman.tasks.run import Forms, Run
 from dragoman.tasks.training import TrainingBatches, train
 from dragoman.training.checkpoint import TrainingState
 from dragoman.training.distributed import Ranks
-from dragoman.training.objectives import next_token_in_pieces
 from dragoman.training.settings import TrainingSettings
 from dragoman.training.splits import Splits
 from dragoman.training.update import Updater

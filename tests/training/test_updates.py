@@ -19,6 +19,7 @@ from training_toy import (
     Toy,
     ToyRun,
     free_port,
+    next_token_in_pieces,
     run_as_rank,
     start,
     toy_batch,
@@ -34,7 +35,7 @@ from dragoman.training.averaging import average_weights
 from dragoman.training.checkpoint import Checkpoints, TrainingState
 from dragoman.training.distributed import Ranks
 from dragoman.training.gradients import Gradients, MakeBatch
-from dragoman.training.objectives import NextToken, next_token_in_pieces
+from dragoman.training.objectives import NextToken
 from dragoman.training.records import Evaluation
 from dragoman.training.settings import TrainingSettings
 from dragoman.training.splits import Splits

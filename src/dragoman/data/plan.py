@@ -80,26 +80,8 @@ class MicroBatch:
     """What goes through the model at once."""
 
     update: int
-    index: int
-    """Its place in the process's share of the update."""
     examples: Indices
     """(B,) numbers of examples in the store."""
-
-    @property
-    def id(self) -> str:
-        """For people and logs."""
-        return f"{self.update}.{self.index}"
-
-
-@dataclass(frozen=True)
-class Position:
-    """Where an update stands."""
-
-    epoch: int
-    block: int
-    """In the epoch."""
-    update: int
-    """In the block."""
 
 
 @dataclass(frozen=True)
@@ -156,21 +138,10 @@ class Plan:
                 first.extend((start + np.flatnonzero(too_long)[:5]).tolist())
         return LeftOut(count, self._limits, tuple(first[:5]))
 
-    @property
-    def examples_per_epoch(self) -> float:
-        """Pairs seen in an epoch, corpus weights counted in."""
-        return self._examples_an_epoch
-
     def updates_per_epoch(self) -> int:
         """Updates of the first epoch; later ones differ by a few when there are many blocks."""
         self._grow_to_block(self._blocks)
         return self._updates_before[self._blocks]
-
-    def position(self, update: int) -> Position:
-        """Where update ``update`` (from 0) stands."""
-        block = self._block_of(update)
-        epoch, in_epoch = divmod(block, self._blocks)
-        return Position(epoch, in_epoch, update - self._updates_before[block])
 
     def update(self, update: int, rank: int = 0, ranks: int = 1) -> list[MicroBatch]:
         """The micro-batches of update ``update`` (from 0): the share of process ``rank`` of
@@ -180,7 +151,7 @@ class Plan:
         if self._laid_out is None or self._laid_out[0] != block:
             self._laid_out = (block, self._lay_out(block))
         batches = _share(self._laid_out[1][update - self._updates_before[block]], rank, ranks)
-        return [MicroBatch(update, index, examples) for index, examples in enumerate(batches)]
+        return [MicroBatch(update, examples) for examples in batches]
 
     def _block_of(self, update: int) -> int:
         if update < 0:

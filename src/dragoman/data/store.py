@@ -133,10 +133,6 @@ class Store:
         except UnicodeDecodeError as error:
             raise self._damaged(f"{shard:05}.{side}.text") from error
 
-    def corpus_of(self, example: int) -> CorpusRange:
-        """The corpus that an example came from."""
-        return next(c for c in self.corpora if c.first <= self._checked(example) < c.last)
-
     def _checked(self, example: int) -> int:
         if not 0 <= example < self._length:
             raise IndexError(f"example {example} of {self._length}")

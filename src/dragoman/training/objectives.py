@@ -8,11 +8,10 @@ examples (``nn/dropout.py``) for the same reason.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any, NamedTuple, Protocol, Self
 
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 
 from dragoman.data.batches import Batch
 from dragoman.models.interface import Memory, Network
@@ -63,10 +62,6 @@ class EncoderDecoder(Protocol):
 
     def decode(self, target_in: Sequences, memory: Memory) -> Tensor: ...
 
-    def project(self, hidden: Tensor) -> Tensor: ...
-
-    def named_parameters(self) -> Iterator[tuple[str, nn.Parameter]]: ...
-
 
 class NextToken:
     """Every token of the target, given those before it and the source (paper §5.4)."""
@@ -86,10 +81,3 @@ def next_token(model: Network, smoothing: float) -> NextToken:
     """By a kernel where this machine has one, else in pieces."""
     piecewise = PiecewiseCrossEntropy(model.project, model.parameters(), smoothing)
     return NextToken(KernelCrossEntropy(model.output_layer, piecewise, smoothing))
-
-
-def next_token_in_pieces(model: EncoderDecoder, smoothing: float) -> NextToken:
-    """Through ``model.project`` alone: for models without an output layer that a kernel knows."""
-    parameters = [parameter for _, parameter in model.named_parameters()]
-    piecewise = PiecewiseCrossEntropy(model.project, parameters, smoothing)
-    return NextToken(piecewise, asks_autograd=True)
