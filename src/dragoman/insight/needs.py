@@ -8,7 +8,7 @@ from dragoman.models.transformer import Transformer
 from dragoman.pictures.figure import Words
 
 INSIDE = "inside"
-"""The inside of a Transformer: queries, keys, values, positions, norms."""
+"""What only a Transformer has: queries, keys, values, positions and norms that can be read."""
 
 NEEDS: dict[str, tuple[str, ...]] = {
     "position-learned": (INSIDE,),
@@ -24,7 +24,8 @@ NEEDS: dict[str, tuple[str, ...]] = {
     "alignment": ("cross",),
     "pronoun": ("encoder", "cross"),
 }
-"""By the name of a figure: the parts whose attention it draws. Those left out need nothing."""
+"""By the name of a figure: what the model must have for it, its inside (``INSIDE``) or attention in
+the parts named. Figures that are left out can be made of every kind of model, or of none."""
 
 _LACKING = {
     INSIDE: Words(

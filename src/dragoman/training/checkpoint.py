@@ -66,14 +66,15 @@ class TrainingState:
     finished: Count = 0
     """The number of updates with which the run came to its end (all done, or out of patience)."""
     precision: Precision | Literal[""] = ""
+    """What "auto" chose when the run began."""
     kernels: str = ""
     """The instruction set of the native kernels in use, or "plain"."""
-    """What "auto" chose when the run began."""
     processes: Few = 1
+    """How many train together."""
     threads: Few = 0
-    """Of each process."""
+    """How many threads each process computes with."""
     cores: Few = 0
-    """Of the machine that the run began on."""
+    """How many cores the machine has that the run began on."""
 
     def take(self, other: TrainingState) -> None:
         """Become equal to ``other``."""

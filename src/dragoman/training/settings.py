@@ -29,7 +29,7 @@ class FirstPlan(Settings):
     until: int = Field(ge=1, le=1_000_000_000)
     """The last update of this plan."""
     updates: int = Field(ge=1, le=1_000_000_000)
-    """How many were planned."""
+    """How many updates the run was to take by this plan."""
     validate_every: int = Field(ge=0, le=1_000_000_000)
     """Updates between validations."""
     snapshot_every: int = Field(ge=0, le=1_000_000_000)
