@@ -145,16 +145,12 @@ def evaluate_run(
     markup = None
     if recipe.evaluation.markup != "none":
         markup = count_intact([pair.source for pair in pairs], hypotheses, references)
-    metadata = opened.metadata()
-    weights = metadata.get("weights", "unknown")
-    if "update" in metadata:
-        weights += f", update {metadata['update']}"
     described = f"beam {search.beam}, length penalty {search.length_penalty}"
     if search.sampling is not None:
         described = f"sampling, {search.sampling.model_dump(exclude_none=True)}"
     result = Evaluated(
-        opened.folder.name, weights, test, described, translator.description, seconds, scores,
-        prepared, markup, pairs, hypotheses,
+        opened.folder.name, opened.weights_in_words, test, described, translator.description,
+        seconds, scores, prepared, markup, pairs, hypotheses,
     )  # fmt: skip
     if keep and source is None:
         samples = recipe.evaluation.samples

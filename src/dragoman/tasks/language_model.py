@@ -166,13 +166,10 @@ def evaluate_run(
             nll -= sum(scored.token_log_probabilities)
             tokens += len(scored.token_log_probabilities)
     seconds = time.perf_counter() - began
-    metadata = opened.metadata()
-    weights = metadata.get("weights", "unknown")
-    if "update" in metadata:
-        weights += f", update {metadata['update']}"
     result = Evaluated(
-        opened.folder.name, weights, test, len(texts), tokens, seconds, nll, _bytes(texts)
-    )
+        opened.folder.name, opened.weights_in_words, test, len(texts), tokens, seconds, nll,
+        _bytes(texts),
+    )  # fmt: skip
     if keep and source is None:
         record = json.dumps(result.to_dict(), indent=2, ensure_ascii=False)
         write_text(opened.folder / SCORES, record + "\n")

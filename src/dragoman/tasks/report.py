@@ -60,7 +60,6 @@ def summarise(
     records = list(run.metrics())
     scores = run.scores()
     updates = [r for r in records if r.get("kind") == "update"]
-    weights = run.metadata()
     facts = [
         ("parameters", f"{sum(p.numel() for p in run.model().parameters()):,}"),
         ("vocabulary", _vocabulary(run)),
@@ -73,10 +72,7 @@ def summarise(
             ("target tokens seen", f"{tokens:,}"),
             ("time", f"{seconds / 60:.1f} minutes, {tokens / max(seconds, 1e-9):,.0f} tokens/s"),
         ]
-    held = weights.get("weights", "unknown")
-    facts.append(
-        ("weights", f"{held}, update {weights['update']}" if "update" in weights else held)
-    )
+    facts.append(("weights", run.weights_in_words))
     test = f"{scores.get('test', '')}, {scores.get('sentences', 0):,} sentences"
     named = [
         Score(name, value["value"], test, value["signature"])

@@ -121,6 +121,13 @@ class Run:
         with open_tensors(self._weights_path, "F32") as file:
             return dict(file.metadata)
 
+    @property
+    def weights_in_words(self) -> str:
+        """Which weights the file holds: "last, update 300"; "unknown" where it does not say."""
+        metadata = self.metadata()
+        held = metadata.get("weights", "unknown")
+        return f"{held}, update {metadata['update']}" if "update" in metadata else held
+
     def model(self, weights: Path | None = None) -> Network:
         """The trained model, in evaluation mode; from another weights file if given.
 
