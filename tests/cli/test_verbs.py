@@ -338,9 +338,8 @@ def test_unknown_languages_are_named_where_the_text_tells(
 ) -> None:
     lines = zip(*(path.read_text("utf-8").splitlines() for path in parallel_text), strict=True)
     (tmp_path / "my.tsv").write_text("".join(f"{t}\t{s}\n" for s, t in lines), encoding="utf-8")
-    (tmp_path / "run").mkdir()
-    (tmp_path / "run" / "recipe.toml").touch()  # a run already: it ends before it trains
-    said = dragoman("train", tmp_path / "my.tsv", "--to", tmp_path / "run")
+    # Nothing is so short, so that it ends before it trains.
+    said = dragoman("train", tmp_path / "my.tsv", "--to", tmp_path / "r", "--set=plan.max_source=1")
     assert said.code == 1 and "--languages de-en" in said.out
 
 

@@ -11,7 +11,7 @@ side by side do not see each other. When none is open the cost is one look at a 
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from contextvars import ContextVar, Token
 from typing import Literal
 
@@ -86,6 +86,12 @@ class Probe:
         """Called by every attention and sub-layer while this probe is open."""
         for point in self._points & values.keys():
             self.taken[name, point] = values[point].detach()
+
+    def maps(self, names: Sequence[str], rows: int, columns: int, dtype: torch.dtype) -> Tensor:
+        """(L, H, rows, columns) of the first sequence, by those attentions; L is 0 where none is
+        named. What was recorded of them is let go on the way."""
+        maps = [self.attention.pop(name)[0].to(dtype) for name in names]
+        return torch.stack(maps) if maps else torch.zeros(0, 0, rows, columns, dtype=dtype)
 
     def head_mask(self, name: str, heads: int, device: torch.device) -> Tensor | None:
         """(H,) float, 0 for a head that is switched off; None if this attention keeps all."""

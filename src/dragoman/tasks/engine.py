@@ -226,11 +226,9 @@ class Engine:
 
     def _weights(self, probe: Probe, part: str, rows: int, columns: int) -> Weights:
         """(L, H, rows, columns) of one sentence."""
-        layers = [probe.attention[one.name][0] for one in self.network.attentions_of(part)]
-        if not layers:
-            return np.zeros((0, 0, rows, columns), np.float32)
-        stacked: Weights = torch.stack(layers).float().numpy()
-        return stacked
+        names = [attention.name for attention in self.network.attentions_of(part)]
+        weights: Weights = probe.maps(names, rows, columns, torch.float32).numpy()
+        return weights
 
 
 def _sharpest(cross: Weights, source: int, target: int) -> Alignment:

@@ -331,13 +331,12 @@ def small_maps(weights: Tensor, most: int) -> Maps:
 
 
 def _taken(probe: Probe, part: str, model: Network, sizes: tuple[int, int]) -> Tensor:
-    """(L, H, T, S) of one sentence in half precision; what was recorded is let go on the way."""
-    taken = [probe.attention.pop(one.name)[0].half() for one in model.attentions_of(part)]
-    if taken:
-        return torch.stack(taken)
+    """(L, H, T, S) of one sentence in half precision."""
     source, target = sizes
     looking = source if part == "encoder" else target
-    return torch.zeros(0, 0, looking, target if part == "decoder" else source)
+    looked_at = target if part == "decoder" else source
+    names = [attention.name for attention in model.attentions_of(part)]
+    return probe.maps(names, looking, looked_at, torch.float16)
 
 
 def _halved(stages: dict[str, Tensor]) -> dict[str, Tensor]:
