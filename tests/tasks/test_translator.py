@@ -27,9 +27,10 @@ from dragoman.search.settings import SearchSettings
 from dragoman.tasks.inputs import recipe_of
 from dragoman.tasks.prepare import SEVERAL_SENTENCES, learn_vocabularies, prepare
 from dragoman.tasks.run import NOTES, Run
+from dragoman.tasks.search_settings import parse_search
 from dragoman.tasks.shortlist import learn_shortlist
 from dragoman.tasks.streaming import windows
-from dragoman.tasks.translator import Translation, Translator, TranslatorSettings, parse_search
+from dragoman.tasks.translator import Translation, Translator, TranslatorSettings
 from dragoman.training.weights import load_weights, save_weights
 
 NASTY = [

@@ -90,9 +90,10 @@ def translate(
     texts = given or []
     files = [] if as_text else _files(texts, quiet)
 
+    from dragoman.tasks.search_settings import parse_search, with_beams
     from dragoman.tasks.settings import TranslatorSettings
     from dragoman.tasks.streaming import windows
-    from dragoman.tasks.translator import Translation, Translator, parse_search, with_beams
+    from dragoman.tasks.translator import Translation, Translator
 
     changes = list(set_ or [])
     if temperature is not None:

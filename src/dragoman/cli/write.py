@@ -43,7 +43,7 @@ def write(
     from dragoman.tasks.run import Run
 
     opened = Run.open(run)
-    from dragoman.tasks.translator import parse_search
+    from dragoman.tasks.search_settings import parse_search
     from dragoman.tasks.writer import Writer
 
     plain, how = opened.recipe.search, [f"n_best={number}"]

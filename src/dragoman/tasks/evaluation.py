@@ -114,8 +114,9 @@ def evaluate_run(
     recipe = opened.recipe
     pairs, test = _test_set(opened, source, reference)
     # Here, so that what is wrong above is said at once: it imports torch, which takes seconds.
+    from dragoman.tasks.search_settings import parse_search
     from dragoman.tasks.settings import TranslatorSettings
-    from dragoman.tasks.translator import Translator, parse_search
+    from dragoman.tasks.translator import Translator
 
     search = parse_search(recipe.search, [*search_changes, "n_best=1"])
     settings = TranslatorSettings.check(precision=precision, shortlist=shortlist)

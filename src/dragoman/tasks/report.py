@@ -16,7 +16,8 @@ from dragoman.pictures.words import in_words
 from dragoman.recipe import read_text
 from dragoman.tasks.machine import machine_facts
 from dragoman.tasks.run import RECIPE, Run
-from dragoman.tasks.translator import Translator, parse_search
+from dragoman.tasks.search_settings import parse_search
+from dragoman.tasks.translator import Translator
 
 _LOOKED_AT = 2
 _ONE_LINE = ("n_best=1", "min_length=0", "max_length=60")

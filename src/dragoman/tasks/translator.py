@@ -32,12 +32,12 @@ from dragoman.nn.probes import Probe
 from dragoman.pictures.notebook import translation_html
 from dragoman.pictures.records import AttentionRecord
 from dragoman.pictures.words import in_words
-from dragoman.recipe import Recipe
 from dragoman.search.hypothesis import Hypothesis
 from dragoman.search.settings import SearchSettings
 from dragoman.tasks.engine import Engine
 from dragoman.tasks.prepare import SEVERAL_SENTENCES
 from dragoman.tasks.run import Run, load_shortlist
+from dragoman.tasks.search_settings import with_beams
 from dragoman.tasks.settings import TranslatorSettings
 
 logger = logging.getLogger("dragoman")
@@ -95,25 +95,6 @@ class Translation:
             [(other.text, other.score) for other in self.alternatives],
             None if self.attention is None else in_words(self.attention),
         )
-
-
-def with_beams(settings: SearchSettings, beam: int | None, n_best: int | None) -> SearchSettings:
-    """Another width, more hypotheses; the beam is widened to hold them unless it is given.
-
-    Errors: ``RecipeError`` where the two do not agree.
-    """
-    changes = [] if beam is None else [f"beam={beam}"]
-    if n_best is not None:
-        changes.append(f"n_best={n_best}")
-        if beam is None and settings.sampling is None and n_best > settings.beam:
-            changes.append(f"beam={n_best}")
-    return parse_search(settings, changes) if changes else settings
-
-
-def parse_search(settings: SearchSettings, changes: Sequence[str]) -> SearchSettings:
-    """Search settings with ``key=value`` merged in. Errors: ``RecipeError``."""
-    recipe = Recipe(search=settings).change([f"search.{change}" for change in changes])
-    return recipe.search
 
 
 class Translator:

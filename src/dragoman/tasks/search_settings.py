@@ -1,0 +1,27 @@
+"""Search settings with changes merged in; needs no torch."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from dragoman.recipe import Recipe
+from dragoman.search.settings import SearchSettings
+
+
+def with_beams(settings: SearchSettings, beam: int | None, n_best: int | None) -> SearchSettings:
+    """Another width, more hypotheses; the beam is widened to hold them unless it is given.
+
+    Errors: ``RecipeError`` where the two do not agree.
+    """
+    changes = [] if beam is None else [f"beam={beam}"]
+    if n_best is not None:
+        changes.append(f"n_best={n_best}")
+        if beam is None and settings.sampling is None and n_best > settings.beam:
+            changes.append(f"beam={n_best}")
+    return parse_search(settings, changes) if changes else settings
+
+
+def parse_search(settings: SearchSettings, changes: Sequence[str]) -> SearchSettings:
+    """Search settings with ``key=value`` merged in. Errors: ``RecipeError``."""
+    recipe = Recipe(search=settings).change([f"search.{change}" for change in changes])
+    return recipe.search
