@@ -74,27 +74,52 @@ SHORT_DEMO = (
 """The demo with a quarter of its text, in as many updates: it translates nearly as well."""
 
 
-@pytest.fixture(scope="session")
-def demo(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, str]:
-    """``dragoman demo`` with no terminal and nobody to answer -> its run, and what it printed.
+def needs(item: pytest.Item, *fixtures: str) -> bool:
+    return not set(fixtures).isdisjoint(getattr(item, "fixturenames", ()))
 
-    A shorter one where torch would train it for minutes, for want of kernels; by one thread, which
-    a busy machine does not keep waiting.
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Those that wait for the demo come last, and with them all that are shown in a browser, whose
+    driver keeps an event loop in this thread."""
+    items.sort(key=lambda item: needs(item, "demo", "chromium"))
+
+
+@pytest.fixture(scope="session", autouse=True)
+def demo_under_way(
+    request: pytest.FixtureRequest, own_cache: None, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[tuple[subprocess.Popen[bytes], Path] | None]:
+    """``dragoman demo`` with no terminal and nobody to answer, begun before the first test where
+    one will need it and trained beside the others -> its process and the folder it is in.
+
+    By one thread, which a busy machine does not keep waiting. A shorter one where torch would train
+    it for many minutes, for want of kernels.
     """
+    if not any(needs(item, "demo") for item in request.session.items):
+        yield None
+        return
     from dragoman.native.linear import supported
 
     short = () if supported(128, 128, "fp32") else SHORT_DEMO
     folder = tmp_path_factory.mktemp("demo")
-    environment = dict(os.environ)
-    if not short:
-        del environment["OMP_NUM_THREADS"]
-    done = subprocess.run(
-        [sys.executable, "-m", "dragoman", "demo", *(f"--set={change}" for change in short)],
-        cwd=folder, env=environment, stdin=subprocess.DEVNULL, capture_output=True, text=True,
-        timeout=1500, check=False,
-    )  # fmt: skip
-    assert done.returncode == 0, done.stderr
-    return folder / "runs" / "demo", done.stdout
+    with (folder / "out").open("wb") as out, (folder / "errors").open("wb") as errors:
+        process = subprocess.Popen(
+            [sys.executable, "-m", "dragoman", "demo", *(f"--set={change}" for change in short)],
+            cwd=folder, stdin=subprocess.DEVNULL, stdout=out, stderr=errors,
+        )  # fmt: skip
+        try:
+            yield process, folder
+        finally:
+            process.kill()
+            process.wait()
+
+
+@pytest.fixture(scope="session")
+def demo(demo_under_way: tuple[subprocess.Popen[bytes], Path]) -> tuple[Path, str]:
+    """The demo when it is done -> its run, and what it printed."""
+    process, folder = demo_under_way
+    code = process.wait(1500)
+    assert code == 0, (folder / "errors").read_text(encoding="utf-8")
+    return folder / "runs" / "demo", (folder / "out").read_text(encoding="utf-8")
 
 
 @pytest.fixture(autouse=True)

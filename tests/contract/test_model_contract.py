@@ -59,12 +59,9 @@ def logits(model: Path, sources: list[Tensor], targets: list[Tensor]) -> list[Te
 
 
 def followed(model: Path, source: Tensor, target: Tensor) -> Tensor:
-    """(V,) after the last of ``target``, token by token, alone."""
+    """(T, V) after each of ``target``, token by token, alone."""
     state = model.start(model.encode(Sequences.of([source])))
-    out = torch.empty(0)
-    for token in target:
-        out = model.step(token.view(1, 1), state)
-    return out[0]
+    return torch.cat([model.step(token.view(1, 1), state).clone() for token in target])
 
 
 def test_a_weight_has_one_name(network: Network) -> None:
@@ -89,18 +86,17 @@ def test_no_position_sees_a_later_token(one: Implementation) -> None:
     assert distance(after[5:], before[5:]) > 1e-3
 
 
-@pytest.mark.parametrize("cut", [1, 2, 3, 6])
-def test_step_is_decode_however_cut(one: Implementation, cut: int) -> None:
+def test_step_is_decode_however_cut(one: Implementation) -> None:
     model, sources, targets = one.make(), sentences(5, 2, 4), prefixes(6, 6, 6)
     whole = torch.stack(logits(model, sources, targets))  # (3, 6, V)
     single = torch.stack([followed(model, *pair) for pair in zip(sources, targets, strict=True)])
-    state = model.start(model.encode(Sequences.of(sources)))
-    found = torch.empty(0)
-    for part in torch.stack(targets).split(cut, dim=1):
-        found = model.step(part, state)
-        assert distance(found, whole[:, int(state.lengths[0]) - 1]) <= one.as_plain
-    assert state.lengths.tolist() == [6, 6, 6]
-    assert distance(found, single) <= one.alike
+    for cut in (1, 2, 3, 6):
+        state = model.start(model.encode(Sequences.of(sources)))
+        for part in torch.stack(targets).split(cut, dim=1):
+            found, place = model.step(part, state), int(state.lengths[0]) - 1
+            assert distance(found, whole[:, place]) <= one.as_plain, cut
+            assert distance(found, single[:, place]) <= one.alike, cut
+        assert state.lengths.tolist() == [6, 6, 6]
 
 
 def test_selecting_and_admitting_at_any_moment_changes_no_result(one: Implementation) -> None:
@@ -109,11 +105,11 @@ def test_selecting_and_admitting_at_any_moment_changes_no_result(one: Implementa
     pool, sources = sentences(4, 7, 3, 1), sentences(5, 2)
     state = model.start(model.encode(Sequences.of(sources)))
     owners, pasts = [0, 1], [[BOS], [BOS]]
+    found: dict[tuple[int, tuple[int, ...]], list[Tensor]] = {}
     for turn in range(14):
-        found = model.step(torch.tensor([[past[-1]] for past in pasts]), state)
-        for row, (owner, past) in enumerate(zip(owners, pasts, strict=True)):
-            alone = followed(model, sources[owner], torch.tensor(past))
-            assert distance(found[row], alone) <= one.alike
+        rows = model.step(torch.tensor([[past[-1]] for past in pasts]), state).clone()
+        for owner, past, row in zip(owners, pasts, rows, strict=True):
+            found.setdefault((owner, tuple(past)), []).append(row)
         # Repeat, drop and reorder rows within each source, dropping a source now and then.
         kept: list[int] = []
         for owner in dict.fromkeys(owners):
@@ -131,6 +127,14 @@ def test_selecting_and_admitting_at_any_moment_changes_no_result(one: Implementa
             pasts.append([BOS])
         assert state.rows == len(owners)
         assert state.lengths.tolist() == [len(p) - 1 for p in pasts]
+    # The longest first: on its way each passes all that it grew from.
+    for owner, past in sorted(found, key=lambda hypothesis: -len(hypothesis[1])):
+        if (owner, past) not in found:
+            continue
+        for length, alone in enumerate(followed(model, sources[owner], torch.tensor(past)), 1):
+            for row in found.pop((owner, past[:length]), []):
+                assert distance(row, alone) <= one.alike, (owner, past[:length])
+    assert not found
 
 
 @pytest.mark.parametrize("k", [1, 4, TARGET])

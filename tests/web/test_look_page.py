@@ -94,7 +94,8 @@ def test_a_model_that_attends_in_one_place_is_shown_with_that_alone(
     chromium: Browser, built: Path, tmp_path: Path
 ) -> None:
     """An LSTM: no self-attention, one head from target to source, no layers with numbers."""
-    run = untrained_run(tmp_path, "name=lstm", recipe_name="demo-recurrent")
+    changes = "name=lstm", "search.max_length=12"  # untrained, it would go on for ever
+    run = untrained_run(tmp_path, *changes, recipe_name="demo-recurrent")
     with (
         serving(run) as address,
         opening(chromium, address)(f"#look?text={quote(SENTENCE)}") as page,
