@@ -110,8 +110,12 @@ LOOKS: list[dict[str, Any]] = [
 
 @pytest.mark.parametrize("look", LOOKS, ids=lambda look: "-".join(map(str, look.values())))
 def test_accessible(opened: Open, look: dict[str, Any]) -> None:
-    for name in ("position-binary", "four-steps", "pronoun", "attention-cross"):
-        with opened(f"#figures?figure={name}", **look) as page:
+    with opened("#figures", **look) as page:
+        for name in ("position-binary", "four-steps", "pronoun", "attention-cross"):
+            page.evaluate("where => { location.hash = where; }", f"figures?figure={name}")
+            title = captions()[name].title
+            written = title.korean if look["language"] == "ko" else title.english
+            expect(page.get_by_role("heading", level=1)).to_have_text(written)
             shown(page)
             expect(page.locator(".panels")).to_be_visible()
             accessible(page)
