@@ -18,7 +18,7 @@ from dragoman.search import scheduler
 from dragoman.search.beam import PlainBeam, candidates_wanted
 from dragoman.search.constraints import NOTHING
 from dragoman.search.hypothesis import Hypothesis, Integers
-from dragoman.search.live import Live, Task
+from dragoman.search.live import Live, Job
 from dragoman.search.native_beam import NativeBeam, fastest_beam
 from dragoman.search.request import Request
 from dragoman.search.settings import SamplingSettings, SearchSettings
@@ -41,7 +41,7 @@ def random_batch(generator: np.random.Generator) -> Live:
             max_length=int(generator.integers(3, 40)),
             stop="full" if generator.random() < 0.5 else "certain",
         )
-        tasks.append(Task(ticket, Request(torch.tensor([3]), settings), 1, 0, 1))
+        tasks.append(Job(ticket, Request(torch.tensor([3]), settings), 1, 0, 1))
     live.add(tasks, sum(task.request.rows for task in tasks))
     groups = live.groups
     groups["rows"] = generator.integers(1, groups["width"] + 1)
