@@ -24,7 +24,7 @@ from dragoman.serving.http.docs import STYLE, docs_html
 from dragoman.serving.http.door import Door
 from dragoman.serving.http.limits import ApiKeys
 from dragoman.serving.http.middleware import FAILED, BodyLimit, Failures, HeadAsGet, Measured
-from dragoman.serving.http.openapi import describe, json_response
+from dragoman.serving.http.openapi import describe, error_of, json_response
 from dragoman.serving.http.refusals import Refusal, not_found
 from dragoman.serving.look import figures, inside, run_view
 from dragoman.serving.look.schema import AttentionRequest, LookRequest, WordRequest
@@ -141,7 +141,7 @@ def _add_operation(app: FastAPI, service: Service) -> None:
         "/metrics",
         summary="Metrics for Prometheus",
         tags=["operation"],
-        responses={403: {"model": schema.ErrorBody, "description": "For operators alone"}},
+        responses={403: error_of("For operators alone")},
     )
     async def metrics(http: Request) -> Response:
         """Requests, latency, queues, batches, tokens, connections, and what the holder of each API
@@ -159,7 +159,7 @@ def _add_run(app: FastAPI, service: Service) -> None:
         tags=["dragoman"],
         responses={
             200: {"model": run_view.RunView},
-            404: {"model": schema.ErrorBody, "description": "There is no such run"},
+            404: error_of("There is no such run"),
         },
     )
     async def run(name: str, http: Request) -> Response:

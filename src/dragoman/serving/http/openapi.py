@@ -16,15 +16,26 @@ from starlette.responses import Response
 
 from dragoman.serving.schema import ErrorBody
 
+
+def error_of(description: str) -> dict[str, Any]:
+    """The description of an answer that says what went wrong.
+
+    By name, not by its model: of each model of each endpoint FastAPI makes a validator, which is
+    most of the time that an application takes to be put together.
+    """
+    schema = {"$ref": f"#/components/schemas/{ErrorBody.__name__}"}
+    return {"description": description, "content": {"application/json": {"schema": schema}}}
+
+
 REFUSALS: dict[int | str, dict[str, Any]] = {
-    400: {"model": ErrorBody, "description": "The request must change"},
-    403: {"model": ErrorBody, "description": "An API key is missing or not known"},
-    408: {"model": ErrorBody, "description": "The request did not arrive in time"},
-    413: {"model": ErrorBody, "description": "The request is too large"},
-    429: {"model": ErrorBody, "description": "Too many requests; see the header Retry-After"},
-    500: {"model": ErrorBody, "description": "The server failed"},
-    503: {"model": ErrorBody, "description": "The server is shutting down"},
-    504: {"model": ErrorBody, "description": "The request took too long"},
+    400: error_of("The request must change"),
+    403: error_of("An API key is missing or not known"),
+    408: error_of("The request did not arrive in time"),
+    413: error_of("The request is too large"),
+    429: error_of("Too many requests; see the header Retry-After"),
+    500: error_of("The server failed"),
+    503: error_of("The server is shutting down"),
+    504: error_of("The request took too long"),
 }
 """What an endpoint that translates may answer but 200."""
 
@@ -54,7 +65,7 @@ def json_response(body: bytes) -> Response:
 
 
 def describe(app: FastAPI, bodies: Sequence[type[BaseModel]]) -> None:
-    """Make ``/openapi.json`` tell the bodies that the endpoints read themselves."""
+    """Make ``/openapi.json`` tell the bodies that the endpoints read themselves, and errors."""
 
     def openapi() -> dict[str, Any]:
         if app.openapi_schema is None:
@@ -67,7 +78,8 @@ def describe(app: FastAPI, bodies: Sequence[type[BaseModel]]) -> None:
                 tags=app.openapi_tags,
             )
             schemas = described.setdefault("components", {}).setdefault("schemas", {})
-            for body in bodies:
+            named: list[type[BaseModel]] = [*bodies, ErrorBody]
+            for body in named:
                 whole = body.model_json_schema(ref_template="#/components/schemas/{model}")
                 schemas |= whole.pop("$defs", {})
                 schemas[body.__name__] = whole

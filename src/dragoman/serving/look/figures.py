@@ -20,9 +20,9 @@ from dragoman.insight.figures.subject import Subject
 from dragoman.insight.needs import lacking, transformer_of
 from dragoman.insight.parts import ended_by
 from dragoman.pictures.figure import Words, csv_files
-from dragoman.serving.http.openapi import REFUSALS, answer, body_of
+from dragoman.serving.http.openapi import REFUSALS, answer, body_of, error_of
 from dragoman.serving.http.refusals import bad_request
-from dragoman.serving.schema import ErrorBody, Message
+from dragoman.serving.schema import Message
 from dragoman.serving.served import ServedRun
 from dragoman.serving.service import Service
 from dragoman.serving.turns import GivenUp
@@ -194,7 +194,7 @@ def router(service: Service) -> APIRouter:
         summary="The figures that there are",
         responses={
             200: {"model": FigureList},
-            404: {"model": ErrorBody, "description": "There is no such run"},
+            404: error_of("There is no such run"),
             **REFUSALS,
         },
     )
