@@ -17,14 +17,14 @@ from typing import Literal
 import torch
 from torch import Tensor, nn
 
+from dragoman.models.cached_state import CachedState
 from dragoman.models.interface import AttentionLayer, DecodeState, Memory, Network
 from dragoman.models.settings import DecoderSettings
-from dragoman.nn import probes
 from dragoman.nn.attention import MultiHeadAttention
-from dragoman.nn.cache import Cache, LayerCache
+from dragoman.nn.cache import LayerCache
 from dragoman.nn.dropout import Dropout
 from dragoman.nn.embedding import embed
-from dragoman.nn.layers import FeedForward, LayerNorm, Stack, residual
+from dragoman.nn.layers import FeedForward, LayerNorm, Stack, residual, show
 from dragoman.nn.layout import Layout, Sequences
 from dragoman.nn.linear import Embedding, Linear
 from dragoman.nn.positions import Positions
@@ -68,30 +68,16 @@ class Layer(nn.Module):
             return self.feed_forward(y, names)  # type: ignore[no-any-return]
 
         x = residual(x, feed, self.feed_forward_norm, self.norm, self.rate, names)
-        probe = probes.probe()
-        if probe is not None:
-            probe.take_activation(self.name, x)
+        show(self.name, x)
         return x
 
 
-class DecoderState(DecodeState):
-    """A search under way: a ``Cache`` whose sources are empty."""
+class DecoderState(CachedState):
+    """A search under way, whose sources are empty."""
 
     def __init__(self, model: Decoder, memory: Memory) -> None:
         self._model = model
-        self.cache = Cache(memory.rows.device)
-        self.admit(memory)
-
-    @property
-    def rows(self) -> int:
-        return self.cache.rows
-
-    @property
-    def lengths(self) -> Tensor:
-        return self.cache.lengths
-
-    def select(self, rows: Tensor) -> None:
-        self.cache.select(rows)
+        super().__init__(memory)
 
     def admit(self, memory: Memory) -> None:
         batch, rows = memory.layout.batch, memory.rows

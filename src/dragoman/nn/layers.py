@@ -137,7 +137,8 @@ def residual(
     return after
 
 
-def _show(name: str, x: Tensor) -> None:
+def show(name: str, x: Tensor) -> None:
+    """Let an open probe have the rows (P, D) that leave a layer."""
     probe = probes.probe()
     if probe is not None:
         probe.take_activation(name, x)
@@ -176,7 +177,7 @@ class EncoderLayer(nn.Module):
         names = layout.names if self.training else None
         x = residual(x, attend, self.attention_norm, self.norm, self.rate, names)
         x = residual(x, feed, self.feed_forward_norm, self.norm, self.rate, names)
-        _show(self.name, x)
+        show(self.name, x)
         return x
 
 
@@ -249,5 +250,5 @@ class DecoderLayer(nn.Module):
         x = residual(x, look_back, self.self_attention_norm, self.norm, self.rate, names)
         x = residual(x, look_over, self.cross_attention_norm, self.norm, self.rate, names)
         x = residual(x, feed, self.feed_forward_norm, self.norm, self.rate, names)
-        _show(self.name, x)
+        show(self.name, x)
         return x

@@ -16,11 +16,11 @@ import torch
 from torch import Tensor
 from torch.nn import functional as F
 
+from dragoman.models.cached_state import CachedState
 from dragoman.models.interface import AttentionLayer, DecodeState, Memory, Network, Part
 from dragoman.models.settings import TransformerSettings
 from dragoman.nn import masks, probes
 from dragoman.nn.attention import MultiHeadAttention
-from dragoman.nn.cache import Cache
 from dragoman.nn.dropout import Dropout
 from dragoman.nn.embedding import embed
 from dragoman.nn.layers import DecoderLayer, EncoderLayer, LayerNorm, LayerParts, Stack
@@ -50,24 +50,12 @@ class Sublayer:
         return self.norm.sublayer
 
 
-class TransformerState(DecodeState):
-    """A search under way over the plain path: a ``Cache``."""
+class TransformerState(CachedState):
+    """A search under way over the plain path."""
 
     def __init__(self, model: Transformer, memory: Memory) -> None:
         self._model = model
-        self.cache = Cache(memory.rows.device)
-        self.admit(memory)
-
-    @property
-    def rows(self) -> int:
-        return self.cache.rows
-
-    @property
-    def lengths(self) -> Tensor:
-        return self.cache.lengths
-
-    def select(self, rows: Tensor) -> None:
-        self.cache.select(rows)
+        super().__init__(memory)
 
     def admit(self, memory: Memory) -> None:
         layout = memory.layout
