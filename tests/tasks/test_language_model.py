@@ -12,8 +12,10 @@ import torch
 from command_line import Dragoman
 from serving_echo import client_of, echo_run
 
+from dragoman.data.corpora import Pair
 from dragoman.errors import RecipeError, RunError
 from dragoman.nn.layout import Sequences
+from dragoman.nn.linear import kernels_fit, use_precision
 from dragoman.recipe import Recipe
 from dragoman.search.settings import SamplingSettings, SearchSettings
 from dragoman.serving.served import ServedRun
@@ -21,9 +23,10 @@ from dragoman.serving.settings import ServeSettings
 from dragoman.task import TASKS
 from dragoman.tasks.inputs import recipe_of
 from dragoman.tasks.language_model import evaluate_run
-from dragoman.tasks.run import Run
+from dragoman.tasks.run import Forms, Run
 from dragoman.tasks.training import train
 from dragoman.tasks.translator import Translator
+from dragoman.tasks.validation import new_validation
 from dragoman.tasks.writer import Writer
 
 SMALL = [
@@ -193,3 +196,20 @@ def test_a_client_is_told_that_its_text_is_not_read(letters: Run) -> None:
             assert settings["language"]["target"]["code"] == "de"
 
     asyncio.run(check())
+
+
+def test_validation_leaves_the_arithmetic_of_training_as_it_is(letters: Run) -> None:
+    """A kind without fast ways to run is searched with itself, as training computes."""
+    network = letters.model().train()
+    if not kernels_fit(network, "bf16"):
+        pytest.skip("this machine has no native kernels for bf16")
+    use_precision(network, "bf16", by_kernels=True)
+    packed = network.output_layer.packed
+    assert packed is not None
+    device, forms = torch.device("cpu"), Forms(letters.source, letters.target)
+    pairs = [Pair(1, "", "Der Hund schläft."), Pair(2, "", "Das Tier ist müde.")]
+    validation = new_validation(network, letters.recipe, forms, pairs, device)
+    with torch.no_grad():
+        found = validation(1)
+    assert network.output_layer.packed is packed
+    assert found.samples[0].translation.startswith(found.samples[0].source)

@@ -16,7 +16,6 @@ from dragoman.models.fast_path import FastPath
 from dragoman.models.interface import Model, Network
 from dragoman.models.kinds import DEFAULT, fast_paths
 from dragoman.models.shortlist import Shortlist
-from dragoman.nn.linear import use_precision
 
 
 @dataclass(frozen=True)
@@ -49,7 +48,6 @@ def fastest(
     model.eval()
     paths = fast_paths(model.settings.kind)
     if precision == "fp32" or not paths:
-        use_precision(model, "fp32")
         asked = "as asked for" if precision == "fp32" else None
         why = asked or f"the one way to run a {model.settings.kind} model"
         line = f"fp32 on plain torch, {why}" + _left_out(shortlist)

@@ -129,8 +129,9 @@ class Decoder(Network):
     def encode(self, source: Sequences) -> Memory:
         """A memory of B sources in which nothing stands."""
         layout = source.layout
-        empty = self.embedding.weight.new_empty(0, self.settings.model_dim)
-        return Memory(empty, Layout([0] * layout.batch, layout.device))
+        none = torch.empty(0, dtype=torch.int64, device=layout.device)
+        # Embedded, so that what a search keeps is of the precision that the layers compute in.
+        return Memory(self._embed(none, none), Layout([0] * layout.batch, layout.device))
 
     def decode(self, target_in: Sequences, memory: Memory) -> Tensor:
         layout = target_in.layout
