@@ -137,7 +137,7 @@ def drawn(tree: Path, seed: int, count: int, only: str = "") -> list[Mutant]:
 
 
 def warm() -> None:
-    """Load what every test process needs and no mutant is in, once: tests run in forks of this one."""
+    """Load once what every test process needs and no mutant is in: tests run in forks of this."""
     for name in ("numpy", "pytest", "torch", "pydantic", "sacrebleu", "sentencepiece", "typer"):
         importlib.import_module(name)
 
@@ -150,7 +150,7 @@ class Trial:
         self._process = os.fork()
         if self._process == 0:
             os.setsid()
-            with open(os.devnull, "w") as nowhere:  # noqa: PTH123
+            with open(os.devnull, "w") as nowhere:
                 for stream in (sys.stdout, sys.stderr):
                     os.dup2(nowhere.fileno(), stream.fileno())
             os.chdir(tree)

@@ -6,14 +6,11 @@
     for translation in translator.stream(open("big.de")): ...
 
 One sentence's way: normalise and cut into tokens (SentencePiece), ``encode`` once, search, join
-tokens to text again. A line of several sentences is cut into them first where the model has learned
-from single sentences, or where it has more tokens than ``longest``; a sentence that is still too
-long is cut into pieces.
+tokens to text again. A line may be cut first: see ``tasks/lines.py``.
 """
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -24,8 +21,7 @@ from typing import Any
 import torch
 
 from dragoman.errors import DragomanError, RunError
-from dragoman.forms.passage import Passage, Piece
-from dragoman.forms.segmentation import segment
+from dragoman.forms.passage import Passage
 from dragoman.forms.text import Text
 from dragoman.models.interface import Network
 from dragoman.nn.probes import Probe
@@ -35,12 +31,10 @@ from dragoman.pictures.words import in_words
 from dragoman.search.hypothesis import Hypothesis
 from dragoman.search.settings import SearchSettings
 from dragoman.tasks.engine import Engine
-from dragoman.tasks.prepare import SEVERAL_SENTENCES
+from dragoman.tasks.lines import Lines
 from dragoman.tasks.run import Run, load_shortlist
 from dragoman.tasks.search_settings import with_beams
 from dragoman.tasks.settings import TranslatorSettings
-
-logger = logging.getLogger("dragoman")
 
 WINDOW = 1000
 """Lines that ``stream`` holds at once: enough to sort by length, little enough to stay small."""
@@ -119,8 +113,7 @@ class Translator:
         self.settings = settings or TranslatorSettings()
         shortlist = load_shortlist(run) if self.settings.shortlist else None
         self.engine = Engine.open(run, self.settings, search_settings, shortlist)
-        self._single = learned_single_sentences(run)
-        self._has_warned = False
+        self._lines = Lines(self.engine, run, cut_off=self.settings.long_lines == "cut")
 
     def __reduce__(self) -> tuple[Any, ...]:
         """To another process goes the folder's path, and the run is opened anew there."""
@@ -217,11 +210,7 @@ class Translator:
         begun: list[list[int]] = [[] for _ in texts]
         if prefixes and any(prefixes):
             begun = self.engine.target.tokens(prefixes)
-        values = self.engine.source.values(texts)
-        passages = [
-            self._passage(text, read, whole=whole) for text, read in zip(texts, values, strict=True)
-        ]
-        return self._search(texts, passages, settings, begun)
+        return self._search(texts, self._lines.cut(texts, whole=whole), settings, begun)
 
     def _search(
         self,
@@ -304,40 +293,6 @@ class Translator:
         """Source tokens with the end symbol."""
         return self.engine.source.values([text])[0]
 
-    def _passage(self, text: str, values: list[int], *, whole: bool) -> Passage:
-        """The parts of one line that are translated by themselves, and what stands behind each."""
-        longest = self.settings.longest
-        if len(values) == 1 or not text.strip():
-            return Passage("", ())
-        if len(values) > longest and self.settings.long_lines == "cut":
-            logger.warning("a line of %d tokens is cut to %d", len(values), longest)
-            values = [*values[: longest - 1], self.engine.source.eos]
-        elif len(values) > longest:
-            logger.warning(
-                "a line of %d tokens is longer than %d and is split", len(values), longest
-            )
-            return _on_one_line(*self.engine.cut([text], whole=True))
-        elif not whole and self._is_cut(text):
-            return _on_one_line(*self.engine.cut([text], whole=False))
-        return Passage("", (Piece(text, "", tuple(values)),))
-
-    def _is_cut(self, text: str) -> bool:
-        """Whether the sentences of a line are translated one by one; says so where it may matter
-        and is not known."""
-        if self._single is False or (self._single is None and self._has_warned):
-            return False
-        sentences = segment(text, self.engine.source.language)
-        several = sum(bool(sentence.text) for sentence in sentences) > 1
-        if several and not self._single:
-            self._has_warned = True
-            logger.warning(
-                "%r has more than one sentence and is translated as one. A model that has learned "
-                "from single sentences may leave out all but the first: --paragraphs (from Python: "
-                "translator.paragraphs) translates them one by one",
-                text if len(text) < 60 else f"{text[:60]}…",
-            )
-        return several and bool(self._single)
-
     def _join(self, source: str, passage: Passage, parts: Sequence[Translation]) -> Translation:
         """One translation of the pieces of a text, with what stands around each."""
         if len(parts) == 1 and passage.is_bare:
@@ -368,30 +323,6 @@ class Translator:
             prepared=prepared,
             vocabulary=target.vocabulary,
         )
-
-
-def _on_one_line(passage: Passage) -> Passage:
-    """The translation of a line is a line: what breaks it is a space, and nothing is around it."""
-    pieces = [replace(piece, behind=piece.behind.replace("\n", " ")) for piece in passage.pieces]
-    pieces[-1:] = [replace(last, behind="") for last in pieces[-1:]]
-    return Passage("", tuple(pieces))
-
-
-def learned_single_sentences(run: Run) -> bool | None:
-    """Whether hardly a line of the training text had more than one sentence; None: not known.
-
-    Runs of earlier versions do not say, nor do those of Moses tokens.
-    """
-    try:
-        share = run.notes().get(SEVERAL_SENTENCES)
-    except RunError:  # a damaged note must not keep anybody from translating
-        return None
-    return share < _SEVERAL if isinstance(share, float) else None
-
-
-_SEVERAL = 0.02
-"""Below this share of training lines with several sentences a model has not learned to go on: 0.0
-of the demo's lines have several, 0.0001 of Multi30k's and Tatoeba's, 0.37 of Python's manual's."""
 
 
 def _reopened(
