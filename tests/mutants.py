@@ -22,10 +22,12 @@ import signal
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import NamedTuple
+from types import FrameType
+from typing import Any, NamedTuple
 
 ROOT = Path(__file__).parents[1]
 SOURCE = "src/dragoman"
@@ -142,14 +144,70 @@ def warm() -> None:
         importlib.import_module(name)
 
 
+Reached = dict[str, tuple[float, set[tuple[str, int]]]]
+"""Of each test, the seconds that it takes and the lines of the core that it runs."""
+
+
+class Watcher:
+    """A plugin of pytest that notes which lines of the core each test runs."""
+
+    def __init__(self, tree: Path, to: Path) -> None:
+        self._source, self._to = str(tree / SOURCE) + os.sep, to
+        self._lines: set[tuple[str, int]] = set()
+        self._found: dict[str, tuple[float, list[tuple[str, int]]]] = {}
+
+    def _trace(self, frame: FrameType, event: str, _arg: object) -> object:
+        name = frame.f_code.co_filename
+        if not name.startswith(self._source):
+            return None
+        if event == "line":
+            self._lines.add((f"{SOURCE}/{name.removeprefix(self._source)}", frame.f_lineno))
+        return self._trace
+
+    def pytest_runtest_protocol(self, item: Any, nextitem: Any) -> bool:
+        from _pytest.runner import runtestprotocol
+
+        self._lines = set()
+        began = time.monotonic()
+        threading.settrace(self._trace)  # type: ignore[arg-type]
+        sys.settrace(self._trace)  # type: ignore[arg-type]
+        try:
+            runtestprotocol(item, nextitem=nextitem)
+        finally:
+            sys.settrace(None)
+            threading.settrace(None)
+        self._found[item.nodeid] = (time.monotonic() - began, sorted(self._lines))
+        return True
+
+    def pytest_sessionfinish(self) -> None:
+        self._to.write_text(json.dumps(self._found), encoding="utf-8")
+
+
+class Order:
+    """A plugin of pytest: first the tests that run the line of a fault, the quick ones before."""
+
+    def __init__(self, reached: Reached, path: str, line: int) -> None:
+        self._reached = reached
+        # A statement of several lines is known by its first.
+        self._places = {(path, line - back) for back in range(4)}
+
+    def pytest_collection_modifyitems(self, items: list[Any]) -> None:
+        def rank(item: Any) -> tuple[bool, float]:
+            seconds, lines = self._reached.get(item.nodeid, (0.0, set()))
+            return not lines & self._places, seconds
+
+        items.sort(key=rank)
+
+
 class Trial:
     """A tree whose tests are running, in a process of their own and all that they start."""
 
-    def __init__(self, tree: Path, tests: str, limit: float) -> None:
+    def __init__(self, tree: Path, tests: str, limit: float, plugin: object) -> None:
         self.began, self._limit = time.monotonic(), limit
         self._process = os.fork()
         if self._process == 0:
             os.setsid()
+            signal.signal(signal.SIGTERM, signal.SIG_DFL)
             with open(os.devnull, "w") as nowhere:
                 for stream in (sys.stdout, sys.stderr):
                     os.dup2(nowhere.fileno(), stream.fileno())
@@ -159,7 +217,7 @@ class Trial:
             import pytest
 
             options = ["-q", "-x", "-m", "not slow", "-p", "no:cacheprovider"]
-            os._exit(pytest.main([*options, *tests.split()]))
+            os._exit(pytest.main([*options, *tests.split()], plugins=[plugin]))
 
     def ended(self) -> str | None:
         """-> "passed", "failed" or "too long"; None while the tests run."""
@@ -189,7 +247,7 @@ class Worker:
         self.mutant: Mutant | None = None
         self._trial: Trial | None = None
 
-    def begin(self, mutant: Mutant, limit: float) -> None:
+    def begin(self, mutant: Mutant, reached: Reached, limit: float) -> None:
         self.mutant = mutant
         path = self.tree / mutant.path
         self._text = path.read_text(encoding="utf-8")
@@ -197,7 +255,8 @@ class Worker:
         self._mutation = list(mutations(parsed))[mutant.number]
         self._mutation.apply()
         path.write_text(ast.unparse(ast.fix_missing_locations(parsed)), encoding="utf-8")
-        self._trial = Trial(self.tree, mutant.tests, limit)
+        order = Order(reached, mutant.path, self._mutation.line)
+        self._trial = Trial(self.tree, mutant.tests, limit, order)
 
     def ended(self) -> dict[str, object] | None:
         """What became of its mutant; None while that is tried."""
@@ -218,14 +277,20 @@ class Worker:
             self._trial.stop()
 
 
-def sound(tree: Path, tests: str) -> float:
-    """Seconds that the tests take without a mutant."""
-    trial = Trial(tree, tests, 600)
+def sound(tree: Path, tests: str) -> Reached:
+    """What the tests reach without a mutant, with which they must pass."""
+    to = tree.parent / "reached.json"
+    to.unlink(missing_ok=True)
+    trial = Trial(tree, tests, 1800, Watcher(tree, to))
     while (result := trial.ended()) is None:
         time.sleep(0.1)
     if result != "passed":
-        sys.exit(f"without a mutant, {tests} must pass in ten minutes")
-    return time.monotonic() - trial.began
+        sys.exit(f"without a mutant, {tests} must pass")
+    found = json.loads(to.read_text(encoding="utf-8"))
+    return {
+        name: (seconds, {(path, line) for path, line in lines})
+        for name, (seconds, lines) in found.items()
+    }
 
 
 def main() -> None:
@@ -258,10 +323,14 @@ def main() -> None:
         warm()
         mutants = drawn(workers[0].tree, given.seed, given.count, given.only)
         waiting = [mutant for mutant in mutants if (mutant.path, mutant.number) not in known]
+        reached = {
+            tests: sound(workers[0].tree, tests)
+            for tests in sorted({mutant.tests for mutant in waiting})
+        }
         # An endless loop is found out by what the tests take otherwise.
         limits = {
-            tests: 30 + 4 * sound(workers[0].tree, tests)
-            for tests in sorted({mutant.tests for mutant in waiting})
+            tests: 60 + 4 * sum(seconds for seconds, _ in found.values())
+            for tests, found in reached.items()
         }
         while waiting or any(worker.mutant for worker in workers):
             time.sleep(0.05)
@@ -272,7 +341,7 @@ def main() -> None:
                         file.write(json.dumps(results[-1]) + "\n")
                 if worker.mutant is None and waiting:
                     mutant = waiting.pop(0)
-                    worker.begin(mutant, limits[mutant.tests])
+                    worker.begin(mutant, reached[mutant.tests], limits[mutant.tests])
     finally:
         for worker in workers:
             worker.stop()
