@@ -36,6 +36,9 @@ LIBRARY = f"{SOURCE}/native/libdragoman.so"
 TESTS = {
     "nn/*.py": "tests/models tests/contract/test_model_contract.py",
     "models/*.py": "tests/models tests/contract/test_model_contract.py",
+    "models/transformer/*.py": (
+        "tests/models tests/contract/test_model_contract.py tests/inference"
+    ),
     "search/*.py": "tests/search tests/native/test_beam.py",
     "data/plan.py": "tests/data/test_plan.py",
     "training/loss.py": "tests/training/test_parts.py tests/native/test_loss.py",
