@@ -67,7 +67,7 @@ class DataSettings(Settings):
     split: SplitSettings = SplitSettings()
     """How much is held out where dev or test is not given."""
     moses: bool = False
-    """Lower-case and tokenise all text as Moses does, as older papers have it (metrics/moses.py);
+    """Lower-case and tokenise all text as Moses does, as older papers have it (forms/moses.py);
     translations are put back into plain text, in lower case."""
     cleaning: CleaningSettings = CleaningSettings()
     """What is not worth training on."""
@@ -90,6 +90,8 @@ class EvaluationSettings(Settings):
     """Sentences of the test set that the report shows."""
     markup: Literal["none", "restructuredtext"] = "none"
     """Count the lines of the test set whose inline markup comes out as it went in."""
+    tokenised: bool = False
+    """Give BLEU over lower-cased, Moses-tokenised text as well, the figure of older papers."""
 
 
 class Recipe(Settings):

@@ -14,6 +14,7 @@ import pytest
 from command_line import Dragoman
 from tiny_recipe import TINY
 
+from dragoman.recipe import Recipe
 from dragoman.tasks.run import Run
 from dragoman.tasks.translator import Translator
 
@@ -208,8 +209,12 @@ def test_evaluate_score_and_compare(dragoman: Dragoman, tiny_run: Path, tmp_path
     assert table.code == 0, table.err
     for name in ("BLEU", "chrF", "chrF++", "TER", "nrefs:1|case:mixed"):
         assert name in table.out
+    assert "BLEU over" not in table.out and "Moses" not in table.out
+    recipe = Recipe.load(tiny_run / "recipe.toml", ["evaluation.tokenised=true"])
+    recipe.save(tiny_run / "recipe.toml")
     figures = json.loads(dragoman("evaluate", tiny_run, "--beam", "1", "--json").out)
     assert figures["sentences"] == len(out.read_text(encoding="utf-8").splitlines())
+    assert figures["prepared_bleu"]["signature"].startswith("nrefs:1|case:mixed|eff:no|tok:none")
 
     (tmp_path / "a.en").write_text("The dog sleeps.\nThe man eats.\n", encoding="utf-8")
     (tmp_path / "a.de").write_text("Der Hund schläft.\nDer Mann isst.\n", encoding="utf-8")

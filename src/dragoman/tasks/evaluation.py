@@ -15,10 +15,15 @@ from dragoman.data.corpora import CorpusSettings, Pair, read_lines, read_pairs
 from dragoman.errors import DataError, DragomanError
 from dragoman.forms.moses import MosesText
 from dragoman.metrics.markup import Markup, count_intact
-from dragoman.metrics.moses import WHY_BLEU_DIFFERS, both_bleus
 from dragoman.metrics.significance import Significance, Test
 from dragoman.metrics.significance import compare_systems as compare_outputs
-from dragoman.metrics.translation import Score, Scores, evaluate_translation, tokenised_bleu
+from dragoman.metrics.translation import (
+    WHY_BLEU_DIFFERS,
+    Score,
+    Scores,
+    evaluate_translation,
+    tokenised_bleu,
+)
 from dragoman.tasks.prepare import has_test_set, plain_pairs
 from dragoman.tasks.run import RECIPE, SCORES, Run
 
@@ -136,13 +141,14 @@ def evaluate_run(
             [translation.prepared for translation in translations],
             [opened.target.prepare(line) for line in references],
         )
-    elif "multi30k" in test or "multi30k" in recipe.name:
+    elif recipe.evaluation.tokenised:
         try:
-            prepared = both_bleus(
-                hypotheses, references, language, MosesText(language).prepare
-            ).prepared
+            prepare = MosesText(language).prepare
+            prepared = tokenised_bleu(
+                *[[prepare(t) for t in ts] for ts in (hypotheses, references)]
+            )
         except DataError as error:
-            logger.info("%s (for the figure that papers on Multi30k give)", error)
+            logger.info("%s (for BLEU over tokenised text)", error)
     markup = None
     if recipe.evaluation.markup != "none":
         markup = count_intact([pair.source for pair in pairs], hypotheses, references)
