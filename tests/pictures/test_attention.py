@@ -41,6 +41,14 @@ def test_heatmap_draws_every_weight_once_at_its_strength(alone: bool) -> None:
     assert (root.find(f"{SVG}style") is not None) == alone
 
 
+def test_rows_of_numbers_sum_to_one() -> None:
+    """As the captions say: decimals, and none left out that two digits can show."""
+    heatmap = Heatmap(("a",), ("b", "c", "d", "e"), np.array([[0.93, 0.04, 0.026, 0.004]]))
+    svg = ElementTree.fromstring(heatmap_svg(heatmap))
+    numbers = [one.text for one in svg.iter(f"{SVG}text") if one.get("text-anchor") == "middle"]
+    assert numbers == ["0.93", "0.04", "0.03"]
+
+
 def test_heatmap_stays_inside_its_frame_and_small() -> None:
     for rows, columns in ((1, 1), (14, 14), (40, 60), (300, 300)):
         text = heatmap_svg(example(rows, columns))
@@ -133,5 +141,9 @@ def test_record_gives_the_heatmap_of_a_head_and_the_mean() -> None:
     assert head.title == "cross-attention, layer 1, head 3"
     np.testing.assert_allclose(record.heatmap("encoder", 1).weights, encoder[1].mean(0))
     assert record.heatmap("decoder", 0).columns == ("<s>", "x")
+    without = record.heatmap("encoder", 1, off={0})
+    np.testing.assert_allclose(without.weights, encoder[1, 1:].mean(0))
+    assert without.title == "encoder, layer 2, mean of the heads, 1 off"
+    assert not record.heatmap("encoder", 1, off={0, 1, 2}).weights.any()
     with pytest.raises(AssertionError):
         AttentionRecord(["a"], ["x", "</s>"], encoder, decoder, cross)

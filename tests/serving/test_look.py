@@ -73,6 +73,14 @@ def test_parts_are_parts_of_the_whole(client: Open) -> None:
                     http, "/v1/look/attention", text=TEXT, part=part, layer=0, mean=True
                 )
                 assert np.allclose(half(mean)[0, 0], whole[0].mean(0), atol=1e-3)
+                off = {"part": part, "layer": 0, "head": 1}
+                without = await post(http, "/v1/look", text=TEXT, heads_off=[off], attention=[part])
+                mean = await post(
+                    http, "/v1/look/attention", text=TEXT, heads_off=[off], part=part, layer=0,
+                    mean=True,
+                )  # fmt: skip
+                on = np.delete(half(without["attention"][part])[0], 1, axis=0)
+                assert np.allclose(half(mean)[0, 0], on.mean(0), atol=1e-3)
                 small = seen["maps"][part]
                 raw = np.frombuffer(base64.b64decode(small["data"]), np.uint8).reshape(
                     small["shape"]

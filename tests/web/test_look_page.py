@@ -64,7 +64,7 @@ def test_a_word_is_followed_through_everything(opened: Open) -> None:
         expect(word(page, "target", "es")).to_be_visible()
         word(page, "target", "es").hover()
         told = page.locator(".told").first
-        expect(told).to_contain_text(re.compile("“es” looked at .*%"))
+        expect(told).to_contain_text(re.compile("To choose “es” the model looked at: .*%"))
         word(page, "target", "es").click()
         expect(word(page, "target", "es")).to_have_attribute("aria-pressed", "true")
         expect(page.locator(".choices li")).to_have_count(8)
@@ -85,9 +85,61 @@ def test_a_word_is_followed_through_everything(opened: Open) -> None:
         page.locator("summary", has_text="As a table").click()
         shares = page.locator(".chosen td.figure").all_inner_texts()
         total = sum(float(share.removesuffix(" %")) for share in shares)
-        assert 95 < total <= 100.5, "a row sums to one"
+        assert total == pytest.approx(100, abs=0.5), "a row sums to one"
         page.get_by_role("button", name="Pieces").click()
         assert page.locator(".text.source .w").count() > len(SENTENCE.split()) + 1
+
+
+def test_a_row_reads_one_word_and_chooses_the_next(opened: Open) -> None:
+    """What a word of the translation starts from is the word before it, and is named so."""
+    with opened(f"#look?text={quote(SENTENCE)}") as page:
+        looked(page)
+        word(page, "target", "es").click()
+        way = page.locator("section", has_text="The way through")
+        expect(way).to_contain_text("The row that reads “weil” and chooses “es”")
+        expect(way.locator(".ids")).to_have_text(re.compile(r"^weil \d+\s*→ chooses es$"))
+        expect(way).to_contain_text(re.compile(r"chooses es, 9\d %"))
+        page.get_by_role("button", name=re.compile("^Decoder ")).click()
+        page.get_by_role("application").focus()
+        page.keyboard.press("ArrowLeft")
+        expect(page.locator(".foot .told").first).to_contain_text("reads weil, chooses es → <s>")
+        page.get_by_role("button", name="Pieces").click()
+        expect(word(page, "target", "es")).to_have_attribute("aria-pressed", "true")
+
+
+DRAWN = """async (canvas, [begin, end]) => {
+  for (let i = 0; i < 2; i++) await new Promise(requestAnimationFrame);
+  const paper = document.createElement('canvas').getContext('2d', {willReadFrequently: true});
+  [paper.canvas.width, paper.canvas.height] = [canvas.width, canvas.height];
+  paper.drawImage(canvas, 0, 0);
+  const [x, width] = [canvas.width * begin, canvas.width * (end - begin)];
+  return paper.getImageData(x, 0, width, canvas.height).data.some((v, i) => i % 4 === 3 && v > 0);
+}"""
+
+
+def is_drawn(page: Page, canvas: str, begin: float = 0, end: float = 1) -> bool:
+    """Whether anything is drawn in a part of a canvas's width."""
+    return bool(page.locator(canvas).evaluate(DRAWN, [begin, end]))
+
+
+def test_a_head_that_is_off_draws_nothing_and_is_in_no_mean(opened: Open) -> None:
+    with opened(f"#look?text={quote(SENTENCE)}") as page:
+        looked(page)
+        heads = page.get_by_role("radio")
+        mean = heads.first.locator(".most")
+        page.keyboard.press("Escape")
+        for head in range(2, heads.count()):
+            heads.nth(head).click()
+            assert is_drawn(page, ".passage canvas")
+            page.get_by_role("button", name="Switch this head off").click()
+            looked(page)
+            assert not is_drawn(page, ".passage canvas")
+        word(page, "target", "es").click()
+        expect(page.locator(".told").first).to_contain_text("Switched off")
+        expect(mean).to_have_text(heads.nth(1).locator(".most").inner_text())
+        heads.first.click()
+        expect(page.locator(".told").first).to_contain_text("To choose “es”")
+        assert is_drawn(page, ".passage canvas")
 
 
 def test_a_model_that_attends_in_one_place_is_shown_with_that_alone(
@@ -178,6 +230,15 @@ def test_the_beam_grows(opened: Open) -> None:
         page.get_by_role("button", name="Play").click()
         expect(slider).to_have_value(str(last))
         expect(page.get_by_role("button", name="Play")).to_be_visible()
+        word(page, "target", "weil").click()
+        expect(slider).to_have_value("8")
+        assert is_drawn(page, ".tree canvas", 0.8), "what follows the chosen step stays"
+        page.locator(".choices li button").nth(1).click()
+        looked(page)
+        expect(page.get_by_text("You chose the first 8 pieces")).to_be_visible()
+        slider.fill("1")
+        assert first.count() > 4, "the tree begins where the search was free"
+        assert int(slider.get_attribute("max") or 0) < last
         page.locator("select").filter(has_text="run's own").select_option("1")
         looked(page)
         expect(page.get_by_text("Greedy search")).to_be_visible()

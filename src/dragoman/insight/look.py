@@ -6,6 +6,7 @@ matter, and which words belong together.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -177,7 +178,8 @@ def look_at_sentence(run: Path, options: LookOptions) -> LookResult:
         through = seen_through(translator, options.sentence, change, record=True)
         shown = translator.look(options.sentence, found.after.ids, through)
     record = shown if options.pieces else in_words(shown)
-    heatmap = _chosen(record, kind, options)
+    layers = [a.name for a in translator.plain.attentions_of(kind)]
+    heatmap = _chosen(record, kind, options, layers, change)
     if found is not None:
         heatmap = replace(heatmap, title=f"{heatmap.title}, under the change")
     lines: list[str] = []
@@ -236,7 +238,14 @@ def _kinds(record: AttentionRecord) -> list[AttentionKind]:
     return [kind for kind in _KINDS if len(_weights(record, kind))]
 
 
-def _chosen(record: AttentionRecord, kind: AttentionKind, options: LookOptions) -> Heatmap:
+def _chosen(
+    record: AttentionRecord,
+    kind: AttentionKind,
+    options: LookOptions,
+    names: Sequence[str],
+    change: Change,
+) -> Heatmap:
+    """``names``: what the attentions of the layers are called."""
     weights = _weights(record, kind)
     if not len(weights):
         has = ", ".join(_kinds(record)) or "none"
@@ -246,7 +255,9 @@ def _chosen(record: AttentionRecord, kind: AttentionKind, options: LookOptions) 
     for given, most, what in ((layer, layers, "layers"), (options.head or 1, heads, "heads")):
         if given > most:
             raise DragomanError(f"there is no {what[:-1]} {given}: {kind} has {most} {what}")
-    return record.heatmap(kind, layer - 1, None if options.head is None else options.head - 1)
+    off = {head for name, head in change.heads_off if name == names[layer - 1]}
+    head = None if options.head is None else options.head - 1
+    return record.heatmap(kind, layer - 1, head, off=off)
 
 
 def _told(change: Change, names: tuple[str, ...], model: Network) -> str:

@@ -20,6 +20,8 @@ _CELLS_WITH_TOOLTIPS = 2_500
 _LONGEST_LABEL = 18
 # Above this strength of ink the paper's colour reads better on it than the text's.
 _TURNS_LIGHT = 0.7
+SHOWN_FROM = 0.005
+"""Weights below it are no number at two digits."""
 
 
 def shortened(label: str, longest: int = _LONGEST_LABEL) -> str:
@@ -27,15 +29,15 @@ def shortened(label: str, longest: int = _LONGEST_LABEL) -> str:
     return label if len(label) <= longest else label[: longest - 1] + "…"
 
 
-def percent(weight: float) -> str:
-    """0.714 -> 71. Nothing below one half of a percent."""
-    return f"{weight * 100:.0f}"
+def share(weight: float) -> str:
+    """0.714 -> 0.71, 1 -> 1. Nothing below half a hundredth."""
+    return f"{weight:.2f}".rstrip("0").rstrip(".") if weight >= SHOWN_FROM else ""
 
 
 def heatmap_svg(heatmap: Heatmap, *, alone: bool = True) -> str:
     """A heat map with a word beside each row and above each column -> SVG text.
 
-    Up to 16 columns show their numbers (percent, from 5 on); up to 2,500 cells tell row, column
+    Up to 16 columns show their numbers; up to 2,500 cells tell row, column
     and weight when pointed at. Labels are left out where cells are too small to carry them.
     ``alone=False`` is for a page that brings the style.
     """
@@ -122,10 +124,10 @@ def _cells(heatmap: Heatmap, left: float, top: float, cell: float) -> list[str]:
             )
         else:
             parts.append(f"{rect}/>")
-        if numbers and weight >= 0.05:
+        if numbers and weight >= SHOWN_FROM:
             kind = "on" if weight > _TURNS_LIGHT else "ink" if weight > 0.2 else "muted"
             place = f'x="{x + side / 2:.1f}" y="{y + side / 2 + 4:.1f}" text-anchor="middle"'
-            on_cells.append(f'<text class="small {kind}" {place}>{percent(weight)}</text>')
+            on_cells.append(f'<text class="small {kind}" {place}>{share(weight)}</text>')
     parts.append("</g>")
     if on_cells:
         parts.append(f'<g pointer-events="none">{"".join(on_cells)}</g>')
@@ -217,13 +219,13 @@ def _line(path: str, ink: int, weight: float) -> str:
 
 def _number(x: float, y: float, weight: float, ink: int) -> str:
     place = f'x="{x:.1f}" y="{y:.1f}"'
-    return f'<text class="small halo f{ink}" {place}>{percent(weight)} %</text>'
+    return f'<text class="small halo f{ink}" {place}>{weight * 100:.0f} %</text>'
 
 
 def _told(word: str, source: Sequence[str], weights: Weights, origin: str) -> str:
     """The three strongest looks in words: ``it → animal 27 %, tired 24 %, was 9 %``."""
     strongest = [i for i in np.argsort(-weights, kind="stable")[:3] if weights[i] >= 0.01]
-    told = f"{word} → " + ", ".join(f"{source[i]} {percent(weights[i])} %" for i in strongest)
+    told = f"{word} → " + ", ".join(f"{source[i]} {weights[i] * 100:.0f} %" for i in strongest)
     return f"{told}  ({visible(origin)})" if origin else told
 
 

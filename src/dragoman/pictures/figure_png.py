@@ -69,9 +69,8 @@ def draw_words(axes: Axes, heatmap: Heatmap) -> None:
 
 def draw_matrix(axes: Axes, matrix: Matrix) -> None:
     """Any matrix: positive numbers in one ink, negative ones in the other."""
-    values = np.ma.masked_invalid(matrix.values)
-    full, (count, across) = matrix.full, matrix.values.shape
-    axes.imshow(values, cmap=_inks(), vmin=-full, vmax=full, aspect="auto", interpolation="nearest")
+    depths, (count, across) = np.ma.masked_invalid(matrix.depths), matrix.values.shape
+    axes.imshow(depths, cmap=_inks(), vmin=-1, vmax=1, aspect="auto", interpolation="nearest")
     axes.tick_params(length=0, labeltop=True, labelbottom=False)
     if matrix.columns:
         axes.set_xticks(range(across), [shortened(visible(column)) for column in matrix.columns])
@@ -89,7 +88,7 @@ def draw_matrix(axes: Axes, matrix: Matrix) -> None:
     for row, column in np.ndindex(*matrix.values.shape):
         value = float(matrix.values[row, column])
         finite = bool(np.isfinite(value))
-        strong = finite and abs(value) / full > 0.6
+        strong = finite and abs(float(depths[row, column])) > 0.6
         colour = LIGHT.raised if strong else LIGHT.ink if finite else LIGHT.muted
         text = short_number(value) if finite else matrix.absent
         axes.text(column, row, text, color=colour, fontsize=7, ha="center", va="center")

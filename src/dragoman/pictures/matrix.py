@@ -45,6 +45,8 @@ class Matrix:
     """The number that has full ink; the largest magnitude if not given."""
     absent: str = ""
     """What is written into cells that do not exist."""
+    is_least_deep: bool = False
+    """Deepest at 0 and palest at ``reach``: for numbers of which the least is the best."""
 
     @property
     def full(self) -> float:
@@ -55,6 +57,12 @@ class Matrix:
         return float(finite.max(initial=0.0)) or 1.0
 
     @property
+    def depths(self) -> Array:
+        """(R, C) how much ink each cell has: -1 to 1, NaN where there is no cell."""
+        shares = self.values / self.full
+        return 1 - np.abs(shares) if self.is_least_deep else shares
+
+    @property
     def has_negative(self) -> bool:
         """Whether both inks are used."""
         return bool((self.values[np.isfinite(self.values)] < 0).any())
@@ -62,7 +70,7 @@ class Matrix:
     @property
     def legend(self) -> str:
         """What stands below: what the columns are, and how to read the inks."""
-        scale = f"darkest = {short_number(self.full)}"
+        scale = f"darkest = {short_number(0 if self.is_least_deep else self.full)}"
         if self.has_negative:
             scale = f"blue +, orange −, darkest = ±{short_number(self.full)}"
         return f"{self.across}  ·  {scale}" if self.across else scale
@@ -97,9 +105,7 @@ def matrix_svg(matrix: Matrix) -> str:
     right = matrix._longest_column * 0.72 if matrix.slanted else 0.0
     parts = [f'<text x="4" y="15">{escape(visible(matrix.title))}</text>']
     parts += _labels(matrix, left, top)
-    parts.append(
-        ink(matrix.values / matrix.full, left, top, width * across, height * count, name="m")
-    )
+    parts.append(ink(matrix.depths, left, top, width * across, height * count, name="m"))
     parts += _lines(matrix, left, top)
     parts += _numbers(matrix, left, top)
     bottom = top + height * count
@@ -192,9 +198,10 @@ def _numbers(matrix: Matrix, left: float, top: float) -> list[str]:
     parts: list[str] = []
     if width < _NUMBERED_CELL:
         return parts
+    depths = matrix.depths
     for row, column in np.ndindex(*matrix.values.shape):
         value = float(matrix.values[row, column])
-        strength = min(abs(value) / matrix.full, 1.0) if np.isfinite(value) else 0.0
+        strength = min(abs(float(depths[row, column])), 1.0) if np.isfinite(value) else 0.0
         kind = "on" if strength > _TURNS_LIGHT else "ink" if np.isfinite(value) else "muted"
         x, y = left + width * (column + 0.5), top + height * (row + 0.5) + 4
         text = short_number(value) if np.isfinite(value) else escape(matrix.absent)

@@ -64,6 +64,7 @@ class Cells:
             "across": matrix.across,
             "cell": list(matrix.cell),
             "reach": matrix.full,
+            "is_least_deep": matrix.is_least_deep,
             "absent": matrix.absent,
         }
 
@@ -98,6 +99,7 @@ class WordWeights:
             "across": "",
             "cell": [34.0, 30.0],
             "reach": 1.0,
+            "is_least_deep": False,
             "absent": "",
         }
 

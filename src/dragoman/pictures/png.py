@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from dragoman.errors import DragomanError
-from dragoman.pictures.attention import percent
+from dragoman.pictures.attention import SHOWN_FROM, share
 from dragoman.pictures.chart import compact_number, thinned
 from dragoman.pictures.labels import visible
 from dragoman.pictures.records import Chart, Heatmap
@@ -81,10 +81,10 @@ def draw_heatmap(axes: Axes, heatmap: Heatmap) -> None:
         return
     for row, column in np.ndindex(*weights.shape):
         weight = float(weights[row, column])
-        if weight >= 0.05:
+        if weight >= SHOWN_FROM:
             colour = LIGHT.raised if weight > 0.7 else LIGHT.ink if weight > 0.2 else LIGHT.muted
             axes.text(
-                column, row, percent(weight), color=colour, fontsize=7, ha="center", va="center"
+                column, row, share(weight), color=colour, fontsize=7, ha="center", va="center"
             )
 
 

@@ -6,7 +6,7 @@ page takes them and nothing else. Shapes: S source tokens, T target tokens, L la
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -98,15 +98,28 @@ class AttentionRecord:
         """How a notebook shows it: every layer and head, to look around in."""
         return attention_html(self)
 
-    def heatmap(self, kind: AttentionKind, layer: int, head: int | None = None) -> Heatmap:
-        """One head of one layer, or the mean over the layer's heads."""
+    def heatmap(
+        self,
+        kind: AttentionKind,
+        layer: int,
+        head: int | None = None,
+        *,
+        off: Collection[int] = (),
+    ) -> Heatmap:
+        """One head of one layer, or the mean over the layer's heads but those that are ``off``;
+        zeros if all are."""
         looking, looked_at, every = {
             "encoder": (self.source, self.source, self.encoder),
             "decoder": (self.target, (self.begin, *self.target)[:-1], self.decoder),
             "cross": (self.target, self.source, self.cross),
         }[kind]
-        weights = every[layer].mean(axis=0) if head is None else every[layer, head]
+        on = [one for one in range(every.shape[1]) if one not in off]
+        mean = every[layer, on].sum(axis=0) / max(len(on), 1)
+        weights = mean if head is None else every[layer, head]
         which = "mean of the heads" if head is None else f"head {head + 1}"
+        if off:
+            are_off = f"{', '.join(str(one + 1) for one in sorted(off))} off"
+            which += f", {are_off}" if head is None else ", off" if head in off else ""
         name = {"encoder": "encoder", "decoder": "decoder", "cross": "cross-attention"}[kind]
         return Heatmap(
             labels(looking), labels(looked_at), weights, f"{name}, layer {layer + 1}, {which}"

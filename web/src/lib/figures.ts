@@ -38,6 +38,8 @@ export interface CellsPanel {
   across: string;
   cell: [number, number];
   reach: number;
+  /** Deepest at 0. */
+  is_least_deep: boolean;
   absent: string;
 }
 

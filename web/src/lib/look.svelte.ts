@@ -124,11 +124,16 @@ export class LookState {
     if (found) this.setPart(found);
   }
 
+  /** The chosen word stays chosen: the word of a piece, or the first piece of a word. */
   setUnits(units: Units): void {
     if (units === this.units) return;
+    const { now, selected } = this;
+    const first = selected && now?.units(selected.side, this.units)[selected.unit]?.first;
     this.units = units;
-    this.selected = this.hovered = null;
-    this.told = null;
+    this.hovered = null;
+    if (!selected || !now || first === null || first === undefined) return this.select(null);
+    const found = now.units(selected.side, units).findIndex((one) => first < one.first + one.count);
+    this.select(found < 0 ? null : { side: selected.side, unit: found });
   }
 
   select(spot: Spot | null): void {
@@ -152,6 +157,14 @@ export class LookState {
   isOff(part: Part, layer: number, head: number | null): boolean {
     return this.off.some((one) => one.part === part && one.layer === layer && one.head === head);
   }
+
+  /** Whether what is chosen does nothing: a head that is off, or a layer without any that is on. */
+  readonly isSilent = $derived.by((): boolean => {
+    const { part, layer, head } = this;
+    if (head !== null) return this.isOff(part, layer, head);
+    const count = this.now?.heads(part) ?? 0;
+    return count > 0 && this.off.filter((one) => one.part === part && one.layer === layer).length === count;
+  });
 
   toggleHidden(word: number): void {
     this.hidden = this.hidden.includes(word)
@@ -200,6 +213,7 @@ export class LookState {
     if (part === "decoder" && focus.side === "source") part = "cross";
     if (!this.now.layers(part)) return null;
     const isShown = part === this.part;
+    if (isShown && this.isSilent) return null;
     const layer = isShown ? this.layer : this.now.layers(part) - 1;
     const grid = this.at(part, layer, isShown ? this.head : null);
     if (!grid) return null;

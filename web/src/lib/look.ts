@@ -171,7 +171,7 @@ export class Looking {
     return { rows: target, columns: [begin, ...target.slice(0, -1)] };
   }
 
-  /** One head, or with null the mean of a layer's heads, if it is known already. */
+  /** One head, or with null the mean of a layer's heads that are on, if it is known already. */
   known(part: Part, layer: number, head: number | null, units: Units): Grid | null {
     const key = `${part} ${layer} ${head} ${units}`;
     const found = this.#grids.get(key);
@@ -197,6 +197,25 @@ export class Looking {
     return (await call("v1/look/word", post(body, signal))).json();
   }
 
+  /** Whether a head was switched off when this was computed. */
+  isOff(part: Part, layer: number, head: number): boolean {
+    return this.request.heads_off.some(
+      (one) => one.part === part && one.layer === layer && one.head === head,
+    );
+  }
+
+  /** The heads of a layer that were at work. */
+  on(part: Part, layer: number): number[] {
+    return [...Array(this.heads(part)).keys()].filter((head) => !this.isOff(part, layer, head));
+  }
+
+  /** What was read when a unit of the translation was chosen: the unit before it. */
+  readBefore(unit: Unit, units: Units): string {
+    if (unit.first === 0) return "<s>";
+    const before = this.units("target", units).find((one) => one.first + one.count === unit.first);
+    return before?.text ?? "<s>";
+  }
+
   /** A grid of all weights of one head in a part that is whole. */
   #cut(part: Part, layer: number, head: number | null): Grid | null {
     const whole = this.#whole.get(part);
@@ -208,10 +227,11 @@ export class Looking {
       return { rows, columns, values: whole.values.subarray(from(head), from(head) + size) };
     }
     const values = new Float32Array(size);
-    for (let h = 0; h < heads; h++) {
+    const on = this.on(part, layer);
+    for (const h of on) {
       const start = from(h);
       for (let i = 0; i < size; i++) {
-        values[i] = (values[i] as number) + (whole.values[start + i] as number) / heads;
+        values[i] = (values[i] as number) + (whole.values[start + i] as number) / on.length;
       }
     }
     return { rows, columns, values };

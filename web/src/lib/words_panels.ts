@@ -23,7 +23,7 @@ const WORDS: Record<string, string> = {
   what: "계산",
   shape: "모양",
   "Links of the model: most looked at": "모델이 이은 것: 가장 많이 본 것",
-  "Links made by hand: sure 100, possible 50": "손으로 이은 것: 확실하면 100, 가능하면 50",
+  "Links made by hand: sure 1, possible 0.5": "손으로 이은 것: 확실하면 1, 가능하면 0.5",
   "word just read": "방금 읽은 단어",
   "looked at": "보이는 단어",
   "learning rate": "학습률",

@@ -211,7 +211,7 @@ def alignment_figure(subject: Subject) -> Figure:
         for links_made, strength in ((gold.possible, 0.5), (gold.sure, 1.0)):
             for source, target in links_made:
                 made[target, source] = strength
-        panels.insert(2, _links("Links made by hand: sure 100, possible 50", shown, made))
+        panels.insert(2, _links("Links made by hand: sure 1, possible 0.5", shown, made))
         drawn = float(scores.heads["choosing"][layer, -1])
         best = scores.best
         head = best.head
@@ -239,7 +239,8 @@ def aer_panels(scores: AlignmentScores) -> list[Panel]:
         columns = [*(f"head {i + 1}" for i in range(table.shape[1] - 1)), "mean"]
         rows = [f"layer {i + 1}" for i in range(len(table))]
         title = f"AER, the step {when} the word"
-        panels.append(Cells(Matrix(title, table, rows, columns, cell=(54, 28), reach=1.0)))
+        matrix = Matrix(title, table, rows, columns, cell=(54, 28), reach=1.0, is_least_deep=True)
+        panels.append(Cells(matrix))
     return panels
 
 
@@ -294,8 +295,8 @@ def _mean_note(heads: PronounHeads) -> Words:
     else:
         arcs = Words(
             "The arcs are the mean of two heads: a word that one of them looks at wholly, and the "
-            "other not at all, has 50 here.",
-            "호는 두 헤드의 평균이다. 한 헤드만 오로지 보는 단어는 여기서 50이 된다.",
+            "other not at all, has 50 % here.",
+            "호는 두 헤드의 평균이다. 한 헤드만 오로지 보는 단어는 여기서 50 %가 된다.",
         )
     return Words(
         f"{arcs.english} Each head by itself, mean over the other sentences: {to_it} from the "

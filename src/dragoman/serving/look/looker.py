@@ -128,7 +128,7 @@ class Looker:
     async def attention(self, request: AttentionRequest, ids: list[int], client: str) -> bytes:
         """Some of the attention of a look, as JSON. Raises Refusal, ``SearchError``."""
         self._check_head(request.part, request.layer, request.head or 0, "this model")
-        layers = self.model.attentions_of(request.part)
+        layers, chosen = self.model.attentions_of(request.part), (request.part, request.layer)
         is_one = request.mean or request.head is not None
         share = 1 if is_one else layers[request.layer].heads
 
@@ -140,7 +140,9 @@ class Looker:
             seen = self._seen(request, ids, given_up, most)
             heads = seen.attention[request.part][request.layer]
             if request.mean:
-                heads = heads.float().mean(dim=0, keepdim=True)
+                off = {one.head for one in request.heads_off if (one.part, one.layer) == chosen}
+                on = [head for head in range(len(heads)) if head not in off]
+                heads = heads[on].float().sum(dim=0, keepdim=True) / max(len(on), 1)
             elif request.head is not None:
                 heads = heads[request.head : request.head + 1]
             return written(weights_message(heads[None]))

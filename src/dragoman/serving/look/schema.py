@@ -61,7 +61,7 @@ class AttentionRequest(LookRequest):
     head: int | None = Field(default=None, ge=0)
     """None: every head of the layer."""
     mean: bool = False
-    """The mean of the layer's heads in place of each."""
+    """The mean of the layer's heads in place of each; those in ``heads_off`` take no part."""
 
 
 class WordRequest(LookRequest):
