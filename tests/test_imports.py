@@ -253,6 +253,9 @@ demo --to run
 demo --set sead=1
 resume nowhere
 translate nowhere
+translate run --ensemble nowhere
+train my.en my.de --seeds 1,x
+train my.en my.de --seeds 1 --seed 2
 evaluate nowhere
 evaluate run no.en my.de
 score nowhere my.en my.de

@@ -12,6 +12,7 @@ Names are imported when first used, so that importing the package costs nothing.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -65,16 +66,25 @@ def __dir__() -> list[str]:
     return sorted(__all__)
 
 
-def load(run: str | Path, settings: TranslatorSettings | None = None) -> Translator:
+def load(
+    run: str | Path,
+    settings: TranslatorSettings | None = None,
+    *,
+    ensemble: str | Path | Sequence[str | Path] = (),
+) -> Translator:
     """Open a run folder and make it ready to translate.
 
-    ``settings`` say how: precision, threads, what happens to long lines.
-    Errors: ``RunError`` (a ``DragomanError``) if it is no run, or one that is damaged.
+    ``settings`` say how: precision, threads, what happens to long lines. ``ensemble``: a further
+    run, or several, of any kinds of models, which translate together with it; all must write with
+    the same vocabulary. At each step the mean of their probabilities decides.
+    Errors: ``RunError`` (a ``DragomanError``) if it is no run, one that is damaged, or one that
+    cannot translate together with the first.
     """
     from dragoman.tasks.run import Run
     from dragoman.tasks.translator import Translator
 
-    return Translator(Run.open(run), settings)
+    others = [ensemble] if isinstance(ensemble, str | Path) else ensemble
+    return Translator(Run.open(run), settings, ensemble=[Run.open(one) for one in others])
 
 
 def train(

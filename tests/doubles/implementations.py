@@ -15,7 +15,8 @@ import torch
 from torch import Tensor
 
 from dragoman.models.decoder import Decoder
-from dragoman.models.interface import Adjust, DecodeState, Memory, Network
+from dragoman.models.ensemble import Ensemble
+from dragoman.models.interface import Adjust, DecodeState, Memory, Model, Network
 from dragoman.models.recurrent import Recurrent
 from dragoman.models.settings import DecoderSettings, RecurrentSettings, TransformerSettings
 from dragoman.models.transformer import Transformer
@@ -102,6 +103,10 @@ def prepared(dtype: torch.dtype, **changes: Any) -> CpuTransformer:
     return CpuTransformer(transformer(**changes), dtype)
 
 
+def ensemble(*models: Model) -> Ensemble:
+    return Ensemble(models)
+
+
 TRANSFORMERS: dict[str, dict[str, Any]] = {
     "paper": {},
     "pre-norm": {"norm": "pre"},
@@ -167,4 +172,13 @@ IMPLEMENTATIONS: dict[str, Implementation] = {
         )
         for n, c in FAST.items()
     },
+    "ensemble of three kinds": Implementation(
+        lambda: ensemble(transformer(), recurrent(), decoder())
+    ),
+    "ensemble of two widths, one masking": Implementation(
+        lambda: ensemble(transformer(attend_unknown=False), transformer(model_dim=24))
+    ),
+    "ensemble on fast paths": Implementation(
+        lambda: ensemble(int8(), prepared(torch.float32)), torch.float32, alike=1e-4, as_plain=0.05
+    ),
 }

@@ -53,6 +53,11 @@ def systems(
     return spoilt, references
 
 
+def alone(given: dict[str, list[str]]) -> dict[str, list[list[str]]]:
+    """Systems of one run each."""
+    return {name: [lines] for name, lines in given.items()}
+
+
 def of(outcome: Significance, metric: MetricName) -> dict[str, float | None]:
     (comparison,) = [each for each in outcome.comparisons if each.metric == metric]
     return {score.system: score.p_value for score in comparison.scores}
@@ -77,7 +82,9 @@ def test_agrees_with_sacrebleu(
         test_type="bs" if test == "bootstrap" else "ar",
         n_samples=samples,
     )()[1]
-    ours = compare_systems(given, references, "de", test=test, metrics=ALL_METRICS, samples=samples)
+    ours = compare_systems(
+        alone(given), [references], "de", test=test, metrics=ALL_METRICS, samples=samples
+    )
     names: dict[MetricName, str] = {"BLEU": "BLEU", "chrF": "chrF2", "chrF++": "chrF2++"}
     for comparison in ours.comparisons:
         expected = theirs[names.get(comparison.metric, comparison.metric)]
@@ -95,7 +102,7 @@ def test_agrees_with_sacrebleu(
 @pytest.mark.parametrize("test", ["bootstrap", "randomisation"])
 def test_tells_a_better_system_from_a_lucky_one(test: Test) -> None:
     given, references = systems(15, 200, base=0.3, equal=0.3, better=0.2)
-    outcome = compare_systems(given, references, "de", test=test, samples=500)
+    outcome = compare_systems(alone(given), [references], "de", test=test, samples=500)
     for metric in ("BLEU", "chrF"):
         p_values = of(outcome, metric)
         assert p_values["base"] is None
@@ -119,7 +126,7 @@ def test_randomisation_comes_near_all_exchanges() -> None:
         larger += abs(ter(one) - ter(two)) > seen + 1e-9
     assert 10 < larger < 100  # else this would test nothing
     outcome = compare_systems(
-        given, references, "de", test="randomisation", metrics=("TER",), samples=20_000
+        alone(given), [references], "de", test="randomisation", metrics=("TER",), samples=20_000
     )
     assert of(outcome, "TER")["other"] == pytest.approx(larger / 128, abs=0.015)
 
@@ -127,8 +134,8 @@ def test_randomisation_comes_near_all_exchanges() -> None:
 def test_the_same_system_never_differs() -> None:
     given, references = systems(6, 30, base=0.3)
     twice = {"one": given["base"], "two": given["base"]}
-    bootstrap = compare_systems(twice, references, "de", samples=50)
-    exchanged = compare_systems(twice, references, "de", test="randomisation", samples=50)
+    bootstrap = compare_systems(alone(twice), [references], "de", samples=50)
+    exchanged = compare_systems(alone(twice), [references], "de", test="randomisation", samples=50)
     # sacreBLEU says 1 / 51 here: no sample differs by more than nothing.
     for outcome in (bootstrap, exchanged):
         assert of(outcome, "BLEU")["two"] == 1.0
@@ -138,7 +145,7 @@ def test_the_same_system_never_differs() -> None:
 
 def test_table_and_json() -> None:
     given, references = systems(7, 120, base=0.4, better=0.05)
-    outcome = compare_systems(given, references, "de", samples=100, seed=3)
+    outcome = compare_systems(alone(given), [references], "de", samples=100, seed=3)
     table = outcome.table().splitlines()
     assert table[0].split() == ["system", "BLEU", "chrF"]
     assert table[1].startswith("base (baseline)") and "±" in table[1] and "p=" not in table[1]
@@ -154,7 +161,8 @@ def test_table_and_json() -> None:
 def test_seed_decides_the_draws() -> None:
     given, references = systems(8, 40, base=0.3, other=0.28)
     one, same, other = (
-        compare_systems(given, references, "de", samples=60, seed=seed) for seed in (1, 1, 2)
+        compare_systems(alone(given), [references], "de", samples=60, seed=seed)
+        for seed in (1, 1, 2)
     )
     assert one == same
     assert of(one, "BLEU") != of(other, "BLEU") or of(one, "chrF") != of(other, "chrF")
@@ -162,6 +170,52 @@ def test_seed_decides_the_draws() -> None:
 
 def test_needs_two_systems_of_the_right_length() -> None:
     with pytest.raises(DataError, match="two systems"):
-        compare_systems({"one": ["a"]}, ["a"], "de")
+        compare_systems({"one": [["a"]]}, [["a"]], "de")
     with pytest.raises(DataError, match="short: 1 translations but 2 references"):
-        compare_systems({"one": ["a", "b"], "short": ["a"]}, ["a", "b"], "de")
+        compare_systems({"one": [["a", "b"]], "short": [["a"]]}, [["a", "b"]], "de")
+
+
+def test_several_references_are_sacrebleus() -> None:
+    given, first = systems(9, 30, base=0.4, other=0.2)
+    _, second = systems(10, 30, base=0.1)
+    ours = compare_systems(
+        alone(given), [first, second], "de", test="bootstrap", metrics=ALL_METRICS, samples=20
+    )
+    for comparison, metric in zip(
+        ours.comparisons, (BLEU(), CHRF(), CHRF(word_order=2), TER()), strict=True
+    ):
+        for score in comparison.scores:
+            expected = metric.corpus_score(given[score.system], [first, second])
+            assert score.value == pytest.approx(expected.score), comparison.metric
+        assert "nrefs:2" in comparison.signature
+    with pytest.raises(DataError, match="base: 30 translations but 29 references"):
+        compare_systems(alone(given), [first, second[:-1]], "de")
+
+
+def test_a_group_of_runs_scores_their_mean_on_every_drawn_test_set() -> None:
+    given, references = systems(11, 60, one=0.5, two=0.4, better=0.1, best=0.05)
+    groups = {"low": [given["one"], given["two"]], "high": [given["better"], given["best"]]}
+    outcome = compare_systems(groups, [references], "de", metrics=("chrF",), samples=80)
+    low, high = outcome.comparisons[0].scores
+    values = [CHRF().corpus_score(lines, [references]).score for lines in groups["high"]]
+    assert high.runs == pytest.approx(values)
+    assert high.value == pytest.approx(sum(values) / 2)
+    assert high.deviation == pytest.approx(abs(values[0] - values[1]) / math.sqrt(2))
+    assert high.p_value is not None and high.p_value < 0.05 and low.p_value is None
+    # The samples of a group are the means of those of its runs.
+    each = compare_systems(alone(given), [references], "de", metrics=("chrF",), samples=80)
+    means = {score.system: score.mean for score in each.comparisons[0].scores}
+    assert low.mean == pytest.approx(((means["one"] or 0) + (means["two"] or 0)) / 2)
+    assert f"sd {high.deviation:.2f} of 2" in outcome.table()
+    assert outcome.to_dict()["metrics"]["chrF"]["systems"][1]["deviation"] == high.deviation
+    # Copies of one run are that run, with no deviation.
+    copies = {"low": [given["one"]] * 3, "high": [given["best"]]}
+    same = compare_systems(copies, [references], "de", metrics=("chrF",), samples=80)
+    once = compare_systems(
+        alone({"low": given["one"], "high": given["best"]}),
+        [references], "de", metrics=("chrF",), samples=80,
+    )  # fmt: skip
+    assert same.comparisons[0].scores[0].deviation == pytest.approx(0.0)
+    assert same.comparisons[0].scores[1] == once.comparisons[0].scores[1]
+    with pytest.raises(DataError, match="low has 3 runs"):
+        compare_systems(copies, [references], "de", test="randomisation", samples=5)

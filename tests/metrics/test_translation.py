@@ -52,7 +52,7 @@ def corrupted(seed: int, lines: int, errors: float) -> tuple[list[str], list[str
 def test_scores_and_signatures_are_sacrebleus() -> None:
     hypotheses, references = corrupted(1, 60, 0.3)
     for lowercase in (False, True):
-        scores = evaluate_translation(hypotheses, references, "de", lowercase=lowercase)
+        scores = evaluate_translation(hypotheses, [references], "de", lowercase=lowercase)
         assert scores["BLEU"] == pytest.approx(
             sacrebleu.corpus_bleu(hypotheses, [references], lowercase=lowercase).score
         )
@@ -74,17 +74,32 @@ def test_scores_and_signatures_are_sacrebleus() -> None:
         assert f"version:{sacrebleu.__version__}" in signatures[3]
 
 
+def test_several_references_are_compared_with_at_once() -> None:
+    hypotheses, first = corrupted(5, 40, 0.3)
+    _, second = corrupted(6, 40, 0.0)
+    both = [first, second]
+    scores = evaluate_translation(hypotheses, both, "de")
+    assert scores["BLEU"] == pytest.approx(sacrebleu.corpus_bleu(hypotheses, both).score)
+    assert scores["chrF"] == pytest.approx(sacrebleu.CHRF().corpus_score(hypotheses, both).score)
+    assert scores["TER"] == pytest.approx(sacrebleu.corpus_ter(hypotheses, both).score)
+    assert all("nrefs:2" in score.signature for score in scores.scores)
+    # One of two that is right is enough; a second that is wrong costs nothing in BLEU.
+    assert evaluate_translation(first, [second, first], "de")["BLEU"] == pytest.approx(100)
+    with pytest.raises(DataError, match="40 translations but 39 references"):
+        evaluate_translation(hypotheses, [first, second[1:]], "de")
+
+
 def test_lowercase_forgives_case_alone() -> None:
     hypotheses, references = ["der hund läuft heute weg"], ["Der Hund läuft heute weg"]
-    assert evaluate_translation(hypotheses, references, "de")["BLEU"] < 100
-    lowered = evaluate_translation(hypotheses, references, "de", lowercase=True)
+    assert evaluate_translation(hypotheses, [references], "de")["BLEU"] < 100
+    lowered = evaluate_translation(hypotheses, [references], "de", lowercase=True)
     assert lowered["BLEU"] == pytest.approx(100)
     assert lowered["TER"] == 0
 
 
 def test_table_and_json_hold_every_figure() -> None:
     hypotheses, references = corrupted(2, 20, 0.3)
-    scores = evaluate_translation(hypotheses, references, "de")
+    scores = evaluate_translation(hypotheses, [references], "de")
     table = scores.table()
     for score in scores.scores:
         assert f"{score.value:.2f}  {score.signature}" in table
@@ -93,14 +108,14 @@ def test_table_and_json_hold_every_figure() -> None:
     assert read["scores"]["chrF++"]["value"] == scores["chrF++"]
     assert "BP" in read["scores"]["BLEU"]["detail"]
     with pytest.raises(KeyError):
-        evaluate_translation(hypotheses, references, "de", metrics=("BLEU",))["TER"]
+        evaluate_translation(hypotheses, [references], "de", metrics=("BLEU",))["TER"]
 
 
 def test_lengths_must_pair_up() -> None:
     with pytest.raises(DataError, match="2 translations but 1 references"):
-        evaluate_translation(["a", "b"], ["a"], "de")
+        evaluate_translation(["a", "b"], [["a"]], "de")
     with pytest.raises(DataError, match="nothing to score"):
-        tokenised_bleu([], [])
+        tokenised_bleu([], [[]])
 
 
 @pytest.mark.skipif(
@@ -108,7 +123,7 @@ def test_lengths_must_pair_up() -> None:
 )
 def test_korean_counts_morphemes() -> None:
     lines = ["개가 길을 건너지 않았다.", "고양이가 정원에서 잔다."]
-    scores = evaluate_translation(lines, lines, "ko-KR")
+    scores = evaluate_translation(lines, [lines], "ko-KR")
     assert scores["BLEU"] == pytest.approx(100)
     assert "tok:ko-mecab" in scores.scores[0].signature
     assert not scores.notes
@@ -121,7 +136,7 @@ def test_without_mecab_korean_counts_characters_and_says_so(
     name, notes = bleu_tokenizer("ko")
     assert name == "char"
     assert "dragoman[ko]" in notes[0]
-    scores = evaluate_translation(["개가 길을 건너지"], ["개가 길을 건너지"], "ko")
+    scores = evaluate_translation(["개가 길을 건너지"], [["개가 길을 건너지"]], "ko")
     assert "dragoman[ko]" in scores.table()
 
 
@@ -129,7 +144,7 @@ def test_tokeniser_may_be_chosen_but_must_exist() -> None:
     assert bleu_tokenizer("ko", "char") == ("char", ())
     assert bleu_tokenizer("zh-Hans")[0] == "zh"
     with pytest.raises(DataError, match=r"no tokeniser 'moses'.*intl"):
-        evaluate_translation(["a"], ["a"], "de", tokenizer="moses")
+        evaluate_translation(["a"], [["a"]], "de", tokenizer="moses")
 
 
 def papineni(hypotheses: list[str], references: list[str]) -> float:
@@ -158,14 +173,14 @@ def papineni(hypotheses: list[str], references: list[str]) -> float:
 def test_tokenised_bleu_is_the_plain_formula(errors: float) -> None:
     hypotheses, references = corrupted(3, 40, errors)
     hypotheses = [line.rsplit(" ", 1)[0] for line in hypotheses]  # shorter: a brevity penalty
-    score = tokenised_bleu(hypotheses, references)
+    score = tokenised_bleu(hypotheses, [references])
     assert score.value == pytest.approx(papineni(hypotheses, references))
     assert "tok:none" in score.signature and "smooth:none" in score.signature
 
 
 def test_tokenised_bleu_neither_cuts_nor_smooths() -> None:
-    assert tokenised_bleu(["a b c d"], ["a b x d"]).value == 0  # no 3-gram matches
-    assert tokenised_bleu(["es regnet heute nicht."], ["es regnet heute nicht ."]).value == 0
+    assert tokenised_bleu(["a b c d"], [["a b x d"]]).value == 0  # no 3-gram matches
+    assert tokenised_bleu(["es regnet heute nicht."], [["es regnet heute nicht ."]]).value == 0
 
 
 # Lines of the form in which prepared corpora are shared: lower-cased, normalised, tokenised.
@@ -210,9 +225,9 @@ def test_tokenised_bleu_knows_no_case() -> None:
     references = ["Ein Hund läuft im Garten, nicht wahr?", "Die Katze schläft heute im Haus."]
     written, prepare = [line.lower() for line in references], MosesText("de").prepare
     assert tokenised_bleu(
-        [prepare(line) for line in written], [prepare(line) for line in references]
+        [prepare(line) for line in written], [[prepare(line) for line in references]]
     ).value == pytest.approx(100)
-    assert evaluate_translation(written, references, "de").scores[0].value < 80
+    assert evaluate_translation(written, [references], "de").scores[0].value < 80
 
 
 def test_without_sacremoses_the_error_names_the_extra(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -11,7 +11,13 @@ import typer
 def evaluate(
     run: Annotated[Path, typer.Argument(help="A run folder.", metavar="RUN")],
     source: Annotated[Path | None, typer.Argument(help="Source sentences, or texts.")] = None,
-    reference: Annotated[Path | None, typer.Argument(help="Their references.")] = None,
+    references: Annotated[
+        list[Path] | None,
+        typer.Argument(
+            help="Their references; several files where each sentence has several.",
+            metavar="[REFERENCE]...",
+        ),
+    ] = None,
     beam: Annotated[int | None, typer.Option(min=1, help="Beam width.")] = None,
     set_: Annotated[
         list[str] | None, typer.Option("--set", help="Any search setting: length_penalty=1.0")
@@ -21,6 +27,10 @@ def evaluate(
         bool,
         typer.Option("--shortlist", help="Score likely words alone; see dragoman shortlist."),
     ] = False,
+    ensemble: Annotated[
+        list[Path] | None,
+        typer.Option(help="A run that translates together with RUN; may be given again."),
+    ] = None,
     output: Annotated[
         Path | None, typer.Option(help="Also write the translations to this file.")
     ] = None,
@@ -29,8 +39,10 @@ def evaluate(
     """Translate a test set and score it: BLEU, chrF, chrF++ and TER with sacreBLEU's signatures; of
     a language model, the perplexity and the bits per byte of a file with a text a line.
 
-    Without files, the test set of the recipe is used. Where the run follows the older protocol
-    (lower-cased, Moses-tokenised text), its own BLEU is given beside, with the reason they differ.
+    Without files, the test set of the recipe is used. Several references are each compared with as
+    the metric defines it; the signature says how many there were. Where the run follows the older
+    protocol (lower-cased, Moses-tokenised text), its own BLEU is given beside, with the reason they
+    differ.
     """
     from dragoman.atomic import write_text
     from dragoman.cli.console import log_to_stderr
@@ -43,10 +55,12 @@ def evaluate(
     opened = Run.open(run)
     if output is not None and opened.task.name != "translation":
         raise DragomanError(f"--output: a {opened.task.name} is scored, nothing is translated")
+    others = [Run.open(one) for one in ensemble or ()]
     changes = [*(set_ or []), *([f"beam={beam}"] if beam is not None else [])]
     result = opened.task.evaluate(
-        opened, source, reference, changes, precision, shortlist=shortlist
-    )
+        opened, source, references or (), changes, precision,
+        shortlist=shortlist, ensemble=others,
+    )  # fmt: skip
     if output is not None:
         write_text(output, "".join(f"{h}\n" for h in result.hypotheses))
     typer.echo(result.to_json() if as_json else result.table())

@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+import os
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
+
+if TYPE_CHECKING:
+    from dragoman.tasks.seeds import Seeds
 
 
 def train(
@@ -57,6 +62,13 @@ def train(
         ),
     ] = None,
     seed: Annotated[int | None, typer.Option(help="Every random draw follows from it.")] = None,
+    seeds: Annotated[
+        str | None,
+        typer.Option(
+            help="Several runs that differ by their seed alone, as 1,2,3: one after another, in "
+            "folders of their own within the run folder, with as many updates as the first."
+        ),
+    ] = None,
     set_: Annotated[
         list[str] | None, typer.Option("--set", help="Any setting: model.dropout=0.2")
     ] = None,
@@ -79,6 +91,8 @@ def train(
       dragoman train multi30k-en-de --minutes 30 --set model.dropout=0.2
 
       dragoman train diary.txt --recipe demo-letters
+
+      dragoman train multi30k-en-de --seeds 1,2,3 --to runs/base
     """
     from dragoman.cli.console import command, finish_run, log_to_stderr, prepare_process, say
 
@@ -86,8 +100,16 @@ def train(
     from dragoman.task import TASKS
     from dragoman.tasks.inputs import languages_read, recipe_of
     from dragoman.tasks.run import Run, refuse_run
+    from dragoman.tasks.seeds import Seeds, begin_seeds, parse_seeds, seed_folder
 
     log_to_stderr()
+    group = None
+    if seeds is not None:
+        if seed is not None:
+            raise typer.BadParameter("give --seed or --seeds, not both")
+        group = Seeds(seeds=parse_seeds(seeds), start_from=str(start_from) if start_from else None)
+        refuse_processes()
+        seed = group.seeds[0]
     if minutes is not None and epochs is not None:
         raise typer.BadParameter("give --minutes or --epochs, not both")
     if to is not None:
@@ -111,30 +133,81 @@ def train(
         )
     folder = to or Path("runs") / chosen.name
     refuse_run(folder)
+    if group is not None:
+        begin_seeds(folder, group)
+    first = folder if group is None else seed_folder(folder, group.seeds[0])
     # Here, so that what is wrong with the arguments is said at once: it imports torch.
     from dragoman.tasks.training import train as train_run
 
     outcome = train_run(
-        chosen, folder, start_from=base, minutes=minutes, epochs=epochs,
+        chosen, first, start_from=base, minutes=minutes, epochs=epochs,
         say=say, resume_command=command("resume", folder),
     )  # fmt: skip
-    finish_run(folder, outcome)
+    finish_run(first, outcome)
+    if group is not None:
+        _go_on(folder, group, group.seeds[1:])
 
 
 def resume(
-    run: Annotated[Path, typer.Argument(help="A run folder.", metavar="RUN")],
+    run: Annotated[
+        Path, typer.Argument(help="A run folder, or a folder of train --seeds.", metavar="RUN")
+    ],
 ) -> None:
     """Go on with a training that was stopped or killed; it ends as if it had not been.
 
-    A finished one goes on after training.updates in its recipe.toml was raised.
+    A finished one goes on after training.updates in its recipe.toml was raised. Of several seeds
+    those that were not begun are trained too.
     """
     from dragoman.cli.console import command, finish_run, log_to_stderr, prepare_process, say
 
     prepare_process()
     from dragoman.tasks.run import Run
+    from dragoman.tasks.seeds import seeds_in
 
+    log_to_stderr()
+    group = seeds_in(run)
+    if group is not None:
+        refuse_processes()
+        _go_on(run, group, group.seeds)
+        return
     Run.open(run)  # a wrong folder is said before torch is imported
     from dragoman.tasks.training import resume as resume_run
 
-    log_to_stderr()
     finish_run(run, resume_run(run, say=say, resume_command=command("resume", run)))
+
+
+def refuse_processes() -> None:
+    """Errors: ``DragomanError`` where torchrun has started several processes."""
+    from dragoman.errors import DragomanError
+
+    if int(os.environ.get("WORLD_SIZE", "1")) > 1:
+        raise DragomanError(
+            "several seeds are trained one after another by one process; under torchrun give each "
+            "run its own --seed and --to"
+        )
+
+
+def _go_on(folder: Path, group: Seeds, seeds: Sequence[int]) -> None:
+    """Train those of a group's ``seeds`` that are not done, then say what all of it scored."""
+    from dragoman.cli.console import command, finish_run, say
+    from dragoman.tasks.run import RECIPE, Run
+    from dragoman.tasks.seeds import last_update, recipe_of_next, seed_folder, summary
+    from dragoman.tasks.training import resume as resume_run
+    from dragoman.tasks.training import train as train_run
+
+    base = Run.open(group.start_from) if group.start_from else None
+    again = command("resume", folder)
+    for seed in seeds:
+        path = seed_folder(folder, seed)
+        if not (path / RECIPE).is_file():
+            recipe = recipe_of_next(folder, group, seed)
+            say(f"\nseed {seed}: {path}")
+            finish_run(
+                path, train_run(recipe, path, start_from=base, say=say, resume_command=again)
+            )
+            continue
+        before = last_update(path)
+        outcome = resume_run(path, say=say, resume_command=again)
+        if outcome.update > before or not Run.open(path).scores():
+            finish_run(path, outcome)
+    typer.echo(f"\n{summary(folder)}\n\nNext:\n  {command('compare', folder, 'OTHER')}")

@@ -48,6 +48,13 @@ def translate(
         bool,
         typer.Option("--shortlist", help="Score likely words alone; see dragoman shortlist."),
     ] = False,
+    ensemble: Annotated[
+        list[Path] | None,
+        typer.Option(
+            help="A run that translates together with RUN, of any kind of model with the same "
+            "target vocabulary; may be given again. The mean of their probabilities decides."
+        ),
+    ] = None,
     long_lines: Annotated[
         str, typer.Option(help="Lines that are too long: split into sentences, or cut.")
     ] = "split",
@@ -75,6 +82,8 @@ def translate(
       dragoman translate runs/demo letter.en --to letter.de
 
       dragoman translate runs/demo "The dog sleeps."
+
+      dragoman translate runs/1 --ensemble runs/2 --ensemble runs/3 < letter.en > letter.de
     """
     from dragoman.cli.console import log_to_stderr
     from dragoman.data.corpora import decode_lines
@@ -87,6 +96,7 @@ def translate(
             "--paragraphs writes running text, in which --scores and --n-best have no place"
         )
     opened = Run.open(run)
+    others = [Run.open(one) for one in ensemble or ()]
     texts = given or []
     files = [] if as_text else _files(texts, quiet)
 
@@ -102,7 +112,7 @@ def translate(
     settings = TranslatorSettings.check(
         precision=precision, long_lines=long_lines, shortlist=shortlist, whole=whole
     )
-    translator = Translator(opened, settings, search)
+    translator = Translator(opened, settings, search, others)
     if not quiet:
         sys.stderr.write(f"{translator.description}\n")
 
@@ -137,8 +147,8 @@ def _files(given: Sequence[str], quiet: bool) -> list[Path]:
     for one in given:
         if os.path.isfile(os.path.join(one, "recipe.toml")):
             raise DragomanError(
-                f"{one} is a run folder, and one run translates at a time; if it is meant as text: "
-                "--text"
+                f"{one} is a run folder; to let it translate together with the first: --ensemble "
+                f"{one}; if it is meant as text: --text"
             )
     files = [one for one in given if os.path.isfile(one)]
     others = [one for one in given if one not in files]

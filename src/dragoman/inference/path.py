@@ -7,11 +7,13 @@
 from __future__ import annotations
 
 import pathlib
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
 from dragoman.inference.measured import microseconds
 from dragoman.inference.settings import Precision
+from dragoman.models.ensemble import Ensemble, Reader
 from dragoman.models.fast_path import FastPath
 from dragoman.models.interface import Model, Network
 from dragoman.models.kinds import DEFAULT, fast_paths
@@ -24,7 +26,8 @@ class Path:
 
     model: Model
     """A fast one, or the model that was given."""
-    precision: Literal["int8", "bf16", "fp32"]
+    precision: Literal["int8", "bf16", "fp32", "mixed"]
+    """mixed: that of an ensemble whose models are run in several ways."""
     reason: str
     """One line for people: what was chosen and why."""
     one_core_each: bool = True
@@ -78,6 +81,18 @@ def fastest(
 def as_it_is(model: Network) -> Path:
     """A model run by itself, as it was made or trained."""
     return Path(model, "fp32", "plain torch", one_core_each=False)
+
+
+def together(paths: Sequence[Path], readers: Sequence[Reader | None]) -> Path:
+    """The models of some paths as one, each run as its own path has it."""
+    reasons = list(dict.fromkeys(path.reason for path in paths))
+    precisions = {path.precision for path in paths}
+    return Path(
+        Ensemble([path.model for path in paths], readers),
+        precisions.pop() if len(precisions) == 1 else "mixed",
+        f"ensemble of {len(paths)}: {'; '.join(reasons)}",
+        one_core_each=all(path.one_core_each for path in paths),
+    )
 
 
 def in_words() -> str:

@@ -8,6 +8,11 @@ Two tests, both over the same sentences for both systems:
 - *approximate randomisation* (Riezler and Maxwell, 2005): exchange the outputs of the two systems
   sentence by sentence at random and see how often chance alone makes a difference as large.
 
+A system may be several runs of one recipe that differ by their seed alone. Its score is then the
+mean over its runs, on every drawn test set as on this one, and their standard deviation stands
+beside. The p-value is about the sentences, the deviation about the seeds: neither says what the
+other does.
+
 The procedure and the random draws are those of sacreBLEU's paired tests, so that p-values agree
 with ``sacrebleu --paired-bs`` and ``--paired-ar``; but each metric is computed for many samples at
 once from the statistics of the sentences, in about half the time.
@@ -25,6 +30,7 @@ from numpy.typing import NDArray
 from dragoman.errors import DataError
 from dragoman.metrics.translation import (
     MetricName,
+    References,
     bleu_tokenizer,
     build_metric,
     check_lengths,
@@ -45,12 +51,20 @@ class SystemScore:
 
     system: str
     value: float
+    """The mean over its runs."""
     p_value: float | None = None
     """How probable so large a difference from the baseline is if the two are equally good."""
     mean: float | None = None
     """Of the bootstrap samples; None under randomisation, as the next."""
     interval: float | None = None
     """Half the width of the 95 % interval around the mean."""
+    runs: tuple[float, ...] = ()
+    """Of each of its runs, where it has several."""
+
+    @property
+    def deviation(self) -> float | None:
+        """The standard deviation over its runs (of a sample: divided by one less); None for one."""
+        return float(np.std(self.runs, ddof=1)) if len(self.runs) > 1 else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,6 +104,8 @@ class Significance:
             f"{test[self.test]}, {self.samples:,} samples, seed {self.seed}, {self.sentences:,} "
             f"sentences; * differs from the baseline (p < {SIGNIFICANT})"
         )
+        if any(score.runs for comparison in self.comparisons for score in comparison.scores):
+            legend += "; sd: standard deviation over the runs of a system"
         signatures = [f"{each.metric}: {each.signature}" for each in self.comparisons]
         return "\n".join([*rows, legend, *signatures, *self.notes])
 
@@ -110,6 +126,8 @@ class Significance:
                             "p_value": score.p_value,
                             "mean": score.mean,
                             "interval": score.interval,
+                            "runs": list(score.runs),
+                            "deviation": score.deviation,
                         }
                         for score in comparison.scores
                     ],
@@ -122,6 +140,8 @@ class Significance:
 
 def _cell(score: SystemScore) -> str:
     text = f"{score.value:.2f}"
+    if score.deviation is not None:
+        text += f" sd {score.deviation:.2f} of {len(score.runs)}"
     if score.mean is not None:
         text += f" ({score.mean:.2f} ± {score.interval:.2f})"
     if score.p_value is not None:
@@ -130,8 +150,8 @@ def _cell(score: SystemScore) -> str:
 
 
 def compare_systems(
-    systems: Mapping[str, Sequence[str]],
-    references: Sequence[str],
+    systems: Mapping[str, Sequence[Sequence[str]]],
+    references: References,
     language: str,
     test: Test = "bootstrap",
     metrics: Sequence[MetricName] = ("BLEU", "chrF"),
@@ -143,17 +163,25 @@ def compare_systems(
     """Test each system against the first one.
 
     ``systems`` maps a name to its translations of the same sentences, in the order of the
-    references. ``samples`` is the number of test sets drawn or of exchanges tried (1,000 and
-    10,000 unless said). The default seed is sacreBLEU's.
+    references: those of each of its runs, ``[lines]`` where it has one. ``samples`` is the number
+    of test sets drawn or of exchanges tried (1,000 and 10,000 unless said). The default seed is
+    sacreBLEU's.
 
     Raises:
-        DataError: fewer than two systems, or translations and references that do not pair up.
+        DataError: fewer than two systems, translations and references that do not pair up, or an
+            exchange of outputs with a system of several runs.
     """
     if len(systems) < 2:
         raise DataError(f"A comparison needs two systems or more, not {len(systems)}.")
-    for name, translations in systems.items():
+    for name, runs in systems.items():
+        if len(runs) > 1 and test == "randomisation":
+            raise DataError(
+                f"{name} has {len(runs)} runs, and approximate randomisation exchanges the outputs "
+                "of two: compare systems of several runs by the bootstrap"
+            )
         try:
-            check_lengths(translations, references)
+            for translations in runs:
+                check_lengths(translations, references)
         except DataError as error:
             raise DataError(f"{name}: {error}") from error
     count = samples or DEFAULT_SAMPLES[test]
@@ -163,13 +191,16 @@ def compare_systems(
         metric = build_metric(name, chosen, lowercase)
         # sacreBLEU's own tests, which have no public way to the statistics either, call this.
         statistics = [
-            np.asarray(metric._extract_corpus_statistics(lines, [references]), dtype=np.float64)
-            for lines in systems.values()
+            [
+                np.asarray(metric._extract_corpus_statistics(lines, references), dtype=np.float64)
+                for lines in runs
+            ]
+            for runs in systems.values()
         ]
         compare = _bootstrap if test == "bootstrap" else _randomise
         scores = compare(list(systems), statistics, _SCORERS[name], count, seed)
         comparisons.append(Comparison(name, str(metric.get_signature()), scores))
-    return Significance(test, count, seed, len(references), tuple(comparisons), notes)
+    return Significance(test, count, seed, len(references[0]), tuple(comparisons), notes)
 
 
 # The two tests. Statistics are arrays (N sentences, K numbers); a scorer takes sums (M, K) to (M,).
@@ -178,9 +209,9 @@ _Scorer = Callable[[_Array], _Array]
 
 
 def _bootstrap(
-    names: list[str], statistics: list[_Array], score: _Scorer, samples: int, seed: int
+    names: list[str], statistics: list[list[_Array]], score: _Scorer, samples: int, seed: int
 ) -> tuple[SystemScore, ...]:
-    sentences = len(statistics[0])
+    sentences = len(statistics[0][0])
     drawn = np.random.default_rng(seed).choice(sentences, size=(samples, sentences), replace=True)
     sampled = [np.empty(samples) for _ in statistics]
     for start in range(0, samples, _ROWS_AT_ONCE):
@@ -188,25 +219,28 @@ def _bootstrap(
         # How often each sentence was drawn, (rows, N): sums of statistics are then one product.
         times = np.stack([np.bincount(row, minlength=sentences) for row in rows]).astype(float)
         for values, system in zip(sampled, statistics, strict=True):
-            values[start : start + len(rows)] = score(times @ system)
-    results = []
+            scores = [score(times @ run) for run in system]
+            values[start : start + len(rows)] = np.mean(scores, axis=0)
+    results: list[SystemScore] = []
     for index, (name, values) in enumerate(zip(names, sampled, strict=True)):
         mean, interval = _interval(values)
-        value, p_value = _value(statistics[index], score), None
+        runs = tuple(_value(run, score) for run in statistics[index])
+        value, p_value = float(np.mean(runs)), None
         if index:
-            difference = abs(value - _value(statistics[0], score))
+            difference = abs(value - results[0].value)
             differences = np.abs(values - sampled[0])
             p_value = _p_value(differences - differences.mean(), difference)
-        results.append(SystemScore(name, value, p_value, mean, interval))
+        several = runs if len(runs) > 1 else ()
+        results.append(SystemScore(name, value, p_value, mean, interval, several))
     return tuple(results)
 
 
 def _randomise(
-    names: list[str], statistics: list[_Array], score: _Scorer, samples: int, seed: int
+    names: list[str], statistics: list[list[_Array]], score: _Scorer, samples: int, seed: int
 ) -> tuple[SystemScore, ...]:
-    baseline, sentences = statistics[0], len(statistics[0])
+    (baseline,), sentences = statistics[0], len(statistics[0][0])
     results = [SystemScore(names[0], _value(baseline, score))]
-    for name, system in zip(names[1:], statistics[1:], strict=True):
+    for name, (system,) in zip(names[1:], statistics[1:], strict=True):
         exchanged = np.random.default_rng(seed).integers(2, size=(samples, sentences), dtype=bool)
         sum_of_system, both = system.sum(0), baseline.sum(0) + system.sum(0)
         differences = np.empty(samples)

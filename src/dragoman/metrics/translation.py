@@ -1,4 +1,4 @@
-"""How good translations are: BLEU, chrF, chrF++ and TER against one reference each.
+"""How good translations are: BLEU, chrF, chrF++ and TER against one reference each, or several.
 
 The numbers are sacreBLEU's (Post, 2018, "A Call for Clarity in Reporting BLEU Scores"), each with
 the signature that says how it was computed; without it a BLEU score means nothing. BLEU is of
@@ -23,6 +23,9 @@ from sacrebleu.metrics.ter import TER
 from dragoman.errors import DataError
 
 MetricName = Literal["BLEU", "chrF", "chrF++", "TER"]
+References = Sequence[Sequence[str]]
+"""For each reference that a sentence has, all lines: ``[lines]`` where it has one. A translation
+is compared with all of them at once, as each metric defines it."""
 ALL_METRICS: tuple[MetricName, ...] = get_args(MetricName)
 
 _LANGUAGE_TOKENIZERS: dict[str, tuple[str, tuple[str, ...], str]] = {
@@ -86,13 +89,13 @@ class Scores:
 
 def evaluate_translation(
     hypotheses: Sequence[str],
-    references: Sequence[str],
+    references: References,
     language: str,
     lowercase: bool = False,
     tokenizer: str | None = None,
     metrics: Sequence[MetricName] = ALL_METRICS,
 ) -> Scores:
-    """Score translations, as plain detokenised text, one reference each.
+    """Score translations, as plain detokenised text.
 
     ``language`` is that of the translations (``de``, ``ko``, ``pt-BR``); it chooses the tokeniser
     of BLEU where sacreBLEU has a particular one. ``tokenizer`` overrides it (``13a``, ``intl``,
@@ -107,10 +110,10 @@ def evaluate_translation(
     scores = []
     for name in metrics:
         metric = build_metric(name, chosen, lowercase)
-        result = metric.corpus_score(hypotheses, [references])
+        result = metric.corpus_score(hypotheses, references)
         detail = result._verbose if name == "BLEU" else ""
         scores.append(Score(name, result.score, str(metric.get_signature()), detail))
-    return Scores(tuple(scores), len(references), notes)
+    return Scores(tuple(scores), len(hypotheses), notes)
 
 
 WHY_BLEU_DIFFERS = (
@@ -121,7 +124,7 @@ WHY_BLEU_DIFFERS = (
 )
 
 
-def tokenised_bleu(hypotheses: Sequence[str], references: Sequence[str]) -> Score:
+def tokenised_bleu(hypotheses: Sequence[str], references: References) -> Score:
     """BLEU over tokens that are already separated by spaces, without smoothing.
 
     The formula of Papineni et al. (2002) as ``multi-bleu.perl`` and fairseq apply it: nothing is
@@ -135,7 +138,7 @@ def tokenised_bleu(hypotheses: Sequence[str], references: Sequence[str]) -> Scor
     check_lengths(hypotheses, references)
     # "force" only silences the advice to detokenise; here tokens are what is wanted.
     metric = BLEU(tokenize="none", smooth_method="none", force=True)
-    result = metric.corpus_score(hypotheses, [references])
+    result = metric.corpus_score(hypotheses, references)
     return Score("BLEU", result.score, str(metric.get_signature()), result._verbose)
 
 
@@ -170,12 +173,13 @@ def build_metric(name: MetricName, tokenizer: str, lowercase: bool) -> Metric:
     return CHRF(word_order=2 if name == "chrF++" else 0, lowercase=lowercase)
 
 
-def check_lengths(hypotheses: Sequence[str], references: Sequence[str]) -> None:
-    """Raise a DataError unless there is one hypothesis for each of at least one reference."""
-    if len(hypotheses) != len(references):
-        raise DataError(
-            f"{len(hypotheses):,} translations but {len(references):,} references: each "
-            "translation needs its reference, line by line. Check that neither file is cut."
-        )
-    if not references:
+def check_lengths(hypotheses: Sequence[str], references: References) -> None:
+    """Raise a DataError unless there is one hypothesis for each line of at least one reference."""
+    for lines in references:
+        if len(hypotheses) != len(lines):
+            raise DataError(
+                f"{len(hypotheses):,} translations but {len(lines):,} references: each "
+                "translation needs its reference, line by line. Check that neither file is cut."
+            )
+    if not hypotheses or not references:
         raise DataError("There is nothing to score: no translations and no references.")

@@ -62,6 +62,8 @@ class Memory:
     """(P,) bool, False where attention is switched off (unknown tokens, a hidden word)."""
     tokens: Tensor | None = None
     """(P,) the ids that were read, where ids were read: a shortlist goes by them."""
+    parts: tuple[Memory, ...] = ()
+    """Of an ensemble: what each of its models made of the same B sources (``ensemble.py``)."""
 
     @classmethod
     def join(cls, first: Memory, second: Memory) -> Memory:
@@ -72,6 +74,7 @@ class Memory:
             layout,
             _beside(first, second, first.key_mask, second.key_mask),
             _beside(first, second, first.tokens, second.tokens),
+            tuple(cls.join(*parts) for parts in zip(first.parts, second.parts, strict=True)),
         )
 
     def select(self, sources: Sequence[int]) -> Memory:
@@ -85,6 +88,7 @@ class Memory:
             Layout([lengths[source] for source in sources], self.layout.device),
             None if self.key_mask is None else self.key_mask[rows],
             None if self.tokens is None else self.tokens[rows],
+            tuple(part.select(sources) for part in self.parts),
         )
 
 

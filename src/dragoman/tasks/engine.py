@@ -20,10 +20,12 @@ import numpy as np
 import numpy.typing as npt
 import torch
 
+from dragoman.errors import DragomanError
 from dragoman.forms.form import Form
 from dragoman.forms.passage import Passage
 from dragoman.forms.text_form import TextForm
-from dragoman.inference.path import Path, as_it_is, fastest
+from dragoman.inference.path import Path, as_it_is, fastest, together
+from dragoman.models.ensemble import Ensemble
 from dragoman.models.interface import Network
 from dragoman.models.shortlist import Shortlist
 from dragoman.nn.layout import Sequences
@@ -36,6 +38,7 @@ from dragoman.search.request import Request
 from dragoman.search.scheduler import Scheduler
 from dragoman.search.scoring import force_decode
 from dragoman.search.settings import SearchSettings
+from dragoman.tasks.ensemble import readers_of
 from dragoman.tasks.machine import cores
 from dragoman.tasks.run import Run
 from dragoman.tasks.settings import EngineSettings
@@ -65,10 +68,13 @@ class Engine:
         path: Path | None = None,
         settings: EngineSettings | None = None,
         device: torch.device | str = "cpu",
+        ensemble: Ensemble | None = None,
     ) -> None:
         """``path``: what runs it; left out, the network itself. ``search``: how, unless a request
-        says otherwise."""
-        self.network = network
+        says otherwise. ``ensemble``: the plain models of all, where ``path`` is of several, of
+        which ``network`` is the first."""
+        self._network = network
+        self._ensemble = ensemble
         self.source = source
         self.target = target
         self.search_settings = search
@@ -83,12 +89,31 @@ class Engine:
         settings: EngineSettings,
         search: SearchSettings | None = None,
         shortlist: Shortlist | None = None,
+        others: Sequence[Run] = (),
     ) -> Engine:
-        """The engine of a run. Errors: ``RunError``."""
-        network = run.model()
-        path = fastest(network, settings.precision, shortlist, cache_folder())
-        search = search or run.recipe.search
-        return cls(network, run.source, run.target, search, path=path, settings=settings)
+        """The engine of a run; with ``others`` that of an ensemble, whose text and search are
+        those of ``run``. Errors: ``RunError``."""
+        readers = readers_of([run, *others])
+        networks = [one.model() for one in (run, *others)]
+        paths = [fastest(one, settings.precision, shortlist, cache_folder()) for one in networks]
+        path, ensemble = paths[0], None
+        if others:
+            path, ensemble = together(paths, readers), Ensemble(networks, readers)
+        return cls(
+            networks[0], run.source, run.target, search or run.recipe.search,
+            path=path, settings=settings, ensemble=ensemble,
+        )  # fmt: skip
+
+    @property
+    def network(self) -> Network:
+        """The model itself, for looking. Errors: ``DragomanError`` for an ensemble, which has no
+        inside of its own."""
+        if self._ensemble is not None:
+            raise DragomanError(
+                "an ensemble has no attention of its own: open one of its runs by itself to look "
+                "inside it"
+            )
+        return self._network
 
     def over(self, network: Network) -> Engine:
         """The same with another network, run as it is."""
@@ -142,7 +167,7 @@ class Engine:
     ) -> list[Hypothesis]:
         """Outputs that are given (force decoding): values of the source, tokens of the target."""
         return force_decode(
-            self.network,
+            self._ensemble or self._network,
             [torch.tensor(values) for values in sources],
             targets,
             bos=self.target.bos,

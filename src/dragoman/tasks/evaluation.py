@@ -1,4 +1,4 @@
-"""Measuring a finished run, and comparing runs."""
+"""Measuring a finished run."""
 
 from __future__ import annotations
 
@@ -11,12 +11,10 @@ from pathlib import Path
 from typing import Any
 
 from dragoman.atomic import write_text
-from dragoman.data.corpora import CorpusSettings, Pair, read_lines, read_pairs
-from dragoman.errors import DataError, DragomanError
+from dragoman.data.corpora import Pair
+from dragoman.errors import DataError
 from dragoman.forms.moses import MosesText
 from dragoman.metrics.markup import Markup, count_intact
-from dragoman.metrics.significance import Significance, Test
-from dragoman.metrics.significance import compare_systems as compare_outputs
 from dragoman.metrics.translation import (
     WHY_BLEU_DIFFERS,
     Score,
@@ -24,8 +22,8 @@ from dragoman.metrics.translation import (
     evaluate_translation,
     tokenised_bleu,
 )
-from dragoman.tasks.prepare import has_test_set, plain_pairs
-from dragoman.tasks.run import RECIPE, SCORES, Run
+from dragoman.tasks.evaluation_set import EvaluationSet
+from dragoman.tasks.run import SCORES, Run
 
 logger = logging.getLogger("dragoman")
 
@@ -102,22 +100,26 @@ class Evaluated:
 def evaluate_run(
     run: str | Path | Run,
     source: Path | None = None,
-    reference: Path | None = None,
+    references: Sequence[Path] = (),
     search_changes: Sequence[str] = (),
     precision: str = "auto",
     *,
     shortlist: bool = False,
+    ensemble: Sequence[Run] = (),
     keep: bool = True,
 ) -> Evaluated:
     """Translate a test set (the recipe's, if no files are given) and score it.
 
-    ``search_changes`` are ``key=value``, merged into the recipe's search settings. With ``keep``,
-    the figures on the recipe's own test set are written to the run's scores.json.
+    ``references``: one file, or several with other translations of the same sources.
+    ``search_changes`` are ``key=value``, merged into the recipe's search settings. ``ensemble``:
+    runs that translate together with this one. With ``keep``, the figures of the run alone on the
+    recipe's own test set are written to its scores.json.
     Errors: ``RunError`` for a run, ``DataError`` for files that cannot be used.
     """
     opened = run if isinstance(run, Run) else Run.open(run)
     recipe = opened.recipe
-    pairs, test = _test_set(opened, source, reference)
+    measured = EvaluationSet.of(opened, source, references)
+    pairs = measured.pairs
     # Here, so that what is wrong above is said at once: it imports torch, which takes seconds.
     from dragoman.tasks.search_settings import parse_search
     from dragoman.tasks.settings import TranslatorSettings
@@ -125,41 +127,45 @@ def evaluate_run(
 
     search = parse_search(recipe.search, [*search_changes, "n_best=1"])
     settings = TranslatorSettings.check(precision=precision, shortlist=shortlist)
-    translator = Translator(opened, settings, search)
+    translator = Translator(opened, settings, search, ensemble)
     logger.info("translating %s sentences: %s", f"{len(pairs):,}", translator.description)
     began = time.perf_counter()
     translations = list(translator.stream(pair.source for pair in pairs))
     seconds = time.perf_counter() - began
     hypotheses = [translation.text for translation in translations]
-    references = [pair.target for pair in pairs]
     language = recipe.languages.target
-    scores = evaluate_translation(hypotheses, references, language)
+    scores = evaluate_translation(hypotheses, measured.references, language)
     prepared = None
     if recipe.data.moses:
         # The model speaks prepared text: its own tokens are what that protocol counts.
         prepared = tokenised_bleu(
             [translation.prepared for translation in translations],
-            [opened.target.prepare(line) for line in references],
+            [list(map(opened.target.prepare, lines)) for lines in measured.references],
         )
     elif recipe.evaluation.tokenised:
         try:
             prepare = MosesText(language).prepare
             prepared = tokenised_bleu(
-                *[[prepare(t) for t in ts] for ts in (hypotheses, references)]
+                list(map(prepare, hypotheses)),
+                [list(map(prepare, lines)) for lines in measured.references],
             )
         except DataError as error:
             logger.info("%s (for BLEU over tokenised text)", error)
     markup = None
     if recipe.evaluation.markup != "none":
-        markup = count_intact([pair.source for pair in pairs], hypotheses, references)
+        sources = [pair.source for pair in pairs]
+        markup = count_intact(sources, hypotheses, measured.references[0])
     described = f"beam {search.beam}, length penalty {search.length_penalty}"
     if search.sampling is not None:
         described = f"sampling, {search.sampling.model_dump(exclude_none=True)}"
+    runs = (opened, *ensemble)
     result = Evaluated(
-        opened.folder.name, opened.weights_in_words, test, described, translator.description,
+        " + ".join(one.folder.name for one in runs),
+        "; ".join(dict.fromkeys(one.weights_in_words for one in runs)),
+        measured.name, described, translator.description,
         seconds, scores, prepared, markup, pairs, hypotheses,
     )  # fmt: skip
-    if keep and source is None:
+    if keep and source is None and not ensemble:
         samples = recipe.evaluation.samples
         step = max(1, len(pairs) // max(1, samples))
         record = result.to_dict() | {
@@ -170,76 +176,3 @@ def evaluate_run(
         }
         write_text(opened.folder / SCORES, json.dumps(record, indent=2, ensure_ascii=False) + "\n")
     return result
-
-
-def compare_systems(
-    systems: Sequence[Path],
-    source: Path | None,
-    reference: Path | None,
-    test: str,
-    samples: int | None,
-    seed: int,
-) -> Significance:
-    """Compare runs (folders) and finished translations (files) on one test set.
-
-    ``test``: bootstrap or randomisation; ``samples`` None: as many as is usual for it.
-    Errors: ``DataError`` if there are fewer than two systems, or lines do not pair up;
-    ``RunError`` for a folder that is no run.
-    """
-    if test not in ("bootstrap", "randomisation"):
-        raise DragomanError(f"--test {test}: it is bootstrap or randomisation")
-    if len(systems) < 2:
-        raise DataError("a comparison needs two systems or more: run folders, or translations")
-    for path in systems:  # before the first is translated, which may take long
-        if path.is_dir():
-            Run.open(path)
-        elif not path.exists():
-            raise DataError(f"{path} does not exist; give run folders or files of translations")
-    chosen: Test = "bootstrap" if test == "bootstrap" else "randomisation"
-    runs = [path for path in systems if (path / RECIPE).is_file()]
-    if runs:
-        first = Run.open(runs[0])
-        pairs, _ = _test_set(first, source, reference)
-        language = first.recipe.languages.target
-    elif reference is not None:
-        pairs = [Pair(n, "", line) for n, line in enumerate(read_lines(reference), 1)]
-        language = "und"
-    else:
-        raise DragomanError("comparing files of translations needs --reference FILE")
-    outputs: dict[str, list[str]] = {}
-    for path in systems:
-        name = path.name if path.name not in outputs else str(path)
-        if path in runs:
-            if pairs and not pairs[0].source and source is None and reference is not None:
-                raise DragomanError("comparing runs on files needs --source and --reference")
-            from dragoman.tasks.translator import Translator  # finished translations need none
-
-            translator = Translator(Run.open(path))
-            outputs[name] = [t.text for t in translator.stream(pair.source for pair in pairs)]
-        else:
-            outputs[name] = list(read_lines(path))
-    references = [pair.target for pair in pairs]
-    return compare_outputs(outputs, references, language, chosen, samples=samples, seed=seed)
-
-
-def _test_set(run: Run, source: Path | None, reference: Path | None) -> tuple[list[Pair], str]:
-    """The sentences to measure on, and what to call them."""
-    if (source is None) != (reference is None):
-        raise DragomanError("give both the source sentences and their references, or neither")
-    if source is not None and reference is not None:
-        corpus = CorpusSettings(source=str(source), target=str(reference), format="lines")
-        return list(read_pairs(corpus)), source.name
-    data = run.recipe.data
-    run.require_text("test")
-    pairs = plain_pairs(run.recipe, "test")
-    if not pairs:
-        why = "names no test set and holds none out"
-        if has_test_set(run.recipe):
-            why = "holds out a share of the text for a test, and no pair of so few fell into it"
-        raise DragomanError(
-            f"the recipe of {run.folder} {why}; give two files: "
-            f"dragoman evaluate {run.folder} test.source test.reference"
-        )
-    if data.test is not None:
-        return pairs, Path(data.test.source).name
-    return pairs, "the demo's test set" if data.embedded else "the held-out test set"

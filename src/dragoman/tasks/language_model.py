@@ -122,11 +122,12 @@ class Evaluated:
 def evaluate_run(
     run: str | Path | Run,
     source: Path | None = None,
-    reference: Path | None = None,
+    references: Sequence[Path] = (),
     search_changes: Sequence[str] = (),
     precision: str = "auto",
     *,
     shortlist: bool = False,
+    ensemble: Sequence[Run] = (),
     keep: bool = True,
 ) -> Evaluated:
     """Score texts (``source``: a file with one a line; the recipe's test set if left out).
@@ -136,10 +137,10 @@ def evaluate_run(
     for what only translations have: references, a search.
     """
     opened = run if isinstance(run, Run) else Run.open(run)
-    if reference is not None or search_changes or shortlist or precision != "auto":
+    if references or search_changes or shortlist or ensemble or precision != "auto":
         raise DragomanError(
             f"{opened.folder} is a language model: it is measured on one file of texts, without "
-            "references, and without a search (--beam, --set, --shortlist, --precision)"
+            "references, alone, and without a search (--beam, --set, --shortlist, --precision)"
         )
     if source is not None:
         texts, test = list(read_lines(source)), source.name

@@ -30,7 +30,7 @@ class Translations(Validation):
         hypotheses = engine.target.raw([best.tokens for best, *_ in found])
         scores = evaluate_translation(
             hypotheses,
-            [pair.target for pair in some],
+            [[pair.target for pair in some]],
             self.recipe.languages.target,
             # Text that Moses has tokenised already must not be tokenised again.
             tokenizer="none" if self.recipe.data.moses else None,

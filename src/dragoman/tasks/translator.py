@@ -102,8 +102,13 @@ class Translator:
         run: Run,
         settings: TranslatorSettings | None = None,
         search_settings: SearchSettings | None = None,
+        ensemble: Sequence[Run] = (),
     ) -> None:
-        """Errors: ``RunError``, also for a run that does not translate."""
+        """``ensemble``: further runs, which translate together with ``run``.
+
+        Errors: ``RunError``, also for a run that does not translate, and for runs that cannot
+        translate together.
+        """
         if run.task.name != "translation":
             raise RunError(
                 f"{run.folder} is a {run.task.name}, which does not translate: "
@@ -111,13 +116,19 @@ class Translator:
             )
         self.run = run
         self.settings = settings or TranslatorSettings()
+        self.ensemble = tuple(ensemble)
+        if self.ensemble and self.settings.shortlist:
+            raise RunError(
+                "a shortlist is of one run, and an ensemble has several: leave --shortlist out"
+            )
         shortlist = load_shortlist(run) if self.settings.shortlist else None
-        self.engine = Engine.open(run, self.settings, search_settings, shortlist)
+        self.engine = Engine.open(run, self.settings, search_settings, shortlist, self.ensemble)
         self._lines = Lines(self.engine, run, cut_off=self.settings.long_lines == "cut")
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """To another process goes the folder's path, and the run is opened anew there."""
-        return _reopened, (self.run.folder.absolute(), self.settings, self.search_settings)
+        """To another process go the folders' paths, and the runs are opened anew there."""
+        folders = [run.folder.absolute() for run in (self.run, *self.ensemble)]
+        return _reopened, (folders, self.settings, self.search_settings)
 
     @property
     def search_settings(self) -> SearchSettings:
@@ -126,7 +137,8 @@ class Translator:
 
     @property
     def plain(self) -> Network:
-        """The model without fast paths, for looking; whoever changes it opens his own."""
+        """The model without fast paths, for looking; whoever changes it opens his own. Errors:
+        ``DragomanError`` for an ensemble."""
         return self.engine.network
 
     @property
@@ -326,9 +338,10 @@ class Translator:
 
 
 def _reopened(
-    folder: Path, settings: TranslatorSettings, search_settings: SearchSettings
+    folders: Sequence[Path], settings: TranslatorSettings, search_settings: SearchSettings
 ) -> Translator:
-    return Translator(Run.open(folder), settings, search_settings)
+    first, *others = map(Run.open, folders)
+    return Translator(first, settings, search_settings, others)
 
 
 def _listed(texts: Iterable[str], method: str) -> list[str]:

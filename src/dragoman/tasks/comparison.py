@@ -1,0 +1,116 @@
+"""Comparing runs, groups of runs, and finished translations on one set of sentences."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from dragoman.data.corpora import read_lines
+from dragoman.errors import DataError, DragomanError
+from dragoman.metrics.significance import Significance, Test, compare_systems
+from dragoman.tasks.evaluation_set import EvaluationSet
+from dragoman.tasks.run import Run
+from dragoman.tasks.seeds import runs_of
+
+logger = logging.getLogger("dragoman")
+
+
+@dataclass(frozen=True)
+class System:
+    """What is compared with others: a run, runs that differ by their seed alone, or a file of
+    finished translations."""
+
+    name: str
+    runs: tuple[Run, ...]
+    """None of a file."""
+    path: Path
+
+    def translations(self, measured: EvaluationSet) -> list[list[str]]:
+        """Of all sentences, by each of its runs; what the file holds."""
+        if not self.runs:
+            return [list(read_lines(self.path))]
+        from dragoman.tasks.translator import Translator  # finished translations need no torch
+
+        found = []
+        for run in self.runs:
+            translator = Translator(run)
+            logger.info("%s translates: %s", run.folder, translator.description)
+            sources = (pair.source for pair in measured.pairs)
+            found.append([translation.text for translation in translator.stream(sources)])
+        return found
+
+
+@dataclass(frozen=True)
+class Compared:
+    """Systems, and how good their translations of the same sentences are."""
+
+    systems: tuple[System, ...]
+    """The first is what the others are compared with."""
+    test: str
+    """Which sentences."""
+    quality: Significance
+
+    def table(self) -> str:
+        """Plain text."""
+        return f"{self.test}\n{self.quality.table()}"
+
+    def to_dict(self) -> dict[str, Any]:
+        """As plain values, for JSON."""
+        systems = [
+            {"system": one.name, "runs": [str(run.folder) for run in one.runs]}
+            for one in self.systems
+        ]
+        return {"systems": systems, "on": self.test, **self.quality.to_dict()}
+
+
+def compare(
+    paths: Sequence[Path],
+    source: Path | None = None,
+    references: Sequence[Path] = (),
+    test: str = "bootstrap",
+    samples: int | None = None,
+    seed: int = 12345,
+) -> Compared:
+    """Compare what lies at ``paths``: run folders, folders of runs that differ by their seed
+    (``train --seeds``), and files of finished translations.
+
+    ``source``, ``references``: the sentences; left out, the test set of the first run's recipe.
+    ``test``: bootstrap or randomisation; ``samples`` None: as many as is usual for it.
+    Errors: ``DataError`` if there are fewer than two systems, or lines do not pair up;
+    ``RunError`` for a folder that holds no run.
+    """
+    if test not in ("bootstrap", "randomisation"):
+        raise DragomanError(f"--test {test}: it is bootstrap or randomisation")
+    chosen: Test = "bootstrap" if test == "bootstrap" else "randomisation"
+    if len(paths) < 2:
+        raise DataError("a comparison needs two systems or more: run folders, or translations")
+    systems = _systems(paths)
+    runs = [run for system in systems for run in system.runs]
+    if runs and references and source is None:
+        raise DragomanError("comparing runs on files needs --source and --reference")
+    if not runs and not references:
+        raise DragomanError("comparing files of translations needs --reference FILE")
+    if runs:
+        measured = EvaluationSet.of(runs[0], source, references)
+    else:
+        measured = EvaluationSet.of_references(references)
+    language = runs[0].recipe.languages.target if runs else "und"
+    outputs = {system.name: system.translations(measured) for system in systems}
+    quality = compare_systems(
+        outputs, measured.references, language, chosen, samples=samples, seed=seed
+    )
+    return Compared(tuple(systems), measured.name, quality)
+
+
+def _systems(paths: Sequence[Path]) -> list[System]:
+    """Before the first is translated, which may take long. Errors: as ``compare``."""
+    systems: list[System] = []
+    for path in paths:
+        if not path.exists():
+            raise DataError(f"{path} does not exist; give run folders or files of translations")
+        name = path.name if path.name not in {one.name for one in systems} else str(path)
+        systems.append(System(name, tuple(runs_of(path)) if path.is_dir() else (), path))
+    return systems

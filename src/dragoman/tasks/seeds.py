@@ -1,0 +1,118 @@
+"""Runs of one recipe that differ by their seed alone: what a figure owes to chance.
+
+runs/x/seeds.json    which seeds there are to be
+runs/x/seed-1        the first run; what it found out (its number of updates) holds for all
+runs/x/seed-2        …
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from statistics import fmean, stdev
+from typing import Annotated
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from dragoman.atomic import write_text
+from dragoman.errors import DragomanError, RunError
+from dragoman.reading import read_json
+from dragoman.recipe import Recipe
+from dragoman.tasks.run import RECIPE, Run, refuse_run
+
+SEEDS = "seeds.json"
+
+
+class Seeds(BaseModel):
+    """What a group of runs is to be."""
+
+    model_config = ConfigDict(extra="forbid", strict=True, frozen=True)
+
+    seeds: list[Annotated[int, Field(ge=0, lt=2**63)]] = Field(min_length=1, max_length=1000)
+    start_from: str | None = None
+    """The run that all of them fine-tune."""
+
+
+def runs_of(folder: Path) -> list[Run]:
+    """The run that a folder is, or those that it holds, by their seeds.
+
+    Errors: ``RunError`` if there is none.
+    """
+    if (folder / RECIPE).is_file() or not folder.is_dir():
+        return [Run.open(folder)]
+    found = [Run.open(path.parent) for path in sorted(folder.glob(f"*/{RECIPE}"))]
+    if not found:
+        raise RunError(f"{folder} is neither a run nor a folder of runs: it has no {RECIPE}")
+    return sorted(found, key=lambda run: run.recipe.seed)
+
+
+def parse_seeds(text: str) -> list[int]:
+    """ "1,2,3" -> the seeds. Errors: ``DragomanError``."""
+    parts = [part.strip() for part in text.split(",")]
+    if not all(part.isdecimal() and int(part) < 2**63 for part in parts):
+        raise DragomanError(f"--seeds {text}: write numbers with commas between them, as 1,2,3")
+    seeds = [int(part) for part in parts]
+    if len(set(seeds)) < len(seeds):
+        raise DragomanError(f"--seeds {text}: a seed stands there twice, and makes the same run")
+    return seeds
+
+
+def seeds_in(folder: Path) -> Seeds | None:
+    """What ``begin_seeds`` wrote down; None for a folder that is no such group.
+
+    Errors: ``RunError`` for a file that is damaged.
+    """
+    path = folder / SEEDS
+    if not path.is_file():
+        return None
+    try:
+        return Seeds.model_validate(read_json(path))
+    except ValidationError as error:
+        problem = error.errors(include_input=False, include_url=False)[0]
+        raise RunError(f"{path} is damaged ({problem['msg']})") from None
+
+
+def begin_seeds(folder: Path, seeds: Seeds) -> None:
+    """Make a folder for runs of these seeds. Errors: ``RunError`` if there are runs already."""
+    refuse_run(folder)
+    if list(folder.glob(f"*/{RECIPE}")):
+        raise RunError(
+            f"{folder} holds runs already. Go on with them: dragoman resume {folder}; or train "
+            "into another folder: --to FOLDER"
+        )
+    folder.mkdir(parents=True, exist_ok=True)
+    write_text(folder / SEEDS, seeds.model_dump_json(exclude_none=True) + "\n")
+
+
+def seed_folder(folder: Path, seed: int) -> Path:
+    """Where the run of a seed lies."""
+    return folder / f"seed-{seed}"
+
+
+def recipe_of_next(folder: Path, seeds: Seeds, seed: int) -> Recipe:
+    """What the first run of the group was trained by, with another seed: as many updates, also
+    where they were counted from a time. Errors: ``RunError`` if there is no first run yet."""
+    first = seed_folder(folder, seeds.seeds[0])
+    if not (first / RECIPE).is_file():
+        raise RunError(
+            f"{first} was not begun: give the dragoman train command again that made {folder}"
+        )
+    return Run.open(first).recipe.change([f"seed={seed}", "training.minutes=0"])
+
+
+def last_update(folder: Path) -> int:
+    """Of a run, as its log has it."""
+    return max((record["update"] for record in Run.open(folder).metrics()), default=0)
+
+
+def summary(folder: Path) -> str:
+    """The scores of a group: the mean, the standard deviation, and those of each run."""
+    runs = runs_of(folder)
+    scores = [run.scores().get("scores", {}) for run in runs]
+    names = [name for name in scores[0] if all(name in one for one in scores)]
+    lines = [f"{len(runs)} runs in {folder}, seeds {', '.join(str(r.recipe.seed) for r in runs)}"]
+    for name in names:
+        values = [one[name]["value"] for one in scores]
+        deviation = f" sd {stdev(values):.2f}" if len(values) > 1 else ""
+        each = ", ".join(f"{value:.2f}" for value in values)
+        lines.append(f"{name:<8}{fmean(values):>7.2f}{deviation}  ({each})")
+    return "\n".join(lines)
