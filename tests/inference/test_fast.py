@@ -119,14 +119,40 @@ def test_every_instruction_set_agrees(level: str, monkeypatch: pytest.MonkeyPatc
         forced = Int8Transformer(model)
         found = follow(forced, forced.encode(source), tokens)
         # Integer products are exact everywhere; only the order of fp32 sums differs, which now
-        # and then moves an activation to the next of its 255 steps.
-        assert distance(found, expected) < WITHIN / 2
+        # and then moves an activation to the next of its 255 steps. On AVX2 alone weights have
+        # fewer steps, so that their products cannot overflow.
+        assert distance(found, expected) < (WITHIN if level == "avx2" else WITHIN / 2)
         state = forced.start(forced.encode(source))
         scores, ids = forced.best(tokens[:, :1], state, 20)
         check = torch.log_softmax(
             forced.step(tokens[:, :1], forced.start(forced.encode(source))), -1
         )
         torch.testing.assert_close(scores, check.gather(1, ids), atol=1e-4, rtol=0)
+    finally:
+        monkeypatch.undo()
+        library.reset()
+
+
+@needs_native
+@pytest.mark.parametrize("level", library.LEVELS)
+def test_weights_of_one_sign_do_not_overflow(level: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where products are added in 16 bits, weights that all pull one way are the worst of cases."""
+    model = model_of(model_dim=64, ffn_dim=128)
+    with torch.no_grad():
+        for name, parameter in model.named_parameters():
+            if parameter.dim() == 2 and "embedding" not in name:
+                parameter.abs_()
+                parameter[::2].neg_()
+    source = Sequences.of(sources_of((5, 21, 1)))
+    tokens = torch.stack(sources_of([6] * 3, seed=1))
+    expected = follow(model, model.encode(source), tokens)
+    monkeypatch.setenv("DRAGOMAN_NATIVE", level)
+    library.reset()
+    try:
+        if why_not(model.settings) is not None:
+            pytest.skip(f"this processor cannot run {level}")
+        forced = Int8Transformer(model)
+        assert distance(follow(forced, forced.encode(source), tokens), expected) < 2 * WITHIN
     finally:
         monkeypatch.undo()
         library.reset()

@@ -5,6 +5,11 @@
 // column. The 128 is taken back by starting every accumulator at -128 times the column's sum.
 // Weights lie in panels of 64 columns; in a panel, four consecutive inputs of a column share one
 // 32-bit lane, which is what vpdpbusd multiplies and sums.
+//
+// Without vpdpbusd, vpmaddubsw sums two products in 16 bits, and those of eight inputs are added
+// there before they are widened: twice as fast as widening bytes first. So that no activations can
+// overflow them, a column's scale is made larger until the weights of one sign among those whose
+// products meet never come to more than 128: 255 x 128 < 2^15.
 #pragma once
 
 #include "decode_buffer.h"
@@ -15,6 +20,13 @@ namespace {
 constexpr int PANEL = 64;      // columns of a panel
 constexpr int TILE_ROWS = 6;   // 6 rows x 64 columns fill 24 of 32 registers
 constexpr int PANEL_VECTORS = PANEL / LANES;
+
+#if defined(__AVX512F__) || defined(__AVXVNNI__)
+constexpr bool SUMS_IN_WORDS = false;
+#else
+constexpr bool SUMS_IN_WORDS = true;  // products of eight inputs are added in 16 bits
+#endif
+constexpr float MOST_IN_WORDS = 126.0f;  // and 4 x 1/2 when they are rounded
 
 // Rows of smaller numbers are as good as zero: what they would be multiplied by is infinite.
 constexpr float LEAST_PEAK = 1e-30f;
@@ -31,6 +43,7 @@ struct Int8Weights {
   Buffer<float> bias;    // (columns)
   Buffer<int32_t> start; // (columns), what an accumulator begins with
   const Int8Weights* next = nullptr;  // whose first panel is wanted when this one is done
+  Buffer<float> weighs;  // for `heaviest`
 
   void shape(int wanted_columns, int wanted_depth, bool zero_point) {
     columns = round_up(wanted_columns, PANEL);
@@ -60,6 +73,10 @@ struct Int8Weights {
       const float size = row[i] < 0 ? -row[i] : row[i];
       if (size > most) most = size;
     }
+    if (SUMS_IN_WORDS) {
+      const float sums = heaviest(row, inputs, place) * (127.0f / MOST_IN_WORDS);
+      if (sums > most) most = sums;
+    }
     const float step = most / 127.0f;
     const float inverse = most > LEAST_PEAK ? 127.0f / most : 0.0f;
     int32_t total = 0;
@@ -71,6 +88,23 @@ struct Int8Weights {
     scale[c] = step * gain;
     bias[c] = row_bias * gain;
     start[c] = offset ? -128 * total : 0;
+  }
+
+  // The most that weights of one sign come to among those whose products are added in one word:
+  // inputs 0, 1, 4, 5 and 2, 3, 6, 7 of every eight.
+  float heaviest(const float* row, int inputs, const int* place) {
+    const int words = round_up(depth, 8) / 4;
+    weighs.reserve(2 * words);
+    for (int i = 0; i < 2 * words; ++i) weighs[i] = 0.0f;
+    for (int i = 0; i < inputs; ++i) {
+      const int at = place ? place[i] : i;
+      const int word = at / 8 * 2 + at % 4 / 2;
+      weighs[2 * word + (row[i] < 0)] += row[i] < 0 ? -row[i] : row[i];
+    }
+    float most = 0.0f;
+    for (int i = 0; i < 2 * words; ++i)
+      if (weighs[i] > most) most = weighs[i];
+    return most;
   }
 };
 
@@ -163,99 +197,90 @@ static ALWAYS_INLINE void tile(const uint8_t* rows, size_t stride, const int8_t*
   DECODE_STORE(e, 4)
   DECODE_STORE(f, 5)
 }
+#undef DECODE_DOT
+#undef DECODE_ROW
+#undef DECODE_STEP
 #undef DECODE_STORE
 
 #else
 
-#if defined(__AVXVNNI__)
-struct Weights {
-  __m256i bytes;
-};
-static ALWAYS_INLINE Weights spread(__m256i bytes) { return {bytes}; }
-static ALWAYS_INLINE __m256i dot(__m256i c, __m256i x, const Weights& w) {
-  asm("%{vex%} vpdpbusd %2, %1, %0" : "+x"(c) : "x"(x), "x"(w.bytes));
-  return c;
+static ALWAYS_INLINE __m256i four_of(const uint8_t* bytes) {
+  int32_t four;
+  __builtin_memcpy(&four, bytes, 4);
+  return _mm256_set1_epi32(four);
 }
-#else
-// Without vpdpbusd: even and odd bytes as 16-bit words, exact (vpmaddubsw would saturate).
-struct Weights {
-  __m256i even, odd;
-};
-static ALWAYS_INLINE Weights spread(__m256i bytes) {
-  return {_mm256_srai_epi16(_mm256_slli_epi16(bytes, 8), 8), _mm256_srai_epi16(bytes, 8)};
-}
-static ALWAYS_INLINE __m256i dot(__m256i c, __m256i x, const Weights& w) {
-  const __m256i even = _mm256_and_si256(x, _mm256_set1_epi16(0x00FF));
-  const __m256i odd = _mm256_srli_epi16(x, 8);
-  c = _mm256_add_epi32(c, _mm256_madd_epi16(even, w.even));
-  return _mm256_add_epi32(c, _mm256_madd_epi16(odd, w.odd));
-}
-#endif
 
-// A third of the rows and half the columns at a time, for 16 registers.
-template <int ROWS>
-static ALWAYS_INLINE void half_tile(const uint8_t* rows, size_t stride, const int8_t* panel, int depth,
-                               const int32_t* start, Floats (*out)[PANEL_VECTORS]) {
-  const __m256i s0 = load_half(start), s1 = load_half(start + 8), s2 = load_half(start + 16),
-                s3 = load_half(start + 24);
-  __m256i a0 = s0, a1 = s1, a2 = s2, a3 = s3;
-  __m256i b0 = s0, b1 = s1, b2 = s2, b3 = s3;
-  __m256i c0 = s0, c1 = s1, c2 = s2, c3 = s3;
-  for (int k = 0; k < depth; k += 4, panel += 4 * PANEL) {
-    int32_t four;
-    __builtin_memcpy(&four, rows + k, 4);
-    const __m256i x = _mm256_set1_epi32(four);
-    if constexpr (ROWS > 1) __builtin_memcpy(&four, rows + stride + k, 4);
-    const __m256i y = _mm256_set1_epi32(four);
-    if constexpr (ROWS > 2) __builtin_memcpy(&four, rows + 2 * stride + k, 4);
-    const __m256i z = _mm256_set1_epi32(four);
-#define DECODE_COLUMN(n)                                      \
-  {                                                             \
-    const Weights w = spread(load_half(panel + 32 * n));        \
-    a##n = dot(a##n, x, w);                                     \
-    if constexpr (ROWS > 1) b##n = dot(b##n, y, w);             \
-    if constexpr (ROWS > 2) c##n = dot(c##n, z, w);             \
+// sums[i] += four inputs of a row times their weights, eight columns each.
+template <int COUNT>
+static ALWAYS_INLINE void add_four(__m256i (&sums)[COUNT], const uint8_t* row,
+                                   const int8_t* weights) {
+  const __m256i x = four_of(row);
+#pragma GCC unroll 8
+  for (int i = 0; i < COUNT; ++i) {
+    const __m256i w = load_half(weights + 32 * i);
+#if defined(__AVXVNNI__)
+    asm("%{vex%} vpdpbusd %2, %1, %0" : "+x"(sums[i]) : "x"(x), "x"(w));
+#else
+    const __m256i words = _mm256_maddubs_epi16(x, w);
+    sums[i] = _mm256_add_epi32(sums[i], _mm256_madd_epi16(words, _mm256_set1_epi16(1)));
+#endif
   }
-    DECODE_COLUMN(0)
-    DECODE_COLUMN(1)
-    DECODE_COLUMN(2)
-    DECODE_COLUMN(3)
-#undef DECODE_COLUMN
+}
+
+// The next eight.
+template <int COUNT>
+static ALWAYS_INLINE void add_eight(__m256i (&sums)[COUNT], const uint8_t* row,
+                                    const int8_t* weights) {
+#if defined(__AVXVNNI__)
+  add_four(sums, row, weights);
+  add_four(sums, row + 4, weights + 4 * PANEL);
+#else
+  const __m256i x = four_of(row), y = four_of(row + 4);
+#pragma GCC unroll 8
+  for (int i = 0; i < COUNT; ++i) {
+    const __m256i v = load_half(weights + 32 * i), w = load_half(weights + 4 * PANEL + 32 * i);
+    const __m256i words = _mm256_add_epi16(_mm256_maddubs_epi16(x, v), _mm256_maddubs_epi16(y, w));
+    sums[i] = _mm256_add_epi32(sums[i], _mm256_madd_epi16(words, _mm256_set1_epi16(1)));
   }
-  out[0][0] = {_mm256_cvtepi32_ps(a0), _mm256_cvtepi32_ps(a1)};
-  out[0][1] = {_mm256_cvtepi32_ps(a2), _mm256_cvtepi32_ps(a3)};
-  if constexpr (ROWS > 1) {
-    out[1][0] = {_mm256_cvtepi32_ps(b0), _mm256_cvtepi32_ps(b1)};
-    out[1][1] = {_mm256_cvtepi32_ps(b2), _mm256_cvtepi32_ps(b3)};
-  }
-  if constexpr (ROWS > 2) {
-    out[2][0] = {_mm256_cvtepi32_ps(c0), _mm256_cvtepi32_ps(c1)};
-    out[2][1] = {_mm256_cvtepi32_ps(c2), _mm256_cvtepi32_ps(c3)};
+#endif
+}
+
+// One to three rows, as many columns at a time as 16 registers hold the sums and the weights of.
+template <int ROWS, int LINES>
+static ALWAYS_INLINE void few_rows(const uint8_t* rows, size_t stride, const int8_t* panel,
+                                   int depth, const int32_t* start, const int8_t* ahead,
+                                   Floats (*out)[PANEL_VECTORS]) {
+  constexpr int VECTORS = ROWS == 1 ? 4 : SUMS_IN_WORDS ? 1 : 2, HALVES = 2 * VECTORS;
+  constexpr int AHEAD = 2 * LINES * VECTORS / PANEL_VECTORS;  // cache lines in every step
+  for (int vector = 0; vector < PANEL_VECTORS; vector += VECTORS) {
+    __m256i sums[ROWS][HALVES];
+    for (int r = 0; r < ROWS; ++r)
+      for (int i = 0; i < HALVES; ++i) sums[r][i] = load_half(start + LANES * vector + 8 * i);
+    const int8_t* weights = panel + 4 * LANES * vector;
+    int k = 0;
+    for (; k + 8 <= depth; k += 8, weights += 8 * PANEL) {
+      for (int line = 0; line < AHEAD; ++line) prefetch(ahead + 64 * line);
+      ahead += 64 * AHEAD;
+#pragma GCC unroll 3
+      for (int r = 0; r < ROWS; ++r) add_eight(sums[r], rows + r * stride + k, weights);
+    }
+    if (k < depth)
+      for (int r = 0; r < ROWS; ++r) add_four(sums[r], rows + r * stride + k, weights);
+    for (int r = 0; r < ROWS; ++r)
+      for (int v = 0; v < VECTORS; ++v)
+        out[r][vector + v] = {_mm256_cvtepi32_ps(sums[r][2 * v]),
+                              _mm256_cvtepi32_ps(sums[r][2 * v + 1])};
   }
 }
 
 template <int ROWS, int LINES, class Store>
 static ALWAYS_INLINE void tile(const uint8_t* rows, size_t stride, const int8_t* panel, int depth,
                                const int32_t* start, const int8_t* ahead, Store&& store) {
-  for (int line = 0; line < LINES * depth / 4; ++line) prefetch(ahead + 64 * line);
-  Floats sums[TILE_ROWS][PANEL_VECTORS];
-  constexpr int FIRST = ROWS < 3 ? ROWS : 3;
-  for (int half = 0; half < 2; ++half) {
-    Floats part[3][PANEL_VECTORS];
-    half_tile<FIRST>(rows, stride, panel + 128 * half, depth, start + 32 * half, part);
-    for (int i = 0; i < FIRST; ++i) {
-      sums[i][2 * half] = part[i][0];
-      sums[i][2 * half + 1] = part[i][1];
-    }
-    if constexpr (ROWS > 3) {
-      half_tile<ROWS - 3>(rows + 3 * stride, stride, panel + 128 * half, depth, start + 32 * half,
-                          part);
-      for (int i = 0; i < ROWS - 3; ++i) {
-        sums[3 + i][2 * half] = part[i][0];
-        sums[3 + i][2 * half + 1] = part[i][1];
-      }
-    }
-  }
+  Floats sums[ROWS][PANEL_VECTORS];
+  constexpr int FIRST = ROWS < 4 ? ROWS : (ROWS + 1) / 2;
+  few_rows<FIRST, LINES>(rows, stride, panel, depth, start, ahead, sums);
+  if constexpr (ROWS > FIRST)
+    few_rows<ROWS - FIRST, 0>(rows + FIRST * stride, stride, panel, depth, start, ahead, sums + FIRST);
   for (int i = 0; i < ROWS; ++i) store(i, sums[i]);
 }
 
