@@ -8,7 +8,8 @@ import pytest
 import torch
 from torch import Tensor
 
-from dragoman.native import library
+from dragoman.native import library, linear
+from dragoman.native.linear import Precision
 
 
 @pytest.fixture(params=["avx512", "avx2"])
@@ -23,6 +24,11 @@ def level(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> It
     yield request.param
     monkeypatch.undo()
     library.reset()
+
+
+def skip_without(level: str, precision: Precision) -> None:
+    if not linear.supported(8, 8, precision):
+        pytest.skip(f"{level} has no products of {precision} numbers")
 
 
 def is_close(ours: Tensor | None, theirs: Tensor | None, dtype: torch.dtype) -> bool:

@@ -208,9 +208,9 @@ def attention(k: Kernels, m: Memory) -> None:
 
 def products(k: Kernels, m: Memory) -> None:
     """Linear layers and the loss on top of them."""
-    if not k.has("packed_words"):
-        return
     for kind in ("fp32", "bf16"):
+        if not k.has(f"pack_weights_{kind}"):
+            continue
         low = int(kind == "bf16")
         sizes = [m.even() for _ in range(int(m.pick((1, 3))))]
         outputs, inputs, rows = sum(sizes), m.even(), int(m.pick(ROWS))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 import torch
-from native_levels import cosine, is_close, leaves, level, pull
+from native_levels import cosine, is_close, leaves, level, pull, skip_without
 from torch.nn import functional as F
 
 from dragoman.native import linear
@@ -25,11 +25,6 @@ SHAPES = [
     (50, 1100, (130,)),
     (3, 2052, (1026,)),
 ]
-
-
-def skip_without(level: str, precision: Precision) -> None:
-    if not linear.supported(8, 8, precision):
-        pytest.skip(f"{level} has no matrix kernels")
 
 
 @pytest.mark.parametrize("precision", ["fp32", "bf16"])

@@ -4,19 +4,18 @@ from __future__ import annotations
 
 import pytest
 import torch
-from native_levels import cosine, is_close, leaves, level
+from native_levels import cosine, is_close, leaves, level, skip_without
 from torch.nn import functional as F
 
-from dragoman.native import linear, loss
+from dragoman.native import loss
 from dragoman.native.linear import PackedWeights, Precision
 
 __all__ = ["level"]
 
 
 @pytest.fixture(autouse=True)
-def needs_matrix_kernels(level: str) -> None:
-    if not linear.supported(8, 8, "fp32"):
-        pytest.skip(f"{level} has no matrix kernels")
+def every_level(level: str) -> None:
+    skip_without(level, "fp32")
 
 
 @pytest.mark.parametrize("precision", ["fp32", "bf16"])
@@ -31,8 +30,9 @@ def needs_matrix_kernels(level: str) -> None:
     ],
 )
 def test_equals_torch(
-    rows: int, width: int, vocabulary: int, smoothing: float, precision: Precision
+    rows: int, width: int, vocabulary: int, smoothing: float, precision: Precision, level: str
 ) -> None:
+    skip_without(level, precision)
     torch.manual_seed(0)
     (weight,) = leaves(torch.randn(vocabulary, width) / width**0.5 * 2)
     packed = PackedWeights([weight], precision)

@@ -23,7 +23,7 @@ UNITS = {
     "avx512": "on AVX512-VNNI, keys and values on bf16 units",
     "avx512vnni": "on AVX512-VNNI, without bf16 units",
     "avxvnni": "on AVX-VNNI, two thirds as fast as AVX512-VNNI",
-    "avx2": "on AVX2 alone, whose products are of words: a quarter of AVX512-VNNI's speed",
+    "avx2": "on AVX2 alone, at half the speed of AVX512-VNNI",
 }
 """What the int8 kernels run on at each of ``library.LEVELS``."""
 

@@ -73,12 +73,12 @@ struct Int8Weights {
       const float size = row[i] < 0 ? -row[i] : row[i];
       if (size > most) most = size;
     }
-    if (SUMS_IN_WORDS) {
-      const float sums = heaviest(row, inputs, place) * (127.0f / MOST_IN_WORDS);
-      if (sums > most) most = sums;
+    float step = most / 127.0f;
+    float inverse = most > LEAST_PEAK ? 127.0f / most : 0.0f;
+    if (SUMS_IN_WORDS && inverse > 0) {
+      const float least = heaviest(row, inputs, place) * (4.0f / MOST_IN_WORDS);
+      if (least > step) step = least, inverse = 1.0f / least;
     }
-    const float step = most / 127.0f;
-    const float inverse = most > LEAST_PEAK ? 127.0f / most : 0.0f;
     int32_t total = 0;
     for (int i = 0; i < inputs; ++i) {
       const int value = static_cast<int>(__builtin_rintf(row[i] * inverse));
@@ -90,8 +90,8 @@ struct Int8Weights {
     start[c] = offset ? -128 * total : 0;
   }
 
-  // The most that weights of one sign come to among those whose products are added in one word:
-  // inputs 0, 1, 4, 5 and 2, 3, 6, 7 of every eight.
+  // A quarter of the most that weights of one sign come to among the four whose products are added
+  // in one word: inputs 0, 1, 4, 5 and 2, 3, 6, 7 of every eight.
   float heaviest(const float* row, int inputs, const int* place) {
     const int words = round_up(depth, 8) / 4;
     weighs.reserve(2 * words);
@@ -99,7 +99,7 @@ struct Int8Weights {
     for (int i = 0; i < inputs; ++i) {
       const int at = place ? place[i] : i;
       const int word = at / 8 * 2 + at % 4 / 2;
-      weighs[2 * word + (row[i] < 0)] += row[i] < 0 ? -row[i] : row[i];
+      weighs[2 * word + (row[i] < 0)] += 0.25f * (row[i] < 0 ? -row[i] : row[i]);
     }
     float most = 0.0f;
     for (int i = 0; i < 2 * words; ++i)

@@ -1,4 +1,4 @@
-// The gradient of a weight, dW = dyᵀ x, summed over rows in fp32 (AVX-512).
+// The gradient of a weight, dW = dyᵀ x, summed over rows in fp32.
 #pragma once
 
 #include "abi.h"
@@ -10,34 +10,47 @@ constexpr int64_t SUM_ROWS = 256;  // rows of x and dy that are packed and summe
 constexpr int64_t MOST_OUTPUTS = 264;  // of one task
 constexpr int64_t MOST_PANELS = 4;     // of inputs, of one task
 
-// Row pairs (bf16) or rows (fp32) of x, columns first .. first + 64, as steps of a panel.
+// Row pairs (bf16) or rows (fp32) of x, a panel's columns from `first`, as steps of a panel.
+#if defined(__AVX512BF16__)
 static ALWAYS_INLINE void step_words(const bf16 *x, int64_t x_row, int64_t rows, int64_t s,
                                      int64_t first, int64_t width, uint32_t *out) {
   const bf16 *one = x + 2 * s * x_row + first;
   interleave(one, 2 * s + 1 < rows ? one + x_row : nullptr, width, out);
 }
+#endif
 static ALWAYS_INLINE void step_words(const float *x, int64_t x_row, int64_t, int64_t s,
                                      int64_t first, int64_t width, uint32_t *out) {
   const float *from = x + s * x_row + first;
-  for (int64_t j = 0; j < PANEL; j += 16) {
+  for (int64_t j = 0; j < PANEL; j += LANES) {
     const Vec v = width >= PANEL ? load(from + j) : load(from + j, larger(0, width - j));
-    _mm512_storeu_si512(out + j, _mm512_castps_si512(v.v));
+    store(reinterpret_cast<float *>(out + j), v);
   }
+}
+
+// total += the numbers of 16 (8) words
+template <class T>
+static ALWAYS_INLINE void add_words(Vec &total, const uint32_t *from) {
+#if defined(__AVX512BF16__)
+  if constexpr (is_bf16<T>) {
+    Multiply<true>::add(total.v, _mm512_loadu_si512(from), _mm512_set1_epi16(0x3f80));
+    return;
+  }
+#endif
+  total = total + load(reinterpret_cast<const float *>(from));
 }
 
 // sums[n] += every number in column n of packed steps
 template <class T>
 static ALWAYS_INLINE void add_steps(const uint32_t *packed, int64_t stride, int64_t steps,
                                     int64_t width, float *sums) {
-  const __m512i ones = is_bf16<T> ? _mm512_set1_epi16(0x3f80) : _mm512_castps_si512(all(1.0f).v);
   for (int64_t n = 0; n < width; n += LANES) {
     Vec total = load_some(sums + n, width - n), other = zero();
     const uint32_t *column = packed + n;
     for (int64_t s = 0; s + 1 < steps; s += 2, column += 2 * stride) {
-      Multiply<is_bf16<T>>::add(total.v, _mm512_loadu_si512(column), ones);
-      Multiply<is_bf16<T>>::add(other.v, _mm512_loadu_si512(column + stride), ones);
+      add_words<T>(total, column);
+      add_words<T>(other, column + stride);
     }
-    if (steps & 1) Multiply<is_bf16<T>>::add(total.v, _mm512_loadu_si512(column), ones);
+    if (steps & 1) add_words<T>(total, column);
     store_some(sums + n, total + other, width - n);
   }
 }

@@ -1,4 +1,4 @@
-// levels: avx512
+// levels: avx512 avx2
 // Linear layers for training: y = x Wᵀ + b and its gradients, on packed weights (native/linear.py).
 //
 // A weight W (N x K) is packed twice per update: `forward` as the B operand of x Wᵀ (columns N,
@@ -9,22 +9,26 @@
 
 namespace {
 
-// Steps s .. s + 15 (of which `left` exist) of one row of fp32 weights, as words.
+// LANES steps from s on (of which `left` exist) of one row of fp32 weights, as words.
 template <bool BF16>
 static ALWAYS_INLINE Vec words_of_row(const float *w, int64_t s, int64_t left) {
-  if (!BF16) return load(w + s, left);
-  const Vec low = load(w + 2 * s, larger(0, 2 * left));
-  const Vec high = left > 8 ? load(w + 2 * s + 16, 2 * left - 16) : zero();
-  return {_mm512_castsi512_ps(join_bf16(low, high))};
+#if defined(__AVX512BF16__)
+  if (BF16) {
+    const Vec low = load(w + 2 * s, larger(0, 2 * left));
+    const Vec high = left > 8 ? load(w + 2 * s + 16, 2 * left - 16) : zero();
+    return {_mm512_castsi512_ps(join_bf16(low, high))};
+  }
+#endif
+  return load(w + s, left);
 }
 
-// forward[panel][s][j]: word s of row 64 panel + j.
+// forward[panel][s][j]: word s of row PANEL panel + j.
 template <bool BF16>
 static void pack_forward(const float *const *rows, int64_t outputs, int64_t steps, int64_t panel,
                          uint32_t *out) {
-  for (int64_t s = 0; s < steps; s += 16) {
+  for (int64_t s = 0; s < steps; s += LANES) {
     const int64_t left = steps - s;
-    for (int64_t j = 0; j < PANEL; j += 16) {
+    for (int64_t j = 0; j < PANEL; j += LANES) {
       Vec block[LANES];
       for (int64_t i = 0; i < LANES; i++) {
         const int64_t n = panel * PANEL + j + i;
@@ -32,31 +36,33 @@ static void pack_forward(const float *const *rows, int64_t outputs, int64_t step
       }
       transpose(block);
       for (int64_t i = 0; i < smaller(LANES, left); i++) {
-        _mm512_storeu_ps(out + (s + i) * PANEL + j, block[i].v);
+        store(reinterpret_cast<float *>(out + (s + i) * PANEL + j), block[i]);
       }
     }
   }
 }
 
-// backward[panel][s][j]: column 64 panel + j of row s (fp32) or of rows 2s and 2s + 1 (bf16).
+// backward[panel][s][j]: column PANEL panel + j of row s (fp32) or of rows 2s and 2s + 1 (bf16).
 template <bool BF16>
 static void pack_backward(const float *const *rows, int64_t outputs, int64_t inputs, int64_t panel,
                           uint32_t *out) {
   const int64_t first = panel * PANEL, width = smaller(PANEL, inputs - first);
   const int64_t steps = BF16 ? (outputs + 1) / 2 : outputs;
   for (int64_t s = 0; s < steps; s++) {
-    for (int64_t j = 0; j < PANEL; j += 16) {
+    for (int64_t j = 0; j < PANEL; j += LANES) {
       const int64_t left = larger(0, width - j);
       const float *one = rows[BF16 ? 2 * s : s] + first + j;
+#if defined(__AVX512BF16__)
       if (BF16) {
         const Vec a = load(one, left);
         const Vec b = 2 * s + 1 < outputs ? load(rows[2 * s + 1] + first + j, left) : zero();
         const __m512i low = _mm512_cvtepu16_epi32(pack_bf16(a));
         const __m512i high = _mm512_slli_epi32(_mm512_cvtepu16_epi32(pack_bf16(b)), 16);
         _mm512_storeu_si512(out + s * PANEL + j, _mm512_or_si512(low, high));
-      } else {
-        _mm512_storeu_ps(out + s * PANEL + j, load(one, left).v);
+        continue;
       }
+#endif
+      store(reinterpret_cast<float *>(out + s * PANEL + j), load(one, left));
     }
   }
 }
@@ -87,7 +93,7 @@ static void pack_weights(const float *const *weights, const int64_t *outputs, in
 
 static ALWAYS_INLINE Vec bias_at(const float *bias, int64_t column, int64_t width, int64_t part) {
   if (bias == nullptr) return zero();
-  return load(bias + column + part * 16, larger(0, width - part * 16));
+  return load(bias + column + part * LANES, larger(0, width - part * LANES));
 }
 
 template <class T>
@@ -117,10 +123,11 @@ static void forward_relu(const T *x, int64_t x_row, const uint32_t *weight, cons
         d = maximum(d + bias_at(bias, column, width, 3), zero());
         if (!dropout.off()) {
           const uint32_t key = row_key(seed, row_name(names, i));
-          Vec f[VECTORS], g[VECTORS];
-          dropout_factors(dropout, key, column / BLOCK, f);
-          dropout_factors(dropout, key, column / BLOCK + 1, g);
-          a = a * f[0], b = b * f[1], c = c * g[0], d = d * g[1];
+          Vec f[4];
+          for (int block = 0; block < PANEL / BLOCK; block++) {
+            dropout_factors(dropout, key, column / BLOCK + block, f + block * VECTORS);
+          }
+          a = a * f[0], b = b * f[1], c = c * f[2], d = d * f[3];
         }
         store_row(out + i * out_row + column, width, a, b, c, d);
       });
@@ -141,8 +148,9 @@ static void backward_input(const T *dy, int64_t dy_row, const uint32_t *weight, 
       [=](int64_t i, int64_t column, int64_t width, Vec a, Vec b, Vec c, Vec d) {
         if (hidden != nullptr) {
           const T *h = hidden + i * hidden_row + column;
-          a = through(h, width, a), b = through(h + 16, width - 16, b);
-          c = through(h + 32, width - 32, c), d = through(h + 48, width - 48, d);
+          a = through(h, width, a), b = through(h + LANES, width - LANES, b);
+          c = through(h + 2 * LANES, width - 2 * LANES, c);
+          d = through(h + 3 * LANES, width - 3 * LANES, d);
         }
         store_row(dx + i * dx_row + column, width, a, b, c, d);
       },
@@ -156,14 +164,9 @@ static void backward_input(const T *dy, int64_t dy_row, const uint32_t *weight, 
 }  // namespace
 
 // Words that `forward` (columns = outputs, length = inputs) and `backward` (the other way round)
-// take: panels x steps x 64.
+// take: panels x steps x PANEL.
 KERNEL(int64_t, packed_words, int64_t columns, int64_t length, int64_t in_bf16) {
   return panels_of(columns) * (in_bf16 ? (length + 1) / 2 : length) * PANEL;
-}
-
-KERNEL(void, pack_weights_bf16, const float *const *weights, const int64_t *outputs, int64_t count,
-       int64_t inputs, uint32_t *to_forward, uint32_t *to_backward) {
-  pack_weights<true>(weights, outputs, count, inputs, to_forward, to_backward);
 }
 
 KERNEL(void, pack_weights_fp32, const float *const *weights, const int64_t *outputs, int64_t count,
@@ -194,5 +197,13 @@ KERNEL(void, pack_weights_fp32, const float *const *weights, const int64_t *outp
     backward_weight<T>(dy, dy_row, x, x_row, parts, count, rows, inputs);                        \
   }
 
-DRAGOMAN_LINEAR(bf16, bf16)
 DRAGOMAN_LINEAR(float, fp32)
+
+#if defined(__AVX512BF16__)
+KERNEL(void, pack_weights_bf16, const float *const *weights, const int64_t *outputs, int64_t count,
+       int64_t inputs, uint32_t *to_forward, uint32_t *to_backward) {
+  pack_weights<true>(weights, outputs, count, inputs, to_forward, to_backward);
+}
+
+DRAGOMAN_LINEAR(bf16, bf16)
+#endif

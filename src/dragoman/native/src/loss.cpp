@@ -1,4 +1,4 @@
-// levels: avx512
+// levels: avx512 avx2
 // Cross-entropy with label smoothing and its gradients, without stored logits (native/loss.py).
 //
 // Rows are taken a block at a time: their logits, in the thread's own memory, become their loss and
@@ -64,8 +64,8 @@ static void store_hidden(const float *in, int64_t width, int64_t at, int64_t row
                          int64_t out_row) {
   for (int64_t r = 0; r < rows; r++) {
     const float *from = in + r * PANEL;
-    store_row(out + r * out_row + at, smaller(PANEL, width - at), load(from), load(from + 16),
-              load(from + 32), load(from + 48));
+    store_row(out + r * out_row + at, smaller(PANEL, width - at), load(from), load(from + LANES),
+              load(from + 2 * LANES), load(from + 3 * LANES));
   }
 }
 
@@ -148,5 +148,7 @@ KERNEL(int64_t, cross_entropy_slopes, int64_t rows, int64_t vocabulary) {
                      width, smoothing, losses, nlls, dhidden, slopes, dweight);                  \
   }
 
-DRAGOMAN_LOSS(bf16, bf16)
 DRAGOMAN_LOSS(float, fp32)
+#if defined(__AVX512BF16__)
+DRAGOMAN_LOSS(bf16, bf16)
+#endif

@@ -1,29 +1,34 @@
-// Matrix products on prepacked operands: AVX-512 only, bf16 (vdpbf16ps) and fp32.
+// Matrix products on prepacked operands: fp32, and with AVX-512 bf16 too (vdpbf16ps).
 //
 // C (M x N) = A (M x S) B (S x N), where one of the S steps is one fp32 number or a pair of bf16
 // numbers, 32 bits either way, so both precisions share one layout and one loop.
 //
 //   A is read in place: row i, step s is the 32-bit word a[i * row + s * step].
-//   B is packed in panels of 64 columns: [N / 64][S][64] words, padded with zeros.
-//
-// A tile of 6 rows x 64 columns lives in 24 accumulators and is written in assembly: GCC 12 spills an
-// array of them (half the speed), and named ones too as soon as anything else is in the loop.
+//   B is packed in panels of PANEL columns, four vectors: [N / PANEL][S][PANEL] words, padded with
+//   zeros.
 #pragma once
 
 #include "random.h"
 #include "threads.h"
 #include "vector_math.h"
 
-#if !defined(__AVX512BF16__)
-#error "matrix.h needs AVX-512 with bf16"
-#endif
-
 namespace {
 
-constexpr int PANEL = 64;      // columns of a packed panel
+constexpr int PANEL = 4 * LANES;  // columns of a packed panel
 constexpr int TILE_ROWS = 6;
 
 static ALWAYS_INLINE int64_t panels_of(int64_t columns) { return (columns + PANEL - 1) / PANEL; }
+
+// Memory to bring into the second-level cache while a tile is computed, one line in every other
+// step: asking for many at once would stall the processor.
+struct Ahead {
+  const void *first;
+  int64_t stride;  // bytes from line to line
+};
+
+#if defined(__AVX512BF16__)
+
+constexpr int64_t MOST_STEPS = 512;  // steps of a panel that the caches hold beside A's rows
 
 template <bool BF16>
 struct Multiply;
@@ -40,14 +45,8 @@ struct Multiply<false> {
   }
 };
 
-// Memory to bring into the second-level cache while a tile is computed, one line in every other
-// step: asking for many at once would stall the processor.
-struct Ahead {
-  const void *first;
-  int64_t stride;  // bytes from line to line
-};
-
-// One tile of 6 rows: out (row stride `out_row`) = start (likewise; null for zeros) + A's rows times a
+// One tile of 6 rows in 24 accumulators, in assembly: GCC 12 spills an array of them (half the speed),
+// and named ones too as soon as anything else is in the loop. out (row stride `out_row`) = start (likewise; null for zeros) + A's rows times a
 // panel.
 template <bool BF16>
 static inline void whole_tile(const uint32_t *a, int64_t row, int64_t step, const uint32_t *b,
@@ -147,6 +146,61 @@ static __attribute__((noinline)) void tile(const uint32_t *a, int64_t row, int64
   }
 }
 
+#else
+
+constexpr int64_t MOST_STEPS = 192;  // a panel's steps and six rows of A in the first-level cache
+
+// Half of the columns at a time: 6 rows x 2 vectors and what they are made of fill 16 registers.
+template <bool BF16, int ROWS>
+static __attribute__((noinline)) void tile(const uint32_t *a, int64_t row, int64_t step,
+                                           const uint32_t *b, int64_t steps, const float *start,
+                                           float *out, int64_t out_row, Ahead ahead) {
+  static_assert(!BF16, "there are no products of bf16 numbers here");
+  const float *x = reinterpret_cast<const float *>(a), *w = reinterpret_cast<const float *>(b);
+  const char *next = static_cast<const char *>(ahead.first);
+  for (int half = 0; half < PANEL; half += 2 * LANES) {
+    Vec c[ROWS][2];
+#pragma GCC unroll 6
+    for (int i = 0; i < ROWS; i++) {
+      for (int v = 0; v < 2; v++) {
+        c[i][v] = start != nullptr ? load(start + i * out_row + half + LANES * v) : zero();
+      }
+    }
+    const float *from = x, *panel = w + half;
+    for (int64_t s = 0; s < steps; s++, from += step, panel += PANEL) {
+      const Vec first = load(panel), second = load(panel + LANES);
+      if ((s & 3) == 0) {
+        _mm_prefetch(next, _MM_HINT_T1);
+        next += ahead.stride;
+      }
+#pragma GCC unroll 6
+      for (int i = 0; i < ROWS; i++) {
+        const Vec one = all(from[i * row]);
+        c[i][0] = fma(one, first, c[i][0]);
+        c[i][1] = fma(one, second, c[i][1]);
+      }
+    }
+#pragma GCC unroll 6
+    for (int i = 0; i < ROWS; i++) {
+      for (int v = 0; v < 2; v++) store(out + i * out_row + half + LANES * v, c[i][v]);
+    }
+  }
+}
+
+template <bool BF16>
+static inline void whole_tile(const uint32_t *a, int64_t row, int64_t step, const uint32_t *b,
+                              int64_t steps, const float *start, float *out, int64_t out_row,
+                              Ahead ahead) {
+  tile<BF16, TILE_ROWS>(a, row, step, b, steps, start, out, out_row, ahead);
+}
+template <bool BF16, int ROWS>
+static inline void tile(const uint32_t *a, int64_t row, int64_t step, const uint32_t *b,
+                        int64_t steps, const float *start, float *out, int64_t out_row) {
+  tile<BF16, ROWS>(a, row, step, b, steps, start, out, out_row, {b, 0});
+}
+
+#endif
+
 // `rows` (1..6) chosen at run time.
 template <bool BF16>
 static inline void tile_of(int64_t rows, const uint32_t *a, int64_t row, int64_t step,
@@ -164,34 +218,32 @@ static inline void tile_of(int64_t rows, const uint32_t *a, int64_t row, int64_t
   }
 }
 
-// ---- what is done with the 64 sums of a row
+// ---- what is done with the sums of a row
 
-static ALWAYS_INLINE void store_row(float *out, int64_t width, Vec a, Vec b, Vec c, Vec d) {
-  if (width >= PANEL) {
-    store(out, a), store(out + 16, b), store(out + 32, c), store(out + 48, d);
-  } else {
-    store(out, a, width);
-    if (width > 16) store(out + 16, b, width - 16);
-    if (width > 32) store(out + 32, c, width - 32);
-    if (width > 48) store(out + 48, d, width - 48);
-  }
+template <class T>
+static ALWAYS_INLINE void store_part(T *out, int64_t width, Vec a, Vec b, Vec c, Vec d) {
+  store(out, a, width);
+  if (width > LANES) store(out + LANES, b, width - LANES);
+  if (width > 2 * LANES) store(out + 2 * LANES, c, width - 2 * LANES);
+  if (width > 3 * LANES) store(out + 3 * LANES, d, width - 3 * LANES);
 }
 
+static ALWAYS_INLINE void store_row(float *out, int64_t width, Vec a, Vec b, Vec c, Vec d) {
+  if (width < PANEL) return store_part(out, width, a, b, c, d);
+  store(out, a), store(out + LANES, b), store(out + 2 * LANES, c), store(out + 3 * LANES, d);
+}
+
+#if defined(__AVX512BF16__)
 static ALWAYS_INLINE __m512i join_bf16(Vec low, Vec high) {
   return reinterpret_cast<__m512i>(_mm512_cvtne2ps_pbh(high.v, low.v));
 }
 
 static ALWAYS_INLINE void store_row(bf16 *out, int64_t width, Vec a, Vec b, Vec c, Vec d) {
-  if (width >= PANEL) {
-    _mm512_storeu_si512(out, join_bf16(a, b));
-    _mm512_storeu_si512(out + 32, join_bf16(c, d));
-  } else {
-    store(out, a, width);
-    if (width > 16) store(out + 16, b, width - 16);
-    if (width > 32) store(out + 32, c, width - 32);
-    if (width > 48) store(out + 48, d, width - 48);
-  }
+  if (width < PANEL) return store_part(out, width, a, b, c, d);
+  _mm512_storeu_si512(out, join_bf16(a, b));
+  _mm512_storeu_si512(out + 32, join_bf16(c, d));
 }
+#endif
 
 // ---- element types
 
@@ -205,6 +257,8 @@ static ALWAYS_INLINE const uint32_t *words(const T *p) {
 
 template <class T>
 constexpr int64_t per_word = 4 / sizeof(T);
+
+#if defined(__AVX512BF16__)
 
 // ---- packing
 
@@ -236,6 +290,8 @@ static ALWAYS_INLINE void interleave(const bf16 *first, const bf16 *second, int6
   }
 }
 
+#endif
+
 static ALWAYS_INLINE int64_t smaller(int64_t a, int64_t b) { return a < b ? a : b; }
 static ALWAYS_INLINE int64_t larger(int64_t a, int64_t b) { return a > b ? a : b; }
 
@@ -247,14 +303,12 @@ static ALWAYS_INLINE int64_t rows_per_task(int64_t rows, int64_t steps) {
   return (smaller(by_cache, larger(share, TILE_ROWS)) + TILE_ROWS - 1) / TILE_ROWS * TILE_ROWS;
 }
 
-constexpr int64_t MOST_STEPS = 512;  // steps of a panel that the caches hold beside A's rows
-
 struct Nothing {
   void operator()(int64_t, int64_t, int64_t) const {}
 };
 
-// C = A B with A's rows contiguous (step 1). `finish(i, column, width, v0..v3)` takes 64 sums of
-// row i from column `column`, of which `width` are real. `prepare(i, count, column)` is called before
+// C = A B with A's rows contiguous (step 1). `finish(i, column, width, v0..v3)` takes the sums
+// of row i in a panel's columns from `column`, of which `width` are real. `prepare(i, count, column)` is called before
 // the sums of rows i .. i + count are made, so that it can fetch what `finish` will read.
 template <bool BF16, class Finish, class Prepare = Nothing>
 static inline void product(const uint32_t *a, int64_t row, int64_t rows, const uint32_t *b,
@@ -285,8 +339,8 @@ static inline void product(const uint32_t *a, int64_t row, int64_t rows, const u
                         done == 0 ? nullptr : sums, sums, PANEL);
           if (done + now < steps) continue;
           for (int64_t r = 0; r < tile_rows; r++, sums += PANEL) {
-            finish(i + r, column, width, load(sums), load(sums + 16), load(sums + 32),
-                   load(sums + 48));
+            finish(i + r, column, width, load(sums), load(sums + LANES), load(sums + 2 * LANES),
+                   load(sums + 3 * LANES));
           }
         }
       }
