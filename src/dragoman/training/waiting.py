@@ -4,8 +4,8 @@ Torch cuts every operator into parts for a team of threads and waits until all a
 the early ones spin for milliseconds before they sleep. On a machine that does other things too, the
 spinning takes the core that the late one needs: two threads then train ten times slower than one.
 Where the native kernels train, torch has one thread and nothing waits; elsewhere a short spin, the
-one that OpenMP itself takes where threads outnumber cores, keeps the speed. It is asked for where it
-was measured: on processors without AVX-512.
+one that OpenMP itself takes where threads outnumber cores, keeps the speed. It is asked for where
+it was measured: on processors without AVX-512.
 """
 
 from __future__ import annotations
