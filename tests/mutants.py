@@ -35,6 +35,7 @@ LIBRARY = f"{SOURCE}/native/libdragoman.so"
 
 TESTS = {
     "nn/*.py": "tests/models tests/contract/test_model_contract.py",
+    "models/shortlist.py": "tests/inference/test_shortlist.py tests/inference/test_fast.py",
     "models/*.py": "tests/models tests/contract/test_model_contract.py",
     "models/transformer/*.py": (
         "tests/models tests/contract/test_model_contract.py tests/inference"
@@ -47,10 +48,13 @@ TESTS = {
     "training/update.py": "tests/training/test_updates.py",
     "training/gradients.py": "tests/training/test_updates.py",
     "training/objectives.py": "tests/training/test_updates.py",
-    "training/checkpoint.py": "tests/training/test_resume.py tests/training/test_updates.py",
+    "training/checkpoint.py": (
+        "tests/training/test_parts.py tests/training/test_updates.py tests/training/test_resume.py "
+        "tests/tasks/test_untrusted_runs.py"
+    ),
     "metrics/*.py": "tests/metrics",
 }
-"""What is mutated, and the tests that it belongs to."""
+"""What is mutated, and the tests that it belongs to; of several that fit, the first."""
 
 OTHER_COMPARISON: dict[type[ast.cmpop], type[ast.cmpop]] = {
     ast.Lt: ast.LtE, ast.LtE: ast.Lt, ast.Gt: ast.GtE, ast.GtE: ast.Gt, ast.Eq: ast.NotEq,
@@ -130,10 +134,13 @@ def exchange(shown: ast.AST, where: object, key: object, fault: object) -> Mutat
 
 
 def drawn(tree: Path, seed: int, count: int, only: str = "") -> list[Mutant]:
+    owners: dict[Path, str] = {}
+    for pattern, tests in TESTS.items():
+        for path in sorted((tree / SOURCE).glob(pattern)):
+            owners.setdefault(path, tests)
     every = [
         Mutant(str(path.relative_to(tree)), number, tests)
-        for pattern, tests in TESTS.items()
-        for path in sorted((tree / SOURCE).glob(pattern))
+        for path, tests in owners.items()
         if only in str(path.relative_to(tree))
         and path.name != "settings.py"  # numbers there are defaults and bounds
         for number, _ in enumerate(mutations(ast.parse(path.read_text(encoding="utf-8"))))

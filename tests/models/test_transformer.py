@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Iterator
 
 import pytest
@@ -11,6 +12,7 @@ from torch.nn import functional as F
 
 from dragoman.models.settings import TransformerSettings
 from dragoman.models.transformer import Transformer
+from dragoman.nn import dropout
 from dragoman.nn.layout import Layout, Sequences
 from dragoman.nn.linear import kernels_fit, refresh, use_precision
 from dragoman.nn.positions import sinusoidal
@@ -393,3 +395,31 @@ def test_native_kernels_follow_plain_torch(norm: str, precision: str, least: flo
     assert len(probe.attention) == 6
     use_precision(model, "fp32")
     torch.testing.assert_close(gradient()[1], exact)
+
+
+def test_the_kernels_table_of_positions_reaches_the_last_word() -> None:
+    """Of 257 words the last stands behind the 256 rows of a table that was made for fewer."""
+    torch.set_default_dtype(torch.float32)
+    model = build(model_dim=64, ffn_dim=128, encoder_layers=1, decoder_layers=1)
+    if not kernels_fit(model, "fp32"):
+        pytest.skip("no native kernels on this machine")
+    plain, source = copy.deepcopy(model), sentences(257, 2)
+    use_precision(model, "fp32", by_kernels=True)
+    with torch.no_grad():
+        model.encode(sentences(5))
+        found, expected = model.encode(source).rows, plain.encode(source).rows
+    torch.testing.assert_close(found, expected, atol=1e-4, rtol=1e-4)
+
+
+def test_masks_of_an_update_end_with_it() -> None:
+    """Outside of ``drawing`` dropout follows torch's seed alone, whatever was drawn before."""
+    rows, names = torch.ones(4, 8), torch.arange(4, dtype=torch.int32)
+
+    def outside() -> Tensor:
+        torch.manual_seed(3)
+        return dropout.dropout(rows, 0.5, True, names)
+
+    before = outside()
+    with dropout.drawing(1):
+        assert not torch.equal(dropout.dropout(rows, 0.5, True, names), before)
+    assert torch.equal(outside(), before)

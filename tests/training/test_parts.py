@@ -23,6 +23,7 @@ from dragoman.native import allocator
 from dragoman.training import waiting
 from dragoman.training.arithmetic import choose_precision
 from dragoman.training.averaging import MovingAverage, average_weights, swap
+from dragoman.training.checkpoint import Checkpoints
 from dragoman.training.loss import PiecewiseCrossEntropy, smoothed_cross_entropy
 from dragoman.training.optimizer import Adam, FlatParameters
 from dragoman.training.schedule import ScheduleSettings, make_schedule
@@ -236,6 +237,17 @@ def test_moving_average_and_swap() -> None:
 
 
 # ---- files
+
+
+def test_the_last_snapshots_are_kept(tmp_path: Path) -> None:
+    checkpoints = Checkpoints(tmp_path)
+    for update in (5, 10, 15, 20):
+        checkpoints.snapshot(update, {"a": torch.full((2,), float(update))}, keep=2)
+    assert [update for update, _ in checkpoints.snapshots()] == [15, 20]
+    assert len(list(tmp_path.rglob("*.safetensors"))) == 2
+    # A run that goes on from before does not take those behind it for older ones.
+    checkpoints.snapshot(12, {"a": torch.zeros(2)}, keep=2)
+    assert [update for update, _ in checkpoints.snapshots()] == [12, 15, 20]
 
 
 def test_weights_come_back_with_their_metadata(tmp_path: Path) -> None:

@@ -198,11 +198,11 @@ def test_a_batch_that_does_not_fit_halved_stops_training(tmp_path: Path) -> None
     updater = updater_of(Hungry(1, torch.cuda.OutOfMemoryError))
     with pytest.raises(TrainingError, match=r"micro-batch 1 of 3 \(4 examples.*even halved"):
         updater.update(TrainingState(), toy_batches, gradients_of(updater, tmp_path))
-    updater = updater_of(Hungry(0, torch.cuda.OutOfMemoryError))
+    updater, warnings = updater_of(Hungry(0, torch.cuda.OutOfMemoryError)), list[str]()
+    alone = gradients_of(updater, tmp_path, warnings)
     with pytest.raises(TrainingError, match=r"does not fit.*1 examples"):
-        updater.update(
-            TrainingState(), lambda *_: [lambda: toy_batch(1, 1)], gradients_of(updater, tmp_path)
-        )
+        updater.update(TrainingState(), lambda *_: [lambda: toy_batch(1, 1)], alone)
+    assert warnings == []  # one example has no halves that might be tried
 
 
 def test_other_errors_are_not_taken_for_lack_of_memory(tmp_path: Path) -> None:
