@@ -17,6 +17,7 @@ import importlib
 import json
 import os
 import random
+import resource
 import shutil
 import signal
 import subprocess
@@ -154,6 +155,9 @@ def warm() -> None:
         importlib.import_module(name)
 
 
+MOST_SECONDS = 170
+"""Of a processor, for the tests of a mutant: twice what the slowest take without one."""
+
 Reached = dict[str, tuple[float, set[tuple[str, int]]]]
 """Of each test, the seconds that it takes and the lines of the core that it runs."""
 
@@ -212,12 +216,15 @@ class Order:
 class Trial:
     """A tree whose tests are running, in a process of their own and all that they start."""
 
-    def __init__(self, tree: Path, tests: str, limit: float, plugin: object) -> None:
-        self.began, self._limit = time.monotonic(), limit
+    def __init__(self, tree: Path, tests: str, plugin: object, most: int | None = None) -> None:
+        """``most``: seconds of a processor after which it is ended."""
+        self.began = time.monotonic()
         self._process = os.fork()
         if self._process == 0:
             os.setsid()
             signal.signal(signal.SIGTERM, signal.SIG_DFL)
+            if most is not None:
+                resource.setrlimit(resource.RLIMIT_CPU, (most, most))
             with open(os.devnull, "w") as nowhere:
                 for stream in (sys.stdout, sys.stderr):
                     os.dup2(nowhere.fileno(), stream.fileno())
@@ -229,16 +236,13 @@ class Trial:
             options = ["-q", "-x", "-m", "not slow", "-p", "no:cacheprovider"]
             os._exit(pytest.main([*options, *tests.split()], plugins=[plugin]))
 
-    def ended(self) -> str | None:
-        """-> "passed", "failed" or "too long"; None while the tests run."""
+    def ended(self) -> bool | None:
+        """Whether the tests have passed; None while they run."""
         process, status = os.waitpid(self._process, os.WNOHANG)
-        if process:
-            self._sweep()
-            return "failed" if status else "passed"
-        if time.monotonic() - self.began < self._limit:
+        if not process:
             return None
-        self.stop()
-        return "too long"
+        self._sweep()
+        return status == 0
 
     def stop(self) -> None:
         self._sweep()
@@ -257,7 +261,7 @@ class Worker:
         self.mutant: Mutant | None = None
         self._trial: Trial | None = None
 
-    def begin(self, mutant: Mutant, reached: Reached, limit: float) -> None:
+    def begin(self, mutant: Mutant, reached: Reached) -> None:
         self.mutant = mutant
         path = self.tree / mutant.path
         self._text = path.read_text(encoding="utf-8")
@@ -266,19 +270,20 @@ class Worker:
         self._mutation.apply()
         path.write_text(ast.unparse(ast.fix_missing_locations(parsed)), encoding="utf-8")
         order = Order(reached, mutant.path, self._mutation.line)
-        self._trial = Trial(self.tree, mutant.tests, limit, order)
+        # An endless loop is found out by the time it takes.
+        self._trial = Trial(self.tree, mutant.tests, order, MOST_SECONDS)
 
     def ended(self) -> dict[str, object] | None:
         """What became of its mutant; None while that is tried."""
         assert self.mutant is not None and self._trial is not None
-        result = self._trial.ended()
-        if result is None:
+        passed = self._trial.ended()
+        if passed is None:
             return None
         mutant, self.mutant = self.mutant, None
         (self.tree / mutant.path).write_text(self._text, encoding="utf-8")
         return {
             "path": mutant.path, "number": mutant.number, "line": self._mutation.line,
-            "mutation": self._mutation.words, "survives": result == "passed",
+            "mutation": self._mutation.words, "survives": passed,
             "seconds": round(time.monotonic() - self._trial.began, 1),
         }  # fmt: skip
 
@@ -291,10 +296,10 @@ def sound(tree: Path, tests: str) -> Reached:
     """What the tests reach without a mutant, with which they must pass."""
     to = tree.parent / "reached.json"
     to.unlink(missing_ok=True)
-    trial = Trial(tree, tests, 1800, Watcher(tree, to))
-    while (result := trial.ended()) is None:
+    trial = Trial(tree, tests, Watcher(tree, to))
+    while (passed := trial.ended()) is None:
         time.sleep(0.1)
-    if result != "passed":
+    if not passed:
         sys.exit(f"without a mutant, {tests} must pass")
     found = json.loads(to.read_text(encoding="utf-8"))
     return {
@@ -337,11 +342,6 @@ def main() -> None:
             tests: sound(workers[0].tree, tests)
             for tests in sorted({mutant.tests for mutant in waiting})
         }
-        # An endless loop is found out by what the tests take otherwise.
-        limits = {
-            tests: 60 + 4 * sum(seconds for seconds, _ in found.values())
-            for tests, found in reached.items()
-        }
         while waiting or any(worker.mutant for worker in workers):
             time.sleep(0.05)
             for worker in workers:
@@ -351,7 +351,7 @@ def main() -> None:
                         file.write(json.dumps(results[-1]) + "\n")
                 if worker.mutant is None and waiting:
                     mutant = waiting.pop(0)
-                    worker.begin(mutant, reached[mutant.tests], limits[mutant.tests])
+                    worker.begin(mutant, reached[mutant.tests])
     finally:
         for worker in workers:
             worker.stop()
