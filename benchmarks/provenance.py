@@ -10,6 +10,8 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+from instructions import kept_to
+
 from dragoman.tasks.machine import cores, processor, vector_units
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -59,8 +61,9 @@ def _git(*words: str) -> str:
 @cache
 def machine() -> str:
     """The processor's name, family and model, its instruction sets, and how many cores are used."""
-    count = cores()
-    return f"{processor()}; {', '.join(vector_units())}; {count} core{'s' if count > 1 else ''}"
+    count, kept = cores(), kept_to()
+    units = ", ".join(vector_units()) + (f", kept to {kept.upper()}" if kept else "")
+    return f"{processor()}; {units}; {count} core{'s' if count > 1 else ''}"
 
 
 def _seconds_of_others() -> float | None:

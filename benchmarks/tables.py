@@ -233,8 +233,10 @@ def _titled(title: str, row: Row, origin: Origin) -> str:
 
 TABLES: dict[str, Callable[[Row], str]] = {
     "train": train,
+    "train-avx2": train,
     "minutes": minutes,
     "translate": translate,
+    "translate-avx2": translate,
     "serve": serve,
     "cost": cost,
 }

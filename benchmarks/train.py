@@ -35,6 +35,7 @@ from typing import Any
 
 import numpy as np
 import torch
+from instructions import LIMITS, keep_to, results_file
 from peers import Stopped
 from provenance import Watch, machine
 from results import Results, Row
@@ -289,8 +290,11 @@ def main() -> None:
     parser.add_argument("--resume", action="store_true",
                         help="keep rows of this commit and machine")  # fmt: skip
     parser.add_argument("--peer-python", type=Path, help="an environment that is there")
-    parser.add_argument("--results", type=Path, default=RESULTS)
+    parser.add_argument("--instructions", choices=LIMITS, help="keep all programs to these")
+    parser.add_argument("--results", type=Path)
     arguments = parser.parse_args()
+    keep_to(arguments.instructions)
+    arguments.results = arguments.results or results_file(RESULTS, arguments.instructions)
     if (arguments.source is None) != (arguments.target is None):
         parser.error("--source and --target go together")
     print(machine())

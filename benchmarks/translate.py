@@ -38,6 +38,7 @@ from pathlib import Path
 from typing import Any
 
 from choosing import Setting, fastest
+from instructions import LIMITS, keep_to, results_file
 from peers import Stopped
 from provenance import Watch, machine
 from results import Results, Row
@@ -354,10 +355,13 @@ def main() -> None:
     parser.add_argument("--peers", nargs="*", default=["ctranslate2", "hugging-face"])
     parser.add_argument("--ctranslate2-python", type=Path, help="an environment that is there")
     parser.add_argument("--hugging-face-python", type=Path)
-    parser.add_argument("--results", type=Path, default=RESULTS)
+    parser.add_argument("--instructions", choices=LIMITS, help="keep all programs to these")
+    parser.add_argument("--results", type=Path)
     parser.add_argument("--resume", action="store_true",
                         help="keep rows of this commit and machine")  # fmt: skip
     arguments = parser.parse_args()
+    keep_to(arguments.instructions)
+    arguments.results = arguments.results or results_file(RESULTS, arguments.instructions)
     if (arguments.run is None) != (arguments.source is None):
         parser.error("--run and --source go together")
     for path in (arguments.source, arguments.reference, arguments.news):

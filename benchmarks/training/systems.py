@@ -12,6 +12,7 @@ from typing import Any
 
 import torch
 from environments import environment
+from instructions import kept_to
 from peers import Process, Stopped, ask, begin, end, tuned
 from training.toolkits import TOOLKITS
 
@@ -78,7 +79,7 @@ class Program:
 
 def precisions(device: str) -> tuple[str, ...]:
     """What processor or GPU multiplies itself, the fastest first; bf16 may only be imitated."""
-    best = choose_precision("auto", torch.device(device))
+    best = choose_precision("auto", torch.device(device), kept_to())
     return ("bf16", "fp32") if best == "bf16" else ("fp32",)
 
 

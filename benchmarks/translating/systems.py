@@ -69,9 +69,9 @@ class Program:
     native: str = "auto"
 
     def start(self, work: Work) -> System:
-        more = {"DRAGOMAN_NATIVE": self.native} if self.kind == "ours" else {}
-        if self.kind == "tuned":
-            more = tuned()
+        more = tuned() if self.kind == "tuned" else {}
+        if self.native == "off":
+            more = {"DRAGOMAN_NATIVE": "off"}
         try:
             python = self.python()
         except subprocess.CalledProcessError as error:

@@ -168,6 +168,26 @@ def test_without_bf16_instructions_training_is_measured_in_fp32(
     assert "fairseq:shipped:fp32" in labels and "hugging-face-marian:tuned:fp32" in labels
 
 
+def test_kept_to_fewer_instructions_everything_starts_anew_with_them(tmp_path: Path) -> None:
+    script = tmp_path / "script.py"
+    script.write_text(
+        f"""import sys; sys.path.insert(0, {str(BENCHMARKS)!r})
+from instructions import keep_to, results_file
+keep_to("avx2")
+import torch
+from pathlib import Path
+from provenance import machine
+from training.systems import precisions
+from dragoman.native import library
+print(torch.backends.cpu.get_cpu_capability(), library.status().level or "avx2")
+print(precisions("cpu"), "kept to AVX2" in machine(), results_file(Path("a.json"), "avx2"))
+""",
+        encoding="utf-8",
+    )
+    said = subprocess.check_output([sys.executable, script], text=True).split("\n")
+    assert said == ["AVX2 avx2", "('fp32',) True a-avx2.json", ""]
+
+
 @pytest.mark.parametrize("name", ["fp32", "bf16"])
 def test_products_are_measured_in_the_precision_that_is_asked_for(
     monkeypatch: pytest.MonkeyPatch, name: str
