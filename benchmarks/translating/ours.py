@@ -36,12 +36,12 @@ class Ours:
         self.translator: Any = None
 
     def prepare(self, job: Job) -> None:
-        wanted = job["precision"], job["threads"], job["rows"]
+        short = bool(job.get("shortlist"))
+        wanted = job["precision"], job["threads"], job["rows"], short
         if wanted == self.loaded:
             return
         self.loaded = wanted
-        self.precision, self.threads, _ = wanted
-        short = bool(job.get("shortlist"))
+        self.precision, self.threads, *_ = wanted
         run = self.folder / "run"
         if run.exists():
             settings = dragoman.TranslatorSettings(
@@ -59,7 +59,7 @@ class Ours:
             shortlist = None
             if short:
                 path = self.folder / "shortlist.safetensors"
-                shortlist = Shortlist.load(path, "random", size, size)
+                shortlist = Shortlist.load(path, "random", size, size, EOS)
             path = fastest(model.requires_grad_(False), self.precision, shortlist)
             workers = self.threads if path.one_core_each else 1
             self.searcher = Searcher(

@@ -19,7 +19,7 @@ def demo(
     """Train a small translator on the embedded corpus, measure it, and look inside it.
 
     It downloads nothing and asks nothing. On two processor cores it takes about two minutes with
-    AVX-512 and six with AVX2 alone; how long here, it measures and says before it trains.
+    AVX-512 and over three with AVX2 alone; how long here, it measures and says before it trains.
     """
     from dragoman.cli.console import command, log_to_stderr, prepare_process, program
 
