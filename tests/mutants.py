@@ -35,7 +35,7 @@ SOURCE = "src/dragoman"
 LIBRARY = f"{SOURCE}/native/libdragoman.so"
 
 TESTS = {
-    "nn/*.py": "tests/models tests/contract/test_model_contract.py",
+    "nn/*.py": "tests/nn tests/models tests/contract/test_model_contract.py",
     "models/shortlist.py": "tests/inference/test_shortlist.py tests/inference/test_fast.py",
     "models/*.py": "tests/models tests/contract/test_model_contract.py",
     "models/transformer/*.py": (

@@ -12,7 +12,6 @@ from torch.nn import functional as F
 
 from dragoman.models.settings import TransformerSettings
 from dragoman.models.transformer import Transformer
-from dragoman.nn import dropout
 from dragoman.nn.layout import Layout, Sequences
 from dragoman.nn.linear import kernels_fit, refresh, use_precision
 from dragoman.nn.positions import sinusoidal
@@ -409,17 +408,3 @@ def test_the_kernels_table_of_positions_reaches_the_last_word() -> None:
         model.encode(sentences(5))
         found, expected = model.encode(source).rows, plain.encode(source).rows
     torch.testing.assert_close(found, expected, atol=1e-4, rtol=1e-4)
-
-
-def test_masks_of_an_update_end_with_it() -> None:
-    """Outside of ``drawing`` dropout follows torch's seed alone, whatever was drawn before."""
-    rows, names = torch.ones(4, 8), torch.arange(4, dtype=torch.int32)
-
-    def outside() -> Tensor:
-        torch.manual_seed(3)
-        return dropout.dropout(rows, 0.5, True, names)
-
-    before = outside()
-    with dropout.drawing(1):
-        assert not torch.equal(dropout.dropout(rows, 0.5, True, names), before)
-    assert torch.equal(outside(), before)

@@ -58,7 +58,7 @@ class _Pool:
 
     def _values(self) -> Tensor:
         generator = torch.Generator().manual_seed(self._seed)
-        words = torch.randint(-(2**62), 2**62, (POOL_ELEMENTS // 8,), generator=generator)
+        words = torch.randint(-(2**63), 2**63 - 1, (POOL_ELEMENTS // 8,), generator=generator)
         return words.view(torch.uint8)
 
 

@@ -1,0 +1,21 @@
+"""Position encodings, against the formulas of their papers."""
+
+from __future__ import annotations
+
+import math
+
+import pytest
+import torch
+
+from dragoman.nn.positions import sinusoidal
+
+
+def test_sinusoidal_is_the_papers_formula() -> None:
+    """§3.5: PE(pos, 2i) = sin(pos / 10000^(2i / d)), PE(pos, 2i + 1) = cos of the same."""
+    width, places = 6, [0, 1, 7, 300]
+    found = sinusoidal(torch.tensor(places), width)
+    for row, pos in zip(found.tolist(), places, strict=True):
+        for i in range(width // 2):
+            angle = pos / 10000 ** (2 * i / width)
+            assert row[2 * i] == pytest.approx(math.sin(angle), abs=1e-12)
+            assert row[2 * i + 1] == pytest.approx(math.cos(angle), abs=1e-12)
