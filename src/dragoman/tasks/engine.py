@@ -93,7 +93,7 @@ class Engine:
     ) -> Engine:
         """The engine of a run; with ``others`` that of an ensemble, whose text and search are
         those of ``run``. Errors: ``RunError``."""
-        readers = readers_of([run, *others])
+        readers = readers_of([run, *others]) if others else []
         networks = [one.model() for one in (run, *others)]
         paths = [fastest(one, settings.precision, shortlist, cache_folder()) for one in networks]
         path, ensemble = paths[0], None
