@@ -68,7 +68,7 @@ def main(address: str) -> None:
             translate(page, with_choices=with_choices)
             page.screenshot(path=IMAGES / f"{name}.png")
         for name, language in (("look", "en-US"), ("look-korean", "ko-KR")):
-            where = f"{address}/#look?text={quote(SENTENCE)}"
+            where = f"{address}/#look?text={quote(SENTENCE)}&word=none"
             page = opened(browser, where, language=language, height=1330)
             follow(page, "es")
             page.screenshot(path=IMAGES / f"{name}.png")

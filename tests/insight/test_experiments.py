@@ -17,9 +17,12 @@ from dragoman.insight.alignment import (
     read_gold,
     score_alignments,
 )
+from dragoman.insight.cell import OpenedCell, open_cell
 from dragoman.insight.head import by_hand, open_attention
 from dragoman.insight.importance import head_importance
+from dragoman.insight.needs import transformer_of
 from dragoman.insight.what_if import Change, find_words, name_heads, parse_heads, what_if
+from dragoman.models.interface import Part
 from dragoman.nn.layout import Sequences
 from dragoman.nn.probes import Probe
 from dragoman.pictures.records import AttentionRecord
@@ -127,6 +130,41 @@ def test_an_opened_head_is_the_formula(translator: Translator) -> None:
         np.testing.assert_allclose(outputs, joined, atol=1e-5)
     with pytest.raises(DragomanError, match="layer 10 of encoder attention; this run has 2"):
         open_attention(translator, "encoder", 9, SENTENCE, ids)
+
+
+@pytest.mark.parametrize("part", ["encoder", "decoder", "cross"])
+def test_what_single_cells_add_is_what_the_attention_adds(
+    translator: Translator, part: Part
+) -> None:
+    """Summed over heads and columns, with the bias of W^O, against the model's own; and each
+    weight is the softmax of its product."""
+    model, run = transformer_of(translator.plain), translator.run
+    source = torch.tensor(translator.source_ids(SENTENCE))
+    target = torch.tensor([run.target_text.bos, *translator(SENTENCE).ids[:4]])
+    attention = model.attentions_of(part)[1]
+    row, off = 2, (attention.name, 3)
+    with torch.inference_mode(), Probe(heads_off=[off], points=("added",)) as probe:
+        model.decode(Sequences.of([target]), model.encode(Sequences.of([source])))
+    (sublayer,) = (one for one in model.sublayers if one.name == attention.name)
+    wanted = probe.taken[sublayer.name, "added"][row]
+    columns = len(target) if part == "decoder" else len(source)
+
+    def opened(head: int, column: int) -> OpenedCell:
+        return open_cell(model, attention, head, row, column, source, target, heads_off=[off])
+
+    cells = [[opened(head, column) for column in range(columns)] for head in range(4)]
+    bias = model.get_submodule(attention.name).output.bias
+    added = sum(cell.adds for of_head in cells for cell in of_head) + bias.detach()
+    torch.testing.assert_close(added, wanted, atol=1e-5, rtol=1e-4)
+    for of_head in cells:
+        seen = of_head if part != "decoder" else of_head[: row + 1]
+        scores = torch.tensor([cell.product * cell.scale for cell in seen])
+        weights = torch.tensor([cell.weight for cell in seen])
+        torch.testing.assert_close(scores.softmax(0), weights, atol=1e-5, rtol=1e-4)
+        torch.testing.assert_close(
+            sum(cell.adds for cell in of_head), of_head[0].head_adds, atol=1e-5, rtol=1e-4
+        )
+    assert not cells[3][0].adds.any()
 
 
 def test_links_of_both_moments_and_the_best_head() -> None:

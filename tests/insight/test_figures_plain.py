@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import csv
 import io
+import itertools
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from types import SimpleNamespace
 
 import numpy as np
@@ -14,6 +15,7 @@ import torch
 from torch.utils.flop_counter import FlopCounterMode
 
 from dragoman.insight import cost
+from dragoman.insight.figures import costs
 from dragoman.insight.figures.catalogue import PLAIN
 from dragoman.pictures.figure import Figure, csv_files
 
@@ -191,10 +193,31 @@ def test_counts_against_length(tables: Callable[[str], dict[str, Rows]]) -> None
     assert len(measured) > 2 and set(measured) <= {2**n for n in range(16)}
 
 
+def clock_of(monkeypatch: pytest.MonkeyPatch, seconds: Iterable[float]) -> None:
+    """Let what is timed seem to have taken so long, one after the other."""
+    ticks = itertools.chain.from_iterable((0.0, taken) for taken in seconds)
+    monkeypatch.setattr(cost, "time", SimpleNamespace(perf_counter=lambda: next(ticks)))
+
+
 def test_seconds_are_those_of_the_best_turn(monkeypatch: pytest.MonkeyPatch) -> None:
-    clock = iter([0.0, 5.0, 10.0, 12.0, 20.0, 24.0])
-    monkeypatch.setattr(cost, "time", SimpleNamespace(perf_counter=lambda: next(clock)))
-    assert cost.timed("convolution", 8, 8, repeats=3) == 2.0
+    kinds = ("convolution", "recurrence whole")
+    clock_of(monkeypatch, [5.0, 7.0, 2.0, 9.0, 4.0, 8.0])
+    assert cost.timed(kinds, 8, 8, repeats=3) == {"convolution": 2.0, "recurrence whole": 7.0}
+
+
+def test_a_part_that_takes_longer_than_the_whole_is_not_believed(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    core, whole = kinds = ("self-attention core", "self-attention whole")
+    clock_of(monkeypatch, [44.0, 3.0, 2.0, 6.0])
+    assert cost.timed(kinds, 8, 8, repeats=1) == {core: 2.0, whole: 3.0}
+    clock_of(monkeypatch, itertools.cycle([44.0, 3.0]))
+    assert cost.timed(kinds, 8, 8, repeats=1) == {core: None, whole: None}
+    told = {kind: None if kind in kinds else 1e-3 for kind in cost.LAYERS}
+    monkeypatch.setattr(costs, "timed", lambda *_: told)
+    made = costs.cost_figure()
+    assert [row[0] for row in made.data[1].rows] == [k for k in cost.LAYERS if k not in kinds]
+    assert core in made.notes[0].english and core in made.notes[0].korean
 
 
 def test_the_lstm_is_the_lstm() -> None:
@@ -230,7 +253,10 @@ def test_the_well_known_counts_and_both_ways(tables: Callable[[str], dict[str, R
     )
     assert near["path"] == "10"
     measured = tables("cost")["measured"]
-    assert [row["layer"] for row in measured] == list(cost.LAYERS)
+    assert [row["layer"] for row in measured] == [
+        kind for kind in cost.LAYERS if kind in {row["layer"] for row in measured}
+    ]
+    assert "convolution" in {row["layer"] for row in measured}
     for row in measured:
         assert int(row["operations"]) == operations(row["layer"], 256, 256)
 

@@ -123,6 +123,28 @@ def test_terminal_keeps_its_width_and_every_column() -> None:
         assert all(f"word{i}" in headers for i in range(30))
 
 
+def test_the_bands_of_a_terminal_are_of_like_width() -> None:
+    """The end symbol does not stand by itself below eleven words."""
+    columns = [
+        "The",
+        "animal",
+        "didn't",
+        "cross",
+        "the",
+        "street",
+        "because",
+        "it",
+        "was",
+        "too",
+        "tired.",
+        "</s>",
+    ]
+    heatmap = Heatmap(("überquerte",), columns, np.full((1, 12), 1 / 12))
+    lines = heatmap_text(heatmap, 80).plain.splitlines()
+    bands = [line.split() for line in lines if "░" not in line and line.strip()]
+    assert [len(band) for band in bands] == [6, 6]
+
+
 def test_shade_has_five_steps() -> None:
     assert [shade(w) for w in (0.0, 0.049, 0.05, 0.2, 0.45, 0.7, 1.0)] == list("··░▒▓██")
 
@@ -136,7 +158,7 @@ def test_record_gives_the_heatmap_of_a_head_and_the_mean() -> None:
     )
     record = AttentionRecord(["▁a", "b", "▁c", "</s>"], ["▁x", "</s>"], encoder, decoder, cross)
     head = record.heatmap("cross", 0, 2)
-    assert (head.rows, head.columns) == (("x", "</s>"), ("a", "-b", "c", "</s>"))
+    assert (head.rows, head.columns) == (("x", "</s>"), ("a", "…b", "c", "</s>"))
     np.testing.assert_array_equal(head.weights, cross[0, 2])
     assert head.title == "cross-attention, layer 1, head 3"
     np.testing.assert_allclose(record.heatmap("encoder", 1).weights, encoder[1].mean(0))

@@ -32,7 +32,7 @@ def test_visible_shows_control_characters_and_disarms_direction() -> None:
 
 def test_pieces_are_shown_with_their_joints() -> None:
     assert labels(["▁Das", "▁Tier", "e", "▁", ".", "</s>"]) == (
-        "Das", "Tier", "-e", "␣", "-.", "</s>",
+        "Das", "Tier", "…e", "␣", ".", "</s>",
     )  # fmt: skip
     assert labels(["a", "b", "</s>"]) == ("a", "b", "</s>")  # a model that marks no spaces
 

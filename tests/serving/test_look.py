@@ -105,6 +105,28 @@ def test_parts_are_parts_of_the_whole(client: Open) -> None:
     asyncio.run(check())
 
 
+def test_one_sentence_is_looked_into(client: Open) -> None:
+    """The same as if it stood alone, and the others are named; none beyond the last."""
+    two = f"{TEXT} The dog sees it."
+
+    async def check() -> None:
+        async with client() as http:
+            alone = await post(http, "/v1/look", text="The dog sees it.")
+            seen = await post(http, "/v1/look", text=two, sentence=1)
+            assert seen["sentences"] == [TEXT, "The dog sees it."]
+            same = dict.fromkeys(("sentences", "detected"))
+            assert seen | same == alone | same
+            asked = {"side": "source", "first": 0}
+            word = await post(http, "/v1/look/word", text=two, sentence=1, **asked)
+            assert word == await post(http, "/v1/look/word", text="The dog sees it.", **asked)
+            whole = await post(http, "/v1/look", text=two)
+            assert len(whole["source_ids"]) > len(seen["source_ids"]) + 4
+            refused = await http.post("/v1/look", json={"text": two, "sentence": 2})
+            assert refused.status_code == 400 and "the text has 2" in refused.json()["error"]
+
+    asyncio.run(check())
+
+
 def test_the_rows_of_a_word_are_the_models_own(client: Open, run: Run) -> None:
     async def check() -> None:
         async with client() as http:
@@ -151,6 +173,50 @@ def test_long_texts_are_told_in_small_pieces(client: Open, monkeypatch: pytest.M
     asyncio.run(check())
 
 
+def test_what_each_head_is_good_for(client: Open, monkeypatch: pytest.MonkeyPatch) -> None:
+    """By how much the doubt grows: the same as asking for it head by head. Too many are refused."""
+
+    async def check() -> None:
+        async with client() as http:
+            seen = await post(http, "/v1/look", text=TEXT)
+            tokens = [token["id"] for token in seen["best"]["tokens"]]
+            found = await post(http, "/v1/look/heads", text=TEXT)
+            whole = found["log_probability"]
+            again = await post(http, "/v1/look", text=TEXT, compare=tokens, attention=[])
+            assert whole == pytest.approx(again["compared"], abs=1e-3)
+            assert {part: np.shape(one) for part, one in found["fallen"].items()} == {
+                "encoder": (2, 4), "decoder": (2, 4), "cross": (2, 4),
+            }  # fmt: skip
+            for part, layer, head in (("encoder", 0, 3), ("decoder", 1, 0), ("cross", 1, 2)):
+                off = {"part": part, "layer": layer, "head": head}
+                without = await post(
+                    http, "/v1/look", text=TEXT, heads_off=[off], compare=tokens, attention=[]
+                )
+                fallen = found["fallen"][part][layer][head]
+                assert whole - fallen == pytest.approx(without["compared"], abs=1e-3)
+            monkeypatch.setattr(looker, "MOST_MEASURED", 24 * len(tokens))
+            refused = await http.post("/v1/look/heads", json={"text": TEXT})
+            assert refused.status_code == 400 and "24 heads" in refused.json()["error"]
+
+    asyncio.run(check())
+
+
+def test_a_cell_is_opened(client: Open) -> None:
+    async def check() -> None:
+        async with client() as http:
+            seen = await post(http, "/v1/look", text=TEXT)
+            whole = half(seen["attention"]["cross"])
+            asked = {"text": TEXT, "part": "cross", "layer": 1, "head": 2, "column": 3}
+            cell = await post(http, "/v1/look/cell", row=1, **asked)
+            assert cell["weight"] == pytest.approx(whole[1, 2, 1, 3], abs=1e-3)
+            assert np.dot(cell["query"], cell["key"]) == pytest.approx(cell["product"], abs=2e-3)
+            assert len(cell["adds"]) == seen["model"]["model_dim"]
+            beyond = await http.post("/v1/look/cell", json={"row": whole.shape[2], **asked})
+            assert beyond.status_code == 400 and "row and column" in beyond.json()["error"]
+
+    asyncio.run(check())
+
+
 def test_doubt_in_another_translation(client: Open, run: Run) -> None:
     """``compare`` is force decoding: of the best itself it is its own log-probability."""
 
@@ -183,6 +249,9 @@ def test_a_model_that_attends_in_one_place(tmp_path: Path) -> None:
         async with client_of(served) as http:
             seen = await post(http, "/v1/look", maps=8, **values)
             word = await post(http, "/v1/look/word", side="source", first=0, **values)
+            fallen = await post(http, "/v1/look/heads", **values)
+            cell = {"part": "cross", "layer": 0, "head": 0, "row": 0, "column": 0}
+            refused = await http.post("/v1/look/cell", json={**values, **cell})
         layers = {"encoder": [], "decoder": [], "cross": [1]}
         assert seen["model"]["attentions"] == layers
         for told in (seen["attention"], seen["maps"]):
@@ -192,6 +261,8 @@ def test_a_model_that_attends_in_one_place(tmp_path: Path) -> None:
         cross = half(seen["attention"]["cross"])
         assert cross.sum(axis=-1) == pytest.approx(1, abs=2e-3)
         assert half(word["looked_at"]["cross"])[0, 0, 0] == pytest.approx(cross[0, 0, :, 0])
+        assert fallen["fallen"]["encoder"] == [] and len(fallen["fallen"]["cross"][0]) == 1
+        assert refused.status_code == 400 and "recurrent" in refused.json()["error"]
 
     asyncio.run(check())
 

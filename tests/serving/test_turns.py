@@ -27,7 +27,7 @@ from dragoman.serving import served, server, turns
 from dragoman.serving.http import connection
 from dragoman.serving.http.limits import LimitSettings
 from dragoman.serving.http.refusals import Refusal
-from dragoman.serving.look import looker, run_view
+from dragoman.serving.look import looker, packed, run_view, sight
 from dragoman.serving.served import ServedRun
 from dragoman.serving.settings import ServeSettings
 from dragoman.serving.translate import libretranslate, tagged, v1
@@ -238,7 +238,7 @@ def test_one_client_does_not_lock_others_out_of_looking(monkeypatch: pytest.Monk
     gate, began = threading.Event(), threading.Event()
     original = looker.Looker._look
 
-    def held(self: looker.Looker, request: Any, *rest: Any) -> looker.LookRecord:
+    def held(self: looker.Looker, request: Any, *rest: Any) -> sight.LookRecord:
         began.set()
         gate.wait(10)
         looked.append(request.text)
@@ -344,7 +344,7 @@ def test_a_figure_that_nobody_waits_for_ends_at_its_next_part(
 def test_limits_of_looking_are_checked_before_the_work(monkeypatch: pytest.MonkeyPatch) -> None:
     """Too many weights, a token that is not there: refused without a step of the model."""
     model = tiny_model()
-    monkeypatch.setattr(looker, "MOST_WEIGHTS", 1000)
+    monkeypatch.setattr(packed, "MOST_WEIGHTS", 1000)
     monkeypatch.setattr(model, "encode", None)
     text = "A small man eats a dinosaur. " * 4
 

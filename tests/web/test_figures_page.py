@@ -39,7 +39,10 @@ def test_every_figure_is_drawn(opened: Open) -> None:
             expect(page.get_by_role("heading", level=1)).to_have_text(words.title.korean)
             shown(page)
             if name == "position-learned":
-                expect(page.locator(".note")).to_contain_text("dragoman figure position-learned")
+                expect(page.locator(".command")).to_contain_text("dragoman figure position-learned")
+                page.get_by_role("button", name="복사").click()
+                copied = page.evaluate("navigator.clipboard.readText()")
+                assert copied == "dragoman figure position-learned"
                 continue
             drawn = page.locator(".panels :is(canvas, svg, table)")
             assert drawn.count() >= 1, name
@@ -68,6 +71,14 @@ def test_sliders_compute_anew(opened: Open) -> None:
         page.get_by_role("application").first.focus()
         page.keyboard.press("ArrowDown")
         expect(page.locator(".foot .told").first).to_contain_text("→")
+        page.wait_for_url("**dimension=16**")
+        page.reload()
+        shown(page)
+        expect(page.get_by_role("slider", name="dimensions")).to_have_attribute(
+            "aria-valuetext", "16"
+        )
+        page.go_back()
+        expect(page.locator(".panels figcaption").first).to_contain_text("positions 0–3")
 
 
 @pytest.mark.parametrize(

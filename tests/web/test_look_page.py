@@ -17,6 +17,8 @@ from dragoman.data.demo_corpus import demo_corpus
 from dragoman.recipe import Recipe
 
 SENTENCE = "The animal didn't cross the street because it was too tired."
+LOOK = f"#look?text={quote(SENTENCE)}&word=none"
+TWO = f"The small man eats the dinosaur. {SENTENCE}"
 LARGE = (
     "name=large", "model.model_dim=64", "model.ffn_dim=128", "model.encoder_layers=6",
     "model.decoder_layers=6", "model.attention.num_heads=8", "search.beam=2",
@@ -59,7 +61,7 @@ def translation(page: Page) -> str:
 
 
 def test_a_word_is_followed_through_everything(opened: Open) -> None:
-    with opened(f"#look?text={quote(SENTENCE)}") as page:
+    with opened(LOOK) as page:
         looked(page)
         expect(word(page, "target", "es")).to_be_visible()
         word(page, "target", "es").hover()
@@ -83,7 +85,7 @@ def test_a_word_is_followed_through_everything(opened: Open) -> None:
             expect(heads.nth(2)).to_be_checked()
             expect(page.get_by_role("heading", name=f"{part}, layer 1, head 2")).to_be_visible()
         page.locator("summary", has_text="As a table").click()
-        shares = page.locator(".chosen td.figure").all_inner_texts()
+        shares = page.locator(".told-of td.figure").all_inner_texts()
         total = sum(float(share.removesuffix(" %")) for share in shares)
         assert total == pytest.approx(100, abs=0.5), "a row sums to one"
         page.get_by_role("button", name="Pieces").click()
@@ -92,7 +94,7 @@ def test_a_word_is_followed_through_everything(opened: Open) -> None:
 
 def test_a_row_reads_one_word_and_chooses_the_next(opened: Open) -> None:
     """What a word of the translation starts from is the word before it, and is named so."""
-    with opened(f"#look?text={quote(SENTENCE)}") as page:
+    with opened(LOOK) as page:
         looked(page)
         word(page, "target", "es").click()
         way = page.locator("section", has_text="The way through")
@@ -117,17 +119,120 @@ DRAWN = """async (canvas, [begin, end]) => {
 }"""
 
 
+def test_one_sentence_of_several_is_chosen(opened: Open) -> None:
+    """As Translate cuts the text; a word is in focus without a click."""
+    with opened() as page:
+        page.get_by_role("tab", name="Look").click()
+        tried = page.locator(".empty button")
+        expect(tried).to_have_count(3)
+        tried.first.click()
+        looked(page)
+        expect(word(page, "target", "es")).to_have_attribute("aria-pressed", "true")
+        expect(page.locator(".told").first).to_contain_text("To choose “es”")
+        page.get_by_role("textbox", name="Sentence to look into").fill(TWO)
+        expect(page.get_by_text("2 sentences, translated one by one")).to_be_visible()
+        looked(page)
+        assert translation(page).split()[-2:] == ["Dinosaurier.", "</s>"]
+        chosen = page.get_by_role("group", name="Sentence to look into").get_by_role("button")
+        chosen.nth(1).click()
+        expect(word(page, "target", "es")).to_be_visible()
+        assert "Dinosaurier." not in translation(page)
+        chosen.nth(2).click()
+        expect(page.locator(".text.source .w")).to_have_count(len(TWO.split()) + 1)
+
+
+def test_all_that_is_made_outlives_a_reload(opened: Open) -> None:
+    """Sentence, words hidden and forced, heads off, what is chosen: in the address, for others."""
+    with opened(f"#look?text={quote(TWO)}&sentence=2&word=none") as page:
+        looked(page)
+        word(page, "source", "tired.").click()
+        page.get_by_role("button", name="Hide this word").click()
+        looked(page)
+        page.get_by_role("radio", name="Cross, layer 1, head 2").click()
+        page.get_by_role("button", name="Switch this head off").click()
+        looked(page)
+        word(page, "target", "weil").click()
+        page.locator(".choices li button").nth(1).click()
+        looked(page)
+        expect(page.locator(".new mark").first).to_be_visible()
+        made = page.locator(".new").inner_text()
+        page.get_by_role("button", name="Link").click()
+        expect(page.get_by_text("Link copied")).to_be_visible()
+        assert page.evaluate("navigator.clipboard.readText()") == page.url
+        assert len(page.url.partition("#")[2]) < 2000
+        page.evaluate("sessionStorage.clear(); history.replaceState(null, '', location.hash)")
+        page.reload()
+        expect(page.locator(".new")).to_have_text(made)
+        expect(page.locator(".text.source .gone")).to_have_text(re.compile("tired."))
+        expect(page.get_by_text("Cross, layer 1, head 2 off")).to_be_visible()
+        expect(page.get_by_role("radio", name="Cross, layer 1, head 2")).to_be_checked()
+        expect(page.locator('.text.target .w[aria-pressed="true"]')).to_have_count(1)
+
+
+def test_two_sentences_side_by_side(opened: Open) -> None:
+    """The same heads, the word of the same place, and what differs is marked."""
+    with opened(f"{LOOK}&at=cross.1.2") as page:
+        looked(page)
+        page.get_by_role("button", name="Two side by side").click()
+        both = page.locator(".passage")
+        expect(both).to_have_count(2)
+        expect(both.last.locator(".text.target .w", has_text="breit")).to_be_visible()
+        expect(page.locator(".card .differs")).to_have_text(
+            ["tired.", "es", "müde", "wide.", "sie", "breit"]
+        )
+        both.first.locator(".w", has_text=re.compile("^es$")).click()
+        told = page.locator(".told")
+        expect(told.nth(1)).to_contain_text("To choose “sie” the model looked at: it ")
+        page.get_by_role("radio", name="Cross, layer 1, head 3").click()
+        expect(page.get_by_role("heading", name="Cross, layer 1, head 3")).to_have_count(2)
+        page.wait_for_url("**beside=**")
+        page.reload()
+        expect(both).to_have_count(2)
+        page.get_by_role("button", name="Take the second sentence away").click()
+        expect(both).to_have_count(1)
+
+
+def test_all_heads_at_a_glance_and_a_cell_opened(opened: Open) -> None:
+    with opened(LOOK) as page:
+        looked(page)
+        model = Recipe.load("demo").model
+        heads = page.locator(".all button")
+        every = (model.encoder_layers + 2 * model.decoder_layers) * model.attention.num_heads
+        expect(heads).to_have_count(every)
+        expect(page.get_by_text("the less probable this translation becomes")).to_be_visible()
+        assert len({one.get_attribute("style") for one in heads.all()}) > every / 2, "colours"
+        cross = page.get_by_role("button", name=re.compile("^Cross, layer 1, head 4: log P"))
+        cross.click()
+        expect(page.get_by_role("radio", name="Cross, layer 1, head 4")).to_be_checked()
+        page.get_by_role("application").focus()
+        page.keyboard.press("ArrowDown")
+        page.keyboard.press("ArrowDown")
+        page.keyboard.press("ArrowRight")
+        page.keyboard.press("Enter")
+        cell = page.get_by_role("group", name="How “Tier” looks at “animal”")
+        expect(cell).to_contain_text(re.compile(r"q · k = -?[\d.]+, divided by √d_k = 5.66 gives"))
+        expect(cell.locator("canvas")).to_have_count(5)
+        shown = page.locator(".foot .told").first.inner_text()
+        share = shown.rpartition("animal ")[2]
+        expect(cell.locator("p")).to_contain_text(f"looked at: {share}")
+        page.get_by_role("radio").first.click()
+        page.get_by_role("application").focus()
+        page.keyboard.press("ArrowDown")
+        page.keyboard.press("Enter")
+        page.get_by_role("button", name=re.compile("^Open head ")).click()
+        expect(page.locator(".cell canvas")).to_have_count(5)
+
+
 def is_drawn(page: Page, canvas: str, begin: float = 0, end: float = 1) -> bool:
     """Whether anything is drawn in a part of a canvas's width."""
     return bool(page.locator(canvas).evaluate(DRAWN, [begin, end]))
 
 
 def test_a_head_that_is_off_draws_nothing_and_is_in_no_mean(opened: Open) -> None:
-    with opened(f"#look?text={quote(SENTENCE)}") as page:
+    with opened(LOOK) as page:
         looked(page)
         heads = page.get_by_role("radio")
         mean = heads.first.locator(".most")
-        page.keyboard.press("Escape")
         for head in range(2, heads.count()):
             heads.nth(head).click()
             assert is_drawn(page, ".passage canvas")
@@ -150,7 +255,7 @@ def test_a_model_that_attends_in_one_place_is_shown_with_that_alone(
     run = untrained_run(tmp_path, *changes, recipe_name="demo-recurrent")
     with (
         serving(run) as address,
-        opening(chromium, address)(f"#look?text={quote(SENTENCE)}") as page,
+        opening(chromium, address)(LOOK) as page,
     ):
         looked(page)
         parts = page.get_by_role("group", name="Which attention").get_by_role("button")
@@ -167,8 +272,8 @@ def test_a_model_that_attends_in_one_place_is_shown_with_that_alone(
             expect(page.locator(".told").first).to_contain_text(re.compile(told))
             expect(parts).to_have_attribute("aria-pressed", "true")
             expect(way.locator("canvas")).to_have_count(1)
-        expect(way.locator("tbody th")).to_have_text(
-            ["token numbers", re.compile("^embedding × √d"), "logits → softmax"]
+        expect(way.locator("tbody th")).to_contain_text(
+            ["token numbers", "embedding × √d", "logits → softmax"]
         )
         page.get_by_role("button", name="Switch this head off").click()
         looked(page)
@@ -179,7 +284,7 @@ def test_a_model_that_attends_in_one_place_is_shown_with_that_alone(
 
 def test_what_if(opened: Open) -> None:
     """A word hidden, a head off, another continuation: the translation changes beside the old."""
-    with opened(f"#look?text={quote(SENTENCE)}") as page:
+    with opened(LOOK) as page:
         looked(page)
         before = translation(page)
         word(page, "target", "es").click()
@@ -210,7 +315,7 @@ def test_what_if(opened: Open) -> None:
 
 
 def test_the_beam_grows(opened: Open) -> None:
-    with opened(f"#look?text={quote(SENTENCE)}") as page:
+    with opened(LOOK) as page:
         looked(page)
         slider = page.get_by_role("slider", name="Step")
         last = int(slider.get_attribute("max") or 0)
@@ -245,7 +350,7 @@ def test_the_beam_grows(opened: Open) -> None:
 
 
 def test_by_keyboard_alone(opened: Open) -> None:
-    with opened(f"#look?text={quote(SENTENCE)}") as page:
+    with opened(LOOK) as page:
         looked(page)
         page.locator(".text.target .w").first.focus()
         page.keyboard.press("ArrowRight")
@@ -280,7 +385,7 @@ LOOKS: list[dict[str, Any]] = [
 
 @pytest.mark.parametrize("look", LOOKS, ids=lambda look: "-".join(map(str, look.values())))
 def test_accessible(opened: Open, look: dict[str, Any]) -> None:
-    with opened(f"#look?text={quote(SENTENCE)}", **look) as page:
+    with opened(LOOK, **look) as page:
         looked(page)
         accessible(page)
         page.locator(".text.target .w").nth(2).click()
@@ -324,7 +429,8 @@ def test_five_hundred_tokens(opened_large: Open, capsys: pytest.CaptureFixture[s
         asked: list[int] = []
         page.on("response", lambda r: asked.append(int(r.headers.get("content-length", 0))))
         page.get_by_role("tab", name="Look").click()
-        page.get_by_label("Sentence to look into").fill(text)
+        page.get_by_role("textbox", name="Sentence to look into").fill(text)
+        page.get_by_role("combobox", name="Sentence to look into").select_option("all")
         expect(page.locator(".text.target .w").nth(100)).to_be_visible(timeout=120_000)
         looked(page)
         page.get_by_role("button", name="Pieces").click()

@@ -8,7 +8,7 @@ from urllib.parse import quote
 
 import pytest
 from opening import Open, accessible, fits, opening
-from playwright.sync_api import Browser, Page, expect
+from playwright.sync_api import Browser, Page, Route, expect
 
 SENTENCE = "The animal didn't cross the street because it was too tired."
 TWO = "The small man eats the dinosaur.\n\nThe small dinosaur eats the man."
@@ -123,7 +123,10 @@ def test_an_address_holds_a_text(opened: Open) -> None:
         expect(page.locator("p.text")).to_have_attribute("data-status", "done")
         page.locator("textarea").fill("We see the dog & <b>that</b>.")
         expect(page.locator("p.text")).to_have_attribute("data-status", "done")
-        assert "that" not in page.url, "what is typed does not go into the address by itself"
+        page.wait_for_url("**that**")
+        page.reload()
+        expect(page.locator("textarea")).to_have_value("We see the dog & <b>that</b>.")
+        expect(page.locator("p.text")).to_have_attribute("data-status", "done")
         page.get_by_role("button", name="Link").click()
         expect(page.get_by_text("Link copied")).to_be_visible()
         copied = page.evaluate("navigator.clipboard.readText()")
@@ -132,6 +135,19 @@ def test_an_address_holds_a_text(opened: Open) -> None:
         expect(page.get_by_text("Copied", exact=True)).to_be_visible()
         text = page.evaluate("navigator.clipboard.readText()")
         assert text == page.locator("p.text").inner_text()
+
+
+def test_a_long_text_outlives_a_reload_but_goes_into_no_link(opened: Open) -> None:
+    text = "We see the dog. " * 150
+    with opened() as page:
+        write(page, text)
+        page.get_by_role("tab", name="Figures").click()
+        page.get_by_role("tab", name="Translate").click()
+        page.get_by_role("button", name="Link").click()
+        expect(page.get_by_text("too long for an address")).to_be_visible()
+        assert "dog" not in page.url and "run=demo" in page.url
+        page.reload()
+        expect(page.locator("textarea")).to_have_value(text)
 
 
 def test_text_is_copied_without_tls(opened: Open) -> None:
@@ -191,6 +207,72 @@ def test_every_tab_is_accessible(opened: Open, look: dict[str, Any]) -> None:
         fits(page)
         page.get_by_role("link", name="API").click()
         expect(page.get_by_role("heading", name="/v1/translate").first).to_be_visible()
+        accessible(page)
+
+
+def path_of(page: Page, chart: str, which: int) -> str:
+    """A curve as it is drawn."""
+    figure = page.locator("figure", has_text=chart).first
+    return figure.locator("path:not(.raw)").nth(which).get_attribute("d") or ""
+
+
+def test_curves_smoothed_logarithmic_and_read_out(opened: Open) -> None:
+    with opened("#run") as page:
+        expect(page.locator("figure svg").first).to_be_visible()
+        measured = path_of(page, "Gradient norm", 0)
+        page.get_by_role("slider", name="Smoothing").fill("5")
+        expect(page.locator("path.raw").first).to_be_visible()
+        smoothed = path_of(page, "Gradient norm", 0)
+        assert smoothed != measured
+        page.get_by_label("Logarithmic axis").check()
+        expect(
+            page.locator("figure", has_text="Gradient norm").first.locator("svg")
+        ).to_be_visible()
+        assert path_of(page, "Gradient norm", 0) not in (measured, smoothed)
+        loss = page.locator("figure", has_text="Loss").first
+        loss.locator("svg").focus()
+        page.keyboard.press("ArrowRight")
+        expect(loss.locator(".legend")).to_contain_text("update 1")
+        expect(loss.locator(".legend b").first).to_have_text(re.compile(r"^\d\.\d+$"))
+        page.wait_for_url("**smooth=0.95**")
+        page.reload()
+        expect(page.get_by_label("Logarithmic axis")).to_be_checked()
+        expect(page.locator("path.raw").first).to_be_visible()
+        expect(page.locator(".scores code").first).not_to_be_visible()
+        page.locator(".scores summary").first.click()
+        expect(page.locator(".scores code").first).to_contain_text("nrefs:1|case:mixed")
+        page.locator(".term", has_text="BLEU").focus()
+        expect(page.get_by_role("tooltip").first).to_contain_text("one to four words")
+
+
+def test_two_runs_are_compared(opened: Open) -> None:
+    """The second is the first with another name, and twice its loss."""
+
+    def runs(route: Route) -> None:
+        info = route.fetch().json()
+        route.fulfill(json={**info, "runs": [*info["runs"], {**info["runs"][0], "name": "other"}]})
+
+    def other(route: Route) -> None:
+        run = route.fetch(url=route.request.url.replace("/other", "/demo")).json()
+        for series in run["charts"][0]["series"]:
+            series["y"] = [2 * value for value in series["y"]]
+        run["scores"][0]["value"] = 12.3
+        route.fulfill(json={**run, "name": "other"})
+
+    with opened() as page:
+        page.route("**/v1/info", runs)
+        page.route("**/v1/runs/other", other)
+        page.reload()
+        page.get_by_role("tab", name="Run").click()
+        page.get_by_label("Beside").select_option("other")
+        expect(page.get_by_text("other: 12.3")).to_be_visible()
+        loss = page.locator("figure", has_text="Loss").first
+        expect(loss.locator("path")).to_have_count(4)
+        loss.locator("svg").focus()
+        page.keyboard.press("ArrowRight")
+        values = [float(one) for one in loss.locator(".legend b").all_inner_texts()]
+        assert values[2] == pytest.approx(2 * values[0], rel=0.02)
+        expect(loss.locator(".legend")).to_contain_text("other: training")
         accessible(page)
 
 

@@ -44,9 +44,10 @@ def escape(text: str) -> str:
 
 
 def labels(pieces: Sequence[str]) -> tuple[str, ...]:
-    """Subword pieces as they are shown: a word's first piece bare, the others after a hyphen.
+    """Subword pieces as they are shown: a word's first piece bare, what continues a word after
+    three dots.
 
-    ``▁Tier e ▁. </s>`` -> ``Tier -e . </s>``. Pieces of a model that marks no spaces (characters)
+    ``▁Tier e . </s>`` -> ``Tier …e . </s>``. Pieces of a model that marks no spaces (characters)
     stay as they are.
     """
     if not any(piece.startswith(WORD_START) for piece in pieces):
@@ -55,10 +56,10 @@ def labels(pieces: Sequence[str]) -> tuple[str, ...]:
     for place, piece in enumerate(pieces):
         if piece.startswith(WORD_START):
             shown.append(piece.removeprefix(WORD_START) or SPACE)
-        elif place == 0 or is_symbol(piece):
+        elif place == 0 or is_symbol(piece) or not any(map(str.isalnum, piece)):
             shown.append(piece)
         else:
-            shown.append(f"-{piece}")
+            shown.append(f"…{piece}")
     return tuple(shown)
 
 

@@ -78,7 +78,21 @@ def _column_width(label: str) -> int:
 
 
 def _bands(columns: Sequence[str], room: int) -> list[range]:
-    """Runs of columns that fit into ``room`` cells, at least one column each."""
+    """Runs of columns that fit into ``room`` cells, at least one column each: as few as can be, and
+    among those the ones whose widest is narrowest, so that no column is left alone at the end."""
+    few = _filled(columns, room)
+    narrow = max(map(_column_width, columns), default=0) + _GAP
+    while narrow < room:
+        middle = (narrow + room) // 2
+        if len(_filled(columns, middle)) == len(few):
+            few, room = _filled(columns, middle), middle
+        else:
+            narrow = middle + 1
+    return few
+
+
+def _filled(columns: Sequence[str], room: int) -> list[range]:
+    """Each band as full as it can be."""
     bands: list[range] = []
     start, used = 0, 0
     for i, label in enumerate(columns):

@@ -14,8 +14,9 @@ from dragoman.search.settings import SearchSettings
 from dragoman.serving import schema
 from dragoman.serving.http.refusals import bad_request, not_read
 from dragoman.serving.look.answer import look_answer
-from dragoman.serving.look.looker import Looker, LookRecord
+from dragoman.serving.look.looker import Looker
 from dragoman.serving.look.schema import LookAnswer, LookRequest
+from dragoman.serving.look.sight import Asked, Cut, LookRecord
 from dragoman.serving.settings import ServeSettings
 from dragoman.serving.translate.queue import Answer, Draft, SearchQueue
 from dragoman.serving.translate.words import Word, words_of
@@ -143,16 +144,16 @@ class ServedRun:
                 f"this server has {self._settings.rows}. Ask for fewer, or a narrower beam."
             )
 
-    def look_ids(self, request: LookRequest) -> list[int]:
-        """The tokens of what is looked at. Raises Refusal for what cannot be."""
-        return self.looker.checked(request, self._settings.look_longest)
+    def look_cut(self, request: Asked) -> Cut[Asked]:
+        """What is looked at of a text. Raises Refusal for what cannot be."""
+        return self.looker.cut(request, self._settings.look_longest)
 
     def look_answer(
-        self, request: LookRequest, seen: LookRecord, detected: schema.DetectedLanguage | None
+        self, cut: Cut[LookRequest], seen: LookRecord, detected: schema.DetectedLanguage | None
     ) -> LookAnswer:
         """What was seen, as the API tells it."""
         return look_answer(
-            request,
+            cut,
             seen,
             self.hypothesis(seen.best),
             run=self.name,

@@ -13,6 +13,8 @@ export interface FigureEntry {
   source: string;
   needs_run: boolean;
   missing?: Both;
+  /** What makes it elsewhere. */
+  command?: string;
 }
 
 export interface Slider {

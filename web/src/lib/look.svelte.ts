@@ -8,25 +8,19 @@ import {
   type Head,
   type Part,
   type Side,
+  type Spot,
   type Units,
   type WordAnswer,
 } from "./look";
+import { clearest, widest } from "./look_choice";
+import { OpenedState } from "./opened.svelte";
+import type { LookPlace } from "./look_place";
 import type { Grid } from "./numbers";
 
 const PAUSE = 350; // ms without a key before a request goes out
 const LONG_PAUSE = 900;
 const LONG = 600; // characters
 const RESTED = 70; // ms on a word before more is asked for
-
-export interface Spot {
-  side: Side;
-  unit: number;
-}
-
-export interface Forced {
-  tokens: number[];
-  text: string;
-}
 
 export type LookStatus = "empty" | "waiting" | "done" | "error";
 
@@ -42,7 +36,12 @@ export interface Ink {
 }
 
 export class LookState {
+  /** Whether a word is put into focus where nobody chose one. */
+  constructor(readonly choosesWord = true) {}
+
   text = $state("");
+  /** Which sentence of the text is looked into; null: the text as one. */
+  sentence = $state<number | null>(0);
   beam = $state(0);
   run = $state.raw<RunInfo | null>(null);
   status = $state<LookStatus>("empty");
@@ -64,7 +63,11 @@ export class LookState {
   off = $state.raw<Head[]>([]);
   /** Source words, not pieces. */
   hidden = $state.raw<number[]>([]);
-  forced = $state.raw<Forced | null>(null);
+  /** The tokens that the translation must begin with. */
+  forced = $state.raw<number[]>([]);
+
+  /** A cell that is opened, and what each head is good for. */
+  readonly opened = new OpenedState();
 
   /** Counts grids that arrived: what draws them reads it. */
   #arrived = $state(0);
@@ -73,15 +76,18 @@ export class LookState {
   #grid: AbortController | null = null;
   #word: AbortController | null = null;
   #rest: ReturnType<typeof setTimeout> | undefined;
+  /** What an address asked for and the next answer must not choose by itself. */
+  #asked: LookPlace | null = null;
 
   readonly focus = $derived(this.hovered ?? this.selected);
   readonly isChanged = $derived(
-    this.off.length > 0 || this.hidden.length > 0 || this.forced !== null,
+    this.off.length > 0 || this.hidden.length > 0 || this.forced.length > 0,
   );
 
   setText(text: string): void {
     if (text === this.text) return;
     this.text = text;
+    this.sentence = 0;
     this.#forget();
     this.#soon(text.trim() ? (text.length > LONG ? LONG_PAUSE : PAUSE) : 0);
   }
@@ -93,6 +99,45 @@ export class LookState {
     this.base = this.now = null;
     this.#soon(0);
   }
+
+  /** The sentences of the text, as far as they are known. */
+  readonly sentences = $derived(this.base?.answer.sentences ?? []);
+
+  setSentence(sentence: number | null): void {
+    if (sentence === this.sentence) return;
+    this.sentence = sentence;
+    this.#forget();
+    this.#soon(0);
+  }
+
+  /** Show what an address holds. */
+  open(text: string, place: LookPlace): void {
+    if (text === this.text && JSON.stringify(place) === JSON.stringify(this.place)) return;
+    this.text = text;
+    this.#forget();
+    this.sentence = place.sentence;
+    this.beam = place.beam;
+    this.units = place.units ?? "words";
+    if (place.at) [this.part, this.layer, this.head] = [place.at.part, place.at.layer, place.at.head];
+    this.selected = place.word ?? null;
+    this.off = place.off;
+    this.hidden = place.hidden;
+    this.forced = place.forced;
+    this.#asked = place;
+    this.#soon(0);
+  }
+
+  /** What an address has to hold. */
+  readonly place: LookPlace = $derived({
+    sentence: this.sentence,
+    beam: this.beam,
+    units: this.now ? this.units : null,
+    at: this.now ? { part: this.part, layer: this.layer, head: this.head } : null,
+    word: this.selected ?? (this.now ? null : undefined),
+    off: this.off,
+    hidden: this.hidden,
+    forced: this.forced,
+  });
 
   setBeam(beam: number): void {
     this.beam = beam;
@@ -106,6 +151,7 @@ export class LookState {
 
   /** Choose what is shown. */
   show(part: Part, layer: number, head: number | null): void {
+    this.opened.close();
     this.part = part;
     this.layer = layer;
     this.head = head;
@@ -131,6 +177,7 @@ export class LookState {
     const first = selected && now?.units(selected.side, this.units)[selected.unit]?.first;
     this.units = units;
     this.hovered = null;
+    this.opened.close();
     if (!selected || !now || first === null || first === undefined) return this.select(null);
     const found = now.units(selected.side, units).findIndex((one) => first < one.first + one.count);
     this.select(found < 0 ? null : { side: selected.side, unit: found });
@@ -147,11 +194,38 @@ export class LookState {
     this.#rest = setTimeout(() => void this.#ask(spot), RESTED);
   }
 
+  /** Open a cell of the map that is shown, and keep the word that looks in focus. */
+  openCell(row: number, column: number): void {
+    if (!this.now) return;
+    this.select({ side: this.part === "encoder" ? "source" : "target", unit: row });
+    void this.opened.open(this.now, this.part, this.layer, this.head, this.units, row, column);
+  }
+
   toggleHead(head: Head): void {
     const same = (other: Head): boolean =>
       other.part === head.part && other.layer === head.layer && other.head === head.head;
     this.off = this.off.some(same) ? this.off.filter((one) => !same(one)) : [...this.off, head];
     this.#soon(0);
+  }
+
+  /** Do as another look does, as far as this sentence has it. */
+  follow(other: LookState): void {
+    if (this.beam !== other.beam) this.setBeam(other.beam);
+    this.setUnits(other.units);
+    const isSame = this.part === other.part && this.layer === other.layer && this.head === other.head;
+    if (!isSame) this.show(other.part, other.layer, other.head);
+    if (JSON.stringify(this.off) !== JSON.stringify(other.off)) {
+      this.off = other.off;
+      this.#soon(0);
+    }
+  }
+
+  /** Put the word of the same place into focus, if there is one. */
+  selectAs(spot: Spot | null): void {
+    const { selected, now } = this;
+    if (selected?.side === spot?.side && selected?.unit === spot?.unit) return;
+    if (spot && spot.unit >= (now?.units(spot.side, this.units).length ?? 0)) return;
+    this.select(spot);
   }
 
   isOff(part: Part, layer: number, head: number | null): boolean {
@@ -174,21 +248,21 @@ export class LookState {
   }
 
   /** Let the translation go on with `choice` at the place of a target piece. */
-  force(place: number, choice: Choice, text: string): void {
+  force(place: number, choice: Choice): void {
     const tokens = this.now?.answer.best.tokens.slice(0, place).map((token) => token.id) ?? [];
-    this.forced = { tokens: [...tokens, choice.id], text };
+    this.forced = [...tokens, choice.id];
     this.#soon(0);
   }
 
   release(): void {
-    this.forced = null;
+    this.forced = [];
     this.#soon(0);
   }
 
   restore(): void {
     this.off = [];
     this.hidden = [];
-    this.forced = null;
+    this.forced = [];
     this.#soon(0);
   }
 
@@ -235,10 +309,11 @@ export class LookState {
   #forget(): void {
     this.off = [];
     this.hidden = [];
-    this.forced = null;
+    this.forced = [];
     this.selected = this.hovered = null;
     this.told = null;
     this.base = null;
+    this.#asked = null;
   }
 
   #soon(pause: number): void {
@@ -260,6 +335,7 @@ export class LookState {
     this.status = "waiting";
     const asked = {
       text: this.text.trim(),
+      sentence: this.sentence,
       run: run.name,
       source: run.source,
       ...(this.beam ? { beam: this.beam } : {}),
@@ -270,7 +346,7 @@ export class LookState {
       let now = base;
       if (this.isChanged) {
         const changes = {
-          prefix_tokens: this.forced?.tokens ?? [],
+          prefix_tokens: this.forced,
           heads_off: this.off,
           hidden: base.answer.source_words.flatMap((word, i) => (this.hidden.includes(word) ? [i] : [])),
           compare: base.answer.best.tokens.map((token) => token.id),
@@ -278,7 +354,11 @@ export class LookState {
         now = await look({ ...asked, ...changes }, request.signal);
       }
       if (request.signal.aborted) return;
-      const isNew = this.now?.request.text !== base.request.text || this.now.answer.run !== run.name;
+      const before = this.now;
+      const isNew =
+        before?.request.text !== asked.text ||
+        before.request.sentence !== asked.sentence ||
+        before.answer.run !== run.name;
       this.#take(base, now, isNew);
     } catch (error) {
       if (request.signal.aborted) return;
@@ -288,23 +368,29 @@ export class LookState {
   }
 
   #take(base: Looking, now: Looking, isNew: boolean): void {
+    if (now !== this.now) this.opened.forget(now);
     this.base = base;
     this.now = now;
     this.hovered = null;
+    const asked = this.#asked;
+    this.#asked = null;
     const { source_tokens: tokens, source_words: of } = base.answer;
     // A language without spaces has one word in a sentence: its pieces say more.
-    if (isNew) this.units = tokens.length > 6 * ((of.at(-1) ?? 0) + 1) ? "pieces" : "words";
-    const place = this.selected;
-    if (place && place.unit >= now.units(place.side, this.units).length) this.selected = null;
+    const usual: Units = tokens.length > 6 * ((of.at(-1) ?? 0) + 1) ? "pieces" : "words";
+    if (isNew) this.units = asked?.units ?? usual;
     if (!now.layers(this.part)) this.part = now.layers("cross") ? "cross" : (now.parts[0] ?? this.part);
     const layers = now.layers(this.part);
-    if (isNew || this.layer >= layers) {
+    if ((isNew && !asked?.at) || this.layer >= layers) {
       this.layer = clearest(now, this.part);
       this.head = null;
     }
+    if (this.head !== null && this.head >= now.heads(this.part)) this.head = null;
+    const place = this.selected;
+    if (place && place.unit >= now.units(place.side, this.units).length) this.selected = null;
     this.status = "done";
     this.#want();
-    this.select(this.selected);
+    const isFree = this.choosesWord && isNew && !this.selected && asked?.word === undefined;
+    this.select(isFree ? widest(now, this.units) : this.selected);
   }
 
   /** Get what is to be shown, if it is not here. */
@@ -335,21 +421,4 @@ export class LookState {
     if (request.signal.aborted) return;
     this.error = error instanceof ApiError ? error : new ApiError(0, String(error));
   }
-}
-
-/** The layer whose heads together look most surely at one word; the last of a long text. */
-function clearest(looking: Looking, part: Part): number {
-  let best = looking.layers(part) - 1;
-  if (!looking.isWhole) return best;
-  let most = -1;
-  for (let layer = 0; layer < looking.layers(part); layer++) {
-    const grid = looking.known(part, layer, null, "words");
-    if (!grid) continue;
-    let sum = 0;
-    for (let r = 0; r < grid.rows; r++) {
-      sum += grid.values.subarray(r * grid.columns, (r + 1) * grid.columns).reduce((a, b) => Math.max(a, b), 0);
-    }
-    if (sum > most) [best, most] = [layer, sum];
-  }
-  return best;
 }

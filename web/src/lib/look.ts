@@ -17,6 +17,8 @@ export interface Head {
 
 export interface LookRequest {
   text: string;
+  /** Which of its sentences; null: the text as one. */
+  sentence: number | null;
   run: string;
   source: string;
   beam?: number;
@@ -69,6 +71,8 @@ export interface LookAnswer {
   run: string;
   source: string;
   target: string;
+  /** All that the text was cut into. */
+  sentences: string[];
   beam: number;
   length_penalty: number;
   source_tokens: string[];
@@ -90,6 +94,31 @@ export interface WordAnswer {
   looked_at: Partial<Record<Part, Packed>>;
   stages: { name: string; sizes: number[] }[];
   vectors: Packed;
+}
+
+/** A word or a piece that is pointed at. */
+export interface Spot {
+  side: Side;
+  unit: number;
+}
+
+/** One weight of one head, opened. */
+export interface CellAnswer {
+  query: number[];
+  key: number[];
+  value: number[];
+  product: number;
+  scale: number;
+  weight: number;
+  adds: number[];
+  adds_size: number;
+  head_size: number;
+}
+
+/** By how much log P of the translation falls without each head, by layer and head. */
+export interface HeadsAnswer {
+  log_probability: number;
+  fallen: Record<Part, number[][]>;
 }
 
 export interface Unit {
@@ -216,6 +245,36 @@ export class Looking {
     return before?.text ?? "<s>";
   }
 
+  async cell(part: Part, layer: number, head: number, row: number, column: number, signal: AbortSignal): Promise<CellAnswer> {
+    const body = { ...this.request, part, layer, head, row, column };
+    return (await call("v1/look/cell", post(body, signal))).json();
+  }
+
+  async importance(signal: AbortSignal): Promise<HeadsAnswer> {
+    return (await call("v1/look/heads", post(this.request, signal))).json();
+  }
+
+  /** All heads times all tokens: how much work it is to switch off one after the other. */
+  get work(): number {
+    const heads = this.parts.reduce((sum, part) => sum + this.layers(part) * this.heads(part), 0);
+    return heads * (this.answer.source_tokens.length + this.answer.target_tokens.length);
+  }
+
+  /** The pieces of a cell of words: of all pairs the one with the greatest weight. */
+  pair(part: Part, layer: number, head: number, row: Unit, column: Unit): [number, number] {
+    const grid = this.known(part, layer, head, "pieces");
+    const first = part === "decoder" ? column.first + 1 : column.first;
+    let best: [number, number] = [row.first, first];
+    let most = -1;
+    for (let r = row.first; r < row.first + row.count; r++) {
+      for (let c = first; c < first + column.count; c++) {
+        const weight = grid?.values[r * grid.columns + c] ?? 0;
+        if (weight > most) [best, most] = [[r, c], weight];
+      }
+    }
+    return best;
+  }
+
   /** A grid of all weights of one head in a part that is whole. */
   #cut(part: Part, layer: number, head: number | null): Grid | null {
     const whole = this.#whole.get(part);
@@ -294,11 +353,11 @@ function wordsOf(tokens: string[], words: number[]): Unit[] {
   return units;
 }
 
-/** A word's first piece bare, the others after a hyphen. */
+/** A word's first piece bare, what continues a word after three dots. */
 export function pieceLabel(piece: string, place: number): string {
   if (piece.startsWith(START)) return piece.slice(1) || "␣";
   if (place === 0 || /^<.*>$/.test(piece) || !/[\p{L}\p{N}]/u.test(piece)) return piece;
-  return `-${piece}`;
+  return `…${piece}`;
 }
 
 function piecesOf(tokens: string[]): Unit[] {

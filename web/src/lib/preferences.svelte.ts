@@ -1,6 +1,7 @@
 // What a person set for this page, kept in this browser.
 
 import { languages, type UiLanguage, type Words } from "./words";
+import { runKorean } from "./words_run";
 
 export type Theme = "auto" | "light" | "dark";
 
@@ -45,9 +46,9 @@ class Preferences {
     }
   }
 
-  /** What the server names in English, in the language of the page where it has a word for it. */
+  /** What the server says of a run in English, in the language of the page as far as it has words. */
   named(name: string): string {
-    return this.words.named[name] ?? name;
+    return this.language === "ko" ? runKorean(name) : name;
   }
 
   number(value: number, digits = 0): string {

@@ -1,16 +1,18 @@
 // The words of the page, in English and in Korean.
 
 import { figuresEnglish, figuresKorean } from "./words_figures";
-import { lookEnglish, lookKorean } from "./words_look";
+import { lookEnglish } from "./words_look";
+import { lookKorean } from "./words_look_korean";
+import { runEnglish, runWordsKorean } from "./words_run";
 
 const en = {
   ...lookEnglish,
   ...figuresEnglish,
+  ...runEnglish,
   tagline: "A translator over models that were trained here",
   skip: "Skip to the translator",
   tabs: "Views",
   translate: "Translate",
-  run: "Run",
   theme: "Colours",
   theme_auto: "Auto",
   theme_light: "Light",
@@ -34,7 +36,8 @@ const en = {
   not_copied: "The browser did not let it be copied",
   share: "Link",
   shared: "Link copied",
-  share_title: "Copy a link that holds this text. It is put in the address only now.",
+  shared_without: "Link copied, without the text: it is too long for an address",
+  share_title: "Copy a link to all that you see here. Your text stands behind the # of the address, which no server sees.",
   translating: "Translating…",
   done: (text: string) => `Translation: ${text}`,
   sure: "sure",
@@ -67,23 +70,6 @@ const en = {
   key_label: "API key",
   key_save: "Use key",
   loading: "Loading…",
-  run_choose: "Run",
-  run_scores: "Scores",
-  run_facts: "Facts",
-  run_curves: "Training",
-  run_samples: "Sentences it never saw",
-  run_data: "Data",
-  run_recipe: "Recipe",
-  run_limits: "What not to trust it with",
-  recipe_about: "Everything about this run in one file. Trained again with it, it comes out the same.",
-  source: "Source",
-  model_wrote: "Model",
-  person_wrote: "Person",
-  measured_on: "measured on",
-  no_scores: "This run has not been measured yet: dragoman evaluate does it.",
-  chart_label: (title: string, last: string) => `${title}. Last: ${last}.`,
-  /** What the server names in English, where this language says it otherwise. */
-  named: {} as Record<string, string>,
 };
 
 export type Words = typeof en;
@@ -91,11 +77,11 @@ export type Words = typeof en;
 const ko: Words = {
   ...lookKorean,
   ...figuresKorean,
+  ...runWordsKorean,
   tagline: "여기서 직접 학습한 모델로 번역합니다",
   skip: "번역기로 건너뛰기",
   tabs: "보기",
   translate: "번역",
-  run: "학습 기록",
   theme: "색상",
   theme_auto: "자동",
   theme_light: "밝게",
@@ -119,7 +105,8 @@ const ko: Words = {
   not_copied: "브라우저가 복사를 허용하지 않았습니다",
   share: "링크",
   shared: "링크를 복사했습니다",
-  share_title: "이 글을 담은 링크를 복사합니다. 글은 이때만 주소에 들어갑니다.",
+  shared_without: "링크를 복사했습니다. 글은 주소에 담기에 너무 길어 빠졌습니다.",
+  share_title: "지금 보이는 것을 그대로 담은 링크를 복사합니다. 글은 주소의 # 뒤에 들어가며, 서버로는 보내지지 않습니다.",
   translating: "번역 중…",
   done: (text) => `번역: ${text}`,
   sure: "확신",
@@ -152,62 +139,6 @@ const ko: Words = {
   key_label: "API 키",
   key_save: "키 사용",
   loading: "불러오는 중…",
-  run_choose: "학습",
-  run_scores: "점수",
-  run_facts: "개요",
-  run_curves: "학습 과정",
-  run_samples: "학습 때 본 적 없는 문장",
-  run_data: "데이터",
-  run_recipe: "레시피",
-  run_limits: "믿고 맡기지 말아야 할 것",
-  recipe_about: "이 학습의 모든 설정이 담긴 파일입니다. 이것으로 다시 학습하면 같은 결과가 나옵니다.",
-  source: "원문",
-  model_wrote: "모델",
-  person_wrote: "사람",
-  measured_on: "평가 데이터",
-  no_scores: "아직 평가하지 않았습니다. dragoman evaluate로 평가할 수 있습니다.",
-  chart_label: (title, last) => `${title}. 마지막 값: ${last}.`,
-  named: {
-    Loss: "손실",
-    "Development scores": "개발 데이터 점수",
-    "Learning rate": "학습률",
-    "Gradient norm": "기울기 크기",
-    "nats per token": "토큰당 nat",
-    "before clipping": "자르기 전",
-    "target tokens per second": "초당 번역문 토큰",
-    Speed: "속도",
-    training: "학습",
-    development: "개발",
-    best: "최고",
-    update: "업데이트",
-    parameters: "매개변수",
-    vocabulary: "어휘",
-    updates: "업데이트",
-    "target tokens seen": "학습한 번역문 토큰",
-    time: "시간",
-    weights: "가중치",
-    "Sentence pairs": "문장 쌍",
-    Corpora: "말뭉치",
-    Cleaning: "정제",
-    part: "구분",
-    pairs: "문장 쌍",
-    name: "이름",
-    weight: "비중",
-    filter: "거르개",
-    dropped: "제외",
-    "first examples": "첫 예",
-    "The demo corpus is synthetic: a small grammar wrote it. Its scores say that the machinery works, nothing about real text.":
-      "데모 말뭉치는 작은 문법이 지어낸 것입니다. 점수는 프로그램이 제대로 움직인다는 뜻일 뿐, 실제 글에 대해서는 아무것도 말해 주지 않습니다.",
-    "It knows some 300 words and a few kinds of sentences.":
-      "아는 낱말이 300개 남짓이고, 문장의 종류도 몇 가지뿐입니다.",
-    "It translates sentence by sentence and knows nothing of those around.":
-      "문장을 하나씩 따로 번역하며, 앞뒤 문장은 알지 못합니다.",
-    "It may leave out, add or invent; figures and names deserve a second look.":
-      "빠뜨리거나 덧붙이거나 지어낼 수 있습니다. 숫자와 이름은 다시 확인하세요.",
-    train: "학습",
-    dev: "개발",
-    test: "평가",
-  },
 };
 
 export const languages = { en, ko };

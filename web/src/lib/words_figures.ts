@@ -16,11 +16,13 @@ export const figuresEnglish = {
   figures_sentence: "Sentence",
   figures_sentence_show: "Show",
   figures_of_run: (run: string) => `Looks into the run ${run}.`,
+  figures_by_hand: "Make it on your machine",
+  figures_cannot: "cannot be made here",
   figures_data: "Numbers (CSV)",
   figures_busy: "Computing…",
   figures_previous: "Previous",
   figures_next: "Next",
-  figures_inks: (most: string) => `blue +, orange −, darkest ±${most}`,
+  figures_inks: (most: string) => `blue +, orange −, deepest ±${most}`,
   figures_map: (title: string, rows: number, columns: number) =>
     `${title}: ${rows} rows, ${columns} columns. Arrow keys move the cell that is read out.`,
   figures_hops: (word: string, first: string, through: string, second: string) =>
@@ -43,11 +45,13 @@ export const figuresKorean: typeof figuresEnglish = {
   figures_sentence: "문장",
   figures_sentence_show: "보기",
   figures_of_run: (run) => `들여다본 모델: ${run}`,
+  figures_by_hand: "직접 만드는 명령",
+  figures_cannot: "여기서는 만들 수 없음",
   figures_data: "수치 (CSV)",
   figures_busy: "계산하는 중…",
   figures_previous: "이전",
   figures_next: "다음",
-  figures_inks: (most) => `파랑 +, 주황 −, 가장 진한 것 ±${most}`,
+  figures_inks: (most) => `파랑 +, 주황 −, 가장 진한 색 ±${most}`,
   figures_map: (title, rows, columns) =>
     `${title}: ${rows}행 ${columns}열. 화살표 키로 읽을 칸을 옮깁니다.`,
   figures_hops: (word, first, through, second) =>

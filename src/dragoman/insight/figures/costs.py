@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from dragoman.insight.cost import (
     LAYERS,
     attention_cost,
@@ -12,7 +14,7 @@ from dragoman.insight.cost import (
     timed,
 )
 from dragoman.insight.figures.captions import figure
-from dragoman.pictures.figure import DataTable, Figure
+from dragoman.pictures.figure import DataTable, Figure, Words
 from dragoman.pictures.panels import Lines, Text
 from dragoman.pictures.records import Chart, Series
 
@@ -23,10 +25,12 @@ def cost_figure() -> Figure:
     every = [*costs(n, d), restricted_cost(n, d, 100)]
     rows = [(c.kind, c.core, c.whole, c.sequential, c.path) for c in every]
     small = 256
-    measured = []
-    for kind in LAYERS:
-        seconds = timed(kind, small, small)
-        measured.append((kind, _operations(kind, small, small), seconds))
+    measured = [
+        (kind, _operations(kind, small, small), seconds)
+        for kind, seconds in timed(LAYERS, small, small).items()
+        if seconds is not None
+    ]
+    left_out = [kind for kind in LAYERS if kind not in {row[0] for row in measured}]
     return figure(
         "cost",
         [
@@ -54,7 +58,22 @@ def cost_figure() -> Figure:
             DataTable("", ("layer", "core", "whole", "sequential", "path"), rows),
             DataTable("measured", ("layer", "operations", "seconds"), measured),
         ],
+        notes=_left_out(left_out),
     )
+
+
+def _left_out(kinds: Sequence[str]) -> list[Words]:
+    """What could not be timed while the machine did other things."""
+    if not kinds:
+        return []
+    return [
+        Words(
+            f"Not shown: {', '.join(kinds)}. This machine was too busy: a part took longer than "
+            "the whole, however often it was measured.",
+            "표시하지 않은 것: 이 기계가 너무 바빠서, 거듭 재어도 일부(core)가 전체(whole)보다 "
+            f"오래 걸린 층({', '.join(kinds)}).",
+        )
+    ]
 
 
 def _operations(kind: str, n: int, d: int, k: int = 3) -> int:
@@ -80,15 +99,12 @@ def length_figure() -> Figure:
         "convolution": [convolution_cost(n, d, k).core for n in lengths],
     }
     width, tried = 128, (32, 64, 128, 256, 512, 1024)
-    seconds = {
-        kind: [timed(kind, n, width, repeats=2) for n in tried]
-        for kind in (
-            "self-attention core",
-            "self-attention whole",
-            "recurrence whole",
-            "convolution",
-        )
-    }
+    kinds = "self-attention core", "self-attention whole", "recurrence whole", "convolution"
+    seconds: dict[str, dict[int, float]] = {kind: {} for kind in kinds}
+    for n in tried:
+        for kind, took in timed(kinds, n, width, repeats=2).items():
+            if took is not None:
+                seconds[kind][n] = took
     # 4n²d = 16nd², 4n²d + 8nd² = 16nd², 4n²d = 2knd², 4n²d = 8nd²
     crossings = [
         ("attention = LSTM, no projections in attention", "n = 4d", 4 * d),
@@ -120,7 +136,7 @@ def length_figure() -> Figure:
                 Chart(
                     f"Seconds on this machine, d = {width}",
                     [
-                        Series(name, tried, seconds[kind])
+                        Series(name, list(seconds[kind]), list(seconds[kind].values()))
                         for name, kind in (
                             ("attention", "self-attention core"),
                             ("with proj.", "self-attention whole"),
@@ -147,7 +163,7 @@ def length_figure() -> Figure:
             DataTable(
                 "measured",
                 ("length", *seconds),
-                [(n, *(one[i] for one in seconds.values())) for i, n in enumerate(tried)],
+                [(n, *(str(one.get(n, "")) for one in seconds.values())) for n in tried],
             ),
             DataTable("crossings", ("what", "where", "length"), crossings),
         ],

@@ -157,9 +157,9 @@ def binary_figure(*, dimension: int = WIDTH, length: int = PLACES) -> Figure:
 def sinusoidal_figure(*, dimension: int = WIDTH, length: int = PLACES) -> Figure:
     """The paper's encoding."""
     table = _array(sinusoidal(torch.arange(length), dimension))
-    places = list(range(min(length, 101)))
+    places = list(range(length))
     waves = [
-        Series(f"dimension {d}", places, table[: len(places), d].tolist())
+        Series(f"dimension {d}", places, table[:, d].tolist())
         for d in dict.fromkeys(
             2 * round(dimension * share / 2) for share in (0, 1 / 32, 1 / 8, 5 / 16)
         )

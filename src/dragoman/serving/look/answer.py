@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dragoman.pictures.words import words
 from dragoman.serving import schema
-from dragoman.serving.look.looker import LookRecord, small_maps, weights_message
+from dragoman.serving.look.packed import small_maps, weights_message
 from dragoman.serving.look.schema import (
     Candidate,
     Choice,
@@ -13,11 +13,12 @@ from dragoman.serving.look.schema import (
     ModelInfo,
     Step,
 )
+from dragoman.serving.look.sight import Cut, LookRecord
 from dragoman.tasks.engine import Engine
 
 
 def look_answer(
-    request: LookRequest,
+    cut: Cut[LookRequest],
     seen: LookRecord,
     best: schema.Hypothesis,
     *,
@@ -26,7 +27,7 @@ def look_answer(
     detected: schema.DetectedLanguage | None,
 ) -> LookAnswer:
     """All that the request asked for. Raises Refusal for more than one answer may hold."""
-    source, target = engine.source, engine.target
+    request, source, target = cut.request, engine.source, engine.target
     read = source.shown(seen.source_ids)
     written = target.shown([*seen.best.tokens, target.eos])
     probabilities, ids = (one[:, : request.choices].tolist() for one in seen.choices)
@@ -41,6 +42,7 @@ def look_answer(
         source=source.language,
         target=target.language,
         detected=detected,
+        sentences=cut.sentences,
         beam=seen.settings.beam,
         length_penalty=seen.settings.length_penalty,
         source_tokens=read,

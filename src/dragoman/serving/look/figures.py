@@ -56,6 +56,8 @@ class FigureEntry(Message):
     needs_run: bool
     missing: TwoLanguages | None = None
     """Why this server cannot make it for the run."""
+    command: str | None = None
+    """What makes it in a shell, where a shell can."""
 
 
 class FigureList(Message):
@@ -209,7 +211,8 @@ def router(service: Service) -> APIRouter:
                     caption=_both(words.text),
                     source=words.source,
                     needs_run=name in OF_RUN,
-                    missing=_missing(name, served),
+                    missing=(missing := _missing(name, served)),
+                    command=_command(name, served) if missing is not None else None,
                 )
                 for name, words in captions().items()
             ]
@@ -250,10 +253,10 @@ def _missing(name: str, run: ServedRun) -> TwoLanguages | None:
         return _both(needed)
     if name == TRAINED_FOR and transformer_of(model).settings.positions.kind != "learned":
         return TwoLanguages(
-            en=f"{run.name} has fixed positions, so a model would have to be trained for this "
-            f"figure, which a server does not do. Make it with: dragoman figure {name}",
-            ko=f"{run.name} 모델의 위치는 고정된 것이라 이 그림을 위해 모델을 학습해야 하는데, "
-            f"서버는 그렇게 하지 않습니다. 다음 명령으로 만드세요: dragoman figure {name}",
+            en=f"{run.name} has fixed positions, so a small model would have to be trained for "
+            "this figure: some seconds of work, which a server does not take upon itself.",
+            ko=f"{run.name} 모델은 위치 인코딩이 고정되어 있어, 이 그림을 그리려면 작은 모델을 "
+            "몇 초 동안 새로 학습해야 합니다. 서버에서는 학습하지 않습니다.",
         )
     if name == "pronoun" and recipe.data.embedded != "demo":
         return TwoLanguages(
@@ -261,6 +264,13 @@ def _missing(name: str, run: ServedRun) -> TwoLanguages | None:
             ko="이 그림에는 내장 말뭉치로 학습한 모델이 필요합니다. dragoman demo로 만드세요.",
         )
     return None
+
+
+def _command(name: str, run: ServedRun) -> str | None:
+    """What makes a figure in a shell that this server does not make."""
+    if name != TRAINED_FOR or run.run is None or lacking(name, run.looker.model) is not None:
+        return None
+    return f"dragoman figure {name}"
 
 
 def _both(words: Words) -> TwoLanguages:

@@ -12,12 +12,16 @@ from dragoman.serving.http.openapi import REFUSALS, body_of, json_response, writ
 from dragoman.serving.http.refusals import bad_request
 from dragoman.serving.look.schema import (
     AttentionRequest,
+    CellAnswer,
+    CellRequest,
+    HeadsAnswer,
     LookAnswer,
     LookRequest,
     Weights,
     WordAnswer,
     WordRequest,
 )
+from dragoman.serving.look.sight import Asked, Cut
 from dragoman.serving.service import Service
 
 
@@ -25,30 +29,38 @@ def router(service: Service) -> APIRouter:
     """The endpoints over one server."""
     routes = APIRouter(prefix="/v1", tags=["dragoman"])
 
-    async def chosen(request: LookRequest, client: str) -> tuple[ChosenRun, list[int]]:
-        """The run, and the tokens of what is looked at: all limits are checked before any work."""
+    async def chosen(request: Asked, client: str) -> tuple[ChosenRun, Cut[Asked]]:
+        """The run, and what is looked at: all limits are checked before any work."""
         service.check_texts([request.text], client)
         if request.beam is not None and request.beam > service.settings.limits.beam:
             raise bad_request(f"The widest beam here is {service.settings.limits.beam}.")
         (choice,) = await service.choose(
             [request.text], client, source=request.source, target=request.target, run=request.run
         )
-        return choice, await service.texts.do(client, partial(choice.run.look_ids, request))
+        return choice, await service.texts.do(client, partial(choice.run.look_cut, request))
 
     async def look_at(request: LookRequest, client: str) -> bytes:
-        choice, ids = await chosen(request, client)
+        choice, cut = await chosen(request, client)
         run, detected = choice.run, choice.detected
-        seen = await run.looker.look(request, ids, client)
-        work = partial(run.look_answer, request, seen, detected)
+        seen = await run.looker.look(cut.request, cut.ids, client)
+        work = partial(run.look_answer, cut, seen, detected)
         return await service.texts.do(client, lambda: written(work()))
 
     async def look_at_attention(request: AttentionRequest, client: str) -> bytes:
-        choice, ids = await chosen(request, client)
-        return await choice.run.looker.attention(request, ids, client)
+        choice, cut = await chosen(request, client)
+        return await choice.run.looker.attention(cut.request, cut.ids, client)
 
     async def look_at_word(request: WordRequest, client: str) -> bytes:
-        choice, ids = await chosen(request, client)
-        return await choice.run.looker.word(request, ids, client)
+        choice, cut = await chosen(request, client)
+        return await choice.run.looker.word(cut.request, cut.ids, client)
+
+    async def look_at_cell(request: CellRequest, client: str) -> bytes:
+        choice, cut = await chosen(request, client)
+        return await choice.run.looker.cell(cut.request, cut.ids, client)
+
+    async def look_at_heads(request: LookRequest, client: str) -> bytes:
+        choice, cut = await chosen(request, client)
+        return await choice.run.looker.heads(cut.request, cut.ids, client)
 
     @routes.post(
         "/look",
@@ -85,5 +97,27 @@ def router(service: Service) -> APIRouter:
         the embedding to the last layer."""
         async with service.receive(http, WordRequest) as (request, client):
             return json_response(await service.finish(http, look_at_word(request, client)))
+
+    @routes.post(
+        "/look/cell",
+        summary="One weight of one head, opened",
+        responses={200: {"model": CellAnswer}, **REFUSALS},
+        openapi_extra=body_of(CellRequest),
+    )
+    async def cell(http: Request) -> Response:
+        """The query, the key, their product, and what the value adds to the row that looks."""
+        async with service.receive(http, CellRequest) as (request, client):
+            return json_response(await service.finish(http, look_at_cell(request, client)))
+
+    @routes.post(
+        "/look/heads",
+        summary="What each head is good for in a translation",
+        responses={200: {"model": HeadsAnswer}, **REFUSALS},
+        openapi_extra=body_of(LookRequest),
+    )
+    async def heads(http: Request) -> Response:
+        """By how much the probability of the translation falls without each of them."""
+        async with service.receive(http, LookRequest) as (request, client):
+            return json_response(await service.finish(http, look_at_heads(request, client)))
 
     return routes

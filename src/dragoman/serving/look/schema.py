@@ -5,7 +5,9 @@ from __future__ import annotations
 from typing import Annotated, Literal
 
 from pydantic import Field
+from torch import Tensor
 
+from dragoman.insight.cell import OpenedCell
 from dragoman.serving.schema import DetectedLanguage, Hypothesis, Message
 
 Part = Literal["encoder", "decoder", "cross"]
@@ -25,6 +27,9 @@ class LookRequest(Message):
     """``POST /v1/look``: one sentence, translated by the plain model while it is watched."""
 
     text: str
+    sentence: int | None = Field(default=None, ge=0)
+    """Which sentence of the text, counted from 0 as /v1/translate cuts it; null: the text as one.
+    """
     source: str = "auto"
     target: str | None = None
     run: str | None = None
@@ -72,6 +77,18 @@ class WordRequest(LookRequest):
     """Its first token. On the target side: the one that was chosen, the end symbol last."""
     count: int = Field(default=1, ge=1, le=50)
     """How many tokens it has."""
+
+
+class CellRequest(LookRequest):
+    """``POST /v1/look/cell``: one weight of one head; the other fields as in a look."""
+
+    part: Part
+    layer: int = Field(ge=0)
+    head: int = Field(ge=0)
+    row: Place
+    """The token that looks: in the decoder and across, the step that chose this one."""
+    column: Place
+    """The token that is looked at; in the decoder the begin symbol is the first."""
 
 
 class Weights(Message):
@@ -151,6 +168,9 @@ class LookAnswer(Message):
     source: str
     target: str
     detected: DetectedLanguage | None = None
+    sentences: list[str]
+    """What the text is when it is cut into sentences; one of them was looked into, or all as one.
+    """
     beam: int
     """How wide was searched."""
     length_penalty: float
@@ -193,3 +213,49 @@ class WordAnswer(Message):
     stages: list[Stage]
     vectors: Weights
     """Shape (1, stages, tokens, model width): the rows themselves."""
+
+
+class CellAnswer(Message):
+    """One weight: softmax(q · k x scale) over the keys; weight x v W^O is what it adds."""
+
+    query: list[float]
+    key: list[float]
+    value: list[float]
+    product: float
+    """q · k."""
+    scale: float
+    """1 / √d_k."""
+    weight: float
+    adds: list[float]
+    """What this one look adds to the row of the token that looks, as wide as the model."""
+    adds_size: float
+    """Its root mean square."""
+    head_size: float
+    """The same of what all looks of this head add to that row."""
+
+    @classmethod
+    def of(cls, cell: OpenedCell) -> CellAnswer:
+        return cls(
+            query=_rounded(cell.query),
+            key=_rounded(cell.key),
+            value=_rounded(cell.value),
+            product=round(cell.product, 4),
+            scale=round(cell.scale, 6),
+            weight=round(cell.weight, 6),
+            adds=_rounded(cell.adds),
+            adds_size=round(float(cell.adds.square().mean().sqrt()), 5),
+            head_size=round(float(cell.head_adds.square().mean().sqrt()), 5),
+        )
+
+
+def _rounded(values: Tensor) -> list[float]:
+    return [round(value, 4) for value in values.tolist()]
+
+
+class HeadsAnswer(Message):
+    """What each head is good for in this translation."""
+
+    log_probability: float
+    """Of the translation, in nats, its end symbol included."""
+    fallen: dict[Part, list[list[float]]]
+    """By layer and head: by how much that falls with the output of the head set to zero."""
