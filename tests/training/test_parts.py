@@ -23,7 +23,7 @@ from dragoman.native import allocator
 from dragoman.training import waiting
 from dragoman.training.arithmetic import choose_precision
 from dragoman.training.averaging import MovingAverage, average_weights, swap
-from dragoman.training.checkpoint import Checkpoints
+from dragoman.training.checkpoint import Checkpoints, TrainingState
 from dragoman.training.loss import PiecewiseCrossEntropy, smoothed_cross_entropy
 from dragoman.training.optimizer import Adam, FlatParameters
 from dragoman.training.schedule import ScheduleSettings, make_schedule
@@ -248,6 +248,13 @@ def test_the_last_snapshots_are_kept(tmp_path: Path) -> None:
     # A run that goes on from before does not take those behind it for older ones.
     checkpoints.snapshot(12, {"a": torch.zeros(2)}, keep=2)
     assert [update for update, _ in checkpoints.snapshots()] == [12, 15, 20]
+
+
+def test_a_state_of_another_shape_is_refused() -> None:
+    whole, where = TrainingState(update=7), Path("state.json")
+    assert TrainingState.from_json(whole.to_json(), where) == whole
+    with pytest.raises(RunError, match="state.json is damaged: update: "):
+        TrainingState.from_json(whole.to_json().replace('"update": 7', '"update": "x"'), where)
 
 
 def test_weights_come_back_with_their_metadata(tmp_path: Path) -> None:
