@@ -253,7 +253,7 @@ def test_the_last_snapshots_are_kept(tmp_path: Path) -> None:
 def test_a_state_of_another_shape_is_refused() -> None:
     whole, where = TrainingState(update=7), Path("state.json")
     assert TrainingState.from_json(whole.to_json(), where) == whole
-    with pytest.raises(RunError, match="state.json is damaged: update: "):
+    with pytest.raises(RunError, match=r"state\.json is damaged: update: "):
         TrainingState.from_json(whole.to_json().replace('"update": 7', '"update": "x"'), where)
 
 
