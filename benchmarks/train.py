@@ -46,7 +46,7 @@ from turns import MOST, take_turns
 from dragoman.forms.text import Text, TextSettings
 from dragoman.models.settings import TransformerSettings
 from dragoman.models.transformer import Transformer
-from dragoman.models.transformer.inference_linear import InferenceLinear
+from dragoman.nn.inference_linear import InferenceLinear
 from dragoman.nn.positions import sinusoidal
 from dragoman.tasks.machine import cores
 

@@ -17,6 +17,7 @@ from torch import Tensor
 from dragoman.models.decoder import Decoder
 from dragoman.models.ensemble import Ensemble
 from dragoman.models.interface import Adjust, DecodeState, Memory, Model, Network
+from dragoman.models.prepared import Prepared
 from dragoman.models.recurrent import Recurrent
 from dragoman.models.settings import DecoderSettings, RecurrentSettings, TransformerSettings
 from dragoman.models.transformer import Transformer
@@ -128,6 +129,13 @@ TRANSFORMERS: dict[str, dict[str, Any]] = {
 RECURRENT: dict[str, dict[str, Any]] = {
     "two and two": {},
     "one and three": {"encoder_layers": 1, "decoder_layers": 3, "tie": "none"},
+    "dot": {"attention": "dot"},
+    "additive": {"attention": "additive"},
+    "input feeding": {"input_feeding": True, "decoder_layers": 3},
+    "GNMT": {"attends": "first", "attention": "additive", "decoder_layers": 3},
+    "GNMT, input feeding": {"attends": "first", "input_feeding": True, "decoder_layers": 1},
+    "variational": {"dropout_kind": "variational"},
+    "variational, input feeding": {"dropout_kind": "variational", "input_feeding": True},
     "target tied": {"tie": "target", "encoder_layers": 3, "decoder_layers": 1},
 }
 FAST: dict[str, dict[str, Any]] = {
@@ -171,6 +179,16 @@ IMPLEMENTATIONS: dict[str, Implementation] = {
             lambda c=c: prepared(torch.float32, **c), torch.float32, alike=1e-4, as_plain=1e-4
         )
         for n, c in FAST.items()
+    },
+    **{
+        f"recurrent on prepared torch, {n}": Implementation(
+            lambda c=c: Prepared(recurrent(**c), torch.float32),
+            torch.float32,
+            alike=1e-4,
+            as_plain=1e-4,
+        )
+        for n, c in RECURRENT.items()
+        if n in ("two and two", "additive", "input feeding", "GNMT", "target tied")
     },
     "ensemble of three kinds": Implementation(
         lambda: ensemble(transformer(), recurrent(), decoder())

@@ -13,8 +13,8 @@ from dragoman.inference import measured
 from dragoman.inference.measured import Trial, machine_key, microseconds
 from dragoman.inference.path import fastest
 from dragoman.models.settings import TransformerSettings
-from dragoman.models.transformer import Transformer, paths
-from dragoman.native import library
+from dragoman.models.transformer import Transformer
+from dragoman.native import library, processor
 
 
 class Counting:
@@ -92,7 +92,7 @@ def test_the_fastest_is_what_was_measured(tmp_path: Path, monkeypatch: pytest.Mo
         return {name: times[name] for name in trials}
 
     monkeypatch.setattr("dragoman.inference.path.microseconds", remembered)
-    monkeypatch.setattr(paths, "cpu_flags", lambda: {"avx512_bf16"})
+    monkeypatch.setattr(processor, "cpu_flags", lambda: {"avx512_bf16"})
     path = fastest(tiny(), remembered=tmp_path)
     if library.available():
         assert path.precision == "int8" and "4 times as fast here as fp32" in path.reason

@@ -10,12 +10,13 @@ import torch
 from searching import search
 from torch import Tensor
 
+from dragoman.models.candidates import COLUMNS, best_of
 from dragoman.models.interface import Memory
 from dragoman.models.settings import TransformerSettings
-from dragoman.models.transformer import Transformer, inference_linear
-from dragoman.models.transformer.candidates import COLUMNS, best_of
+from dragoman.models.transformer import Transformer
 from dragoman.models.transformer.cpu import CpuTransformer
-from dragoman.models.transformer.inference_linear import InferenceLinear, has_onednn, rounded
+from dragoman.nn import inference_linear
+from dragoman.nn.inference_linear import InferenceLinear, has_onednn, rounded
 from dragoman.nn.layout import Sequences
 from dragoman.search.request import Request
 from dragoman.search.settings import SearchSettings

@@ -1,7 +1,8 @@
 """Runs of former versions open, and say the same.
 
 ``format-1`` was written by version 0.1.0 of November 2026 (commit 1b2af15): a run of some
-seconds, and what that program made of some sentences.
+seconds, and what that program made of some sentences. ``format-1-recurrent`` likewise (commit
+9b5a57c), with random weights: an LSTM from before it had choices.
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ from dragoman.tasks.run import Run
 from dragoman.tasks.settings import TranslatorSettings
 
 OLD = Path(__file__).parent / "format-1"
+OLD_LSTM = Path(__file__).parent / "format-1-recurrent"
 SAID = json.loads((OLD / "said.json").read_text(encoding="utf-8"))
 
 
@@ -41,6 +43,17 @@ def test_an_old_run_translates_as_it_did(run: Path) -> None:
         for (text, score), other in zip(before["alternatives"], now.alternatives, strict=True):
             assert other.text == text
             assert other.score == pytest.approx(score, abs=1e-5)
+
+
+def test_an_old_lstm_does_as_it_did() -> None:
+    said = json.loads((OLD_LSTM / "said.json").read_text(encoding="utf-8"))
+    translator = dragoman.load(OLD_LSTM / "run", TranslatorSettings(precision="fp32"))
+    told = said["translations"]
+    for before, now in zip(told, translator.batch([one["source"] for one in told]), strict=True):
+        assert (now.text, list(now.ids)) == (before["text"], before["tokens"])
+        assert now.score == pytest.approx(before["score"], abs=1e-4)
+    (scored,) = translator.score([("The dog sleeps.", "Der Hund schläft.")])
+    assert scored.token_log_probabilities == pytest.approx(said["scored"], abs=1e-5)
 
 
 def test_an_old_run_scores_as_it_did(run: Path) -> None:

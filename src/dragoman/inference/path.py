@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import pathlib
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 from dragoman.inference.measured import microseconds
@@ -55,6 +55,10 @@ def fastest(
         why = asked or f"the one way to run a {model.settings.kind} model"
         line = f"fp32 on plain torch, {why}" + _left_out(shortlist)
         return Path(model, "fp32", line, one_core_each=False)
+    if precision not in ("auto", *(path.precision for path in paths)):
+        chosen = fastest(model, "auto", shortlist, remembered)
+        reason = f"{chosen.reason}: a {model.settings.kind} model cannot be run in {precision}"
+        return replace(chosen, reason=reason)
     first, others = paths[0], [p for p in paths[1:] if p.why_not(model.settings) is None]
     for path in paths[1:]:
         if path.precision == precision:
@@ -63,14 +67,14 @@ def fastest(
     times: dict[str, int] = {}
     if remembered is not None and (precision == "auto" or missing is not None):
         tried = [*([] if first.why_not(None) else [first]), *others]
-        times = microseconds(remembered, {path.precision: path.trial for path in tried})
-        others.sort(key=lambda path: times[path.precision])
+        times = microseconds(remembered, {path.remembered_as: path.trial for path in tried})
+        others.sort(key=lambda path: times[path.remembered_as])
     if missing is not None:
         line = f"{others[0].line()}: no {first.precision}, because {missing}"
         return _on(others[0], model, line, shortlist)
     line = first.line()
     if times:
-        gain = times[others[0].precision] / times[first.precision]
+        gain = times[others[0].remembered_as] / times[first.remembered_as]
         if gain < 1:
             slower = f"measured faster here than {first.precision} ({1 / gain:.1f} times)"
             return _on(others[0], model, f"{others[0].line()}: {slower}", shortlist)

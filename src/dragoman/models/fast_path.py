@@ -32,3 +32,9 @@ class FastPath:
     units: Callable[[], str]
     """The same for whoever asks what the machine can do."""
     takes_shortlist: bool = False
+    trial_name: str = ""
+    """What its trial is remembered by; left out, its precision."""
+
+    @property
+    def remembered_as(self) -> str:
+        return self.trial_name or self.precision

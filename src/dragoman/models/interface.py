@@ -223,3 +223,14 @@ class Network(nn.Module, Model):
 
     def project(self, hidden: Tensor, ids: Tensor | None = None) -> Tensor:
         return self.output_layer.project(hidden, ids)
+
+
+class Advancing(Network):
+    """A network whose step can be had without its logits (``prepared.py`` makes them otherwise)."""
+
+    @abstractmethod
+    def advance(self, tokens: Tensor, state: DecodeState) -> Tensor:
+        """Take in ``tokens`` (N, t) -> hidden (N, D) of the last."""
+
+    def step(self, tokens: Tensor, state: DecodeState) -> Tensor:
+        return self.project(self.advance(tokens, state))

@@ -28,7 +28,10 @@ KINDS: dict[str, tuple[type[ModelSettings], str]] = {
 }
 """Classes by their address: a recipe is read without torch."""
 
-FAST_PATHS = {"transformer": "dragoman.models.transformer.paths.PATHS"}
+FAST_PATHS = {
+    "transformer": "dragoman.models.transformer.paths.PATHS",
+    "recurrent": "dragoman.models.prepared.PATHS",
+}
 """The faster ways to run a kind, likewise; a kind that is left out runs as it is."""
 
 DEFAULT = "transformer"

@@ -104,7 +104,7 @@ class TransformerSettings(ModelSettings):
 
 
 class RecurrentSettings(ModelSettings):
-    """Sizes of a recurrent model."""
+    """Sizes and choices of a recurrent model."""
 
     kind: Literal["recurrent"] = "recurrent"
     """Which family of models."""
@@ -114,8 +114,20 @@ class RecurrentSettings(ModelSettings):
     """Layers of the encoder; the first reads in both directions."""
     decoder_layers: int = Field(2, ge=1, le=1_000)
     """Layers of the decoder."""
+    attention: Literal["general", "dot", "additive"] = "general"
+    """How a decoder's row is compared with the source: general, by a matrix between them; dot, as
+    it is (Luong et al., 2015, both); additive, by a layer of its own (Bahdanau et al., 2015)."""
+    attends: Literal["last", "first"] = "last"
+    """Which layer of the decoder looks at the source: the last (Luong et al.), or the first, whose
+    finding all further ones read (GNMT: Wu et al., 2016)."""
+    input_feeding: bool = False
+    """What was found for a token is read together with the next one. Training then goes token by
+    token."""
     dropout: float = Field(0.2, ge=0, lt=1)
     """On embeddings, between layers and before the output."""
+    dropout_kind: Literal["plain", "variational"] = "plain"
+    """plain: drawn anew at every step (Zaremba et al., 2014); variational: one mask a sentence,
+    also from step to step within a layer (Gal and Ghahramani, 2016)."""
     tie: Literal["all", "target", "none"] = "all"
     """One matrix for source, target and output, for target and output, or none."""
 
@@ -126,6 +138,21 @@ class RecurrentSettings(ModelSettings):
     @property
     def sizes(self) -> dict[str, int | str]:
         return self.model_dump(include={"model_dim", "encoder_layers", "decoder_layers"})
+
+    def reads_context(self, layer: int) -> bool:
+        """Whether this layer of the decoder reads what the attention found, beside its input."""
+        if self.attends == "first" and layer > 0:
+            return True
+        return self.input_feeding and layer == 0
+
+    @model_validator(mode="after")
+    def _agree(self) -> RecurrentSettings:
+        if self.attends == "first" and self.decoder_layers == 1 and not self.input_feeding:
+            raise ValueError(
+                'with attends = "first" and one decoder layer, what the attention finds would '
+                "reach no layer: set decoder_layers = 2 or more, or input_feeding = true"
+            )
+        return self
 
 
 class DecoderSettings(ModelSettings):

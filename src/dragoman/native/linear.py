@@ -213,7 +213,7 @@ def backward_input_rows(
     return out
 
 
-def _weight_gradients(
+def weight_gradients(
     grad: Tensor, x: Tensor, weights: Sequence[Tensor], biases: Sequence[Tensor]
 ) -> list[Tensor | None]:
     """dW_i = dy_iᵀ x, then all db_i, in fp32; None for what was added to ``.grad`` directly."""
@@ -255,7 +255,7 @@ class _Linear(torch.autograd.Function):
         packed: PackedWeights = ctx.packed
         count, parameters = ctx.parameters
         grad = as_rows(grads[0].to(packed.dtype))
-        slopes = _weight_gradients(grad, rows, parameters[:count], parameters[count:])
+        slopes = weight_gradients(grad, rows, parameters[:count], parameters[count:])
         dx = None
         if ctx.needs_input_grad[0]:
             dx = backward_input_rows(grad, packed).to(ctx.dtype)
@@ -292,9 +292,9 @@ class _FeedForward(torch.autograd.Function):
         inner, outer = ctx.packed
         inner_weight, inner_bias, outer_weight, outer_bias = ctx.parameters
         grad = as_rows(grads[0].to(outer.dtype))
-        outer_slopes = _weight_gradients(grad, hidden, [outer_weight], [outer_bias])
+        outer_slopes = weight_gradients(grad, hidden, [outer_weight], [outer_bias])
         inner_grad = backward_input_rows(grad, outer, hidden, ctx.dropout)
-        inner_slopes = _weight_gradients(inner_grad, rows, [inner_weight], [inner_bias])
+        inner_slopes = weight_gradients(inner_grad, rows, [inner_weight], [inner_bias])
         dx = None
         if ctx.needs_input_grad[0]:
             dx = backward_input_rows(inner_grad, inner).to(ctx.dtype)

@@ -47,13 +47,7 @@ def scaled_dot_product(
     gets weights of zero. ``rate`` is dropout on the weights, ``names`` (B, T) what it knows the
     queries by.
     """
-    scores = (query * scale) @ key.transpose(-2, -1)  # (B, H, T, S)
-    if mask is not None:
-        # The lowest finite value in place of -inf: a row with nothing to attend to stays finite.
-        scores = scores.masked_fill(~mask, torch.finfo(scores.dtype).min)
-    weights = torch.softmax(scores, dim=-1)
-    if mask is not None:
-        weights = weights.masked_fill(~mask, 0.0)
+    weights = softmax((query * scale) @ key.transpose(-2, -1), mask)  # (B, H, T, S)
     dropped = weights
     if rate > 0.0:
         heads, queries, keys = weights.shape[-3:]
@@ -62,6 +56,16 @@ def scaled_dot_product(
         factors = attention_factors(names, heads, keys, rate, weights.dtype)
         dropped = F.dropout(weights, rate) if factors is None else weights * factors
     return dropped @ value, weights
+
+
+def softmax(scores: Tensor, mask: Tensor | None) -> Tensor:
+    """Scores (..., S) -> weights that sum to 1 over what ``mask``, True = may attend, allows; all 0
+    where it allows nothing."""
+    if mask is None:
+        return torch.softmax(scores, dim=-1)
+    # The lowest finite value in place of -inf: a row with nothing to attend to stays finite.
+    scores = scores.masked_fill(~mask, torch.finfo(scores.dtype).min)
+    return torch.softmax(scores, dim=-1).masked_fill(~mask, 0.0)
 
 
 def fused(

@@ -51,8 +51,4 @@ def embed(
     x = embedding(tokens) * scale
     place = encoding(positions, lengths, x.dtype)
     x = x + place if added else torch.cat([x, place], dim=-1)
-    if embedding.low is not None:
-        x = x.to(embedding.low.dtype)
-    elif embedding.packed is not None:
-        x = x.to(embedding.packed.dtype)
-    return dropout.forward(x, names)
+    return dropout.forward(x.to(embedding.dtype), names)

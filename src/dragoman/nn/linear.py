@@ -18,6 +18,7 @@ from torch.nn import functional as F
 
 from dragoman.native import library
 from dragoman.native import linear as native
+from dragoman.nn.inference_linear import InferenceLinear
 
 Precision = Literal["fp32", "bf16"]
 
@@ -29,6 +30,18 @@ class Computing(nn.Module):
         """Compute in ``precision``; by native kernels, or by plain torch."""
         raise NotImplementedError
 
+    def fits(self, precision: Precision) -> bool:
+        """Whether this machine has native kernels for its sizes."""
+        return True
+
+    def copies(self) -> list[tuple[Tensor, Tensor]]:
+        """The bf16 copies that it holds, each with the weight that it is of."""
+        return []
+
+    def prepare(self, dtype: torch.dtype) -> None:
+        """Compute in ``dtype``, on matrices that are laid out now, in inference alone."""
+        self.choose("fp32", by_kernels=False)
+
 
 class Linear(Computing):
     """y = x Wᵀ + b over the last dimension: (..., in) -> (..., out)."""
@@ -39,13 +52,27 @@ class Linear(Computing):
         self.bias = nn.Parameter(torch.zeros(outputs)) if bias else None
         self.low: Tensor | None = None
         self.packed: native.PackedWeights | None = None
+        self.prepared: InferenceLinear | None = None
         nn.init.xavier_uniform_(self.weight, gain)
 
     def choose(self, precision: Precision, by_kernels: bool) -> None:
         self.packed = native.PackedWeights([self.weight], precision) if by_kernels else None
-        self.low = _copy(self.weight, precision, by_kernels)
+        self.low = low_copy(self.weight, precision, by_kernels)
+
+    def fits(self, precision: Precision) -> bool:
+        outputs, inputs = self.weight.shape
+        return native.supported(inputs, outputs, precision)
+
+    def copies(self) -> list[tuple[Tensor, Tensor]]:
+        return [] if self.low is None else [(self.low, self.weight)]
+
+    def prepare(self, dtype: torch.dtype) -> None:
+        super().prepare(dtype)
+        self.prepared = InferenceLinear(self.weight, self.bias, dtype)
 
     def forward(self, x: Tensor) -> Tensor:
+        if self.prepared is not None:
+            return self.prepared.any_rows(x)
         if self.packed is not None:
             return native.linear(x, *joint_parameters(self), self.packed)
         return linear(x, self.weight, self.bias, self.low)
@@ -122,6 +149,13 @@ def use_precision(model: nn.Module, precision: Precision, by_kernels: bool = Fal
             module.choose(precision, by_kernels)
 
 
+def prepare(model: nn.Module, dtype: torch.dtype) -> None:
+    """Let all of ``model`` compute in ``dtype``, on weights laid out for inference."""
+    for module in model.modules():
+        if isinstance(module, Computing):
+            module.prepare(dtype)
+
+
 def kernels_fit(model: nn.Module, precision: Precision) -> bool:
     """Whether this machine has native kernels for every layer of ``model``.
 
@@ -130,26 +164,25 @@ def kernels_fit(model: nn.Module, precision: Precision) -> bool:
     if not library.available():
         return False
     for module in model.modules():
-        if isinstance(module, Linear | Embedding):
-            outputs, inputs = module.weight.shape
-            if not native.supported(inputs, outputs, precision):
+        if isinstance(module, Computing):
+            if not module.fits(precision):
                 return False
-        elif not isinstance(module, Computing) and any(True for _ in module.parameters(False)):
+        elif any(True for _ in module.parameters(False)):
             return False
     return True
 
 
-def _copy(weight: Tensor, precision: Precision, by_kernels: bool) -> Tensor | None:
+def low_copy(weight: Tensor, precision: Precision, by_kernels: bool) -> Tensor | None:
+    """What plain torch multiplies by in bf16; None where there is none."""
     return weight.detach().bfloat16() if precision == "bf16" and not by_kernels else None
 
 
 def refresh(model: nn.Module) -> None:
     """Cast or pack the fp32 weights again after an optimizer step. Plain fp32 has nothing to do."""
     native.weights_changed()
-    layers = [m for m in model.modules() if isinstance(m, Linear | Embedding) and m.low is not None]
-    copies = [layer.low for layer in layers if layer.low is not None]
-    if copies:
-        torch._foreach_copy_(copies, [layer.weight.detach() for layer in layers])
+    pairs = [pair for m in model.modules() if isinstance(m, Computing) for pair in m.copies()]
+    if pairs:
+        torch._foreach_copy_([low for low, _ in pairs], [weight.detach() for _, weight in pairs])
 
 
 class Embedding(Computing):
@@ -160,13 +193,34 @@ class Embedding(Computing):
         self.weight = nn.Parameter(torch.empty(vocabulary, width))
         self.low: Tensor | None = None
         self.packed: native.PackedWeights | None = None
+        self._prepared_for: torch.dtype | None = None
         # Scaled by √d_model on the way in, rows then have unit variance; as an output matrix
         # they give logits of unit variance.
         nn.init.normal_(self.weight, std=width**-0.5)
 
     def choose(self, precision: Precision, by_kernels: bool) -> None:
         self.packed = native.PackedWeights([self.weight], precision) if by_kernels else None
-        self.low = _copy(self.weight, precision, by_kernels)
+        self.low = low_copy(self.weight, precision, by_kernels)
+
+    def fits(self, precision: Precision) -> bool:
+        outputs, inputs = self.weight.shape
+        return native.supported(inputs, outputs, precision)
+
+    def copies(self) -> list[tuple[Tensor, Tensor]]:
+        return [] if self.low is None else [(self.low, self.weight)]
+
+    def prepare(self, dtype: torch.dtype) -> None:
+        super().prepare(dtype)
+        self._prepared_for = dtype
+
+    @property
+    def dtype(self) -> torch.dtype:
+        """What its rows are cast to, on their way into the layers."""
+        if self._prepared_for is not None:
+            return self._prepared_for
+        if self.packed is not None:
+            return self.packed.dtype
+        return self.weight.dtype if self.low is None else self.low.dtype
 
     def forward(self, ids: Tensor) -> Tensor:
         """(...) -> (..., D), in fp32."""

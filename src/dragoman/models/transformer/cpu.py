@@ -20,13 +20,13 @@ import torch
 from torch import Tensor
 from torch.nn import functional as F
 
+from dragoman.models.candidates import COLUMNS, NEVER, best_of
 from dragoman.models.interface import Adjust, DecodeState, Memory, Model
-from dragoman.models.transformer.candidates import COLUMNS, NEVER, best_of
 from dragoman.models.transformer.cpu_state import CpuState, Heads, Mask, Sources, columns
 from dragoman.models.transformer.history import History
-from dragoman.models.transformer.inference_linear import InferenceLinear, rounded
 from dragoman.models.transformer.model import UNKNOWN, Transformer
 from dragoman.nn.attention import MultiHeadAttention
+from dragoman.nn.inference_linear import InferenceLinear, rounded
 from dragoman.nn.layers import FeedForward, LayerNorm
 from dragoman.nn.layout import Layout, Sequences
 from dragoman.nn.linear import Linear, SlicedLinear

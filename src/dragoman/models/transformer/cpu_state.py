@@ -23,7 +23,7 @@ from torch.nn import functional as F
 
 from dragoman.models.interface import DecodeState, Memory
 from dragoman.models.transformer.history import History
-from dragoman.models.transformer.inference_linear import rounded
+from dragoman.nn.inference_linear import rounded
 
 MASKED = torch.finfo(torch.float32).min / 2
 """Added to the score of a key that may not be attended to; finite, so that nothing is NaN."""

@@ -16,7 +16,7 @@ from dragoman.models.transformer import int8
 from dragoman.models.transformer.cpu import CpuTransformer
 from dragoman.models.transformer.model import Transformer
 from dragoman.native import library
-from dragoman.native.processor import cpu_flags
+from dragoman.native.processor import no_bf16_units
 from dragoman.nn.layout import Sequences
 
 UNITS = {
@@ -38,11 +38,6 @@ def _plain(dtype: torch.dtype, model: Transformer, _: Shortlist | None) -> Model
 
 def _why_not_int8(settings: Any) -> str | None:
     return int8.why_not_here() if settings is None else int8.why_not(settings)
-
-
-def _why_not_bf16(_: Any) -> str | None:
-    """On other processors fp32 products are faster."""
-    return None if {"avx512_bf16", "amx_bf16"} & cpu_flags() else "the processor has no bf16 units"
 
 
 def _trial(make: Callable[[Any, None], Model]) -> Callable[[], None]:
@@ -87,7 +82,7 @@ PATHS = (
         units=lambda: f"int8 {UNITS[str(library.status().level)]}",
         takes_shortlist=True,
     ),
-    _path("bf16", _why_not_bf16),
+    _path("bf16", lambda _: no_bf16_units()),
     _path("fp32", lambda _: None),
 )
 """The first is the fastest nearly everywhere; the others too stand in order."""

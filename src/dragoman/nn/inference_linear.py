@@ -21,6 +21,7 @@ class InferenceLinear:
     """y = x Wᵀ + b, or ReLU of it, in one precision: (P, K) -> (P, N)."""
 
     def __init__(self, weight: Tensor, bias: Tensor | None, dtype: torch.dtype) -> None:
+        self.dtype = dtype
         low = weight.detach().to(dtype).contiguous()
         self._bias = None if bias is None else bias.detach().to(dtype)
         self._by_onednn = has_onednn(dtype)
@@ -35,6 +36,13 @@ class InferenceLinear:
             return out
         out = F.linear(x, self._weight, self._bias)
         return F.relu(out) if relu else out
+
+    def any_rows(self, x: Tensor) -> Tensor:
+        """The same for x (..., K) of any type and in any number of rows: see ``rounded``."""
+        rows = x.reshape(-1, x.shape[-1]).to(self.dtype)
+        spare = rounded(len(rows)) - len(rows) if self._by_onednn else 0
+        out = self(F.pad(rows, (0, 0, 0, spare)) if spare else rows)
+        return out[: len(rows)].view(*x.shape[:-1], out.shape[1])
 
 
 @cache

@@ -1,0 +1,138 @@
+"""A network prepared for translating on plain torch: its weights laid out once, in bf16 or fp32.
+
+It computes what the network computes, to within rounding: every layer by oneDNN's products
+(``nn/inference_linear.py``), the best tokens without sorting all (``candidates.py``). ``PATHS`` are
+the fast paths of the kinds whose networks are ``Advancing``.
+"""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Callable
+from functools import partial
+from typing import Any, Literal
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional as F
+
+from dragoman.models.candidates import COLUMNS, NEVER, best_of
+from dragoman.models.fast_path import FastPath
+from dragoman.models.interface import Adjust, Advancing, DecodeState, Memory, Model
+from dragoman.models.recurrent import Recurrent
+from dragoman.models.settings import RecurrentSettings
+from dragoman.models.shortlist import Shortlist
+from dragoman.native.processor import no_bf16_units
+from dragoman.nn.inference_linear import InferenceLinear
+from dragoman.nn.layout import Sequences
+from dragoman.nn.linear import prepare
+
+
+class Prepared(Model):
+    """``network`` in ``dtype``. Its matrices are laid out now, so it is to be made anew after a
+    change of weights. Teacher forcing (``decode``, ``project``) is done by ``network`` itself.
+
+    Safe to share between threads as long as each state stays with one of them.
+    """
+
+    def __init__(self, network: Advancing, dtype: torch.dtype) -> None:
+        self._plain = network
+        self._network: Advancing = twin(network)
+        weight = network.output_layer.weight
+        self._vocabulary = len(weight)
+        spare = -len(weight) % COLUMNS
+        never = torch.zeros(len(weight) + spare)
+        never[len(weight) :] = NEVER
+        with torch.no_grad():
+            prepare(self._network, dtype)
+            self._output = InferenceLinear(F.pad(weight, (0, 0, 0, spare)), never, dtype)
+
+    @torch.no_grad()
+    def encode(self, source: Sequences) -> Memory:
+        return self._network.encode(source)
+
+    def decode(self, target_in: Sequences, memory: Memory) -> Tensor:
+        """Teacher forcing, by the plain network."""
+        return self._plain.decode(target_in, _precise(memory, self._plain))
+
+    def project(self, hidden: Tensor, ids: Tensor | None = None) -> Tensor:
+        """Logits of given hidden rows, by the plain network."""
+        return self._plain.project(hidden, ids)
+
+    @torch.no_grad()
+    def start(self, memory: Memory) -> DecodeState:
+        return self._network.start(memory)
+
+    @torch.no_grad()
+    def step(self, tokens: Tensor, state: DecodeState) -> Tensor:
+        return self._logits(tokens, state)[:, : self._vocabulary]
+
+    @torch.no_grad()
+    def best(
+        self, tokens: Tensor, state: DecodeState, k: int, adjust: Adjust | None = None
+    ) -> tuple[Tensor, Tensor]:
+        if adjust is not None or k > min(COLUMNS, self._vocabulary):
+            return super().best(tokens, state, k, adjust)
+        return best_of(self._logits(tokens, state), k)
+
+    def _logits(self, tokens: Tensor, state: DecodeState) -> Tensor:
+        """(N, V rounded up to whole columns)."""
+        return self._output.any_rows(self._network.advance(tokens, state))
+
+
+def twin(module: Any) -> Any:
+    """A module of the same parameters, which may be told to compute otherwise."""
+    made = copy.copy(module)
+    assert isinstance(made, nn.Module)
+    children = module._modules.items()
+    made._modules = {name: None if one is None else twin(one) for name, one in children}
+    return made
+
+
+def _precise(memory: Memory, network: nn.Module) -> Memory:
+    """As the plain network would have it."""
+    dtype = next(network.parameters()).dtype
+    return Memory(memory.rows.to(dtype), memory.layout, memory.key_mask, memory.tokens)
+
+
+# ---- fast paths
+
+
+def _make(dtype: torch.dtype, network: Advancing, _: Shortlist | None) -> Model:
+    return Prepared(network, dtype)
+
+
+def _trial(make: Callable[[Any, None], Model]) -> Callable[[], None]:
+    """A small model that reads some sentences and writes some tokens, one way or another."""
+    settings = RecurrentSettings(model_dim=256, encoder_layers=1, decoder_layers=1)
+    with torch.random.fork_rng(devices=[]), torch.no_grad():
+        torch.manual_seed(0)
+        plain = Recurrent(settings, 2000, 2000).eval()
+    model = make(plain, None)
+    source = Sequences.of([torch.arange(3, 15)] * 16)
+    tokens = torch.ones(16, 1, dtype=torch.int64)
+
+    def work() -> None:
+        with torch.no_grad():
+            state = model.start(model.encode(source))
+            for _ in range(6):
+                model.best(tokens, state, 1)
+
+    return work
+
+
+def _path(precision: Literal["bf16", "fp32"], why_not: Callable[[Any], str | None]) -> FastPath:
+    make = partial(_make, {"bf16": torch.bfloat16, "fp32": torch.float32}[precision])
+    return FastPath(
+        precision,
+        make=make,
+        why_not=why_not,
+        trial=partial(_trial, make),
+        line=lambda: f"{precision} on plain torch",
+        units=lambda: f"{precision} on plain torch",
+        trial_name=f"prepared {precision}",
+    )
+
+
+PATHS = (_path("bf16", lambda _: no_bf16_units()), _path("fp32", lambda _: None))
+"""The first is the fastest nearly everywhere that it can be had."""

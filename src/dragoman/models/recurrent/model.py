@@ -1,0 +1,352 @@
+"""A recurrent encoder–decoder with attention: what the paper's Transformer took the place of.
+
+    h_t = LSTM(h_{t-1}, x_t)                           (Hochreiter and Schmidhuber, 1997)
+    a_t = attention(h_t, M)                            (``attention.py``)
+    o_t = tanh(W_c [a_t; h_t])                         (Luong et al., 2015, equation 5)
+
+The first layer of the encoder reads in both directions (Bahdanau et al., 2015), each half as wide
+as the model; further layers add to what they read (Wu et al., 2016). In the decoder, which begins
+with tanh(W · mean of M) in every layer, attention stands in one of two places:
+
+- ``attends = "last"``: h_t is the last layer's, and o_t goes to the output. With input feeding
+  (Luong et al., §3.3) the first layer reads o_{t-1} beside the token.
+- ``attends = "first"`` (GNMT: Wu et al., 2016, §3): h_t is the first layer's, and all further
+  layers read a_t beside the layer below. With input feeding the first layer reads a_{t-1}. (As
+  published, all layers read a_{t-1}: here the further ones have what is newest.)
+
+Without input feeding a layer does all of its steps before the next one begins.
+
+Shapes: B sources, P packed rows, D width, N rows of a search, L layers of the decoder.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Literal, NamedTuple
+
+import torch
+from torch import Tensor
+from torch.nn import functional as F
+
+from dragoman.models.carried_state import CarriedState
+from dragoman.models.interface import Advancing, AttentionLayer, DecodeState, Memory
+from dragoman.models.recurrent.attention import Energy
+from dragoman.models.settings import RecurrentSettings
+from dragoman.models.source import Source, look, seen_by_probe
+from dragoman.native import attention as native
+from dragoman.native.dropout import new_seed, numbers
+from dragoman.native.embedding import embed as embed_natively
+from dragoman.nn import probes
+from dragoman.nn.dropout import Dropout
+from dragoman.nn.layers import Stack
+from dragoman.nn.layout import Layout, Sequences
+from dragoman.nn.linear import Embedding, Linear
+from dragoman.nn.lstm import Lstm
+from dragoman.nn.recurrence import Steps
+
+CROSS = "decoder.attention"
+"""What probes know its one attention by."""
+
+Look = Callable[[Tensor], Tensor]
+"""Rows of the decoder -> what they find in their sources, of the same shape."""
+
+
+class Carried(NamedTuple):
+    """What one step hands to the next."""
+
+    hidden: Tensor
+    """(L, N, D)."""
+    cell: Tensor
+    """(L, N, D), never of low precision."""
+    fed: Tensor
+    """(1, N, D): with input feeding, what was found at the step before; else (0, N, D)."""
+
+
+class Recurrent(Advancing):
+    """LSTM encoder, LSTM decoder, one attention between them."""
+
+    settings: RecurrentSettings
+
+    def __init__(
+        self, settings: RecurrentSettings, source_vocabulary: int, target_vocabulary: int
+    ) -> None:
+        super().__init__()
+        self.settings = settings
+        width, tie = settings.model_dim, settings.tie
+        self.source_embedding = Embedding(source_vocabulary, width)
+        self.target_embedding = None if tie == "all" else Embedding(target_vocabulary, width)
+        self.output = Linear(width, target_vocabulary, bias=False) if tie == "none" else None
+        self.encoder: Stack[Lstm] = Stack(
+            [Lstm(width, width // 2, both_ways=True)]
+            + [Lstm(width, width) for _ in range(1, settings.encoder_layers)]
+        )
+        self.decoder: Stack[Lstm] = Stack(
+            [
+                Lstm(width, width, context=width if settings.reads_context(number) else 0)
+                for number in range(settings.decoder_layers)
+            ]
+        )
+        self.first = Linear(width, settings.decoder_layers * width)
+        kind = settings.attention
+        self.query = None if kind == "dot" else Linear(width, width, bias=False)
+        self.key = Linear(width, width) if kind == "additive" else None
+        self.energy = Energy(width) if kind == "additive" else None
+        self.combine = Linear(2 * width, width) if settings.attends == "last" else None
+        self.dropout = Dropout(settings.dropout)
+
+    @property
+    def attentions(self) -> tuple[AttentionLayer, ...]:
+        return (AttentionLayer("cross", 0, 1, self._scale, CROSS),)
+
+    @property
+    def output_layer(self) -> Embedding | Linear:
+        return self._target_embedding if self.output is None else self.output
+
+    # ---- reading
+
+    def encode(self, source: Sequences) -> Memory:
+        layout, probe = source.layout, probes.probe()
+        x = self._embed(self.source_embedding, source.values, layout)
+        for number, layer in enumerate(self.encoder):
+            out, _ = layer(layer.read(x), layout, kept=self._kept(layout))
+            out = self._drop(out, layout)
+            x = out + x if number else out
+        key_mask = None if probe is None else probe.source_key_mask(layout.positions)
+        return Memory(x, layout, key_mask)
+
+    # ---- writing
+
+    def decode(self, target_in: Sequences, memory: Memory) -> Tensor:
+        layout = target_in.layout
+        x = self._embed(self._target_embedding, target_in.values, layout)
+        if self.settings.input_feeding:
+            return self._token_by_token(x, layout, memory)
+        begin, attends = self._begin(memory), self.settings.attends
+        found: Tensor | None = None
+        for number, layer in enumerate(self.decoder):
+            gates = layer.read(x)
+            if layer.context is not None:
+                assert found is not None
+                gates = gates + layer.context(found)
+            first = begin.hidden[number], begin.cell[number]
+            out, _ = layer(gates, layout, first, self._kept(layout))
+            out = self._drop(out, layout)
+            x = out + x if number else out
+            if number == 0 and attends == "first":
+                found = self._drop(self._look_over(x, layout, memory), layout)
+        if attends == "first":
+            return x
+        return self._drop(self._combined(x, self._look_over(x, layout, memory)), layout)
+
+    def start(self, memory: Memory) -> CarriedState:
+        return CarriedState(lambda new: (self._begin(new), self._source(new)), memory)
+
+    def advance(self, tokens: Tensor, state: DecodeState) -> Tensor:
+        assert isinstance(state, CarriedState)  # a state comes back to the model that made it
+        queries = state.queries
+
+        def look_over(rows: Tensor) -> Tensor:
+            found, _ = self._attend(queries.pad(self._query(rows)), state.source)
+            return queries.pack(found)
+
+        out = tokens  # (N, t), of which t is at least 1
+        for column in tokens.unbind(dim=1):
+            x = self._embed(self._target_embedding, column)
+            out, carried = self._advance(self._read(x), Carried(*state.carried), look_over)
+            state.moved(carried)
+        return out
+
+    # ---- inside
+
+    def embedded(self, tokens: Tensor, side: Literal["source", "target"]) -> dict[str, Tensor]:
+        embedding = self.source_embedding if side == "source" else self._target_embedding
+        return {"embedding": self._embed(embedding, tokens)}
+
+    @property
+    def _scale(self) -> float:
+        return 1.0 if self.energy is not None else float(self.settings.model_dim**-0.5)
+
+    @property
+    def _target_embedding(self) -> Embedding:
+        return self.source_embedding if self.target_embedding is None else self.target_embedding
+
+    def _embed(self, embedding: Embedding, tokens: Tensor, layout: Layout | None = None) -> Tensor:
+        """(P,) -> (P, D), of unit variance as the embeddings of a Transformer. ``layout`` of the
+        rows, for dropout."""
+        scale, names = self.settings.model_dim**0.5, None if layout is None else self._names(layout)
+        if embedding.packed is not None:
+            rate = self.dropout.rate if self.dropout.training else 0.0
+            return embed_natively(
+                tokens,
+                embedding.weight,
+                None,
+                None,
+                scale=scale,
+                dtype=embedding.packed.dtype,
+                dropout=rate,
+                seed=new_seed() if rate else 0,
+                names=names if rate else None,
+            )
+        x = embedding(tokens) * scale
+        return self.dropout.forward(x.to(embedding.dtype), names)
+
+    # Decoder
+
+    def _begin(self, memory: Memory) -> Carried:
+        """What the decoder begins with: a row for each source."""
+        layout, precise = memory.layout, self.first.weight.dtype
+        lengths = torch.tensor(layout.lengths, device=layout.device)[:, None]
+        sums = memory.rows.new_zeros(layout.batch, memory.rows.shape[1], dtype=precise)
+        sums = sums.index_add(0, layout.sequence, memory.rows.to(precise))
+        first = torch.tanh(self.first(sums / lengths)).to(memory.rows.dtype)  # (B, L x D)
+        hidden = first.unflatten(-1, (len(self.decoder), -1)).transpose(0, 1)
+        fed = hidden.new_zeros(int(self.settings.input_feeding), *hidden.shape[1:])
+        return Carried(hidden, torch.zeros_like(hidden, dtype=precise), fed)
+
+    def _read(self, x: Tensor) -> Tensor:
+        """(..., D) -> (..., 4D) what the first layer reads of tokens."""
+        return next(iter(self.decoder)).read(x)
+
+    def _advance(
+        self,
+        gates: Tensor,
+        carried: Carried,
+        look_over: Look,
+        drops: Sequence[Tensor] = (),
+        kept: Sequence[Tensor] = (),
+    ) -> tuple[Tensor, Carried]:
+        """One token further: what the first layer reads of it (N, 4D) -> (N, D), what the output
+        layer reads, and what the next token needs.
+
+        ``drops``: factors (N, D) of dropout behind each layer and behind the attention; ``kept``
+        (N, D) those within each layer.
+        """
+        found = carried.fed[0] if self.settings.input_feeding else None
+        x, hiddens, cells = gates, [], []
+        for number, layer in enumerate(self.decoder):
+            if number:
+                gates = layer.read(x)
+            if layer.context is not None:
+                assert found is not None
+                gates = gates + layer.context(found)
+            before = carried.hidden[number], carried.cell[number]
+            hidden, cell = layer.step(gates, *before, kept[number] if kept else None)
+            hiddens.append(hidden)
+            cells.append(cell)
+            out = hidden * drops[number] if drops else hidden
+            x = out + x if number else out
+            if number == 0 and self.settings.attends == "first":
+                found = look_over(x) * drops[-1] if drops else look_over(x)
+        if self.combine is not None:
+            x = self._combined(x, look_over(x))
+            found = x = x * drops[-1] if drops else x
+        fed = carried.fed
+        if self.settings.input_feeding:
+            assert found is not None
+            fed = found[None]
+        return x, Carried(torch.stack(hiddens), torch.stack(cells), fed)
+
+    def _token_by_token(self, x: Tensor, layout: Layout, memory: Memory) -> Tensor:
+        """``decode`` where a token's step needs what was found at the one before."""
+        steps, batch = Steps(layout), layout.batch
+        gates = self._read(x)[steps.rows]
+        source, carried = self._source(memory).select(steps.order), self._begin(memory)
+        carried = Carried(*(one[:, steps.order] for one in carried))
+        # All masks beforehand: how many there are may not depend on the longest sentence.
+        drops: list[Tensor] = []
+        kept: list[Tensor] = []
+        if self.training and self.dropout.rate:
+            ones = torch.ones_like(x)
+            drops = [self._drop(ones, layout)[steps.rows] for _ in range(len(self.decoder) + 1)]
+            masks = [self._kept(layout) for _ in self.decoder]
+            kept = [mask[steps.order].to(x.dtype) for mask in masks if mask is not None]
+        outs, seen = [], []
+        for places in steps:
+            n = places.stop - places.start
+            look_over = _Looking(self, source.select(slice(n)))
+            out, carried = self._advance(
+                gates[places],
+                Carried(*(one[:, :n] for one in carried)),
+                look_over,
+                [one[places] for one in drops],
+                [one[:n] for one in kept],
+            )
+            outs.append(out)
+            seen += [F.pad(one, (0, 0, 0, 0, 0, batch - n)) for one in look_over.seen]
+        probe = probes.probe()
+        if probe is not None:
+            probe.take_attention(CROSS, torch.cat(seen, dim=1)[steps.ranks][:, None])
+        return torch.cat(outs)[steps.places]
+
+    def _combined(self, rows: Tensor, found: Tensor) -> Tensor:
+        """Luong et al., equation 5: (P, D) of the last layer and of the attention -> (P, D)."""
+        assert self.combine is not None
+        return torch.tanh(self.combine(torch.cat([found, rows], dim=-1)))
+
+    # Attention
+
+    def _query(self, rows: Tensor) -> Tensor:
+        return rows if self.query is None else self.query(rows)
+
+    def _source(self, memory: Memory) -> Source:
+        return Source.of(
+            memory, memory.rows if self.key is None else self.key(memory.rows), memory.rows
+        )
+
+    def _attend(self, query: Tensor, source: Source) -> tuple[Tensor, Tensor]:
+        """(B, R, D) over a source -> what is found (B, R, D), and weights (B, R, S)."""
+        if self.energy is not None:
+            found, weights = self.energy(query, source)
+        else:
+            found, weights = look(query, source, self._scale)
+        return seen_by_probe(CROSS, found), weights
+
+    def _look_over(self, rows: Tensor, layout: Layout, memory: Memory) -> Tensor:
+        """What all rows (P, D) of the decoder find in their sources: (P, D)."""
+        query, probe = self._query(rows), probes.probe()
+        by_kernels = self.source_embedding.packed is not None and self.energy is None
+        if by_kernels and probe is None and memory.key_mask is None:
+            places = layout.offsets, memory.layout.offsets
+            of_source = memory.rows, memory.rows
+            return native.attention(query, *of_source, *places, heads=1, scale=self._scale)
+        found, weights = self._attend(layout.pad(query), self._source(memory))
+        if probe is not None:
+            probe.take_attention(CROSS, weights[:, None])
+        return layout.pack(found)
+
+    # Dropout
+
+    def _names(self, layout: Layout) -> Tensor | None:
+        """(P,) what dropout knows rows by; all rows of a sentence by one name where its mask is to
+        be the same at every step."""
+        if self.settings.dropout_kind == "plain":
+            return layout.names
+        names = layout.first_names
+        names = numbers(layout.batch) if names is None else names
+        return names.to(layout.device)[layout.sequence]
+
+    def _drop(self, x: Tensor, layout: Layout) -> Tensor:
+        return self.dropout.forward(x, self._names(layout) if self.training else None)
+
+    def _kept(self, layout: Layout) -> Tensor | None:
+        """(B, D) what hidden vectors are multiplied by from step to step, if by anything."""
+        plain = self.settings.dropout_kind == "plain"
+        if plain or not self.training or not self.dropout.rate:
+            return None
+        ones = torch.ones(layout.batch, self.settings.model_dim, device=layout.device)
+        return self.dropout.forward(ones, layout.first_names)
+
+
+class _Looking:
+    """A row of each source looks at it, and what it saw is kept."""
+
+    def __init__(self, model: Recurrent, source: Source) -> None:
+        self._model = model
+        self._source = source
+        self.seen: list[Tensor] = []
+        """(B, 1, S) weights of each look."""
+
+    def __call__(self, rows: Tensor) -> Tensor:
+        found, weights = self._model._attend(self._model._query(rows)[:, None], self._source)
+        self.seen.append(weights.detach())
+        return found[:, 0]

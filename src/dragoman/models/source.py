@@ -1,0 +1,83 @@
+"""What a decoder attends to beside itself, laid out once for all of its steps, and how it looks.
+
+Shapes: B sources, S longest source, R queries of a source, K and Kv widths of keys and values.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+from torch.nn import functional as F
+
+from dragoman.models.interface import Memory
+from dragoman.nn import probes
+from dragoman.nn.attention import scaled_dot_product
+
+
+@dataclass(frozen=True)
+class Source:
+    """Keys and values of B sources, in a grid."""
+
+    keys: Tensor
+    """(B, S, K)."""
+    values: Tensor
+    """(B, S, Kv)."""
+    allowed: Tensor
+    """(B, S) bool, True where a position may be attended to."""
+    lengths: Tensor
+    """(B,) int64."""
+
+    @classmethod
+    def of(cls, memory: Memory, keys: Tensor, values: Tensor) -> Source:
+        """``keys`` (P, K) and ``values`` (P, Kv): what was made of the rows of ``memory``."""
+        layout = memory.layout
+        allowed = layout.mask
+        if memory.key_mask is not None:
+            allowed = allowed & layout.pad(memory.key_mask)
+        lengths = torch.tensor(layout.lengths, dtype=torch.int64, device=layout.device)
+        grid = layout.pad(values)
+        return cls(grid if keys is values else layout.pad(keys), grid, allowed, lengths)
+
+    def select(self, sources: Tensor | slice) -> Source:
+        """(M,) of the sources, in that order."""
+        return Source(*(part[sources] for part in self._parts))
+
+    @classmethod
+    def join(cls, first: Source, second: Source) -> Source:
+        """The sources of both, those of ``first`` before."""
+        longest = max(first.keys.shape[1], second.keys.shape[1])
+        keys, values, allowed = (
+            torch.cat([_longer(one, longest), _longer(other, longest)])
+            for one, other in zip(first._parts[:3], second._parts[:3], strict=True)
+        )
+        return cls(keys, values, allowed, torch.cat([first.lengths, second.lengths]))
+
+    @property
+    def _parts(self) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+        return self.keys, self.values, self.allowed, self.lengths
+
+
+def _longer(grid: Tensor, longest: int) -> Tensor:
+    """(B, S, ...) -> (B, longest, ...), zeros behind."""
+    return F.pad(grid, (*(0, 0) * (grid.dim() - 2), 0, longest - grid.shape[1]))
+
+
+def look(query: Tensor, source: Source, scale: float) -> tuple[Tensor, Tensor]:
+    """One head: queries (B, R, K) -> what they find (B, R, Kv), and weights (B, R, S)."""
+    found, weights = scaled_dot_product(
+        query[:, None],
+        source.keys[:, None],
+        source.values[:, None],
+        source.allowed[:, None, None],
+        scale=scale,
+    )
+    return found[:, 0], weights[:, 0]
+
+
+def seen_by_probe(name: str, found: Tensor) -> Tensor:
+    """What one head found; nothing, where an open probe has switched it off."""
+    probe = probes.probe()
+    head = None if probe is None else probe.head_mask(name, 1, found.device)
+    return found if head is None else found * head.to(found.dtype)

@@ -1,0 +1,147 @@
+"""A layer of long short-term memory over packed rows, in one direction or in both.
+
+Its weights have the names and shapes of ``torch.nn.LSTM``'s, and it computes the same
+(``recurrence.py`` has the equations): all steps at once in training, or a step at a time.
+
+Shapes: B sequences, P packed rows, H width of one direction, N rows of a search.
+"""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor, nn
+
+from dragoman.native import linear as native
+from dragoman.nn.inference_linear import InferenceLinear
+from dragoman.nn.layout import Layout
+from dragoman.nn.linear import Computing, Linear, Precision, linear, low_copy
+from dragoman.nn.recurrence import Products, Steps, recur
+
+
+class Lstm(Computing):
+    """Rows (P, inputs) -> (P, H), or with ``both_ways`` (P, 2H): forwards, then backwards.
+
+    ``context``: the width of a second input, 0 for none, which has a matrix of its own.
+    """
+
+    def __init__(
+        self, inputs: int, width: int, *, both_ways: bool = False, context: int = 0
+    ) -> None:
+        super().__init__()
+        self.width = width
+        self.ways = ("", "_reverse") if both_ways else ("",)
+        for way in self.ways:
+            self._parameter(f"weight_ih_l0{way}", 4 * width, inputs)
+            self._parameter(f"weight_hh_l0{way}", 4 * width, width)
+            self._parameter(f"bias_ih_l0{way}", 4 * width)
+            self._parameter(f"bias_hh_l0{way}", 4 * width)
+        self.context = Linear(context, 4 * width, bias=False) if context else None
+        for parameter in self.parameters():
+            nn.init.uniform_(parameter, -(width**-0.5), width**-0.5)
+        self._prepared_read: InferenceLinear | None = None
+        self._prepared_again: list[InferenceLinear] = []
+        self.choose("fp32", by_kernels=False)
+
+    def choose(self, precision: Precision, by_kernels: bool) -> None:
+        read, again = self._of_ways("weight_ih"), self._of_ways("weight_hh")
+        self._read = native.PackedWeights(read, precision) if by_kernels else None
+        self._read_low = [low_copy(weight, precision, by_kernels) for weight in read]
+        self._again = [
+            native.PackedWeights([weight], precision) if by_kernels else None for weight in again
+        ]
+        self._again_low = [low_copy(weight, precision, by_kernels) for weight in again]
+
+    def prepare(self, dtype: torch.dtype) -> None:
+        super().prepare(dtype)
+        read, again = self._of_ways("weight_ih"), self._of_ways("weight_hh")
+        self._prepared_read = InferenceLinear(torch.cat(read), None, dtype)
+        self._prepared_again = [InferenceLinear(weight, None, dtype) for weight in again]
+
+    def fits(self, precision: Precision) -> bool:
+        return all(
+            native.supported(weight.shape[1], weight.shape[0], precision)
+            for weight in self.parameters(recurse=False)
+            if weight.dim() == 2
+        )
+
+    def copies(self) -> list[tuple[Tensor, Tensor]]:
+        lows = [*self._read_low, *self._again_low]
+        weights = [*self._of_ways("weight_ih"), *self._of_ways("weight_hh")]
+        return [(low, one) for low, one in zip(lows, weights, strict=True) if low is not None]
+
+    def read(self, x: Tensor) -> Tensor:
+        """What the inputs (..., inputs) add to the gates: x W_ihᵀ, (..., 4H) for each way."""
+        weights = self._of_ways("weight_ih")
+        if self._prepared_read is not None:
+            return self._prepared_read.any_rows(x)
+        if self._read is not None:
+            return native.linear(x, weights, [], self._read)
+        pairs = zip(weights, self._read_low, strict=True)
+        return torch.cat([linear(x, weight, None, low) for weight, low in pairs], dim=-1)
+
+    def forward(
+        self,
+        gates: Tensor,
+        layout: Layout,
+        begin: tuple[Tensor, Tensor] | None = None,
+        kept: Tensor | None = None,
+    ) -> tuple[Tensor, Tensor]:
+        """All steps, of what ``read`` gave for packed rows -> hidden vectors and cells.
+
+        ``begin``: (B, H) hidden vectors and cells that the sequences begin with, 0 if left out;
+        ``kept`` (B, H each way): see ``recur``.
+        """
+        width, outs = self.width, []
+        for number in range(len(self.ways)):
+            part = slice(number * width, (number + 1) * width)
+            if begin is None:
+                first = gates.new_zeros(layout.batch, width)
+                hidden, cell = first, first
+            else:
+                hidden, cell = begin[0][:, part], begin[1][:, part]
+            outs.append(
+                recur(
+                    gates[:, 4 * part.start : 4 * part.stop],
+                    hidden,
+                    cell,
+                    self._products(number),
+                    self._bias(number),
+                    Steps(layout, backwards=number == 1),
+                    None if kept is None else kept[:, part],
+                )
+            )
+        (hidden, cell), *others = outs
+        for other in others:
+            hidden, cell = torch.cat([hidden, other[0]], -1), torch.cat([cell, other[1]], -1)
+        return hidden, cell
+
+    def step(
+        self, gates: Tensor, hidden: Tensor, cell: Tensor, kept: Tensor | None = None
+    ) -> tuple[Tensor, Tensor]:
+        """One step of N rows, in one direction: gates (N, 4H) of ``read``, hidden vectors and cells
+        (N, H) -> those after it."""
+        again = hidden if kept is None else hidden * kept
+        products = self._products(0)
+        if products.prepared is not None:
+            again = products.forward(again)
+        elif products.packed is not None:
+            again = native.linear(again, [products.weight], [], products.packed)
+        else:
+            again = linear(again, products.weight, None, products.low)
+        i, f, g, o = (gates.to(cell.dtype) + again + self._bias(0)).chunk(4, dim=-1)
+        cell = f.sigmoid() * cell + i.sigmoid() * g.tanh()
+        return (o.sigmoid() * cell.tanh()).to(products.dtype), cell
+
+    def _products(self, number: int) -> Products:
+        weight = self._of_ways("weight_hh")[number]
+        prepared = self._prepared_again[number] if self._prepared_again else None
+        return Products(weight, self._again_low[number], self._again[number], prepared)
+
+    def _bias(self, number: int) -> Tensor:
+        return self._of_ways("bias_ih")[number] + self._of_ways("bias_hh")[number]
+
+    def _of_ways(self, name: str) -> list[Tensor]:
+        return [getattr(self, f"{name}_l0{way}") for way in self.ways]
+
+    def _parameter(self, name: str, *shape: int) -> None:
+        self.register_parameter(name, nn.Parameter(torch.empty(*shape)))

@@ -1,0 +1,224 @@
+"""The recurrence of an LSTM over packed rows: all steps of all sequences, in one node of autograd.
+
+    i, f, g, o = σ(a), σ(a), tanh(a), σ(a),   a = x_t W_ihᵀ + h_{t-1} W_hhᵀ + b
+    c_t = f ∘ c_{t-1} + i ∘ g
+    h_t = o ∘ tanh(c_t)               (Hochreiter and Schmidhuber, 1997; f: Gers et al., 2000)
+
+Only h_{t-1} W_hhᵀ must wait for the step before. x W_ihᵀ comes in, made for all rows at once, and
+the gradient of W_hh is one product over all rows as well. A step takes the sequences that are still
+going on, the longest first, so nothing is computed for padding.
+
+Shapes: B sequences, P packed rows, H width, n sequences that are going on at a step.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from dragoman.native import linear as native
+from dragoman.nn.inference_linear import InferenceLinear
+from dragoman.nn.layout import Layout
+
+
+class Steps:
+    """The order in which a recurrence goes over packed rows: the first of all sequences, then the
+    second of those that have one, and so on. ``backwards``: the last rows first."""
+
+    def __init__(self, layout: Layout, *, backwards: bool = False) -> None:
+        self.batch = layout.batch
+        lengths = torch.tensor(layout.lengths, dtype=torch.int64)
+        order = lengths.argsort(descending=True, stable=True)
+        lengths = lengths[order]
+        steps = torch.arange(layout.longest)[:, None]  # (T, 1)
+        going = steps < lengths  # (T, B)
+        first = layout.offsets[:-1].long().cpu()[order]
+        rows = first + (lengths - 1 - steps if backwards else steps)
+        ranks = torch.arange(self.batch).expand_as(going)
+        self.sizes: list[int] = going.sum(dim=1).tolist()
+        """How many sequences each step takes."""
+        device = layout.device
+        self.order = order.to(device)
+        """(B,) the sequences, longest first."""
+        self.ranks = order.argsort().to(device)
+        """(B,) the place of each sequence in ``order``."""
+        self.rows = rows[going].to(device)
+        """(P,) the packed row of each place in the order of steps."""
+        self.places = self.rows.argsort()
+        """(P,) the place of each packed row."""
+        begins = [0, *itertools.accumulate(self.sizes)]
+        past = torch.tensor([layout.total, *begins[:-2]][: len(self.sizes)])[:, None]
+        self.before = (past + ranks)[going].to(device)
+        """(P,) the place of the step before, in the same sequence; P + rank where there is none."""
+        self.last = first.add(0 if backwards else lengths - 1).to(device)[self.ranks]
+        """(B,) the packed row of each sequence's last step."""
+
+    def __iter__(self) -> Iterator[slice]:
+        """The places that each step takes."""
+        begin = 0
+        for size in self.sizes:
+            yield slice(begin, begin + size)
+            begin += size
+
+
+@dataclass(frozen=True)
+class Products:
+    """A weight (N, K), and how its products are computed (``nn/linear.py``)."""
+
+    weight: Tensor
+    low: Tensor | None = None
+    packed: native.PackedWeights | None = None
+    prepared: InferenceLinear | None = None
+    """For inference alone: there is no way back."""
+
+    @property
+    def dtype(self) -> torch.dtype:
+        """That of factors and results."""
+        if self.prepared is not None:
+            return self.prepared.dtype
+        return self.packed.dtype if self.packed is not None else self._used.dtype
+
+    def forward(self, x: Tensor) -> Tensor:
+        """x Wᵀ: (n, K) -> (n, N)."""
+        if self.prepared is not None:
+            return self.prepared.any_rows(x)
+        if self.packed is not None:
+            return native.forward_rows(x, self.packed, None)
+        return x @ self._used.t()
+
+    def backward(self, grad: Tensor) -> Tensor:
+        """dy W: (n, N) -> (n, K)."""
+        if self.packed is not None:
+            return native.backward_input_rows(grad, self.packed)
+        return grad @ self._used
+
+    def gradient(self, grad: Tensor, x: Tensor) -> Tensor | None:
+        """dyᵀ x of the weight; None where a kernel has added it to ``.grad`` itself."""
+        if self.packed is not None:
+            return native.weight_gradients(grad, x, [self.weight], [])[0]
+        return (grad.t() @ x).to(self.weight.dtype)
+
+    @property
+    def _used(self) -> Tensor:
+        return self.weight.detach() if self.low is None else self.low
+
+
+def recur(
+    gates: Tensor,
+    hidden: Tensor,
+    cell: Tensor,
+    weight: Products,
+    bias: Tensor,
+    steps: Steps,
+    kept: Tensor | None = None,
+) -> tuple[Tensor, Tensor]:
+    """All steps -> hidden vectors (P, H), in the type of the products, and cells (P, H).
+
+    ``gates`` (P, 4H): x W_ihᵀ, in torch's order i, f, g, o. ``hidden``, ``cell`` (B, H): what the
+    sequences begin with. ``kept`` (B, H): what a hidden vector is multiplied by on its way to the
+    next step (dropout that is the same at every step: Gal and Ghahramani, 2016).
+    """
+    out: tuple[Tensor, Tensor] = _Recurrence.apply(  # type: ignore[no-untyped-call]
+        gates, hidden, cell, weight.weight, bias, weight, steps, kept
+    )
+    return out
+
+
+class _Recurrence(torch.autograd.Function):
+    """Inside, everything is in the order of steps; cells and gates are never of low precision."""
+
+    @staticmethod
+    def forward(
+        ctx: Any,
+        gates: Tensor,
+        hidden: Tensor,
+        cell: Tensor,
+        weight: Tensor,
+        bias: Tensor,
+        products: Products,
+        steps: Steps,
+        kept: Tensor | None,
+    ) -> tuple[Tensor, Tensor]:
+        width = weight.shape[1]
+        acting = gates.index_select(0, steps.rows).to(weight.dtype).add_(bias)  # (P, 4H)
+        hiddens = acting.new_empty((len(acting), width), dtype=products.dtype)
+        cells = acting.new_empty((len(acting), width))
+        begin_h = h = hidden[steps.order].to(products.dtype)
+        begin_c = c = cell[steps.order].to(weight.dtype)
+        kept = None if kept is None else kept[steps.order].to(products.dtype)
+        for places in steps:
+            now, n = acting[places], places.stop - places.start
+            given = h[:n] if kept is None else h[:n] * kept[:n]
+            now += products.forward(given)
+            now[:, : 2 * width].sigmoid_()
+            now[:, 2 * width : 3 * width].tanh_()
+            now[:, 3 * width :].sigmoid_()
+            i, f, g, o = now.chunk(4, dim=1)  # (n, H) each
+            c = torch.mul(f, c[:n], out=cells[places]).addcmul_(i, g)
+            h = hiddens[places].copy_(c.tanh().mul_(o))
+        ctx.save_for_backward(acting, hiddens, cells, begin_h, begin_c)
+        ctx.products, ctx.steps, ctx.kept = products, steps, kept
+        ctx.dtypes = gates.dtype, hidden.dtype, cell.dtype
+        ctx.set_materialize_grads(False)
+        return hiddens.index_select(0, steps.places), cells.index_select(0, steps.places)
+
+    @staticmethod
+    def backward(ctx: Any, *grads: Tensor | None) -> tuple[Any, ...]:
+        acting, hiddens, cells, begin_h, begin_c = ctx.saved_tensors
+        products: Products = ctx.products
+        steps: Steps = ctx.steps
+        kept: Tensor | None = ctx.kept
+        batch, width = begin_c.shape
+        of_hidden, of_cell = (
+            None if grad is None else grad.index_select(0, steps.rows).to(cells.dtype)
+            for grad in grads
+        )
+        # What no step has to wait for: how each gate's sum changes c_t and h_t, for all rows.
+        i, f, g, o = acting.chunk(4, dim=1)
+        bent = cells.tanh()
+        slopes = torch.empty_like(acting)  # (P, 4H)
+        of_i, of_f, of_g, of_o = slopes.chunk(4, dim=1)
+        torch.mul(1 - i, i, out=of_i).mul_(g)
+        torch.mul(1 - f, f, out=of_f).mul_(torch.cat([cells, begin_c])[steps.before])
+        torch.addcmul(i, i * g, g, value=-1, out=of_g)
+        torch.mul(1 - o, o, out=of_o).mul_(bent)
+        through = bent.square_().neg_().add_(1).mul_(o)  # dh / dc
+        sums = acting.new_empty(acting.shape, dtype=products.dtype)
+        later_h, later_c = cells.new_zeros(batch, width), cells.new_zeros(batch, width)
+        n = 0
+        for places in reversed(list(steps)):
+            going, n = n, places.stop - places.start  # how many go on behind this step
+            dh = later_h[:n] if of_hidden is None else of_hidden[places]
+            if of_hidden is not None:
+                dh[:going] += later_h[:going]
+            dc = dh * through[places]
+            dc[:going] += later_c[:going]
+            if of_cell is not None:
+                dc += of_cell[places]
+            slope = slopes[places]
+            slope[:, : 3 * width].unflatten(1, (3, width)).mul_(dc[:, None])
+            slope[:, 3 * width :].mul_(dh)
+            sums[places] = slope
+            torch.mul(dc, f[places], out=later_c[:n])
+            back = products.backward(sums[places])
+            later_h[:n] = back if kept is None else back * kept[:n]
+        before = torch.cat([hiddens, begin_h])[steps.before]
+        if kept is not None:
+            ranks = torch.cat([torch.arange(size, device=kept.device) for size in steps.sizes])
+            before = before * kept[ranks]
+        of_gates, of_begin_h, of_begin_c = ctx.dtypes
+        return (
+            sums.index_select(0, steps.places).to(of_gates),
+            later_h[steps.ranks].to(of_begin_h),
+            later_c[steps.ranks].to(of_begin_c),
+            products.gradient(sums, before),
+            slopes.sum(dim=0),
+            None,
+            None,
+            None,
+        )

@@ -1,0 +1,76 @@
+"""A network laid out for translating computes what the network does, and leaves it alone."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+import torch
+from implementations import recurrent
+from torch import Tensor
+
+from dragoman.inference.path import fastest
+from dragoman.models.interface import Advancing, Model
+from dragoman.models.prepared import Prepared
+from dragoman.native import processor
+from dragoman.nn.layout import Sequences
+from dragoman.nn.linear import Precision, kernels_fit, use_precision
+
+NETWORKS: dict[str, Callable[[], Advancing]] = {
+    "recurrent": lambda: recurrent(model_dim=48),
+    "GNMT, additive": lambda: recurrent(model_dim=48, attends="first", attention="additive"),
+    "input feeding": lambda: recurrent(model_dim=48, input_feeding=True),
+}
+
+
+@pytest.fixture(params=NETWORKS)
+def network(request: pytest.FixtureRequest) -> Advancing:
+    torch.manual_seed(0)
+    return NETWORKS[request.param]()
+
+
+def logits(model: Model) -> Tensor:
+    """(3, 4, V) while three sentences are read and three tokens written of each."""
+    source = Sequences.of([torch.arange(3, 3 + length) for length in (5, 9, 2)])
+    state, tokens = model.start(model.encode(source)), torch.tensor([[1, 7, 20, 11]] * 3)
+    return torch.stack([model.step(column[:, None], state) for column in tokens.t()]).float()
+
+
+@torch.no_grad()
+def test_in_bf16_it_is_near(network: Advancing) -> None:
+    plain, low = logits(network), logits(Prepared(network, torch.bfloat16))
+    assert torch.cosine_similarity(plain.flatten(), low.flatten(), dim=0) > 0.999
+
+
+@torch.no_grad()
+@pytest.mark.parametrize("precision", ["fp32", "bf16"])
+def test_a_network_in_training_is_not_touched(network: Advancing, precision: Precision) -> None:
+    """Validation prepares what training goes on with: by its kernels, or by bf16 copies."""
+    use_precision(network, precision, by_kernels=kernels_fit(network, precision))
+    before = logits(network)
+    prepared = logits(Prepared(network, torch.float32))
+    assert torch.equal(logits(network), before)
+    use_precision(network, "fp32")
+    torch.testing.assert_close(prepared, logits(network), atol=1e-4, rtol=1e-4)
+
+
+def test_the_fastest_path_is_told(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    times = {"prepared bf16": 10, "prepared fp32": 30}
+    monkeypatch.setattr("dragoman.inference.path.microseconds", lambda _, trials: dict(times))
+    monkeypatch.setattr(processor, "cpu_flags", lambda: {"avx512_bf16"})
+    network = recurrent()
+    path = fastest(network, remembered=tmp_path)
+    assert isinstance(path.model, Prepared)
+    assert path.precision == "bf16" and "3 times as fast here as fp32" in path.reason
+    assert fastest(network, "fp32").model is network
+    path = fastest(network, "int8")
+    assert path.precision == "bf16"
+    assert "a recurrent model cannot be run in int8" in path.reason
+    monkeypatch.setattr(processor, "cpu_flags", set)
+    path = fastest(recurrent(), "bf16")
+    assert path.precision == "fp32" and "no bf16, because the processor has no" in path.reason
+
+
+def test_trials_run_here(tmp_path: Path) -> None:
+    assert "\n" not in fastest(recurrent(), remembered=tmp_path).reason
