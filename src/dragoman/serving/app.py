@@ -27,7 +27,7 @@ from dragoman.serving.http.middleware import FAILED, BodyLimit, Failures, HeadAs
 from dragoman.serving.http.openapi import describe, error_of, json_response
 from dragoman.serving.http.refusals import Refusal, not_found
 from dragoman.serving.look import figures, inside, run_view
-from dragoman.serving.look.schema import AttentionRequest, LookRequest, WordRequest
+from dragoman.serving.look.schema import AttentionRequest, CellRequest, LookRequest, WordRequest
 from dragoman.serving.operate.meters import CONTENT_TYPE, Meters
 from dragoman.serving.served import ServedRun
 from dragoman.serving.service import Service
@@ -94,6 +94,7 @@ def create_app(runs: Sequence[ServedRun], settings: ServeSettings, detector: Det
         LookRequest,
         AttentionRequest,
         WordRequest,
+        CellRequest,
         figures.FigureRequest,
     )
     describe(app, bodies)
