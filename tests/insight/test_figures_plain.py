@@ -93,6 +93,8 @@ def test_sines_and_cosines(tables: Callable[[str], dict[str, Rows]]) -> None:
     assert len(read[""]) == 128
     for row in read[""][::17]:
         assert values(row) == pytest.approx(sine(int(row["position"]), 512), abs=1e-8)
+    waves = PLAIN["position-sinusoidal"](length=48).panels[2].to_dict()["chart"]["series"]
+    assert all(list(wave["x"]) == list(range(48)) for wave in waves), "as far as the maps"
     by_distance: dict[int, list[float]] = {}
     for row in read["similarity"]:
         by_distance.setdefault(int(row["position"]) - int(row["other"]), []).append(

@@ -37,7 +37,7 @@ def example() -> Figure:
         "example",
         Words("Example <1>", "보기 <1>"),
         Words(HOSTILE, "설명"),
-        "§3",
+        Words("§3", "3절"),
         [
             Cells(Matrix("matrix", signed, words, words, absent="–∞")),
             Cells(Matrix("large", random.normal(size=(40, 90)), cell=(2, 2), down="d", across="a")),
@@ -132,7 +132,8 @@ def test_every_figure_has_its_words_in_both_languages() -> None:
         assert len(caption.text.english) > 100
         assert re.search("[가-힣]{2}", caption.text.korean)
         assert re.search("[가-힣]", caption.title.korean)
-        assert "§" in caption.source or "able 3" in caption.source
+        assert "§" in caption.source.english or "able 3" in caption.source.english
+        assert "절" in caption.source.korean or "표" in caption.source.korean
 
 
 def test_the_book_asks_nobody_and_hides_nothing() -> None:

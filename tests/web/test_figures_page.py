@@ -29,7 +29,7 @@ def test_every_figure_is_drawn(opened: Open) -> None:
     """In Korean, where a title that has no translation shows."""
     with opened("#figures", language="ko") as page:
         shown(page)
-        expect(page.get_by_role("heading", name="위치: 사인과 코사인")).to_be_visible()
+        expect(page.get_by_role("heading", name="위치 인코딩: 사인과 코사인")).to_be_visible()
         links = page.locator("nav a")
         assert links.count() == len(captions())
         for name, words in captions().items():
@@ -62,6 +62,8 @@ def test_sliders_compute_anew(opened: Open) -> None:
         page.get_by_role("slider", name="length").focus()
         page.keyboard.press("Home")
         expect(title).to_contain_text("positions 0–3, 16 dimensions")
+        places = page.locator(".chart svg text[text-anchor=middle]")
+        expect(places).to_have_text(["0", "1", "2", "3"])
         page.get_by_role("button", name="index", exact=True).click()
         shown(page)
         expect(page.get_by_role("slider", name="dimensions")).to_have_attribute(
@@ -93,6 +95,9 @@ def test_sliders_compute_anew(opened: Open) -> None:
 def test_sliders_of_a_run(opened: Open, name: str, slider: str, place: str, told: str) -> None:
     with opened(f"#figures?figure={name}") as page:
         shown(page)
+        if name in ("temperature", "length-penalty"):  # which look for a sentence of their own
+            field = page.get_by_label("Sentence")
+            expect(field).to_have_attribute("placeholder", "Type a sentence…")
         page.get_by_role("slider", name=slider).fill(place)
         shown(page)
         expect(page.locator("article")).to_contain_text(told)

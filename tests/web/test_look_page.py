@@ -228,6 +228,15 @@ def is_drawn(page: Page, canvas: str, begin: float = 0, end: float = 1) -> bool:
     return bool(page.locator(canvas).evaluate(DRAWN, [begin, end]))
 
 
+def test_a_map_of_many_words_keeps_labels(opened: Open) -> None:
+    """As many as there is room for, with no word in focus."""
+    long = quote(f"{SENTENCE} " * 6)
+    with opened(f"#look?text={long}&sentence=all&word=none&at=cross.1.1") as page:
+        looked(page)
+        assert page.locator(".text.source .w").count() > 60
+        assert is_drawn(page, ".map canvas", 0, 0.05)
+
+
 def test_a_head_that_is_off_draws_nothing_and_is_in_no_mean(opened: Open) -> None:
     with opened(LOOK) as page:
         looked(page)

@@ -98,7 +98,7 @@ def _write_one(name: str, run: Path, sentence: str | None, to: Path | None) -> N
     typer.echo(f"{made.title.english}\n\n{made.caption.english}\n")
     for note in made.notes:
         typer.echo(f"{note.english}\n")
-    typer.echo(f"From: {made.source}.")
+    typer.echo(f"From: {made.source.english}.")
     if made.run:
         typer.echo(f"Looks into the run {made.run} ({run}).")
     typer.echo(f"Written: {', '.join(map(str, written))}")

@@ -30,7 +30,7 @@ the parts named. Figures that are left out can be made of every kind of model, o
 _LACKING = {
     INSIDE: Words(
         "This figure opens a Transformer, and this run is a {kind} model.",
-        "이 그림은 트랜스포머를 들여다보는데, 이 모델은 {kind} 모델입니다.",
+        "이 그림은 트랜스포머에만 있습니다. 이 모델은 {kind} 모델입니다.",
     ),
     "encoder": Words(
         "The encoder of this {kind} model has no attention to draw.",
@@ -38,11 +38,11 @@ _LACKING = {
     ),
     "decoder": Words(
         "The decoder of this {kind} model does not attend to what it has written.",
-        "이 {kind} 모델의 디코더는 이미 쓴 것에 주의를 두지 않습니다.",
+        "이 {kind} 모델의 디코더는 번역문의 앞부분을 보는 어텐션이 없습니다.",
     ),
     "cross": Words(
         "This {kind} model has no attention from target to source.",
-        "이 {kind} 모델에는 출력에서 입력으로 가는 어텐션이 없습니다.",
+        "이 {kind} 모델에는 번역문이 원문을 보는 어텐션이 없습니다.",
     ),
 }
 

@@ -16,10 +16,10 @@ TITLE = Words("The Transformer, figure by figure", "그림으로 보는 트랜�
 _LEAD = Words(
     "Every figure is computed, none drawn by hand: the numbers lie beside each as CSV. Equations "
     "are those of “Attention Is All You Need” (Vaswani et al., 2017). In matrices blue is above "
-    "zero, orange below, and more ink is a larger number.",
-    "모든 그림은 손으로 그리지 않고 계산한 것이며, 수는 그림마다 CSV로 함께 있다. 식은 "
-    "“Attention Is All You Need”(Vaswani 외, 2017)의 것이다. 행렬에서 파란색은 0보다 큰 수, "
-    "주황색은 0보다 작은 수이며, 진할수록 크기가 크다.",
+    "zero, orange below, and the deeper the colour, the further from it.",
+    "모든 그림은 손으로 그린 것이 아니라 계산한 것이며, 수는 그림마다 CSV로 있습니다. 식은 "
+    "“Attention Is All You Need”(Vaswani 외, 2017)의 것입니다. 행렬에서 파란색은 0보다 큰 수, "
+    "주황색은 0보다 작은 수이며, 색이 진할수록 절댓값이 큽니다.",
 )
 
 
@@ -59,14 +59,14 @@ def _section(figure: Figure, png: bool) -> str:
     if figure.run:
         words = Words(
             f"Looks into the trained run “{figure.run}”.",
-            f"들여다본 학습된 모델: “{figure.run}”.",
+            f"사용한 모델: “{figure.run}”.",
         )
         looked_into = _both(words, "span") + " "
     return (
         f'<section id="{figure.name}">\n{_both(figure.title, "h2")}\n'
         f'<figure class="panel"><div class="scroll" tabindex="0">{drawn}</div>\n<figcaption>\n'
         f"{_both(figure.caption, 'p')}\n{notes}\n"
-        f'<p class="from">{looked_into}<cite>{escape(figure.source)}</cite></p>\n'
+        f'<p class="from">{looked_into}{_both(figure.source, "cite")}</p>\n'
         f"<details><summary>{_both(Words('Files', '파일'), 'span')}</summary>"
         f'<p class="files">{links}</p></details>\n</figcaption></figure>\n</section>'
     )

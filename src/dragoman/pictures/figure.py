@@ -88,7 +88,7 @@ class Figure:
     title: Words
     caption: Words
     """What it shows, and how to read it."""
-    source: str
+    source: Words
     """Section and equation of the paper that it comes from."""
     panels: Sequence[Panel]
     data: Sequence[DataTable]
@@ -104,7 +104,7 @@ class Figure:
             "title": {"en": self.title.english, "ko": self.title.korean},
             "caption": {"en": self.caption.english, "ko": self.caption.korean},
             "notes": [{"en": note.english, "ko": note.korean} for note in self.notes],
-            "source": self.source,
+            "source": {"en": self.source.english, "ko": self.source.korean},
             "run": self.run,
             "svg": figure_svg(self, alone=False),
             "panels": [panel.to_dict() for panel in self.panels],

@@ -10,7 +10,7 @@ export interface FigureEntry {
   name: string;
   title: Both;
   caption: Both;
-  source: string;
+  source: Both;
   needs_run: boolean;
   missing?: Both;
   /** What makes it elsewhere. */
@@ -82,7 +82,7 @@ export interface Figure {
   title: Both;
   caption: Both;
   notes: Both[];
-  source: string;
+  source: Both;
   run: string;
   sentence: string;
   sliders: Slider[];

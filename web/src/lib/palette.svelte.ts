@@ -22,9 +22,10 @@ class Palette {
 
   /** Read anew whenever the theme changes: reading it in an effect is enough to follow. */
   colours = $derived.by(() => {
-    const { theme } = preferences;
-    // App.svelte puts the theme on the page in an effect of its own: set it here first.
+    const { theme, language } = preferences;
+    // App.svelte puts both on the page in an effect of its own: set them here first.
     document.documentElement.dataset.theme = theme;
+    document.documentElement.lang = language;
     void this.#dark;
     const style = getComputedStyle(document.documentElement);
     const of = (name: string): Rgb => parse(style.getPropertyValue(`--${name}`));

@@ -26,7 +26,7 @@ export const lookKorean: typeof lookEnglish = {
   look_done: (text) => `계산이 끝났습니다. 번역: ${text}`,
   look_source: (language) => `${language} 원문`,
   look_target: (language) => `${language} 번역문`,
-  look_point: "단어를 가리키면 그 단어가 본 곳이 나타납니다. 누르면 고정되어 바꿔 볼 수 있습니다.",
+  look_point: "단어를 가리키면 그 단어가 본 곳이 나타납니다. 누르면 고정되며, 그 단어를 바꿔 볼 수 있습니다.",
   symbols: {
     "<s>": "시작 기호: 디코더가 첫 단어보다 먼저 읽습니다",
     "</s>": "종료 기호: 문장이 여기서 끝납니다",
@@ -84,7 +84,7 @@ export const lookKorean: typeof lookEnglish = {
   cell_open: (head, percent) => `이 칸을 가장 많이 본 헤드 ${head} 펼치기 (${percent})`,
   cell_other_kind: "이 종류의 모델에는 쿼리와 키가 없습니다.",
   cell_way: (product, root, score, percent) =>
-    `q · k = ${product}, √d_k = ${root}로 나누면 ${score}입니다. 볼 수 있는 모든 것에 소프트맥스를 적용하면 ${percent}입니다.`,
+    `q · k = ${product}, √d_k = ${root}, 나눈 값은 ${score}입니다. 볼 수 있는 모든 것에 소프트맥스를 적용하면 ${percent}입니다.`,
   cell_off: "헤드가 꺼져 있어 더해지는 것이 없습니다.",
   cell_query: "쿼리 q",
   cell_key: "키 k",
@@ -134,7 +134,7 @@ export const lookKorean: typeof lookEnglish = {
   beam_on: "다음 단계",
   beam_label: (step, list) => `${step}단계의 탐색 트리. 남은 후보: ${list}.`,
   beam_candidates: (step) => `${step}단계의 후보`,
-  beam_after: "앞",
+  beam_after: "앞부분",
   beam_piece: "서브워드",
   beam_p: "확률",
   beam_total: "누적 log P",
@@ -143,7 +143,7 @@ export const lookKorean: typeof lookEnglish = {
   ended: "끝남",
   dropped: "버려짐",
   way_title: "층을 지나는 과정",
-  way_about: "모델은 단어를 수로 바꾸고, 수를 다시 단어로 바꿉니다. 서브워드마다 벡터가 하나 있고, 층을 지날 때마다 그 벡터가 바뀝니다. 위에서 단어를 고르면 그 벡터가 나타납니다. 성분 하나가 한 줄이며, 0보다 크면 파란색, 작으면 주황색입니다.",
+  way_about: "모델은 단어를 수로 바꾸고, 수를 다시 단어로 바꿉니다. 서브워드마다 벡터가 하나 있고, 층을 지날 때마다 그 벡터가 바뀝니다. 위에서 단어를 고르면 그 벡터가 나타납니다. 성분 하나가 선 하나이며, 0보다 크면 파란색, 작으면 주황색입니다.",
   way_of: (word) => `“${word}” 서브워드의 벡터`,
   way_row: (read, chosen) => `“${read}” 서브워드를 읽고 “${chosen}” 서브워드를 고르는 벡터`,
   way_of_read: (read) => `읽은 서브워드 “${read}”`,
@@ -165,6 +165,6 @@ export const lookKorean: typeof lookEnglish = {
   way_cross: (looking, lookedAt) => `교차 어텐션: 가중치 ${looking} × ${lookedAt}`,
   way_feed: (dim, inner) => `피드포워드 ${dim} → ${inner} → ${dim}`,
   way_model: (parameters) => `파라미터 ${parameters}개`,
-  way_strip: (stage) => `벡터의 성분: ${stage}, 성분 하나가 색 한 줄`,
+  way_strip: (stage) => `벡터의 성분: ${stage}, 성분마다 색 선 하나`,
   way_most: (piece, percent) => `확률이 가장 높은 것: ${piece}, ${percent}`,
 };

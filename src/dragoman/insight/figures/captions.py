@@ -19,7 +19,7 @@ class Caption:
 
     title: Words
     text: Words
-    source: str
+    source: Words
     """Section and equation of the paper."""
 
 
@@ -32,7 +32,7 @@ def captions() -> dict[str, Caption]:
         name: Caption(
             Words(one["title"]["en"], one["title"]["ko"]),
             Words(*(" ".join(one["caption"][language].split()) for language in ("en", "ko"))),
-            one["source"],
+            Words(one["source"]["en"], one["source"]["ko"]),
         )
         for name, one in read.items()
     }

@@ -70,8 +70,8 @@ def _left_out(kinds: Sequence[str]) -> list[Words]:
         Words(
             f"Not shown: {', '.join(kinds)}. This machine was too busy: a part took longer than "
             "the whole, however often it was measured.",
-            "표시하지 않은 것: 이 기계가 너무 바빠서, 거듭 재어도 일부(core)가 전체(whole)보다 "
-            f"오래 걸린 층({', '.join(kinds)}).",
+            "이 컴퓨터가 너무 바빠서, 여러 번 재어도 일부(core)가 전체(whole)보다 오래 걸린 층은 "
+            f"표시하지 않았습니다: {', '.join(kinds)}.",
         )
     ]
 

@@ -40,7 +40,7 @@ def temperature_figure(subject: Subject, *, temperature: float = 0.5) -> Figure:
     first = [float(softmax(logits[step] / way)[order[0]]) for way in curve]
     (written,) = run.target.raw([subject.translation.ids[:step]])
     place, place_ko = (
-        (f"after “{written}”", f"“{written}” 다음") if written else ("that begins it", "첫 걸음")
+        (f"after “{written}”", f"“{written}” 다음") if written else ("that begins it", "첫 단계")
     )
     held = ", ".join(
         f"{_percent(float(share[tokens].sum()))} (T = {way:g})"
@@ -105,9 +105,9 @@ def temperature_figure(subject: Subject, *, temperature: float = 0.5) -> Figure:
                 f"“{sentence}”, the step {place}, where this run is least sure"
                 f"{of_many[0]}. Of all probability the {len(tokens)} tokens shown hold {held}; "
                 f"the other {others:,} of the vocabulary share the rest.",
-                f"“{sentence}”, 이 모델이 {of_many[1]}가장 망설이는 걸음: {place_ko}. 그려진 토큰 "
+                f"“{sentence}”, 이 모델이 {of_many[1]}가장 망설이는 단계: {place_ko}. 그린 토큰 "
                 f"{len(tokens)}개가 차지하는 확률: {held}. 나머지는 어휘의 다른 토큰 "
-                f"{others:,}개가 나누어 가진다.",
+                f"{others:,}개가 나누어 가집니다.",
             )
         ],
     )
@@ -141,7 +141,7 @@ def length_penalty_figure(subject: Subject, *, penalty: float = 0.6) -> Figure:
         if crossings == 1
         else f"{crossings} pairs of lines cross"
     )
-    pairs_ko = f"{crossings}쌍의 선이 엇갈린다" if crossings else "엇갈리는 선이 없다"
+    pairs_ko = f"곡선 {crossings}쌍이 만납니다" if crossings else "만나는 곡선이 없습니다"
     return figure(
         "length-penalty",
         [
@@ -208,9 +208,9 @@ def length_penalty_figure(subject: Subject, *, penalty: float = 0.6) -> Figure:
                 ),
                 f"“{subject.sentence}” α가 0에서 2까지 변하는 동안 {pairs_ko}. "
                 + (
-                    f"α = {told}에서 가장 좋은 가설이 바뀐다."
+                    f"α = {told}에서 1위 가설이 바뀝니다."
                     if turns
-                    else "가장 좋은 가설은 어느 α에서나 같다."
+                    else "1위 가설은 어느 α에서나 같습니다."
                 ),
             )
         ],

@@ -89,8 +89,8 @@ def lookup_figure(subject: Subject, *, head: int = 0) -> Figure:
                 f"{opened.source} {said.english.capitalize()}, head {head + 1}, "
                 f"the step that has just read “{word}”{to_choose[0]}. Weights: {strongest}. "
                 "In the picture scores are divided by the largest.",
-                f"{opened.source} {said.korean}, 헤드 {head + 1}, 방금 “{word}”까지 읽은 "
-                f"걸음{to_choose[1]}. 가중치: {strongest}. 그림의 점수는 가장 큰 것으로 나누었다.",
+                f"{opened.source} {said.korean}, 헤드 {head + 1}, 방금 “{word}” 단어까지 읽은 "
+                f"단계{to_choose[1]}. 가중치: {strongest}. 그림의 점수는 최댓값으로 나눈 것입니다.",
             )
         ],
     )
@@ -268,7 +268,7 @@ def mask_figure(subject: Subject, *, layer: int = 1, head: int = 1) -> Figure:
                 f"of the run {subject.name}. Without the mask {leaked:.0%} of the weight "
                 "would fall on words that are not written yet.",
                 f"{opened.source} {subject.name} 모델의 {said.korean}, 헤드 {number}. 마스크가 "
-                f"없으면 가중치의 {leaked:.0%}가 아직 쓰이지 않은 단어에 놓인다.",
+                f"없으면 가중치의 {leaked:.0%}가 아직 쓰지 않은 단어에 놓입니다.",
             )
         ],
     )
@@ -369,8 +369,8 @@ def heads_figure(subject: Subject, *, heads: int = 0) -> Figure:
                     Words(
                         f"It was trained with {trained} heads. Here its matrices are cut into "
                         f"{heads}, which shows the cutting, not what it learned.",
-                        f"이 모델은 헤드 {trained}개로 학습했다. 여기서는 그 행렬을 {heads}개로 "
-                        "나누었으므로, 나누는 법을 보일 뿐 배운 것을 보이지는 않는다.",
+                        f"이 모델은 헤드 {trained}개로 학습했습니다. 여기서는 행렬을 {heads}개로 "
+                        "나누었으므로, 나누는 방법을 보여 줄 뿐 학습된 결과는 아닙니다.",
                     )
                 ]
                 if heads != trained

@@ -208,7 +208,7 @@ def identity_figure(*, dimension: int = WIDTH) -> Figure:
         notes=[
             Words(
                 f"Largest difference between the two sides, over all that is drawn: {worst:.1e}.",
-                f"그려진 모든 점에서 두 변의 가장 큰 차이: {worst:.1e}.",
+                f"그린 모든 점에서 두 변의 차이는 최대 {worst:.1e}입니다.",
             )
         ],
     )
@@ -228,7 +228,7 @@ _LEARNED = (
 def learned_figure(subject: Subject) -> Figure:
     """The learned table of a run; one is trained on the spot where the run has none."""
     looked_into = ""
-    note = Words(f"The table of the run {subject.name}.", f"{subject.name} 모델의 표.")
+    note = Words(f"The table of the run {subject.name}.", f"{subject.name} 모델의 위치 임베딩.")
     if subject.transformer.settings.positions.kind == "learned":
         table, looked_into = _source_table(subject.transformer), subject.name
     else:
@@ -242,9 +242,9 @@ def learned_figure(subject: Subject) -> Figure:
             f"The run {subject.name} has fixed positions. For this figure a small model (one "
             f"layer, width 64) was trained with learned ones on the demo's sentences, {_UPDATES} "
             f"updates in {seconds:.0f} s; few sentences there are longer than 20 tokens.",
-            f"{subject.name} 모델의 위치는 고정된 것이다. 이 그림을 위해 작은 모델(한 층, "
-            f"너비 64)을 데모 문장으로, 학습된 위치와 함께 {_UPDATES}번 갱신하며 {seconds:.0f}초 "
-            "동안 훈련했다. 그 문장들은 20토큰을 거의 넘지 않는다.",
+            f"{subject.name} 모델은 위치 인코딩이 고정되어 있습니다. 이 그림을 위해 작은 모델(1층, "
+            f"64차원)을 데모 문장으로 위치 임베딩과 함께 {seconds:.0f}초 동안 학습했습니다"
+            f"(업데이트 {_UPDATES}번). 데모 문장은 대개 20토큰을 넘지 않습니다.",
         )
     shown = table[:32]
     sizes = np.linalg.norm(shown, axis=1)
@@ -253,8 +253,7 @@ def learned_figure(subject: Subject) -> Figure:
     likeness = Words(
         f"Mean cosine among the first 16 positions: {near:+.2f} one or two apart, {far:+.2f} more "
         "than seven apart.",
-        f"처음 16개 위치의 평균 코사인: 한두 칸 거리에서 {near:+.2f}, 일곱 칸 넘는 거리에서 "
-        f"{far:+.2f}.",
+        f"처음 16개 위치의 평균 코사인: 거리 1–2에서 {near:+.2f}, 거리 8 이상에서 {far:+.2f}.",
     )
     return figure(
         "position-learned",

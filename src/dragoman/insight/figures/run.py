@@ -84,7 +84,7 @@ def order_figure(subject: Subject) -> Figure:
             Words(
                 f"Largest difference without positions: {untold.differences.max():.0e}; with them: "
                 f"{told.differences.max():.2f}.",
-                f"위치가 없을 때 가장 큰 차이: {untold.differences.max():.0e}, 있을 때: "
+                f"위치 인코딩이 없을 때 가장 큰 차이: {untold.differences.max():.0e}, 있을 때: "
                 f"{told.differences.max():.2f}.",
             )
         ],
@@ -161,7 +161,7 @@ def _importance_note(found: Importance) -> Words:
         f"Of {count} heads, switched off one at a time, {idle or 'none'} "
         f"{'change' if idle > 1 else 'changes'} the loss by less than 0.01.",
         f"문장 {found.sentences}개, 토큰 {found.tokens}개, 모든 헤드로 잰 손실 "
-        f"{found.whole:.3f}. 가장 필요한 것: {korean} {layer + 1}층 헤드 {head + 1} "
+        f"{found.whole:.3f}. 가장 중요한 헤드: {korean} {layer + 1}층 헤드 {head + 1} "
         f"(+{growth:.2f}). 하나씩 껐을 때 손실이 0.01보다 적게 변하는 헤드: {count}개 중 {idle}개.",
     )
 
@@ -195,13 +195,13 @@ def alignment_figure(subject: Subject) -> Figure:
     several = len(record.cross) > 1
     drawn_layer = Words(
         f"layer {layer + 1}{', whose heads look most surely at one word' if several else ''}",
-        f"{'한 단어를 가장 뚜렷이 보는 ' if several else ''}디코더 {layer + 1}층",
+        f"{'한 단어를 가장 뚜렷하게 보는 ' if several else ''}디코더 {layer + 1}층",
     )
     note = Words(
         f"Drawn: {drawn_layer.english}. No links made by people are "
         "known for this sentence; dragoman look RUN SENTENCE --gold FILE measures against some.",
-        f"그린 것: {drawn_layer.korean}. 이 문장에는 사람이 만든 정렬이 없다. dragoman "
-        "look RUN 문장 --gold FILE로 견줄 수 있다.",
+        f"그린 것: {drawn_layer.korean}. 이 문장에는 사람이 만든 정렬이 없습니다. dragoman "
+        "look RUN 문장 --gold FILE 명령으로 비교할 수 있습니다.",
     )
     if gold is not None:
         scores = score_alignments([subject.attention], [gold])
@@ -219,10 +219,10 @@ def alignment_figure(subject: Subject) -> Figure:
             f"Drawn: {drawn_layer.english}; AER {drawn:.3f} against links made by hand for this "
             f"one sentence. The least of all heads, chosen by these very links (an oracle): "
             f"{best.rate:.3f}, {best}.",
-            f"그린 것: {drawn_layer.korean}. 이 한 문장에 손으로 만든 정렬과 견준 AER "
+            f"그린 것: {drawn_layer.korean}. 이 한 문장에 사람이 만든 정렬과 비교한 AER "
             f"{drawn:.3f}. 바로 이 정렬로 고른 가장 낮은 값(오라클): {best.rate:.3f}, "
             f"디코더 {best.layer + 1}층 {'헤드 평균' if head is None else f'헤드 {head + 1}'}, "
-            f"단어를 {'고른' if best.when == 'choosing' else '읽은'} 걸음.",
+            f"단어를 {'고른' if best.when == 'choosing' else '읽은'} 단계.",
         )
     return figure("alignment", panels, data, run=subject.name, notes=[note])
 
@@ -289,14 +289,14 @@ def _mean_note(heads: PronounHeads) -> Words:
     if len(heads.encoder) == 1:
         arcs = Words(
             f"One head of the encoder does both ({noun}): the arcs are its weights, not a mean.",
-            f"인코더의 한 헤드({_in_korean(noun)})가 두 일을 다 한다. 호는 평균이 아니라 그 헤드의 "
-            "가중치이다.",
+            f"인코더의 한 헤드({_in_korean(noun)})가 두 가지를 모두 합니다. 호는 평균이 아니라 "
+            "그 헤드의 가중치입니다.",
         )
     else:
         arcs = Words(
             "The arcs are the mean of two heads: a word that one of them looks at wholly, and the "
             "other not at all, has 50 % here.",
-            "호는 두 헤드의 평균이다. 한 헤드만 오로지 보는 단어는 여기서 50 %가 된다.",
+            "호는 두 헤드의 평균입니다. 한 헤드만 온전히 보는 단어는 여기서 50 %가 됩니다.",
         )
     return Words(
         f"{arcs.english} Each head by itself, mean over the other sentences: {to_it} from the "
@@ -305,7 +305,7 @@ def _mean_note(heads: PronounHeads) -> Words:
         f"{heads.uniform:.0%}.",
         f"{arcs.korean} 다른 문장들의 평균, 헤드마다: 대명사에서 “it”으로 {to_it}, “it”에서 그 "
         f"명사로 {to_noun}(인코더 {_in_korean(noun)}), 형용사로 {to_adjective}(인코더 "
-        f"{_in_korean(decider)}). 모든 낱말을 똑같이 본다면 하나에 {heads.uniform:.0%}.",
+        f"{_in_korean(decider)}). 모든 단어를 똑같이 본다면 하나에 {heads.uniform:.0%}.",
     )
 
 

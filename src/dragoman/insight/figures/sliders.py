@@ -37,7 +37,7 @@ _LENGTH = Words("length", "길이")
 _LAYER = Words("layer", "층")
 _HEAD = Words("head", "헤드")
 _MEAN = Words("mean", "평균")
-_LEAST_SURE = Words("the least sure", "가장 망설이는 것")
+_LEAST_SURE = Words("the least sure", "가장 망설이는 헤드")
 
 
 def _plain() -> dict[str, tuple[Slider, ...]]:
@@ -52,9 +52,7 @@ def _plain() -> dict[str, tuple[Slider, ...]]:
         "position-identity": (large,),
         "schedule": (
             Slider("dimension", Words("d_model", "d_model"), (64, 128, 256, 512, 1024), 512),
-            Slider(
-                "warmup", Words("warm-up", "준비 기간"), (500, 1000, 2000, 4000, 8000, 16000), 4000
-            ),
+            Slider("warmup", Words("warm-up", "웜업"), (500, 1000, 2000, 4000, 8000, 16000), 4000),
         ),
         "label-smoothing": (
             Slider("epsilon", Words("ε", "ε"), tuple(i / 20 for i in range(1, 11)), 0.1),

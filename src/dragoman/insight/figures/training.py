@@ -137,7 +137,7 @@ def smoothing_figure(*, epsilon: float = 0.1, vocabulary: int = 10) -> Figure:
         notes=[
             Words(
                 f"Least at q = {told}.",
-                f"가장 작은 곳: q = {told}.",
+                f"손실이 최소인 곳: q = {told}.",
             )
         ],
     )
@@ -158,7 +158,7 @@ def layers_figure(subject: Subject) -> Figure:
     ratios = [s.added / s.stream for s in measured]
     biggest = max(measured, key=lambda s: s.added / s.stream)
     post = subject.transformer.settings.norm == "post"
-    norm = Words("post-norm", "후정규화") if post else Words("pre-norm", "선정규화")
+    norm = Words("post-norm", "사후 정규화") if post else Words("pre-norm", "사전 정규화")
     most = max(ratios)
     return figure(
         "layers",
@@ -201,7 +201,7 @@ def layers_figure(subject: Subject) -> Figure:
             Words(
                 f"This run is {norm.english}. Relative to what comes in, most is added by "
                 f"{sublayer_words(biggest.sublayer).english}: {most:.2f} times as much.",
-                f"이 모델은 {norm.korean} 방식이다. 들어오는 것에 견주어 가장 많이 더하는 곳: "
+                f"이 모델은 {norm.korean} 방식입니다. 들어오는 것에 비해 가장 많이 더하는 곳: "
                 f"{sublayer_words(biggest.sublayer).korean}, {most:.2f}배.",
             )
         ],

@@ -51,7 +51,7 @@ class FigureEntry(Message):
     name: str
     title: TwoLanguages
     caption: TwoLanguages
-    source: str
+    source: TwoLanguages
     """Section and equation of the paper."""
     needs_run: bool
     missing: TwoLanguages | None = None
@@ -98,7 +98,7 @@ class FigureAnswer(Message):
     title: TwoLanguages
     caption: TwoLanguages
     notes: list[TwoLanguages]
-    source: str
+    source: TwoLanguages
     run: str
     sentence: str
     sliders: list[SliderInfo]
@@ -156,7 +156,7 @@ class FigureMaker:
             title=_both(made.title),
             caption=_both(made.caption),
             notes=[_both(note) for note in made.notes],
-            source=made.source,
+            source=_both(made.source),
             run=made.run,
             sentence="" if subject is None else subject.sentence,
             sliders=[
@@ -209,7 +209,7 @@ def router(service: Service) -> APIRouter:
                     name=name,
                     title=_both(words.title),
                     caption=_both(words.text),
-                    source=words.source,
+                    source=_both(words.source),
                     needs_run=name in OF_RUN,
                     missing=(missing := _missing(name, served)),
                     command=_command(name, served) if missing is not None else None,
@@ -261,7 +261,8 @@ def _missing(name: str, run: ServedRun) -> TwoLanguages | None:
     if name == "pronoun" and recipe.data.embedded != "demo":
         return TwoLanguages(
             en="This figure needs a run of the embedded corpus: dragoman demo makes one.",
-            ko="이 그림에는 내장 말뭉치로 학습한 모델이 필요합니다. dragoman demo로 만드세요.",
+            ko="이 그림에는 데모 말뭉치로 학습한 모델이 필요합니다. dragoman demo 명령으로 만들 수 "
+            "있습니다.",
         )
     return None
 
