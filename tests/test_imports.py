@@ -258,6 +258,10 @@ train my.en my.de --seeds 1,x
 train my.en my.de --seeds 1 --seed 2
 evaluate nowhere
 evaluate run no.en my.de
+align nowhere my.en my.de
+align run no.en my.de
+align run my.en my.de --gold no.links
+align run my.en my.de --oracle
 score nowhere my.en my.de
 score run no.en my.de
 compare my.en no.de --reference my.de

@@ -87,26 +87,6 @@ def test_alignment_against_links(dragoman: Dragoman, tiny_run: Path, tmp_path: P
     assert "2 lines" in said.err
 
 
-def test_alignment_over_many_pairs_is_measured_on_others_than_chose(
-    dragoman: Dragoman, tiny_run: Path, tmp_path: Path
-) -> None:
-    pairs, links = ["The dog sleeps."] * 24, ["1-1 2-2 3-3"] * 24
-    for name, lines in (("a.en", pairs), ("a.de", ["Der Hund schläft."] * 24), ("links", links)):
-        (tmp_path / name).write_text("\n".join(lines) + "\n", encoding="utf-8")
-    ask = ("score", tiny_run, tmp_path / "a.en", tmp_path / "a.de", "--gold", tmp_path / "links")
-    said = dragoman(*ask)
-    assert said.code == 1 and "--gold-base 1" in said.err
-    said = dragoman(*ask, "--gold-base", 0)
-    assert said.code == 1 and "pair 1" in said.err and "3 and 3 words" in said.err
-    said = dragoman(*ask, "--gold-base", 1, "--gold-dev", 4)
-    assert said.code == 0 and len(said.out.splitlines()) == 24
-    assert "chosen on the first 4 pairs, measured on the other 20" in said.err
-    assert dragoman(*ask, "--gold-base", 1, "--gold-dev", 24).code == 1
-    (tmp_path / "links").write_text("0-0\n" * 23, encoding="utf-8")
-    said = dragoman(*ask)
-    assert said.code == 1 and "23 lines of links" in said.err
-
-
 @pytest.mark.parametrize(
     ("arguments", "told"),
     [

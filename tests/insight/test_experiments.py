@@ -9,14 +9,7 @@ import pytest
 import torch
 
 import dragoman
-from dragoman.errors import DataError, DragomanError
-from dragoman.insight.alignment import (
-    AligningHead,
-    Gold,
-    align,
-    read_gold,
-    score_alignments,
-)
+from dragoman.errors import DragomanError
 from dragoman.insight.cell import OpenedCell, open_cell
 from dragoman.insight.head import by_hand, open_attention
 from dragoman.insight.importance import head_importance
@@ -25,7 +18,6 @@ from dragoman.insight.what_if import Change, find_words, name_heads, parse_heads
 from dragoman.models.interface import Part
 from dragoman.nn.layout import Sequences
 from dragoman.nn.probes import Probe
-from dragoman.pictures.records import AttentionRecord
 from dragoman.tasks.translator import Translator, TranslatorSettings
 
 SENTENCE = "The small man eats the dinosaur."
@@ -165,102 +157,3 @@ def test_what_single_cells_add_is_what_the_attention_adds(
             sum(cell.adds for cell in of_head), of_head[0].head_adds, atol=1e-5, rtol=1e-4
         )
     assert not cells[3][0].adds.any()
-
-
-def test_links_of_both_moments_and_the_best_head() -> None:
-    source, target = ("▁a", "▁b", "▁c", "</s>"), ("▁x", "▁y", "</s>")
-    cross = np.zeros((1, 2, 3, 4))
-    # Head 1 looks at b, a when it chooses x, y; head 2 a step late.
-    cross[0, 0, [0, 1, 2], [1, 0, 3]] = 1
-    cross[0, 1, [0, 1, 2], [3, 1, 0]] = 1
-    encoder, decoder = np.zeros((1, 2, 4, 4)), np.zeros((1, 2, 3, 3))
-    record = AttentionRecord(source, target, encoder, decoder, cross)
-    swapped = frozenset({(1, 0), (0, 1)})
-    assert align(record, 0, 0) == swapped
-    assert align(record, 0, 1, when="having read") == swapped
-    scores = score_alignments([record], [Gold(swapped, swapped)])
-    assert scores.best == AligningHead("choosing", 0, 0, 0.0)
-    assert scores.heads["having read"][0, 1] == 0
-
-
-def _record(source: int, target: int, *heads: dict[int, int]) -> AttentionRecord:
-    """Words a, b, … and x, y, …; each head looks from target to source words as it is told."""
-    cross = np.zeros((1, len(heads), target + 1, source + 1))
-    for head, links in enumerate(heads):
-        cross[0, head, np.arange(target + 1), source] = 0.5
-        for row, column in links.items():
-            cross[0, head, row, column] = 1
-    names = [*(f"▁{n}" for n in range(source)), "</s>"], [*(f"▁{n}" for n in range(target)), "</s>"]
-    encoder = np.zeros((1, len(heads), source + 1, source + 1))
-    decoder = np.zeros((1, len(heads), target + 1, target + 1))
-    return AttentionRecord(*names, encoder, decoder, cross)
-
-
-def test_alignment_error_rate_by_hand() -> None:
-    sure = frozenset({(0, 0), (1, 1), (2, 2)})
-    # A = S: nothing wrong. A = {sure, possible, wrong}: 1 - (1 + 2) / (3 + 3). All wrong.
-    record = _record(3, 3, {0: 0, 1: 1, 2: 2}, {0: 0, 1: 2, 2: 0}, {0: 1, 1: 0, 2: 0})
-    scores = score_alignments([record], [Gold(sure, sure | {(2, 1)})])
-    assert scores.heads["choosing"][0, :3] == pytest.approx([0, 0.5, 1])
-
-
-def test_the_head_is_chosen_by_other_sentences_than_it_is_measured_on() -> None:
-    """Head 1 is right about the first two sentences, head 2 about the last three."""
-    straight, crossed = {0: 0, 1: 1}, {0: 1, 1: 0}
-    records = [_record(2, 2, straight, crossed)] * 5
-    links = [frozenset((s, t) for t, s in one.items()) for one in (straight, crossed)]
-    gold = [Gold(links[n], links[n]) for n in (0, 0, 1, 1, 1)]
-    scores = score_alignments(records, gold)
-    assert scores.best.head == 1 and scores.best.rate == pytest.approx(0.4)
-    chosen = scores.chosen_on(2)
-    assert (chosen.when, chosen.layer, chosen.head) == ("choosing", 0, 0)
-    assert chosen.rate == 1.0 and "measured on the other 3" in scores.in_words(2)
-    assert scores.chosen_on(3).head == 0, "two of three"
-    alone = score_alignments(records[:1], gold[:1])
-    assert alone.best.rate == 0 and "oracle" in alone.in_words(0)
-    # Against the definition, all sentences together.
-    found = [align(record, 0, 1) for record in records]
-    right = sum(len(a & g.sure) + len(a & g.possible) for a, g in zip(found, gold, strict=True))
-    all_links = sum(len(a) + len(g.sure) for a, g in zip(found, gold, strict=True))
-    assert scores.heads["choosing"][0, 1] == pytest.approx(1 - right / all_links)
-
-
-def test_links_outside_of_their_sentence_are_refused() -> None:
-    record, inside = _record(2, 3, {0: 0}), Gold(frozenset(), frozenset({(1, 2)}))
-    score_alignments([record], [inside])
-    for link in ((2, 0), (0, 3), (5, 5)):
-        outside = Gold(frozenset(), frozenset({link}))
-        with pytest.raises(
-            DataError, match=rf"pair 2: .*{link[0]} to target word {link[1]}.*2 and 3"
-        ):
-            score_alignments([record, record], [inside, outside])
-    for count in (1, 3):
-        with pytest.raises(DataError, match=f"{count} lines of links"):
-            score_alignments([record, record], [inside] * count)
-
-
-def test_links_counted_from_one_are_noticed(tmp_path: Path) -> None:
-    path = tmp_path / "gold"
-    path.write_text("1-2 2?3\n\n" * 19, encoding="utf-8")
-    assert len(read_gold(path)) == 38, "too few to tell"
-    path.write_text("1-2 2?3\n\n" * 20, encoding="utf-8")
-    with pytest.raises(DataError, match=r"20 sentences.*--gold-base 1"):
-        read_gold(path)
-    from_zero, from_one = read_gold(path, first=0)[0], read_gold(path, first=1)[0]
-    assert from_one.possible == {(s - 1, t - 1) for s, t in from_zero.possible}
-    path.write_text("1-2\n" * 20 + "3-0\n", encoding="utf-8")
-    assert read_gold(path)[-1].sure == {(3, 0)}
-
-
-def test_gold_files(tmp_path: Path) -> None:
-    path = tmp_path / "gold"
-    path.write_text("0-0 1?2\n\n3p1 2-2\n", encoding="utf-8")
-    first, empty, last = read_gold(path)
-    assert first == Gold(frozenset({(0, 0)}), frozenset({(0, 0), (1, 2)}))
-    assert empty == Gold(frozenset(), frozenset())
-    assert (3, 1) in last.possible - last.sure
-    path.write_text("1-1\n0-1\n", encoding="utf-8")
-    with pytest.raises(DataError, match="line 2"):
-        read_gold(path, first=1)
-    with pytest.raises(DataError, match="nowhere"):
-        read_gold(tmp_path / "nowhere")

@@ -199,11 +199,27 @@ def test_error_rates_of_an_alignment(tiny_run: Path, monkeypatch: pytest.MonkeyP
         place = int(row["layer"]), int(row["head"])
         weights[place][int(row["row"])].append(float(row["weight"]))
 
+    # A step behind, of pieces: those of one word are in the mean that of the word.
+    pieces = subject.attention
+    of_source = np.cumsum([piece.startswith("▁") for piece in pieces.source[:-1]]) - 1
+    of_target = np.cumsum([piece.startswith("▁") for piece in pieces.target[:-1]]) - 1
+
     def links(layer: int, head: int, step: str) -> set[tuple[int, int]]:
         heads = [head] if head else range(1, HEADS + 1)
-        tables = [np.array(list(weights[layer, one].values())) for one in heads]
-        table = np.mean(tables, axis=0)[:, :-1]  # nothing is linked to the end symbol
-        steps = table[:-1] if step == "choosing" else table[1:]
+        if step == "choosing":
+            tables = [np.array(list(weights[layer, one].values())) for one in heads]
+            steps = np.mean(tables, axis=0)[:-1, :-1]  # nothing is linked to the end symbol
+        else:
+            read_by = np.mean([pieces.cross[layer - 1, one - 1] for one in heads], axis=0)[1:, :-1]
+            steps = np.array(
+                [
+                    [
+                        read_by[of_target == target][:, of_source == source].sum(axis=1).mean()
+                        for source in range(of_source[-1] + 1)
+                    ]
+                    for target in range(of_target[-1] + 1)
+                ]
+            )
         return {(int(row.argmax()), target) for target, row in enumerate(steps)}
 
     # What one head finds at even places is sure; what others find there may be.

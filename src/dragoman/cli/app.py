@@ -16,6 +16,7 @@ import typer
 from typer.core import TyperGroup
 
 from dragoman.cli import (
+    align,
     average,
     compare,
     data,
@@ -67,6 +68,7 @@ app.command("shortlist", rich_help_panel="Train")(shortlist.shortlist)
 app.command("translate", rich_help_panel="Use")(translate.translate)
 app.command("write", rich_help_panel="Use")(write.write)
 app.command("serve", rich_help_panel="Use")(serve.serve)
+app.command("align", rich_help_panel="Use")(align.align)
 app.command("evaluate", rich_help_panel="Measure")(evaluate.evaluate)
 app.command("score", rich_help_panel="Measure")(score.score)
 app.command("compare", rich_help_panel="Measure")(compare.compare)

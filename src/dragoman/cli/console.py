@@ -7,8 +7,10 @@ import os
 import shlex
 import shutil
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TextIO
 
 import typer
 
@@ -37,6 +39,21 @@ def say(text: str) -> None:
 
     console = Console(highlight=False)
     console.print(text, markup=False, emoji=False, soft_wrap=not console.is_terminal)
+
+
+@contextmanager
+def output_to(to: Path | None) -> Iterator[TextIO]:
+    """Standard output, or a file that is there whole or not at all."""
+    from dragoman.atomic import replacing_file
+
+    if to is None:
+        yield sys.stdout
+        return
+    with (
+        replacing_file(to) as temporary,
+        temporary.open("w", encoding="utf-8", errors="replace", newline="\n") as out,
+    ):
+        yield out
 
 
 def program() -> str:

@@ -5,9 +5,8 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
 from pathlib import Path
-from typing import Annotated, TextIO
+from typing import Annotated
 
 import typer
 
@@ -85,7 +84,7 @@ def translate(
 
       dragoman translate runs/1 --ensemble runs/2 --ensemble runs/3 < letter.en > letter.de
     """
-    from dragoman.cli.console import log_to_stderr
+    from dragoman.cli.console import log_to_stderr, output_to
     from dragoman.data.corpora import decode_lines
     from dragoman.errors import DragomanError
     from dragoman.tasks.run import Run
@@ -122,7 +121,7 @@ def translate(
         every = (translation, *translation.alternatives)
         return "\n".join(f"{k}\t{t.text}\t{t.score:.4f}" for k, t in enumerate(every, 1))
 
-    with _output(to) as out:
+    with output_to(to) as out:
         if paragraphs:
             if files:
                 read = "".join(f"{line}\n" for line in _lines(files))
@@ -175,17 +174,3 @@ def _lines(files: Sequence[Path]) -> Iterator[str]:
     for file in files:
         if file.stat().st_size:
             yield from read_lines(file)
-
-
-@contextmanager
-def _output(to: Path | None) -> Iterator[TextIO]:
-    from dragoman.atomic import replacing_file
-
-    if to is None:
-        yield sys.stdout
-        return
-    with (
-        replacing_file(to) as temporary,
-        temporary.open("w", encoding="utf-8", errors="replace", newline="\n") as out,
-    ):
-        yield out

@@ -71,6 +71,28 @@ class Form(ABC):
         """The most tokens, the end symbol not counted, of an output for ``length`` values that are
         read, unless a search says otherwise. ``extra``: what it grants beyond that length."""
 
+    def tokens_of_words(self, raws: Sequence[str]) -> list[tuple[list[int], list[int]]]:
+        """The tokens of each raw example, without special symbols, and for each the number of its
+        word, from 0. Words are what stands between spaces, as it is given.
+
+        Each word is cut by itself, as text is where no token goes across a space. A word of which
+        nothing can be written has no tokens.
+        """
+        lossless = self.vocabulary is not None and self.vocabulary.settings.lossless
+        lines = [raw.split() for raw in raws]
+        cut = iter(
+            self.tokens(
+                # Without it a lossless vocabulary would take a word for the end of the one before.
+                [" " * (lossless and n > 0) + word for line in lines for n, word in enumerate(line)]
+            )
+        )
+        found = []
+        for line in lines:
+            words = [next(cut) for _ in line]
+            numbers = [n for n, tokens in enumerate(words) for _ in tokens]
+            found.append(([token for tokens in words for token in tokens], numbers))
+        return found
+
     def values(self, raws: Sequence[str]) -> list[list[int]]:
         """What a model reads of each raw example: its tokens, the end symbol behind."""
         return [[*tokens, self.eos] for tokens in self.tokens(raws)]

@@ -15,7 +15,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dragoman.errors import DataError, DragomanError
-from dragoman.insight.alignment import AlignmentScores, align, read_gold, score_alignments
 from dragoman.insight.figures.attention import attention_panels, attention_table
 from dragoman.insight.figures.run import aer_panels, importance_panels
 from dragoman.insight.figures.subject import Subject
@@ -30,12 +29,14 @@ from dragoman.insight.what_if import (
     source_words,
     what_if,
 )
+from dragoman.metrics.alignment import read_gold
 from dragoman.models.interface import Network
 from dragoman.pictures.attention import heatmap_svg
 from dragoman.pictures.figure import DataTable
 from dragoman.pictures.look import Compared, Exhibit, look_html
 from dragoman.pictures.records import AttentionKind, AttentionRecord, Heatmap
 from dragoman.pictures.words import in_words
+from dragoman.tasks.alignment import AlignmentScores, Looked
 from dragoman.tasks.translator import Translation
 
 _KINDS: tuple[AttentionKind, ...] = ("encoder", "decoder", "cross")
@@ -205,15 +206,15 @@ def look_at_sentence(run: Path, options: LookOptions) -> LookResult:
             raise DataError(
                 f"{options.gold} has {len(gold)} lines; one is needed, for this sentence"
             )
-        scores = score_alignments([pieces], gold)
+        looked = Looked.of_record(pieces)
+        scores = AlignmentScores.of([looked], gold)
         best = scores.best
         lines.append(
-            f"{scores.in_words(0)}. Choose on other pairs: dragoman score RUN FILES --gold LINKS"
+            f"{scores.quality(best)}: {best}; an oracle, chosen with these very links. Choose on "
+            "other pairs: dragoman align RUN FILES --gold LINKS"
         )
         words = in_words(pieces)
-        links = sorted(
-            align(words, best.layer, best.head, when=best.when), key=lambda link: link[1]
-        )
+        links = sorted(looked.by(best), key=lambda link: link[1])
         lines.append("  ".join(f"{words.source[s]}–{words.target[t]}" for s, t in links))
     return LookResult(
         subject.name,

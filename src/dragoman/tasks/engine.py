@@ -38,6 +38,7 @@ from dragoman.search.request import Request
 from dragoman.search.scheduler import Scheduler
 from dragoman.search.scoring import force_decode
 from dragoman.search.settings import SearchSettings
+from dragoman.tasks.alignment import AligningHead
 from dragoman.tasks.ensemble import readers_of
 from dragoman.tasks.machine import cores
 from dragoman.tasks.run import Run
@@ -50,6 +51,10 @@ Alignment = npt.NDArray[np.float64]
 """(T, S): how much each token of an output looked at each of its source."""
 TokenPair = tuple[Sequence[int], Sequence[int]]
 """Tokens of a source and of an output, without begin and end symbols."""
+
+Cross = npt.NDArray[np.float32]
+"""(L, H, T + 1, S + 1): every weight of the attention over the source, while a pair was read; the
+end symbols stand last."""
 
 MOST_WEIGHTS = 4_000_000
 """Attention weights held at once while aligning, over all layers and heads: 16 MB."""
@@ -200,20 +205,31 @@ class Engine:
         """How much each token of an output looked at each of its source, (T, S) for each of
         ``pairs``, a batch of them at a time: the mean of the heads of the layer that looks most
         surely at one token. Nothing, where a model has no such attention."""
+        for batch in self.cross(pairs):
+            yield [
+                AligningHead.guess(cross).weights(cross).astype(np.float64)
+                if len(cross)
+                else np.zeros((cross.shape[2] - 1, cross.shape[3] - 1))
+                for cross in batch
+            ]
+
+    def cross(self, pairs: Sequence[TokenPair]) -> Iterator[list[Cross]]:
+        """Every weight of the attention over the source, for each of ``pairs``, a batch of them at
+        a time; of 0 layers, where a model has no such attention."""
         layers = self.network.attentions_of("cross")
         for batch in self._batches(pairs):
             if not layers:
-                yield [np.zeros((len(target), len(source))) for source, target in batch]
+                yield [np.zeros((0, 0, len(t) + 1, len(s) + 1), np.float32) for s, t in batch]
                 continue
             given = [torch.tensor([*source, self.source.eos]) for source, _ in batch]
             written = [torch.tensor([self.target.bos, *target]) for _, target in batch]
             with torch.inference_mode(), Probe() as probe:
                 memory = self.network.encode(Sequences.of(given))
                 self.network.decode(Sequences.of(written), memory)
-            # (L, B, T, S)
-            cross = torch.stack([probe.attention[one.name].mean(dim=1) for one in layers]).numpy()
+            # (L, B, H, T, S)
+            cross = torch.stack([probe.attention[one.name] for one in layers]).float().numpy()
             yield [
-                _sharpest(cross[:, number], len(source), len(target))
+                cross[:, number, :, : len(target) + 1, : len(source) + 1]
                 for number, (source, target) in enumerate(batch)
             ]
 
@@ -254,12 +270,3 @@ class Engine:
         names = [attention.name for attention in self.network.attentions_of(part)]
         weights: Weights = probe.maps(names, rows, columns, torch.float32).numpy()
         return weights
-
-
-def _sharpest(cross: Weights, source: int, target: int) -> Alignment:
-    """(L, T', S') -> (target, source) of the layer that looks most surely at one token."""
-    every = cross[:, :target, :source].astype(np.float64)
-    if not every.size:
-        return np.zeros((target, source))
-    best: Alignment = every[every.max(axis=-1).mean(axis=-1).argmax()]
-    return best

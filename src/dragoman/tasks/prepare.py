@@ -10,7 +10,7 @@ import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from importlib import metadata
-from itertools import chain
+from itertools import chain, islice
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +20,7 @@ from dragoman.data.correspondence import Sampler
 from dragoman.data.demo_corpus import demo_corpus
 from dragoman.data.doubts import Doubt, find_doubts
 from dragoman.data.split import SplitSettings, find_overlaps, split_pairs
-from dragoman.data.store import Store, WeightedPairs, build_store, store_key
+from dragoman.data.store import Store, Tokens, WeightedPairs, build_store, store_key
 from dragoman.errors import FileError, RecipeError, RunError
 from dragoman.forms.moses import MosesText
 from dragoman.forms.segmentation import segment
@@ -35,6 +35,9 @@ SEVERAL_SENTENCES = "several_sentences"
 
 _LOOKED_AT = 2000
 """Training sources that are cut into sentences to know that share: some tenths of a second."""
+
+_CUT_TOGETHER = 4096
+"""Training pairs that are cut into tokens at once."""
 
 Say = Callable[[str], None]
 """Tells a person one line."""
@@ -97,6 +100,14 @@ def _plain_corpora(
         )
         for corpus in data.train
     ]
+
+
+def token_pairs(recipe: Recipe, source: Text, target: Text) -> Iterator[tuple[Tokens, Tokens]]:
+    """The training text of a recipe, read and cut into tokens anew."""
+    pairs = chain.from_iterable(corpus.pairs for corpus in corpora_of(recipe, "train"))
+    while part := list(islice(pairs, _CUT_TOGETHER)):
+        sources = source.encode([pair.source for pair in part])
+        yield from zip(sources, target.encode([pair.target for pair in part]), strict=True)
 
 
 def prepare(recipe: Recipe, run_folder: Path, say: Say) -> Prepared:

@@ -5,15 +5,13 @@ How it works: ``inference/shortlist.py``. Who uses it: ``Translator``, when aske
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
-from itertools import chain, islice
 from pathlib import Path
 
 from dragoman.inference.shortlist import ShortlistSettings, learn
-from dragoman.models.shortlist import Integers, Shortlist
+from dragoman.models.shortlist import Shortlist
 from dragoman.search.settings import SearchSettings
-from dragoman.tasks.prepare import Say, corpora_of, plain_pairs
+from dragoman.tasks.prepare import Say, plain_pairs, token_pairs
 from dragoman.tasks.run import SHORTLIST, Run
 from dragoman.tasks.settings import TranslatorSettings
 from dragoman.tasks.translator import Translator
@@ -21,9 +19,6 @@ from dragoman.training.lock import locked
 
 TRIED = 200
 """Dev sentences that are translated with and without it."""
-
-_TOGETHER = 4096
-"""Training pairs that are cut into tokens at once."""
 
 
 @dataclass(frozen=True)
@@ -71,7 +66,7 @@ def _learn(run: Run, settings: ShortlistSettings | None, say: Say) -> LearnedSho
     key = run.weights_hash  # first: without weights there is nothing to learn for
     say("reading the training text")
     shortlist = learn(
-        _token_pairs(run),
+        token_pairs(recipe, source, target),
         source.size,
         target.size,
         settings,
@@ -90,13 +85,6 @@ def _learn(run: Run, settings: ShortlistSettings | None, say: Say) -> LearnedSho
         allowed / max(1, len(texts)),
         _unchanged(run, texts) if texts else None,
     )
-
-
-def _token_pairs(run: Run) -> Iterator[tuple[Integers, Integers]]:
-    pairs = chain.from_iterable(corpus.pairs for corpus in corpora_of(run.recipe, "train"))
-    while part := list(islice(pairs, _TOGETHER)):
-        sources = run.source_text.encode([pair.source for pair in part])
-        yield from zip(sources, run.target_text.encode([pair.target for pair in part]), strict=True)
 
 
 def _unchanged(run: Run, texts: list[str]) -> float | None:

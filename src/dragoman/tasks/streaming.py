@@ -6,6 +6,7 @@ import queue
 import threading
 import time
 from collections.abc import Iterable, Iterator
+from typing import TypeVar
 
 from dragoman.errors import DragomanError
 
@@ -16,18 +17,21 @@ PATIENCE = 0.05
 """Seconds that a window waits for further lines, from its first on, before it is translated."""
 
 
+Item = TypeVar("Item")
+
+
 def windows(
-    lines: Iterable[str], size: int = WINDOW, patience: float = PATIENCE
-) -> Iterator[list[str]]:
+    lines: Iterable[Item], size: int = WINDOW, patience: float = PATIENCE
+) -> Iterator[list[Item]]:
     """Cut a stream into windows: of ``size`` lines, or of those that came within ``patience``.
 
     Lines are read ahead by a thread while a window is being translated, at most ``size`` of them.
     An error of reading comes up here.
     """
-    waiting: queue.Queue[str | Exception | None] = queue.Queue(maxsize=size)
+    waiting: queue.Queue[tuple[Item] | Exception | None] = queue.Queue(maxsize=size)
     gone = threading.Event()
 
-    def put(item: str | Exception | None) -> bool:
+    def put(item: tuple[Item] | Exception | None) -> bool:
         while not gone.is_set():
             try:
                 waiting.put(item, timeout=0.2)
@@ -39,7 +43,7 @@ def windows(
     def read() -> None:
         try:
             for line in lines:
-                if not put(line):
+                if not put((line,)):
                     return
             put(None)
         except (OSError, ValueError, DragomanError) as error:
@@ -47,7 +51,7 @@ def windows(
 
     threading.Thread(target=read, daemon=True, name="reader").start()
     try:
-        window: list[str] = []
+        window: list[Item] = []
         ready = 0.0
         while True:
             try:
@@ -64,7 +68,7 @@ def windows(
                 raise item
             if item is None:
                 break
-            window.append(item)
+            window.append(item[0])
             if len(window) == size:
                 yield window
                 window = []

@@ -23,6 +23,7 @@ import torch
 from dragoman.errors import DragomanError, RunError
 from dragoman.forms.passage import Passage
 from dragoman.forms.text import Text
+from dragoman.metrics.alignment import Links
 from dragoman.models.interface import Network
 from dragoman.nn.probes import Probe
 from dragoman.pictures.notebook import translation_html
@@ -30,6 +31,8 @@ from dragoman.pictures.records import AttentionRecord
 from dragoman.pictures.words import in_words
 from dragoman.search.hypothesis import Hypothesis
 from dragoman.search.settings import SearchSettings
+from dragoman.tasks.aligner import Aligner
+from dragoman.tasks.alignment import AligningHead
 from dragoman.tasks.engine import Engine
 from dragoman.tasks.lines import Lines
 from dragoman.tasks.run import Run, load_shortlist
@@ -289,6 +292,19 @@ class Translator:
     ) -> list[Hypothesis]:
         """``score`` of translations that are given as tokens, without end symbols."""
         return self.engine.score(self.engine.source.values(sources), targets)
+
+    def align(
+        self, pairs: Iterable[tuple[str, str]], *, head: str | None = None, step: str = "reading"
+    ) -> list[Links]:
+        """Which words of given translations come from which of their sources: (source word, target
+        word), counted from 0; words are what stands between spaces.
+
+        ``head``: 2.1 is layer 2, head 1 of the attention over the source, 2.* the mean of its
+        heads; left out, a guess. ``step``: "reading" a word or "choosing" it. Errors:
+        ``DragomanError`` for a head that there is not.
+        """
+        named = None if head is None else AligningHead.parse(head, step)
+        return list(Aligner(self.engine, named)(list(pairs)))
 
     def look(
         self, source: str, target_ids: Sequence[int], through: Probe | None = None

@@ -7,23 +7,18 @@ from numpy.typing import NDArray
 
 from dragoman.data.demo_corpus import pronoun_probes
 from dragoman.errors import DragomanError
-from dragoman.insight.alignment import (
-    AlignmentScores,
-    align,
-    parse_links,
-    score_alignments,
-    sharpest_layer,
-)
 from dragoman.insight.figures.captions import figure
 from dragoman.insight.figures.subject import Subject
 from dragoman.insight.importance import Importance, head_importance
 from dragoman.insight.order import order_experiment
 from dragoman.insight.pronoun import Head, PronounHeads, pronoun_hops
+from dragoman.metrics.alignment import parse_links
 from dragoman.pictures.figure import Cell, DataTable, Figure, Panel, Words
 from dragoman.pictures.matrix import Matrix
 from dragoman.pictures.panels import Cells, Text, TwoHops, WordWeights
 from dragoman.pictures.records import Heatmap
 from dragoman.pictures.words import in_words
+from dragoman.tasks.alignment import AlignmentScores, Looked
 
 _KINDS = {
     "encoder": ("encoder self-attention", "인코더 셀프 어텐션"),
@@ -168,12 +163,11 @@ def _importance_note(found: Importance) -> Words:
 
 def alignment_figure(subject: Subject) -> Figure:
     """Links of each target word beside the weights; AER where links made by people are known."""
-    record = in_words(subject.attention)
-    layer = sharpest_layer(record)
-    head: int | None = None
+    record, looked = in_words(subject.attention), Looked.of_record(subject.attention)
+    layer, head = looked.guess.layer, looked.guess.head
     by_hand = _GOLD.get((subject.sentence, subject.translation.text))
     gold = None if by_hand is None else parse_links(by_hand, "the demo's own links")
-    links = align(record, layer, head)
+    links = looked.by(looked.guess)
     shown = record.heatmap("cross", layer, head)
     chosen = np.zeros((len(shown.rows), len(shown.columns)))
     for source, target in links:
@@ -204,7 +198,7 @@ def alignment_figure(subject: Subject) -> Figure:
         "look RUN 문장 --gold FILE 명령으로 비교할 수 있습니다.",
     )
     if gold is not None:
-        scores = score_alignments([subject.attention], [gold])
+        scores = AlignmentScores.of([looked], [gold])
         panels += aer_panels(scores)
         data.append(aer_table(scores))
         made = np.zeros_like(chosen)
@@ -214,13 +208,13 @@ def alignment_figure(subject: Subject) -> Figure:
         panels.insert(2, _links("Links made by hand: sure 1, possible 0.5", shown, made))
         drawn = float(scores.heads["choosing"][layer, -1])
         best = scores.best
-        head = best.head
+        rate, head = scores.quality(best).error_rate, best.head
         note = Words(
             f"Drawn: {drawn_layer.english}; AER {drawn:.3f} against links made by hand for this "
             f"one sentence. The least of all heads, chosen by these very links (an oracle): "
-            f"{best.rate:.3f}, {best}.",
+            f"{rate:.3f}, {best}.",
             f"그린 것: {drawn_layer.korean}. 이 한 문장에 사람이 만든 정렬과 비교한 AER "
-            f"{drawn:.3f}. 바로 이 정렬로 고른 가장 낮은 값(오라클): {best.rate:.3f}, "
+            f"{drawn:.3f}. 바로 이 정렬로 고른 가장 낮은 값(오라클): {rate:.3f}, "
             f"디코더 {best.layer + 1}층 {'헤드 평균' if head is None else f'헤드 {head + 1}'}, "
             f"단어를 {'고른' if best.when == 'choosing' else '읽은'} 단계.",
         )

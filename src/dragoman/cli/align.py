@@ -1,0 +1,196 @@
+"""``dragoman align``: which word of a translation comes from which word of its source."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+if TYPE_CHECKING:
+    from dragoman.metrics.alignment import Gold
+    from dragoman.tasks.aligner import Aligner, TextAligner, TextPair
+
+
+def align(
+    run: Annotated[Path, typer.Argument(help="A run folder.", metavar="RUN")],
+    files: Annotated[
+        list[Path] | None,
+        typer.Argument(
+            help="Source sentences and their translations, line by line; or one file with both "
+            "(.tsv, .jsonl). Standard input if not given: a tab or ||| between the two.",
+            metavar="[SOURCE TARGET | FILE]",
+        ),
+    ] = None,
+    head: Annotated[
+        str | None,
+        typer.Option(
+            help="Align by this layer and head of the cross-attention, counted from 1: 2.1; 2.* is "
+            "the mean of the heads of layer 2."
+        ),
+    ] = None,
+    step: Annotated[
+        str | None,
+        typer.Option(
+            help="Where --head looked in the step that has read a word (reading, the default), or "
+            "in the step that chose it (choosing)."
+        ),
+    ] = None,
+    statistical: Annotated[
+        bool,
+        typer.Option(
+            "--statistical",
+            help="Align by an HMM that learns from the run's training text, not by its model.",
+        ),
+    ] = False,
+    gold: Annotated[
+        Path | None,
+        typer.Option(
+            help="Links made by people, in Pharaoh format (0-0 1-2 2?1, a line a pair) or NAACL's: "
+            "gives the alignment error rate."
+        ),
+    ] = None,
+    gold_base: Annotated[
+        int | None,
+        typer.Option(min=0, max=1, help="What its first word is counted as: 0 (if not said), 1."),
+    ] = None,
+    gold_dev: Annotated[
+        int | None,
+        typer.Option(
+            min=1, help="Pairs, the first ones, that choose layer, head and step; else half."
+        ),
+    ] = None,
+    oracle: Annotated[
+        bool,
+        typer.Option(
+            "--oracle", help="Choose by all links of --gold, and measure on the same: too good."
+        ),
+    ] = False,
+    to: Annotated[
+        Path | None,
+        typer.Option("--to", help="Write the links to this file, whole or not at all."),
+    ] = None,
+    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Say nothing but errors.")] = False,
+) -> None:
+    """Align given translations word by word: one line of links for one line, in Pharaoh format.
+
+    0-0 1-2: the first word of the source with the first of the translation, the second with the
+    third. Words are what stands between spaces. Each word of the translation is linked to the one
+    that the attention of the run looked at most.
+
+    With --gold, the error rate goes to standard error: the first pairs choose layer, head and step,
+    and it is measured on the others, unless --head names one.
+
+    Examples:
+
+      dragoman align runs/demo my.en my.de > my.links
+
+      dragoman align runs/demo my.en my.de --gold gold.links
+
+      printf 'The dog sleeps.\\tDer Hund schläft.\\n' | dragoman align runs/demo
+    """
+    from functools import partial
+
+    from dragoman.cli.console import log_to_stderr, output_to
+    from dragoman.errors import DragomanError
+    from dragoman.metrics.alignment import check_gold, pharaoh, read_gold
+    from dragoman.tasks.run import Run
+
+    log_to_stderr(quiet)
+    # What is wrong with the arguments is said before torch is imported.
+    opened = Run.open(run)
+    if len(opened.task.sides) < 2:
+        raise DragomanError(f"{run} is a {opened.task.name}: there is nothing to align")
+    if (gold_dev is not None or oracle) and (head is not None or statistical or gold is None):
+        raise DragomanError(
+            "--gold-dev and --oracle have a head chosen by the links of --gold: leave --head and "
+            "--statistical out, and name the file"
+        )
+    if head is not None and statistical:
+        raise DragomanError("--head is of the model, and --statistical does without: give one")
+    if head is None and step is not None:
+        raise DragomanError("--step says when a head looked: name one with --head")
+    pairs = _pairs(files or [])
+    links: list[Gold] = []
+    if gold is not None:
+        links, listed = read_gold(gold, first=gold_base), list(pairs)
+        check_gold(links, [(len(s.split()), len(t.split())) for s, t in listed], str(gold))
+        if gold_dev is not None and gold_dev >= len(links):
+            raise DragomanError(
+                f"--gold-dev {gold_dev}: {gold} has {len(links)} lines; some must be left to "
+                "measure on"
+            )
+    from dragoman.tasks.aligner import Aligner, TextAligner
+    from dragoman.tasks.alignment import AligningHead
+    from dragoman.tasks.streaming import windows
+
+    def tell(text: str) -> None:
+        if not quiet:
+            typer.echo(text, err=True)
+
+    aligner: Aligner | TextAligner
+    if statistical:
+        aligner = by_text = TextAligner(opened, tell)
+        measure = by_text.measure
+    else:
+        named = None if head is None else AligningHead.parse(head, step or "reading")
+        aligner = by_head = Aligner.open(opened, named)
+        development = 0 if oracle else gold_dev or len(links) // 2
+        measure = partial(by_head.measure, development=development)
+    with output_to(to) as out:
+        if gold is not None:
+            measured = measure(listed, links)
+            out.writelines(f"{pharaoh(one)}\n" for one in measured.links)
+            typer.echo(str(measured), err=True)
+            return
+        tell(aligner.description)
+        for window in windows(pairs, WINDOW):
+            out.writelines(f"{pharaoh(one)}\n" for one in aligner(window))
+            out.flush()
+
+
+WINDOW = 500
+"""Pairs that are aligned together at most."""
+
+
+def _pairs(files: Sequence[Path]) -> Iterator[TextPair]:
+    """Of two files, of one that holds both sides, or of standard input. What is wrong with the
+    beginning is said at once."""
+    from itertools import chain, islice
+
+    from dragoman.data.corpora import CorpusSettings, decode_lines, read_lines, read_pairs
+    from dragoman.errors import DragomanError
+
+    if len(files) > 2:
+        raise DragomanError(
+            f"{len(files)} files: give two, source and target, or one that holds both sides"
+        )
+    if not files:
+        return _cut(decode_lines(sys.stdin.buffer), "standard input")
+    found: Iterator[TextPair]
+    if len(files) == 2 or files[0].name.removesuffix(".gz").endswith(_RECORDS):
+        target = str(files[1]) if len(files) == 2 else None
+        corpus = CorpusSettings(source=str(files[0]), target=target)
+        found = ((pair.source, pair.target) for pair in read_pairs(corpus))
+    else:
+        found = _cut(read_lines(files[0]), str(files[0]))
+    return chain(list(islice(found, 1)), found)
+
+
+_RECORDS = (".jsonl", ".ndjson", ".json")
+
+
+def _cut(lines: Iterable[str], where: str) -> Iterator[TextPair]:
+    """At the first tab, or at ' ||| '. Errors: ``DataError`` with the line."""
+    from dragoman.errors import DataError
+
+    for number, line in enumerate(lines, 1):
+        source, cut, target = line.partition("\t" if "\t" in line else " ||| ")
+        if not cut:
+            raise DataError(
+                f"{where}, line {number}: there is neither a tab nor ' ||| ' between a sentence "
+                f"and its translation: {line[:60]!r}"
+            )
+        yield source, target.partition("\t")[0]

@@ -1,0 +1,193 @@
+"""Word alignments: links between the words of two sentences, as files have them, and how good.
+
+    Pharaoh    0-0 1-2 3?1        a line for each pair: source word, target word, counted from 0;
+                                  - for a sure link, ? or p for a possible one
+    NAACL      12 1 3 P           a line for each link: number of the pair, source word, target
+                                  word, counted from 1; S for sure (or nothing), P for possible
+                                  (Mihalcea and Pedersen 2003)
+
+Against links made by people the alignment error rate (Och and Ney 2003) is
+
+    AER(A; S, P) = 1 - (|A ∩ S| + |A ∩ P|) / (|A| + |S|)
+
+with A the links found, S the sure and P ⊇ S the possible ones; precision is |A ∩ P| / |A|, recall
+|A ∩ S| / |S|. Counts are summed over all sentences first.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from dragoman.errors import DataError
+
+Links = frozenset[tuple[int, int]]
+"""(source word, target word), counted from 0."""
+
+
+@dataclass(frozen=True)
+class Gold:
+    """Links made by people for one pair of sentences."""
+
+    sure: Links
+    possible: Links
+    """The sure ones too."""
+
+
+@dataclass(frozen=True)
+class AlignmentQuality:
+    """Counts over all sentences, and what follows from them."""
+
+    found: int
+    """|A|."""
+    sure: int
+    """|S|."""
+    found_sure: int
+    """|A ∩ S|."""
+    found_possible: int
+    """|A ∩ P|."""
+
+    @classmethod
+    def of(cls, links: Iterable[Links], gold: Sequence[Gold]) -> AlignmentQuality:
+        """Of the links of each pair, which are as many as there are in ``gold``."""
+        counts = [
+            (len(a), len(g.sure), len(a & g.sure), len(a & g.possible))
+            for a, g in zip(links, gold, strict=True)
+        ]
+        return cls(*(sum(column) for column in zip(*counts, strict=True)))
+
+    @property
+    def error_rate(self) -> float:
+        """AER; 0 where there is no link at all."""
+        size = self.found + self.sure
+        return 1 - (self.found_sure + self.found_possible) / size if size else 0.0
+
+    @property
+    def precision(self) -> float:
+        """Of the links found, the share that is possible."""
+        return self.found_possible / self.found if self.found else 1.0
+
+    @property
+    def recall(self) -> float:
+        """Of the sure links, the share that was found."""
+        return self.found_sure / self.sure if self.sure else 1.0
+
+    def __str__(self) -> str:
+        return (
+            f"AER {self.error_rate:.3f}, precision {self.precision:.3f}, recall {self.recall:.3f}"
+        )
+
+    def to_dict(self) -> dict[str, Any]:
+        """For JSON."""
+        return {"aer": self.error_rate, "precision": self.precision, "recall": self.recall}
+
+
+def pharaoh(links: Links) -> str:
+    """Links as a line of the Pharaoh format, in the order of the source."""
+    return " ".join(f"{source}-{target}" for source, target in sorted(links))
+
+
+def read_gold(path: Path, *, first: int | None = None) -> list[Gold]:
+    """Links in the Pharaoh or the NAACL format, for each pair of sentences in its order.
+
+    ``first`` is the number of the first word in a Pharaoh file, 0 or 1. None is 0, but not for a
+    file in which no word has that number: most public sets count from 1.
+    Errors: ``DataError`` with the line.
+    """
+    try:
+        lines = path.read_text(encoding="utf-8").splitlines()
+    except OSError as error:
+        raise DataError(f"cannot read {path}: {error.strerror}") from None
+    except UnicodeDecodeError:
+        raise DataError(f"{path} is not text in UTF-8") from None
+    written = [line for line in lines if line.strip()]
+    if written and all(_NAACL.fullmatch(line) for line in written):
+        return _naacl(lines, path)
+    gold = [
+        parse_links(line, f"{path}, line {n}", first=first or 0) for n, line in enumerate(lines, 1)
+    ]
+    linked = [one.possible for one in gold if one.possible]
+    if first is None and len(linked) >= _MANY and all(min(map(min, one)) > 0 for one in linked):
+        raise DataError(
+            f"{path}: no link of its {len(linked)} sentences touches a word 0, so they seem to be "
+            "counted from 1. Say which: --gold-base 1, or --gold-base 0 if they are not"
+        )
+    return gold
+
+
+_MANY = 20
+"""Sentences among which at least one link would touch a first word, if it were number 0."""
+
+_NAACL = re.compile(r"\s*(\d+)\s+(\d+)\s+(\d+)(?:\s+([SP]))?(?:\s+[\d.]+)?\s*")
+
+_MOST_PAIRS = 10_000_000
+
+
+def parse_links(line: str, where: str, *, first: int = 0) -> Gold:
+    """``0-0 1-2 3?1``: source word, target word, sure with -, possible with ? or p.
+
+    Errors: ``DataError`` naming ``where``.
+    """
+    sure: set[tuple[int, int]] = set()
+    possible: set[tuple[int, int]] = set()
+    for link in line.split():
+        match = re.fullmatch(r"(\d{1,9})([-?p])(\d{1,9})", link)
+        if match is None or int(match[1]) < first or int(match[3]) < first:
+            raise DataError(
+                f"{where}: {link!r} is no link; write 0-1 for a sure one and 0?1 for a possible "
+                f"one, source word first, words counted from {first}"
+            )
+        pair = (int(match[1]) - first, int(match[3]) - first)
+        possible.add(pair)
+        if match[2] == "-":
+            sure.add(pair)
+    return Gold(frozenset(sure), frozenset(possible))
+
+
+def _naacl(lines: Sequence[str], path: Path) -> list[Gold]:
+    """Up to the last pair that has a link. A link with word 0 says that a word has none."""
+    sure: dict[int, set[tuple[int, int]]] = {}
+    possible: dict[int, set[tuple[int, int]]] = {}
+    last = 0
+    for number, line in enumerate(lines, 1):
+        match = _NAACL.fullmatch(line)
+        if match is None:
+            continue
+        pair, source, target = (int(match[n]) for n in (1, 2, 3))
+        if not 0 < pair <= _MOST_PAIRS:
+            raise DataError(f"{path}, line {number}: pairs are numbered from 1, not {pair}")
+        last = max(last, pair)
+        if source and target:
+            link = (source - 1, target - 1)
+            possible.setdefault(pair, set()).add(link)
+            if match[4] != "P":
+                sure.setdefault(pair, set()).add(link)
+    return [
+        Gold(frozenset(sure.get(pair, ())), frozenset(possible.get(pair, ())))
+        for pair in range(1, last + 1)
+    ]
+
+
+def check_gold(
+    gold: Sequence[Gold], sizes: Iterable[tuple[int, int]], where: str = "the links"
+) -> None:
+    """Whether the links lie within their sentences, of which ``sizes`` are the words. ``where``:
+    what to call them.
+
+    Errors: ``DataError``, also for another number of sentences.
+    """
+    known = list(sizes)
+    if len(known) != len(gold) or not gold:
+        raise DataError(f"{where}: {len(gold)} lines of links for {len(known)} pairs of sentences")
+    for number, (one, (sources, targets)) in enumerate(zip(gold, known, strict=True), 1):
+        for source, target in sorted(one.possible):
+            if source >= sources or target >= targets:
+                raise DataError(
+                    f"{where}, pair {number}: the link from source word {source} to target word "
+                    f"{target}, both counted from 0, lies outside of its sentences of {sources} "
+                    f"and {targets} words. Is it counted from 1 (--gold-base 1), or of text cut "
+                    "into other words?"
+                )

@@ -1,0 +1,172 @@
+"""Aligning given pairs of sentences word by word: by a run's attention, or by statistics of the
+text that it was trained on.
+
+Words are what stands between spaces in the text that is given. ``alignment.py`` says how attention
+becomes links, ``data/hmm.py`` how statistics do.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import chain
+
+import numpy as np
+
+from dragoman.data.hmm import StatisticalAligner
+from dragoman.errors import DragomanError
+from dragoman.forms.form import Form
+from dragoman.metrics.alignment import AlignmentQuality, Gold, Links, check_gold
+from dragoman.tasks.alignment import AligningHead, AlignmentScores, Looked
+from dragoman.tasks.engine import Engine
+from dragoman.tasks.prepare import Say, token_pairs
+from dragoman.tasks.run import Run
+from dragoman.tasks.settings import EngineSettings
+
+logger = logging.getLogger("dragoman")
+
+LONGEST = 1000
+"""Tokens of a sentence that is aligned: attention grows by the square of it."""
+
+TextPair = tuple[str, str]
+"""A sentence and its translation."""
+
+Side = tuple[list[int], list[int]]
+"""Tokens of a sentence, and the number of each one's word."""
+
+
+@dataclass(frozen=True)
+class Measured:
+    """Links of some pairs, and how good they are beside those that people made."""
+
+    links: list[Links]
+    """Of all pairs."""
+    quality: AlignmentQuality
+    how: str
+    """What made the links, how it was chosen, and on which pairs it was measured."""
+
+    def __str__(self) -> str:
+        return f"{self.quality}: {self.how}"
+
+
+class Aligner:
+    """Links of the words of given pairs, by the attention of a run."""
+
+    def __init__(self, engine: Engine, head: AligningHead | None = None) -> None:
+        """``head``: left out, of each pair the mean of the heads of the layer that looks most
+        surely at one token. Errors: ``DragomanError`` for one that the model has not, or a model
+        that does not attend to its source."""
+        self._engine = engine
+        layers = engine.network.attentions_of("cross")
+        if not layers:
+            raise DragomanError(
+                f"a {engine.network.settings.kind} model has no attention over a source: there is "
+                "nothing to read an alignment from"
+            )
+        self.head = head
+        if self.head is not None:
+            self.head.check(layers)
+
+    @classmethod
+    def open(cls, run: Run, head: AligningHead | None = None) -> Aligner:
+        """Of a run. Errors: as above, and ``RunError``."""
+        return cls(Engine.open(run, EngineSettings(precision="fp32")), head)
+
+    @property
+    def description(self) -> str:
+        """One line: which attention aligns."""
+        if self.head is not None:
+            return str(self.head)
+        return (
+            "the mean of the heads of the layer that looks most surely at one token, which is a "
+            "guess: --head names another, --gold has one chosen by links that people made"
+        )
+
+    def __call__(self, pairs: Sequence[TextPair]) -> Iterator[Links]:
+        """Links of each pair, in their order."""
+        return (one.by(self.head or one.guess) for one in self._look(pairs))
+
+    def measure(
+        self, pairs: Sequence[TextPair], gold: Sequence[Gold], development: int
+    ) -> Measured:
+        """Align pairs and measure it: by the head that was given, on all of them; without one, by
+        that which the first ``development`` pairs choose, on the others. 0: chosen by all of them
+        and measured on the same, an oracle.
+
+        Errors: ``DataError`` for links that do not fit the pairs.
+        """
+        looked = list(self._look(pairs))
+        scores = AlignmentScores.of(looked, gold)
+        if self.head is not None:
+            best, rest = self.head, scores
+            how = f"{best}, on {len(gold)} pairs"
+        elif not development:
+            best, rest = scores.best, scores
+            how = f"{best}; an oracle, chosen by the very links of all {len(gold)} pairs"
+        else:
+            best, rest = scores.part(0, development).best, scores.part(development)
+            how = (
+                f"{best}; chosen on the first {development} pairs, measured on the other "
+                f"{rest.sentences}. It is named by {best.option}"
+            )
+        return Measured([one.by(best) for one in looked], rest.quality(best), how)
+
+    def _look(self, pairs: Sequence[TextPair]) -> Iterator[Looked]:
+        sides = list(_cut(self._engine.source, self._engine.target, pairs))
+        for number, both in enumerate(sides):
+            longest = max(len(tokens) for tokens, _ in both)
+            if longest > LONGEST:
+                logger.warning(
+                    "a pair of %d tokens, more than %d, gets no links: %r",
+                    longest, LONGEST, pairs[number][0][:40],
+                )  # fmt: skip
+                sides[number] = ([], []), ([], [])
+        weights = chain.from_iterable(self._engine.cross([(s[0], t[0]) for s, t in sides]))
+        for pair, (source, target), cross in zip(pairs, sides, weights, strict=True):
+            yield Looked.of(cross, source[1], target[1], _sizes(pair))
+
+
+class TextAligner:
+    """Links of the words of given pairs, by statistics of the text that a run was trained on: its
+    tokens, aligned by an HMM in both directions (``data/hmm.py``)."""
+
+    description = "an HMM over the tokens of the training text, both directions joined"
+
+    def __init__(self, run: Run, say: Say = lambda _: None) -> None:
+        """Errors: ``RunError`` where that text is not there any more."""
+        run.require_text("train")
+        self._run = run
+        say("learning from the training text")
+        self._aligner = StatisticalAligner.learn(
+            token_pairs(run.recipe, run.source_text, run.target_text),
+            run.source_text.size,
+            run.target_text.size,
+        )
+
+    def __call__(self, pairs: Sequence[TextPair]) -> Iterator[Links]:
+        """Links of each pair, in their order: words of which any tokens are linked."""
+        sides = list(_cut(self._run.source, self._run.target, pairs))
+        found = self._aligner.align([(np.array(s[0]), np.array(t[0])) for s, t in sides])
+        for links, (source, target) in zip(found, sides, strict=True):
+            yield frozenset((source[1][s], target[1][t]) for s, t in links)
+
+    def measure(self, pairs: Sequence[TextPair], gold: Sequence[Gold]) -> Measured:
+        """Align pairs and measure it. Errors: ``DataError`` for links that do not fit them."""
+        check_gold(gold, map(_sizes, pairs))
+        links = list(self(pairs))
+        how = f"{self.description}, on {len(gold)} pairs"
+        return Measured(links, AlignmentQuality.of(links, gold), how)
+
+
+def _cut(source: Form, target: Form, pairs: Sequence[TextPair]) -> Iterator[tuple[Side, Side]]:
+    """Both sides of each pair as tokens that know their words."""
+    sides = (
+        form.tokens_of_words([pair[n] for pair in pairs]) for n, form in enumerate((source, target))
+    )
+    return zip(*sides, strict=True)
+
+
+def _sizes(pair: TextPair) -> tuple[int, int]:
+    """Words of each side."""
+    return len(pair[0].split()), len(pair[1].split())

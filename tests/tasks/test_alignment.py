@@ -1,0 +1,297 @@
+"""Alignments by attention: which head, which step, whose words; and the verb."""
+
+from __future__ import annotations
+
+import re
+import shutil
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+import pytest
+from command_line import Dragoman
+from untrained_run import untrained_run
+
+import dragoman
+from dragoman.errors import DataError, DragomanError
+from dragoman.metrics.alignment import Gold, Links
+from dragoman.pictures.records import AttentionRecord
+from dragoman.tasks.aligner import Aligner
+from dragoman.tasks.alignment import AligningHead, AlignmentScores, Looked
+from dragoman.tasks.run import Run
+from dragoman.training.weights import load_weights, save_weights
+
+PAIRS = [
+    ("The small dog sleeps .", "Der kleine Hund schläft ."),
+    ("Unbelievable zebras !", "Unglaubliche Zebras !"),
+    ("", "Nichts ."),
+    ("Who ?", ""),
+    ("\x00 dog", "\x00 Hund"),
+]
+
+
+@pytest.fixture(scope="module")
+def run(tiny_run: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The tiny run, but that every head looks at something of its own: a few updates leave all of
+    them looking alike."""
+    folder = Path(shutil.copytree(tiny_run, tmp_path_factory.mktemp("runs") / "sharp"))
+    weights = load_weights(folder / "model.safetensors").tensors
+    for name, values in weights.items():
+        if "cross_attention.query.weight" in name or "cross_attention.key.weight" in name:
+            values *= 6
+    save_weights(folder / "model.safetensors", weights, {})
+    return folder
+
+
+def looked(source: int, target: int, *heads: dict[int, int]) -> Looked:
+    """Words of one token; each head of one layer looks from target to source as it is told."""
+    cross = np.zeros((1, len(heads), target + 1, source + 1))
+    for head, links in enumerate(heads):
+        cross[0, head, np.arange(target + 1), source] = 0.5
+        for row, column in links.items():
+            cross[0, head, row, column] = 1
+    return Looked.of(cross, range(source), range(target), (source, target))
+
+
+def test_links_of_both_moments_and_the_best_head() -> None:
+    source, target = ("▁a", "▁b", "▁c", "</s>"), ("▁x", "▁y", "</s>")
+    cross = np.zeros((1, 2, 3, 4))
+    # Head 1 looks at b, a when it chooses x, y; head 2 a step late.
+    cross[0, 0, [0, 1, 2], [1, 0, 3]] = 1
+    cross[0, 1, [0, 1, 2], [3, 1, 0]] = 1
+    encoder, decoder = np.zeros((1, 2, 4, 4)), np.zeros((1, 2, 3, 3))
+    one = Looked.of_record(AttentionRecord(source, target, encoder, decoder, cross))
+    swapped = frozenset({(1, 0), (0, 1)})
+    assert one.by(AligningHead("choosing", 0, 0)) == swapped
+    assert one.by(AligningHead("having read", 0, 1)) == swapped
+    assert one.by(AligningHead("choosing", 0, 1)) != swapped
+    scores = AlignmentScores.of([one], [Gold(swapped, swapped)])
+    assert scores.best == AligningHead("choosing", 0, 0)
+    assert scores.quality(scores.best).error_rate == 0
+    assert scores.heads["having read"][0, 1] == 0
+
+
+def test_a_word_is_looked_at_by_its_pieces_together_and_looks_as_they_do_on_average() -> None:
+    """Word 0 has the pieces 0 and 1: each is looked at less than word 1, both together more."""
+    cross = np.zeros((1, 1, 3, 4))
+    cross[0, 0, 0] = [0.3, 0.3, 0.4, 0]  # alone it would be word 1
+    cross[0, 0, 1] = [0.0, 0.1, 0.5, 0.4]
+    one = Looked.of(cross, [0, 0, 1], [0, 0], (2, 1))
+    assert one.by(AligningHead("choosing", 0, 0)) == {(1, 0)}  # 0.35 and 0.45
+    cross[0, 0, 1] = [0.0, 0.1, 0.2, 0.7]
+    one = Looked.of(cross, [0, 0, 1], [0, 0], (2, 1))
+    assert one.by(AligningHead("choosing", 0, 0)) == {(0, 0)}  # 0.35 and 0.3
+    # Words without tokens are linked to nothing, and keep their numbers.
+    skipped = Looked.of(cross, [1, 1, 3], [2, 2], (4, 3))
+    assert skipped.by(AligningHead("choosing", 0, None)) == {(1, 2)}
+    nothing = Looked.of(np.zeros((1, 1, 3, 1)), [], [0, 0], (0, 1))
+    assert nothing.by(AligningHead("choosing", 0, 0)) == frozenset()
+
+
+def test_the_head_is_chosen_by_other_pairs_than_it_is_measured_on() -> None:
+    """Head 1 is right about the first two pairs, head 2 about the last three."""
+    straight, crossed = {0: 0, 1: 1}, {0: 1, 1: 0}
+    many = [looked(2, 2, straight, crossed)] * 5
+    links = [frozenset((s, t) for t, s in one.items()) for one in (straight, crossed)]
+    gold = [Gold(links[n], links[n]) for n in (0, 0, 1, 1, 1)]
+    scores = AlignmentScores.of(many, gold)
+    assert scores.best.head == 1 and scores.quality(scores.best).error_rate == pytest.approx(0.4)
+    chosen = scores.part(0, 2).best
+    assert (chosen.when, chosen.layer, chosen.head) == ("choosing", 0, 0)
+    assert scores.part(2).quality(chosen).error_rate == 1.0 and scores.part(2).sentences == 3
+    assert scores.part(0, 3).best.head == 0, "two of three"
+    # Against the definition, all sentences together.
+    found = [one.by(AligningHead("choosing", 0, 1)) for one in many]
+    right = sum(len(a & g.sure) + len(a & g.possible) for a, g in zip(found, gold, strict=True))
+    all_links = sum(len(a) + len(g.sure) for a, g in zip(found, gold, strict=True))
+    assert scores.heads["choosing"][0, 1] == pytest.approx(1 - right / all_links)
+    with pytest.raises(DataError, match=r"pair 5.*lies outside"):
+        AlignmentScores.of(many, [*gold[:4], Gold(frozenset(), frozenset({(0, 2)}))])
+
+
+def test_a_head_is_named_as_people_count() -> None:
+    assert AligningHead.parse("2.1", "reading") == AligningHead("having read", 1, 0)
+    assert AligningHead.parse("cross.1.*", "choosing") == AligningHead("choosing", 0, None)
+    assert AligningHead.parse("3", "reading").head is None
+    for head in (AligningHead("choosing", 1, 2), AligningHead("having read", 0, None)):
+        words = head.option.replace("'", "").split()
+        named, step = words[1], "choosing" if "--step" in words else "reading"
+        assert AligningHead.parse(named, step) == head
+    for wrong in ("0.1", "1.0", "x", "1.2.3", "-1"):
+        with pytest.raises(DragomanError, match=r"LAYER\.HEAD"):
+            AligningHead.parse(wrong, "reading")
+    with pytest.raises(DragomanError, match="choosing, reading"):
+        AligningHead.parse("1.1", "before")
+
+
+def by_hand(run: Path, head: AligningHead, source: str, target: str) -> Links:
+    """From the record of every weight, piece by piece."""
+    translator = dragoman.load(run)
+    forms = translator.run
+    cut = [
+        [vocabulary.encode_lists([word])[0] for word in text.split()]
+        for vocabulary, text in ((forms.source_text, source), (forms.target_text, target))
+    ]
+    ids = [[token for word in side for token in word] for side in cut]
+    record = translator.engine.look([*ids[0], forms.target.eos], ids[1])
+    layer = record.cross[head.layer]
+    weights = layer.mean(axis=0) if head.head is None else layer[head.head]
+    found, place = set(), 0
+    for number, word in enumerate(cut[1]):
+        rows = range(place, place + len(word))
+        place += len(word)
+        shift = head.when == "having read"
+        sums, at = [], 0
+        for other in cut[0]:
+            columns = slice(at, at + len(other))
+            at += len(other)
+            sums.append(
+                np.mean([weights[row + shift, columns].sum() for row in rows]) if word else 0
+            )
+        if word and any(cut[0]):
+            found.add((int(np.argmax(sums)), number))
+    return frozenset(found)
+
+
+@pytest.mark.parametrize("head", ["1.2", "2.*", "2.4"])
+@pytest.mark.parametrize("step", ["choosing", "reading"])
+def test_links_are_those_of_the_weights_that_look_shows(run: Path, head: str, step: str) -> None:
+    named = AligningHead.parse(head, step)
+    found = dragoman.load(run).align(PAIRS, head=head, step=step)
+    assert found == [by_hand(run, named, *pair) for pair in PAIRS]
+    assert found[2:4] == [frozenset(), frozenset()] and found[0]
+
+
+def test_gold_chooses_measures_and_is_an_oracle_only_when_asked(run: Path) -> None:
+    aligner = Aligner.open(Run.open(run))
+    gold_of = list(Aligner.open(Run.open(run), AligningHead.parse("2.3", "reading"))(PAIRS[:2]))
+    pairs, gold = PAIRS[:2] * 3, [Gold(links, links) for links in gold_of] * 3
+    measured = aligner.measure(pairs, gold, 2)
+    assert measured.quality.error_rate == 0
+    assert "chosen on the first 2 pairs, measured on the other 4" in str(measured)
+    assert "oracle" in str(aligner.measure(pairs, gold, 0))
+    named = Aligner.open(Run.open(run), AligningHead.parse("1.1", "choosing"))
+    of_one = named.measure(pairs, gold, 2)
+    assert of_one.links == list(named(pairs)) and "on 6 pairs" in str(of_one)
+    assert "oracle" not in str(of_one) and of_one.quality.error_rate > 0
+
+
+def write(path: Path, lines: Sequence[str]) -> Path:
+    path.write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
+    return path
+
+
+def test_the_verb(dragoman: Dragoman, run: Path, tmp_path: Path) -> None:
+    sources, targets = (write(tmp_path / n, [p[k] for p in PAIRS]) for k, n in enumerate("ab"))
+    said = dragoman("align", run, sources, targets, "--head", "2.1")
+    assert said.code == 0 and len(said.out.splitlines()) == len(PAIRS), said.err
+    assert all(re.fullmatch(r"(\d+-\d+( |$))*", line) for line in said.out.splitlines())
+    assert "layer 2, head 1" in said.err
+    tabbed = write(tmp_path / "both.tsv", [f"{a}\t{b}" for a, b in PAIRS])
+    assert dragoman("align", run, tabbed, "--head", "2.1").out == said.out
+    barred = "".join(f"{a} ||| {b}\n" for a, b in PAIRS).encode()
+    assert dragoman("align", run, "--head", "2.1", stdin=barred).out == said.out
+    to = tmp_path / "links"
+    assert dragoman("align", run, tabbed, "--head", "2.1", "--to", to).out == ""
+    assert to.read_text(encoding="utf-8") == said.out
+    assert "guess" in dragoman("align", run, tabbed).err
+    # Its own links as gold: the head that made them is found on one half and right on the other.
+    gold = write(tmp_path / "gold", said.out.splitlines())
+    found = dragoman("align", run, tabbed, "--gold", gold, "--gold-base", 0)
+    assert found.code == 0 and "AER 0.000" in found.err and found.out == said.out, found.err
+    assert "--head '2.1'" in found.err
+    oracle = dragoman("align", run, tabbed, "--gold", gold, "--oracle", "--gold-base", 0)
+    assert "an oracle" in oracle.err
+    named = dragoman("align", run, tabbed, "--gold", gold, "--head", "1.1", "--gold-base", 0)
+    assert named.code == 0 and "oracle" not in named.err and "on 5 pairs" in named.err
+
+
+def test_statistics_align_without_the_model(dragoman: Dragoman, run: Path, tmp_path: Path) -> None:
+    tabbed = write(tmp_path / "a.tsv", ["The dog sleeps.\tDer Hund schläft.", "\tNichts."])
+    gold = write(tmp_path / "gold", ["0-0 1-1 2-2", ""])
+    said = dragoman("align", run, tabbed, "--statistical", "--gold", gold, "--gold-base", 0)
+    assert said.code == 0, said.err
+    assert said.out == "0-0 1-1 2-2\n\n" and "AER 0.000" in said.err and "HMM" in said.err
+    moved = shutil.copytree(run, tmp_path / "deep" / "run")
+    (moved / "recipe.toml").write_text(
+        (moved / "recipe.toml").read_text().replace("my.en", "gone.en"), encoding="utf-8"
+    )
+    said = dragoman("align", moved, tabbed, "--statistical")
+    assert said.code == 1 and "does not exist" in said.err
+
+
+@pytest.mark.parametrize(
+    ("arguments", "told"),
+    [
+        (("--head", "9.1"), "there is no layer 9"),
+        (("--head", "1.9"), "there is no head 9"),
+        (("--head", "one"), "LAYER.HEAD"),
+        (("--head", "1.1", "--step", "later"), "--step later"),
+        (("--step", "choosing"), "--head"),
+        (("--head", "1.1", "--statistical"), "give one"),
+        (("--gold-dev", "2"), "name the file"),
+        (("--oracle",), "name the file"),
+        (("--gold", "no"), "cannot read no"),
+        (("more", "and more"), "3 files"),
+    ],
+)
+def test_mistakes_get_one_message(
+    dragoman: Dragoman, run: Path, tmp_path: Path, arguments: tuple[str, ...], told: str
+) -> None:
+    tabbed = write(tmp_path / "a.tsv", ["The dog .\tDer Hund ."])
+    said = dragoman("align", run, tabbed, *arguments)
+    assert said.code == 1 and told in said.err, said.err
+    assert not said.out
+
+
+def test_lines_and_gold_that_do_not_fit(dragoman: Dragoman, run: Path, tmp_path: Path) -> None:
+    tabbed = write(tmp_path / "a.tsv", ["The dog .\tDer Hund ."] * 24)
+    said = dragoman("align", run, stdin=b"The dog .\tDer Hund .\nno tab\n")
+    assert said.code == 1 and "standard input, line 2" in said.err
+    gold = write(tmp_path / "gold", ["1-1 2-2"] * 24)
+    ask = ("align", run, tabbed, "--gold", gold)
+    said = dragoman(*ask)
+    assert said.code == 1 and "--gold-base 1" in said.err
+    assert dragoman(*ask, "--gold-base", 1, "--gold-dev", 24).code == 1
+    write(gold, ["3-3"] * 24)
+    said = dragoman(*ask, "--gold-base", 0)
+    assert said.code == 1 and "pair 1" in said.err and "3 and 3 words" in said.err
+    write(gold, ["0-0"] * 23)
+    said = dragoman(*ask)
+    assert said.code == 1 and "23 lines of links for 24 pairs" in said.err
+    # NAACL's files name pairs by their numbers, and need not reach the last.
+    write(gold, ["1 1 1 S", "24 2 2 P"])
+    assert dragoman(*ask, "--gold-dev", 3).code == 0
+
+
+def test_recurrent_models_align_by_the_one_attention_that_they_have(tmp_path: Path) -> None:
+    recurrent = untrained_run(tmp_path, recipe_name="demo-recurrent")
+    assert dragoman.load(recurrent).align(PAIRS[:1], head="1.1")[0]
+    with pytest.raises(DragomanError, match="there is no layer 2"):
+        dragoman.load(recurrent).align(PAIRS[:1], head="2.1")
+
+
+@pytest.mark.parametrize("arguments", [(), ("--statistical",)])
+def test_a_language_model_aligns_nothing(
+    dragoman: Dragoman, tmp_path: Path, arguments: tuple[str, ...]
+) -> None:
+    letters = untrained_run(tmp_path, recipe_name="demo-letters")
+    said = dragoman("align", letters, *arguments, stdin=b"The dog .\tDer Hund .\n")
+    assert said.code == 1 and "is a language-model: there is nothing to align" in said.err
+    assert len(said.err.splitlines()) == 1 and not said.out, said.err
+
+
+def test_words_of_text_prepared_by_moses_are_those_of_the_text_that_is_given(
+    run: Path, tmp_path: Path
+) -> None:
+    pytest.importorskip("sacremoses")
+    moses = Path(shutil.copytree(run, tmp_path / "moses"))
+    recipe = (moses / "recipe.toml").read_text(encoding="utf-8")
+    (moses / "recipe.toml").write_text(
+        recipe.replace("moses = false", "moses = true"), encoding="utf-8"
+    )
+    assert Run.open(moses).recipe.data.moses
+    ((first, second),) = [Run.open(moses).source.tokens_of_words(["Don't stop."])[0]]
+    assert second[-1] == 1 and len(first) == len(second)
+    (links,) = dragoman.load(moses).align([("Don't stop.", "Halt nicht an!")])
+    assert {target for _, target in links} == {0, 1, 2} and {s for s, _ in links} <= {0, 1}
