@@ -68,7 +68,7 @@ class PlainTransformer:
         return Reading(x, attention, passed)
 
     def decode(self, ids: Sequence[int], memory: Array) -> Reading:
-        """Target tokens, the begin symbol first -> (T, D)."""
+        """Target tokens, the start symbol first -> (T, D)."""
         x = self._embedded(ids, positions=True)
         causal = np.tri(len(ids), dtype=bool)
         attention: dict[str, Array] = {}

@@ -124,7 +124,7 @@ class EchoModel(Network):
         lengths, sources = target_in.layout.lengths, memory.layout.lengths
         weights = torch.zeros(len(lengths), 1, max(lengths), max(sources))
         for row, (target, source) in enumerate(zip(lengths, sources, strict=True)):
-            # The begin symbol in front of a target and the end symbol of a source are no tokens.
+            # The start symbol in front of a target and the end symbol of a source are no tokens.
             weights[row, 0, : target - 1, : source - 1] = in_step(source - 1, target - 1)
         if (probe := probes.probe()) is not None:
             probe.take_attention("echo", weights)

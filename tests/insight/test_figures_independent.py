@@ -77,7 +77,7 @@ def test_every_weight_of_every_layer_and_head(plain: PlainTransformer, subject: 
     source_ids = subject.translator.source_ids(SENTENCE)
     source = words_of(subject.run.source_text.pieces(source_ids))
     written = words_of([*subject.run.target_text.pieces(given[1:]), "</s>"])
-    # The step at the begin symbol has read that alone; a word cut off keeps its end apart.
+    # The step at the start symbol has read that alone; a word cut off keeps its end apart.
     had_read = [0, *(word + 1 for word in written[:-1])]
     for kind, reading, name, rows, columns in (
         ("encoder", memory, "encoder.{}.attention", source, source),

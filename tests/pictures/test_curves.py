@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from xml.etree import ElementTree
 
 import pytest
@@ -88,6 +89,39 @@ def test_the_axis_below_ends_where_the_data_end() -> None:
         p for p in root.iter(f"{SVG}path") if p.get("class") == "line s0" and "L" in p.get("d", "")
     )
     assert float(line.get("d", "").split("L")[-1].split()[0]) == pytest.approx(420 - 14)
+
+
+@pytest.mark.parametrize("last", [1, 3, 10, 48])
+def test_between_two_counts_stands_no_number(last: int) -> None:
+    """Positions and updates have no halves."""
+    chart = Chart("t", [Series("s", range(last + 1), [0.5] * (last + 1))])
+    root = ElementTree.fromstring(chart_svg(chart))
+    places = [
+        float(text.text or "")
+        for text in root.iter(f"{SVG}text")
+        if float(text.get("y") or 0) == pytest.approx(222)  # the numbers below
+    ]
+    assert len(places) >= 2
+    assert all(place.is_integer() for place in places), places
+    pytest.importorskip("matplotlib")
+    from dragoman.pictures.png import draw_chart, drawing
+
+    with drawing() as page:
+        axes = page.add_axes((0.1, 0.1, 0.8, 0.8))
+        draw_chart(axes, chart)
+        assert all(float(place).is_integer() for place in axes.get_xticks())
+
+
+def test_no_line_strikes_through_what_is_marked() -> None:
+    """Its name stands above the axes, and the dotted line ends below it."""
+    chart = Chart("t", [Series("s", [0, 1, 2], [1, 9, 3])], marked_x=1, marked_as="best")
+    root = ElementTree.fromstring(chart_svg(chart))
+    (name,) = (text for text in root.iter(f"{SVG}text") if text.text == "best")
+    below = float(name.get("y") or 0)
+    for path in root.iter(f"{SVG}path"):
+        if path.get("class") in ("axis", "line s0") and "h" not in path.get("d", ""):
+            heights = re.findall(r"[ V]([\d.]+)", path.get("d", ""))
+            assert heights and min(map(float, heights)) > below
 
 
 def test_what_is_not_finite_or_not_positive_leaves_no_trace() -> None:

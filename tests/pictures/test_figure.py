@@ -90,19 +90,19 @@ def _bytes(encoded: str) -> object:
     return io.BytesIO(base64.b64decode(encoded))
 
 
-def test_what_is_best_at_nothing_is_darkest_there() -> None:
+def test_what_is_best_at_nothing_is_deepest_there() -> None:
     rates = Matrix("AER", np.array([[0.0, 0.25, 1.0]]), reach=1.0, is_least_deep=True)
     (found,) = re.findall(r'href="data:image/png;base64,([^"]+)"', matrix_svg(rates))
     from matplotlib.image import imread
 
     np.testing.assert_allclose(imread(_bytes(found), format="png"), [[1, 0.75, 0]], atol=1 / 254)
-    assert rates.legend == "darkest = 0"
+    assert rates.legend == "deepest = 0"
 
 
 def test_a_legend_names_the_inks_that_are_there() -> None:
     both = Matrix("m", np.array([[1.0, -2.0]]), across="dimension")
-    assert both.legend == "dimension  ·  blue +, orange −, darkest = ±2"
-    assert Matrix("m", np.array([[0.5, np.nan]])).legend == "darkest = 0.5"
+    assert both.legend == "dimension  ·  blue +, orange −, deepest = ±2"
+    assert Matrix("m", np.array([[0.5, np.nan]])).legend == "deepest = 0.5"
     assert both.legend in matrix_svg(both)
 
 

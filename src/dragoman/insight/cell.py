@@ -56,7 +56,7 @@ def open_cell(
     hidden: Collection[int] = (),
 ) -> OpenedCell:
     """Run one translation and open one cell. ``source`` (S,) and ``target`` (T,), the latter with
-    the begin symbol, are tokens; ``heads_off`` and ``hidden`` as ``Probe`` takes them."""
+    the start symbol, are tokens; ``heads_off`` and ``hidden`` as ``Probe`` takes them."""
     probe = Probe(heads_off=heads_off, hidden=hidden, points=("query", "key", "value", "heads"))
     with torch.inference_mode(), probe:
         memory = model.encode(Sequences.of([source]))

@@ -67,7 +67,9 @@ def chart_svg(
         )
         return svg("".join(parts), width, height, escape(chart.title), alone=alone)
     every_x = [x for one in series for x in one.x]
-    across = _Scale.over(every_x, _LEFT, width - _RIGHT, log=chart.log_x, tight=True)
+    across = _Scale.over(
+        every_x, _LEFT, width - _RIGHT, log=chart.log_x, tight=True, counted=chart.is_counted
+    )
     heights = [y for one in series for y in (*one.low, *one.high)]
     if chart.from_zero:
         heights.append(0.0)
@@ -94,9 +96,17 @@ class _Scale:
 
     @classmethod
     def over(
-        cls, values: Sequence[float], begin: float, end: float, *, log: bool, tight: bool = False
+        cls,
+        values: Sequence[float],
+        begin: float,
+        end: float,
+        *,
+        log: bool,
+        tight: bool = False,
+        counted: bool = False,
     ) -> _Scale:
-        """``tight`` ends where the values end, not at the next round number."""
+        """``tight`` ends where the values end, not at the next round number. ``counted``: nothing
+        lies between two whole numbers, so no number stands there."""
         low, high = min(values), max(values)
         if log:
             low, high = math.log10(low), math.log10(high)
@@ -107,7 +117,7 @@ class _Scale:
             room = abs(high) * 0.1 or 1.0
             # A flat line of counts or scores must not suggest negative ones.
             low, high = (low - room if low else 0.0), high + room
-        step = _round_step((high - low) / 4)
+        step = _round_step((high - low) / 4, counted)
         low_tick = math.floor(low / step + 1e-9) * step
         high_tick = high if tight else max(math.ceil(high / step - 1e-9) * step, high)
         return cls(low_tick, high_tick, begin, end, False, step)
@@ -126,10 +136,12 @@ class _Scale:
         return [t for t in ticks if self.low - 1e-9 <= math.log10(t) <= self.high + 1e-9]
 
 
-def _round_step(rough: float) -> float:
-    """The next of 1, 2, 2.5, 5 times a power of ten."""
+def _round_step(rough: float, whole: bool) -> float:
+    """The next of 1, 2, 2.5, 5 times a power of ten; the next ``whole`` one of them."""
+    rough = max(rough, 1.0) if whole else rough
     power = 10.0 ** math.floor(math.log10(rough))
-    return next(m * power for m in (1, 2, 2.5, 5, 10) if m * power >= rough * (1 - 1e-9))
+    steps = [m * power for m in (1, 2, 2.5, 5, 10) if not whole or (m * power).is_integer()]
+    return next(step for step in steps if step >= rough * (1 - 1e-9))
 
 
 def compact_number(value: float) -> str:

@@ -70,9 +70,9 @@ class Matrix:
     @property
     def legend(self) -> str:
         """What stands below: what the columns are, and how to read the inks."""
-        scale = f"darkest = {short_number(0 if self.is_least_deep else self.full)}"
+        scale = f"deepest = {short_number(0 if self.is_least_deep else self.full)}"
         if self.has_negative:
-            scale = f"blue +, orange −, darkest = ±{short_number(self.full)}"
+            scale = f"blue +, orange −, deepest = ±{short_number(self.full)}"
         return f"{self.across}  ·  {scale}" if self.across else scale
 
     @property

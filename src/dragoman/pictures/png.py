@@ -90,6 +90,8 @@ def draw_heatmap(axes: Axes, heatmap: Heatmap) -> None:
 
 def draw_chart(axes: Axes, chart: Chart) -> None:
     """Some lines into axes."""
+    from matplotlib.ticker import MaxNLocator
+
     axes.set_facecolor(LIGHT.paper)
     for place, one in enumerate(map(thinned, chart.series)):
         colour = LIGHT.series[place % len(LIGHT.series)]
@@ -110,6 +112,8 @@ def draw_chart(axes: Axes, chart: Chart) -> None:
     if chart.log_x:
         axes.set_xscale("log")
         _plain_numbers(axes.xaxis)
+    elif chart.is_counted:
+        axes.xaxis.set_major_locator(MaxNLocator("auto", steps=[1, 2, 2.5, 5, 10], integer=True))
     if chart.log_y:
         axes.set_yscale("log")
         _plain_numbers(axes.yaxis)

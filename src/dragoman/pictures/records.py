@@ -72,7 +72,7 @@ class AttentionRecord:
     """Every attention weight of one translation.
 
     Row t of ``decoder`` and ``cross`` belongs to the step that chose ``target[t]``; the columns of
-    ``decoder`` are what that step had read: the begin symbol, then ``target`` up to t.
+    ``decoder`` are what that step had read: the start symbol, then ``target`` up to t.
     """
 
     source: Sequence[str]
@@ -86,7 +86,7 @@ class AttentionRecord:
     cross: Weights
     """(L', H, T, S)."""
     begin: str = "<s>"
-    """How the begin symbol is written."""
+    """How the start symbol is written."""
 
     def __post_init__(self) -> None:
         s, t = len(self.source), len(self.target)
@@ -150,6 +150,11 @@ class Chart:
     marked_x: float | None = None
     """A place to point out, e.g. the update of the best checkpoint."""
     marked_as: str = ""
+
+    @property
+    def is_counted(self) -> bool:
+        """Whether the axis below counts, updates or positions: nothing lies between two of them."""
+        return all(float(x).is_integer() for one in self.series for x in one.x)
 
 
 @dataclass(frozen=True)

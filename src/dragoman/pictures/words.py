@@ -47,7 +47,7 @@ def in_words(record: AttentionRecord) -> AttentionRecord:
     target, target_word_of = words(record.target[:-1])
     target = (*target, record.target[-1].removeprefix(WORD_START) or SPACE)
     chosen = (*target_word_of, len(target) - 1)
-    read = (0, *(word + 1 for word in target_word_of))  # the begin symbol, then what was chosen
+    read = (0, *(word + 1 for word in target_word_of))  # the start symbol, then what was chosen
     return AttentionRecord(
         source,
         target,

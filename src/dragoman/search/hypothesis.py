@@ -27,7 +27,7 @@ class Hypothesis:
     """One output of a search, or a given output scored by force decoding."""
 
     tokens: tuple[int, ...]
-    """Without the begin and end symbols."""
+    """Without the start and end symbols."""
     score: float
     """Log-probability over length penalty: higher is better; n-best lists are sorted by it."""
     log_probability: float

@@ -44,7 +44,7 @@ def force_decode(
     tokens_per_batch: int = TOKENS_PER_BATCH,
     device: torch.device | str = "cpu",
 ) -> list[Hypothesis]:
-    """Score ``targets`` (tokens without begin and end symbols) as outputs for ``sources``.
+    """Score ``targets`` (tokens without start and end symbols) as outputs for ``sources``.
 
     ``sources`` are as in ``Request``: just what the model encodes, not empty. -> one finished
     hypothesis per pair, in order, with the log-probability of each token and of the end symbol.

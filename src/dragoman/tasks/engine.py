@@ -50,7 +50,7 @@ Weights = npt.NDArray[np.float32]
 Alignment = npt.NDArray[np.float64]
 """(T, S): how much each token of an output looked at each of its source."""
 TokenPair = tuple[Sequence[int], Sequence[int]]
-"""Tokens of a source and of an output, without begin and end symbols."""
+"""Tokens of a source and of an output, without start and end symbols."""
 
 Cross = npt.NDArray[np.float32]
 """(L, H, T + 1, S + 1): every weight of the attention over the source, while a pair was read; the

@@ -27,7 +27,7 @@ export type LookStatus = "empty" | "waiting" | "done" | "error";
 /** Where the word in focus looked, or who looked at it. */
 export interface Ink {
   part: Part;
-  /** The words inked, and how much; the begin symbol apart. */
+  /** The words inked, and how much; the start symbol apart. */
   side: Side;
   weights: Float32Array;
   begin: number;

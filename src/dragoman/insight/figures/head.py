@@ -431,7 +431,7 @@ def _undecided(opened: OpenedAttention, wanted: int) -> tuple[int, int]:
     second = np.sort(opened.weights, axis=-1)[:, :, -2]  # (H, T)
     if wanted:
         second = np.where(np.arange(len(second))[:, None] == wanted - 1, second + 1, 0)
-    # Begin and end symbols and punctuation make dull examples.
+    # Start and end symbols and punctuation make dull examples.
     written = [any(c.isalnum() for c in one) and "<" not in one for one in opened.looking]
     head, row = np.unravel_index(int((second * written).argmax()), second.shape)
     return int(head), int(row)

@@ -88,7 +88,7 @@ class CellRequest(LookRequest):
     row: Place
     """The token that looks: in the decoder and across, the step that chose this one."""
     column: Place
-    """The token that is looked at; in the decoder the begin symbol is the first."""
+    """The token that is looked at; in the decoder the start symbol is the first."""
 
 
 class Weights(Message):
@@ -162,7 +162,7 @@ class ModelInfo(Message):
 
 class LookAnswer(Message):
     """What was seen. Row t of ``decoder`` and ``cross`` belongs to the step that chose token t;
-    the columns of ``decoder`` are what that step had read, the begin symbol first."""
+    the columns of ``decoder`` are what that step had read, the start symbol first."""
 
     run: str
     source: str
