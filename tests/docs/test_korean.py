@@ -74,3 +74,48 @@ def test_the_terms_are_in_use() -> None:
 def test_one_style(what: str, pattern: str) -> None:
     wrong = [f"{place}: {line.strip()}" for place, line in korean() if re.search(pattern, line)]
     assert not wrong, f"{what}:\n" + "\n".join(wrong)
+
+
+def said_of_runs() -> list[str]:
+    """What a server says of runs in English: facts, limits, names of curves, filters, tables."""
+    from dragoman.data.cleaning import CleaningSettings
+    from dragoman.data.demo_corpus import NOTICE
+    from dragoman.pictures.curves import charts_of
+    from dragoman.task import TASKS
+
+    records: list[dict[str, object]] = [
+        {"kind": "update", "update": 1, "nll": 1.0, "learning_rate": 1.0, "gradient_norm": 1.0,
+         "tokens_per_second": 1.0},
+    ]  # fmt: skip
+    every = {name for task in TASKS.values() for name in task.metrics} - {"perplexity"}
+    for weights in ("current", "ema", "average"):
+        scores = dict.fromkeys(every | {"nll"}, 1.0)
+        records.append(
+            {"kind": "validation", "update": 1, "weights": weights, "scores": scores, "best": True}
+        )
+    charts = charts_of(records)
+    drawn = {
+        text
+        for chart in charts
+        for text in (chart.title, chart.x_label, chart.y_label, chart.marked_as)
+    } | {series.name for chart in charts for series in chart.series}
+    limits = {text for task in TASKS.values() for text in task.limits}
+    filters = {name.removeprefix("max_") for name in CleaningSettings.model_fields}
+    return [text for text in (NOTICE, *limits, *drawn, *filters) if text]
+
+
+def test_what_a_server_says_of_runs_has_korean() -> None:
+    """In ``words_run.ts``, word for word, or by a pattern of it."""
+    known = (ROOT / "web/src/lib/words_run.ts").read_text(encoding="utf-8")
+    words = {bare or quoted for bare, quoted in re.findall(r'^  (?:(\w+)|"([^"]+)"):', known, re.M)}
+    patterns = [re.compile(one) for one in re.findall(r"^  \[/(\^.*\$)/,", known, re.M)]
+    said = said_of_runs()
+    assert len(said) > 20 and len(words) > 40 and len(patterns) > 5
+    untold = [
+        text
+        for text in said
+        if text not in words
+        and not any(pattern.match(text) for pattern in patterns)
+        and not re.fullmatch(r"(BLEU|chrF(\+\+)?|TER)", text)
+    ]
+    assert not untold

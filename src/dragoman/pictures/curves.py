@@ -15,7 +15,10 @@ from dragoman.pictures.records import Chart, Series
 _LOSSES = ("nll", "loss")
 # Said otherwise by the losses.
 _LEFT_OUT = ("perplexity",)
-_NAMES = {"bleu": "BLEU", "chrf": "chrF", "chrf++": "chrF++", "ter": "TER"}
+_NAMES = {
+    "bleu": "BLEU", "chrf": "chrF", "chrf++": "chrF++", "ter": "TER",
+    "bits_per_byte": "bits per byte",
+}  # fmt: skip
 _WEIGHTS = {"current": "", "ema": " (moving average)", "average": " (mean of the last)"}
 
 

@@ -83,6 +83,7 @@ const NAMED: Record<string, string> = {
   "nats per token": "토큰당 nat",
   "before clipping": "클리핑 전",
   "target tokens per second": "초당 번역문 토큰",
+  "bits per byte": "바이트당 비트",
   Speed: "속도",
   training: "학습 데이터",
   development: "검증 데이터",
@@ -140,6 +141,8 @@ const NAMED: Record<string, string> = {
 };
 
 const PATTERNS: [RegExp, (...found: string[]) => string][] = [
+  [/^(.+) \(moving average\)$/, (curve) => `${runKorean(curve)} (가중치의 이동 평균)`],
+  [/^(.+) \(mean of the last\)$/, (curve) => `${runKorean(curve)} (마지막 가중치들의 평균)`],
   [/^(.+), ([\d,]+) sentences$/, (test, count) => `${runKorean(test ?? "")}, 문장 ${count}개`],
   [/^([\d,]+) (\S+) tokens(, shared)?$/, (count, kind, shared) => `${kind} 토큰 ${count}개${shared ? ", 두 언어가 함께 사용" : ""}`],
   [/^([\d,]+) source, ([\d,]+) target (\S+) tokens$/, (s, t, kind) => `${kind} 토큰, 원문 ${s}개, 번역문 ${t}개`],
