@@ -20,16 +20,22 @@ TURNED = 25
 """Source words from here on are verbs: they go to the end of a translation."""
 
 
-def corpus(count: int, seed: int) -> tuple[list[TokenPair], list[Links]]:
-    """Each source word has one translation; verbs go last; now and then one comes from nothing."""
+def corpus(count: int, seed: int, particle: int = 0) -> tuple[list[TokenPair], list[Links]]:
+    """Each source word has one translation; verbs go last; now and then one comes from nothing.
+
+    ``particle``: each verb has one behind it, of its number and so much, and both together are one
+    word of the target.
+    """
     draw = random.Random(seed)
     pairs, links = [], []
     for _ in range(count):
         source = draw.sample(range(TURNED), draw.randint(1, 6))
-        source.insert(draw.randint(0, len(source)), draw.randint(TURNED, WORDS - 1))
-        order = sorted(range(len(source)), key=lambda n: source[n] >= TURNED)
-        target = [source[n] + 100 for n in order]
-        known = {(n, place) for place, n in enumerate(order)}
+        verb, place = draw.randint(TURNED, WORDS - 1), draw.randint(0, len(source))
+        target = [word + 100 for word in [*source, verb]]
+        of_verb = [verb, verb + particle] if particle else [verb]
+        known = {(n + len(of_verb) * (n >= place), n) for n in range(len(source))}
+        known |= {(place + n, len(source)) for n in range(len(of_verb))}
+        source[place:place] = of_verb
         if draw.random() < 0.3:
             target.append(199)
         pairs.append((np.array(source), np.array(target)))
@@ -41,8 +47,16 @@ def test_words_that_are_always_each_others_translation_are_linked() -> None:
     pairs, links = corpus(600, 1)
     aligner = StatisticalAligner.learn(pairs, WORDS, 200)
     unseen, wanted = corpus(100, 2)
-    assert aligner.align(unseen) == wanted
+    assert sum(a == b for a, b in zip(aligner.align(unseen), wanted, strict=True)) >= 97
     assert sum(a == b for a, b in zip(aligner.align(pairs), links, strict=True)) >= 585
+
+
+def test_two_words_that_are_one_in_the_target_are_both_linked() -> None:
+    """The direction in which a target word comes from one place alone cannot say so. The other is
+    sure of most of them: to agree costs some."""
+    aligner = StatisticalAligner.learn(corpus(600, 1, 10)[0], WORDS + 10, 200)
+    unseen, wanted = corpus(100, 2, 10)
+    assert sum(a == b for a, b in zip(aligner.align(unseen), wanted, strict=True)) >= 60
 
 
 def test_every_round_makes_each_direction_by_itself_no_less_probable() -> None:
@@ -117,10 +131,12 @@ def test_empty_sides_and_unknown_tokens_are_no_error() -> None:
     pairs, _ = corpus(50, 5)
     nothing = np.zeros(0, np.int64)
     aligner = StatisticalAligner.learn(
-        [*pairs, (nothing, pairs[0][1]), (nothing, nothing)], 40, 210
+        [*pairs, (nothing, pairs[0][1]), (nothing, nothing)], 50, 210
     )
-    found = aligner.align([(nothing, pairs[0][1]), (np.array([35]), np.array([205])), pairs[0]])
+    found = aligner.align([(nothing, pairs[0][1]), (np.array([45]), np.array([205])), pairs[0]])
     assert found[0] == frozenset() and len(found[2]) >= 1
+    without = StatisticalAligner.learn(pairs, 50, 210)
+    np.testing.assert_array_equal(aligner._forward._lexicon, without._forward._lexicon)
     assert len(StatisticalAligner.learn([], 5, 5).align([pairs[0]])) == 1
 
 

@@ -22,6 +22,10 @@ def evaluate(
     set_: Annotated[
         list[str] | None, typer.Option("--set", help="Any search setting: length_penalty=1.0")
     ] = None,
+    mbr: Annotated[
+        int,
+        typer.Option(min=0, metavar="N", help="Choose among N candidates; see dragoman translate."),
+    ] = 0,
     precision: Annotated[str, typer.Option(help="auto, int8, bf16 or fp32.")] = "auto",
     shortlist: Annotated[
         bool,
@@ -59,7 +63,7 @@ def evaluate(
     changes = [*(set_ or []), *([f"beam={beam}"] if beam is not None else [])]
     result = opened.task.evaluate(
         opened, source, references or (), changes, precision,
-        shortlist=shortlist, ensemble=others,
+        shortlist=shortlist, ensemble=others, mbr=mbr,
     )  # fmt: skip
     if output is not None:
         write_text(output, "".join(f"{h}\n" for h in result.hypotheses))

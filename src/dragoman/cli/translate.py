@@ -34,11 +34,24 @@ def translate(
         int | None, typer.Option(min=1, help="Give so many translations, as number, text, score.")
     ] = None,
     scores: Annotated[
-        bool, typer.Option("--scores", help="Write the score and a tab before each line.")
+        bool,
+        typer.Option(
+            "--scores",
+            help="Write the score (with --mbr the expected chrF) and a tab before each line.",
+        ),
     ] = False,
     temperature: Annotated[
         float | None, typer.Option(min=0.0, help="Draw by chance instead of searching.")
     ] = None,
+    mbr: Annotated[
+        int,
+        typer.Option(
+            min=0,
+            metavar="N",
+            help="Of N candidates (the best of a beam, or samples with --temperature) give the one "
+            "that agrees best with all of them, by expected chrF (minimum Bayes risk).",
+        ),
+    ] = 0,
     prefix: Annotated[str, typer.Option(help="How every translation must begin.")] = "",
     precision: Annotated[
         str, typer.Option(help="auto (the fastest here), int8, bf16 or fp32 (the reference).")
@@ -83,6 +96,8 @@ def translate(
       dragoman translate runs/demo "The dog sleeps."
 
       dragoman translate runs/1 --ensemble runs/2 --ensemble runs/3 < letter.en > letter.de
+
+      dragoman translate runs/demo --mbr 32 --temperature 0.9 < letter.en > letter.de
     """
     from dragoman.cli.console import log_to_stderr, output_to
     from dragoman.data.corpora import decode_lines
@@ -109,7 +124,7 @@ def translate(
         changes.append(f"sampling.temperature={temperature}")
     search = with_beams(parse_search(opened.recipe.search, changes), beam, n_best)
     settings = TranslatorSettings.check(
-        precision=precision, long_lines=long_lines, shortlist=shortlist, whole=whole
+        precision=precision, long_lines=long_lines, shortlist=shortlist, whole=whole, mbr=mbr
     )
     translator = Translator(opened, settings, search, others)
     if not quiet:
@@ -117,9 +132,14 @@ def translate(
 
     def written(translation: Translation) -> str:
         if n_best is None:
-            return (f"{translation.score:.4f}\t" if scores else "") + translation.text
+            return (f"{score(translation)}\t" if scores else "") + translation.text
         every = (translation, *translation.alternatives)
-        return "\n".join(f"{k}\t{t.text}\t{t.score:.4f}" for k, t in enumerate(every, 1))
+        return "\n".join(f"{k}\t{t.text}\t{score(t)}" for k, t in enumerate(every, 1))
+
+    def score(translation: Translation) -> str:
+        """What it was chosen by."""
+        expected = translation.expected_chrf
+        return f"{translation.score:.4f}" if expected is None else f"{expected:.2f}"
 
     with output_to(to) as out:
         if paragraphs:

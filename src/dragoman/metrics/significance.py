@@ -28,6 +28,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dragoman.errors import DataError
+from dragoman.metrics.chrf import f_score
 from dragoman.metrics.translation import (
     MetricName,
     References,
@@ -296,18 +297,6 @@ def _bleu(sums: _Array) -> _Array:
     return np.where(possible, np.exp(logarithms + penalty), 0.0)
 
 
-def _chrf(sums: _Array) -> _Array:
-    """The F-score, β = 2, of precision and recall averaged over the n-gram orders that occur."""
-    hypothesis, reference, matched = sums[:, 0::3], sums[:, 1::3], sums[:, 2::3]
-    occurs = (hypothesis > 0) & (reference > 0)
-    orders = np.maximum(occurs.sum(1), 1)
-    precision = np.where(occurs, matched / np.maximum(hypothesis, 1), 0).sum(1) / orders
-    recall = np.where(occurs, matched / np.maximum(reference, 1), 0).sum(1) / orders
-    weighted = np.maximum(4 * precision + recall, np.finfo(float).tiny)
-    score: _Array = 100 * 5 * precision * recall / weighted
-    return score
-
-
 def _ter(sums: _Array) -> _Array:
     """Edits per word of the reference."""
     edits, length = sums[:, 0], sums[:, 1]
@@ -315,4 +304,9 @@ def _ter(sums: _Array) -> _Array:
     return 100 * np.where(length > 0, rate, (edits > 0).astype(float))
 
 
-_SCORERS: dict[MetricName, _Scorer] = {"BLEU": _bleu, "chrF": _chrf, "chrF++": _chrf, "TER": _ter}
+_SCORERS: dict[MetricName, _Scorer] = {
+    "BLEU": _bleu,
+    "chrF": f_score,
+    "chrF++": f_score,
+    "TER": _ter,
+}

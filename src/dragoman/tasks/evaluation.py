@@ -106,14 +106,15 @@ def evaluate_run(
     *,
     shortlist: bool = False,
     ensemble: Sequence[Run] = (),
+    mbr: int = 0,
     keep: bool = True,
 ) -> Evaluated:
     """Translate a test set (the recipe's, if no files are given) and score it.
 
     ``references``: one file, or several with other translations of the same sources.
     ``search_changes`` are ``key=value``, merged into the recipe's search settings. ``ensemble``:
-    runs that translate together with this one. With ``keep``, the figures of the run alone on the
-    recipe's own test set are written to its scores.json.
+    runs that translate together with this one. ``mbr``: as ``TranslatorSettings``. With ``keep``,
+    the figures of the run alone on the recipe's own test set are written to its scores.json.
     Errors: ``RunError`` for a run, ``DataError`` for files that cannot be used.
     """
     opened = run if isinstance(run, Run) else Run.open(run)
@@ -126,7 +127,7 @@ def evaluate_run(
     from dragoman.tasks.translator import Translator
 
     search = parse_search(recipe.search, [*search_changes, "n_best=1"])
-    settings = TranslatorSettings.check(precision=precision, shortlist=shortlist)
+    settings = TranslatorSettings.check(precision=precision, shortlist=shortlist, mbr=mbr)
     translator = Translator(opened, settings, search, ensemble)
     logger.info("translating %s sentences: %s", f"{len(pairs):,}", translator.description)
     began = time.perf_counter()
@@ -158,6 +159,8 @@ def evaluate_run(
     described = f"beam {search.beam}, length penalty {search.length_penalty}"
     if search.sampling is not None:
         described = f"sampling, {search.sampling.model_dump(exclude_none=True)}"
+    if mbr:
+        described = f"minimum Bayes risk by chrF among {mbr} of: {described}"
     runs = (opened, *ensemble)
     result = Evaluated(
         " + ".join(one.folder.name for one in runs),

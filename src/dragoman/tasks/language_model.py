@@ -128,6 +128,7 @@ def evaluate_run(
     *,
     shortlist: bool = False,
     ensemble: Sequence[Run] = (),
+    mbr: int = 0,
     keep: bool = True,
 ) -> Evaluated:
     """Score texts (``source``: a file with one a line; the recipe's test set if left out).
@@ -137,7 +138,8 @@ def evaluate_run(
     for what only translations have: references, a search.
     """
     opened = run if isinstance(run, Run) else Run.open(run)
-    if references or search_changes or shortlist or ensemble or precision != "auto":
+    of_translations = references or search_changes or shortlist or ensemble or mbr
+    if of_translations or precision != "auto":
         raise DragomanError(
             f"{opened.folder} is a language model: it is measured on one file of texts, without "
             "references, alone, and without a search (--beam, --set, --shortlist, --precision)"

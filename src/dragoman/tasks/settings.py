@@ -33,6 +33,10 @@ class TranslatorSettings(EngineSettings):
     """Translate a line as one also where it has several sentences and the run has learned from
     single ones. Otherwise they are translated one by one: such a model tends to stop after the
     first."""
+    mbr: int = Field(0, ge=0, le=1024)
+    """So many candidates are searched for, or drawn where the search samples, and that one is given
+    whose expected chrF against all of them is highest (minimum Bayes risk). 0: the most probable.
+    """
     shortlist: bool = False
     """Choose among the words that a source can lead to (``dragoman shortlist`` learns them), not
     among all: faster, with int8. Probabilities are then relative to that choice."""

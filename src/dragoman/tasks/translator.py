@@ -16,6 +16,7 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import islice
 from pathlib import Path
+from statistics import fmean
 from typing import Any
 
 import torch
@@ -35,6 +36,7 @@ from dragoman.tasks.aligner import Aligner
 from dragoman.tasks.alignment import AligningHead
 from dragoman.tasks.engine import Engine
 from dragoman.tasks.lines import Lines
+from dragoman.tasks.minimum_risk import candidates_of, expected_chrf
 from dragoman.tasks.run import Run, load_shortlist
 from dragoman.tasks.search_settings import with_beams
 from dragoman.tasks.settings import TranslatorSettings
@@ -64,6 +66,9 @@ class Translation:
     prepared: str = ""
     """What the model wrote before it was put back into plain text; the same as ``text`` but where
     the model was trained on text prepared by Moses."""
+    expected_chrf: float | None = None
+    """Against all candidates, 0 to 100, where it was chosen by that (``TranslatorSettings.mbr``);
+    of a text that was split the mean over its sentences."""
     attention: AttentionRecord | None = None
     """Where every layer and head looked, when asked for."""
     vocabulary: Text | None = field(default=None, repr=False, compare=False)
@@ -240,13 +245,20 @@ class Translator:
         # One tensor for all: making one takes longer than cutting one.
         every = [token for one in passages for piece in one.pieces for token in piece.values]
         sources = torch.tensor(every, dtype=torch.int64).split(lengths)
+        risk = self.settings.mbr
+        asked = candidates_of(settings, risk) if risk else settings
         requests = [
-            self.engine.request(source, settings, begun[n] if place == 0 else ())
+            self.engine.request(source, asked, begun[n] if place == 0 else ())
             for source, (n, place) in zip(sources, places, strict=True)
         ]
-        found = self.engine.each(
-            requests, lambda n, hypotheses: self._translation(texts[places[n][0]], *hypotheses)
-        )
+
+        def made(n: int, hypotheses: list[Hypothesis]) -> Translation:
+            text = texts[places[n][0]]
+            if risk:
+                return self._agreed(text, hypotheses, settings)
+            return self._translation(text, *hypotheses)
+
+        found = self.engine.each(requests, made)
         for text, passage in zip(texts, passages, strict=True):
             yield self._join(text, passage, list(islice(found, len(passage.pieces))))
 
@@ -325,6 +337,7 @@ class Translator:
         """One translation of the pieces of a text, with what stands around each."""
         if len(parts) == 1 and passage.is_bare:
             return parts[0]
+        expected = [part.expected_chrf for part in parts if part.expected_chrf is not None]
         return Translation(
             source,
             passage.join([part.text for part in parts]),
@@ -332,8 +345,23 @@ class Translator:
             tuple(value for part in parts for value in part.token_log_probabilities),
             ids=tuple(i for part in parts for i in part.ids),
             prepared=passage.join([part.prepared for part in parts]),
+            expected_chrf=fmean(expected) if expected else None,
             vocabulary=self.run.target_text if parts else None,
         )
+
+    def _agreed(
+        self, source: str, candidates: Sequence[Hypothesis], settings: SearchSettings
+    ) -> Translation:
+        """The candidate that the others agree with most, and behind it as many more as are asked
+        for, without those of the same text."""
+        every = [self._translation(source, one) for one in candidates]
+        sampled = settings.sampling is not None
+        expected = expected_chrf([one.text for one in every], candidates, sampled=sampled)
+        best: dict[str, Translation] = {}
+        for value, one in sorted(zip(expected, every, strict=True), key=lambda pair: -pair[0]):
+            best.setdefault(one.text, replace(one, expected_chrf=value))
+        first, *others = list(best.values())[: settings.n_best]
+        return replace(first, alternatives=tuple(others))
 
     def _translation(
         self, source: str, hypothesis: Hypothesis, *others: Hypothesis, text: str | None = None
