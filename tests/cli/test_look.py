@@ -38,11 +38,14 @@ def test_look_shows_one_attention_and_writes_all(
     assert sum(float(row["weight"]) for row in one) == pytest.approx(1, abs=1e-5)
 
 
-def test_look_into_a_model_that_attends_in_one_place(dragoman: Dragoman, tmp_path: Path) -> None:
-    run = untrained_run(tmp_path, "search.max_length=8", recipe_name="demo-recurrent")
+@pytest.mark.parametrize("kind", ["recurrent", "convolutional"])
+def test_look_into_a_model_that_attends_to_its_source_alone(
+    dragoman: Dragoman, tmp_path: Path, kind: str
+) -> None:
+    run = untrained_run(tmp_path, "search.max_length=8", recipe_name=f"demo-{kind}")
     said = dragoman("look", run, SENTENCE)
     assert said.code == 0, said.err
-    assert "cross-attention, layer 1" in said.out
+    assert "cross-attention, layer" in said.out
     assert "encoder" not in said.out, "no head is offered that is not there"
     page, rows = tmp_path / "look.html", tmp_path / "look.csv"
     for path in (page, rows):

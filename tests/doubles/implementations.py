@@ -14,12 +14,18 @@ import pytest
 import torch
 from torch import Tensor
 
+from dragoman.models.convolutional import Convolutional
 from dragoman.models.decoder import Decoder
 from dragoman.models.ensemble import Ensemble
 from dragoman.models.interface import Adjust, DecodeState, Memory, Model, Network
 from dragoman.models.prepared import Prepared
 from dragoman.models.recurrent import Recurrent
-from dragoman.models.settings import DecoderSettings, RecurrentSettings, TransformerSettings
+from dragoman.models.settings import (
+    ConvolutionalSettings,
+    DecoderSettings,
+    RecurrentSettings,
+    TransformerSettings,
+)
 from dragoman.models.transformer import Transformer
 from dragoman.models.transformer.cpu import CpuTransformer
 from dragoman.models.transformer.int8 import Int8Transformer, why_not_here
@@ -85,6 +91,13 @@ def recurrent(**changes: Any) -> Recurrent:
     return model
 
 
+def convolutional(**changes: Any) -> Convolutional:
+    defaults: dict[str, Any] = {"model_dim": 16, "channels": 12, "dropout": 0.0, "positions": 40}
+    model = Convolutional(ConvolutionalSettings.model_validate(defaults | changes), SOURCE, TARGET)
+    drawn(model)
+    return model
+
+
 def decoder(**changes: Any) -> Decoder:
     defaults: dict[str, Any] = {
         "model_dim": 16, "ffn_dim": 24, "layers": 2, "attention": {"num_heads": 4}, "dropout": 0.0,
@@ -138,6 +151,11 @@ RECURRENT: dict[str, dict[str, Any]] = {
     "variational, input feeding": {"dropout_kind": "variational", "input_feeding": True},
     "target tied": {"tie": "target", "encoder_layers": 3, "decoder_layers": 1},
 }
+CONVOLUTIONAL: dict[str, dict[str, Any]] = {
+    "four and three": {},
+    "windows of five": {"kernel_width": 5, "tie": "none", "encoder_layers": 1},
+    "windows of one": {"kernel_width": 1, "tie": "target", "decoder_layers": 1},
+}
 FAST: dict[str, dict[str, Any]] = {
     name: TRANSFORMERS[name]
     for name in ("paper", "pre-norm", "untied", "target tied", "free value width", "sliced heads",
@@ -162,6 +180,7 @@ DECODERS: dict[str, dict[str, Any]] = {
 NETWORKS: dict[str, Callable[[], Network]] = {
     **{f"transformer, {n}": lambda c=c: transformer(**c) for n, c in TRANSFORMERS.items()},
     **{f"recurrent, {n}": lambda c=c: recurrent(**c) for n, c in RECURRENT.items()},
+    **{f"convolutional, {n}": lambda c=c: convolutional(**c) for n, c in CONVOLUTIONAL.items()},
     **{f"decoder, {n}": lambda c=c: decoder(**c) for n, c in DECODERS.items()},
 }
 """Models as a recipe describes them: the plain ones, which can be trained and looked into."""
@@ -189,6 +208,15 @@ IMPLEMENTATIONS: dict[str, Implementation] = {
         )
         for n, c in RECURRENT.items()
         if n in ("two and two", "additive", "input feeding", "GNMT", "target tied")
+    },
+    **{
+        f"convolutional on prepared torch, {n}": Implementation(
+            lambda c=c: Prepared(convolutional(**c), torch.float32),
+            torch.float32,
+            alike=1e-4,
+            as_plain=1e-4,
+        )
+        for n, c in CONVOLUTIONAL.items()
     },
     "ensemble of three kinds": Implementation(
         lambda: ensemble(transformer(), recurrent(), decoder())

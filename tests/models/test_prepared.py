@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 import torch
-from implementations import recurrent
+from implementations import convolutional, recurrent
 from torch import Tensor
 
 from dragoman.inference.path import fastest
@@ -21,6 +21,7 @@ NETWORKS: dict[str, Callable[[], Advancing]] = {
     "recurrent": lambda: recurrent(model_dim=48),
     "GNMT, additive": lambda: recurrent(model_dim=48, attends="first", attention="additive"),
     "input feeding": lambda: recurrent(model_dim=48, input_feeding=True),
+    "convolutional": lambda: convolutional(model_dim=48, channels=32),
 }
 
 
@@ -59,14 +60,15 @@ def test_the_fastest_path_is_told(monkeypatch: pytest.MonkeyPatch, tmp_path: Pat
     times = {"prepared bf16": 10, "prepared fp32": 30}
     monkeypatch.setattr("dragoman.inference.path.microseconds", lambda _, trials: dict(times))
     monkeypatch.setattr(processor, "cpu_flags", lambda: {"avx512_bf16"})
-    network = recurrent()
-    path = fastest(network, remembered=tmp_path)
-    assert isinstance(path.model, Prepared)
-    assert path.precision == "bf16" and "3 times as fast here as fp32" in path.reason
-    assert fastest(network, "fp32").model is network
-    path = fastest(network, "int8")
-    assert path.precision == "bf16"
-    assert "a recurrent model cannot be run in int8" in path.reason
+    for network in (recurrent(), convolutional()):
+        path = fastest(network, remembered=tmp_path)
+        assert isinstance(path.model, Prepared)
+        assert path.precision == "bf16" and "3 times as fast here as fp32" in path.reason
+        assert fastest(network, "fp32").model is network
+        path = fastest(network, "int8")
+        kind = network.settings.kind
+        assert path.precision == "bf16"
+        assert f"a {kind} model cannot be run in int8" in path.reason
     monkeypatch.setattr(processor, "cpu_flags", set)
     path = fastest(recurrent(), "bf16")
     assert path.precision == "fp32" and "no bf16, because the processor has no" in path.reason

@@ -239,10 +239,13 @@ def test_doubt_in_another_translation(client: Open, run: Run) -> None:
     asyncio.run(check())
 
 
-def test_a_model_that_attends_in_one_place(tmp_path: Path) -> None:
-    """An LSTM: its one attention is told as any other, the others have no layers."""
-    run = Run.open(untrained_run(tmp_path, recipe_name="demo-recurrent"))
-    served = ServedRun.open(run, ServeSettings(precision="fp32"), "lstm")
+@pytest.mark.parametrize(("kind", "cross"), [("recurrent", [1]), ("convolutional", [1, 1])])
+def test_a_model_that_attends_to_its_source_alone(
+    tmp_path: Path, kind: str, cross: list[int]
+) -> None:
+    """An LSTM, convolutions: what attention they have is told as any other, of others no layers."""
+    run = Run.open(untrained_run(tmp_path, recipe_name=f"demo-{kind}"))
+    served = ServedRun.open(run, ServeSettings(precision="fp32"), kind)
 
     async def check() -> None:
         values = {"text": TEXT, "max_length": 6}
@@ -252,17 +255,17 @@ def test_a_model_that_attends_in_one_place(tmp_path: Path) -> None:
             fallen = await post(http, "/v1/look/heads", **values)
             cell = {"part": "cross", "layer": 0, "head": 0, "row": 0, "column": 0}
             refused = await http.post("/v1/look/cell", json={**values, **cell})
-        layers = {"encoder": [], "decoder": [], "cross": [1]}
+        layers = {"encoder": [], "decoder": [], "cross": cross}
         assert seen["model"]["attentions"] == layers
         for told in (seen["attention"], seen["maps"]):
             assert {part: told[part]["shape"][0] for part in layers} == {
                 part: len(heads) for part, heads in layers.items()
             }
-        cross = half(seen["attention"]["cross"])
-        assert cross.sum(axis=-1) == pytest.approx(1, abs=2e-3)
-        assert half(word["looked_at"]["cross"])[0, 0, 0] == pytest.approx(cross[0, 0, :, 0])
+        weights = half(seen["attention"]["cross"])
+        assert weights.sum(axis=-1) == pytest.approx(1, abs=2e-3)
+        assert half(word["looked_at"]["cross"])[0, 0, 0] == pytest.approx(weights[0, 0, :, 0])
         assert fallen["fallen"]["encoder"] == [] and len(fallen["fallen"]["cross"][0]) == 1
-        assert refused.status_code == 400 and "recurrent" in refused.json()["error"]
+        assert refused.status_code == 400 and kind in refused.json()["error"]
 
     asyncio.run(check())
 

@@ -62,6 +62,13 @@ class PlanSettings(Settings):
     block_examples: int = Field(1_000_000, ge=1, le=1_000_000_000)
     """Examples that are shuffled together; bounds the memory of the plan."""
 
+    def within(self, longest: int | None) -> PlanSettings:
+        """The same, for a model that reads and writes so many tokens at most; None: any number."""
+        if longest is None:
+            return self
+        limits = {"max_source": self.max_source, "max_target": self.max_target}
+        return self.model_copy(update={side: min(n, longest) for side, n in limits.items()})
+
 
 class Lengths(Protocol):
     """What a plan needs of a store."""
@@ -120,6 +127,7 @@ class Plan:
             raise DataError(
                 f"nothing to train on: all {self.left_out.in_words()}; raise "
                 + " and ".join(f"plan.max_{side}" for side in self._limits)
+                + ", and model.positions if positions are learned and so few"
             )
         self._blocks = max(1, round(self._examples_an_epoch / settings.block_examples))
         # updates before each block, over all epochs; grown as later updates are asked for

@@ -78,7 +78,8 @@ def fastest(
         if gain < 1:
             slower = f"measured faster here than {first.precision} ({1 / gain:.1f} times)"
             return _on(others[0], model, f"{others[0].line()}: {slower}", shortlist)
-        line += f", {gain:.0f} times as fast here as {others[0].line()}"
+        more = f"{gain:.0f}" if gain >= 2 else f"{gain:.1f}"
+        line += f", {more} times as fast here as {others[0].line()}"
     return _on(first, model, line, shortlist)
 
 

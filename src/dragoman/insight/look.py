@@ -159,7 +159,7 @@ def look_at_sentence(run: Path, options: LookOptions) -> LookResult:
         raise DragomanError("there is nothing to look at: the sentence is empty")
     subject = Subject.open(run, options.sentence)
     translator = subject.translator
-    longest = translator.settings.longest
+    longest = translator.engine.longest
     ids = translator.source_ids(options.sentence)
     if len(ids) > longest:
         raise DragomanError(f"the sentence has more than {longest} tokens; look at a part of it")

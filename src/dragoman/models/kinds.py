@@ -11,6 +11,7 @@ from pydantic import Discriminator, Tag
 
 from dragoman.address import found_at
 from dragoman.models.settings import (
+    ConvolutionalSettings,
     DecoderSettings,
     ModelSettings,
     RecurrentSettings,
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
 KINDS: dict[str, tuple[type[ModelSettings], str]] = {
     "transformer": (TransformerSettings, "dragoman.models.transformer.Transformer"),
     "recurrent": (RecurrentSettings, "dragoman.models.recurrent.Recurrent"),
+    "convolutional": (ConvolutionalSettings, "dragoman.models.convolutional.Convolutional"),
     "decoder": (DecoderSettings, "dragoman.models.decoder.Decoder"),
 }
 """Classes by their address: a recipe is read without torch."""
@@ -31,6 +33,7 @@ KINDS: dict[str, tuple[type[ModelSettings], str]] = {
 FAST_PATHS = {
     "transformer": "dragoman.models.transformer.paths.PATHS",
     "recurrent": "dragoman.models.prepared.PATHS",
+    "convolutional": "dragoman.models.prepared.PATHS",
 }
 """The faster ways to run a kind, likewise; a kind that is left out runs as it is."""
 

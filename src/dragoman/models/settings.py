@@ -30,6 +30,11 @@ class ModelSettings(Settings):
         return False
 
     @property
+    def longest(self) -> int | None:
+        """The most tokens of either side that it can tell the places of; None: any number."""
+        return None
+
+    @property
     def sizes(self) -> dict[str, int | str]:
         """What a reader is told of it, by the names of the paper where it has them."""
         return {"model_dim": self.model_dim}
@@ -66,6 +71,10 @@ class TransformerSettings(ModelSettings):
     @property
     def shares_vocabulary(self) -> bool:
         return self.tie == "all"
+
+    @property
+    def longest(self) -> int | None:
+        return self.positions.maximum if self.positions.kind == "learned" else None
 
     @property
     def sizes(self) -> dict[str, int | str]:
@@ -155,6 +164,53 @@ class RecurrentSettings(ModelSettings):
         return self
 
 
+class ConvolutionalSettings(ModelSettings):
+    """Sizes and choices of a convolutional model (ConvS2S: Gehring et al., 2017). The defaults suit
+    a small corpus; the paper has 15 layers and more, of 512 channels and more."""
+
+    kind: Literal["convolutional"] = "convolutional"
+    """Which family of models."""
+    model_dim: int = Field(256, ge=1, le=65_536)
+    """Width of embeddings, and of queries and keys."""
+    channels: int = Field(256, ge=1, le=32_768)
+    """Width of the blocks."""
+    kernel_width: int = Field(3, ge=1, le=1_001)
+    """Tokens that a block reads at once (k): an odd number."""
+    encoder_layers: int = Field(4, ge=1, le=1_000)
+    """Blocks of the encoder."""
+    decoder_layers: int = Field(3, ge=1, le=1_000)
+    """Blocks of the decoder, each with an attention of its own."""
+    dropout: float = Field(0.2, ge=0, lt=1)
+    """On embeddings, on what each block reads, and before the output."""
+    positions: int = Field(256, ge=1, le=1_000_000)
+    """Positions that it has embeddings for, so the most tokens of either side: longer input is cut,
+    and no output becomes longer. Those beyond the longest pair of training stay as drawn."""
+    tie: Literal["all", "target", "none"] = "all"
+    """One matrix for source, target and output, for target and output, or none (the paper)."""
+
+    @property
+    def shares_vocabulary(self) -> bool:
+        return self.tie == "all"
+
+    @property
+    def longest(self) -> int | None:
+        return self.positions
+
+    @property
+    def sizes(self) -> dict[str, int | str]:
+        names = {"model_dim", "channels", "kernel_width", "encoder_layers", "decoder_layers"}
+        return self.model_dump(include=names)
+
+    @model_validator(mode="after")
+    def _agree(self) -> ConvolutionalSettings:
+        if self.kernel_width % 2 == 0:
+            raise ValueError(
+                f"kernel_width {self.kernel_width} is even; a block of the encoder reads as many "
+                "tokens before as behind its own: take an odd number"
+            )
+        return self
+
+
 class DecoderSettings(ModelSettings):
     """Sizes and choices of a Transformer's decoder by itself, which reads nothing (GPT's shape)."""
 
@@ -180,6 +236,10 @@ class DecoderSettings(ModelSettings):
     """One matrix for what is read back and for the output."""
 
     reads: ClassVar[bool] = False
+
+    @property
+    def longest(self) -> int | None:
+        return self.positions.maximum if self.positions.kind == "learned" else None
 
     @property
     def sizes(self) -> dict[str, int | str]:

@@ -80,6 +80,8 @@ class Linear(Computing):
     def project(self, hidden: Tensor, ids: Tensor | None = None) -> Tensor:
         """Logits where the rows of the weight stand for tokens: (..., D) -> (..., V), or over the
         rows ``ids`` alone. No bias."""
+        if self.packed is not None and ids is None:
+            return native.linear(hidden, [self.weight], [], self.packed)
         return project(hidden, self.weight, self.low, ids)
 
 
@@ -235,6 +237,8 @@ class Embedding(Computing):
 
 def project(hidden: Tensor, weight: Tensor, low: Tensor | None, ids: Tensor | None) -> Tensor:
     """Logits over all tokens or over ``ids``: (..., D) -> (..., V) or (..., len(ids))."""
+    if low is None:
+        hidden = hidden.to(weight.dtype)  # which kernels may have made of low precision
     if ids is None:
         return linear(hidden, weight, None, low)
     return linear(hidden, weight[ids], None, None if low is None else low[ids])

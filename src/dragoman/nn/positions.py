@@ -19,6 +19,7 @@ import math
 
 import torch
 from torch import Tensor, nn
+from torch.nn import functional as F
 
 from dragoman.errors import SearchError
 from dragoman.nn.linear import Computing, Precision
@@ -91,10 +92,10 @@ class Positions(Computing):
         if longest > self.settings.maximum:
             raise SearchError(
                 f"position {longest} is beyond this model's learned table of "
-                f"{self.settings.maximum} positions; cut the sequence, or train with a "
-                "larger model.positions.maximum or with sinusoidal positions"
+                f"{self.settings.maximum} positions; cut the sequence, or train a model "
+                "that knows more of them (see model.positions)"
             )
-        return self.table[positions]
+        return F.embedding(positions, self.table).to(dtype)
 
     @property
     def is_fixed_table(self) -> bool:

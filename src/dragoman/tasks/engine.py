@@ -20,7 +20,7 @@ import numpy as np
 import numpy.typing as npt
 import torch
 
-from dragoman.errors import DragomanError
+from dragoman.errors import DragomanError, SearchError
 from dragoman.forms.form import Form
 from dragoman.forms.passage import Passage
 from dragoman.forms.text_form import TextForm
@@ -74,12 +74,15 @@ class Engine:
         settings: EngineSettings | None = None,
         device: torch.device | str = "cpu",
         ensemble: Ensemble | None = None,
+        places: int | None = None,
     ) -> None:
         """``path``: what runs it; left out, the network itself. ``search``: how, unless a request
         says otherwise. ``ensemble``: the plain models of all, where ``path`` is of several, of
-        which ``network`` is the first."""
+        which ``network`` is the first. ``places``: how many it can tell apart on either side,
+        ``ModelSettings.longest``; left out, what ``network`` can."""
         self._network = network
         self._ensemble = ensemble
+        self._places = network.settings.longest if places is None else places
         self.source = source
         self.target = target
         self.search_settings = search
@@ -104,9 +107,10 @@ class Engine:
         path, ensemble = paths[0], None
         if others:
             path, ensemble = together(paths, readers), Ensemble(networks, readers)
+        places = [p for one in networks if (p := one.settings.longest) is not None]
         return cls(
             networks[0], run.source, run.target, search or run.recipe.search,
-            path=path, settings=settings, ensemble=ensemble,
+            path=path, settings=settings, ensemble=ensemble, places=min(places, default=None),
         )  # fmt: skip
 
     @property
@@ -129,11 +133,18 @@ class Engine:
         """Threads that do most on this machine, each with a batch of its own."""
         return (self.settings.threads or cores()) if self.path.one_core_each else 1
 
+    @property
+    def longest(self) -> int:
+        """Values of a source that are read at once: what was asked for, and no more than the model
+        can tell the places of."""
+        wished = self.settings.longest
+        return wished if self._places is None else min(wished, self._places)
+
     # ---- text to values
 
     def cut(self, texts: Sequence[str], *, whole: bool) -> list[Passage]:
         """Texts in the pieces that are searched for: see ``Form.cut``."""
-        return self.source.cut(texts, self.target, longest=self.settings.longest, whole=whole)
+        return self.source.cut(texts, self.target, longest=self.longest, whole=whole)
 
     def request(
         self,
@@ -142,10 +153,25 @@ class Engine:
         prefix: Iterable[int] = (),
         record: list[StepRecord] | None = None,
     ) -> Request:
-        """What a search is asked. ``values`` are of the source form, the end symbol included."""
+        """What a search is asked. ``values`` are of the source form, the end symbol included.
+
+        An output ends where the model can tell no more places, whatever was asked for.
+        Errors: ``SearchError`` if it must be longer than that.
+        """
         chosen = settings or self.search_settings
         source = torch.as_tensor(values)
         longest = self.source.longest_output(len(source), chosen.max_extra)
+        if self._places is not None:
+            most = self._places - 1  # the begin symbol stands before them
+            if chosen.min_length > most:
+                raise SearchError(
+                    f"min_length is {chosen.min_length}, and this model writes {most} tokens at "
+                    f"most: it has learned {self._places} positions (see model.positions)"
+                )
+            longest = min(longest, most)
+            if chosen.max_length is not None:
+                asked = min(chosen.max_length, most)
+                chosen = chosen.model_copy(update={"max_length": asked})
         return Request(source, chosen, tuple(prefix), record, longest)
 
     # ---- generating

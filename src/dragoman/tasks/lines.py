@@ -43,7 +43,7 @@ class Lines:
         ]
 
     def _passage(self, line: str, values: list[int], *, whole: bool) -> Passage:
-        longest = self._engine.settings.longest
+        longest = self._engine.longest
         if len(values) == 1 or not line.strip():
             return Passage("", ())
         if len(values) > longest and self._cut_off:

@@ -184,11 +184,12 @@ def _train(
     if validation.left_out and ranks.first:
         say(
             f"{validation.left_out:,} of {len(prepared.dev):,} dev {task.noun} are empty or longer "
-            "than plan.max_source or plan.max_target: validation is without them"
+            "than plan.max_source, plan.max_target or what the model has positions for: validation "
+            "is without them"
         )
     elif not validation.pairs and settings.validate_every and ranks.first:
         say(f"there are no dev {task.noun}: the model is not validated while it trains")
-    plan = Plan(prepared.train, recipe.plan, recipe.seed)
+    plan = Plan(prepared.train, recipe.plan.within(recipe.model.longest), recipe.seed)
     trainer = Trainer(
         model,
         task.new_objective(model, settings.label_smoothing),
@@ -221,10 +222,13 @@ def _fit_updates(
     from it is for the first to say. -> the recipe, and the seconds of a validation (0: not
     measured).
     """
-    plan = Plan(prepared.train, recipe.plan, recipe.seed)
+    plan = Plan(prepared.train, recipe.plan.within(recipe.model.longest), recipe.seed)
     task, forms, settings = TASKS[recipe.task], prepared.forms, recipe.training
     if plan.left_out.examples and ranks.first:
-        say(f"left out: {plan.left_out.in_words()} (plan.max_source, plan.max_target)")
+        limits = "plan.max_source, plan.max_target"
+        if plan.settings != recipe.plan:
+            limits += ", model.positions"
+        say(f"left out: {plan.left_out.in_words()} ({limits})")
     torch.manual_seed(key(recipe.seed))
     model = build_model(recipe, *forms)
     measured = measure_throughput(

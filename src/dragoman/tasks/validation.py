@@ -50,7 +50,8 @@ class Validation(ABC):
         self.forms = forms
         self.device = device
         tokens = zip(pairs, *self._tokens(pairs), strict=True)
-        longest = recipe.plan.max_source, recipe.plan.max_target
+        limits = recipe.plan.within(recipe.model.longest)
+        longest = limits.max_source, limits.max_target
         # As in training: one sentence of a hundred thousand characters would cost hours.
         fitting = [
             (pair, source, target)

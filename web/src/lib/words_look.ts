@@ -156,6 +156,7 @@ export const lookEnglish = {
   way_numbers: "Numbers",
   way_ids: "token numbers",
   way_embedding: "embedding × √d",
+  way_word: "embedding",
   way_position: "position",
   way_sum: "sum",
   way_encoder: (n: number) => `encoder layer ${n}`,

@@ -155,6 +155,7 @@ export const lookKorean: typeof lookEnglish = {
   way_numbers: "벡터",
   way_ids: "토큰 번호",
   way_embedding: "임베딩 × √d",
+  way_word: "임베딩",
   way_position: "위치 인코딩",
   way_sum: "합",
   way_encoder: (n) => `인코더 ${n}층`,

@@ -152,6 +152,8 @@ class ModelInfo(Message):
     ffn_dim: int | None = None
     heads: int | None = None
     key_width: int | None = None
+    channels: int | None = None
+    kernel_width: int | None = None
     encoder_layers: int
     decoder_layers: int
     source_vocabulary: int

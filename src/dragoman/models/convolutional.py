@@ -1,0 +1,284 @@
+"""A convolutional encoder–decoder (ConvS2S: Gehring et al., 2017), section numbers of that paper.
+
+    v(x) = A ⊗ σ(B),  [A B] = W [x_{i-k/2}; ...; x_{i+k/2}] + b           (§3.2: gated linear unit)
+    h^l = (v(h^{l-1}) + h^{l-1}) √½                                        (§3.2, §3.4)
+
+In the decoder a window ends at its own row, and every layer looks at the source by itself (§3.3):
+
+    q = (W_q v + b_q + e) √½         e the embedding of the token, e_s of the source's
+    found = √S Σ_s softmax(q · z)_s (z_s + e_s) √½      z what the encoder makes of S positions
+    h^l = ((W_c found + b_c + v) √½ + h^{l-1}) √½
+
+Every matrix but embeddings and output is weight-normalised; √½ keeps the variance of a sum (§3.4),
+and all begin as §3.5 says. Departures: the output layer has no bias and no weight normalisation, so
+that it may be tied; one width for all blocks.
+
+Shapes: B sources, P packed rows, D width of embeddings, C width of blocks, k of a window, N rows of
+a search, L layers of the decoder.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any, Literal
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional as F
+
+from dragoman.models.carried_state import Carried, CarriedState
+from dragoman.models.interface import Advancing, AttentionLayer, DecodeState, Memory
+from dragoman.models.settings import ConvolutionalSettings
+from dragoman.models.source import Source, look, seen_by_probe
+from dragoman.native import attention as native
+from dragoman.native.embedding import embed as embed_natively
+from dragoman.nn import probes
+from dragoman.nn.convolution import NormedLinear, Windows, unfold
+from dragoman.nn.dropout import Dropout
+from dragoman.nn.layers import Stack
+from dragoman.nn.layout import Layout, Sequences
+from dragoman.nn.linear import Embedding, Linear
+from dragoman.nn.positions import Positions
+from dragoman.nn.settings import PositionSettings
+
+HALF = math.sqrt(0.5)
+
+EMBEDDING_STD = 0.1
+
+Side = Literal["source", "target"]
+
+
+class Block(nn.Module):
+    """A convolution with its gated linear unit: windows (..., k x C) -> (..., C)."""
+
+    def __init__(self, settings: ConvolutionalSettings) -> None:
+        super().__init__()
+        inputs = settings.kernel_width * settings.channels
+        # A gate lets half of it through, so it begins twice as large (§3.5).
+        std = 2 * math.sqrt((1 - settings.dropout) / inputs)
+        self.convolution = NormedLinear(inputs, 2 * settings.channels, std=std)
+
+    def forward(self, windows: Tensor) -> Tensor:
+        return F.glu(self.convolution(windows), dim=-1)
+
+
+class DecoderLayer(nn.Module):
+    """A block, and its way to the source and back."""
+
+    def __init__(self, settings: ConvolutionalSettings, name: str) -> None:
+        super().__init__()
+        self.name = name
+        self.block = Block(settings)
+        self.query = normed(settings.channels, settings.model_dim)
+        self.found = normed(settings.model_dim, settings.channels)
+
+    def forward(self, windows: Tensor, x: Tensor, embedded: Tensor, look_over: LookOver) -> Tensor:
+        """``x`` (P, C) of the layer below and its ``windows`` (P, k x C), ``embedded`` (P, D) what
+        the first layer read -> (P, C)."""
+        made = self.block(windows)
+        found = look_over(self, (self.query(made) + embedded) * HALF)
+        return ((self.found(found) + made) * HALF + x) * HALF  # type: ignore[no-any-return]
+
+
+LookOver = Callable[[DecoderLayer, Tensor], Tensor]
+"""Queries of a layer (P, D) -> what they find in their sources (P, D), times √S."""
+
+
+class Convolutional(Advancing):
+    """Blocks that read, blocks that write, an attention in each of these."""
+
+    settings: ConvolutionalSettings
+
+    def __init__(
+        self, settings: ConvolutionalSettings, source_vocabulary: int, target_vocabulary: int
+    ) -> None:
+        super().__init__()
+        self.settings = settings
+        width, channels, rate = settings.model_dim, settings.channels, settings.dropout
+        tie = settings.tie
+        self.source_embedding = Embedding(source_vocabulary, width)
+        self.target_embedding = None if tie == "all" else Embedding(target_vocabulary, width)
+        self.output = Linear(width, target_vocabulary, bias=False) if tie == "none" else None
+        places = PositionSettings(kind="learned", maximum=settings.positions)
+        self.source_positions = Positions(places, width)
+        self.target_positions = Positions(places, width)
+        self.encoder_in = normed(width, channels, rate)
+        self.encoder: Stack[Block] = Stack(
+            [Block(settings) for _ in range(settings.encoder_layers)]
+        )
+        self.encoder_out = normed(channels, width)
+        self.decoder_in = normed(width, channels, rate)
+        self.decoder: Stack[DecoderLayer] = Stack(
+            [DecoderLayer(settings, f"decoder.{i}") for i in range(settings.decoder_layers)]
+        )
+        self.decoder_out = normed(channels, width)
+        self.dropout = Dropout(rate)
+        for table in (self.source_embedding, self.target_embedding):
+            if table is not None:
+                nn.init.normal_(table.weight, std=EMBEDDING_STD)
+        for positions in (self.source_positions, self.target_positions):
+            assert positions.table is not None
+            nn.init.normal_(positions.table, std=EMBEDDING_STD)
+        if self.output is not None:
+            nn.init.normal_(self.output.weight, std=math.sqrt((1 - rate) / width))
+
+    @property
+    def attentions(self) -> tuple[AttentionLayer, ...]:
+        return tuple(
+            AttentionLayer("cross", number, 1, 1.0, layer.name)
+            for number, layer in enumerate(self.decoder)
+        )
+
+    @property
+    def output_layer(self) -> Embedding | Linear:
+        return self._target_embedding if self.output is None else self.output
+
+    # ---- reading
+
+    def encode(self, source: Sequences) -> Memory:
+        """Rows (P, 2D) hold a key and a value each: z, and (z + e) √½."""
+        layout, probe = source.layout, probes.probe()
+        embedded = self._embed(source.values, layout.positions, "source", layout.names)
+        windows = Windows.around(layout, self.settings.kernel_width)
+        x = self.encoder_in(embedded)
+        for block in self.encoder:
+            x = (block(unfold(self.dropout(x, layout.names), windows)) + x) * HALF
+        # As many gradients come back as there are attentions (§3.4).
+        keys = scale_gradient(self.encoder_out(x), 1 / len(self.decoder))
+        key_mask = None if probe is None else probe.source_key_mask(layout.positions)
+        return Memory(torch.cat([keys, (keys + embedded) * HALF], dim=-1), layout, key_mask)
+
+    # ---- writing
+
+    def decode(self, target_in: Sequences, memory: Memory) -> Tensor:
+        layout = target_in.layout
+        names = layout.names
+        embedded = self._embed(target_in.values, layout.positions, "target", names)
+        windows = Windows.behind(layout, self.settings.kernel_width)
+        of_source = _AllAtOnce(layout, memory, self.source_embedding.packed is not None)
+        x = self.decoder_in(embedded)
+        for layer in self.decoder:
+            x = layer(unfold(self.dropout(x, names), windows), x, embedded, of_source)
+        return self.dropout.forward(self.decoder_out(x), names)
+
+    def start(self, memory: Memory) -> CarriedState:
+        return CarriedState(self._begin, memory)
+
+    def advance(self, tokens: Tensor, state: DecodeState) -> Tensor:
+        assert isinstance(state, CarriedState)  # a state comes back to the model that made it
+        of_source = _StepByStep(state)
+        x = torch.empty(0)
+        for column in tokens.unbind(dim=1):
+            embedded = self._embed(column, state.lengths.to(column.device), "target")
+            (past,) = state.carried
+            x, kept = self.decoder_in(embedded), []
+            for layer, before in zip(self.decoder, past, strict=True):
+                window = torch.cat([before, x[:, None]], dim=1)  # (N, k, C)
+                kept.append(window[:, 1:])
+                x = layer(window.flatten(1), x, embedded, of_source)
+            state.moved((torch.stack(kept),))
+        return self.decoder_out(x)  # type: ignore[no-any-return]
+
+    # ---- inside
+
+    def embedded(self, tokens: Tensor, side: Literal["source", "target"]) -> dict[str, Tensor]:
+        word = self._words(side)(tokens)
+        place = self._places(side)(torch.arange(len(tokens)), None, word.dtype)
+        return {"word": word, "position": place, "sum": word + place}
+
+    def _embed(
+        self, tokens: Tensor, positions: Tensor, side: Side, names: Tensor | None = None
+    ) -> Tensor:
+        """(P,), (P,) -> (P, D); ``names`` (P,) of the rows, for dropout."""
+        embedding, probe = self._words(side), probes.probe()
+        if embedding.packed is not None:
+            dtype = embedding.packed.dtype
+            x = embed_natively(tokens, embedding.weight, None, None, scale=1.0, dtype=dtype)
+        else:
+            x = embedding(tokens).to(embedding.dtype)
+        if probe is None or not probe.positions_off or side == "target":
+            x = x + self._places(side)(positions, None, x.dtype)
+        return self.dropout.forward(x, names)
+
+    def _begin(self, memory: Memory) -> tuple[Carried, Source]:
+        """Nothing but zeros stands before the first token."""
+        settings, rows = self.settings, memory.rows
+        sizes = settings.decoder_layers, memory.layout.batch, settings.kernel_width - 1
+        past = rows.new_zeros(*sizes, settings.channels)
+        return (past,), _source(memory)
+
+    @property
+    def _target_embedding(self) -> Embedding:
+        return self.source_embedding if self.target_embedding is None else self.target_embedding
+
+    def _words(self, side: Side) -> Embedding:
+        return self.source_embedding if side == "source" else self._target_embedding
+
+    def _places(self, side: Side) -> Positions:
+        return self.source_positions if side == "source" else self.target_positions
+
+
+class _AllAtOnce:
+    """All rows of some targets look at their sources."""
+
+    def __init__(self, layout: Layout, memory: Memory, by_kernels: bool) -> None:
+        self._layout = layout
+        self._memory = memory
+        probe = probes.probe()
+        self._by_kernels = by_kernels and probe is None and memory.key_mask is None
+        lengths = torch.tensor(memory.layout.lengths, device=layout.device)
+        self._factor = lengths.to(memory.rows.dtype).sqrt()[layout.sequence, None]  # (P, 1)
+        self._source = None if self._by_kernels else _source(memory)
+
+    def __call__(self, layer: DecoderLayer, query: Tensor) -> Tensor:
+        layout, memory = self._layout, self._memory
+        if self._source is None:
+            places = layout.offsets, memory.layout.offsets
+            found = native.cross_attention(query, memory.rows, *places, heads=1, scale=1.0)
+            return found * self._factor
+        out, weights = look(layout.pad(query), self._source, 1.0)
+        probe = probes.probe()
+        if probe is not None:
+            probe.take_attention(layer.name, weights[:, None])
+        return seen_by_probe(layer.name, layout.pack(out)) * self._factor
+
+
+class _StepByStep:
+    """The rows of a search look at their sources."""
+
+    def __init__(self, state: CarriedState) -> None:
+        self._source = state.source
+        self._queries = state.queries
+        factor = state.source.lengths.to(state.source.keys.dtype).sqrt()
+        self._factor = factor[:, None, None]  # (B, 1, 1)
+
+    def __call__(self, layer: DecoderLayer, query: Tensor) -> Tensor:
+        found, _ = look(self._queries.pad(query), self._source, 1.0)
+        return seen_by_probe(layer.name, self._queries.pack(found * self._factor))
+
+
+def _source(memory: Memory) -> Source:
+    return Source.of(memory, *memory.rows.chunk(2, dim=-1))
+
+
+def normed(inputs: int, outputs: int, dropped: float = 0.0) -> NormedLinear:
+    """A linear map that keeps the variance (§3.5), where dropout leaves out a share of inputs."""
+    return NormedLinear(inputs, outputs, std=math.sqrt((1 - dropped) / inputs))
+
+
+def scale_gradient(x: Tensor, factor: float) -> Tensor:
+    """``x`` as it is, whose gradient is ``factor`` times what comes back."""
+    out: Tensor = _ScaleGradient.apply(x, factor)  # type: ignore[no-untyped-call]
+    return out
+
+
+class _ScaleGradient(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx: Any, x: Tensor, factor: float) -> Tensor:
+        ctx.factor = factor
+        return x.view_as(x)
+
+    @staticmethod
+    def backward(ctx: Any, *grads: Tensor) -> tuple[Tensor, None]:
+        return grads[0] * ctx.factor, None

@@ -1,0 +1,122 @@
+"""Convolutions over packed rows, and weight normalisation.
+
+A convolution of width k is one linear map of windows: each row beside its k - 1 neighbours of the
+same sequence, zeros where there is none. Nothing is computed for padding.
+
+Shapes: P packed rows, k width of the window, D width of a row, N outputs.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional as F
+
+from dragoman.native import linear as native
+from dragoman.nn.inference_linear import InferenceLinear
+from dragoman.nn.layout import Layout
+from dragoman.nn.linear import Computing, Precision, linear
+
+
+@dataclass(frozen=True)
+class Windows:
+    """Which rows stand beside which."""
+
+    rows: Tensor
+    """(P, k) int64: the rows of each row's window, P for a cell outside of its sequence."""
+    back: Tensor
+    """(P, k): the row in whose window a row stands at each place, P for none."""
+
+    @classmethod
+    def around(cls, layout: Layout, width: int) -> Windows:
+        """As many neighbours on both sides; ``width`` is odd."""
+        return cls._of(layout, torch.arange(-(width // 2), width // 2 + 1))
+
+    @classmethod
+    def behind(cls, layout: Layout, width: int) -> Windows:
+        """Rows before it alone, itself last."""
+        return cls._of(layout, torch.arange(1 - width, 1))
+
+    @classmethod
+    def _of(cls, layout: Layout, offsets: Tensor) -> Windows:
+        offsets = offsets.to(layout.device)
+        rows = torch.arange(layout.total, device=layout.device)[:, None]
+        lengths = torch.tensor(layout.lengths, dtype=torch.int64, device=layout.device)
+        ends = lengths[layout.sequence][:, None]
+
+        def at(steps: Tensor) -> Tensor:
+            places = layout.positions[:, None] + steps
+            return torch.where((places >= 0) & (places < ends), rows + steps, layout.total)
+
+        return cls(at(offsets), at(-offsets))
+
+
+def unfold(x: Tensor, windows: Windows) -> Tensor:
+    """(P, D) -> (P, k x D): each row's window, side by side."""
+    out: Tensor = _Unfold.apply(x, windows)  # type: ignore[no-untyped-call]
+    return out
+
+
+class _Unfold(torch.autograd.Function):
+    """Rows are fetched going back too: to add them up where they came from would be slow."""
+
+    @staticmethod
+    def forward(ctx: Any, x: Tensor, windows: Windows) -> Tensor:
+        ctx.windows = windows
+        return F.pad(x, (0, 0, 0, 1)).index_select(0, windows.rows.flatten()).view(len(x), -1)
+
+    @staticmethod
+    def backward(ctx: Any, *grads: Tensor) -> tuple[Tensor, None]:
+        back: Tensor = ctx.windows.back
+        rows, width = back.shape
+        cells = F.pad(grads[0], (0, 0, 0, 1)).view((rows + 1) * width, -1)
+        places = back * width + torch.arange(width, device=back.device)
+        return cells.index_select(0, places.flatten()).view(rows, width, -1).sum(dim=1), None
+
+
+class NormedLinear(Computing):
+    """y = x Wᵀ + b with W = g v / ‖v‖, a length and a direction for each output (Salimans and
+    Kingma, 2016): (..., K) -> (..., N)."""
+
+    def __init__(self, inputs: int, outputs: int, *, std: float) -> None:
+        """W begins as normal numbers of deviation ``std``, b as 0."""
+        super().__init__()
+        self.direction = nn.Parameter(torch.empty(outputs, inputs))
+        nn.init.normal_(self.direction, std=std)
+        self.length = nn.Parameter(self.direction.detach().norm(dim=1))
+        self.bias = nn.Parameter(torch.zeros(outputs))
+        self._prepared: InferenceLinear | None = None
+        self.choose("fp32", by_kernels=False)
+
+    @property
+    def weight(self) -> Tensor:
+        """(N, K)."""
+        of_direction = torch.linalg.vector_norm(self.direction, dim=1)
+        weight: Tensor = self.direction * (self.length / of_direction)[:, None]
+        return weight
+
+    def choose(self, precision: Precision, by_kernels: bool) -> None:
+        self._precision: Precision = precision
+        self._by_kernels = by_kernels
+
+    def prepare(self, dtype: torch.dtype) -> None:
+        super().prepare(dtype)
+        self._prepared = InferenceLinear(self.weight, self.bias, dtype)
+
+    def fits(self, precision: Precision) -> bool:
+        outputs, inputs = self.direction.shape
+        return native.supported(inputs, outputs, precision)
+
+    def forward(self, x: Tensor) -> Tensor:
+        if self._prepared is not None:
+            return self._prepared.any_rows(x)
+        weight = self.weight
+        if self._by_kernels:
+            packed = native.PackedWeights([weight.detach()], self._precision)
+            # A view of the bias: kernels add its gradient themselves only where they do W's.
+            return native.linear(x, [weight], [self.bias.view(-1)], packed)
+        low = weight.detach().bfloat16() if self._precision == "bf16" else None
+        return linear(x, weight, self.bias, low)
