@@ -29,11 +29,14 @@ setup: $(DEV) ## make .venv with everything that the tests and linters need
 demo: $(CORE) ## train a small translator, measure it, look inside it (two minutes with AVX-512, six with AVX2)
 	@$(BIN)/dragoman demo
 
+# In two processes, which take whole files in the order of tests/conftest.py.
+TWO := -n 2 --dist loadgroup --no-loadscope-reorder
+
 test: $(DEV) ## run the tests
-	@$(BIN)/python -m pytest -m 'not slow'
+	@$(BIN)/python -m pytest -m 'not slow' $(TWO)
 
 test-slow: $(DEV) ## run all tests, the slow ones too
-	@$(BIN)/python -m pytest
+	@$(BIN)/python -m pytest $(TWO)
 
 test-native: $(DEV) ## the kernels under AddressSanitizer and UBSan (some minutes; g++ and Linux)
 	@$(BIN)/python tests/native/sanitised.py $(ARGS)

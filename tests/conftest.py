@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
 import logging
 import os
+import signal
 import subprocess
 import sys
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -78,18 +81,27 @@ def needs(item: pytest.Item, *fixtures: str) -> bool:
     return not set(fixtures).isdisjoint(getattr(item, "fixturenames", ()))
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Those that wait for the demo come last, and with them all that are shown in a browser, whose
-    driver keeps an event loop in this thread."""
+    driver keeps an event loop in this thread. So that this holds in each of several processes, they
+    take whole files in this order (``make test``), what comes last of a file by itself."""
     items.sort(key=lambda item: needs(item, "demo", "chromium"))
+    if config.getoption("dist", "no") == "loadgroup":
+        for item in items:
+            part = "last" if needs(item, "demo", "chromium") else "first"
+            item.add_marker(pytest.mark.xdist_group(f"{part} of {item.path.name}"))
+
+
+DEMO = f"{sys.executable} -m dragoman demo %s > out 2> errors; echo $? > code.part; mv code.part code"
 
 
 @pytest.fixture(scope="session", autouse=True)
 def demo_under_way(
     request: pytest.FixtureRequest, own_cache: None, tmp_path_factory: pytest.TempPathFactory
-) -> Iterator[tuple[subprocess.Popen[bytes], Path] | None]:
+) -> Iterator[Path | None]:
     """``dragoman demo`` with no terminal and nobody to answer, begun before the first test where
-    one will need it and trained beside the others -> its process and the folder it is in.
+    one will need it and trained beside the others, once for all processes of a test run -> the
+    folder it is in. When it has ended, ``code`` there holds its exit code.
 
     By one thread, which a busy machine does not keep waiting. A shorter one where torch would train
     it for many minutes, for want of kernels.
@@ -100,25 +112,36 @@ def demo_under_way(
     from dragoman.native.linear import supported
 
     short = () if supported(128, 128, "fp32") else SHORT_DEMO
-    folder = tmp_path_factory.mktemp("demo")
-    with (folder / "out").open("wb") as out, (folder / "errors").open("wb") as errors:
-        process = subprocess.Popen(
-            [sys.executable, "-m", "dragoman", "demo", *(f"--set={change}" for change in short)],
-            cwd=folder, stdin=subprocess.DEVNULL, stdout=out, stderr=errors,
-        )  # fmt: skip
-        try:
-            yield process, folder
-        finally:
-            process.kill()
-            process.wait()
+    base = tmp_path_factory.getbasetemp()
+    shared = "PYTEST_XDIST_WORKER" in os.environ
+    folder = (base.parent if shared else base) / "the demo"
+    try:
+        folder.mkdir()
+    except FileExistsError:  # another process of this test run has begun it
+        yield folder
+        return
+    command = DEMO % " ".join(f"--set={change}" for change in short)
+    process = subprocess.Popen(
+        ["sh", "-c", command], cwd=folder, stdin=subprocess.DEVNULL, start_new_session=True
+    )
+    try:
+        yield folder
+        if shared and not request.session.shouldstop:
+            process.wait(1500)  # for those who still wait for it
+    finally:
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(process.pid, signal.SIGKILL)
+        process.wait()
 
 
 @pytest.fixture(scope="session")
-def demo(demo_under_way: tuple[subprocess.Popen[bytes], Path]) -> tuple[Path, str]:
+def demo(demo_under_way: Path) -> tuple[Path, str]:
     """The demo when it is done -> its run, and what it printed."""
-    process, folder = demo_under_way
-    code = process.wait(1500)
-    assert code == 0, (folder / "errors").read_text(encoding="utf-8")
+    folder, code = demo_under_way, demo_under_way / "code"
+    until = time.monotonic() + 1500
+    while not code.exists() and time.monotonic() < until:
+        time.sleep(0.1)
+    assert code.read_text() == "0\n", (folder / "errors").read_text(encoding="utf-8")
     return folder / "runs" / "demo", (folder / "out").read_text(encoding="utf-8")
 
 
