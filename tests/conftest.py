@@ -92,7 +92,9 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
             item.add_marker(pytest.mark.xdist_group(f"{part} of {item.path.name}"))
 
 
-DEMO = f"{sys.executable} -m dragoman demo %s > out 2> errors; echo $? > code.part; mv code.part code"
+DEMO = (
+    f"{sys.executable} -m dragoman demo %s > out 2> errors; echo $? > code.part; mv code.part code"
+)
 
 
 @pytest.fixture(scope="session", autouse=True)

@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import Any
 
+from dragoman.models.interface import Generates
 from dragoman.search.hypothesis import Hypothesis
 from dragoman.search.offline import Searcher
 from dragoman.search.request import Request
-from dragoman.search.scheduler import Searchable
 
 
 def search(
-    model: Searchable, requests: Iterable[Request], *, bos: int, eos: int, **settings: Any
+    model: Generates, requests: Iterable[Request], *, bos: int, eos: int, **settings: Any
 ) -> Iterator[list[Hypothesis]]:
     """The n best of each request, in their order. ``settings`` are other arguments of Searcher."""
     yield from Searcher(model, bos=bos, eos=eos, **settings)(requests)

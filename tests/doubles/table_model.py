@@ -12,7 +12,7 @@ from collections.abc import Sequence
 import torch
 from torch import Tensor
 
-from dragoman.models.interface import DecodeState, Encodes, Generates, Memory
+from dragoman.models.interface import DecodeState, Memory, Model
 from dragoman.nn.layout import Sequences
 from dragoman.search.hypothesis import Hypothesis, hypothesis_of
 from dragoman.search.request import Request
@@ -70,7 +70,7 @@ def source_hashes(memory: Memory) -> Tensor:
     return torch.stack(hashes)
 
 
-class TableModel(Encodes, Generates):
+class TableModel(Model):
     """``sharpness`` spreads the logits; ``ending`` is added to that of the end symbol."""
 
     def __init__(

@@ -13,7 +13,7 @@ from dragoman.models.ensemble import Ensemble, mixture
 from dragoman.models.interface import Memory, Model
 from dragoman.nn.layout import Sequences
 from dragoman.search.request import Request
-from dragoman.search.scoring import Scorable, force_decode
+from dragoman.search.scoring import force_decode
 from dragoman.search.settings import SamplingSettings, SearchSettings
 from dragoman.search.textbook import textbook
 
@@ -78,7 +78,7 @@ def test_of_several_it_is_their_mixture(models: list[Model], which: tuple[int, .
     chosen = [models[number] for number in which]
     requests = asked()
     found = list(search(Ensemble(chosen), requests, bos=BOS, eos=EOS, capacity_rows=6))
-    by_hand: Scorable = Mixture(*chosen)
+    by_hand = Mixture(*chosen)
     for request, hypotheses in zip(requests, found, strict=True):
         assert same(hypotheses, textbook(by_hand, request, bos=BOS, eos=EOS), within=1e-4)
     alone = [h[0].tokens for h in search(chosen[0], requests, bos=BOS, eos=EOS)]

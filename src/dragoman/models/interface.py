@@ -1,9 +1,10 @@
 """The one contract between models and everything that trains, searches, serves or looks inside.
 
-A model *encodes*, *generates*, or both. Training calls ``encode``, ``decode`` and ``project``;
-search calls ``start``, ``step``, ``best`` and the state's ``select`` and ``admit``, and nothing
-else. Property tests hold every model and every fast path to it: ``decode`` equals ``step``
-repeated, however the prefix is cut; selecting or admitting at any moment changes no result.
+A model *encodes*; what was encoded it *scores* outputs of, or *generates* them, or both. Training
+and force decoding ask for ``Scores``, search asks for ``Generates`` and of the state ``select`` and
+``admit``, and for nothing else. Property tests hold every model and every fast path to it:
+``decode`` equals ``step`` repeated, however the prefix is cut; selecting or admitting at any moment
+changes no result.
 
 Shapes: B batch of sources, P packed rows (see ``nn/layout.py``), D model width, V vocabulary,
 N live rows of a search (sentences x beam), t new tokens per row, k candidates per row.
@@ -144,15 +145,15 @@ class DecodeState(ABC):
 
 
 class Encodes(ABC):
-    """The half of the contract that reads."""
+    """What every model does first."""
 
     @abstractmethod
     def encode(self, source: Sequences) -> Memory:
         """Read a batch of sources, once. ``source.values`` are (P,) ids, end symbol included."""
 
 
-class Generates(ABC):
-    """The half of the contract that writes."""
+class Scores(Encodes):
+    """What training and force decoding ask for: outputs are given."""
 
     @abstractmethod
     def decode(self, target_in: Sequences, memory: Memory) -> Tensor:
@@ -165,6 +166,10 @@ class Generates(ABC):
     @abstractmethod
     def project(self, hidden: Tensor, ids: Tensor | None = None) -> Tensor:
         """(..., D) -> logits (..., V), or (..., len(ids)) over the tokens ``ids`` alone."""
+
+
+class Generates(Encodes):
+    """What search asks for: outputs are made, token by token."""
 
     @abstractmethod
     def start(self, memory: Memory) -> DecodeState:
@@ -190,7 +195,7 @@ class Generates(ABC):
         return torch.topk(log_probabilities, min(k, log_probabilities.shape[-1]), dim=-1)
 
 
-class Model(Encodes, Generates):
+class Model(Scores, Generates):
     """The whole contract: what every model keeps, and every faster way to run one."""
 
 

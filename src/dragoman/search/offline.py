@@ -19,9 +19,10 @@ from typing import TypeVar
 
 import torch
 
+from dragoman.models.interface import Generates
 from dragoman.search.hypothesis import Hypothesis
 from dragoman.search.request import Request
-from dragoman.search.scheduler import CAPACITY_ROWS, CAPACITY_TOKENS, Scheduler, Searchable
+from dragoman.search.scheduler import CAPACITY_ROWS, CAPACITY_TOKENS, Scheduler
 
 WINDOW = 1000
 """Requests that are sorted together."""
@@ -45,7 +46,7 @@ class Searcher:
 
     def __init__(
         self,
-        model: Searchable,
+        model: Generates,
         *,
         bos: int,
         eos: int,

@@ -14,13 +14,12 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Sequence
-from typing import Protocol
 
 import numpy as np
 import torch
 from torch import Tensor
 
-from dragoman.models.interface import Adjust, DecodeState, Memory
+from dragoman.models.interface import Adjust, DecodeState, Generates
 from dragoman.nn.layout import Sequences
 from dragoman.search.beam import candidates_wanted
 from dragoman.search.constraints import Forbidden, forbidden_tokens, only_tokens
@@ -37,18 +36,6 @@ CAPACITY_TOKENS = 8192
 """Positions of sources under way: bounds the memory of long ones and the size of one encoding."""
 
 
-class Searchable(Protocol):
-    """What search needs of a model: ``Encodes``, and of ``Generates`` what search speaks."""
-
-    def encode(self, source: Sequences, /) -> Memory: ...
-
-    def start(self, memory: Memory, /) -> DecodeState: ...
-
-    def best(
-        self, tokens: Tensor, state: DecodeState, k: int, adjust: Adjust | None = None, /
-    ) -> tuple[Tensor, Tensor]: ...
-
-
 class Scheduler:
     """Runs searches, step by step, many at a time.
 
@@ -57,7 +44,7 @@ class Scheduler:
 
     def __init__(
         self,
-        model: Searchable,
+        model: Generates,
         *,
         bos: int,
         eos: int,

@@ -6,12 +6,11 @@ Shapes: P packed rows of a batch, D width, V vocabulary.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import Protocol
 
 import torch
 from torch import Tensor
 
-from dragoman.models.interface import Memory
+from dragoman.models.interface import Scores
 from dragoman.nn.layout import Sequences
 from dragoman.search.hypothesis import Hypothesis, hypothesis_of
 
@@ -22,19 +21,9 @@ ROWS_PER_PIECE = 512
 """Logits held at once are this times V."""
 
 
-class Scorable(Protocol):
-    """What scoring needs of a model: ``Encodes``, and of ``Generates`` what training speaks."""
-
-    def encode(self, source: Sequences, /) -> Memory: ...
-
-    def decode(self, target_in: Sequences, memory: Memory, /) -> Tensor: ...
-
-    def project(self, hidden: Tensor, /) -> Tensor: ...
-
-
 @torch.no_grad()
 def force_decode(
-    model: Scorable,
+    model: Scores,
     sources: Sequence[Tensor],
     targets: Sequence[Sequence[int]],
     *,

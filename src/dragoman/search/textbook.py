@@ -20,15 +20,15 @@ from collections.abc import Collection, Sequence
 import torch
 from torch import Tensor
 
+from dragoman.models.interface import Scores
 from dragoman.nn.layout import Sequences
 from dragoman.search.hypothesis import Hypothesis, hypothesis_of, ranked
 from dragoman.search.request import Request
-from dragoman.search.scoring import Scorable
 
 
 @torch.no_grad()
 def textbook(
-    model: Scorable, request: Request, *, bos: int, eos: int, forbidden: Collection[int] = ()
+    model: Scores, request: Request, *, bos: int, eos: int, forbidden: Collection[int] = ()
 ) -> list[Hypothesis]:
     """The n best of a source that is not empty, best first; ``forbidden`` as for ``Scheduler``."""
     settings = request.settings
@@ -63,7 +63,7 @@ def textbook(
 
 
 def next_log_probabilities(
-    model: Scorable, source: Tensor, prefix: Sequence[int], *, bos: int
+    model: Scores, source: Tensor, prefix: Sequence[int], *, bos: int
 ) -> list[float]:
     """(V,): log P of every token after ``prefix``, all of which is decoded anew."""
     memory = model.encode(Sequences.of([source]))

@@ -14,8 +14,7 @@ import torch
 from torch import Tensor
 
 from dragoman.data.batches import Batch
-from dragoman.models.interface import Memory, Network
-from dragoman.nn.layout import Sequences
+from dragoman.models.interface import Network, Scores
 from dragoman.training.loss import CrossEntropy, KernelCrossEntropy, PiecewiseCrossEntropy
 
 
@@ -55,14 +54,6 @@ class MicroBatch(Protocol):
         """How large it is."""
 
 
-class EncoderDecoder(Protocol):
-    """What ``NextToken`` calls: its part of the models' contract (``models/interface.py``)."""
-
-    def encode(self, source: Sequences) -> Memory: ...
-
-    def decode(self, target_in: Sequences, memory: Memory) -> Tensor: ...
-
-
 class NextToken:
     """Every token of the target, given those before it and the source (paper §5.4)."""
 
@@ -70,7 +61,7 @@ class NextToken:
         self.asks_autograd = asks_autograd
         self._cross_entropy = cross_entropy
 
-    def __call__(self, model: EncoderDecoder, batch: Batch) -> Sums:
+    def __call__(self, model: Scores, batch: Batch) -> Sums:
         memory = model.encode(batch.source)
         hidden = model.decode(batch.target_in, memory)  # (P, D)
         loss, nll = self._cross_entropy(hidden, batch.target_out)
