@@ -70,13 +70,13 @@ def test_length_penalty_against_equation_14(tables: Read) -> None:
 
 def test_a_sentence_that_was_asked_for_is_the_one_shown(subject: Subject) -> None:
     pairs = (("the dog sees the cat", ""), (SENTENCE, ""), ("the man eats", ""))
-    asked = Subject(subject.translator, SENTENCE, pairs, True)
+    asked = Subject(subject.predictor, SENTENCE, pairs, True)
     assert asked.candidates == (asked,)
-    free = Subject(subject.translator, SENTENCE, pairs)
+    free = Subject(subject.predictor, SENTENCE, pairs)
     assert [one.sentence for one in free.candidates] == [SENTENCE, pairs[0][0], pairs[2][0]]
     spread = {}
     for one in free.candidates:
-        made = make_figure("temperature", Subject(one.translator, one.sentence, (), True))
+        made = make_figure("temperature", Subject(one.predictor, one.sentence, (), True))
         (entropy,) = (row[1] for row in made.data[1].rows if row[0] == 1.0)
         spread[one.sentence] = float(entropy)
     least_sure = max(spread, key=spread.__getitem__)
@@ -85,7 +85,7 @@ def test_a_sentence_that_was_asked_for_is_the_one_shown(subject: Subject) -> Non
 
 def test_lines_that_cross_are_counted(subject: Subject) -> None:
     """Of hypotheses made up here: with α at 2 twelve tokens overtake six, and 24 all others."""
-    asked = Subject(subject.translator, SENTENCE, (), True)
+    asked = Subject(subject.predictor, SENTENCE, (), True)
     vars(asked)["hypotheses"] = tuple(
         hypothesis_of([7] * (length - 1), [total / length] * length, 0.0, True)
         for length, total in ((12, -4.0), (6, -5.0), (12, -6.0), (24, -9.0), (25, -9.5))
@@ -104,10 +104,10 @@ def test_lines_that_cross_are_counted(subject: Subject) -> None:
 
 
 def test_no_lines_cross(subject: Subject) -> None:
-    asked = Subject(subject.translator, SENTENCE, (), True)
+    asked = Subject(subject.predictor, SENTENCE, (), True)
     vars(asked)["hypotheses"] = (hypothesis_of([7, 7], [-1.0] * 3, 0.0, True),)
     (note,) = make_figure("length-penalty", asked).notes
-    assert "No lines cross" in note.english and "엇갈리는 선이 없다" in note.korean
+    assert "No lines cross" in note.english and "만나는 곡선이 없습니다" in note.korean
 
 
 def test_matrices_cut_into_other_heads(subject: Subject) -> None:

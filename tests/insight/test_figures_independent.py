@@ -67,14 +67,14 @@ def by_words(weights: Array, rows: Sequence[int], columns: Sequence[int]) -> Arr
 
 def both(plain: PlainTransformer, subject: Subject) -> tuple[Reading, Reading, list[int]]:
     """The subject's translation, read again: source, target, and the target's tokens."""
-    given = [subject.run.target_text.bos, *subject.translation.ids]
-    memory = plain.encode(subject.translator.source_ids(subject.sentence))
+    given = [subject.run.target_text.bos, *subject.output.ids]
+    memory = plain.encode(subject.predictor.source_ids(subject.sentence))
     return memory, plain.decode(given, memory.rows), given
 
 
 def test_every_weight_of_every_layer_and_head(plain: PlainTransformer, subject: Subject) -> None:
     memory, target, given = both(plain, subject)
-    source_ids = subject.translator.source_ids(SENTENCE)
+    source_ids = subject.predictor.source_ids(SENTENCE)
     source = words_of(subject.run.source_text.pieces(source_ids))
     written = words_of([*subject.run.target_text.pieces(given[1:]), "</s>"])
     # The step at the start symbol has read that alone; a word cut off keeps its end apart.
@@ -98,7 +98,7 @@ def test_order(tiny_run: Path, plain: PlainTransformer) -> None:
     subject = Subject.open(tiny_run, sentence)
     rows = read("order", subject)[""]
     first, second = (
-        subject.translator.source_ids(text)
+        subject.predictor.source_ids(text)
         for text in (sentence, " ".join(reversed(sentence.split())))
     )
     for column, positions in (("difference on", True), ("difference off", False)):
@@ -133,7 +133,7 @@ def test_temperature(plain: PlainTransformer, subject: Subject) -> None:
 
 def test_length_penalty(plain: PlainTransformer, subject: Subject) -> None:
     tables = read("length-penalty", subject)
-    memory = plain.encode(subject.translator.source_ids(SENTENCE))
+    memory = plain.encode(subject.predictor.source_ids(SENTENCE))
     text = subject.run.target_text
     numbers = {piece: i for i, piece in enumerate(text.pieces(range(text.size)))}
     for row in tables[""]:
@@ -156,11 +156,11 @@ def root_mean_square(rows: Array) -> float:
 
 
 def test_sizes_along_the_stream(plain: PlainTransformer, subject: Subject) -> None:
-    pairs = subject.pairs or [(subject.sentence, subject.translation.text)]
+    pairs = subject.pairs or [(subject.sentence, subject.output.text)]
     passed: dict[str, list[Sublayer]] = defaultdict(list)
     for source, target in pairs:
         text = subject.run.target_text
-        memory = plain.encode(subject.translator.source_ids(source))
+        memory = plain.encode(subject.predictor.source_ids(source))
         reading = plain.decode([text.bos, *text.encode([target])[0].tolist()], memory.rows)
         for one in (*memory.sublayers, *reading.sublayers):
             passed[one.name].append(one)
@@ -192,7 +192,7 @@ def test_error_rates_of_an_alignment(tiny_run: Path, monkeypatch: pytest.MonkeyP
     """Against links made up here: AER = 1 - (|A ∩ S| + |A ∩ P|) / (|A| + |S|)."""
     subject = Subject.open(tiny_run, SENTENCE)
     # Its own translation has few words; this one has as many as the source.
-    (given,) = subject.translator.score([(SENTENCE, "Der kleine Mann isst den Dinosaurier.")])
+    (given,) = subject.predictor.score([(SENTENCE, "Der kleine Mann isst den Dinosaurier.")])
     vars(subject)["translation"] = given
     weights: dict[tuple[int, int], dict[int, list[float]]] = defaultdict(lambda: defaultdict(list))
     for row in read("attention-cross", subject)[""]:
@@ -227,7 +227,7 @@ def test_error_rates_of_an_alignment(tiny_run: Path, monkeypatch: pytest.MonkeyP
     odd = {(source, target + 1) for source, target in sure}
     possible = (links(2, 2, "choosing") | links(1, 1, "choosing") | odd) - sure
     gold = " ".join([*(f"{s}-{t}" for s, t in sure), *(f"{s}?{t}" for s, t in possible)])
-    known = {(subject.sentence, subject.translation.text): gold}
+    known = {(subject.sentence, subject.output.text): gold}
     monkeypatch.setattr(figures_of_run, "_GOLD", known)
     rows = read("alignment", subject)["aer"]
     assert len(rows) == 2 * 2 * (HEADS + 1)
@@ -276,7 +276,7 @@ def test_both_hops(
 
     def look(probe: PronounProbe) -> tuple[Array, Array]:
         """From the pronoun (L, H, words), from "it" (L, H, words)."""
-        ids = subject.translator.source_ids(probe.source)
+        ids = subject.predictor.source_ids(probe.source)
         given = text.encode([probe.reference])[0].tolist()
         source = words_of(text.pieces(ids))
         written = words_of([*text.pieces(given), "</s>"])

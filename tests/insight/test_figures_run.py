@@ -99,7 +99,7 @@ def test_the_record_is_the_plain_formula_over_the_weights_file(
     )
     queries, keys = inputs @ query.T + query_bias, inputs @ key.T + key_bias
     heads, width = 4, queries.shape[1] // 4
-    record = subject.translator.look(SENTENCE, subject.translation.ids)
+    record = subject.predictor.look(SENTENCE, subject.output.ids)
     for head in range(heads):
         mine = slice(head * width, (head + 1) * width)
         wanted = softmax(queries[:, mine] @ keys[:, mine].T / width**0.5)
@@ -109,7 +109,7 @@ def test_the_record_is_the_plain_formula_over_the_weights_file(
 
 
 def test_the_input_is_embeddings_and_positions(subject: Subject, tables: Read) -> None:
-    ids = subject.translator.source_ids(SENTENCE)
+    ids = subject.predictor.source_ids(SENTENCE)
     table = subject.run.model().state_dict()["source_embedding.weight"].double().numpy()
     width = table.shape[1]
     places = np.arange(len(ids))[:, None] / 10000 ** (np.arange(0, width, 2) / width)
@@ -124,7 +124,7 @@ def test_heads_are_joined_in_their_order(subject: Subject, tables: Read) -> None
     inputs, joined = matrix(read["input"]), matrix(read["joined"])
     value, bias = weights_of(subject, "encoder.0.attention.value")
     values = inputs @ value.T + bias
-    record = subject.translator.look(SENTENCE, subject.translation.ids)
+    record = subject.predictor.look(SENTENCE, subject.output.ids)
     width = joined.shape[1] // 4
     for head in range(4):
         mine = slice(head * width, (head + 1) * width)
@@ -202,7 +202,7 @@ def test_without_a_head_is_without_its_columns(subject: Subject, tables: Read) -
 
     from dragoman.nn.layout import Sequences
 
-    (target,) = (ids.tolist() for ids in subject.run.target_text.encode([subject.translation.text]))
+    (target,) = (ids.tolist() for ids in subject.run.target_text.encode([subject.output.text]))
     rows = tables("head-importance")[""]
     assert len(rows) == 3 * 2 * 4
     text = subject.run.target_text
@@ -210,7 +210,7 @@ def test_without_a_head_is_without_its_columns(subject: Subject, tables: Read) -
         model = subject.run.model()
         with torch.inference_mode():
             model.get_submodule(name).get_parameter("output.weight")[:, 8:16] = 0
-            source = torch.tensor(subject.translator.source_ids(SENTENCE))
+            source = torch.tensor(subject.predictor.source_ids(SENTENCE))
             memory = model.encode(Sequences.of([source]))
             hidden = model.decode(Sequences.of([torch.tensor([text.bos, *target])]), memory)
             logits = model.project(hidden)

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import csv
 import json
 import math
+import re
 from pathlib import Path
 
 import pytest
@@ -21,9 +23,11 @@ from dragoman.search.settings import SamplingSettings, SearchSettings
 from dragoman.serving.served import ServedRun
 from dragoman.serving.settings import ServeSettings
 from dragoman.task import TASKS
+from dragoman.tasks.engine import Engine
 from dragoman.tasks.inputs import recipe_of
 from dragoman.tasks.language_model import evaluate_run
 from dragoman.tasks.run import Forms, Run
+from dragoman.tasks.settings import EngineSettings
 from dragoman.tasks.training import train
 from dragoman.tasks.translator import Translator
 from dragoman.tasks.validation import new_validation
@@ -118,6 +122,49 @@ def test_the_command_line_knows_the_task(letters: Run, dragoman: Dragoman, tmp_p
     ):
         refused = dragoman(*wrong)
         assert refused.code == 1 and words in refused.err and "Traceback" not in refused.err
+
+
+def test_it_is_looked_into_from_the_command_line(
+    letters: Run, dragoman: Dragoman, tmp_path: Path
+) -> None:
+    page, numbers, text = tmp_path / "look.html", tmp_path / "look.csv", "Der Hund schläft."
+    said = dragoman("look", letters.folder, text, "--pieces", "--to", page)
+    assert said.code == 0, said.err
+    assert text in said.out and "decoder, layer 2, mean of the heads" in said.out
+    assert text in page.read_text(encoding="utf-8")
+    assert dragoman("look", letters.folder, text, "--pieces", "--to", numbers).code == 0
+    rows = list(csv.reader(numbers.read_text(encoding="utf-8").splitlines()))[1:]
+    assert {row[0] for row in rows} == {"decoder"}
+    mass: dict[tuple[str, ...], float] = {}
+    for row in rows:  # attention, layer, head, row, looking, column, looked at, weight
+        mass[tuple(row[:4])] = mass.get(tuple(row[:4]), 0.0) + float(row[-1])
+        assert int(row[5]) <= int(row[3]) or float(row[-1]) == 0, "nothing looks ahead"
+    model, tokens = letters.model(), letters.target.tokens([text])[0]
+    assert len(mass) == len(model.attentions) * model.attentions[0].heads * (len(tokens) + 1)
+    assert all(value == pytest.approx(1, abs=1e-5) for value in mass.values())
+    refused = dragoman("look", letters.folder, text, "--importance")
+    assert refused.code == 1 and "has no held-out pairs" in refused.err
+    off = dragoman("look", letters.folder, text, "--head-off", "decoder.*.*")
+    (told,) = [line for line in off.out.splitlines() if "log P" in line]
+    before, after = map(float, re.findall(r"-\d+\.\d+", told))
+    engine = Engine.open(letters, EngineSettings(precision="fp32"))
+    (scored,) = engine.score(letters.source.values([""]), [tokens])
+    assert before == pytest.approx(sum(scored.token_log_probabilities), abs=0.01) and after < before
+    for wrong in (("--hide", "Hund"), ("--target", "x"), ("--prefix", "x"), ("--gold", numbers)):
+        refused = dragoman("look", letters.folder, text, *wrong)
+        assert refused.code == 1 and wrong[0] in refused.err and "reads nothing" in refused.err
+
+
+@pytest.mark.parametrize("name", ["attention-decoder", "temperature", "head-importance"])
+def test_figures_are_made_of_it(
+    letters: Run, dragoman: Dragoman, tmp_path: Path, name: str
+) -> None:
+    asked = ("--run", letters.folder, "--sentence", "Der Hund")
+    said = dragoman("figure", name, *asked, "--to", tmp_path / "figure.svg")
+    assert said.code == 0, said.err
+    assert (tmp_path / "figure.svg").read_text(encoding="utf-8").startswith("<svg")
+    refused = dragoman("figure", "attention-cross", *asked)
+    assert refused.code == 1 and "no attention from target to source" in refused.err
 
 
 def test_a_recipe_must_fit_its_task(texts: Path, parallel_text: tuple[Path, Path]) -> None:

@@ -1,4 +1,4 @@
-"""``dragoman look``: see inside one translation, and what changes if."""
+"""``dragoman look``: see inside one output, and what changes if."""
 
 from __future__ import annotations
 
@@ -10,13 +10,16 @@ import typer
 
 def look(
     run: Annotated[Path, typer.Argument(help="A run folder.", metavar="RUN")],
-    sentence: Annotated[str, typer.Argument(help="The sentence to translate.")],
+    sentence: Annotated[
+        str, typer.Argument(help="What is read; of a language model, what it writes.")
+    ],
     target: Annotated[
         str | None, typer.Option(help="Look at this translation in place of the run's own.")
     ] = None,
     kind: Annotated[
-        str, typer.Option(help="What the terminal shows: cross, encoder or decoder.")
-    ] = "cross",
+        str | None,
+        typer.Option(help="What the terminal shows: cross, encoder or decoder."),
+    ] = None,
     layer: Annotated[
         int | None, typer.Option(min=1, help="Of which layer; the last unless given.")
     ] = None,
@@ -52,7 +55,8 @@ def look(
         Path | None, typer.Option(help="Write a page (.html), a picture (.svg) or numbers (.csv).")
     ] = None,
 ) -> None:
-    """Show where every layer and head of a run looked while it translated a sentence.
+    """Show where every layer and head of a run looked while it wrote: the translation of a sentence
+    or, of a language model, the text that is given.
 
     The terminal shows one of them; --to look.html writes a page with all, to look around in.
 
@@ -88,7 +92,7 @@ def look(
     )
     result = look_at_sentence(run, options)
     console = Console(highlight=False)
-    console.print(result.translation.text, style="bold", markup=False)
+    console.print(result.output.text, style="bold", markup=False)
     console.print()
     if result.what_if is not None:
         console.print(result.told, markup=False, style="dim")

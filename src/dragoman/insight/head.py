@@ -22,7 +22,7 @@ from dragoman.models.interface import AttentionLayer, Part
 from dragoman.nn.layout import Sequences
 from dragoman.nn.probes import Point, Probe
 from dragoman.pictures.labels import labels
-from dragoman.tasks.translator import Translator
+from dragoman.tasks.predictor import Predictor
 
 Array = NDArray[np.float64]
 
@@ -62,21 +62,21 @@ class OpenedAttention:
 
 
 def open_attention(
-    translator: Translator, part: Part, layer: int, source: str, target_ids: Sequence[int]
+    predictor: Predictor, part: Part, layer: int, source: str, target_ids: Sequence[int]
 ) -> OpenedAttention:
     """Run one translation and keep what one attention was given and made; layers are from 0.
 
     Errors: ``DragomanError`` for an attention that the model does not have.
     """
-    run = translator.run
-    model = transformer_of(translator.plain)
+    run = predictor.run
+    model = transformer_of(predictor.plain)
     layers = model.attentions_of(part)
     if not 0 <= layer < len(layers):
         raise DragomanError(
             f"there is no layer {layer + 1} of {part} attention; this run has {len(layers)}, from 1"
         )
     attention = layers[layer]
-    ids = translator.source_ids(source)
+    ids = predictor.source_ids(source)
     prefix = [run.target_text.bos, *target_ids]
     begin_part()
     with torch.inference_mode(), Probe(points=("input", "query", "key", "value", "heads")) as probe:

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from dragoman.insight.parts import begin_part
 from dragoman.nn.probes import Probe
-from dragoman.tasks.translator import Translator
+from dragoman.tasks.predictor import Predictor
 
 
 @dataclass(frozen=True)
@@ -53,25 +53,26 @@ class Importance:
         }
 
 
-def head_importance(translator: Translator, pairs: Sequence[tuple[str, str]]) -> Importance:
+def head_importance(predictor: Predictor, pairs: Sequence[tuple[str, str]]) -> Importance:
     """Score ``pairs`` of source and reference once with all heads, then without each of them."""
-    whole, tokens = _loss(translator, pairs, Probe(record=False))
+    whole, tokens = _loss(predictor, pairs, Probe(record=False))
     losses: dict[str, list[list[float]]] = {}
-    for attention in translator.plain.attentions:
+    for attention in predictor.plain.attentions:
         name, heads = attention.name, range(attention.heads)
         probes = [Probe(heads_off=[(name, head)], record=False) for head in heads]
-        of_heads = [_loss(translator, pairs, probe)[0] for probe in probes]
+        of_heads = [_loss(predictor, pairs, probe)[0] for probe in probes]
         losses.setdefault(attention.part, []).append(of_heads)
     without = {part: np.array(of_layers) for part, of_layers in losses.items()}
     return Importance(len(pairs), tokens, whole, without)
 
 
 def _loss(
-    translator: Translator, pairs: Sequence[tuple[str, str]], probe: Probe
+    predictor: Predictor, pairs: Sequence[tuple[str, str]], probe: Probe
 ) -> tuple[float, int]:
     """-log P per token over all pairs, and the number of tokens."""
     begin_part()
     with probe:
-        scored = translator.score(pairs)
+        written = predictor.engine.target.tokens([output for _, output in pairs])
+        scored = predictor.score_ids([source for source, _ in pairs], written)
     values = [value for one in scored for value in one.token_log_probabilities]
     return -sum(values) / max(len(values), 1), len(values)

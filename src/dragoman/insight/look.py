@@ -1,4 +1,4 @@
-"""One translation looked into from all sides: what ``dragoman look`` shows.
+"""One output looked into from all sides: what ``dragoman look`` shows.
 
 Attention of every layer and head, what if a word were hidden or a head were off, which heads
 matter, and which words belong together.
@@ -37,7 +37,8 @@ from dragoman.pictures.look import Compared, Exhibit, look_html
 from dragoman.pictures.records import AttentionKind, AttentionRecord, Heatmap
 from dragoman.pictures.words import in_words
 from dragoman.tasks.alignment import AlignmentScores, Looked
-from dragoman.tasks.translator import Translation
+from dragoman.tasks.predictor import Output
+from dragoman.tasks.translator import Translator
 
 _KINDS: tuple[AttentionKind, ...] = ("encoder", "decoder", "cross")
 
@@ -49,7 +50,8 @@ class LookOptions:
     sentence: str
     target: str | None = None
     """A translation to look at in place of the run's own."""
-    kind: str = "cross"
+    kind: str | None = None
+    """encoder, decoder or cross; None is cross, or what the model has."""
     layer: int | None = None
     """From 1; None is the last."""
     head: int | None = None
@@ -70,7 +72,9 @@ class LookResult:
 
     name: str
     """The run's."""
-    translation: Translation
+    source: str
+    """What was read; "" where nothing is."""
+    output: Output
     record: AttentionRecord
     """By words, or by pieces if that was wished."""
     heatmap: Heatmap
@@ -86,7 +90,7 @@ class LookResult:
 
     @property
     def doubt(self) -> str:
-        """How much less the model believes in its first translation under the change."""
+        """How much less the model believes in its first output under the change."""
         if self.what_if is None or not self.what_if.change.reaches_in:
             return ""  # a beginning changes what is said, not what is believed
         return (
@@ -143,8 +147,8 @@ class LookResult:
         return look_html(
             self.record,
             title=self.name,
-            source=self.translation.source,
-            translation=(self.what_if.after if self.what_if else self.translation).text,
+            source=self.source,
+            translation=(self.what_if.after if self.what_if else self.output).text,
             compared=compared,
             exhibits=exhibits,
         )
@@ -152,39 +156,42 @@ class LookResult:
 
 def look_at_sentence(run: Path, options: LookOptions) -> LookResult:
     """Open a run and look. Errors: ``DragomanError`` for a wish that cannot be met."""
-    if options.kind not in _KINDS:
+    if options.kind not in (*_KINDS, None):
         raise DragomanError(f"--kind {options.kind}: it is one of {', '.join(_KINDS)}")
-    kind = options.kind
     if not options.sentence.strip():
         raise DragomanError("there is nothing to look at: the sentence is empty")
     subject = Subject.open(run, options.sentence)
-    translator = subject.translator
-    longest = translator.engine.longest
-    ids = translator.source_ids(options.sentence)
+    predictor = subject.predictor
+    if not predictor.reads:
+        _check_alone(run, options)
+    ids = predictor.given_ids(options.sentence)
+    longest = predictor.engine.longest
     if len(ids) > longest:
         raise DragomanError(f"the sentence has more than {longest} tokens; look at a part of it")
-    translation = translator(options.sentence)
-    if options.target is not None:
-        (translation,) = translator.score([(options.sentence, options.target)])
-    names, _ = source_words(translator, options.sentence)
+    output = subject.output
+    if options.target is not None and isinstance(predictor, Translator):
+        (output,) = predictor.score([(options.sentence, options.target)])
+    names, _ = source_words(predictor, options.sentence)
     change = Change(
-        find_words(names, options.hide), parse_heads(translator, options.heads_off), options.prefix
+        find_words(names, options.hide), parse_heads(predictor, options.heads_off), options.prefix
     )
     found = None
     if change != Change():
-        found = what_if(translator, options.sentence, change)
-    pieces = translator.look(options.sentence, translation.ids)
+        found = what_if(predictor, options.sentence, change)
+    pieces = predictor.look(options.sentence, output.ids)
     shown = pieces
     if found is not None:
-        through = seen_through(translator, options.sentence, change, record=True)
-        shown = translator.look(options.sentence, found.after.ids, through)
+        through = seen_through(predictor, options.sentence, change, record=True)
+        shown = predictor.look(options.sentence, found.after.ids, through)
     record = shown if options.pieces else in_words(shown)
-    layers = [a.name for a in translator.plain.attentions_of(kind)]
+    kind = options.kind or _likeliest(record)
+    layers = [a.name for a in predictor.plain.attentions_of(kind)]
     heatmap = _chosen(record, kind, options, layers, change)
     if found is not None:
         heatmap = replace(heatmap, title=f"{heatmap.title}, under the change")
     lines: list[str] = []
-    unknown = ids.count(translator.run.source_text.unknown)
+    given = predictor.run.source_text if predictor.reads else predictor.run.target_text
+    unknown = ids.count(given.unknown)
     if unknown:
         lines.append(
             f"{unknown} of {len(ids)} tokens are unknown to the run's vocabulary; the model sees "
@@ -197,7 +204,7 @@ def look_at_sentence(run: Path, options: LookOptions) -> LookResult:
                 f"{run} has no held-out pairs to measure on; evaluate it first: "
                 f"dragoman evaluate {run}"
             )
-        importance = head_importance(translator, subject.pairs)
+        importance = head_importance(predictor, subject.pairs)
         lines += _importance_lines(importance)
     scores = None
     if options.gold is not None:
@@ -218,16 +225,40 @@ def look_at_sentence(run: Path, options: LookOptions) -> LookResult:
         lines.append("  ".join(f"{words.source[s]}–{words.target[t]}" for s, t in links))
     return LookResult(
         subject.name,
-        translation,
+        options.sentence if predictor.reads else "",
+        output,
         record,
         heatmap,
         kind,
         found,
-        _told(change, names, translator.plain),
+        _told(change, names, predictor.plain),
         importance,
         scores,
         tuple(lines),
     )
+
+
+def _check_alone(run: Path, options: LookOptions) -> None:
+    """Errors: ``DragomanError`` for what only those have that read one text and write another."""
+    given = {
+        "--target": options.target is not None,
+        "--hide": bool(options.hide),
+        "--prefix": bool(options.prefix),
+        "--gold": options.gold is not None,
+    }
+    wrong = [name for name, is_given in given.items() if is_given]
+    if wrong:
+        raise DragomanError(
+            f"{', '.join(wrong)}: {run} reads nothing before it writes; the text that you give is "
+            "what is looked at. --head-off, --kind, --layer and --head go with it"
+        )
+
+
+def _likeliest(record: AttentionRecord) -> AttentionKind:
+    """The attention that people want to see first, of those that there are."""
+    has = _kinds(record)
+    first: tuple[AttentionKind, ...] = ("cross", "decoder", "encoder")
+    return next((kind for kind in first if kind in has), "cross")
 
 
 def _weights(record: AttentionRecord, kind: AttentionKind) -> NDArray[np.float32]:

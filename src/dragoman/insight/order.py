@@ -23,7 +23,7 @@ from dragoman.insight.parts import begin_part
 from dragoman.nn.layout import Sequences
 from dragoman.nn.probes import Probe
 from dragoman.tasks.engine import Engine
-from dragoman.tasks.translator import Translator
+from dragoman.tasks.predictor import Predictor
 
 Array = NDArray[np.float64]
 
@@ -52,18 +52,18 @@ class OrderExperiment:
     without_positions: Reading
 
 
-def order_experiment(translator: Translator, first: str, second: str) -> OrderExperiment:
+def order_experiment(predictor: Predictor, first: str, second: str) -> OrderExperiment:
     """Read two sentences that are made of the same tokens.
 
     Errors: ``DragomanError`` if they are not.
     """
-    run = translator.run
-    ids = [translator.source_ids(first), translator.source_ids(second)]
+    run = predictor.run
+    ids = [predictor.source_ids(first), predictor.source_ids(second)]
     if sorted(ids[0]) != sorted(ids[1]):
         pieces = [" ".join(run.source_text.pieces(one)) for one in ids]
         raise DragomanError(f"not the same tokens in another order: {pieces[0]} | {pieces[1]}")
     places = _places(ids[0], ids[1])
-    engine = translator.engine.over(transformer_of(translator.plain))
+    engine = predictor.engine.over(transformer_of(predictor.plain))
     return OrderExperiment(
         (first, second),
         shown(run.source_text.pieces(ids[0])),

@@ -19,7 +19,7 @@ from dragoman.data.demo_corpus import PronounProbe, order_probes, pronoun_probes
 from dragoman.insight.parts import begin_part
 from dragoman.pictures.records import AttentionRecord, Hops, Weights
 from dragoman.pictures.words import in_words
-from dragoman.tasks.translator import Translator
+from dragoman.tasks.predictor import Predictor
 
 
 @dataclass(frozen=True)
@@ -63,18 +63,18 @@ def pronoun_sentences() -> list[str]:
     return [p.source for p in pronoun_probes()[0]] + [p.source for p in order_probes()[0]]
 
 
-def look_at(translator: Translator, probe: PronounProbe) -> AttentionRecord:
+def look_at(predictor: Predictor, probe: PronounProbe) -> AttentionRecord:
     """All attention of the reference translation of a probe, by words."""
     begin_part()
-    (given,) = translator.score([(probe.source, probe.reference)])
-    return in_words(translator.look(probe.source, given.ids))
+    (given,) = predictor.engine.target.tokens([probe.reference])
+    return in_words(predictor.look(probe.source, given))
 
 
-def find_heads(translator: Translator, probes: Sequence[PronounProbe]) -> PronounHeads:
+def find_heads(predictor: Predictor, probes: Sequence[PronounProbe]) -> PronounHeads:
     """The heads with the most attention where it should be, on average over the probes."""
     cross, noun, decider, uniform = [], [], [], []
     for probe in probes:
-        record = look_at(translator, probe)
+        record = look_at(predictor, probe)
         cross.append(record.cross[:, :, probe.pronoun_word, probe.it])  # (L, H)
         noun.append(record.encoder[:, :, probe.it, probe.antecedent])  # (L, H)
         decider.append(record.encoder[:, :, probe.it, probe.decider])  # (L, H)
@@ -94,13 +94,13 @@ def _best(weights: list[Weights]) -> tuple[Head, float]:
     return Head(int(layer), int(head)), float(mean[layer, head])
 
 
-def hops_of(translator: Translator, probe: PronounProbe, heads: PronounHeads) -> Hops:
+def hops_of(predictor: Predictor, probe: PronounProbe, heads: PronounHeads) -> Hops:
     """Both hops of one probe, as a picture takes them.
 
     Where two heads of the encoder do the second, it is their mean, so that noun and adjective both
     show.
     """
-    record = look_at(translator, probe)
+    record = look_at(predictor, probe)
     cross = heads.cross
     from_it = [record.encoder[head.layer, head.head, probe.it] for head in heads.encoder]
     mean_of = "mean of " if len(heads.encoder) > 1 else ""
@@ -116,8 +116,8 @@ def hops_of(translator: Translator, probe: PronounProbe, heads: PronounHeads) ->
     )
 
 
-def pronoun_hops(translator: Translator, shown: int = 1) -> tuple[list[Hops], PronounHeads]:
+def pronoun_hops(predictor: Predictor, shown: int = 1) -> tuple[list[Hops], PronounHeads]:
     """Hops of the first ``shown`` pairs of probes, through heads found on all the others."""
     pairs = pronoun_probes()
-    heads = find_heads(translator, [probe for pair in pairs[shown:] for probe in pair])
-    return [hops_of(translator, probe, heads) for pair in pairs[:shown] for probe in pair], heads
+    heads = find_heads(predictor, [probe for pair in pairs[shown:] for probe in pair])
+    return [hops_of(predictor, probe, heads) for pair in pairs[:shown] for probe in pair], heads

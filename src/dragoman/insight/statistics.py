@@ -16,7 +16,7 @@ from dragoman.insight.needs import transformer_of
 from dragoman.models.transformer import Sublayer
 from dragoman.nn.layout import Sequences
 from dragoman.nn.probes import Point, Probe
-from dragoman.tasks.translator import Translator
+from dragoman.tasks.predictor import Predictor
 
 
 @dataclass(frozen=True)
@@ -42,12 +42,12 @@ class SublayerStatistics:
 
 
 def layer_statistics(
-    translator: Translator, pairs: Sequence[tuple[str, str]]
+    predictor: Predictor, pairs: Sequence[tuple[str, str]]
 ) -> list[SublayerStatistics]:
     """Read ``pairs`` by force, and measure around every sub-layer, in the order of computing."""
-    run = translator.run
-    model = transformer_of(translator.plain)
-    sources = [torch.tensor(translator.source_ids(source)) for source, _ in pairs]
+    run = predictor.run
+    model = transformer_of(predictor.plain)
+    sources = [torch.tensor(predictor.source_ids(source)) for source, _ in pairs]
     bos = run.target_text.bos
     targets = [
         torch.tensor([bos, *ids]) for ids in run.target.tokens([target for _, target in pairs])

@@ -16,7 +16,7 @@ from dragoman.errors import DragomanError
 from dragoman.models.interface import Network
 from dragoman.nn.probes import Probe
 from dragoman.pictures.words import words
-from dragoman.tasks.translator import Translation, Translator
+from dragoman.tasks.predictor import Output, Predictor
 
 _NO_HEADS: frozenset[tuple[str, int]] = frozenset()
 
@@ -48,8 +48,8 @@ class WhatIf:
     """A translation before and after a change."""
 
     change: Change
-    before: Translation
-    after: Translation
+    before: Output
+    after: Output
     before_log_probability: float
     """log P of the first translation as the model saw it then, in nats."""
     before_under_change: float
@@ -66,19 +66,20 @@ class WhatIf:
         }
 
 
-def what_if(translator: Translator, source: str, change: Change) -> WhatIf:
-    """Translate with and without a change. ``translator`` must be on fp32, the path that can be
-    looked into (``TranslatorSettings(precision="fp32")``).
+def what_if(predictor: Predictor, source: str, change: Change) -> WhatIf:
+    """Translate with and without a change; where nothing is read, believe a text with and without.
 
-    Errors: ``DragomanError`` for a word or a head that is not there.
+    ``predictor`` must be on fp32, the path that can be looked into (``EngineSettings``). Errors:
+    ``DragomanError`` for a word or a head that is not there.
     """
-    assert translator.settings.precision == "fp32", "only the plain model can be looked into"
-    _check(translator, source, change)
-    before = translator.batch([source])[0]
-    with seen_through(translator, source, change):
-        after = translator.batch([source], prefixes=[change.prefix])[0]
-        (doubted,) = translator.score_ids([source], [before.ids])
-    (trusted,) = translator.score_ids([source], [before.ids])
+    engine = predictor.engine
+    assert engine.settings.precision == "fp32", "only the plain model can be looked into"
+    _check(predictor, source, change)
+    before = predictor.shown(source)
+    with seen_through(predictor, source, change):
+        after = predictor.shown(source, change.prefix)
+        (doubted,) = predictor.score_ids([source], [before.ids])
+    (trusted,) = predictor.score_ids([source], [before.ids])
     return WhatIf(
         change,
         before,
@@ -89,17 +90,17 @@ def what_if(translator: Translator, source: str, change: Change) -> WhatIf:
 
 
 def seen_through(
-    translator: Translator, source: str, change: Change, *, record: bool = False
+    predictor: Predictor, source: str, change: Change, *, record: bool = False
 ) -> Probe:
     """A probe that makes the model see ``source`` with the change; open it with ``with``."""
-    _, word_of = source_words(translator, source)
+    _, word_of = source_words(predictor, source)
     hidden = [place for place, word in enumerate(word_of) if word in change.hidden]
     return Probe(heads_off=change.heads_off, hidden=hidden, record=record)
 
 
-def source_words(translator: Translator, source: str) -> tuple[tuple[str, ...], tuple[int, ...]]:
+def source_words(predictor: Predictor, source: str) -> tuple[tuple[str, ...], tuple[int, ...]]:
     """The words of a source sentence, its end symbol included, and the word of each token."""
-    return words(translator.run.source_text.pieces(translator.source_ids(source)))
+    return words(predictor.engine.source.shown(predictor.source_ids(source)))
 
 
 def find_words(names: Sequence[str], wanted: Iterable[str]) -> tuple[int, ...]:
@@ -121,21 +122,21 @@ def find_words(names: Sequence[str], wanted: Iterable[str]) -> tuple[int, ...]:
     return tuple(dict.fromkeys(found))
 
 
-def parse_heads(translator: Translator, wanted: Iterable[str]) -> frozenset[tuple[str, int]]:
+def parse_heads(predictor: Predictor, wanted: Iterable[str]) -> frozenset[tuple[str, int]]:
     """``cross.2.1``, ``encoder.1.*``, ``decoder.*.3``: attention, layer, head, both from 1.
 
     Errors: ``DragomanError`` for one that the model does not have.
     """
-    model = translator.plain
+    model = predictor.plain
     parts = list(dict.fromkeys(attention.part for attention in model.attentions))
     found: set[tuple[str, int]] = set()
     for one in wanted:
         match = re.fullmatch(rf"({'|'.join(parts)})\.(\d+|\*)\.(\d+|\*)", one)
         if match is None:
+            named = " or ".join(parts)
             raise DragomanError(
-                f"{one!r} names no head; write ATTENTION.LAYER.HEAD with attention "
-                f"{', '.join(parts[:-1])} or {parts[-1]}, and numbers from 1 or *: "
-                f"{parts[-1]}.1.1, {parts[0]}.1.*"
+                f"{one!r} names no head; write ATTENTION.LAYER.HEAD with attention {named}, and "
+                f"numbers from 1 or *: {parts[-1]}.1.1, {parts[0]}.1.*"
             )
         part, layer, head = match.groups()
         layers = model.attentions_of(part)
@@ -159,8 +160,8 @@ def name_heads(model: Network, heads: Iterable[tuple[str, int]]) -> list[str]:
     return [f"{part}.{layer}.{head}" for part, layer, head in found]
 
 
-def _check(translator: Translator, source: str, change: Change) -> None:
-    names, _ = source_words(translator, source)
+def _check(predictor: Predictor, source: str, change: Change) -> None:
+    names, _ = source_words(predictor, source)
     wrong = [word for word in change.hidden if not 0 <= word < len(names)]
     if wrong:
         raise DragomanError(f"the sentence has {len(names)} words; there is no word {wrong[0]}")

@@ -25,8 +25,6 @@ from dragoman.errors import DragomanError, RunError
 from dragoman.forms.passage import Passage
 from dragoman.forms.text import Text
 from dragoman.metrics.alignment import Links
-from dragoman.models.interface import Network
-from dragoman.nn.probes import Probe
 from dragoman.pictures.notebook import translation_html
 from dragoman.pictures.records import AttentionRecord
 from dragoman.pictures.words import in_words
@@ -37,6 +35,7 @@ from dragoman.tasks.alignment import AligningHead
 from dragoman.tasks.engine import Engine
 from dragoman.tasks.lines import Lines
 from dragoman.tasks.minimum_risk import candidates_of, expected_chrf
+from dragoman.tasks.predictor import Predictor
 from dragoman.tasks.run import Run, load_shortlist
 from dragoman.tasks.search_settings import with_beams
 from dragoman.tasks.settings import TranslatorSettings
@@ -99,7 +98,7 @@ class Translation:
         )
 
 
-class Translator:
+class Translator(Predictor):
     """A trained model, ready to translate. Make one with ``dragoman.load``.
 
     Not for several threads at once; a server gives each run one thread.
@@ -122,7 +121,6 @@ class Translator:
                 f"{run.folder} is a {run.task.name}, which does not translate: "
                 f"dragoman {run.task.verbs[0][0]} {run.folder}"
             )
-        self.run = run
         self.settings = settings or TranslatorSettings()
         self.ensemble = tuple(ensemble)
         if self.ensemble and self.settings.shortlist:
@@ -130,7 +128,8 @@ class Translator:
                 "a shortlist is of one run, and an ensemble has several: leave --shortlist out"
             )
         shortlist = load_shortlist(run) if self.settings.shortlist else None
-        self.engine = Engine.open(run, self.settings, search_settings, shortlist, self.ensemble)
+        engine = Engine.open(run, self.settings, search_settings, shortlist, self.ensemble)
+        super().__init__(run, engine)
         self._lines = Lines(self.engine, run, cut_off=self.settings.long_lines == "cut")
 
     def __reduce__(self) -> tuple[Any, ...]:
@@ -142,22 +141,6 @@ class Translator:
     def search_settings(self) -> SearchSettings:
         """How it searches unless told otherwise."""
         return self.engine.search_settings
-
-    @property
-    def plain(self) -> Network:
-        """The model without fast paths, for looking; whoever changes it opens his own. Errors:
-        ``DragomanError`` for an ensemble."""
-        return self.engine.network
-
-    @property
-    def description(self) -> str:
-        """One line: which path translates on this machine, and why."""
-        return self.engine.path.reason
-
-    @property
-    def precision(self) -> str:
-        """What it computes in: int8, bf16 or fp32."""
-        return self.engine.path.precision
 
     # ---- translating
 
@@ -299,12 +282,6 @@ class Translator:
             )
         ]
 
-    def score_ids(
-        self, sources: Sequence[str], targets: Sequence[Sequence[int]]
-    ) -> list[Hypothesis]:
-        """``score`` of translations that are given as tokens, without end symbols."""
-        return self.engine.score(self.engine.source.values(sources), targets)
-
     def align(
         self, pairs: Iterable[tuple[str, str]], *, head: str | None = None, step: str = "reading"
     ) -> list[Links]:
@@ -318,20 +295,10 @@ class Translator:
         named = None if head is None else AligningHead.parse(head, step)
         return list(Aligner(self.engine, named)(list(pairs)))
 
-    def look(
-        self, source: str, target_ids: Sequence[int], through: Probe | None = None
-    ) -> AttentionRecord:
-        """Every attention weight of a translation, by the plain model: see ``AttentionRecord``.
-
-        ``through``: a recording probe that reaches in, with heads switched off or words hidden.
-        """
-        return self.engine.look(self.source_ids(source), target_ids, through)
+    def shown(self, text: str, prefix: str = "") -> Translation:
+        return self.batch([text], prefixes=[prefix])[0]
 
     # ---- inside
-
-    def source_ids(self, text: str) -> list[int]:
-        """Source tokens with the end symbol."""
-        return self.engine.source.values([text])[0]
 
     def _join(self, source: str, passage: Passage, parts: Sequence[Translation]) -> Translation:
         """One translation of the pieces of a text, with what stands around each."""

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from dragoman.errors import RunError
+from dragoman.errors import DragomanError, RunError
 from dragoman.search.settings import SearchSettings
 from dragoman.tasks.engine import Engine
+from dragoman.tasks.predictor import Predictor
 from dragoman.tasks.run import Run
 from dragoman.tasks.settings import EngineSettings
 
@@ -23,12 +24,14 @@ class Written:
     token_log_probabilities: tuple[float, ...]
     """log P of each token, in nats, those that were given included, and of the end symbol if the
     model ended the text."""
+    ids: tuple[int, ...] = ()
+    """The tokens as ids."""
 
     def __str__(self) -> str:
         return self.text
 
 
-class Writer:
+class Writer(Predictor):
     """A trained language model, ready to write. Not for several threads at once."""
 
     def __init__(
@@ -43,7 +46,7 @@ class Writer:
                 f"{run.folder} is a {run.task.name}, not a language model: "
                 f"dragoman translate {run.folder}"
             )
-        self.engine = Engine.open(run, settings or EngineSettings(), search_settings)
+        super().__init__(run, Engine.open(run, settings or EngineSettings(), search_settings))
 
     def __call__(
         self, begins: Iterable[str] = ("",), settings: SearchSettings | None = None
@@ -58,10 +61,19 @@ class Writer:
         ]
         return [
             [
-                Written(text, one.score, one.token_log_probabilities)
+                Written(text, one.score, one.token_log_probabilities, one.tokens)
                 for text, one in zip(
                     engine.target.raw([one.tokens for one in found]), found, strict=True
                 )
             ]
             for found in engine.search(requests)
         ]
+
+    def shown(self, text: str, prefix: str = "") -> Written:
+        """The text itself, with the end symbol behind it. Errors: ``DragomanError`` for a
+        prefix."""
+        if prefix:
+            raise DragomanError("nothing is read, so the text itself says how it begins")
+        tokens = self.engine.target.tokens([text])
+        (found,) = self.score_ids([""], tokens)
+        return Written(text, found.score, found.token_log_probabilities, found.tokens)

@@ -32,17 +32,15 @@ def cross_figure(subject: Subject, *, layer: int = 0, head: int = 0) -> Figure:
 def _attention_figure(subject: Subject, kind: AttentionKind, layer: int, head: int) -> Figure:
     """Layer and head of the large picture count from 1; 0 is the last, and the mean."""
     record = in_words(subject.attention)
+    shown = subject.output.text
+    if subject.predictor.reads:
+        shown = f"{subject.sentence} → {shown}"
     return figure(
         f"attention-{kind}",
         attention_panels(record, kind, layer - 1, head - 1 if head else None),
         [attention_table(record, kind)],
         run=subject.name,
-        notes=[
-            Words(
-                f"{subject.sentence} → {subject.translation.text}",
-                f"{subject.sentence} → {subject.translation.text}",
-            )
-        ],
+        notes=[Words(shown, shown)],
     )
 
 

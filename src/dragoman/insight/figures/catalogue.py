@@ -61,7 +61,7 @@ def make_figure(
             f"the figure {name} looks into a trained run; make one with dragoman demo, or name "
             "yours: --run RUN"
         )
-    missing = lacking(name, subject.translator.plain)
+    missing = lacking(name, subject.predictor.plain)
     if missing is not None:
         raise DragomanError(missing.english)
     return OF_RUN[name](subject, **(values or {}))

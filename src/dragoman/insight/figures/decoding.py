@@ -38,7 +38,7 @@ def temperature_figure(subject: Subject, *, temperature: float = 0.5) -> Figure:
     curve = [round(0.1 * i, 1) for i in range(1, 31)]
     spread = [float(_entropy(softmax(logits[step][None] / way))[0]) for way in curve]
     first = [float(softmax(logits[step] / way)[order[0]]) for way in curve]
-    (written,) = run.target.raw([subject.translation.ids[:step]])
+    (written,) = run.target.raw([subject.output.ids[:step]])
     place, place_ko = (
         (f"after “{written}”", f"“{written}” 다음") if written else ("that begins it", "첫 단계")
     )

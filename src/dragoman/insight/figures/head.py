@@ -406,10 +406,10 @@ def _cut_anew(opened: OpenedAttention, heads: int, width: int) -> OpenedAttentio
 def _open(subject: Subject, part: Part, layer: int) -> OpenedAttention:
     """One attention of a sentence that is short enough to show every number of."""
     source = subject.sentence
-    if len(subject.translator.source_ids(source)) > _LONGEST:
+    if len(subject.predictor.source_ids(source)) > _LONGEST:
         source = _short(subject)
-    target = subject.translator(source).ids[: _LONGEST - 1]
-    return open_attention(subject.translator, part, layer, source, target)
+    target = subject.predictor.shown(source).ids[: _LONGEST - 1]
+    return open_attention(subject.predictor, part, layer, source, target)
 
 
 def _short(subject: Subject) -> str:
@@ -417,11 +417,11 @@ def _short(subject: Subject) -> str:
     if subject.is_demo:
         return "The small man eats the dinosaur."
     candidates = [source for source, _ in subject.pairs if source.strip()]
-    fitting = [s for s in candidates if len(subject.translator.source_ids(s)) <= _LONGEST]
+    fitting = [s for s in candidates if len(subject.predictor.source_ids(s)) <= _LONGEST]
     if fitting:
         return max(fitting, key=len)
     kept = subject.sentence.split()
-    while len(kept) > 1 and len(subject.translator.source_ids(" ".join(kept))) > _LONGEST:
+    while len(kept) > 1 and len(subject.predictor.source_ids(" ".join(kept))) > _LONGEST:
         kept.pop()
     return " ".join(kept)
 

@@ -38,7 +38,7 @@ _GOLD = {
 def order_figure(subject: Subject) -> Figure:
     """Two sentences of the same words, with positions and without."""
     first, second = _ORDER if subject.is_demo else _turned(subject)
-    found = order_experiment(subject.translator, first, second)
+    found = order_experiment(subject.predictor, first, second)
     told, untold = found.with_positions, found.without_positions
     both = np.stack([told.differences, untold.differences])
     rows: list[tuple[Cell, ...]] = [
@@ -101,8 +101,8 @@ def _turned(subject: Subject) -> tuple[str, str]:
 
 def importance_figure(subject: Subject) -> Figure:
     """The loss without each head."""
-    pairs = subject.pairs or ((subject.sentence, subject.translation.text),)
-    found = head_importance(subject.translator, pairs)
+    pairs = subject.pairs or ((subject.sentence, subject.output.text),)
+    found = head_importance(subject.predictor, pairs)
     return figure(
         "head-importance",
         importance_panels(found),
@@ -165,7 +165,7 @@ def alignment_figure(subject: Subject) -> Figure:
     """Links of each target word beside the weights; AER where links made by people are known."""
     record, looked = in_words(subject.attention), Looked.of_record(subject.attention)
     layer, head = looked.guess.layer, looked.guess.head
-    by_hand = _GOLD.get((subject.sentence, subject.translation.text))
+    by_hand = _GOLD.get((subject.sentence, subject.output.text))
     gold = None if by_hand is None else parse_links(by_hand, "the demo's own links")
     links = looked.by(looked.guess)
     shown = record.heatmap("cross", layer, head)
@@ -254,7 +254,7 @@ def pronoun_figure(subject: Subject) -> Figure:
         raise DragomanError(
             "the figure pronoun needs a run of the embedded corpus: dragoman demo makes one"
         )
-    hops, heads = pronoun_hops(subject.translator)
+    hops, heads = pronoun_hops(subject.predictor)
     probes = pronoun_probes()[0]
     rows: list[tuple[Cell, ...]] = []
     for probe, hop in zip(probes, hops, strict=True):

@@ -81,7 +81,7 @@ def sliders(name: str, subject: Subject | None) -> tuple[Slider, ...]:
     Where there is one layer, there is nothing to choose."""
     if name in PLAIN or subject is None:
         return PLAIN.get(name, ())
-    attentions_of = subject.translator.plain.attentions_of
+    attentions_of = subject.predictor.plain.attentions_of
 
     def layer(part: str, *, last: bool = False) -> Slider:
         count = len(attentions_of(part))
@@ -99,7 +99,7 @@ def sliders(name: str, subject: Subject | None) -> tuple[Slider, ...]:
         "attention-decoder": (layer("decoder", last=True), head("decoder", _MEAN)),
         "attention-cross": (layer("cross", last=True), head("cross", _MEAN)),
     }
-    if name == "heads" and lacking(name, subject.translator.plain) is None:
+    if name == "heads" and lacking(name, subject.predictor.plain) is None:
         sizes = subject.transformer.settings
         heads = sizes.attention.num_heads
         width = heads * (sizes.attention.key_width or sizes.model_dim // heads)

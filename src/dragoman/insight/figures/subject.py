@@ -1,4 +1,4 @@
-"""The trained run that figures look into, with a sentence and some pairs it never saw."""
+"""The trained run that figures look into, with a text and some examples it never saw."""
 
 from __future__ import annotations
 
@@ -18,9 +18,11 @@ from dragoman.nn.layout import Sequences
 from dragoman.pictures.records import AttentionRecord
 from dragoman.search.hypothesis import Hypothesis
 from dragoman.search.settings import SearchSettings
+from dragoman.tasks.predictor import Output, Predictor
 from dragoman.tasks.run import Run
-from dragoman.tasks.settings import TranslatorSettings
-from dragoman.tasks.translator import Translation, Translator
+from dragoman.tasks.settings import EngineSettings, TranslatorSettings
+from dragoman.tasks.translator import Translator
+from dragoman.tasks.writer import Writer
 
 DEMO = Path("runs/demo")
 """Where ``dragoman demo`` leaves its run: what figures look into unless told otherwise."""
@@ -32,12 +34,13 @@ _CANDIDATES = 16
 
 @dataclass(frozen=True)
 class Subject:
-    """A run, opened on the plain path, and the sentence to look at."""
+    """A run, opened on the plain path, and the text to look at."""
 
-    translator: Translator
+    predictor: Predictor
     sentence: str
+    """What is read; where nothing is, what is written."""
     pairs: tuple[tuple[str, str], ...]
-    """Sources and references that training did not see."""
+    """Sources and references that training did not see; "" for sources where nothing is read."""
     is_given: bool = False
     """Whether somebody asked for this sentence."""
 
@@ -49,12 +52,18 @@ class Subject:
         """
         is_given = bool(sentence)
         run = Run.open(folder)
-        translator = Translator(run, TranslatorSettings(precision="fp32", whole=True))
+        predictor: Predictor
+        if "source" in run.task.sides:
+            predictor = Translator(run, TranslatorSettings(precision="fp32", whole=True))
+        else:
+            predictor = Writer(run, EngineSettings(precision="fp32"))
+        reads = predictor.reads
         samples = [(s["source"], s["reference"]) for s in run.scores().get("samples", [])]
         if run.recipe.data.embedded == "demo":
             test = demo_corpus().test[:_PAIRS]
-            pairs = [(pair.source, pair.target) for pair in test]
-            sentence = sentence or pronoun_probes()[0][0].source
+            pairs = [(pair.source if reads else "", pair.target) for pair in test]
+            probe = pronoun_probes()[0][0]
+            sentence = sentence or (probe.source if reads else probe.reference)
         else:
             pairs = samples
             if sentence is None and samples:
@@ -64,11 +73,11 @@ class Subject:
                 f"{run.recipe.name} has no sentences of its own to show yet; give one: "
                 "--sentence TEXT"
             )
-        return cls(translator, sentence, tuple(pairs), is_given)
+        return cls(predictor, sentence, tuple(pairs), is_given)
 
     @property
     def run(self) -> Run:
-        return self.translator.run
+        return self.predictor.run
 
     @property
     def name(self) -> str:
@@ -78,7 +87,7 @@ class Subject:
     @property
     def transformer(self) -> Transformer:
         """Its model, for figures that open one. Errors: ``DragomanError`` for another kind."""
-        return transformer_of(self.translator.plain)
+        return transformer_of(self.predictor.plain)
 
     @property
     def is_demo(self) -> bool:
@@ -86,24 +95,24 @@ class Subject:
         return self.run.recipe.data.embedded == "demo"
 
     @cached_property
-    def translation(self) -> Translation:
-        """What the run makes of the sentence."""
+    def output(self) -> Output:
+        """What the run makes of the sentence; the sentence itself where nothing is read."""
         begin_part()
-        return self.translator(self.sentence)
+        return self.predictor.shown(self.sentence)
 
     @cached_property
     def attention(self) -> AttentionRecord:
-        """Every weight of that translation."""
-        given = self.translation.ids
+        """Every weight of that output."""
+        given = self.output.ids
         begin_part()
-        return self.translator.look(self.sentence, given)
+        return self.predictor.look(self.sentence, given)
 
     @cached_property
     def logits(self) -> Array:
-        """(T, V) of the translation's steps, that of the end symbol included."""
-        model = self.translator.plain
-        given = [self.run.target_text.bos, *self.translation.ids]
-        source = self.translator.source_ids(self.sentence)
+        """(T, V) of the output's steps, that of the end symbol included."""
+        model = self.predictor.plain
+        given = [self.run.target_text.bos, *self.output.ids]
+        source = self.predictor.source_ids(self.sentence)
         begin_part()
         with torch.inference_mode():
             memory = model.encode(Sequences.of([torch.tensor(source)]))
@@ -113,7 +122,7 @@ class Subject:
     @cached_property
     def hypotheses(self) -> tuple[Hypothesis, ...]:
         """What beams of 8 find without a penalty and with a strong one, the likeliest first."""
-        engine, values = self.translator.engine, self.translator.source_ids(self.sentence)
+        engine, values = self.predictor.engine, self.predictor.source_ids(self.sentence)
         begin_part()
         lists = engine.search(
             engine.request(values, SearchSettings(beam=8, n_best=8, length_penalty=alpha))
@@ -128,7 +137,8 @@ class Subject:
         """What a figure may choose its sentence from: this one alone if somebody asked for it."""
         if self.is_given:
             return (self,)
-        others = [source for source, _ in self.pairs if source != self.sentence and source.strip()]
+        texts = [source or reference for source, reference in self.pairs]
+        others = [text for text in texts if text != self.sentence and text.strip()]
         return self, *(
-            Subject(self.translator, source, self.pairs) for source in others[:_CANDIDATES]
+            Subject(self.predictor, source, self.pairs) for source in others[:_CANDIDATES]
         )

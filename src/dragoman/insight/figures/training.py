@@ -145,7 +145,7 @@ def smoothing_figure(*, epsilon: float = 0.1, vocabulary: int = 10) -> Figure:
 
 def layers_figure(subject: Subject) -> Figure:
     """Sizes along the residual stream, sub-layer by sub-layer."""
-    measured = layer_statistics(subject.translator, subject.pairs or _own_pair(subject))
+    measured = layer_statistics(subject.predictor, subject.pairs or _own_pair(subject))
     header = ("sub-layer", "comes in", "added", "cosine", "sum", "goes on", "γ", "β")
     rows = [
         (
@@ -209,4 +209,4 @@ def layers_figure(subject: Subject) -> Figure:
 
 
 def _own_pair(subject: Subject) -> list[tuple[str, str]]:
-    return [(subject.sentence, subject.translation.text)]
+    return [(subject.sentence, subject.output.text)]

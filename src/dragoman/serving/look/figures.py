@@ -173,7 +173,7 @@ class FigureMaker:
         subject = self._subjects.get(sentence)
         if subject is None:
             subject = Subject.open(self._run.folder, sentence or None)
-        tokens = len(subject.translator.source_ids(subject.sentence))
+        tokens = len(subject.predictor.given_ids(subject.sentence))
         if tokens > LONGEST_SENTENCE:
             raise bad_request(
                 f"The sentence has {tokens} tokens; figures show {LONGEST_SENTENCE}. Longer ones "
