@@ -34,7 +34,7 @@ def test_every_attention_to_the_source_is_drawn(subject: Subject) -> None:
     for row in csv.DictReader(io.StringIO(table)):
         of_head = maps.setdefault((row["layer"], row["head"]), {})
         of_head[row["row"], row["column"]] = float(row["weight"])
-    layers = LAYERS[subject.translator.plain.settings.kind]
+    layers = LAYERS[subject.predictor.plain.settings.kind]
     assert list(maps) == [(str(layer + 1), "1") for layer in range(layers)]
     assert len({tuple(of_head.values()) for of_head in maps.values()}) == layers
     for of_head in maps.values():
@@ -48,7 +48,7 @@ def test_alignment_is_drawn(subject: Subject) -> None:
 
 
 def test_what_it_lacks_is_refused_by_name(subject: Subject) -> None:
-    kind = subject.translator.plain.settings.kind
+    kind = subject.predictor.plain.settings.kind
     refused = [name for name in OF_RUN if set(NEEDS.get(name, ())) - {"cross"}]
     assert {"attention-encoder", "attention-decoder", "heads", "pronoun"} <= set(refused)
     for name in refused:
