@@ -13,7 +13,7 @@ tree=$PWD; py=$tree/.venv/bin/python; dragoman=$tree/.venv/bin/dragoman
 data=$(cd "${DATA:?the folder of the data}" && pwd); around=$(dirname "$data"); m=$data/multi30k
 text="--source $m/train.en.gz --target $m/train.de.gz"
 test="--source $m/test_2016_flickr.en.gz --reference $m/test_2016_flickr.de.gz"
-steps=${*:-prepare train256 train512 ids news runs trained minutes serve cost seeds tables}
+steps=${*:-prepare train256 train512 ids news runs trained minutes serve cost tables}
 
 prepare() { # one commit, fresh kernels
   git diff --quiet HEAD -- src benchmarks/*.py benchmarks/*/*.py || { echo "commit first"; exit 1; }
@@ -48,12 +48,6 @@ serve() {
   (cd "$around" && "$py" "$tree/benchmarks/serve.py" --run "$tree/runs/multi30k-en-de" --minutes 5)
 }
 cost() { "$py" benchmarks/cost.py --lines 1000000 --resume; }
-seeds() { # for the table of three seeds, which is copied by hand
-  for n in 1 2 3; do
-    "$py" benchmarks/train.py --work train-d256 $text --turn 6 --turns 10 --seed $n --resume \
-      --results "build/seed-$n.json" --only hugging-face-marian:tuned:bf16 torch.nn.Transformer:tuned:fp32
-  done
-}
 tables() { "$py" benchmarks/tables.py; }
 for step in $steps; do
   echo "== $step $(date +%H:%M:%S)"
