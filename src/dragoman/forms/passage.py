@@ -1,6 +1,7 @@
 """One raw input, cut into what a model reads at once, and put together again.
 
-What stands between the pieces of a text (spaces, newlines) is kept as it is.
+What stands between the pieces of a text (spaces, newlines, the bullets and numbers of a list) is
+kept as it is.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ class Piece:
     text: str
     """As it stands in the text."""
     behind: str
-    """What follows it there and is kept: spaces, newlines."""
+    """What follows it there and is kept: spaces, newlines, the marker of a list's next item."""
     values: tuple[int, ...]
     """Its tokens, the end symbol included."""
 

@@ -33,6 +33,9 @@ _NEXT_WORD = re.compile(r"[^\W_]+")
 _INITIALS = re.compile(r"[^\W\d_](\.[^\W\d_])*\Z")
 _LITERAL = re.compile(r"``.+?``", re.DOTALL)
 _BULLET = re.compile(r"([-*•–+]|\(?\d{1,3}[.)]|\(?[a-zA-Z][.)])\s")
+_MARKER = re.compile(
+    r"(?:[-*•‣◦▪–—+]|\(?(?P<number>\d{1,3}(?:\.\d{1,3})*)(?P<stop>[.)])|\(?[a-zA-Z]\))[ \t]+(?=\S)"
+)
 _WRAPPED_WIDTH = 50
 """Characters. Shorter lines than this are not taken for wrapped text."""
 _LONGEST_WORD = 40
@@ -173,14 +176,13 @@ def segment(text: str, language: str = "en") -> list[Sentence]:
     ``language`` is an ISO 639-1 code, perhaps with more after it ("de-AT"); without rules of its
     own, a language gets those that need no list.
     """
-    code = re.split("[-_]", language.lower())[0]
-    rules = _LANGUAGES.get(code, _Language(ordinals=code in _ORDINAL_LANGUAGES))
+    rules = _rules(language)
     gaps: dict[int, int] = {}  # where a gap begins -> where it ends
     leading = _gap_end(text, 0)
     if leading:
         gaps[0] = leading
     ends = set(_line_ends(text)) | set(_stops(text, rules))
-    if code == "ko":
+    if _code(language) == "ko":
         ends.update(match.end() for match in _KOREAN_STOP.finditer(text))
     for end in ends:
         gaps[end] = _gap_end(text, end)
@@ -195,6 +197,26 @@ def segment(text: str, language: str = "en") -> list[Sentence]:
         last = text[begin:].rstrip()
         sentences.append(Sentence(last, text[begin + len(last) :]))
     return sentences
+
+
+def list_marker(line: str, language: str = "en") -> str:
+    """The bullet or number with which an item of a list begins, its space included; "" if the line
+    begins with none. Where a number and a full stop are an ordinal (German "3. Oktober") they are
+    no marker."""
+    match = _MARKER.match(line)
+    if match is None:
+        return ""
+    ordinals = _rules(language).ordinals
+    return "" if ordinals and match["number"] and match["stop"] == "." else match[0]
+
+
+def _rules(language: str) -> _Language:
+    code = _code(language)
+    return _LANGUAGES.get(code, _Language(ordinals=code in _ORDINAL_LANGUAGES))
+
+
+def _code(language: str) -> str:
+    return re.split("[-_]", language.lower())[0]
 
 
 def _gap_end(text: str, begin: int) -> int:

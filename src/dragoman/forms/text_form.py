@@ -7,15 +7,24 @@ between words.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from itertools import pairwise
 
 from dragoman.forms.form import Form
 from dragoman.forms.languages import writes_spaces
 from dragoman.forms.moses import MosesText
 from dragoman.forms.passage import Passage, Piece
-from dragoman.forms.segmentation import segment
+from dragoman.forms.segmentation import list_marker, segment
 from dragoman.forms.text import Text
+
+
+@dataclass(frozen=True)
+class _Sentence:
+    text: str
+    behind: str
+    """What follows it."""
+    marker: str = ""
+    """The bullet or number of a list that stands before it, and is kept."""
 
 
 class TextForm(Form):
@@ -77,46 +86,50 @@ class TextForm(Form):
             body = text.strip()
             before, behind = text[: len(text) - len(text.lstrip())], text[len(text.rstrip()) :]
             if not body:
-                drafts.append((text, list[tuple[str, str]]()))
+                drafts.append((text, list[_Sentence]()))
             else:
-                alone = [(body, behind)]
+                alone = [_Sentence(body, behind)]
                 drafts.append((before, alone if whole else self._sentences(body, behind, into)))
-        values = iter(self.values([text for _, sentences in drafts for text, _ in sentences]))
+        values = iter(self.values([one.text for _, sentences in drafts for one in sentences]))
         passages = []
         for before, sentences in drafts:
             read = [next(values) for _ in sentences]
             if whole and read and len(read[0]) > longest:
-                sentences = self._sentences(*sentences[0], into)
-                read = self.values([text for text, _ in sentences])
+                sentences = self._sentences(sentences[0].text, sentences[0].behind, into)
+                read = self.values([one.text for one in sentences])
             passages.append(self._passage(before, sentences, read, longest))
         return passages
 
-    def _sentences(self, body: str, behind: str, into: Form) -> list[tuple[str, str]]:
+    def _sentences(self, body: str, behind: str, into: Form) -> list[_Sentence]:
         """Sentences of a text, each with what follows it in the translation."""
-        found = [(sentence.text, sentence.gap) for sentence in segment(body, self.language)]
-        if into.spaced:
+        found = []
+        begins_line = True
+        for text, gap in segment(body, self.language):
+            marker = list_marker(text, self.language) if begins_line else ""
+            begins_line = "\n" in gap
             # Where the original writes no space between two sentences, as Chinese does.
-            found = [(text, gap or " ") for text, gap in found]
-        text, _ = found[-1]
-        return [*found[:-1], (text, behind)]
+            gap = gap or (" " if into.spaced else "")
+            found.append(_Sentence(text.removeprefix(marker), gap, marker))
+        return [*found[:-1], replace(found[-1], behind=behind)]
 
     def _passage(
         self,
         before: str,
-        sentences: Sequence[tuple[str, str]],
+        sentences: Sequence[_Sentence],
         read: Sequence[list[int]],
         longest: int,
     ) -> Passage:
-        """Of sentences and what follows each. Where the vocabulary can write nothing of one (a
-        control character), it is kept as it is."""
+        """Of sentences and what stands around each. Where the vocabulary can write nothing of one
+        (a control character), it is kept as it is."""
         pieces: list[Piece] = []
-        for (text, behind), values in zip(sentences, read, strict=True):
-            if len(values) > 1:
-                pieces += self._parts(text, behind, values, longest)
-            elif pieces:
-                pieces[-1] = replace(pieces[-1], behind=pieces[-1].behind + text + behind)
+        for one, values in zip(sentences, read, strict=True):
+            kept = one.marker if len(values) > 1 else one.marker + one.text + one.behind
+            if pieces:
+                pieces[-1] = replace(pieces[-1], behind=pieces[-1].behind + kept)
             else:
-                before += text + behind
+                before += kept
+            if len(values) > 1:
+                pieces += self._parts(one.text, one.behind, values, longest)
         return Passage(before, tuple(pieces))
 
     def _parts(self, text: str, behind: str, values: list[int], longest: int) -> list[Piece]:

@@ -2,7 +2,8 @@
 
 A line of several sentences is cut into them where the model has learned from single sentences, or
 where it has more tokens than are read at once; a sentence that is still too long is cut into
-pieces. How a text is cut belongs to its form; running text, which a server is sent and
+pieces. The bullet or number of a list's item, which a model of single sentences would lose, stays
+as it is. How a text is cut belongs to its form; running text, which a server is sent and
 ``paragraphs`` takes, always is.
 """
 
@@ -14,7 +15,7 @@ from dataclasses import replace
 
 from dragoman.errors import RunError
 from dragoman.forms.passage import Passage, Piece
-from dragoman.forms.segmentation import segment
+from dragoman.forms.segmentation import list_marker, segment
 from dragoman.tasks.engine import Engine
 from dragoman.tasks.prepare import SEVERAL_SENTENCES
 from dragoman.tasks.run import Run
@@ -63,8 +64,10 @@ class Lines:
         known."""
         if self._single is False or (self._single is None and self._has_warned):
             return False
-        sentences = segment(line, self._engine.source.language)
-        several = sum(bool(sentence.text) for sentence in sentences) > 1
+        language = self._engine.source.language
+        if self._single and list_marker(line.lstrip(), language):
+            return True
+        several = sum(bool(sentence.text) for sentence in segment(line, language)) > 1
         if several and not self._single:
             self._has_warned = True
             logger.warning(
@@ -77,10 +80,12 @@ class Lines:
 
 
 def _on_one_line(passage: Passage) -> Passage:
-    """The translation of a line is a line: what breaks it is a space, and nothing is around it."""
+    """The translation of a line is a line: what breaks it is a space, and no space is around it."""
+    if not passage.pieces:
+        return Passage("", ())
     pieces = [replace(piece, behind=piece.behind.replace("\n", " ")) for piece in passage.pieces]
     pieces[-1:] = [replace(last, behind="") for last in pieces[-1:]]
-    return Passage("", tuple(pieces))
+    return Passage(passage.before.lstrip().replace("\n", " "), tuple(pieces))
 
 
 def learned_single_sentences(run: Run) -> bool | None:
