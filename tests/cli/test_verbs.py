@@ -67,7 +67,7 @@ def test_two_files_become_a_translator(
     assert "report.html" in said.out
     for name in (
         "recipe.toml", "model.safetensors", "shared.model", "metrics.jsonl", "report.html",
-        "card.md", "scores.json", "data.json",
+        "card.md", "scores.json", "data.json", "lexicon.txt",
     ):  # fmt: skip
         assert (run / name).stat().st_size > 0, name
     assert "Where it looked" in (run / "report.html").read_text(encoding="utf-8")

@@ -16,12 +16,13 @@ from hypothesis import strategies as st
 from selectolax.lexbor import LexborHTMLParser, LexborNode
 from serving_echo import TEXT, client_of, echo_run, served_by, tiny_model
 
+from dragoman.forms.pieces import piece_spans
 from dragoman.search.hypothesis import Hypothesis
 from dragoman.search.settings import SearchSettings
 from dragoman.serving.served import ServedRun
 from dragoman.serving.translate.html_document import KEPT, NEVER, SHOWN, HtmlDocument, Running, Tag
 from dragoman.serving.translate.open_elements import FORMATTING
-from dragoman.serving.translate.tag_projection import Alignment, project, spans
+from dragoman.serving.translate.tag_projection import Alignment, project
 from dragoman.serving.translate.tagged import Translated, with_tags
 from dragoman.serving.translate.words import words_of
 from dragoman.serving.turns import Turns
@@ -262,7 +263,7 @@ def test_tags_go_where_their_words_went() -> None:
     # Where is the bread? -> Das Brot is where?
     source, target = "Where is <b>the bread</b>?", "Das Brot is Where ?"
     ids = [TEXT.encode([text])[0] for text in ("Where is the bread?", target)]
-    ends = spans(TEXT.pieces(ids[0]), len("Where is the bread?"))
+    ends = piece_spans(TEXT.pieces(ids[0]), len("Where is the bread?"))
     alignment = np.zeros((len(ids[1]), len(ids[0])))
     words = words_of(target, TEXT.pieces(ids[1]), [0.0] * len(ids[1]))
     for word in words:

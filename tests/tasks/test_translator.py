@@ -432,7 +432,16 @@ def test_where_single_sentences_were_learned_they_are_translated_one_by_one(
     found = single(line, settings=settings)
     assert found.text == f"{apart[0].text}  {apart[1].text}"
     assert found.ids == apart[0].ids + apart[1].ids
+    assert [part.source for part in found.parts] == [first, second]
+    assert [part.ids for part in found.parts] == [one.ids for one in apart]
+    assert found.finished == all(one.finished for one in apart)
     assert not caplog.text
+    item = single(f" 1) {first}", settings=settings, n_best=2)
+    alone = single(first, settings=settings, n_best=2)
+    assert item.text == f"1) {alone.text}"
+    assert [one.text for one in item.alternatives] == [
+        f"1) {one.text}" for one in alone.alternatives
+    ]
     as_one = opened(tiny_run, whole=True)(line, settings=settings)
     assert len(as_one.ids) <= 9 < len(found.ids)
     watched = single(line, settings=settings, attention=True)

@@ -30,8 +30,10 @@ from untrained_run import untrained_run
 from dragoman.data.corpora import Pair
 from dragoman.data.store import Store, WeightedPairs, build_store
 from dragoman.errors import DragomanError, RunError, TrainingError
+from dragoman.forms.lexicon import Lexicon
 from dragoman.inference.measured import NAME, microseconds
 from dragoman.models.shortlist import Shortlist
+from dragoman.search.settings import SearchSettings
 from dragoman.tasks.model import build_model
 from dragoman.tasks.report import summarise
 from dragoman.tasks.run import Run, load_shortlist
@@ -72,6 +74,7 @@ def whole(tmp_path_factory: pytest.TempPathFactory) -> Path:
         },
         "data.json": {
             "pairs": {"train": 9, "dev": 1}, "overlap": "none",
+            "lengths": {"ratio": 1.1, "least": -2.0, "greatest": 2.0},
             "corpora": [{"name": "a", "sha256": "0" * 64, "weight": 1.0}],
             "cleaning": {
                 "read": 9, "kept": 8,
@@ -81,6 +84,7 @@ def whole(tmp_path_factory: pytest.TempPathFactory) -> Path:
             },
         },
     }  # fmt: skip
+    Lexicon.count([SENTENCE] * 9).save(folder / "lexicon.txt")
     for name, content in said.items():
         (folder / name).write_text(json.dumps(content), encoding="utf-8")
     update = {
@@ -118,6 +122,11 @@ def report(folder: Path) -> None:
     summarise(Run.open(folder))
 
 
+def proofread(folder: Path) -> None:
+    translator = Translator(Run.open(folder), TranslatorSettings(precision="fp32"))
+    translator.warnings(translator(SENTENCE, settings=SearchSettings(max_length=9)))
+
+
 def go_on(folder: Path) -> None:
     Checkpoints(folder / "training").latest()
 
@@ -153,7 +162,8 @@ READERS: dict[str, Callable[[Path], object]] = {
     "shared.model": read_text,
     "shortlist.safetensors": translate_short,
     "scores.json": report,
-    "data.json": report,
+    "data.json": lambda folder: (report(folder), proofread(folder)),
+    "lexicon.txt": proofread,
     "metrics.jsonl": report,
     f"{CHECKPOINT}/state.json": go_on,
     f"{CHECKPOINT}/weights.safetensors": go_on,

@@ -76,6 +76,14 @@ def translate(
             "--whole", help="Each line as one, also where the run knows single sentences alone."
         ),
     ] = False,
+    warn: Annotated[
+        bool,
+        typer.Option(
+            "--warn",
+            help="Say on standard error, line by line, what is doubtful: words that were left out, "
+            "never read or repeated. Takes several times as long.",
+        ),
+    ] = False,
     set_: Annotated[
         list[str] | None, typer.Option("--set", help="Any search setting: length_penalty=1.0")
     ] = None,
@@ -95,6 +103,8 @@ def translate(
 
       dragoman translate runs/demo "The dog sleeps."
 
+      dragoman translate runs/demo letter.en --to letter.de --warn
+
       dragoman translate runs/1 --ensemble runs/2 --ensemble runs/3 < letter.en > letter.de
 
       dragoman translate runs/demo --mbr 32 --temperature 0.9 < letter.en > letter.de
@@ -105,9 +115,9 @@ def translate(
     from dragoman.tasks.run import Run
 
     log_to_stderr(quiet)
-    if paragraphs and (scores or n_best is not None):
+    if paragraphs and (scores or n_best is not None or warn):
         raise DragomanError(
-            "--paragraphs writes running text, in which --scores and --n-best have no place"
+            "--paragraphs writes running text, in which --scores, --n-best and --warn have no place"
         )
     opened = Run.open(run)
     others = [Run.open(one) for one in ensemble or ()]
@@ -152,10 +162,19 @@ def translate(
             out.write(translator.paragraphs(read, prefix=prefix))
             return
         lines = _lines(files) if files else iter(texts) if texts else decode_lines(sys.stdin.buffer)
+        done = 0
         for window in windows(lines):
-            for translation in translator.each(window, prefix=prefix):
-                out.write(written(translation) + "\n")
+            if not warn:
+                for translation in translator.each(window, prefix=prefix):
+                    out.write(written(translation) + "\n")
+                out.flush()
+                continue
+            translations = list(translator.each(window, prefix=prefix))
+            out.writelines(written(translation) + "\n" for translation in translations)
             out.flush()
+            for line, warnings in enumerate(translator.proofread(translations), done + 1):
+                sys.stderr.writelines(f"line {line}: {warning}\n" for warning in warnings)
+            done += len(window)
 
 
 def _files(given: Sequence[str], quiet: bool) -> list[Path]:

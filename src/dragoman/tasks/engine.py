@@ -230,7 +230,10 @@ class Engine:
     def align(self, pairs: Sequence[TokenPair]) -> Iterator[list[Alignment]]:
         """How much each token of an output looked at each of its source, (T, S) for each of
         ``pairs``, a batch of them at a time: the mean of the heads of the layer that looks most
-        surely at one token. Nothing, where a model has no such attention."""
+        surely at one token. Nothing, where a model has no such attention; an ensemble has none."""
+        if self._ensemble is not None:
+            yield [np.zeros((len(target), len(source))) for source, target in pairs]
+            return
         for batch in self.cross(pairs):
             yield [
                 AligningHead.guess(cross).weights(cross).astype(np.float64)

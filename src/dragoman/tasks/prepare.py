@@ -19,15 +19,17 @@ from dragoman.data.corpora import CorpusSettings, Pair, corpus_fingerprint, read
 from dragoman.data.correspondence import Sampler
 from dragoman.data.demo_corpus import demo_corpus
 from dragoman.data.doubts import Doubt, find_doubts
+from dragoman.data.length_ratio import LengthRatio
 from dragoman.data.split import SplitSettings, find_overlaps, split_pairs
 from dragoman.data.store import Store, Tokens, WeightedPairs, build_store, store_key
 from dragoman.errors import FileError, RecipeError, RunError
+from dragoman.forms.lexicon import Lexicon
 from dragoman.forms.moses import MosesText
 from dragoman.forms.segmentation import segment
 from dragoman.forms.text import Text
 from dragoman.recipe import Recipe
 from dragoman.task import TASKS
-from dragoman.tasks.run import Forms, load_forms, vocabulary_name
+from dragoman.tasks.run import LENGTHS, Forms, load_forms, vocabulary_name
 from dragoman.tasks.user_cache import cache_folder
 
 SEVERAL_SENTENCES = "several_sentences"
@@ -35,6 +37,8 @@ SEVERAL_SENTENCES = "several_sentences"
 
 _LOOKED_AT = 2000
 """Training sources that are cut into sentences to know that share: some tenths of a second."""
+_MOST_READ = 1_000_000
+"""Training sources whose words are counted: what is not among them is rare at least."""
 
 _CUT_TOGETHER = 4096
 """Training pairs that are cut into tokens at once."""
@@ -144,6 +148,10 @@ def prepare(recipe: Recipe, run_folder: Path, say: Say) -> Prepared:
     }
     if "source" in vocabularies and not recipe.data.moses:  # which hides where sentences begin
         notes[SEVERAL_SENTENCES] = _several_sentences(store, recipe.languages.source)
+    if "source" in vocabularies and (
+        found := LengthRatio.of(store.lengths["source"], store.lengths["target"])
+    ):
+        notes[LENGTHS] = found.to_dict()
     _say_dropped(store.notes.get("cleaning", {}), task.noun, say)
     say(f"{len(store):,} {task.noun} to train on, {len(dev):,} dev, {len(test):,} test")
     return Prepared(forms, store, dev, test, notes)
@@ -162,6 +170,17 @@ def _several_sentences(store: Store, language: str) -> float:
     examples = range(0, len(store), max(1, len(store) // _LOOKED_AT))
     several = sum(len(segment(store.text("source", n).strip(), language)) > 1 for n in examples)
     return round(several / max(1, len(examples)), 4)
+
+
+def count_words(recipe: Recipe, prepared: Prepared) -> Lexicon | None:
+    """The words of the training sources; None where nothing is read, where words do not stand
+    between spaces, or where Moses has cut them."""
+    source = prepared.forms.source
+    if source.vocabulary is None or not source.spaced or recipe.data.moses:
+        return None
+    store = prepared.train
+    step = max(1, -(-len(store) // _MOST_READ))
+    return Lexicon.count(store.text("source", n) for n in range(0, len(store), step))
 
 
 def _stored(

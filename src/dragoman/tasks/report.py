@@ -124,6 +124,8 @@ def _data_tables(run: Run) -> list[Table]:
     pairs = notes.get("pairs", {})
     if pairs:
         note = notes.get("overlap", "")
+        if run.recipe.data.embedded is not None:
+            note = "The text is generated: nothing is cleaned."
         noun = run.task.noun
         tables.append(Table(noun.capitalize(), ("part", noun), [*pairs.items()], note))
     doubts = notes.get("doubts", [])
@@ -135,7 +137,7 @@ def _data_tables(run: Run) -> list[Table]:
         rows = [(c["name"], c["weight"], c["sha256"][:16]) for c in corpora]
         tables.append(Table("Corpora", ("name", "weight", "SHA-256 (first 16 digits)"), rows))
     cleaning = notes.get("cleaning")
-    if cleaning:
+    if cleaning and run.recipe.data.embedded is None:
         dropped = [
             (
                 name,

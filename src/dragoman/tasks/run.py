@@ -6,6 +6,7 @@
     metrics.jsonl        one line per update and per validation
     data.json            what preparing the data found: cleaning report, hashes, overlap
     scores.json          what the last evaluation found
+    lexicon.txt          the words of the training sources, and how often each was read
     shortlist.safetensors  which target tokens a source token can lead to, if that was learned
     report.html card.md  for people
     training/            resumable state; without it the model still works
@@ -24,8 +25,10 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from dragoman.data.length_ratio import LengthRatio
 from dragoman.errors import RunError
 from dragoman.forms.form import Form
+from dragoman.forms.lexicon import Lexicon
 from dragoman.forms.moses import MosesText
 from dragoman.forms.nothing import Nothing
 from dragoman.forms.text import Text
@@ -45,6 +48,9 @@ SCORES = "scores.json"
 NOTES = "data.json"
 METRICS = "metrics.jsonl"
 SHORTLIST = "shortlist.safetensors"
+LEXICON = "lexicon.txt"
+LENGTHS = "lengths"
+"""Among the notes: how long the translations of the training text are."""
 
 
 class Forms(NamedTuple):
@@ -168,6 +174,17 @@ class Run:
     def notes(self) -> dict[str, Any]:
         """What preparing the data found, or nothing."""
         return read_file(self.folder / NOTES, Notes)
+
+    def lexicon(self) -> Lexicon | None:
+        """The words of its training sources; None where they were not written down (runs of earlier
+        versions, scripts without spaces, Moses tokens). Errors: ``RunError`` if damaged."""
+        return Lexicon.load(self.folder / LEXICON)
+
+    def length_ratio(self) -> LengthRatio | None:
+        """How long the translations of its training text are; None where that was not written
+        down. Errors: ``RunError`` if damaged."""
+        note = self.notes().get(LENGTHS)
+        return None if note is None else LengthRatio.from_dict(note)
 
     def metrics(self) -> Iterator[dict[str, Any]]:
         """What training wrote down, update by update."""

@@ -66,6 +66,12 @@ class _Cleaning(_Record):
     filters: dict[str, _Filter]
 
 
+class _Lengths(_Record):
+    ratio: _Number
+    least: _Number
+    greatest: _Number
+
+
 class Notes(_Record):
     """``data.json``."""
 
@@ -73,6 +79,7 @@ class Notes(_Record):
     corpora: list[_Corpus] = []
     cleaning: _Cleaning = _Cleaning(read=0, kept=0, filters={})
     overlap: str = ""
+    lengths: _Lengths | None = None
 
 
 class _Update(_Record):

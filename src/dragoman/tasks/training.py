@@ -27,12 +27,14 @@ from dragoman.tasks.prepare import (
     Prepared,
     Say,
     check_unchanged,
+    count_words,
     doubts_of,
     learn_vocabularies,
     prepare,
     warn_of_overlap,
 )
 from dragoman.tasks.run import (
+    LEXICON,
     NOTES,
     RECIPE,
     WEIGHTS,
@@ -100,6 +102,7 @@ def train(
                 prepared = prepare(recipe, folder, say)
                 notes = prepared.notes | warn_of_overlap(recipe, prepared.dev, prepared.test, say)
                 notes["doubts"] = [doubt.to_dict() for doubt in doubts]
+                _write_lexicon(recipe, prepared, start_from, folder)
                 write_text(folder / NOTES, json.dumps(notes, indent=2, ensure_ascii=False) + "\n")
             # Each may have measured this machine for itself: the first one's sizes count.
             recipe = Recipe.model_validate_json(ranks.broadcast_text(recipe.model_dump_json()))
@@ -146,6 +149,17 @@ def _take_over(start_from: Run, folder: Path) -> None:
         if form.vocabulary is not None:
             form.vocabulary.save(folder / vocabulary_name(start_from.recipe, side))
     save_weights(folder / WEIGHTS, start_from.model().state_dict(), {"weights": _START})
+
+
+def _write_lexicon(
+    recipe: Recipe, prepared: Prepared, start_from: Run | None, folder: Path
+) -> None:
+    """The words that a new run will have read, those of the run that it begins with among them."""
+    read = count_words(recipe, prepared)
+    before = None if start_from is None else start_from.lexicon()
+    if read is None or (start_from is not None and before is None):
+        return  # what is not known in whole would take known words for unknown ones
+    (read if before is None else read.joined(before)).save(folder / LEXICON)
 
 
 def _has_learned(folder: Path) -> bool:

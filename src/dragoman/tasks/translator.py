@@ -14,7 +14,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from itertools import islice
+from itertools import chain, islice
 from pathlib import Path
 from statistics import fmean
 from typing import Any
@@ -36,6 +36,8 @@ from dragoman.tasks.engine import Engine
 from dragoman.tasks.lines import Lines
 from dragoman.tasks.minimum_risk import candidates_of, expected_chrf
 from dragoman.tasks.predictor import Predictor
+from dragoman.tasks.proofreading.proofreader import Proofreader, ToProofread
+from dragoman.tasks.proofreading.warning import TranslationWarning
 from dragoman.tasks.run import Run, load_shortlist
 from dragoman.tasks.search_settings import with_beams
 from dragoman.tasks.settings import TranslatorSettings
@@ -68,6 +70,10 @@ class Translation:
     expected_chrf: float | None = None
     """Against all candidates, 0 to 100, where it was chosen by that (``TranslatorSettings.mbr``);
     of a text that was split the mean over its sentences."""
+    finished: bool = True
+    """Whether the model ended it; False where it was cut at its greatest length."""
+    parts: tuple[Translation, ...] = ()
+    """The translations of its sentences, where the text was cut into them."""
     attention: AttentionRecord | None = None
     """Where every layer and head looked, when asked for."""
     vocabulary: Text | None = field(default=None, repr=False, compare=False)
@@ -234,12 +240,12 @@ class Translator(Predictor):
             self.engine.request(source, asked, begun[n] if place == 0 else ())
             for source, (n, place) in zip(sources, places, strict=True)
         ]
+        spoken = [piece.text for one in passages for piece in one.pieces]
 
         def made(n: int, hypotheses: list[Hypothesis]) -> Translation:
-            text = texts[places[n][0]]
             if risk:
-                return self._agreed(text, hypotheses, settings)
-            return self._translation(text, *hypotheses)
+                return self._agreed(spoken[n], hypotheses, settings)
+            return self._translation(spoken[n], *hypotheses)
 
         found = self.engine.each(requests, made)
         for text, passage in zip(texts, passages, strict=True):
@@ -269,6 +275,36 @@ class Translator(Predictor):
         return translation.text
 
     # ---- measuring and looking
+
+    def warnings(self, translation: Translation) -> tuple[TranslationWarning, ...]:
+        """What is doubtful about a translation of this translator's: words that it left out, never
+        read or repeats. Takes a forward pass of the plain model for each word of the source; see
+        ``tasks/proofreading/``."""
+        return self.proofread([translation])[0]
+
+    def proofread(
+        self, translations: Sequence[Translation]
+    ) -> list[tuple[TranslationWarning, ...]]:
+        """``warnings`` of several, at once. Errors: ``RunError`` for files of the run that say what
+        it has read, and are damaged."""
+        sentences = [
+            (number, one)
+            for number, whole in enumerate(translations)
+            for one in whole.parts or (whole,)
+        ]
+        asked = [ToProofread(one.source, one.text, one.ids, one.finished) for _, one in sentences]
+        proofs = chain.from_iterable(self._proofreader(asked))
+        found: list[list[TranslationWarning]] = [[] for _ in translations]
+        number, source, target = -1, 0, 0  # where the sentence before ended
+        for (of, one), proof in zip(sentences, proofs, strict=True):
+            if of != number:
+                number, source, target = of, 0, 0
+            whole = translations[of]
+            source = max(source, whole.source.find(one.source, source))
+            target = max(target, whole.text.find(one.text, target))
+            found[of] += [warning.moved(source, target) for warning in proof.warnings]
+            source, target = source + len(one.source), target + len(one.text)
+        return [tuple(warnings) for warnings in found]
 
     def score(self, pairs: Iterable[tuple[str, str]]) -> list[Translation]:
         """Score given translations (force decoding): ``text`` is the given target."""
@@ -300,6 +336,10 @@ class Translator(Predictor):
 
     # ---- inside
 
+    @cached_property
+    def _proofreader(self) -> Proofreader:
+        return Proofreader.of(self.run, self.engine)
+
     def _join(self, source: str, passage: Passage, parts: Sequence[Translation]) -> Translation:
         """One translation of the pieces of a text, with what stands around each."""
         if len(parts) == 1 and passage.is_bare:
@@ -311,8 +351,16 @@ class Translator(Predictor):
             sum(part.score for part in parts),
             tuple(value for part in parts for value in part.token_log_probabilities),
             ids=tuple(i for part in parts for i in part.ids),
+            alternatives=tuple(
+                self._join(source, passage, [other])
+                for part in parts
+                for other in part.alternatives
+                if len(parts) == 1
+            ),
             prepared=passage.join([part.prepared for part in parts]),
             expected_chrf=fmean(expected) if expected else None,
+            finished=all(part.finished for part in parts),
+            parts=tuple(parts),
             vocabulary=self.run.target_text if parts else None,
         )
 
@@ -344,6 +392,7 @@ class Translator(Predictor):
             tuple(self._translation(source, other) for other in others),
             ids=hypothesis.tokens,
             prepared=prepared,
+            finished=hypothesis.finished,
             vocabulary=target.vocabulary,
         )
 

@@ -22,8 +22,9 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from dragoman.forms.pieces import piece_spans
 from dragoman.serving.translate.html_document import Tag
-from dragoman.serving.translate.words import SPACE, Word, is_byte
+from dragoman.serving.translate.words import Word
 
 Alignment: TypeAlias = NDArray[np.float64]
 """(T, S) how much each target token looked at each source token."""
@@ -54,32 +55,11 @@ def project(
         ]
     )
     of_words = np.stack([alignment[w.first : w.first + w.count].mean(axis=0) for w in words])
-    gains = of_words @ _shares(spans(source_pieces, len(source)), edges)  # (W, K + 1)
+    gains = of_words @ _shares(piece_spans(source_pieces, len(source)), edges)  # (W, K + 1)
     gains[:, [not stretch.strip() for stretch in stretches]] = -1.0
     of_word = _divide_words_then_marks(gains, needs_words, words)
     cuts = np.searchsorted(of_word, np.arange(1, len(stretches)))  # words before each tag
     return _parts(tags, source, words, _marks_stay_behind(tags, words, cuts.tolist()))
-
-
-def spans(pieces: Sequence[str], length: int) -> NDArray[np.float64]:
-    """(S, 2) where each token begins, the space before it left out, and ends in a text of
-    ``length`` characters.
-
-    Exact where the tokens spell the text; in proportion where it was normalised on the way.
-    """
-    found = np.zeros((len(pieces), 2))
-    end = -1 if pieces and pieces[0].startswith(SPACE) else 0  # the space before every text
-    for number, piece in enumerate(pieces):
-        begin, end = end, end + _size(piece)
-        found[number] = begin + (piece.startswith(SPACE) and len(piece) > 1), end
-    return np.clip(found, 0, None) * (length / end if end > 0 else 1.0)
-
-
-def _size(piece: str) -> int:
-    """Characters; of the bytes that make one character the first counts."""
-    if is_byte(piece):
-        return int(int(piece[3:5], 16) & 0xC0 != 0x80)
-    return len(piece)
 
 
 def _shares(of_tokens: NDArray[np.float64], edges: NDArray[np.float64]) -> NDArray[np.float64]:

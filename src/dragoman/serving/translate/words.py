@@ -13,11 +13,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
-SPACE = "▁"
-"""U+2581, which SentencePiece writes for a space."""
+from dragoman.forms.pieces import BYTE, SPACE, is_byte
 
 _SPACED = re.compile(r"\s*\S+(?:\s*\Z)?")
-_BYTE = re.compile(r"<0x([0-9A-F]{2})>\Z")
 _ENTITIES = {
     "&amp;": "&", "&#124;": "|", "&lt;": "<", "&gt;": ">", "&apos;": "'", "&quot;": '"',
     "&#91;": "[", "&#93;": "]",
@@ -73,11 +71,6 @@ def words_of(
     return _shared_out(text, log_probabilities[: len(pieces)])
 
 
-def is_byte(piece: str) -> bool:
-    """Whether a token stands for one byte of a character."""
-    return _BYTE.match(piece) is not None
-
-
 def _joined(words: Sequence[Word]) -> str:
     return "".join(word.before + word.text for word in words)
 
@@ -123,7 +116,7 @@ def _units(text: str, pieces: Sequence[str]) -> list[_Unit] | None:
     are one character: as little together as can be; None where more than that differs."""
     spelt, owners = bytearray(), list[int]()
     for number, piece in enumerate(pieces):
-        byte = _BYTE.match(piece)
+        byte = BYTE.match(piece)
         data = bytes([int(byte[1], 16)]) if byte else piece.replace(SPACE, " ").encode()
         spelt += data
         owners += [number] * len(data)
@@ -199,7 +192,7 @@ def _spell(pieces: Sequence[str]) -> str:
     """What some tokens spell; bytes that make a character together are read together."""
     spelt = bytearray()
     for piece in pieces:
-        byte = _BYTE.match(piece)
+        byte = BYTE.match(piece)
         spelt += bytes([int(byte[1], 16)]) if byte else piece.replace(SPACE, " ").encode()
     return spelt.decode("utf-8", "replace").replace("\n", " ")
 

@@ -1,0 +1,125 @@
+"""The words of some text, and a lexicon: which words a model has read while it learned.
+
+A vocabulary of subwords can cut any word; whether a model has ever seen the word, it does not say.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from functools import cached_property
+from itertools import accumulate
+from pathlib import Path
+from typing import Self
+
+from dragoman.atomic import write_text
+from dragoman.errors import RunError
+from dragoman.reading import read_bytes
+
+Span = tuple[int, int]
+"""Characters of a text: the first, and the one behind the last."""
+
+_MARKS = (
+    "\u0300-\u036f\u0483-\u0487\u0591-\u05c7\u0610-\u061a\u064b-\u065f\u0670\u06d6-\u06ed"
+    "\u0900-\u0903\u093a-\u094f\u0981-\u0983\u09bc-\u09cd\u0a01-\u0a03\u0a3c-\u0a4d"
+    "\u0a81-\u0a83\u0abc-\u0acd\u0b82\u0bbe-\u0bcd\u0c00-\u0c03\u0c3e-\u0c4d\u0c82\u0c83"
+    "\u0cbc-\u0ccd\u0d00-\u0d03\u0d3e-\u0d4d\u1dc0-\u1dff\u20d0-\u20ff"
+)
+"""Combining marks, which Python does not count among the letters that they stand on."""
+_PART = re.compile(f"[^\\W\\d_][^\\W\\d_{_MARKS}]*(?:[{_MARKS}]+[^\\W\\d_]*)*")
+_WORD = re.compile(rf"{_PART.pattern}(?:['’]{_PART.pattern})*|\d+(?:[.,:]\d+)*")
+
+_MOST_WORDS = 200_000
+_MOST_BYTES = 8 << 20
+_MOST_LETTERS = 60
+"""Of a word that is kept: longer ones are addresses and accidents."""
+_LINE = re.compile(r"([1-9]\d{0,14})\t(\S+)\Z")
+
+
+def words_in(text: str) -> list[Span]:
+    """Where the words and numbers of a text stand: letters with the apostrophes between them."""
+    return [match.span() for match in _WORD.finditer(text)]
+
+
+class Lexicon:
+    """Words and how often each was read, in lower case."""
+
+    def __init__(self, counts: Mapping[str, int]) -> None:
+        """The most frequent first."""
+        self.counts = counts
+
+    @classmethod
+    def count(cls, texts: Iterable[str]) -> Self:
+        """The words of some texts; of very many different ones the most frequent."""
+        counts: Counter[str] = Counter()
+        for text in texts:
+            words = _WORD.findall(_folded(text))
+            counts.update(word for word in words if not word[0].isdigit())
+        kept = ((word, n) for word, n in counts.most_common() if len(word) <= _MOST_LETTERS)
+        return cls(dict(list(kept)[:_MOST_WORDS]))
+
+    def __len__(self) -> int:
+        return len(self.counts)
+
+    def has(self, word: str) -> bool:
+        """Whether a word was read, or each of its parts between apostrophes; numbers count as
+        read."""
+        return all(part in self._shares for part in _PART.findall(_folded(word)))
+
+    def share_before(self, word: str) -> float:
+        """Which share of all that was read are commoner words than this one: 0 for the commonest, 1
+        for one that was never read, and for numbers. Of its parts the rarest counts."""
+        parts = _PART.findall(_folded(word))
+        return max((self._shares.get(part, 1.0) for part in parts), default=1.0)
+
+    @cached_property
+    def _shares(self) -> dict[str, float]:
+        """``share_before`` of each part of a word."""
+        counts: Counter[str] = Counter()
+        for word, many in self.counts.items():
+            for part in _PART.findall(word):
+                counts[part] += many
+        parts = dict(counts.most_common())
+        total = max(1, sum(parts.values()))
+        before = accumulate(parts.values(), initial=0)
+        return {part: many / total for part, many in zip(parts, before, strict=False)}
+
+    def joined(self, other: Lexicon) -> Lexicon:
+        """The words of both."""
+        both = Counter(self.counts) + Counter(other.counts)
+        return Lexicon(dict(both.most_common(_MOST_WORDS)))
+
+    def save(self, path: Path) -> None:
+        """A line for each word: how often, a tab, the word. Errors: ``FileError``."""
+        write_text(path, "".join(f"{n}\t{word}\n" for word, n in self.counts.items()))
+
+    @classmethod
+    def load(cls, path: Path) -> Self | None:
+        """What ``save`` wrote; None where there is no such file. Errors: ``RunError`` if it is
+        damaged."""
+        if not path.exists():
+            return None
+        counts: dict[str, int] = {}
+        try:
+            lines = read_bytes(path, _MOST_BYTES).decode("utf-8").split("\n")
+        except UnicodeDecodeError as error:
+            raise _damaged(path, f"not UTF-8 at byte {error.start}") from None
+        for number, line in enumerate(lines[:-1], 1):
+            match = _LINE.match(line)
+            if match is None or len(match[2]) > _MOST_LETTERS or number > _MOST_WORDS:
+                raise _damaged(path, f"line {number}")
+            counts[match[2]] = int(match[1])
+        return cls(counts)
+
+
+def _folded(text: str) -> str:
+    return unicodedata.normalize("NFKC", text).casefold().replace("’", "'")
+
+
+def _damaged(path: Path, where: str) -> RunError:
+    return RunError(
+        f"{path} is damaged ({where}). Remove it: the model works without, but does not tell which "
+        "words it has never read"
+    )

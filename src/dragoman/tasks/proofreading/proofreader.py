@@ -1,0 +1,136 @@
+"""What is doubtful about a translation, read by one who knows the model, but no reference.
+
+A model that does not know a word, or leaves half of a sentence out, is as sure of what it writes as
+ever. What shows it lies elsewhere:
+
+``language``  most of the words are none of the run's language
+``unknown``   a word or sign that the run has never read, or cannot read at all
+``omitted``   words of the source to which the translation owes nothing
+``repeated``  words that follow upon themselves, which those of the source do not
+``cut_off``   the translation reached its greatest length
+``length``    it is longer or shorter than translations of such a sentence are
+
+All of it is by the plain model. How often each warning is right: docs/experiments.md.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from dragoman.data.length_ratio import LengthRatio
+from dragoman.forms.lexicon import Lexicon, Span
+from dragoman.forms.repetition import repetitions
+from dragoman.tasks.engine import Alignment, Engine
+from dragoman.tasks.proofreading.omissions import omitted, suspects_of
+from dragoman.tasks.proofreading.source import ReadSource
+from dragoman.tasks.proofreading.unknown import another_language, unknown_words
+from dragoman.tasks.proofreading.warning import TranslationWarning
+from dragoman.tasks.run import Run
+
+
+class ToProofread(NamedTuple):
+    """A sentence and its translation."""
+
+    source: str
+    text: str
+    tokens: Sequence[int]
+    """The same translation as the model wrote it, without special symbols."""
+    finished: bool = True
+    """Whether the model ended it."""
+
+
+@dataclass(frozen=True)
+class Proof:
+    """What was seen in one translation."""
+
+    warnings: tuple[TranslationWarning, ...]
+    """In their order, those of the source first."""
+    words: tuple[Span, ...]
+    """The W words of the source; pieces where no spaces stand between words."""
+    alignment: Alignment
+    """(T, W) how much each token of the translation looked at each word."""
+
+
+class Proofreader:
+    """Reads translations of one engine against their sources."""
+
+    def __init__(
+        self, engine: Engine, lexicon: Lexicon | None = None, lengths: LengthRatio | None = None
+    ) -> None:
+        """``lexicon``, ``lengths``: of the training text. Without them words never read are only
+        those that the vocabulary cannot write, and no length is unusual."""
+        self._engine = engine
+        self._lexicon = lexicon
+        self._lengths = lengths
+
+    @classmethod
+    def of(cls, run: Run, engine: Engine) -> Proofreader:
+        """Of an engine's run. Errors: ``RunError`` for files of it that are damaged."""
+        return cls(engine, run.lexicon(), run.length_ratio())
+
+    def __call__(self, translations: Sequence[ToProofread]) -> Iterator[list[Proof]]:
+        """What is seen in each, a batch of them at a time, in their order."""
+        sources = [ReadSource.of(self._engine.source, one.source) for one in translations]
+        pairs = [
+            (source.tokens, one.tokens) for source, one in zip(sources, translations, strict=True)
+        ]
+        done = 0
+        for of_tokens in self._engine.align(pairs):
+            batch = slice(done, done + len(of_tokens))
+            done = batch.stop
+            alignments = [
+                alignment @ source.members
+                for alignment, source in zip(of_tokens, sources[batch], strict=True)
+            ]
+            yield self._proofs(sources[batch], translations[batch], alignments)
+
+    def _proofs(
+        self,
+        sources: Sequence[ReadSource],
+        translations: Sequence[ToProofread],
+        alignments: Sequence[Alignment],
+    ) -> list[Proof]:
+        unknown = [unknown_words(source, self._lexicon) for source in sources]
+        language = [
+            another_language(source, never, self._lexicon, self._engine.source.language)
+            for source, never in zip(sources, unknown, strict=True)
+        ]
+        suspects = [
+            [] if strange else suspects_of(source, alignment, self._lexicon)
+            for source, alignment, strange in zip(sources, alignments, language, strict=True)
+        ]
+        missing = omitted(self._engine, sources, [one.tokens for one in translations], suspects)
+        proofs = []
+        for source, one, strange, never, missed, alignment in zip(
+            sources, translations, language, unknown, missing, alignments, strict=True
+        ):
+            of_source = [strange] if strange else []
+            if not strange:
+                at, text = TranslationWarning.at, source.text
+                of_source = [at("unknown", "source", text, place) for place in never]
+                of_source += [at("omitted", "source", text, place) for place in missed]
+            of_target = self._of_target(source, one, anything=bool(of_source))
+            warnings = sorted([*of_source, *of_target], key=lambda w: (w.side, w.begin, w.end))
+            proofs.append(Proof(tuple(warnings), tuple(source.words), alignment))
+        return proofs
+
+    def _of_target(
+        self, source: ReadSource, one: ToProofread, *, anything: bool
+    ) -> list[TranslationWarning]:
+        """``anything``: whether there is a warning already, which a length would only repeat."""
+        whole = (0, len(one.text))
+        if not one.finished:
+            return [TranslationWarning.at("cut_off", "target", one.text, whole)]
+        if not repetitions(source.text, spaced=self._engine.source.spaced):
+            found = [
+                TranslationWarning.at("repeated", "target", one.text, place)
+                for place in repetitions(one.text, spaced=self._engine.target.spaced)
+            ]
+            if found:
+                return found
+        if self._lengths is None or anything:
+            return []
+        unusual = self._lengths.judge(len(source.tokens), len(one.tokens))
+        return [TranslationWarning.at("length", "target", one.text, whole)] if unusual else []
