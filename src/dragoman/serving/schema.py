@@ -158,7 +158,31 @@ class TranslateRequest(Message):
     """Draw tokens by chance in place of searching for the most probable."""
     stream: bool = False
     """Answer with server-sent events: each sentence as it grows."""
+    warnings: bool = False
+    """Say what is doubtful about the best translation of each sentence, and which words of the
+    source its words come from. Takes several times as long, by the plain model."""
     api_key: str | None = None
+
+
+class TranslationWarning(Message):
+    """Something that is doubtful about the translation of a sentence."""
+
+    code: Literal["language", "unknown", "omitted", "repeated", "cut_off", "length"]
+    """language: the source is of another language than the run's; unknown: a word that the run has
+    never read; omitted: words to which the translation owes nothing; repeated: the translation
+    repeats itself; cut_off: it reached its greatest length; length: an unusual one."""
+    side: Literal["source", "target"]
+    """In which text it stands."""
+    begin: int
+    end: int
+    """Characters of the sentence on that side (Unicode code points): the first, and the one behind
+    the last."""
+    text: str
+    """What stands there."""
+    languages: list[str] = []
+    """Of language: those that the source may be in, if that can be told."""
+    message: str
+    """The same in English."""
 
 
 class Word(Message):
@@ -173,6 +197,9 @@ class Word(Message):
     """Number of its first token."""
     count: int
     """How many tokens it has."""
+    source: list[tuple[int, int]] | None = None
+    """Only where warnings were asked for: the words of the source sentence that it comes from, by
+    the model's attention, each by its first character and the one behind its last."""
 
 
 class Token(Message):
@@ -196,6 +223,8 @@ class Hypothesis(Message):
     """False where it was cut at its greatest length."""
     words: list[Word]
     tokens: list[Token]
+    warnings: list[TranslationWarning] | None = None
+    """Only where they were asked for, and of the best."""
 
 
 class Sentence(Message):
@@ -203,7 +232,7 @@ class Sentence(Message):
 
     source: str
     behind: str
-    """What follows it: spaces, newlines."""
+    """What follows it and is kept: spaces, newlines, the marker of the next item of a list."""
     hypotheses: list[Hypothesis]
     """Best first."""
 
@@ -219,7 +248,7 @@ class Translation(Message):
     detected: DetectedLanguage | None = None
     """Only for the source "auto"."""
     before: str = ""
-    """Space in front of the first sentence."""
+    """What stands in front of the first sentence: space, the marker of a list."""
     sentences: list[Sentence]
 
 
@@ -227,6 +256,24 @@ class TranslateAnswer(Message):
     """One translation for each text, in their order."""
 
     translations: list[Translation]
+
+
+class Knowledge(Message):
+    """What a run has learned from."""
+
+    notice: str
+    """What must be said first, as that the text was generated."""
+    pairs: int | None
+    """Examples that it was trained on, where that is known."""
+    words: int | None
+    """Different words of the source among them, where they were written down."""
+    commonest: list[str]
+    """The commonest of these, at most 300."""
+    examples: list[str]
+    """Sentences to try: such as it was measured on, and has not learned."""
+    label_smoothing: float
+    """Share of the probability that training told it to leave to other words even where it is
+    certain. So 1 less this share, and a little more, is as sure as it gets."""
 
 
 class RunInfo(Message):
@@ -239,6 +286,7 @@ class RunInfo(Message):
     target_name: str
     precision: str
     """How it is run on this machine."""
+    knows: Knowledge
 
 
 class ServerInfo(Message):

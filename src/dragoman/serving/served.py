@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import AsyncGenerator, Iterator, Sequence
 from dataclasses import dataclass
 
 from pydantic import ValidationError
 
+from dragoman.errors import RunError
 from dragoman.forms.passage import Passage, Piece
 from dragoman.search.hypothesis import Hypothesis
 from dragoman.search.request import Request
@@ -18,11 +20,17 @@ from dragoman.serving.look.looker import Looker
 from dragoman.serving.look.schema import LookAnswer, LookRequest
 from dragoman.serving.look.sight import Asked, Cut, LookRecord
 from dragoman.serving.settings import ServeSettings
+from dragoman.serving.translate.knowledge import NOTHING_KNOWN, knowledge_of
+from dragoman.serving.translate.proofs import Proofs, sources_of
 from dragoman.serving.translate.queue import Answer, Draft, SearchQueue
 from dragoman.serving.translate.words import Word, words_of
 from dragoman.serving.turns import Turns
 from dragoman.tasks.engine import Alignment, Engine, TokenPair
+from dragoman.tasks.proofreading.proofreader import Proof, Proofreader
+from dragoman.tasks.proofreading.warning import TranslationWarning
 from dragoman.tasks.run import Run
+
+logger = logging.getLogger("dragoman")
 
 
 @dataclass(frozen=True)
@@ -45,15 +53,20 @@ class ServedRun:
         engine: Engine,
         settings: ServeSettings,
         run: Run | None = None,
+        knowledge: schema.Knowledge | None = None,
+        proofreader: Proofreader | None = None,
     ) -> None:
-        """``run``: its folder, for what is told of it."""
+        """``run``: its folder, for what is told of it; ``knowledge`` and ``proofreader``: what it
+        has learned from, and who knows that."""
         self.name = name
+        self.knowledge = knowledge or NOTHING_KNOWN
         self.engine = engine
         self.source, self.target = engine.source.language, engine.target.language
         self.run = run
         self.looker = Looker(engine)
         self._settings = settings
         self._aligning = Turns("align")
+        self.proofs = Proofs(engine, proofreader or Proofreader(engine), self._aligning)
         self.queue = SearchQueue(
             engine.scheduler,
             name=name,
@@ -65,7 +78,16 @@ class ServedRun:
     @classmethod
     def open(cls, run: Run, settings: ServeSettings, name: str) -> ServedRun:
         """Load a run for serving. Errors: ``RunError``."""
-        return cls(name=name, engine=Engine.open(run, settings), settings=settings, run=run)
+        engine = Engine.open(run, settings)
+        knowledge, proofreader = knowledge_of(run), Proofreader(engine)
+        try:
+            proofreader = Proofreader.of(run, engine)
+        except RunError as error:  # what a run knows must not keep it from translating
+            logger.warning("%s", error)
+        return cls(
+            name=name, engine=engine, settings=settings, run=run, knowledge=knowledge,
+            proofreader=proofreader,
+        )  # fmt: skip
 
     def start(self) -> None:
         self.queue.start()
@@ -186,12 +208,17 @@ class ServedRun:
         batches = await self._aligning.all(client, self.engine.align(pairs))
         return [alignment for batch in batches for alignment in batch]
 
-    def sentence(self, piece: Piece, hypotheses: Sequence[Hypothesis]) -> schema.Sentence:
-        """A sentence with all that is known of its translations."""
+    def sentence(
+        self, piece: Piece, hypotheses: Sequence[Hypothesis], proof: Proof | None = None
+    ) -> schema.Sentence:
+        """A sentence with all that is known of its translations; ``proof``: of the best."""
         return schema.Sentence(
             source=piece.text,
             behind=piece.behind,
-            hypotheses=[self.hypothesis(hypothesis) for hypothesis in hypotheses],
+            hypotheses=[
+                self.hypothesis(hypothesis, proof if number == 0 else None)
+                for number, hypothesis in enumerate(hypotheses)
+            ],
         )
 
     def translation(
@@ -199,8 +226,10 @@ class ServedRun:
         passage: Passage,
         found: Sequence[Sequence[Hypothesis]],
         detected: schema.DetectedLanguage | None,
+        proofs: Sequence[Proof] | None = None,
     ) -> Iterator[bytes]:
-        """A whole text with all that is known of its translation: JSON, part by part."""
+        """A whole text with all that is known of its translation: JSON, part by part. ``proofs``:
+        of the best translation of each sentence."""
         texts = []
         for hypotheses in found:
             texts.append(self.plain(hypotheses[0]))
@@ -219,15 +248,17 @@ class ServedRun:
         yield whole[:-2].encode()
         for number, (piece, hypotheses) in enumerate(zip(passage.pieces, found, strict=True)):
             comma = "," if number else ""
-            sentence = self.sentence(piece, hypotheses)
+            sentence = self.sentence(piece, hypotheses, proofs[number] if proofs else None)
             yield (comma + sentence.model_dump_json(exclude_none=True)).encode()
         yield b"]}"
 
-    def hypothesis(self, hypothesis: Hypothesis) -> schema.Hypothesis:
-        """One translation of one sentence, with its words and tokens."""
+    def hypothesis(self, hypothesis: Hypothesis, proof: Proof | None = None) -> schema.Hypothesis:
+        """One translation of one sentence, with its words and tokens, and what is doubtful."""
         text = self.plain(hypothesis)
         pieces = self.engine.target.shown(hypothesis.tokens)
         values = hypothesis.token_log_probabilities
+        words = words_of(text, pieces, values, spaced=self.engine.target.spaced)
+        sources = [None] * len(words) if proof is None else sources_of(words, proof)
         return schema.Hypothesis(
             text=text,
             score=hypothesis.score,
@@ -240,9 +271,11 @@ class ServedRun:
                     probability=word.probability,
                     first=word.first,
                     count=word.count,
+                    source=source,
                 )
-                for word in words_of(text, pieces, values, spaced=self.engine.target.spaced)
+                for word, source in zip(words, sources, strict=True)
             ],
+            warnings=None if proof is None else [_warning(one) for one in proof.warnings],
             tokens=[
                 schema.Token(id=token, piece=piece, log_probability=value)
                 for token, piece, value in zip(hypothesis.tokens, pieces, values, strict=False)
@@ -259,6 +292,18 @@ class ServedRun:
             for passage in passages
             for place, piece in enumerate(passage.pieces)
         ]
+
+
+def _warning(found: TranslationWarning) -> schema.TranslationWarning:
+    return schema.TranslationWarning(
+        code=found.code,
+        side=found.side,
+        begin=found.begin,
+        end=found.end,
+        text=found.text,
+        languages=list(found.languages),
+        message=str(found),
+    )
 
 
 def first_problem(error: ValidationError) -> str:

@@ -26,6 +26,7 @@ from dragoman.serving.http.stream import event, event_of, event_stream, json_str
 from dragoman.serving.served import ServedRun, TranslationOptions
 from dragoman.serving.service import Service
 from dragoman.serving.translate.queue import Answer, Draft
+from dragoman.tasks.proofreading.proofreader import Proof
 
 logger = logging.getLogger("dragoman")
 
@@ -48,6 +49,7 @@ def router(service: Service) -> APIRouter:
                     source_name=name_of(run.source),
                     target_name=name_of(run.target),
                     precision=run.engine.path.reason,
+                    knows=run.knowledge,
                 )
                 for run in service.catalogue.runs
             ],
@@ -63,7 +65,7 @@ def router(service: Service) -> APIRouter:
             200: {
                 "model": schema.TranslateAnswer,
                 "description": "The translations; with `stream` the events start, draft, "
-                "sentence, done and error",
+                "sentence, warnings, done and error",
                 "content": {"text/event-stream": {}},
             },
             **REFUSALS,
@@ -76,7 +78,9 @@ def router(service: Service) -> APIRouter:
 
         With `stream` the answer is server-sent events: `start` (the texts as they are cut into
         sentences), `draft` (a sentence as it grows: with a beam it may change until it is done),
-        `sentence` (a sentence that is done), `done`, or `error`.
+        `sentence` (a sentence that is done), `warnings` (if asked for: what is doubtful about the
+        best translation of a sentence, and its words with where they come from), `done`, or
+        `error`.
         """
         async with AsyncExitStack() as held:
             request, client = await held.enter_async_context(
@@ -99,9 +103,11 @@ def router(service: Service) -> APIRouter:
                         "A stream translates one text; its sentences come as they go."
                     )
                 choice, leave = choices[0], held.pop_all().aclose
-                parts = _events(service, choice, texts[0], options[choice.run.name], client)
+                parts = _events(
+                    service, choice, texts[0], options[choice.run.name], client, request.warnings
+                )
                 return event_stream(parts, leave, seconds)
-            answer = _translate(service, choices, texts, options, client)
+            answer = _translate(service, choices, texts, options, client, request.warnings)
             first = await service.finish(http, _first_of(answer))
             if first.is_last:
                 await answer.aclose()
@@ -132,15 +138,22 @@ async def _translate(
     texts: list[str],
     options: dict[str, TranslationOptions],
     client: str,
+    warnings: bool,
 ) -> AsyncGenerator[_Part, None]:
     """The translations as JSON; all of it at once unless it is long."""
     found = await service.translate(choices, texts, options, client)
+    proofs: list[list[Proof] | None] = [None] * len(texts)
+    if warnings:
+        for number, (choice, (passage, hypotheses)) in enumerate(zip(choices, found, strict=True)):
+            best = [some[0] for some in hypotheses]
+            pairs = list(zip(passage.pieces, best, strict=True))
+            proofs[number] = await choice.run.proofs(pairs, client)
 
     def parts() -> Iterator[bytes]:
         yield b'{"translations":['
         for number, (choice, (passage, hypotheses)) in enumerate(zip(choices, found, strict=True)):
             yield b"," if number else b""
-            yield from choice.run.translation(passage, hypotheses, choice.detected)
+            yield from choice.run.translation(passage, hypotheses, choice.detected, proofs[number])
         yield b"]}"
 
     async for some, is_last in service.texts.each(client, parts()):
@@ -159,10 +172,16 @@ async def _after(first: _Part, rest: AsyncGenerator[_Part, None]) -> AsyncGenera
 
 
 async def _events(
-    service: Service, choice: ChosenRun, text: str, options: TranslationOptions, client: str
+    service: Service,
+    choice: ChosenRun,
+    text: str,
+    options: TranslationOptions,
+    client: str,
+    warnings: bool,
 ) -> AsyncGenerator[bytes, None]:
     """A translation as events. Every end but a client's leaving is told by an event."""
     run, began = choice.run, time.monotonic()
+    reading: list[asyncio.Task[bytes]] = []
     deadline = asyncio.get_running_loop().time() + service.settings.limits.seconds
     try:
         (passage,) = await service.texts.do(client, partial(run.cut, [text], options))
@@ -172,6 +191,20 @@ async def _events(
                 told = (_told(run, passage.pieces[one.number], one) for one in news)
                 async for some, _ in service.texts.each(client, told):
                     yield b"".join(some)
+                if warnings:
+                    reading += [
+                        asyncio.create_task(
+                            _proof(service, run, passage.pieces[one.number], one, client)
+                        )
+                        for one in news
+                        if isinstance(one, Answer)
+                    ]
+                while reading and reading[0].done():
+                    yield await reading.pop(0)
+        async with asyncio.timeout_at(deadline):
+            proofs = await asyncio.gather(*reading)
+        for proof in proofs:
+            yield proof
         service.meters.count_characters(run.name, client, len(text))
         yield event_of("done", {"seconds": round(time.monotonic() - began, 4)})
     except TimeoutError:
@@ -183,6 +216,9 @@ async def _events(
     except Exception:  # the status is sent already: say it in the stream
         logger.exception("a stream failed")
         yield event_of("error", {"error": FAILED})
+    finally:
+        for task in reading:
+            task.cancel()
 
 
 def _start(choice: ChosenRun, passage: Passage) -> bytes:
@@ -206,5 +242,19 @@ def _told(run: ServedRun, piece: Piece, news: Draft | Answer) -> bytes:
         text = run.plain(news.hypothesis)
         return event_of("draft", {"sentence": news.number, "text": text})
     hypotheses = run.sentence(piece, news.hypotheses).hypotheses
-    dumped = [hypothesis.model_dump(mode="json") for hypothesis in hypotheses]
+    dumped = [one.model_dump(mode="json", exclude_none=True) for one in hypotheses]
     return event_of("sentence", {"sentence": news.number, "hypotheses": dumped})
+
+
+async def _proof(
+    service: Service, run: ServedRun, piece: Piece, answer: Answer, client: str
+) -> bytes:
+    """The event that tells what is doubtful about a sentence that is done."""
+    best = answer.hypotheses[0]
+    (proof,) = await run.proofs([(piece, best)], client)
+
+    def told() -> bytes:
+        found = run.hypothesis(best, proof).model_dump(mode="json", include={"warnings", "words"})
+        return event_of("warnings", {"sentence": answer.number, **found})
+
+    return await service.texts.do(client, told)

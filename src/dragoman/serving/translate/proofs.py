@@ -1,0 +1,88 @@
+"""What is doubtful about the translations of one run, and which words of the source theirs are of.
+
+For requests that ask for it: it is work for the plain model, done in a thread beside the searches,
+where clients take turns. A page sends its whole text again at each pause in typing, so the last
+proofs are kept.
+"""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Sequence
+from itertools import chain
+
+from dragoman.forms.lexicon import Span
+from dragoman.forms.passage import Piece
+from dragoman.search.hypothesis import Hypothesis
+from dragoman.serving.translate.words import Word
+from dragoman.serving.turns import Turns
+from dragoman.tasks.engine import Engine
+from dragoman.tasks.proofreading.proofreader import Proof, Proofreader, ToProofread
+
+MOST_KEPT = 16_000_000
+"""Bytes of proofs that are kept, nearly."""
+TOGETHER = 4
+"""Sentences that are read in one turn."""
+_LOOKED_AT = 0.15
+"""Attention of which a word of the source must have got so much, for one to come from it,"""
+_AS_MUCH = 0.5
+"""and of what the word got that was looked at most so much."""
+
+Key = tuple[str, tuple[int, ...], bool]
+"""Source, tokens of the translation, whether it was finished."""
+
+
+class Proofs:
+    """Proofreading for one run. Lives in the event loop."""
+
+    def __init__(self, engine: Engine, proofreader: Proofreader, turns: Turns) -> None:
+        """``turns``: where the work is done."""
+        self._engine = engine
+        self._proofreader = proofreader
+        self._turns = turns
+        self._kept: OrderedDict[Key, Proof] = OrderedDict()
+        self._size = 0
+
+    async def __call__(self, found: Sequence[tuple[Piece, Hypothesis]], client: str) -> list[Proof]:
+        """The proof of each sentence and its translation."""
+        keys: list[Key] = [(piece.text, one.tokens, one.finished) for piece, one in found]
+        known = {key: self._kept[key] for key in keys if key in self._kept}
+        new = [key for key in dict.fromkeys(keys) if key not in known]
+        groups = [new[first : first + TOGETHER] for first in range(0, len(new), TOGETHER)]
+        read = chain.from_iterable(await self._turns.all(client, map(self._read, groups)))
+        known |= zip(new, read, strict=True)
+        for key in known:
+            self._keep(key, known[key])
+        return [known[key] for key in keys]
+
+    def _read(self, keys: Sequence[Key]) -> list[Proof]:
+        texts = self._engine.target.raw([tokens for _, tokens, _ in keys])
+        asked = [
+            ToProofread(source, text, tokens, finished)
+            for (source, tokens, finished), text in zip(keys, texts, strict=True)
+        ]
+        return list(chain.from_iterable(self._proofreader(asked)))
+
+    def _keep(self, key: Key, proof: Proof) -> None:
+        if self._kept.pop(key, None) is not None:
+            self._size -= _size(key, proof)
+        self._kept[key] = proof
+        self._size += _size(key, proof)
+        while self._size > MOST_KEPT:
+            self._size -= _size(*self._kept.popitem(last=False))
+
+
+def _size(key: Key, proof: Proof) -> int:
+    """Bytes, nearly."""
+    return proof.alignment.nbytes + 4 * len(key[0]) + 100 * (len(key[1]) + len(proof.words) + 10)
+
+
+def sources_of(words: Sequence[Word], proof: Proof) -> list[list[Span]]:
+    """Of each word of a translation the words of the source that it comes from, in their order;
+    none where it looked at none in particular."""
+    found = []
+    for word in words:
+        looks = proof.alignment[word.first : word.first + word.count].mean(axis=0)  # (W,)
+        least = max(_LOOKED_AT, _AS_MUCH * looks.max(initial=0.0))
+        found.append([place for place, got in zip(proof.words, looks, strict=True) if got >= least])
+    return found
