@@ -95,6 +95,45 @@ def test_other_translations(opened: Open) -> None:
         expect(page.locator("p.text")).to_have_text(text)
 
 
+def test_what_is_doubtful_is_said_and_marked(opened: Open) -> None:
+    doubtful = "The queen sees a zebra."
+    with opened() as page:
+        write(page, f"{SENTENCE} {doubtful}")
+        doubts = page.get_by_role("list", name="What is doubtful here")
+        expect(doubts).to_contain_text("Never read in training: “zebra”")
+        expect(page.locator(".copy .unknown")).to_have_text("zebra")
+        expect(page.locator("textarea")).to_have_value(f"{SENTENCE} {doubtful}")
+        write(page, SENTENCE)
+        expect(page.locator("p.text")).to_have_text(re.compile(r"müde war\.$"))
+        expect(doubts).to_have_count(0)
+
+
+def test_words_of_both_sides_belong_together(opened: Open) -> None:
+    with opened() as page:
+        write(page, SENTENCE)
+        page.locator(".word", has_text=re.compile("^Tier$")).hover()
+        expect(page.locator(".copy .pointed")).to_have_text("animal")
+        page.locator("textarea").hover(position={"x": 5, "y": 300})
+        expect(page.locator(".copy .pointed")).to_have_count(0)
+
+
+def test_a_run_has_examples_and_says_what_it_knows(opened: Open) -> None:
+    with opened() as page:
+        example = page.locator(".examples button").first
+        text = example.inner_text()
+        example.click()
+        expect(page.locator("textarea")).to_have_value(text)
+        expect(page.locator("p.text")).to_have_attribute("data-status", "done")
+        expect(page.locator(".examples")).to_have_count(0)
+        page.get_by_text("What does this run know?").click()
+        expect(
+            page.get_by_text(re.compile("pairs of sentences with .* different words"))
+        ).to_be_visible()
+        page.locator("a.inside").click()
+        expect(page.get_by_role("tab", name="Look")).to_have_attribute("aria-selected", "true")
+        expect(page.locator(".passage")).to_contain_text(text.split()[1])
+
+
 def test_by_keyboard_alone(opened: Open) -> None:
     with opened() as page:
         page.locator("textarea").focus()

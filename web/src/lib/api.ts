@@ -5,12 +5,28 @@ export interface Detected {
   confidence: number;
 }
 
+/** Characters of a text: the first, and the one behind the last; of the server in code points. */
+export type Span = [number, number];
+
 export interface Word {
   before: string;
   text: string;
   probability: number;
   first: number;
   count: number;
+  /** The words of the source sentence that it comes from, where warnings were asked for. */
+  source?: Span[];
+}
+
+/** Something that is doubtful about a translation. */
+export interface Warning {
+  code: "language" | "unknown" | "omitted" | "repeated" | "cut_off" | "length";
+  side: "source" | "target";
+  begin: number;
+  end: number;
+  text: string;
+  languages: string[];
+  message: string;
 }
 
 export interface Token {
@@ -26,6 +42,7 @@ export interface Hypothesis {
   finished: boolean;
   words: Word[];
   tokens: Token[];
+  warnings?: Warning[];
 }
 
 export interface Sentence {
@@ -44,11 +61,22 @@ export interface Translation {
   sentences: Sentence[];
 }
 
+/** What a run has learned from. */
+export interface Knowledge {
+  notice: string;
+  pairs: number | null;
+  words: number | null;
+  commonest: string[];
+  examples: string[];
+  label_smoothing: number;
+}
+
 export interface RunInfo {
   name: string;
   source: string;
   target: string;
   precision: string;
+  knows: Knowledge;
 }
 
 export interface ServerInfo {
@@ -99,12 +127,14 @@ export interface Request {
   n_best?: number;
   alternatives?: boolean;
   prefix_tokens?: number[];
+  warnings?: boolean;
 }
 
 export type Event =
   | { name: "start"; data: Translation }
   | { name: "draft"; data: { sentence: number; text: string } }
   | { name: "sentence"; data: { sentence: number; hypotheses: Hypothesis[] } }
+  | { name: "warnings"; data: { sentence: number; warnings: Warning[]; words: Word[] } }
   | { name: "done"; data: { seconds: number } }
   | { name: "error"; data: { error: string } };
 

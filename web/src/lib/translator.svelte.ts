@@ -62,6 +62,7 @@ export class TranslatorState {
     if (!sentence) return;
     const isForced = !sentence.hypotheses.includes(hypothesis);
     this.#change(index, { ...sentence, chosen: hypothesis, isForced });
+    if (!hypothesis.warnings) void this.#proofread(index, hypothesis);
   }
 
   /** Back to what the model thinks best. */
@@ -91,6 +92,29 @@ export class TranslatorState {
     return answer.sentences[0]?.hypotheses ?? [];
   }
 
+  /** Ask what is doubtful about a translation that is not the best, and so was not proofread. */
+  async #proofread(index: number, hypothesis: Hypothesis): Promise<void> {
+    const source = this.sentences[index]?.source;
+    if (source === undefined || !this.run) return;
+    const tokens = hypothesis.tokens.map((token) => token.id);
+    const answer = await translate({
+      text: source,
+      run: this.run.name,
+      source: this.run.source,
+      whole: true,
+      beam: 1,
+      prefix_tokens: tokens,
+      warnings: true,
+    }).catch(() => null); // what is shown stays, without warnings
+    const read = answer?.sentences[0]?.hypotheses[0];
+    const sentence = this.sentences[index];
+    if (!read || !sentence || sentence.source !== source || sentence.chosen !== hypothesis) return;
+    if (read.text !== hypothesis.text) return; // it was gone on with
+    const chosen = { ...hypothesis, warnings: read.warnings ?? [], words: read.words };
+    const hypotheses = sentence.hypotheses.map((one) => (one === hypothesis ? chosen : one));
+    this.#change(index, { ...sentence, hypotheses, chosen });
+  }
+
   #soon(pause: number): void {
     clearTimeout(this.#timer);
     if (this.text.trim()) this.status = "waiting";
@@ -111,7 +135,7 @@ export class TranslatorState {
     this.status = "waiting";
     try {
       const { name, source } = this.run;
-      const wanted = { text: this.text, run: name, source, n_best: N_BEST };
+      const wanted = { text: this.text, run: name, source, n_best: N_BEST, warnings: true };
       for await (const event of stream(wanted, request.signal)) {
         if (request.signal.aborted) return;
         this.#take(event);
@@ -148,10 +172,24 @@ export class TranslatorState {
       }
       case "sentence": {
         const sentence = this.sentences[event.data.sentence];
-        const best = event.data.hypotheses[0];
-        if (!sentence || !best) break;
+        const found = event.data.hypotheses[0];
+        if (!sentence || !found) break;
+        // What was said of the same translation stands until it is said again.
+        const before = sentence.hypotheses[0];
+        const best = before?.text === found.text && before.warnings ? before : found;
         const chosen = sentence.isForced && sentence.chosen ? sentence.chosen : best;
-        const hypotheses = event.data.hypotheses;
+        const hypotheses = [best, ...event.data.hypotheses.slice(1)];
+        this.#change(event.data.sentence, { ...sentence, hypotheses, chosen });
+        break;
+      }
+      case "warnings": {
+        const sentence = this.sentences[event.data.sentence];
+        const best = sentence?.hypotheses[0];
+        if (!sentence || !best) break;
+        const { warnings, words } = event.data;
+        const read = { ...best, warnings, words };
+        const chosen = sentence.chosen === best ? read : sentence.chosen;
+        const hypotheses = [read, ...sentence.hypotheses.slice(1)];
         this.#change(event.data.sentence, { ...sentence, hypotheses, chosen });
         break;
       }

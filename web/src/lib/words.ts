@@ -4,11 +4,13 @@ import { figuresEnglish, figuresKorean } from "./words_figures";
 import { lookEnglish } from "./words_look";
 import { lookKorean } from "./words_look_korean";
 import { runEnglish, runWordsKorean } from "./words_run";
+import { translateEnglish, translateKorean } from "./words_translate";
 
 const en = {
   ...lookEnglish,
   ...figuresEnglish,
   ...runEnglish,
+  ...translateEnglish,
   tagline: "A translator over models that were trained here",
   skip: "Skip to the translator",
   tabs: "Views",
@@ -48,10 +50,10 @@ const en = {
     "For every word it writes, the model spreads its belief over all words that could stand there, given your text and the words before. The figure is the share that this word got.",
   confidence_2:
     "Words with a dotted line got less than 80 %, with a double line less than 50 %. A low figure often means that several good words compete; a high one does not mean that the word is right.",
-  word_label: (word: string, percent: string) => `${word}, ${percent} sure`,
+  word_label: (word: string, percent: string) => `${word}: the model gave it ${percent}`,
   word_title: (percent: string) => `${percent}. Click to see what else could stand here.`,
   words_help: "Arrow keys go from word to word, Enter shows what else could stand there.",
-  here_stands: (word: string, percent: string) => `“${word}” is ${percent} sure`,
+  here_stands: (word: string, percent: string) => `The model gave “${word}” ${percent}`,
   could_stand: "What else could stand here",
   looking: "Looking…",
   nothing_else: "Nothing else is at all likely.",
@@ -62,7 +64,6 @@ const en = {
   others: "Other translations",
   others_of: (sentence: string) => `Other translations of “${sentence}”`,
   use: "Use this translation",
-  cut_off: "This sentence reached the greatest length and was cut off.",
   error: "That did not work",
   offline: "The server cannot be reached.",
   retry: "Try again",
@@ -78,6 +79,7 @@ const ko: Words = {
   ...lookKorean,
   ...figuresKorean,
   ...runWordsKorean,
+  ...translateKorean,
   tagline: "여기서 직접 학습한 모델로 번역합니다",
   skip: "번역기로 건너뛰기",
   tabs: "보기",
@@ -117,10 +119,10 @@ const ko: Words = {
     "모델은 단어를 하나 쓸 때마다, 원문과 앞의 단어를 보고 그 자리에 올 수 있는 모든 단어에 확률을 나누어 줍니다. 숫자는 이 단어가 받은 몫입니다.",
   confidence_2:
     "점선이 있는 단어는 80 % 미만, 두 줄이 있는 단어는 50 % 미만을 받았습니다. 숫자가 낮으면 알맞은 단어가 여럿 겨룬다는 뜻일 때가 많고, 높다고 해서 꼭 옳은 것은 아닙니다.",
-  word_label: (word, percent) => `${word}, 확신 ${percent}`,
+  word_label: (word, percent) => `${word}, 모델의 확률 ${percent}`,
   word_title: (percent) => `${percent}. 누르면 이 자리에 올 수 있는 다른 말을 보여 줍니다.`,
   words_help: "화살표 키로 단어 사이를 옮기고, Enter 키로 그 자리에 올 수 있는 다른 말을 봅니다.",
-  here_stands: (word, percent) => `“${word}” 확신 ${percent}`,
+  here_stands: (word, percent) => `“${word}”에 모델이 준 확률 ${percent}`,
   could_stand: "이 자리에 올 수 있는 다른 말",
   looking: "찾는 중…",
   nothing_else: "다른 가능성은 거의 없습니다.",
@@ -131,7 +133,6 @@ const ko: Words = {
   others: "다른 번역",
   others_of: (sentence) => `“${sentence}”의 다른 번역`,
   use: "이 번역 쓰기",
-  cut_off: "이 문장은 최대 길이에 이르러 잘렸습니다.",
   error: "처리하지 못했습니다",
   offline: "서버에 연결할 수 없습니다.",
   retry: "다시 시도",

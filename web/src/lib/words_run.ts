@@ -136,6 +136,7 @@ const NAMED: Record<string, string> = {
     "문장을 하나씩 따로 번역하며, 앞뒤 문장은 알지 못합니다.",
   "It may leave out, add or invent; figures and names deserve a second look.":
     "내용을 빠뜨리거나 덧붙이거나 지어낼 수 있습니다. 숫자와 이름은 다시 확인하세요.",
+  "The text is generated: nothing is cleaned.": "프로그램이 만든 글이므로 정제하지 않습니다.",
   "It writes what its training text makes likely, whether it is true or not.":
     "학습 데이터에 비추어 그럴듯한 것을 쓸 뿐이며, 사실인지는 알지 못합니다.",
 };

@@ -1,0 +1,62 @@
+// The words of the tab Translate that tell what a run knows and what is doubtful, in both languages.
+
+export const translateEnglish = {
+  warnings: "What is doubtful here",
+  warn_omitted: (words: string) => `Seems to be left out: ${words}`,
+  warn_omitted_title:
+    "The translation is as probable without these words of the source as with them: it owes them nothing.",
+  warn_unknown: (words: string) => `Never read in training: ${words}`,
+  warn_unknown_title: "What becomes of a word that the run has never read is guesswork.",
+  warn_language: (text: string, reads: string, wanted: string) =>
+    reads ? `${text} reads as ${reads}; this run reads ${wanted}.` : `${text} is hardly ${wanted}.`,
+  warn_repeated: (words: string) => `Repeats itself: ${words}`,
+  warn_cut_off: (sentence: string) => `Reached its greatest length and was cut off: ${sentence}`,
+  warn_length: (sentence: string) => `Of an unusual length for its source: ${sentence}`,
+  or: "or",
+  knows_title: "What does this run know?",
+  knows_pairs: (pairs: string) => `It has learned from ${pairs} pairs of sentences.`,
+  knows_pairs_words: (pairs: string, words: string) =>
+    `It has learned from ${pairs} pairs of sentences with ${words} different words.`,
+  knows_all: "These are all of them, the commonest first:",
+  knows_some: (count: string) => `The ${count} commonest:`,
+  knows_elsewhere: "Whatever is about other things, it can only guess at.",
+  try_these: "Try:",
+  look_inside: "Look inside this sentence",
+  as_probable: (percent: string) => `${percent} as probable`,
+  as_probable_title: (score: string) =>
+    `How probable the model holds it, beside the translation above. Its score, the logarithm of the probability over a length penalty, is ${score}.`,
+  smoothing: (share: string, least: string) =>
+    `While it learned, this run was told to leave ${share} to other words even where it is certain (label smoothing). So a value around ${least} or a little above is as sure as it gets.`,
+};
+
+export type TranslateWords = typeof translateEnglish;
+
+export const translateKorean: TranslateWords = {
+  warnings: "확인이 필요한 곳",
+  warn_omitted: (words) => `번역에서 빠진 듯합니다: ${words}`,
+  warn_omitted_title: "원문에서 이 단어들을 빼도 번역의 확률이 낮아지지 않습니다.",
+  warn_unknown: (words) => `학습 때 읽은 적이 없습니다: ${words}`,
+  warn_unknown_title: "읽은 적이 없는 단어는 짐작해서 옮길 수밖에 없습니다.",
+  warn_language: (text, reads, wanted) =>
+    reads
+      ? `${text} – 원문의 언어: ${reads}. 이 모델이 읽는 언어: ${wanted}.`
+      : `${text} – 이 모델이 읽는 언어(${wanted})가 아닌 듯합니다.`,
+  warn_repeated: (words) => `같은 말이 되풀이됩니다: ${words}`,
+  warn_cut_off: (sentence) => `최대 길이에 이르러 잘렸습니다: ${sentence}`,
+  warn_length: (sentence) => `원문에 비해 길이가 이례적입니다: ${sentence}`,
+  or: "또는",
+  knows_title: "이 모델은 무엇을 아나요?",
+  knows_pairs: (pairs) => `문장 쌍 ${pairs}개로 학습했습니다.`,
+  knows_pairs_words: (pairs, words) =>
+    `문장 쌍 ${pairs}개로 학습했고, 그 안의 서로 다른 단어는 ${words}개입니다.`,
+  knows_all: "아래가 그 전부이고, 자주 나온 것부터입니다.",
+  knows_some: (count) => `가장 자주 나온 단어 ${count}개:`,
+  knows_elsewhere: "다른 내용의 글은 짐작해서 옮길 뿐입니다.",
+  try_these: "예문:",
+  look_inside: "이 문장의 내부 보기",
+  as_probable: (percent) => `확률 ${percent}`,
+  as_probable_title: (score) =>
+    `위의 번역에 견준 확률입니다. 점수(확률의 로그를 길이 페널티으로 나눈 값)는 ${score}입니다.`,
+  smoothing: (share, least) =>
+    `이 모델은 확실한 자리에서도 ${share}를 다른 단어에 남겨 두도록 학습했습니다(레이블 스무딩). 그래서 ${least} 안팎이나 그보다 조금 높은 값이 가장 확신하는 값입니다.`,
+};
