@@ -236,6 +236,7 @@ data list
 data show my.en my.de
 compare my.en my.de --reference my.de
 figure --list
+ablate demo --list
 """
 MISTAKES = """
 data get nothing
@@ -256,6 +257,13 @@ translate nowhere
 translate run --ensemble nowhere
 train my.en my.de --seeds 1,x
 train my.en my.de --seeds 1 --seed 2
+sweep no-recipe
+sweep demo --over model.dropout=1
+sweep demo --over model.dropuot=0.1,0.2
+sweep demo --to run
+ablate demo --rows no-row
+ablate demo --seeds 1,x
+ablate demo --to run
 evaluate nowhere
 evaluate run no.en my.de
 align nowhere my.en my.de

@@ -27,7 +27,12 @@ class RunError(DragomanError):
 
 
 class TrainingError(DragomanError):
-    """Training cannot go on: losses that are not finite, no memory."""
+    """Training cannot go on."""
+
+
+class UntrainableError(TrainingError):
+    """These settings cannot be trained here: losses that are not finite, a model or a sentence
+    that does not fit into memory. Others may do."""
 
 
 class FileError(DragomanError):

@@ -16,6 +16,7 @@ import typer
 from typer.core import TyperGroup
 
 from dragoman.cli import (
+    ablate,
     align,
     average,
     compare,
@@ -28,6 +29,7 @@ from dragoman.cli import (
     score,
     serve,
     shortlist,
+    sweep,
     train,
     translate,
     write,
@@ -63,6 +65,8 @@ app = typer.Typer(
 app.command("demo", rich_help_panel="Train")(demo.demo)
 app.command("train", rich_help_panel="Train")(train.train)
 app.command("resume", rich_help_panel="Train")(train.resume)
+app.command("sweep", rich_help_panel="Train")(sweep.sweep)
+app.command("ablate", rich_help_panel="Train")(ablate.ablate)
 app.command("average", rich_help_panel="Train")(average.average)
 app.command("shortlist", rich_help_panel="Train")(shortlist.shortlist)
 app.command("translate", rich_help_panel="Use")(translate.translate)

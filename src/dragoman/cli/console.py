@@ -81,6 +81,20 @@ def prepare_process() -> None:
     wait_briefly(os.environ)
 
 
+def refuse_processes(several: str) -> None:
+    """``several``: what is trained, and the verb: "several seeds are".
+
+    Errors: ``DragomanError`` where torchrun has started several processes.
+    """
+    from dragoman.errors import DragomanError
+
+    if int(os.environ.get("WORLD_SIZE", "1")) > 1:
+        raise DragomanError(
+            f"{several} trained one after another by one process; under torchrun give each run its "
+            "own dragoman train, with its --seed, --set and --to"
+        )
+
+
 def finish_run(folder: Path, outcome: Outcome) -> None:
     """After training: measure on the test set, write the report, name the next commands."""
     if outcome.reason == "interrupted":

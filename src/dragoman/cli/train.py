@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -94,7 +93,14 @@ def train(
 
       dragoman train multi30k-en-de --seeds 1,2,3 --to runs/base
     """
-    from dragoman.cli.console import command, finish_run, log_to_stderr, prepare_process, say
+    from dragoman.cli.console import (
+        command,
+        finish_run,
+        log_to_stderr,
+        prepare_process,
+        refuse_processes,
+        say,
+    )
 
     prepare_process()
     from dragoman.task import TASKS
@@ -108,7 +114,7 @@ def train(
         if seed is not None:
             raise typer.BadParameter("give --seed or --seeds, not both")
         group = Seeds(seeds=parse_seeds(seeds), start_from=str(start_from) if start_from else None)
-        refuse_processes()
+        refuse_processes("several seeds are")
         seed = group.seeds[0]
     if minutes is not None and epochs is not None:
         raise typer.BadParameter("give --minutes or --epochs, not both")
@@ -150,24 +156,36 @@ def train(
 
 def resume(
     run: Annotated[
-        Path, typer.Argument(help="A run folder, or a folder of train --seeds.", metavar="RUN")
+        Path,
+        typer.Argument(
+            help="A run folder, or a folder of train --seeds, sweep or ablate.", metavar="RUN"
+        ),
     ],
 ) -> None:
     """Go on with a training that was stopped or killed; it ends as if it had not been.
 
     A finished one goes on after training.updates in its recipe.toml was raised. Of several seeds
-    those that were not begun are trained too.
+    those that were not begun are trained too, and of a sweep or an ablation what is missing.
     """
-    from dragoman.cli.console import command, finish_run, log_to_stderr, prepare_process, say
+    from dragoman.cli.console import (
+        command,
+        finish_run,
+        log_to_stderr,
+        prepare_process,
+        refuse_processes,
+        say,
+    )
 
     prepare_process()
     from dragoman.tasks.run import Run
     from dragoman.tasks.seeds import seeds_in
 
     log_to_stderr()
+    if _is_several(run):
+        return
     group = seeds_in(run)
     if group is not None:
-        refuse_processes()
+        refuse_processes("several seeds are")
         _go_on(run, group, group.seeds)
         return
     Run.open(run)  # a wrong folder is said before torch is imported
@@ -176,38 +194,43 @@ def resume(
     finish_run(run, resume_run(run, say=say, resume_command=command("resume", run)))
 
 
-def refuse_processes() -> None:
-    """Errors: ``DragomanError`` where torchrun has started several processes."""
-    from dragoman.errors import DragomanError
+def _is_several(folder: Path) -> bool:
+    """Go on with the sweep or the ablation in ``folder``. -> False if there is none."""
+    from dragoman.cli import ablate, sweep
+    from dragoman.cli.console import refuse_processes
+    from dragoman.tasks.ablation import PLAN as ABLATION
+    from dragoman.tasks.ablation import Ablation
+    from dragoman.tasks.sweep import PLAN as SWEEP
+    from dragoman.tasks.sweep import Sweep
 
-    if int(os.environ.get("WORLD_SIZE", "1")) > 1:
-        raise DragomanError(
-            "several seeds are trained one after another by one process; under torchrun give each "
-            "run its own --seed and --to"
-        )
+    found = [name for name in (SWEEP, ABLATION) if (folder / name).is_file()]
+    if found:
+        refuse_processes("several trainings are")
+    if SWEEP in found:
+        sweep.go_on(Sweep.open(folder))
+    elif ABLATION in found:
+        ablate.go_on(Ablation.open(folder))
+    return bool(found)
 
 
 def _go_on(folder: Path, group: Seeds, seeds: Sequence[int]) -> None:
     """Train those of a group's ``seeds`` that are not done, then say what all of it scored."""
     from dragoman.cli.console import command, finish_run, say
-    from dragoman.tasks.run import RECIPE, Run
+    from dragoman.tasks.run import Run
     from dragoman.tasks.seeds import last_update, recipe_of_next, seed_folder, summary
-    from dragoman.tasks.training import resume as resume_run
-    from dragoman.tasks.training import train as train_run
+    from dragoman.tasks.training import begin_or_resume
 
     base = Run.open(group.start_from) if group.start_from else None
     again = command("resume", folder)
     for seed in seeds:
         path = seed_folder(folder, seed)
-        if not (path / RECIPE).is_file():
-            recipe = recipe_of_next(folder, group, seed)
-            say(f"\nseed {seed}: {path}")
-            finish_run(
-                path, train_run(recipe, path, start_from=base, say=say, resume_command=again)
-            )
-            continue
         before = last_update(path)
-        outcome = resume_run(path, say=say, resume_command=again)
+        if not before:
+            say(f"\nseed {seed}: {path}")
+        outcome = begin_or_resume(
+            recipe_of_next(folder, group, seed), path,
+            start_from=base, say=say, resume_command=again,
+        )  # fmt: skip
         if outcome.update > before or not Run.open(path).scores():
             finish_run(path, outcome)
     typer.echo(f"\n{summary(folder)}\n\nNext:\n  {command('compare', folder, 'OTHER')}")

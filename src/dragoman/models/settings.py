@@ -23,6 +23,8 @@ class ModelSettings(Settings):
 
     reads: ClassVar[bool] = True
     """Whether what it writes depends on a source."""
+    usual_dropout: ClassVar[tuple[float, ...]] = (0.1, 0.2, 0.3, 0.4)
+    """What ``dragoman sweep`` tries unless told otherwise."""
 
     @property
     def shares_vocabulary(self) -> bool:
@@ -139,6 +141,8 @@ class RecurrentSettings(ModelSettings):
     also from step to step within a layer (Gal and Ghahramani, 2016)."""
     tie: Literal["all", "target", "none"] = "all"
     """One matrix for source, target and output, for target and output, or none."""
+
+    usual_dropout: ClassVar[tuple[float, ...]] = (0.2, 0.3, 0.4, 0.5)
 
     @property
     def shares_vocabulary(self) -> bool:

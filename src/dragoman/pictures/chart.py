@@ -78,8 +78,9 @@ def chart_svg(
     if chart.marked_x is not None:
         parts += _mark(chart, across, width, height)
     for i, one in enumerate(series):
-        parts.append(_curve(one, i, across, upward))
-    parts.append(_legend(series, width, last=last))
+        draw = _points if chart.points else _curve
+        parts.append(draw(one, i, across, upward))
+    parts.append(_legend(series, width, last=last and not chart.points, points=chart.points))
     return svg("".join(parts), width, height, escape(_spoken(chart, series)), alone=alone)
 
 
@@ -221,7 +222,16 @@ def _curve(band: Band, place: int, across: _Scale, upward: _Scale) -> str:
     )
 
 
-def _legend(series: Sequence[Band], width: float, *, last: bool) -> str:
+def _points(band: Band, place: int, across: _Scale, upward: _Scale) -> str:
+    ink = place % 4
+    return "".join(
+        f'<circle class="f{ink}" cx="{across(x):.1f}" cy="{upward(y):.1f}" r="4">'
+        f"<title>{escape(band.name)}: {compact_number(x)}, {compact_number(y)}</title></circle>"
+        for x, y in zip(band.x, band.mean, strict=True)
+    )
+
+
+def _legend(series: Sequence[Band], width: float, *, last: bool, points: bool = False) -> str:
     """Names, with their last values if wanted, in one line under the title."""
     parts, x = [], 4.0
     for i, one in enumerate(series):
@@ -232,15 +242,20 @@ def _legend(series: Sequence[Band], width: float, *, last: bool) -> str:
             continue
         if x + 18 + drawn_width(text, 11) > width:
             break
+        mark = f'<path class="line s{ink}" d="M{x:.1f} 30h14" stroke-width="2"{dash}/>'
+        if points:
+            mark = f'<circle class="f{ink}" cx="{x + 9:.1f}" cy="30" r="4"/>'
         parts.append(
-            f'<path class="line s{ink}" d="M{x:.1f} 30h14" stroke-width="2"{dash}/>'
-            f'<text class="small muted" x="{x + 18:.1f}" y="34">{escape(text)}</text>'
+            f'{mark}<text class="small muted" x="{x + 18:.1f}" y="34">{escape(text)}</text>'
         )
         x += 18 + drawn_width(text, 11) + 14
     return "".join(parts)
 
 
 def _spoken(chart: Chart, series: Sequence[Band]) -> str:
+    if chart.points:
+        counts = ", ".join(f"{len(one.x)} {one.name}" for one in series)
+        return f"{chart.title}, points: {counts}"
     said = [
         f"{one.name or chart.title} goes from {compact_number(one.mean[0])} "
         f"to {compact_number(one.mean[-1])}"

@@ -95,7 +95,7 @@ def draw_chart(axes: Axes, chart: Chart) -> None:
     axes.set_facecolor(LIGHT.paper)
     for place, one in enumerate(map(thinned, chart.series)):
         colour = LIGHT.series[place % len(LIGHT.series)]
-        marker = "o" if len(one.x) == 1 else None
+        marker = "o" if chart.points or len(one.x) == 1 else None
         axes.plot(
             one.x,
             one.mean,
@@ -103,7 +103,7 @@ def draw_chart(axes: Axes, chart: Chart) -> None:
             linewidth=1.3,
             label=visible(one.name),
             marker=marker,
-            linestyle=("-", "--", ":", "-.")[place % 4],
+            linestyle="none" if chart.points else ("-", "--", ":", "-.")[place % 4],
         )
         if one.low != one.high:
             axes.fill_between(one.x, one.low, one.high, color=colour, alpha=0.16, linewidth=0)

@@ -150,6 +150,8 @@ class Chart:
     marked_x: float | None = None
     """A place to point out, e.g. the update of the best checkpoint."""
     marked_as: str = ""
+    points: bool = False
+    """Each point by itself: they are no course of anything."""
 
     @property
     def is_counted(self) -> bool:

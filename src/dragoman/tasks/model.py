@@ -10,7 +10,7 @@ import torch
 from torch import nn
 from torch.overrides import TorchFunctionMode
 
-from dragoman.errors import RunError, TrainingError
+from dragoman.errors import RunError, UntrainableError
 from dragoman.forms.form import Form
 from dragoman.models.interface import Network
 from dragoman.models.kinds import new_network
@@ -44,12 +44,12 @@ class _Hollow(TorchFunctionMode):
 def build_model(recipe: Recipe, source: Form, target: Form) -> Network:
     """The model of a recipe, with fresh weights drawn from torch's generator, to be trained.
 
-    Errors: ``TrainingError`` for one that cannot be trained in the memory of this machine.
+    Errors: ``UntrainableError`` for one that cannot be trained in the memory of this machine.
     """
     parameters = sum(p.numel() for p in hollow_model(recipe, source, target).parameters())
     memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
     if parameters * _BYTES_TO_TRAIN > memory:
-        raise TrainingError(
+        raise UntrainableError(
             f"to train a model of {parameters:,} parameters takes at least "
             f"{parameters * _BYTES_TO_TRAIN / 2**30:,.0f} GiB, and this machine has "
             f"{memory / 2**30:,.0f}: choose smaller sizes in [model]"

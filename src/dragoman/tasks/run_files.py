@@ -99,6 +99,7 @@ class _Validation(_Record):
     weights: str
     scores: dict[str, _Number | None]
     best: bool
+    elapsed: _Number = 0.0
 
 
 class _Line(_Record):

@@ -100,7 +100,9 @@ def recipe_of_next(folder: Path, seeds: Seeds, seed: int) -> Recipe:
 
 
 def last_update(folder: Path) -> int:
-    """Of a run, as its log has it."""
+    """Of a run, as its log has it; 0 of one that was not begun."""
+    if not (folder / RECIPE).is_file():
+        return 0
     return max((record["update"] for record in Run.open(folder).metrics()), default=0)
 
 

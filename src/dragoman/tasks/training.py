@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from contextlib import nullcontext
 from functools import partial
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import torch
 
@@ -71,6 +72,7 @@ def train(
     epochs: float | None = None,
     say: Say = print,
     display: bool = True,
+    measure: bool = True,
     resume_command: str = "",
 ) -> Outcome:
     """Train by ``recipe`` into a new run ``folder``.
@@ -81,7 +83,8 @@ def train(
     ``start_from``: a run whose vocabulary and weights, the best so far, are taken over
     (fine-tuning); the recipe must be made for its model (``sizing.for_fine_tuning``). ``say`` gets
     what a person should read, ``display`` shows progress, ``resume_command`` is what an interrupted
-    run names.
+    run names. Without ``measure``, where the updates are counted already, nothing is timed before
+    the start, and it is not said how long the run will take.
     Errors: ``RunError`` if the folder is a run already or another process is at work in it,
     ``DataError`` for unusable text, ``TrainingError`` when training cannot go on, ``FileError``
     when the disk is full.
@@ -108,7 +111,11 @@ def train(
             recipe = Recipe.model_validate_json(ranks.broadcast_text(recipe.model_dump_json()))
             if not ranks.first:
                 prepared = prepare(recipe, folder, _say_nothing)
-            recipe, validation_seconds = _fit_updates(recipe, prepared, ranks, minutes, epochs, say)
+            validation_seconds = 0.0
+            if measure or minutes is not None or epochs is not None:
+                recipe, validation_seconds = _fit_updates(
+                    recipe, prepared, ranks, minutes, epochs, say
+                )
             if ranks.first:
                 # Last: a folder with a recipe is a run, and everything it needs is there.
                 recipe.save(folder / RECIPE)
@@ -141,6 +148,41 @@ def resume(
     with Ranks.joined() as ranks, locked(folder) if ranks.first else nullcontext():
         prepared = prepare(run.recipe, folder, say if ranks.first else _say_nothing)
         return _train(run.recipe, folder, prepared, ranks, say, display, resume_command)
+
+
+def begin_or_resume(
+    recipe: Recipe,
+    folder: Path,
+    *,
+    start_from: Run | None = None,
+    say: Say = print,
+    measure: bool = True,
+    resume_command: str = "",
+) -> Outcome:
+    """One of several trainings: ``train``, or ``resume`` where it was begun already.
+
+    Errors: those of both.
+    """
+    if (folder / RECIPE).is_file():
+        return resume(folder, say=say, resume_command=resume_command)
+    return train(
+        recipe, folder, start_from=start_from, say=say, measure=measure,
+        resume_command=resume_command,
+    )  # fmt: skip
+
+
+def count_updates(recipe: Recipe, minutes: float, say: Say = print) -> Recipe:
+    """The recipe with as many updates as this machine makes in so many minutes, validations
+    included: for trainings that are to have equally many. Nothing counts them again.
+
+    Errors: as ``train``.
+    """
+    with Ranks.joined() as ranks, TemporaryDirectory() as folder:
+        learn_vocabularies(recipe, Path(folder), _say_nothing)
+        prepared = prepare(recipe, Path(folder), _say_nothing)
+        counted, _ = _fit_updates(recipe, prepared, ranks, minutes, None, say)
+    training = counted.training.model_copy(update={"minutes": 0.0})
+    return counted.model_copy(update={"training": training})
 
 
 def _take_over(start_from: Run, folder: Path) -> None:

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 import torch
 from torch import Tensor, nn
 
-from dragoman.errors import TrainingError
+from dragoman.errors import UntrainableError
 from dragoman.nn import dropout
 from dragoman.training.objectives import MicroBatch, Objective
 from dragoman.training.seeding import key
@@ -73,10 +73,10 @@ class Gradients:
             sums[2] += tokens
 
     def _halve(self, update: int, number: int, of: int, batch: MicroBatch) -> None:
-        """From now on. Errors: ``TrainingError`` if it was halved already, or cannot be."""
+        """From now on. Errors: ``UntrainableError`` if it was halved already, or cannot be."""
         size = batch.in_words()
         if (update, number) in self.splits or len(batch) < 2:
-            raise TrainingError(
+            raise UntrainableError(
                 f"update {update + 1} does not fit into memory: micro-batch {number + 1} of {of} "
                 f"({size})"
                 + (", even halved" if len(batch) > 1 else "")

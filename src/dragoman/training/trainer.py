@@ -19,7 +19,7 @@ from typing import Literal
 import torch
 from torch import nn
 
-from dragoman.errors import RunError, TrainingError
+from dragoman.errors import RunError, UntrainableError
 from dragoman.training.averaging import average_weights
 from dragoman.training.checkpoint import Checkpoints, TrainingState
 from dragoman.training.distributed import Ranks
@@ -191,7 +191,7 @@ class Trainer:
             return
         state.bad_in_a_row = 0  # whoever resumes has another try
         self._save()
-        raise TrainingError(
+        raise UntrainableError(
             f"stopped at update {state.update}: {most} updates in a row had a loss or gradient "
             "that is not finite. The weights from before them are saved. Likely remedies: a lower "
             "learning rate or a longer warm-up (training.schedule), clipped gradients "

@@ -1,0 +1,95 @@
+"""``dragoman sweep``: which learning rate and which dropout suit a recipe."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+if TYPE_CHECKING:
+    from dragoman.tasks.sweep import Sweep
+
+
+def sweep(
+    recipe: Annotated[
+        str,
+        typer.Argument(help="A .toml file, or the name of a recipe that ships.", metavar="RECIPE"),
+    ],
+    over: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="A setting and its values: key=LOW..HIGH, key=LOW..HIGH:log (evenly by the "
+            "logarithm; whole numbers if both ends are), or key=A,B,C. May be given again.",
+        ),
+    ] = None,
+    trials: Annotated[
+        int, typer.Option(min=2, max=10_000, help="How many; the first is the recipe as it is.")
+    ] = 8,
+    minutes: Annotated[
+        float | None,
+        typer.Option(
+            min=0.1,
+            help="For all trials together: each gets the updates that fit into its share, counted "
+            "once, as fast as this machine is. Without it each is as long as the recipe says.",
+        ),
+    ] = None,
+    seed: Annotated[int, typer.Option(min=0, help="Of the search; it decides the trials.")] = 1,
+    to: Annotated[
+        Path | None, typer.Option(help="The folder to make; runs/NAME-sweep if not given.")
+    ] = None,
+    set_: Annotated[
+        list[str] | None,
+        typer.Option("--set", help="Any setting, for all trials: plan.tokens_per_update=2048"),
+    ] = None,
+    keep: Annotated[
+        bool, typer.Option("--keep", help="Keep the run of each trial, not its record alone.")
+    ] = False,
+) -> None:
+    """Search settings at random: trials of equal cost, a table, a picture, the best recipe.
+
+    Without --over: the learning rate, from a quarter of the recipe's to four times it, and the
+    dropout that is usual for the kind of model. Trials are judged on dev, by training.metric; the
+    test set is not looked at. All have equal updates, text and seed. What diverges is a row of the
+    table. best.toml, at the end, is the recipe with what was best, for dragoman train.
+
+    Stopped or killed, it goes on where it was: give the same command again, or dragoman resume with
+    the folder, here or on another machine. Given again with more --trials, it makes the further
+    ones.
+
+    It takes --minutes, or trials times what one training by the recipe takes.
+
+    Examples:
+
+      dragoman sweep demo --trials 4 --minutes 4
+
+      dragoman sweep demo --over training.schedule.peak=1e-4..3e-3:log --over model.dropout=0.1,0.3
+    """
+    from dragoman.cli.console import log_to_stderr, prepare_process, refuse_processes, say
+
+    prepare_process()
+    from dragoman.recipe import Recipe
+    from dragoman.tasks.sweep import begin_sweep
+
+    log_to_stderr()
+    refuse_processes("the trials of a sweep are")
+    chosen = Recipe.load(recipe, set_ or [])
+    folder = to or Path("runs") / f"{chosen.name}-sweep"
+    begun = begin_sweep(
+        folder, chosen, over or [], trials=trials, seed=seed, minutes=minutes, keep=keep, say=say
+    )
+    go_on(begun)
+
+
+def go_on(begun: Sweep) -> None:
+    """Train the trials that are missing, then say what all of them found."""
+    from dragoman.cli.console import command, say
+    from dragoman.tasks.several import train_all
+
+    folder = begun.folder
+    again = command("resume", folder)
+    if not train_all(folder, begun.trainings, say=say, again=again, keep=begun.plan.keep):
+        raise typer.Exit(130)
+    best, *others = begun.write()
+    typer.echo(f"\n{begun.table()}\n\n{', '.join(map(str, others))}\n\nNext:")
+    typer.echo(f"  {command('train', best)}")

@@ -1,0 +1,178 @@
+"""Values with their intervals, a row each, over one axis; published values beside ours."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING, Any
+
+from dragoman.pictures.chart import compact_number
+from dragoman.pictures.figure import Box
+from dragoman.pictures.labels import drawn_width, escape, visible
+from dragoman.pictures.theme import LIGHT, svg
+
+if TYPE_CHECKING:
+    import matplotlib.figure
+
+_ROW, _TOP, _BOTTOM, _RIGHT, _ACROSS = 20.0, 56.0, 36.0, 16.0, 330.0
+
+
+@dataclass(frozen=True)
+class IntervalRow:
+    """One row."""
+
+    label: str
+    value: float | None
+    """None: not measured."""
+    half: float | None = None
+    """Half the width of its interval; None: not known."""
+    published: float | None = None
+    """What others print."""
+
+
+@dataclass(frozen=True)
+class Intervals:
+    """A picture of such rows: dots with whiskers, published values as hollow diamonds."""
+
+    title: str
+    x_label: str
+    rows: Sequence[IntervalRow]
+    marked: float = 0.0
+    """A place to point out: no difference."""
+
+    def svg(self) -> str:
+        left = self._left()
+        width = left + _ACROSS + _RIGHT
+        height = _TOP + _ROW * len(self.rows) + _BOTTOM
+        low, high, step = self._axis()
+
+        def across(value: float) -> float:
+            return left + (value - low) / (high - low) * _ACROSS
+
+        bottom = height - _BOTTOM
+        parts = [
+            f'<text class="ink" x="4" y="16">{escape(visible(self.title))}</text>',
+            '<circle class="f0" cx="9" cy="33" r="4"/>',
+            '<text class="small muted" x="18" y="37">here, with its 95 % interval</text>',
+            f'{_diamond(205, 33)}<text class="small muted" x="214" y="37">the paper</text>',
+        ]
+        for tick in _ticks(low, high, step):
+            x = across(tick)
+            parts.append(
+                f'<path class="rule" d="M{x:.1f} {_TOP - 6:.1f}V{bottom:.1f}"/>'
+                f'<text class="small muted" x="{x:.1f}" y="{bottom + 14:.1f}" text-anchor="middle">'
+                f"{compact_number(round(tick, 12))}</text>"
+            )
+        x = across(self.marked)
+        parts.append(f'<path class="axis" d="M{x:.1f} {_TOP - 6:.1f}V{bottom:.1f}"/>')
+        for place, row in enumerate(self.rows):
+            y = _TOP + _ROW * (place + 0.5)
+            parts.append(
+                f'<text class="small" x="{left - 10:.1f}" y="{y + 4:.1f}" text-anchor="end">'
+                f"{escape(visible(row.label))}</text>"
+            )
+            if row.published is not None:
+                parts.append(_diamond(across(row.published), y))
+            if row.value is None:
+                parts.append(
+                    f'<text class="small muted" x="{left + _ACROSS:.1f}" y="{y + 4:.1f}"'
+                    ' text-anchor="end">not measured</text>'
+                )
+                continue
+            if row.half is not None:
+                begin = max(across(row.value - row.half), left)
+                end = min(across(row.value + row.half), left + _ACROSS)
+                whisker = f"M{begin:.1f} {y:.1f}H{end:.1f}"
+                parts.append(f'<path class="line s0" stroke-width="1.6" d="{whisker}"/>')
+            parts.append(
+                f'<circle class="f0" cx="{across(row.value):.1f}" cy="{y:.1f}" r="4">'
+                f"<title>{escape(_told(row))}</title></circle>"
+            )
+        parts.append(
+            f'<text class="small muted" x="{left + _ACROSS / 2:.1f}" y="{height - 6:.1f}"'
+            f' text-anchor="middle">{escape(visible(self.x_label))}</text>'
+        )
+        spoken = "; ".join(_told(row) for row in self.rows)
+        return svg("".join(parts), width, height, escape(f"{self.title}: {spoken}"), alone=False)
+
+    def to_dict(self) -> dict[str, Any]:
+        return {"kind": "intervals", **asdict(self)}
+
+    def paint(self, page: matplotlib.figure.Figure, box: Box) -> None:
+        from dragoman.pictures.figure_png import axes_in
+
+        axes = axes_in(page, box, self._left(), _TOP - 10, _RIGHT, _BOTTOM)
+        axes.set_facecolor(LIGHT.paper)
+        low, high, _ = self._axis()
+        places = range(len(self.rows))
+        for place, row in zip(places, self.rows, strict=True):
+            if row.published is not None:
+                axes.plot(
+                    [row.published], [place], marker="D", markersize=5, linestyle="none",
+                    markerfacecolor="none", markeredgecolor=LIGHT.series[1], label="the paper",
+                )  # fmt: skip
+            if row.value is None:
+                axes.text(
+                    high, place, "not measured", color=LIGHT.muted, fontsize=7, ha="right",
+                    va="center",
+                )  # fmt: skip
+            else:
+                axes.errorbar(
+                    [row.value], [place], xerr=None if row.half is None else [row.half],
+                    fmt="o", markersize=5, color=LIGHT.series[0], linewidth=1.3, label="here",
+                )  # fmt: skip
+        axes.axvline(self.marked, color=LIGHT.muted, linewidth=0.8)
+        axes.set_yticks(list(places), [visible(row.label) for row in self.rows], fontsize=8)
+        axes.set_ylim(len(self.rows) - 0.5, -0.5)
+        axes.set_xlim(low, high)
+        axes.grid(axis="x", color=LIGHT.rule, linewidth=0.8)
+        axes.set_axisbelow(True)
+        axes.set_title(visible(self.title), loc="left", fontsize=10, pad=18)
+        drawn = dict(zip(*reversed(axes.get_legend_handles_labels()), strict=True))
+        axes.legend(
+            drawn.values(), drawn.keys(), loc="lower left", bbox_to_anchor=(0, 1), ncols=2,
+            frameon=False, labelcolor=LIGHT.muted, fontsize=8, borderaxespad=0.0,
+        )  # fmt: skip
+        axes.set_xlabel(visible(self.x_label))
+        for side in ("top", "right", "left"):
+            axes.spines[side].set_visible(False)
+
+    def _left(self) -> float:
+        return max((drawn_width(visible(row.label), 11) for row in self.rows), default=40.0) + 16
+
+    def _axis(self) -> tuple[float, float, float]:
+        """Its ends, and a round step between ticks: all points lie on it, and whiskers within
+        reason, so that one unsure row does not press the others together."""
+        points = [self.marked]
+        for row in self.rows:
+            points += [value for value in (row.value, row.published) if value is not None]
+        reach = (max(points) - min(points)) or 1.0
+        ends = list(points)
+        for row in self.rows:
+            if row.value is not None and row.half is not None:
+                half = min(row.half, reach)
+                ends += [row.value - half, row.value + half]
+        low, high = min(ends), max(ends)
+        step = 10.0 ** math.floor(math.log10((high - low) / 4))
+        step = next(m * step for m in (1, 2, 2.5, 5, 10) if m * step >= (high - low) / 4 * 0.999)
+        return math.floor(low / step) * step, math.ceil(high / step) * step, step
+
+
+def _ticks(low: float, high: float, step: float) -> list[float]:
+    return [low + i * step for i in range(round((high - low) / step) + 1)]
+
+
+def _diamond(x: float, y: float) -> str:
+    return (
+        f'<path class="line s1" stroke-width="1.4" d="M{x - 5:.1f} {y:.1f}l5 -5l5 5l-5 5Z">'
+        "<title>the paper</title></path>"
+    )
+
+
+def _told(row: IntervalRow) -> str:
+    if row.value is None:
+        return f"{row.label} not measured"
+    half = "" if row.half is None else f" ± {compact_number(row.half)}"
+    published = "" if row.published is None else f", paper {compact_number(row.published)}"
+    return f"{row.label} {compact_number(row.value)}{half}{published}"

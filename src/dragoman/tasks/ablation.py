@@ -1,0 +1,353 @@
+"""An ablation: the paper's table 3 for a recipe, with seeds and intervals.
+
+Every row changes one thing of the recipe and is trained once for each seed, all with equal updates
+over the same text; what a row costs in minutes stands beside. A row is told apart from the recipe
+as it is by the differences between runs of the same seed, which read the same examples in the same
+order; where their 95 % interval holds 0, the difference may be the seeds'.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from statistics import fmean
+from typing import Annotated, Literal
+
+from pydantic import Field
+
+from dragoman.atomic import write_text
+from dragoman.errors import RunError
+from dragoman.metrics.interval import Estimate, estimate
+from dragoman.pictures.figure import Cell, DataTable, Figure, Words
+from dragoman.pictures.intervals import IntervalRow, Intervals
+from dragoman.pictures.panels import Text
+from dragoman.pictures.plain_table import plain_table
+from dragoman.recipe import Recipe
+from dragoman.tasks.ablation_rows import BASE, PAPER_BASE, Row, chosen, rows_of
+from dragoman.tasks.prepare import Say
+from dragoman.tasks.several import BASE as BASE_FILE
+from dragoman.tasks.several import (
+    GIVEN,
+    Record,
+    Stored,
+    Training,
+    begin,
+    read_stored,
+    records_of,
+    refuse_other,
+    require_validation,
+    write_figure,
+)
+
+PLAN = "ablation.json"
+
+_SCORES = {"bleu": "BLEU", "bits_per_byte": "bits per byte"}
+"""What is compared beside the loss, where it is measured."""
+
+
+class AblationPlan(Stored):
+    """``ablation.json``."""
+
+    format: Literal[1] = 1
+    rows: list[str] = Field(min_length=2)
+    """By their names; the base is one of them."""
+    seeds: list[Annotated[int, Field(ge=0, lt=2**63)]] = Field(min_length=1, max_length=1000)
+    minutes: Annotated[float, Field(gt=0)] | None = None
+    """For all trainings of the first plan, if a time was given."""
+    keep: bool = False
+    """Whether the runs stay."""
+
+
+_MORE = (
+    "more: the difference from the recipe as it is, of runs of the same seed; * its interval "
+    "leaves out 0. Without it, seeds alone may make such a difference."
+)
+_PAPER = (
+    "Paper: table 3, newstest2013, English to German, one run each; perplexity by its own "
+    "vocabulary, so that only the differences compare."
+)
+
+
+@dataclass(frozen=True)
+class Measured:
+    """One row, over the seeds that were trained."""
+
+    row: Row
+    records: tuple[Record, ...]
+    failed: int
+    """Runs that could not be trained."""
+    planned: int
+    scores: dict[str, Estimate]
+    """Mean and interval by name: perplexity, bleu."""
+    differences: dict[str, Estimate]
+    """From the base, of runs of the same seed; "loss" in nats a token."""
+
+
+@dataclass(frozen=True)
+class Ablation:
+    """A folder with an ablation in it."""
+
+    folder: Path
+    plan: AblationPlan
+    given: Recipe
+    base: Recipe
+
+    @classmethod
+    def open(cls, folder: Path) -> Ablation:
+        """Errors: ``RunError`` for a folder without one, or one that is damaged."""
+        if not (folder / PLAN).is_file():
+            raise RunError(f"{folder} holds no ablation: it has no {PLAN}")
+        plan = read_stored(folder / PLAN, AblationPlan)
+        return cls(folder, plan, Recipe.load(folder / GIVEN), Recipe.load(folder / BASE_FILE))
+
+    @property
+    def rows(self) -> list[Row]:
+        """Those that are trained. Errors: ``RunError`` for one that this program does not know."""
+        known = {row.name: row for row in rows_of(self.given) if not row.cannot}
+        for name in self.plan.rows:
+            if name not in known:
+                raise RunError(f"{self.folder / PLAN}: there is no row {name!r} of this recipe")
+        return [row for name, row in known.items() if name in self.plan.rows]
+
+    @property
+    def impossible(self) -> list[Row]:
+        """Those that were asked for and that the recipe cannot have: of the groups of which there
+        are others, or of all where all are trained."""
+        rows = rows_of(self.given)
+        if all(row.cannot or row.name in self.plan.rows for row in rows):
+            return [row for row in rows if row.cannot]
+        groups = {row.group for row in rows if row.name in self.plan.rows}
+        return [row for row in rows if row.cannot and row.group in groups]
+
+    @property
+    def trainings(self) -> list[Training]:
+        """Seed after seed, so that what is stopped early has something of every row."""
+        return [_training(row, seed) for seed in self.plan.seeds for row in self.rows]
+
+    def measured(self) -> list[Measured]:
+        """Every row, as far as it has been trained."""
+        records = {one.name: one for one in records_of(self.folder, self.trainings)}
+        base = self._finished(self.rows[0], records)
+        return [self._measured(row, records, base) for row in self.rows]
+
+    def _finished(self, row: Row, records: dict[str, Record]) -> dict[int, Record]:
+        """By their seeds."""
+        named = {seed: records.get(_training(row, seed).name) for seed in self.plan.seeds}
+        return {
+            seed: one for seed, one in named.items() if one is not None and one.ended == "finished"
+        }
+
+    def _measured(self, row: Row, records: dict[str, Record], base: dict[int, Record]) -> Measured:
+        finished = self._finished(row, records)
+        made = [records.get(_training(row, seed).name) for seed in self.plan.seeds]
+        scores, differences = {}, {}
+        for name in ("perplexity", *_SCORES):
+            values = [one.scores[name] for one in finished.values() if name in one.scores]
+            if values:
+                scores[name] = estimate(values)
+        for name in ("loss", *_SCORES):
+            pairs = [
+                one.scores[name] - base[seed].scores[name]
+                for seed, one in finished.items()
+                if row.name != BASE and seed in base and name in one.scores
+            ]
+            if pairs:
+                differences[name] = estimate(pairs)
+        return Measured(
+            row,
+            tuple(finished.values()),
+            sum(one is not None and one.ended == "untrainable" for one in made),
+            len(self.plan.seeds),
+            scores,
+            differences,
+        )
+
+    def table_rows(self) -> tuple[list[str], list[list[Cell]]]:
+        """Header and rows: ours, the paper's, then what the recipe cannot have."""
+        measured = self.measured()
+        names = [name for name in _SCORES if any(name in one.scores for one in measured)]
+        header = ["", "row", "what", "n", "perplexity", "loss more"]
+        for name in names:
+            header += [_SCORES[name], "more"]
+        header += ["paper", "perplexity", "BLEU", "more", "parameters", "minutes"]
+        table: list[list[Cell]] = []
+        for one in measured:
+            cells: list[Cell] = [
+                one.row.part, one.row.name, one.row.what, _count(one),
+                _told(one.scores.get("perplexity")), _difference(one.differences.get("loss"), 3),
+            ]  # fmt: skip
+            for name in names:
+                cells += [_told(one.scores.get(name)), _difference(one.differences.get(name), 2)]
+            cells += [*_of_paper(one.row), *_cost(one.records)]
+            table.append(cells)
+        width = len(header)
+        for row in self.impossible:
+            cannot: list[Cell] = [row.part, row.name, f"not possible: {row.cannot}"]
+            table.append([*cannot, *([""] * (width - len(cannot)))])
+        return header, table
+
+    def notes(self) -> list[str]:
+        """How to read the table."""
+        tokens = {record.tokens for one in self.measured() for record in one.records}
+        seen = f" ({min(tokens):,} target tokens)" if tokens else ""
+        if len(tokens) > 1:
+            seen = f" ({min(tokens):,} to {max(tokens):,} target tokens)"
+        what = (
+            f"Scores on dev. Every training has {self.base.training.updates:,} updates{seen}; "
+            f"seeds {', '.join(map(str, self.plan.seeds))}. ±: half the 95 % interval of the mean "
+            "(Student), n: runs."
+        )
+        return [what, _MORE, _PAPER]
+
+    def table(self) -> str:
+        """Plain text."""
+        header, rows = self.table_rows()
+        return "\n".join([plain_table(header, rows), "", *self.notes()])
+
+    def figure(self) -> Figure:
+        """Differences with their intervals, the paper's beside, and the table."""
+        measured = [one for one in self.measured() if one.row.name != BASE]
+        panels = [
+            Intervals(
+                f"dev {_SCORES[name]}: how much more than the recipe as it is",
+                _SCORES[name],
+                [_interval(one, name) for one in measured],
+            )
+            for name in _SCORES
+            if any(name in one.differences for one in measured)
+        ]
+        panels.append(
+            Intervals(
+                "dev loss: how much more than the recipe as it is", "nats a token",
+                [_interval(one, "loss") for one in measured],
+            )
+        )  # fmt: skip
+        header, rows = self.table_rows()
+        name = self.given.name
+        return Figure(
+            name="ablation",
+            title=Words(f"An ablation: {name}", f"절제 실험: {name}"),
+            caption=Words(" ".join(self.notes()), f"시드 {len(self.plan.seeds)}개, 95 % 신뢰구간"),
+            source="Table 3",
+            panels=[*panels, Text(f"An ablation: {name}", header, rows)],
+            data=[DataTable("", header, rows)],
+        )
+
+    def write(self) -> list[Path]:
+        """The picture, its numbers and the table -> the files.
+
+        Errors: ``FileError`` when the disk is full.
+        """
+        text = self.folder / "ablation.txt"
+        write_text(text, f"{self.table()}\n")
+        return [text, *write_figure(self.folder, self.figure())]
+
+
+def begin_ablation(
+    folder: Path,
+    recipe: Recipe,
+    names: Sequence[str],
+    seeds: Sequence[int],
+    *,
+    minutes: float | None,
+    keep: bool,
+    say: Say,
+) -> Ablation:
+    """The ablation in ``folder``: a new one, or the one of the same recipe that lies there, to
+    which rows and seeds are added that it has not.
+
+    ``names``: rows or groups of them; all if there are none. ``minutes``, for all trainings, are
+    turned into updates, which takes some seconds.
+    Errors: ``DragomanError`` for rows that there are not; ``RunError`` for a folder with another
+    ablation in it.
+    """
+    require_validation(recipe, "an ablation")
+    rows = [row.name for row in chosen(rows_of(recipe), names) if not row.cannot]
+    plan = AblationPlan(rows=rows, seeds=list(seeds), minutes=minutes, keep=keep)
+    if (folder / PLAN).is_file():
+        return _joined(Ablation.open(folder), plan, recipe)
+    refuse_other(folder)
+    base = recipe
+    if minutes is not None:
+        from dragoman.tasks.training import count_updates  # torch
+
+        base = count_updates(recipe, minutes / (len(rows) * len(seeds)), say)
+    begin(folder, PLAN, plan, recipe, base)
+    return Ablation.open(folder)
+
+
+def _joined(found: Ablation, plan: AblationPlan, recipe: Recipe) -> Ablation:
+    """What lies there and what is asked for. Errors: ``RunError`` where they differ."""
+    differs = [
+        name
+        for name, same in (
+            ("the recipe", found.given == recipe),
+            ("--minutes", plan.minutes in (None, found.plan.minutes)),
+        )
+        if not same
+    ]
+    if differs:
+        raise RunError(
+            f"{found.folder} holds another ablation ({', '.join(differs)}: not the same). Go on "
+            f"with that one: dragoman resume {found.folder}; or name another folder: --to FOLDER"
+        )
+    update = {
+        "rows": list(dict.fromkeys([*found.plan.rows, *plan.rows])),
+        "seeds": list(dict.fromkeys([*found.plan.seeds, *plan.seeds])),
+    }
+    joined = found.plan.model_copy(update=update)
+    if joined != found.plan:
+        write_text(found.folder / PLAN, joined.model_dump_json(indent=2) + "\n")
+    return Ablation.open(found.folder)
+
+
+def _training(row: Row, seed: int) -> Training:
+    return Training(f"{row.name}-seed-{seed}", (*row.changes, f"seed={seed}"))
+
+
+def _count(one: Measured) -> str:
+    failed = f", {one.failed} failed" if one.failed else ""
+    missing = one.planned - len(one.records) - one.failed
+    return f"{len(one.records)}{failed}" + (f" of {one.planned}" if missing else "")
+
+
+def _told(value: Estimate | None) -> str:
+    return "" if value is None else str(value)
+
+
+def _difference(value: Estimate | None, digits: int) -> str:
+    if value is None:
+        return ""
+    half = "" if value.half is None else f" ± {value.half:.{digits}f}"
+    return f"{value.mean:+.{digits}f}{half}{'*' if value.differs_from_zero else ''}"
+
+
+def _of_paper(row: Row) -> list[Cell]:
+    """Its setting, perplexity and BLEU, and how much more BLEU that is than its base has."""
+    paper = row.paper
+    if paper is None:
+        return ["", "", "", ""]
+    more = "" if row.name == BASE else f"{paper.bleu - PAPER_BASE.bleu:+.1f}"
+    return [paper.what, f"{paper.perplexity:.2f}", f"{paper.bleu:.1f}", more]
+
+
+def _cost(records: Sequence[Record]) -> list[Cell]:
+    if not records:
+        return ["", ""]
+    minutes = fmean(record.minutes for record in records)
+    return [f"{records[0].parameters:,}", f"{minutes:.1f}"]
+
+
+def _interval(one: Measured, name: str) -> IntervalRow:
+    value, paper = one.differences.get(name), one.row.paper
+    published = None
+    if paper is not None and name == "bleu":
+        published = paper.bleu - PAPER_BASE.bleu
+    elif paper is not None and name == "loss":
+        published = math.log(paper.perplexity / PAPER_BASE.perplexity)
+    label = f"{one.row.part} {one.row.what}".strip()
+    if value is None:
+        return IntervalRow(label, None, None, published)
+    return IntervalRow(label, value.mean, value.half, published)

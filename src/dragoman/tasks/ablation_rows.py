@@ -1,0 +1,280 @@
+"""What an ablation changes: the rows of the paper's table 3, scaled to a recipe, and our own.
+
+The paper changes its base model (6 layers, d_model 512, d_ff 2048, 8 heads of d_k 64, dropout 0.1,
+label smoothing 0.1) one thing at a time. A recipe of another size gets the same proportions: an
+eighth of the heads for 1 of 8, a third of the layers for 2 of 6. The paper's row *big* is left out:
+it was trained three times as long.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from dragoman.errors import DragomanError, RecipeError
+from dragoman.recipe import Recipe
+
+BASE = "base"
+
+
+@dataclass(frozen=True)
+class Published:
+    """What the paper's table 3 has: newstest2013, English to German."""
+
+    what: str
+    perplexity: float
+    bleu: float
+
+
+PAPER_BASE = Published("base", 4.92, 25.8)
+
+
+@dataclass(frozen=True)
+class Row:
+    """One thing changed."""
+
+    name: str
+    """Of its records, and for ``--rows``."""
+    group: str
+    """What it changes; ``--rows`` takes that too."""
+    part: str
+    """A to E of the table; "" of a row that the paper does not have."""
+    what: str
+    """The setting, in words."""
+    changes: tuple[str, ...]
+    paper: Published | None = None
+    cannot: str = ""
+    """Why the recipe cannot have it."""
+
+
+def rows_of(recipe: Recipe) -> list[Row]:
+    """All rows, the base first; those that the recipe cannot have say why."""
+    rows = [Row(BASE, BASE, "", "the recipe as it is", (), PAPER_BASE)]
+    known = {recipe.model_dump_json(): "the recipe as it is"}
+    for group, make in _GROUPS.items():
+        try:
+            made = list(make(_Values(recipe)))
+        except _Missing as missing:
+            kind = recipe.model.kind
+            rows.append(Row(group, group, "", group, (), cannot=f"{kind} models have no {missing}"))
+            continue
+        for row in made:
+            rows.append(_checked(row, recipe, known))
+    return rows
+
+
+def chosen(rows: Sequence[Row], names: Sequence[str]) -> list[Row]:
+    """Rows by their names or groups, the base always; all if none are named.
+
+    Errors: ``DragomanError`` for a name that there is not, or rows none of which is possible.
+    """
+    known = [name for row in rows for name in (row.group, row.name)]
+    for name in names:
+        if name not in known:
+            raise DragomanError(
+                f"--rows: there is no {name!r}. Rows: {', '.join(dict.fromkeys(known))}"
+            )
+    found = [
+        row
+        for row in rows
+        if not names or row.name == BASE or row.name in names or row.group in names
+    ]
+    if not any(row.changes and not row.cannot for row in found):
+        why = "; ".join(f"{row.name}: {row.cannot}" for row in found if row.cannot)
+        raise DragomanError(
+            f"--rows leaves nothing to compare with the recipe as it is{f' ({why})' if why else ''}"
+        )
+    return found
+
+
+def _checked(row: Row, recipe: Recipe, known: dict[str, str]) -> Row:
+    """The row; with the reason, if the recipe cannot have it or has it already."""
+    try:
+        changed = recipe.change(row.changes).model_dump_json()
+    except RecipeError as error:
+        return replace(row, cannot=str(error).removeprefix("the recipe: "))
+    if changed in known:
+        scaled = "" if row.paper is None else f"the paper's {row.paper.what}, scaled to it, is "
+        return replace(row, cannot=f"{scaled}the same as {known[changed]}")
+    known[changed] = row.name
+    return row
+
+
+class _Missing(Exception):
+    """A setting that this kind of model does not have."""
+
+
+class _Values:
+    """The settings of a recipe by their keys."""
+
+    def __init__(self, recipe: Recipe) -> None:
+        self._values = recipe.model_dump(mode="json")
+
+    def __getitem__(self, key: str) -> Any:
+        found: Any = self._values
+        for part in key.split("."):
+            if not isinstance(found, dict) or part not in found:
+                raise _Missing(key)
+            found = found[part]
+        return found
+
+    def __contains__(self, key: str) -> bool:
+        try:
+            self[key]
+        except _Missing:
+            return False
+        return True
+
+    def key_width(self) -> int:
+        """d_k."""
+        given = self["model.attention.key_width"]
+        return int(given or self["model.model_dim"] // self["model.attention.num_heads"])
+
+
+def _heads(of: _Values) -> Iterable[Row]:
+    heads, width = of["model.attention.num_heads"], of.key_width()
+    for count, paper in (
+        (1, Published("1 head, d_k 512", 5.29, 24.9)),
+        (max(1, heads // 2), Published("4 heads, d_k 128", 5.00, 25.5)),
+        (2 * heads, Published("16 heads, d_k 32", 4.91, 25.8)),
+        (4 * heads, Published("32 heads, d_k 16", 5.01, 25.4)),
+    ):
+        narrower = max(1, heads * width // count)
+        changes = [f"model.attention.num_heads={count}"]
+        if of["model.attention.key_width"] is not None:
+            changes.append(f"model.attention.key_width={narrower}")
+        what = f"{count} head{'s' if count > 1 else ''}, d_k {narrower}"
+        yield Row(f"heads-{count}", "heads", "A", what, tuple(changes), paper)
+
+
+def _key_width(of: _Values) -> Iterable[Row]:
+    width = of.key_width()
+    value = of["model.attention.value_width"] or width
+    for divisor, paper in (
+        (4, Published("d_k 16", 5.16, 25.1)),
+        (2, Published("d_k 32", 5.01, 25.4)),
+    ):
+        narrower = max(1, width // divisor)
+        changes = (
+            f"model.attention.key_width={narrower}", f"model.attention.value_width={value}",
+        )  # fmt: skip
+        yield Row(f"key-width-{narrower}", "key-width", "B", f"d_k {narrower}", changes, paper)
+
+
+def _layers(of: _Values) -> Iterable[Row]:
+    sides = [f"model.{name}" for name in ("encoder_layers", "decoder_layers", "layers")]
+    sides = [key for key in sides if key in of]
+    if not sides:
+        raise _Missing("model.encoder_layers")
+    for times, paper in (
+        (1 / 3, Published("2 layers", 6.11, 23.7)),
+        (2 / 3, Published("4 layers", 5.19, 25.3)),
+        (4 / 3, Published("8 layers", 4.88, 25.5)),
+    ):
+        counts = [max(1, round(times * of[key])) for key in sides]
+        changes = tuple(f"{key}={count}" for key, count in zip(sides, counts, strict=True))
+        what = "+".join(map(str, counts))
+        yield Row(f"layers-{what}", "layers", "C", f"{what} layers", changes, paper)
+
+
+def _width(of: _Values) -> Iterable[Row]:
+    width = of["model.model_dim"]
+    for wide, paper in (
+        (width // 2, Published("d_model 256", 5.75, 24.5)),
+        (2 * width, Published("d_model 1024", 4.66, 26.0)),
+    ):
+        yield Row(
+            f"width-{wide}", "width", "C", f"d_model {wide}", (f"model.model_dim={wide}",), paper
+        )
+
+
+def _feed_forward(of: _Values) -> Iterable[Row]:
+    width = of["model.ffn_dim"]
+    for wide, paper in (
+        (max(1, width // 2), Published("d_ff 1024", 5.12, 25.4)),
+        (2 * width, Published("d_ff 4096", 4.75, 26.2)),
+    ):
+        changes = (f"model.ffn_dim={wide}",)
+        yield Row(f"feed-forward-{wide}", "feed-forward", "C", f"d_ff {wide}", changes, paper)
+
+
+def _dropout(of: _Values) -> Iterable[Row]:
+    rate = of["model.dropout"]
+    for value, paper in (
+        (0.0, Published("dropout 0", 5.77, 24.6)),
+        (min(0.8, round(2 * rate, 4)), Published("dropout 0.2", 4.95, 25.5)),
+    ):
+        changes = (f"model.dropout={value:g}",)
+        yield Row(f"dropout-{value:g}", "dropout", "D", f"dropout {value:g}", changes, paper)
+
+
+def _smoothing(of: _Values) -> Iterable[Row]:
+    share = of["training.label_smoothing"]
+    for value, paper in (
+        (0.0, Published("label smoothing 0", 4.67, 25.3)),
+        (min(0.8, round(2 * share, 4)), Published("label smoothing 0.2", 5.47, 25.7)),
+    ):
+        changes = (f"training.label_smoothing={value:g}",)
+        what = f"label smoothing {value:g}"
+        yield Row(f"smoothing-{value:g}", "smoothing", "D", what, changes, paper)
+
+
+def _positions(of: _Values) -> Iterable[Row]:
+    paper = Published("learned positions", 4.92, 25.7)
+    for kind in ("learned", "index", "normalised", "binary"):
+        if of["model.positions.kind"] == kind:
+            continue
+        learned = kind == "learned"
+        yield Row(
+            f"positions-{kind}", "positions", "E" if learned else "", f"{kind} positions",
+            (f"model.positions.kind={kind}",), paper if learned else None,
+        )  # fmt: skip
+
+
+def _scaling(of: _Values) -> Iterable[Row]:
+    yield _switched(
+        of, "scaling", "model.attention.scaled", "scores not divided by √d_k", "divided"
+    )
+
+
+def _slices(of: _Values) -> Iterable[Row]:
+    yield _switched(
+        of, "slices", "model.attention.whole_input", "heads over slices of the input",
+        "heads over the whole input",
+    )  # fmt: skip
+
+
+def _switched(of: _Values, name: str, key: str, off: str, on: str) -> Row:
+    """A row with a setting the other way round."""
+    now = bool(of[key])
+    return Row(name, name, "", off if now else on, (f"{key}={str(not now).lower()}",))
+
+
+def _warmup(_: _Values) -> Iterable[Row]:
+    yield Row("warm-up", "warm-up", "", "no warm-up", ("training.schedule.warmup=0",))
+
+
+def _norm(of: _Values) -> Iterable[Row]:
+    other = "pre" if of["model.norm"] == "post" else "post"
+    yield Row("norm", "norm", "", f"{other}-norm", (f"model.norm={other}",))
+
+
+_GROUPS: dict[str, Callable[[_Values], Iterable[Row]]] = {
+    "heads": _heads,
+    "key-width": _key_width,
+    "layers": _layers,
+    "width": _width,
+    "feed-forward": _feed_forward,
+    "dropout": _dropout,
+    "smoothing": _smoothing,
+    "positions": _positions,
+    "scaling": _scaling,
+    "slices": _slices,
+    "warm-up": _warmup,
+    "norm": _norm,
+}
+"""In the order of the paper's table, then our own."""
+
+GROUPS = tuple(_GROUPS)
+"""What ``--rows`` takes."""

@@ -1,0 +1,185 @@
+"""What a random search draws from: ``--over section.key=RANGE``.
+
+Each draw is owned by the seed, the number of the trial and the key (``data/hashing.py``), so a
+trial is the same however many there are, and what is drawn for one setting does not depend on which
+others are searched.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import math
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+from dragoman.data.hashing import keyed
+from dragoman.errors import DragomanError, RecipeError
+from dragoman.recipe import Recipe
+
+_DRAWS = 0x5EA7C4
+"""What these draws are for: no other has this key."""
+_TRIES = 100
+"""Draws for one trial until one differs from all before it."""
+
+_FIXED = {
+    "training.updates": "the length of a training",
+    "training.minutes": "the length of a training",
+    "plan.tokens_per_update": "the tokens of an update",
+    "training.metric": "what trials are judged by",
+}
+"""What all trials share: they would not be comparable, or not cost the same."""
+
+_HOW = (
+    "write --over training.schedule.peak=1e-4..3e-3:log for a range, "
+    "--over model.dropout=0.1,0.2,0.3 for a choice"
+)
+
+
+class Over(Protocol):
+    """The values of one setting that are searched."""
+
+    @property
+    def key(self) -> str:
+        """Which setting."""
+
+    def value(self, share: float) -> str:
+        """The value at a share, from 0 to below 1, of all there are, as TOML."""
+
+    def __str__(self) -> str:
+        """As it is written on the command line."""
+
+
+@dataclass(frozen=True)
+class Range:
+    """Any number between two."""
+
+    key: str
+    low: float
+    high: float
+    log: bool
+    """Evenly by the logarithm: as often between 1e-4 and 1e-3 as between 1e-3 and 1e-2."""
+    whole: bool
+    """Whole numbers, both ends included."""
+
+    def value(self, share: float) -> str:
+        high = self.high + 1 if self.whole else self.high
+        if self.log:
+            drawn = self.low * (high / self.low) ** share
+        else:
+            drawn = self.low + (high - self.low) * share
+        return str(math.floor(drawn)) if self.whole else f"{drawn:.3g}"
+
+    def __str__(self) -> str:
+        return f"{self.key}={self.low:g}..{self.high:g}{':log' if self.log else ''}"
+
+
+@dataclass(frozen=True)
+class Choice:
+    """One of some values."""
+
+    key: str
+    values: tuple[str, ...]
+
+    def value(self, share: float) -> str:
+        return self.values[int(share * len(self.values))]
+
+    def __str__(self) -> str:
+        return f"{self.key}={','.join(self.values)}"
+
+
+def parse_over(text: str) -> Over:
+    """``key=1e-4..3e-3:log`` or ``key=0.1,0.2``. Errors: ``DragomanError``."""
+    key, equals, values = (part.strip() for part in text.partition("="))
+    where = f"--over {text}"
+    if not equals or not key or not values:
+        raise DragomanError(f"{where} is not of the form section.key=VALUES: {_HOW}")
+    if key in _FIXED:
+        raise DragomanError(f"{where}: {key} is {_FIXED[key]}, which all trials share")
+    if ".." not in values:
+        choice = tuple(value.strip() for value in values.split(","))
+        if len(choice) < 2 or not all(choice):
+            raise DragomanError(f"{where} leaves nothing to choose: {_HOW}")
+        if len(set(choice)) < len(choice):
+            raise DragomanError(f"{where}: a value stands there twice")
+        return Choice(key, choice)
+    ends, log = values.removesuffix(":log"), values.endswith(":log")
+    low, _, high = (part.strip() for part in ends.partition(".."))
+    try:
+        first, last = float(low), float(high)
+    except ValueError:
+        raise DragomanError(
+            f"{where}: {low!r} to {high!r} is no range of numbers; {_HOW}"
+        ) from None
+    if not (math.isfinite(first) and math.isfinite(last) and first < last):
+        raise DragomanError(f"{where} is an empty range: the first number is the smaller one")
+    if log and first <= 0:
+        raise DragomanError(f"{where}: a range by logarithms begins above 0")
+    whole = all(re.fullmatch(r"[+-]?\d+", end) for end in (low, high))
+    return Range(key, first, last, log, whole)
+
+
+def usual(recipe: Recipe) -> list[Over]:
+    """The learning rate, from a quarter of the recipe's to four times it, and the dropout that is
+    usual for the kind of model."""
+    schedule = recipe.training.schedule
+    name, rate = ("factor", schedule.factor) if schedule.kind == "noam" else ("peak", schedule.peak)
+    low, high = (float(f"{rate * times:.3g}") for times in (0.25, 4))
+    found: list[Over] = [Range(f"training.schedule.{name}", low, high, log=True, whole=False)]
+    if "dropout" in type(recipe.model).model_fields:
+        found.append(Choice("model.dropout", tuple(map(str, recipe.model.usual_dropout))))
+    return found
+
+
+def check_space(space: Sequence[Over], recipe: Recipe) -> None:
+    """Errors: ``DragomanError`` for a setting that is named twice, or that does nothing in this
+    recipe."""
+    keys = [over.key for over in space]
+    if len(set(keys)) < len(keys):
+        twice = next(key for key in keys if keys.count(key) > 1)
+        raise DragomanError(f"--over {twice} is given twice: name each setting once")
+    kind = recipe.training.schedule.kind
+    dead = "training.schedule.peak" if kind == "noam" else "training.schedule.factor"
+    if dead in keys:
+        live = "factor" if kind == "noam" else "peak"
+        raise DragomanError(
+            f'--over {dead} does nothing with training.schedule.kind = "{kind}": search '
+            f"training.schedule.{live}"
+        )
+
+
+def draw(space: Sequence[Over], recipe: Recipe, trials: int, seed: int) -> list[tuple[str, ...]]:
+    """The changes of each trial. The first has none: the recipe as it is is what others must beat.
+
+    Further trials leave those before them as they are.
+    Errors: ``RecipeError`` for one that is no recipe, ``DragomanError`` if there are not so many
+    that differ.
+    """
+    drawn: list[tuple[str, ...]] = [()]
+    known = {recipe.model_dump_json()}
+    for trial in range(1, trials):
+        for attempt in range(_TRIES):
+            changes = tuple(
+                f"{over.key}={over.value(_share(seed, trial, attempt, over.key))}" for over in space
+            )
+            try:
+                changed = recipe.change(changes).model_dump_json()
+            except RecipeError as error:
+                raise RecipeError(f"trial {trial + 1} ({', '.join(changes)}): {error}") from error
+            if changed not in known:
+                break
+        else:
+            raise DragomanError(
+                f"{' '.join(map(str, space))} does not hold {trials} trials that differ: ask for "
+                f"{trial} (--trials), or search a wider space"
+            )
+        known.add(changed)
+        drawn.append(changes)
+    return drawn
+
+
+def _share(seed: int, trial: int, attempt: int, key: str) -> float:
+    """From 0 to below 1."""
+    name = int.from_bytes(hashlib.sha256(key.encode()).digest()[:8])
+    return (keyed(_DRAWS, seed, trial, attempt, name) >> 11) / 2**53

@@ -1,0 +1,313 @@
+"""Several trainings of one recipe, one after another, each of which leaves one small record.
+
+    FOLDER/PLAN.json          what is to be trained (sweep.json, ablation.json)
+    FOLDER/given.toml         the recipe that was given
+    FOLDER/base.toml          the same with the updates of each training: what all of them change
+    FOLDER/records/NAME.json  a training that has ended, however it ended
+    FOLDER/runs/NAME          the run of the one that is under way
+
+Every training has as many updates as the others, and what is trained follows from the plan alone,
+so it matters neither when nor where: whoever copies plan, recipes and records to another machine
+goes on there with those that are missing. The runs themselves go when their records are written,
+unless they are to be kept.
+"""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Sequence
+from dataclasses import dataclass
+from importlib.util import find_spec
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Literal, TypeVar
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from dragoman.atomic import remove_folder, replacing_file, write_text
+from dragoman.errors import DragomanError, RunError, UntrainableError
+from dragoman.pictures.figure import Figure, csv_files, figure_svg
+from dragoman.pictures.figure_png import figure_png
+from dragoman.reading import read_json
+from dragoman.recipe import Recipe
+from dragoman.task import TASKS, Better
+from dragoman.tasks.prepare import Say
+from dragoman.tasks.run import RECIPE, Run, refuse_run
+
+if TYPE_CHECKING:
+    from dragoman.training.trainer import Outcome
+
+GIVEN, BASE, RECORDS, RUNS = "given.toml", "base.toml", "records", "runs"
+
+_Count = Annotated[int, Field(ge=0, le=10**15)]
+_Number = Annotated[float, Field(ge=-1e308, le=1e308)]
+
+
+class Stored(BaseModel):
+    """The base of what lies in such a folder as JSON."""
+
+    model_config = ConfigDict(extra="forbid", strict=True, frozen=True, allow_inf_nan=False)
+
+
+class Point(Stored):
+    """A validation."""
+
+    update: _Count
+    minutes: _Number
+    value: _Number
+    """Of the metric."""
+
+
+class Record(Stored):
+    """One training that has ended."""
+
+    name: str
+    changes: list[str]
+    """Of the base recipe, as ``section.key=value``."""
+    ended: Literal["finished", "untrainable"]
+    why: str = ""
+    """What kept it from being trained."""
+    scores: dict[str, _Number] = {}
+    """Of the weights that it ended with, on dev. None of what could not be trained."""
+    parameters: _Count = 0
+    updates: _Count = 0
+    tokens: _Count = 0
+    """Of the target, padding not counted."""
+    minutes: _Number = 0.0
+    """Of updates and validations."""
+    curve: list[Point] = []
+    machine: str = ""
+    """The processor."""
+
+
+@dataclass(frozen=True)
+class Training:
+    """One of several."""
+
+    name: str
+    """Of its record and its run: letters, digits, dots and dashes."""
+    changes: tuple[str, ...]
+    """Of the base recipe."""
+
+
+_Plan = TypeVar("_Plan", bound=Stored)
+
+
+def read_stored(path: Path, what: type[_Plan]) -> _Plan:
+    """Errors: ``RunError`` if the file is damaged."""
+    try:
+        return what.model_validate(read_json(path))
+    except ValidationError as error:
+        problem = error.errors(include_input=False, include_url=False)[0]
+        place = ".".join(map(str, problem["loc"]))[:100]
+        raise RunError(f"{path} is damaged ({place}: {problem['msg']})") from None
+
+
+def require_validation(recipe: Recipe, what: str) -> None:
+    """Errors: ``DragomanError`` for a recipe whose trainings could not be told apart."""
+    if not recipe.training.validate_every:
+        raise DragomanError(
+            f"{what} tells trainings apart by their scores on dev, and training.validate_every is "
+            "0: set it"
+        )
+    data = recipe.data
+    if not (data.dev or data.embedded or data.split.dev):
+        raise DragomanError(
+            f"{what} tells trainings apart by their scores on dev, and the recipe has no dev set: "
+            "name one (data.dev), or hold one out (data.split.dev = 0.02)"
+        )
+
+
+def refuse_other(folder: Path) -> None:
+    """Errors: ``RunError`` for a folder in which something else lies, before it gets a plan."""
+    refuse_run(folder)
+    if folder.is_file():
+        raise RunError(f"{folder} is a file; name a folder that is to be made")
+    found = sorted(path.name for path in folder.iterdir()) if folder.is_dir() else []
+    if [name for name in found if not name.startswith(".")]:
+        raise RunError(
+            f"{folder} holds something else ({', '.join(found[:3])}): name another folder, "
+            "--to FOLDER"
+        )
+
+
+def begin(folder: Path, plan_name: str, plan: Stored, given: Recipe, base: Recipe) -> None:
+    """Make a folder for several trainings. The plan comes last: with it, all is there."""
+    refuse_other(folder)
+    folder.mkdir(parents=True, exist_ok=True)
+    given.save(folder / GIVEN)
+    base.save(folder / BASE)
+    write_text(folder / plan_name, plan.model_dump_json(indent=2) + "\n")
+
+
+def records_of(folder: Path, trainings: Sequence[Training]) -> list[Record]:
+    """Those of the trainings that have ended, in their order.
+
+    Errors: ``RunError`` for a record that is damaged, or of another training.
+    """
+    found = []
+    for training in trainings:
+        path = _record_path(folder, training.name)
+        if not path.is_file():
+            continue
+        record = read_stored(path, Record)
+        if record.changes != list(training.changes):
+            raise RunError(
+                f"{path} is the record of another training ({' '.join(record.changes)}, not "
+                f"{' '.join(training.changes)}): remove it, and it is trained again"
+            )
+        found.append(record)
+    return found
+
+
+def train_all(
+    folder: Path,
+    trainings: Sequence[Training],
+    *,
+    say: Say,
+    again: str,
+    keep: bool = False,
+) -> bool:
+    """Train those that have no record yet. -> False if somebody stopped it.
+
+    ``again``: the command that goes on. ``keep``: their runs too, and not the records alone. What
+    cannot be trained (losses that are not finite, no memory) becomes a record as well.
+    Errors: as ``training.train``, of whatever would befall all of them.
+    """
+    from dragoman.tasks.machine import processor
+    from dragoman.tasks.training import begin_or_resume
+    from dragoman.training.lock import locked
+
+    base = Recipe.load(folder / BASE)
+    spent, trained = 0.0, 0
+    with locked(folder):
+        done = {record.name for record in records_of(folder, trainings)}
+        (folder / RECORDS).mkdir(exist_ok=True)
+        missing = [training for training in trainings if training.name not in done]
+        for place, training in enumerate(missing):
+            run = folder / RUNS / training.name
+            left = ""
+            if trained:
+                minutes = spent / trained * (len(missing) - place)
+                left = f"; about {minutes:.0f} minutes left" if minutes > 1 else ""
+            number = len(trainings) - len(missing) + place + 1
+            say(
+                f"\n{number} of {len(trainings)}: {training.name} "
+                f"({', '.join(training.changes) or 'as it is'}){left}"
+            )
+            outcome, why = None, ""
+            try:
+                outcome = begin_or_resume(
+                    base.change(training.changes), run,
+                    say=say if place == 0 else _say_nothing, measure=False, resume_command=again,
+                )  # fmt: skip
+            except UntrainableError as error:
+                why = str(error)
+            if outcome is not None and outcome.reason == "interrupted":
+                return False
+            record = _record_of(training, run, outcome, why, processor())
+            write_text(_record_path(folder, training.name), record.model_dump_json(indent=1) + "\n")
+            if not keep:
+                remove_folder(run)
+            spent, trained = spent + record.minutes, trained + 1
+        if not keep:
+            shutil.rmtree(folder / RUNS, ignore_errors=True)
+    return True
+
+
+def write_figure(folder: Path, figure: Figure) -> list[Path]:
+    """The picture as SVG, its numbers as CSV, and a PNG where matplotlib is there -> the files.
+
+    Errors: ``FileError`` when the disk is full.
+    """
+    files = {f"{figure.name}.svg": figure_svg(figure), **csv_files(figure)}
+    for name, content in files.items():
+        write_text(folder / name, content)
+    if find_spec("matplotlib") is None:
+        return [folder / name for name in files]
+    png = folder / f"{figure.name}.png"
+    with replacing_file(png) as temporary:
+        figure_png(figure, temporary)
+    return [*(folder / name for name in files), png]
+
+
+def _record_path(folder: Path, name: str) -> Path:
+    return folder / RECORDS / f"{name}.json"
+
+
+def _record_of(
+    training: Training, folder: Path, outcome: Outcome | None, why: str, machine: str
+) -> Record:
+    """``outcome``: None for what could not be trained, whose run may not even have been begun."""
+    ended: Literal["finished", "untrainable"] = "untrainable"
+    if not (folder / RECIPE).is_file():
+        return Record(
+            name=training.name, changes=list(training.changes), ended=ended, why=why,
+            machine=machine,
+        )  # fmt: skip
+    from dragoman.tasks.model import hollow_model
+
+    run = Run.open(folder)
+    lines = list(run.metrics())
+    updates = [line for line in lines if line["kind"] == "update"]
+    validations = [line for line in lines if line["kind"] == "validation"]
+    metric = run.recipe.training.metric
+    scores: dict[str, float] = {}
+    if outcome is not None:
+        scores = kept_scores(validations, run.metadata())
+        if metric in scores:
+            ended = "finished"
+        else:
+            why = f"no validation gave a {metric} that is finite"
+    return Record(
+        name=training.name,
+        changes=list(training.changes),
+        ended=ended,
+        why=why,
+        scores=scores,
+        parameters=sum(
+            p.numel() for p in hollow_model(run.recipe, run.source, run.target).parameters()
+        ),
+        updates=updates[-1]["update"] if updates else 0,
+        tokens=sum(line["tokens"] for line in updates),
+        minutes=round(max((line["elapsed"] for line in lines), default=0.0) / 60, 4),
+        curve=[
+            Point(
+                update=line["update"],
+                minutes=round(line["elapsed"] / 60, 4),
+                value=line["scores"][metric],
+            )
+            for line in validations
+            if line["weights"] != "average" and line["scores"].get(metric) is not None
+        ],
+        machine=machine,
+    )
+
+
+def kept_scores(
+    validations: Sequence[dict[str, object]], metadata: dict[str, str]
+) -> dict[str, float]:
+    """What the weights of a run's file scored on dev, as its log has it.
+
+    ``metadata``: of that file, which says which weights these are.
+    """
+    average = metadata.get("weights") == "average"
+    found = [
+        line
+        for line in validations
+        if (line["weights"] == "average") == average
+        and str(line["update"]) == metadata.get("update")
+    ]
+    if not found:
+        return {}
+    scores = found[-1]["scores"]
+    assert isinstance(scores, dict)
+    return {name: value for name, value in scores.items() if value is not None}
+
+
+def better_of(recipe: Recipe) -> Better:
+    """Which values of the recipe's metric are better."""
+    return TASKS[recipe.task].metrics[recipe.training.metric]
+
+
+def _say_nothing(_: str) -> None:
+    pass

@@ -1,0 +1,267 @@
+"""A random search of settings (Bergstra and Bengio, 2012): trials of equal cost, the best recipe.
+
+Every trial has the same seed, text and number of updates; where a time is given it is turned into
+updates once, before the first trial. Equal minutes would let a busy moment of the machine choose
+the settings; equal updates are the same trials everywhere, and where only rates and dropout are
+searched they take equal minutes too.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+from pydantic import Field
+
+from dragoman.atomic import write_text
+from dragoman.errors import DragomanError, RunError
+from dragoman.pictures.figure import Cell, DataTable, Figure, Words
+from dragoman.pictures.panels import Lines, Text
+from dragoman.pictures.plain_table import plain_table
+from dragoman.pictures.records import Chart, Series
+from dragoman.recipe import Recipe
+from dragoman.tasks.prepare import Say
+from dragoman.tasks.search_space import Over, check_space, draw, parse_over, usual
+from dragoman.tasks.several import (
+    BASE,
+    GIVEN,
+    Record,
+    Stored,
+    Training,
+    begin,
+    better_of,
+    read_stored,
+    records_of,
+    refuse_other,
+    require_validation,
+    write_figure,
+)
+
+PLAN, BEST = "sweep.json", "best.toml"
+
+
+class SweepPlan(Stored):
+    """``sweep.json``."""
+
+    format: Literal[1] = 1
+    over: list[str]
+    """The settings that are searched, as on the command line."""
+    seed: Annotated[int, Field(ge=0, lt=2**63)]
+    """Of the search; trainings have the recipe's."""
+    trials: Annotated[int, Field(ge=2, le=10_000)]
+    minutes: Annotated[float, Field(gt=0)] | None = None
+    """For all of them, if a time was given."""
+    keep: bool = False
+    """Whether their runs stay."""
+
+
+@dataclass(frozen=True)
+class Sweep:
+    """A folder with a search in it."""
+
+    folder: Path
+    plan: SweepPlan
+    given: Recipe
+    base: Recipe
+
+    @classmethod
+    def open(cls, folder: Path) -> Sweep:
+        """Errors: ``RunError`` for a folder without a search, or one that is damaged."""
+        if not (folder / PLAN).is_file():
+            raise RunError(f"{folder} holds no sweep: it has no {PLAN}")
+        plan = read_stored(folder / PLAN, SweepPlan)
+        return cls(folder, plan, Recipe.load(folder / GIVEN), Recipe.load(folder / BASE))
+
+    @property
+    def space(self) -> list[Over]:
+        """What is searched."""
+        return [parse_over(text) for text in self.plan.over]
+
+    @property
+    def trainings(self) -> list[Training]:
+        """Its trials, by their numbers."""
+        drawn = draw(self.space, self.base, self.plan.trials, self.plan.seed)
+        return [Training(f"trial-{n}", changes) for n, changes in enumerate(drawn, 1)]
+
+    @property
+    def records(self) -> list[Record]:
+        """Of the trials that have ended."""
+        return records_of(self.folder, self.trainings)
+
+    @property
+    def ranked(self) -> list[Record]:
+        """The best first; what could not be trained last."""
+        metric, sign = self.base.training.metric, 1 if better_of(self.base) == "lower" else -1
+
+        def rank(record: Record) -> tuple[bool, float]:
+            return record.ended != "finished", sign * record.scores.get(metric, 0.0)
+
+        return sorted(self.records, key=rank)
+
+    @property
+    def best(self) -> Record | None:
+        """None until a trial has been trained."""
+        return next((one for one in self.ranked if one.ended == "finished"), None)
+
+    def best_recipe(self) -> Recipe:
+        """The recipe that was given, as long as it is, with what was best.
+
+        Errors: ``DragomanError`` if no trial could be trained.
+        """
+        if self.best is None:
+            whys = {record.why for record in self.records}
+            raise DragomanError(
+                f"no trial of {self.folder} could be trained: {'; '.join(sorted(whys))}"
+            )
+        return self.given.change(self.best.changes)
+
+    def rows(self) -> tuple[list[str], list[list[Cell]]]:
+        """Header and rows of the table, the best trial first."""
+        keys = [over.key for over in self.space]
+        metric = self.base.training.metric
+        measured = {metric, *(name for record in self.records for name in record.scores)}
+        metrics = sorted(measured, key=lambda name: (name != metric, name))
+        rows: list[list[Cell]] = []
+        for record in self.ranked:
+            values = _values(record, keys, self.base)
+            scores = [f"{record.scores[n]:.4g}" if n in record.scores else "" for n in metrics]
+            if record.ended == "untrainable":
+                scores[0] = "failed"
+            rows.append(
+                [record.name, *values, *scores, f"{record.updates:,}", f"{record.minutes:.1f}"]
+            )
+        header = ["trial", *(key.rpartition(".")[2] for key in keys)]
+        return [*header, *(f"dev {name}" for name in metrics), "updates", "minutes"], rows
+
+    def table(self) -> str:
+        """Plain text."""
+        header, rows = self.rows()
+        return plain_table(header, rows)
+
+    def figure(self) -> Figure:
+        """The score of every trial over each setting that was searched, and the table."""
+        header, rows = self.rows()
+        failed = sum(record.ended == "untrainable" for record in self.records)
+        words = f"{len(self.records)} trials of {self.base.training.updates:,} updates"
+        told = f"{words}, seed {self.plan.seed}" + (f"; {failed} failed" if failed else "")
+        return Figure(
+            name="sweep",
+            title=Words(f"A random search: {self.given.name}", f"무작위 탐색: {self.given.name}"),
+            caption=Words(
+                told, f"시행 {len(self.records)}회, 각 {self.base.training.updates:,}회 갱신"
+            ),
+            source="Bergstra and Bengio, 2012",
+            panels=[*map(Lines, self.charts()), Text(told, header, rows)],
+            data=[DataTable("", header, rows)],
+        )
+
+    def charts(self) -> list[Chart]:
+        """The score of every trial over each setting whose values are numbers."""
+        metric = self.base.training.metric
+        return [chart for over in self.space if (chart := self._chart(over, metric)) is not None]
+
+    def _chart(self, over: Over, metric: str) -> Chart | None:
+        """None for a setting whose values are no numbers."""
+        points: list[tuple[float, float]] = []
+        for record in self.ranked:
+            (value,) = _values(record, [over.key], self.base)
+            if record.ended == "untrainable":
+                continue
+            try:
+                points.append((float(value), record.scores[metric]))
+            except ValueError:
+                return None
+        series = [
+            Series(name, [x for x, _ in some], [y for _, y in some])
+            for name, some in (("best", points[:1]), ("others", points[1:]))
+            if some
+        ]
+        is_log = str(over).endswith(":log")
+        return Chart(
+            f"dev {metric} by {over.key.rpartition('.')[2]}", series, x_label=over.key,
+            log_x=is_log, points=True,
+        )  # fmt: skip
+
+    def write(self) -> list[Path]:
+        """The best recipe, the picture and its numbers -> the files.
+
+        Errors: as ``best_recipe``; ``FileError`` when the disk is full.
+        """
+        files = write_figure(self.folder, self.figure())
+        self.best_recipe().save(self.folder / BEST)
+        return [self.folder / BEST, *files]
+
+
+def begin_sweep(
+    folder: Path,
+    recipe: Recipe,
+    over: Sequence[str],
+    *,
+    trials: int,
+    seed: int,
+    minutes: float | None,
+    keep: bool,
+    say: Say,
+) -> Sweep:
+    """The search in ``folder``: a new one, or the one that lies there and was the same.
+
+    Of one that lies there ``trials`` may be raised. ``minutes``, for all trials, are turned into
+    updates, which takes some seconds.
+    Errors: ``DragomanError`` and its kinds for what cannot be searched; ``RunError`` for a folder
+    with another search in it.
+    """
+    require_validation(recipe, "a sweep")
+    space = [parse_over(text) for text in over] or usual(recipe)
+    check_space(space, recipe)
+    plan = SweepPlan(
+        over=list(map(str, space)), seed=seed, trials=trials, minutes=minutes, keep=keep
+    )
+    if (folder / PLAN).is_file():
+        return _same(Sweep.open(folder), plan, recipe)
+    refuse_other(folder)
+    draw(space, recipe, trials, seed)  # what is no recipe is said before anything is measured
+    base = recipe
+    if minutes is not None:
+        from dragoman.tasks.training import count_updates  # torch
+
+        base = count_updates(recipe, minutes / trials, say)
+    begin(folder, PLAN, plan, recipe, base)
+    return Sweep.open(folder)
+
+
+def _same(found: Sweep, plan: SweepPlan, recipe: Recipe) -> Sweep:
+    """The search that lies there. Errors: ``RunError`` if another one is asked for."""
+    pairs: dict[str, tuple[Any, Any]] = {
+        "the recipe": (found.given, recipe),
+        "--over": (found.plan.over, plan.over),
+        "--seed": (found.plan.seed, plan.seed),
+        "--minutes": (found.plan.minutes, plan.minutes),
+    }
+    differs = [name for name, (one, other) in pairs.items() if one != other]
+    if differs:
+        raise RunError(
+            f"{found.folder} holds another sweep ({', '.join(differs)}: not the same; it searches "
+            f"{' '.join(found.plan.over)}). Go on with that one: dragoman resume {found.folder}; "
+            "or name another folder: --to FOLDER"
+        )
+    if plan.trials <= found.plan.trials:
+        return found
+    draw(found.space, found.base, plan.trials, plan.seed)
+    write_text(found.folder / PLAN, plan.model_dump_json(indent=2) + "\n")
+    return Sweep.open(found.folder)
+
+
+def _values(record: Record, keys: Sequence[str], base: Recipe) -> list[str]:
+    """What a trial had for each setting; the first one has what the recipe says."""
+    changed = dict(change.split("=", 1) for change in record.changes)
+    return [changed.get(key, _setting(base, key)) for key in keys]
+
+
+def _setting(recipe: Recipe, key: str) -> str:
+    """As it is written in TOML, or nearly."""
+    value: Any = recipe.model_dump(mode="json")
+    for part in key.split("."):
+        value = value.get(part) if isinstance(value, dict) else None
+    return str(value).lower() if isinstance(value, bool) else str(value)

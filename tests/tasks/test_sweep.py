@@ -1,0 +1,190 @@
+"""A random search: what is drawn, trials that fail, going on, the best recipe."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from xml.etree import ElementTree
+
+import pytest
+from command_line import Dragoman
+from tiny_recipe import TINY
+
+from dragoman.errors import DragomanError
+from dragoman.recipe import Recipe
+from dragoman.tasks import several, training
+from dragoman.tasks.inputs import recipe_of
+from dragoman.tasks.search_space import Range, check_space, draw, parse_over, usual
+from dragoman.tasks.sweep import Sweep
+from dragoman.training.trainer import Outcome
+
+DEMO = Recipe.load("demo")
+
+
+@pytest.fixture
+def recipe(parallel_text: tuple[Path, Path], tmp_path: Path) -> Path:
+    """A recipe that trains in a second or two, and whose learning rate of 100 diverges: with so
+    strong a decay the weights grow a thousandfold at every update."""
+    made, _ = recipe_of([str(path) for path in parallel_text], changes=TINY)
+    made = made.change(["training.optimizer.weight_decay=10", "training.max_bad_updates=3"])
+    made.save(tmp_path / "tiny.toml")
+    return tmp_path / "tiny.toml"
+
+
+def values_of(trials: list[tuple[str, ...]], key: str) -> list[str]:
+    return [change.split("=")[1] for trial in trials for change in trial if change.startswith(key)]
+
+
+def test_a_trial_is_the_same_whatever_else_is_searched() -> None:
+    rate = parse_over("training.schedule.peak=1e-4..1e-2:log")
+    dropout = parse_over("model.dropout=0.1,0.2,0.3")
+    both = draw([rate, dropout], DEMO, 12, 5)
+    assert both[0] == ()
+    assert draw([rate, dropout], DEMO, 5, 5) == both[:5]
+    alone = draw([rate], DEMO, 12, 5)
+    assert values_of(alone, "training") == values_of(both, "training")
+    assert draw([rate], DEMO, 12, 6)[1:] != alone[1:]
+
+
+def test_a_range_by_logarithms_is_even_by_logarithms() -> None:
+    rate = parse_over("training.schedule.peak=1e-4..1e-2:log")
+    rates = [float(value) for value in values_of(draw([rate], DEMO, 120, 1), "training")]
+    assert min(rates) >= 1e-4 and max(rates) <= 1e-2
+    assert 0.4 < sum(value < 1e-3 for value in rates) / len(rates) < 0.6
+    even = parse_over("training.schedule.peak=1e-4..1e-2")
+    rates = [float(value) for value in values_of(draw([even], DEMO, 120, 1), "training")]
+    assert sum(value < 1e-3 for value in rates) / len(rates) < 0.2
+    whole = parse_over("training.schedule.warmup=10..12")
+    assert isinstance(whole, Range)
+    assert {whole.value(share / 100) for share in range(100)} == {"10", "11", "12"}
+
+
+def test_trials_differ() -> None:
+    dropout = parse_over("model.dropout=0.1,0.2,0.3")  # 0.1 is the recipe's own
+    drawn = draw([dropout], DEMO, 3, 1)
+    assert sorted(drawn) == [(), ("model.dropout=0.2",), ("model.dropout=0.3",)]
+    with pytest.raises(DragomanError, match="ask for 3"):
+        draw([dropout], DEMO, 4, 1)
+
+
+def test_what_is_usual_suits_the_kind() -> None:
+    assert [str(over) for over in usual(DEMO)] == [
+        "training.schedule.peak=0.0005..0.008:log",
+        "model.dropout=0.1,0.2,0.3,0.4",
+    ]
+    rate, _ = usual(Recipe.load("transformer-base"))
+    _, dropout = usual(Recipe.load("demo-recurrent"))
+    assert str(rate).startswith("training.schedule.factor=0.25..4")
+    assert str(dropout) == "model.dropout=0.2,0.3,0.4,0.5"
+    for name in ("demo", "transformer-base", "demo-recurrent", "demo-letters"):
+        check_space(usual(Recipe.load(name)), Recipe.load(name))
+
+
+@pytest.mark.parametrize(
+    ("wrong", "told"),
+    [
+        ("model.dropout", "section.key=VALUES"),
+        ("model.dropout=0.1", "nothing to choose"),
+        ("model.dropout=0.1,0.1", "twice"),
+        ("model.dropout=0.3..0.1", "empty range"),
+        ("model.dropout=0..0.3:log", "above 0"),
+        ("model.dropout=a..b", "no range of numbers"),
+        ("model.dropuot=0.1,0.2", "did you mean 'dropout'"),
+        ("model.attention.num_heads=3,5", "no multiple of num_heads"),
+        ("training.updates=100,200", "all trials share"),
+        ("training.schedule.factor=1,2", "training.schedule.peak"),
+    ],
+)
+def test_what_cannot_be_searched_is_said_before_anything_is_made(
+    dragoman: Dragoman, wrong: str, told: str
+) -> None:
+    said = dragoman("sweep", "demo", "--over", wrong, "--to", "x")
+    assert said.code == 1 and told in said.err and not Path("x").exists()
+
+
+def test_trials_one_of_which_diverges(
+    dragoman: Dragoman, recipe: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = tmp_path / "sweep"
+    words = ("sweep", recipe, "--over", "training.schedule.peak=2e-3,100", "--to", folder)
+    said = dragoman(*words, "--trials", "2")
+    assert said.code == 0, said.err
+    said = dragoman(*words, "--trials", "3")  # the two that are there stay as they are
+    assert said.code == 0 and "3 of 3" in said.out and "1 of 3" not in said.out, said.err
+    found = Sweep.open(folder)
+    records = {record.name: record for record in found.records}
+    (failed,) = (record for record in records.values() if record.ended == "untrainable")
+    assert failed.changes == ["training.schedule.peak=100"] and "not finite" in failed.why
+    trained = [record for record in records.values() if record is not failed]
+    assert [record.updates for record in trained] == [30, 30]
+    assert all(record.curve[-1].update == 30 and record.tokens > 0 for record in trained)
+    assert found.ranked[-1] == failed and "failed" in said.out
+    # The best recipe is the one that was given, with what was best, and can be trained.
+    best = Recipe.load(folder / "best.toml")
+    assert found.best is not None
+    assert best == Recipe.load(recipe).change(found.best.changes)
+    assert found.best.scores["bleu"] == max(record.scores["bleu"] for record in trained)
+    assert not (folder / "runs").exists()
+    ElementTree.fromstring((folder / "sweep.svg").read_text(encoding="utf-8"))
+    assert len((folder / "sweep.csv").read_text(encoding="utf-8").splitlines()) == 4
+
+    # A record that is missing is made again, and is the same but for the time that it took.
+    path = folder / "records" / "trial-1.json"
+    before = json.loads(path.read_text(encoding="utf-8"))
+    path.unlink()
+    stopped = Outcome(10, "interrupted", None, 0, 1.0)
+    with monkeypatch.context() as patch:
+        patch.setattr(training, "begin_or_resume", lambda *_, **__: stopped)
+        assert dragoman("resume", folder).code == 130
+    assert not path.exists()
+    assert dragoman("resume", folder).code == 0
+    after = json.loads(path.read_text(encoding="utf-8"))
+    assert (after["scores"], after["tokens"]) == (before["scores"], before["tokens"])
+
+    # Another search does not go into the same folder.
+    for option, value, told in (
+        ("--seed", 2, "--seed"),
+        ("--set", "model.dropout=0.5", "the recipe"),
+        ("--minutes", 1, "--minutes"),
+    ):
+        said = dragoman(*words, option, value)
+        assert said.code == 1 and f"another sweep ({told}: not the same" in said.err
+    path.write_text(path.read_text(encoding="utf-8").replace("[]", '["a=1"]', 1), encoding="utf-8")
+    said = dragoman("resume", folder)
+    assert said.code == 1 and "another training" in said.err
+    path.write_text("{}", encoding="utf-8")
+    said = dragoman("resume", folder)
+    assert said.code == 1 and "damaged" in said.err
+
+
+def test_minutes_become_equal_updates(dragoman: Dragoman, recipe: Path, tmp_path: Path) -> None:
+    folder = tmp_path / "sweep"
+    said = dragoman("sweep", recipe, "--trials", "2", "--minutes", "0.1", "--to", folder)
+    assert said.code == 0, said.err
+    found = Sweep.open(folder)
+    assert found.base.training.minutes == 0
+    assert [record.updates for record in found.records] == [found.base.training.updates] * 2
+    # What comes out is the whole training.
+    assert Recipe.load(folder / "best.toml").training.updates == 30
+
+
+def test_a_folder_with_something_else_is_left_alone(
+    dragoman: Dragoman, tiny_run: Path, recipe: Path, tmp_path: Path
+) -> None:
+    (tmp_path / "full").mkdir()
+    (tmp_path / "full" / "letter.txt").write_text("Dear", encoding="utf-8")
+    for folder, told in ((tmp_path / "full", "letter.txt"), (tiny_run, "is a run already")):
+        said = dragoman("sweep", recipe, "--to", folder)
+        assert said.code == 1 and told in said.err
+        assert not (folder / "sweep.json").exists()
+    said = dragoman("sweep", recipe, "--set", "training.validate_every=0", "--to", tmp_path / "x")
+    assert said.code == 1 and "validate_every" in said.err
+
+
+def test_a_run_that_is_kept_can_be_used(recipe: Path, tmp_path: Path) -> None:
+    given = Recipe.load(recipe)
+    folder = tmp_path / "several"
+    several.begin(folder, "plan.json", several.Point(update=0, minutes=0, value=0), given, given)
+    trainings = [several.Training("one", ("model.dropout=0.5",))]
+    assert several.train_all(folder, trainings, say=lambda _: None, again="", keep=True)
+    assert Recipe.load(folder / "runs" / "one" / "recipe.toml").model.model_dump()["dropout"] == 0.5
