@@ -30,6 +30,13 @@ def compare(
     ] = None,
     seed: Annotated[int, typer.Option(help="Of the resampling.")] = 12345,
     as_json: Annotated[bool, typer.Option("--json", help="JSON in place of a table.")] = False,
+    to: Annotated[
+        Path | None,
+        typer.Option(
+            help="Write a report of runs as one page, FILE.html, and its numbers beside it, "
+            "FILE.json: what they cost to train, how fast they translate, what the paper has."
+        ),
+    ] = None,
 ) -> None:
     """Compare systems on the same sentences, with significance.
 
@@ -37,11 +44,41 @@ def compare(
     folder of runs is the mean over them, with their standard deviation (sd): what the seed alone
     changes. The p-value is about the sentences: how sure the difference is on others like these.
 
+    With --to, everything about runs of different kinds beside each other: parameters, operations
+    and minutes of training, dev BLEU over both, sentences a second and memory (each in a process of
+    its own, in turns: leave the machine alone meanwhile), cost and path of their layers, the sweep
+    of each (runs/x-sweep beside runs/x), and the paper's tables 1 and 2. Who wins is said first.
+
     Example: dragoman compare runs/small runs/large --test bootstrap
+
+    Example: dragoman compare runs/transformer runs/lstm --to report.html
     """
-    from dragoman.cli.console import log_to_stderr
+    from dragoman.cli.console import log_to_stderr, prepare_process, say
+    from dragoman.errors import DragomanError
     from dragoman.tasks.comparison import compare as compare_systems
 
+    prepare_process()
     log_to_stderr()
+    if to is not None and to.suffix != ".html":
+        raise DragomanError(f"--to {to}: the report is a page, and its name ends in .html")
+    for path in systems if to is not None else ():
+        if path.is_file():
+            raise DragomanError(
+                f"{path} is a file of translations, and a report (--to) is about runs, their "
+                "training and their speed: leave one of the two out"
+            )
     compared = compare_systems(systems, source, reference or (), test, samples, seed)
     typer.echo(json.dumps(compared.to_dict(), indent=2) if as_json else compared.table())
+    if to is not None:
+        from dragoman.atomic import write_text
+        from dragoman.insight.comparison import report
+        from dragoman.insight.verdict import verdict
+        from dragoman.pictures.comparison import comparison_html
+
+        found = report(compared, lambda text: typer.echo(text, err=True))
+        numbers = json.dumps(found.to_dict(), indent=2, ensure_ascii=False)
+        write_text(to, comparison_html(found.page()))
+        write_text(to.with_suffix(".json"), numbers + "\n")
+        if not as_json:
+            say("\n" + "\n".join(verdict(found.standings)))
+            say(f"\nreport: {to}, numbers: {to.with_suffix('.json')}")

@@ -186,10 +186,11 @@ def _scrolled(wide: str) -> str:
 def _tables(heading: str, tables: Sequence[Table]) -> str:
     if not tables:
         return ""
-    return "\n".join(["<section>", f"<h2>{heading}</h2>", *map(_table, tables), "</section>"])
+    return "\n".join(["<section>", f"<h2>{heading}</h2>", *map(table_html, tables), "</section>"])
 
 
-def _table(table: Table) -> str:
+def table_html(table: Table) -> str:
+    """A table of a page, which may be wider than the screen; its note below."""
     numeric = [
         bool(table.rows) and all(not isinstance(row[i], str) for row in table.rows)
         for i in range(len(table.header))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -49,9 +49,26 @@ class Compared:
 
     systems: tuple[System, ...]
     """The first is what the others are compared with."""
-    test: str
-    """Which sentences."""
+    measured: EvaluationSet
+    """The sentences."""
+    outputs: Mapping[str, Sequence[Sequence[str]]]
+    """What each run of each system made of them."""
     quality: Significance
+
+    @property
+    def test(self) -> str:
+        """Which sentences."""
+        return self.measured.name
+
+    def against(self, name: str) -> Significance:
+        """The same with another system as the baseline."""
+        systems = {name: self.outputs[name], **self.outputs}
+        references, quality = self.measured.references, self.quality
+        language = next((r.recipe.languages.target for s in self.systems for r in s.runs), "und")
+        return compare_systems(
+            systems, references, language, quality.test,
+            samples=quality.samples, seed=quality.seed,
+        )  # fmt: skip
 
     def table(self) -> str:
         """Plain text."""
@@ -102,7 +119,7 @@ def compare(
     quality = compare_systems(
         outputs, measured.references, language, chosen, samples=samples, seed=seed
     )
-    return Compared(tuple(systems), measured.name, quality)
+    return Compared(tuple(systems), measured, outputs, quality)
 
 
 def _systems(paths: Sequence[Path]) -> list[System]:

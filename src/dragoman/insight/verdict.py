@@ -1,0 +1,135 @@
+"""What a comparison came to, in words that follow from its numbers and from nothing else.
+
+A Transformer may lose; then the first sentence says so.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from dragoman.metrics.significance import SIGNIFICANT
+
+FAMILIES = {
+    "transformer": "a Transformer",
+    "recurrent": "an LSTM with attention",
+    "convolutional": "a convolutional model",
+}
+"""What kinds of models are called."""
+
+
+@dataclass(frozen=True)
+class Point:
+    """A validation of a run."""
+
+    update: int
+    minutes: float
+    value: float
+    """BLEU on dev."""
+
+
+@dataclass(frozen=True)
+class Standing:
+    """How one system did."""
+
+    name: str
+    kind: str
+    """As a recipe names it; "" of a file of translations."""
+    bleu: float
+    p_value: float | None
+    """Against the best one; None for itself."""
+    curve: Sequence[Point] = field(default=())
+    sentences_per_second: float | None = None
+
+    @property
+    def described(self) -> str:
+        """Its name and what it is."""
+        family = FAMILIES.get(self.kind, f"of kind {self.kind}" if self.kind else "")
+        return f"{self.name} ({family})" if family else self.name
+
+
+def verdict(standings: Sequence[Standing]) -> list[str]:
+    """Sentences about two systems or more: quality, learning, speed."""
+    ranked = sorted(standings, key=lambda one: -one.bleu)
+    return [_quality(ranked), *_learning(standings), *_speed(standings)]
+
+
+def _quality(ranked: Sequence[Standing]) -> str:
+    best, *others = ranked
+    transformers = [one for one in ranked if one.kind == "transformer"]
+    kinds = {one.kind for one in ranked}
+    behind = "; ".join(f"{one.described} has {one.bleu:.1f}, {_gap(best, one)}" for one in others)
+    highest = f"{best.described} has the highest BLEU, {best.bleu:.1f}; {behind}."
+    if not transformers or len(kinds) < 2:
+        return highest
+    champion = transformers[0]
+    if champion is best:
+        rivals = [one for one in others if one.kind != "transformer"]
+        if any(_is_sure(one) for one in rivals) and all(_is_sure(one) for one in rivals):
+            return f"The Transformer won: {highest}"
+        return f"The Transformer is ahead, but not surely of all: {highest}"
+    if _is_sure(champion):
+        return f"The Transformer lost: {highest}"
+    return f"The Transformer did not win: {highest}"
+
+
+def _is_sure(one: Standing) -> bool:
+    """Whether it is behind the best one by more than the sentences may owe to luck."""
+    return one.p_value is not None and one.p_value < SIGNIFICANT
+
+
+def _gap(best: Standing, one: Standing) -> str:
+    difference = best.bleu - one.bleu
+    if one.p_value is None:
+        return f"{difference:.1f} less"
+    luck = "" if _is_sure(one) else ", which may be luck"
+    return f"{difference:.1f} less (p = {one.p_value:.3f}{luck})"
+
+
+def common_level(standings: Sequence[Standing]) -> float | None:
+    """A BLEU on dev that all of them have reached: 95 % of the lowest best. None without curves."""
+    tops = [max((point.value for point in one.curve), default=0.0) for one in standings]
+    level = 0.95 * min(tops, default=0.0)
+    return level if level > 0 else None
+
+
+def minutes_to(one: Standing, level: float) -> float:
+    """Minutes of training until dev BLEU was ``level``, evenly between two validations.
+
+    Validations of an untrained model are none: a run begins at 0 BLEU after 0 minutes.
+    """
+    before = Point(0, 0.0, 0.0)
+    for point in one.curve:
+        if point.value >= level:
+            share = (level - before.value) / max(point.value - before.value, 1e-12)
+            return before.minutes + share * (point.minutes - before.minutes)
+        before = point
+    return math.inf
+
+
+def _learning(standings: Sequence[Standing]) -> list[str]:
+    trained = [one for one in standings if one.curve]
+    level = common_level(trained)
+    if len(trained) < 2 or level is None:
+        return []
+    times = sorted(((minutes_to(one, level), one) for one in trained), key=lambda pair: pair[0])
+    (least, first), *rest = times
+    slower = ", ".join(
+        f"{one.described} {minutes:.1f} ({minutes / max(least, 1e-9):.1f} times as long)"
+        for minutes, one in rest
+    )
+    told = (
+        f"To {level:.1f} BLEU on dev, which all of them reached, {first.described} took the least "
+        f"time, {least:.1f} minutes; {slower}."
+    )
+    return [told]
+
+
+def _speed(standings: Sequence[Standing]) -> list[str]:
+    timed = [(one.sentences_per_second, one) for one in standings if one.sentences_per_second]
+    if len(timed) < 2:
+        return []
+    (most, first), *rest = sorted(timed, key=lambda pair: -pair[0])
+    others = ", ".join(f"{one.described} {speed:,.0f}" for speed, one in rest)
+    return [f"{first.described} translates the most sentences a second, {most:,.0f}; {others}."]

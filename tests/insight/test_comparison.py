@@ -1,0 +1,118 @@
+"""The report of a comparison: what is counted is right, and the page says what was measured."""
+
+from __future__ import annotations
+
+import json
+import re
+import shutil
+from pathlib import Path
+
+import pytest
+from command_line import Dragoman
+from untrained_run import untrained_run
+
+from dragoman.data.corpora import Pair
+from dragoman.tasks import several
+from dragoman.tasks.operations import operations_per_token
+from dragoman.tasks.run import Run
+from dragoman.tasks.sweep import SweepPlan
+
+SMALL = (
+    "model.model_dim=32", "model.ffn_dim=48", "model.encoder_layers=2", "model.decoder_layers=1",
+    "model.attention.num_heads=4", "text.vocabulary=600",
+)  # fmt: skip
+
+
+def made(folder: Path, *changes: str, recipe_name: str = "demo") -> Run:
+    folder.mkdir()
+    return Run.open(untrained_run(folder, *changes, recipe_name=recipe_name))
+
+
+def test_operations_are_those_of_the_formula(tmp_path: Path) -> None:
+    """A Transformer's, worked out by hand: 2abc for each product, three times for both passes."""
+    run = made(tmp_path / "run", *SMALL)
+    pairs = [Pair(1, "The dog sleeps.", "Der Hund schläft."), Pair(2, "The man.", "Der Mann isst.")]
+    forward, targets = 0, 0
+    d, ff, vocabulary = 32, 48, run.target.size
+    for pair in pairs:
+        (s,), (t,) = ([len(x) + 1 for x in form.tokens([text])] for form, text in
+                      ((run.source, pair.source), (run.target, pair.target)))  # fmt: skip
+        encoder = 4 * 2 * s * d * d + 2 * 2 * s * s * d + 2 * 2 * s * d * ff
+        crossed = 2 * 2 * t * d * d + 2 * 2 * s * d * d + 2 * 2 * t * s * d
+        decoder = 4 * 2 * t * d * d + 2 * 2 * t * t * d + crossed + 2 * 2 * t * d * ff
+        forward += 2 * encoder + decoder + 2 * t * d * vocabulary
+        targets += t
+    assert operations_per_token(run, pairs) == pytest.approx(3 * forward / targets)
+
+
+def test_operations_of_an_lstm_are_counted_too(tmp_path: Path) -> None:
+    pairs = [Pair(1, "The dog sleeps.", "Der Hund schläft.")]
+
+    def counted(width: int) -> float:
+        changes = (f"model.model_dim={width}", "text.vocabulary=600")
+        run = made(tmp_path / str(width), *changes, recipe_name="demo-recurrent")
+        return operations_per_token(run, pairs)
+
+    assert 2.5 < counted(128) / counted(64) < 4  # mostly d², and d V
+
+
+@pytest.fixture
+def systems(tiny_run: Path, tmp_path: Path) -> tuple[Path, Path]:
+    """A run, and one that is called an LSTM, with a sweep beside it."""
+    one, other = tmp_path / "base", tmp_path / "lstm"
+    shutil.copytree(tiny_run, one)
+    changes = ("model.model_dim=32", "text.vocabulary=600")
+    recipe = made(other, *changes, recipe_name="demo-recurrent").recipe
+    plan = SweepPlan(over=["model.dropout=0.1,0.4"], seed=1, trials=2)
+    folder = tmp_path / "lstm-sweep"
+    several.begin(folder, "sweep.json", plan, recipe, recipe)
+    (folder / "records").mkdir()
+    for record in (
+        several.Record(name="trial-1", changes=[], ended="finished", scores={"loss": 3.25}),
+        several.Record(name="trial-2", changes=["model.dropout=0.4"], ended="untrainable"),
+    ):
+        path = folder / "records" / f"{record.name}.json"
+        path.write_text(record.model_dump_json(), encoding="utf-8")
+    return one, other
+
+
+def test_one_report_of_two_kinds(
+    dragoman: Dragoman, systems: tuple[Path, Path], tmp_path: Path, parallel_text: tuple[Path, Path]
+) -> None:
+    for path in parallel_text:
+        lines = path.read_text(encoding="utf-8").splitlines(keepends=True)[:12]
+        (tmp_path / path.name).write_text("".join(lines), encoding="utf-8")
+    files = ("--source", tmp_path / "my.en", "--reference", tmp_path / "my.de", "--samples", "20")
+    said = dragoman("compare", *systems, *files, "--to", tmp_path / "report.html")
+    assert said.code == 0, said.err
+    found = json.loads((tmp_path / "report.json").read_text(encoding="utf-8"))
+    base, lstm = found["trained"]
+    assert (base["kind"], lstm["kind"]) == ("transformer", "recurrent")
+    assert base["updates"] == 30 and base["operations"] > 0 and len(base["curve"]) == 3
+    assert base["layer"]["kind"] == "self-attention" and lstm["layer"]["sequential"] > 1
+    for one in (base, lstm):
+        assert len(one["pace"]["seconds"]) == 3 and one["pace"]["megabytes"] > 50
+    assert lstm["operations"] == 0  # it was not trained
+    assert base["sweep"] is None and len(found["sweeps"][0]["trials"]) == 2
+    # The words follow from the numbers.
+    scores = {one["system"]: one["value"] for one in found["metrics"]["BLEU"]["systems"]}
+    best = max(scores, key=lambda name: scores[name])
+    told = found["verdict"][0]
+    assert re.search(rf"{best} \(.*\) has the highest BLEU, {scores[best]:.1f}", told)
+    assert told in said.out
+    page = (tmp_path / "report.html").read_text(encoding="utf-8")
+    for words in (
+        "GNMT + RL", "O(n² · d)", "dev BLEU over minutes", "lstm-sweep", "failed", "sentences/s",
+        "chrF", "nrefs:1",
+    ):  # fmt: skip
+        assert words in page, words
+    assert "://" not in re.sub(r'xmlns="[^"]+"', "", page)
+
+
+def test_what_no_report_can_be_about(dragoman: Dragoman, tiny_run: Path, tmp_path: Path) -> None:
+    (tmp_path / "said.de").write_text("Hallo.\n", encoding="utf-8")
+    said = dragoman("compare", tiny_run, tmp_path / "said.de", "--to", tmp_path / "r.html")
+    assert said.code == 1 and "file of translations" in said.err
+    said = dragoman("compare", tiny_run, tiny_run, "--to", tmp_path / "r.pdf")
+    assert said.code == 1 and ".html" in said.err
+    assert not list(tmp_path.glob("r.*"))
