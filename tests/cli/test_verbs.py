@@ -20,7 +20,7 @@ from dragoman.tasks.translator import Translator
 
 VERBS = (
     "demo", "data", "train", "resume", "translate", "evaluate", "score", "compare", "average",
-    "shortlist", "doctor", "serve", "look", "figure", "write", "sweep", "ablate",
+    "shortlist", "doctor", "serve", "look", "figure", "write", "align", "sweep", "ablate",
 )  # fmt: skip
 SET = [argument for change in TINY for argument in ("--set", change)]
 

@@ -12,6 +12,10 @@ from command_line import Dragoman
 from untrained_run import untrained_run
 
 from dragoman.data.corpora import Pair
+from dragoman.insight.comparison import LAYER_OF
+from dragoman.insight.published import LAYERS
+from dragoman.insight.verdict import FAMILIES
+from dragoman.models.kinds import KINDS
 from dragoman.tasks import several
 from dragoman.tasks.operations import operations_per_token
 from dragoman.tasks.run import Run
@@ -107,6 +111,14 @@ def test_one_report_of_two_kinds(
     ):  # fmt: skip
         assert words in page, words
     assert "://" not in re.sub(r'xmlns="[^"]+"', "", page)
+
+
+@pytest.mark.parametrize("kind", [kind for kind, (settings, _) in KINDS.items() if settings.reads])
+def test_every_kind_that_translates_has_words_and_a_layer(kind: str) -> None:
+    settings, _ = KINDS[kind]
+    cost = LAYER_OF[kind](20, settings(kind=kind, model_dim=64))
+    assert cost.core > 0 and kind in FAMILIES and kind in {layer.kind for layer in LAYERS}
+    assert cost.sequential == (20 if kind == "recurrent" else 1)
 
 
 def test_what_no_report_can_be_about(dragoman: Dragoman, tiny_run: Path, tmp_path: Path) -> None:

@@ -126,7 +126,7 @@ def test_rows_times_seeds(dragoman: Dragoman, recipe: Path, tmp_path: Path) -> N
     # Another seed joins, the others stay; so does another row.
     before = (folder / "records" / "base-seed-1.json").stat().st_mtime_ns
     assert dragoman(*words, "3", "--rows", "smoothing-0").code == 0
-    assert [one.scores["loss"].count for one in Ablation.open(folder).measured()] == [3, 3, 3]
+    assert [one.scores["bleu"].count for one in Ablation.open(folder).measured()] == [3, 3, 3]
     assert (folder / "records" / "base-seed-1.json").stat().st_mtime_ns == before
     said = dragoman(*words, "1", "--set", "model.dropout=0.5")
     assert said.code == 1 and "another ablation (the recipe" in said.err

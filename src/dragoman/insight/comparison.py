@@ -30,11 +30,11 @@ from dragoman.tasks.turns import Pace, measure_in_turns
 _COUNTED, _TIMED = 64, 500
 """Sentences that operations are counted on, and that are translated in turns."""
 
-_LAYERS: dict[str, Callable[[int, ModelSettings], Cost]] = {
+LAYER_OF: dict[str, Callable[[int, ModelSettings], Cost]] = {
     "transformer": lambda n, model: attention_cost(n, model.model_dim),
     "recurrent": lambda n, model: recurrence_cost(n, model.model_dim),
     "convolutional": lambda n, model: convolution_cost(
-        n, model.model_dim, int(str(model.sizes["kernel_width"]))
+        n, int(model.sizes["channels"]), int(model.sizes["kernel_width"])
     ),
 }
 """What mixes positions in each kind of model: (length, settings) -> its cost."""
@@ -223,7 +223,8 @@ class Report:
         return Section(
             "Layers, beside the paper's table 1",
             f"One layer of each over {self.length} tokens, the mean length of the test sentences, "
-            "at the width of the model. The path is how many steps a signal takes from end to end.",
+            "at the width of the model. The path is how many steps a signal takes from end to end; "
+            "a gated convolution makes two such products.",
             tables=[Table("", header, rows)] if rows else [],
         )
 
@@ -313,7 +314,7 @@ def _trained(system: System, pace: Pace, per_token: float, length: int) -> Train
     lines = list(run.metrics())
     updates = [line for line in lines if line["kind"] == "update"]
     tokens = sum(line["tokens"] for line in updates)
-    cost = _LAYERS.get(model.kind)
+    cost = LAYER_OF.get(model.kind)
     sweep = sweep_beside(system.path)
     return Trained(
         name=system.name,

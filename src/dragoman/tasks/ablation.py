@@ -230,7 +230,7 @@ class Ablation:
             name="ablation",
             title=Words(f"An ablation: {name}", f"절제 실험: {name}"),
             caption=Words(" ".join(self.notes()), f"시드 {len(self.plan.seeds)}개, 95 % 신뢰구간"),
-            source="Table 3",
+            source=Words("Table 3", "표 3"),
             panels=[*panels, Text(f"An ablation: {name}", header, rows)],
             data=[DataTable("", header, rows)],
         )

@@ -150,9 +150,9 @@ class Sweep:
             name="sweep",
             title=Words(f"A random search: {self.given.name}", f"무작위 탐색: {self.given.name}"),
             caption=Words(
-                told, f"시행 {len(self.records)}회, 각 {self.base.training.updates:,}회 갱신"
+                told, f"시행 {len(self.records)}회, 각 {self.base.training.updates:,}회 업데이트"
             ),
-            source="Bergstra and Bengio, 2012",
+            source=Words("Bergstra and Bengio, 2012", "Bergstra and Bengio, 2012"),
             panels=[*map(Lines, self.charts()), Text(told, header, rows)],
             data=[DataTable("", header, rows)],
         )
