@@ -156,6 +156,16 @@ class Recipe(Settings):
                 f'model.kind = "{self.model.kind}" {can} read a source, and a {task.name} has '
                 f"{has}: choose one of {', '.join(kinds)}"
             )
+        if self.training.guided.weight and not self.model.reads:
+            raise ValueError(
+                "training.guided teaches a head to align source and target, and a "
+                f"{task.name} reads no source: set training.guided.weight = 0"
+            )
+        if self.data.moses and any(corpus.links for corpus in self.data.train):
+            raise ValueError(
+                "links count words of the text as it stands, and data.moses cuts it into others: "
+                "leave them out, and they are learned"
+            )
         if not self.text.shared and self.model.shares_vocabulary:
             raise ValueError(
                 "two vocabularies cannot share one matrix: with text.shared = false, set "
@@ -263,7 +273,9 @@ def _map_paths(values: Mapping[str, Any], change: Any) -> dict[str, Any]:
         if not isinstance(entry, Mapping):
             return entry
         return {
-            key: change(value) if key in ("source", "target") and isinstance(value, str) else value
+            key: change(value)
+            if key in ("source", "target", "links") and isinstance(value, str)
+            else value
             for key, value in entry.items()
         }
 

@@ -11,6 +11,7 @@ from torch import Tensor
 
 from dragoman.models.interface import Memory, Network
 from dragoman.nn.dropout import drawing
+from dragoman.nn.guides import Guide
 from dragoman.nn.layout import Layout, Sequences
 from dragoman.nn.probes import Probe
 
@@ -216,6 +217,29 @@ def test_no_attention_looks_at_a_hidden_word(network: Network) -> None:
 
 
 # ---- training
+
+
+def test_a_guide_is_given_the_weights_of_its_head_and_they_can_be_learned(network: Network) -> None:
+    network.requires_grad_(True)
+    sources, targets = sentences(5, 3), prefixes(4, 2)
+    with torch.no_grad(), Probe() as probe:
+        plain = logits(network, sources, targets)
+    for attention in network.attentions_of("cross"):
+        head = attention.heads - 1
+        with Guide(attention.name, head) as guide:
+            guided = logits(network, sources, targets)
+        assert guide.weights is not None
+        torch.testing.assert_close(
+            guide.weights.double(), probe.attention[attention.name][:, head], atol=1e-6, rtol=0
+        )
+        for one, other in zip(plain, guided, strict=True):
+            assert distance(other.detach(), one) < 1e-9
+        network.zero_grad()
+        guide.weights[0, -1, 0].backward()
+        assert any(
+            parameter.grad is not None and float(parameter.grad.abs().max()) > 0
+            for parameter in network.parameters()
+        )
 
 
 def test_dropout_belongs_to_the_examples_however_a_batch_is_cut(network: Network) -> None:

@@ -271,6 +271,16 @@ def test_recurrent_models_align_by_the_one_attention_that_they_have(tmp_path: Pa
         dragoman.load(recurrent).align(PAIRS[:1], head="2.1")
 
 
+def test_a_pair_that_is_too_long_gets_no_links_and_is_named(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    run = untrained_run(tmp_path, "model.positions.kind='learned'", "model.positions.maximum=32")
+    words = "hund " * 40
+    with caplog.at_level("WARNING", "dragoman"):
+        found = dragoman.load(run).align([("The dog .", words), PAIRS[0]], head="1.1")
+    assert not found[0] and found[1] and "more than 31, gets no links" in caplog.text
+
+
 @pytest.mark.parametrize("arguments", [(), ("--statistical",)])
 def test_a_language_model_aligns_nothing(
     dragoman: Dragoman, tmp_path: Path, arguments: tuple[str, ...]

@@ -7,6 +7,7 @@ import os
 from itertools import chain
 from pathlib import Path
 
+import numpy as np
 import pytest
 import torch
 from tiny_recipe import TINY
@@ -16,6 +17,7 @@ from training_toy import as_rank, free_port, next_token_in_pieces, start
 from dragoman.data.corpora import Pair
 from dragoman.data.plan import Plan, PlanSettings
 from dragoman.data.store import WeightedPairs, build_store
+from dragoman.data.word_links import WordLinks
 from dragoman.forms.text import Text, TextSettings
 from dragoman.forms.text_form import TextForm
 from dragoman.models.settings import TransformerSettings
@@ -26,6 +28,8 @@ from dragoman.tasks.run import Forms, Run
 from dragoman.tasks.training import TrainingBatches, train
 from dragoman.training.checkpoint import TrainingState
 from dragoman.training.distributed import Ranks
+from dragoman.training.guided import GuidedAlignment
+from dragoman.training.objectives import Objective
 from dragoman.training.settings import TrainingSettings
 from dragoman.training.splits import Splits
 from dragoman.training.update import Updater
@@ -75,9 +79,9 @@ def test_processes_share_the_same_sentences(tmp_path: Path, ranks: int, micro_ba
 
 @pytest.mark.parametrize("precision", ["fp32", "bf16"])
 @pytest.mark.parametrize("kernels", ["auto", "plain"])
-@pytest.mark.parametrize("micro_batch", [300, 100])
+@pytest.mark.parametrize(("micro_batch", "guided"), [(300, False), (100, False), (100, True)])
 def test_processes_add_up_to_the_same_gradients(
-    tmp_path: Path, precision: str, kernels: str, micro_batch: int
+    tmp_path: Path, precision: str, kernels: str, micro_batch: int, guided: bool
 ) -> None:
     """With dropout wherever there can be any: one mask that differs would show."""
     torch.manual_seed(0)
@@ -90,7 +94,14 @@ def test_processes_add_up_to_the_same_gradients(
     )  # fmt: skip
     training = TrainingSettings.model_validate({"precision": precision, "kernels": kernels})
     model = Transformer(settings, 290, 290)
-    objective = next_token_in_pieces(model, training.label_smoothing)
+    objective: Objective = next_token_in_pieces(model, training.label_smoothing)
+    if guided:
+        objective = GuidedAlignment(
+            objective,
+            WordLinks.of(frozenset({(0, 0), (pair.line % 3, 1)}) for pair in PAIRS),
+            (np.arange(290) % 2 == 0, np.arange(290) % 2 == 0),
+            attention=model.attentions_of("cross")[0].name, head=1, weight=1.0,
+        )  # fmt: skip
     updater = Updater(model, objective, training, lambda _: 0.1, Ranks())
     state = TrainingState()
     updater.repeat_choices(state)

@@ -78,7 +78,8 @@ def align(
 
     0-0 1-2: the first word of the source with the first of the translation, the second with the
     third. Words are what stands between spaces. Each word of the translation is linked to the one
-    that the attention of the run looked at most.
+    that the attention of the run looked at most. A run that was trained with training.guided.weight
+    has a head for it.
 
     With --gold, the error rate goes to standard error: the first pairs choose layer, head and step,
     and it is measured on the others, unless --head names one.
@@ -137,6 +138,8 @@ def align(
     else:
         named = None if head is None else AligningHead.parse(head, step or "reading")
         aligner = by_head = Aligner.open(opened, named)
+        if gold_dev is not None or oracle:
+            by_head.head = None  # a run's own, if it was taught one, is not chosen
         development = 0 if oracle else gold_dev or len(links) // 2
         measure = partial(by_head.measure, development=development)
     with output_to(to) as out:

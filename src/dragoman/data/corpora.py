@@ -37,6 +37,9 @@ class CorpusSettings(Settings):
     format: Literal["auto", "lines", "tsv", "jsonl", "text"] = "auto"
     """auto: lines for two files; for one file, tsv or jsonl by its name. text: one file with a
     text a line, for a task whose examples have one side."""
+    links: str | None = None
+    """File with the word alignment of each pair, in Pharaoh format (``0-0 1-2``), a line for a
+    line: what guided alignment teaches (training.guided). Words are what stands between spaces."""
     weight: float = Field(1.0, gt=0, le=10_000)
     """How often each pair is seen in an epoch; 0.5: every second epoch."""
     source_key: str = "source"
@@ -114,6 +117,9 @@ def corpus_fingerprint(corpus: CorpusSettings) -> str:
             while block := file.read(1 << 20):
                 content.update(block)
             digest.update(content.digest())
+    if corpus.links is not None:
+        for line in read_lines(corpus.links):
+            digest.update(line.encode("utf-8", "surrogateescape") + b"\n")
     how = [_format(corpus), corpus.source_key, corpus.target_key]
     digest.update(json.dumps(how).encode())
     return digest.hexdigest()

@@ -21,6 +21,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from functools import cached_property
 from typing import Any, Literal
 
 import torch
@@ -33,7 +34,7 @@ from dragoman.models.settings import ConvolutionalSettings
 from dragoman.models.source import Source, look, seen_by_probe
 from dragoman.native import attention as native
 from dragoman.native.embedding import embed as embed_natively
-from dragoman.nn import probes
+from dragoman.nn import guides, probes
 from dragoman.nn.convolution import NormedLinear, Windows, unfold
 from dragoman.nn.dropout import Dropout
 from dragoman.nn.layers import Stack
@@ -229,15 +230,19 @@ class _AllAtOnce:
         self._by_kernels = by_kernels and probe is None and memory.key_mask is None
         lengths = torch.tensor(memory.layout.lengths, device=layout.device)
         self._factor = lengths.to(memory.rows.dtype).sqrt()[layout.sequence, None]  # (P, 1)
-        self._source = None if self._by_kernels else _source(memory)
+
+    @cached_property
+    def _source(self) -> Source:
+        return _source(self._memory)
 
     def __call__(self, layer: DecoderLayer, query: Tensor) -> Tensor:
         layout, memory = self._layout, self._memory
-        if self._source is None:
+        if self._by_kernels and guides.wanted(layer.name) is None:
             places = layout.offsets, memory.layout.offsets
             found = native.cross_attention(query, memory.rows, *places, heads=1, scale=1.0)
             return found * self._factor
         out, weights = look(layout.pad(query), self._source, 1.0)
+        guides.offer(layer.name, weights[:, None])
         probe = probes.probe()
         if probe is not None:
             probe.take_attention(layer.name, weights[:, None])

@@ -21,7 +21,7 @@ from torch.nn import functional as F
 from dragoman.native import attention as native
 from dragoman.native import linear as native_linear
 from dragoman.native.dropout import new_seed, numbers
-from dragoman.nn import masks, probes
+from dragoman.nn import guides, masks, probes
 from dragoman.nn.cache import LayerCache
 from dragoman.nn.dropout import attention_factors
 from dragoman.nn.layout import Layout
@@ -137,6 +137,10 @@ class MultiHeadAttention(Computing):
 
         ``key_mask`` (Pk,) bool hides single keys; ``causal`` hides those behind each query.
         """
+        if (guide := guides.wanted(self.name)) is not None:
+            guide.weights = self._weights_of(
+                guide.head, queries, query_layout, keys, key_layout, key_mask
+            )
         if self._joint is not None and key_mask is None and probes.probe() is None:
             return self._by_kernels(queries, query_layout, keys, key_layout, causal)
         query, key, value = self.query(queries), self.key(keys), self.value(keys)
@@ -152,6 +156,22 @@ class MultiHeadAttention(Computing):
             query_layout,
         )
         return self.output(query_layout.pack(self.join(out)))  # type: ignore[no-any-return]
+
+    def _weights_of(
+        self,
+        head: int,
+        queries: Tensor,
+        query_layout: Layout,
+        keys: Tensor,
+        key_layout: Layout,
+        key_mask: Tensor | None,
+    ) -> Tensor:
+        """(B, T, S): how one head attends, without dropout, in fp32. Not of a causal attention."""
+        query = self.split(query_layout.pad(self.query(queries)))[:, head]  # (B, T, K)
+        key = self.split(key_layout.pad(self.key(keys)))[:, head]  # (B, S, K)
+        scores = (query.float() * self.scale) @ key.float().transpose(-2, -1)  # (B, T, S)
+        mask = masks.both(masks.padding(key_layout), masks.of_keys(key_mask, key_layout))
+        return softmax(scores, None if mask is None else mask[:, 0])
 
     def _by_kernels(
         self, queries: Tensor, query_layout: Layout, keys: Tensor, key_layout: Layout, causal: bool

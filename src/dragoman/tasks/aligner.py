@@ -54,9 +54,9 @@ class Aligner:
     """Links of the words of given pairs, by the attention of a run."""
 
     def __init__(self, engine: Engine, head: AligningHead | None = None) -> None:
-        """``head``: left out, of each pair the mean of the heads of the layer that looks most
-        surely at one token. Errors: ``DragomanError`` for one that the model has not, or a model
-        that does not attend to its source."""
+        """``head``: left out, the one that the run was taught to align by, or of each pair the mean
+        of the heads of the layer that looks most surely at one token. Errors: ``DragomanError`` for
+        one that the model has not, or a model that does not attend to its source."""
         self._engine = engine
         layers = engine.network.attentions_of("cross")
         if not layers:
@@ -64,7 +64,9 @@ class Aligner:
                 f"a {engine.network.settings.kind} model has no attention over a source: there is "
                 "nothing to read an alignment from"
             )
-        self.head = head
+        places = engine.network.settings.longest  # end symbols stand in some
+        self._longest = LONGEST if places is None else min(LONGEST, places - 1)
+        self.head = head or engine.aligning
         if self.head is not None:
             self.head.check(layers)
 
@@ -116,10 +118,10 @@ class Aligner:
         sides = list(_cut(self._engine.source, self._engine.target, pairs))
         for number, both in enumerate(sides):
             longest = max(len(tokens) for tokens, _ in both)
-            if longest > LONGEST:
+            if longest > self._longest:
                 logger.warning(
                     "a pair of %d tokens, more than %d, gets no links: %r",
-                    longest, LONGEST, pairs[number][0][:40],
+                    longest, self._longest, pairs[number][0][:40],
                 )  # fmt: skip
                 sides[number] = ([], []), ([], [])
         weights = chain.from_iterable(self._engine.cross([(s[0], t[0]) for s, t in sides]))

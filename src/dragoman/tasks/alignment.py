@@ -24,6 +24,7 @@ from dragoman.metrics.alignment import AlignmentQuality, Gold, Links, check_gold
 from dragoman.models.interface import AttentionLayer
 from dragoman.pictures.records import AttentionRecord
 from dragoman.pictures.words import by_word, words
+from dragoman.training.settings import GuidedSettings
 
 Weights = NDArray[np.floating]
 
@@ -65,6 +66,18 @@ class AligningHead:
             raise DragomanError(f"--step {when}: it is one of {', '.join(moments)}")
         head = None if match[2] in (None, "*") else int(match[2]) - 1
         return cls(moments[when], int(match[1]) - 1, head)
+
+    @classmethod
+    def taught(
+        cls, guided: GuidedSettings, layers: Sequence[AttentionLayer]
+    ) -> AligningHead | None:
+        """The head that guided alignment teaches; None if it teaches none. Errors: as ``check``."""
+        if not guided.weight:
+            return None
+        layer = guided.layer or max(1, len(layers) - 1)
+        head = cls("having read", layer - 1, guided.head - 1)
+        head.check(layers)
+        return head
 
     @classmethod
     def guess(cls, cross: Weights) -> AligningHead:

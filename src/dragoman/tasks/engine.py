@@ -75,14 +75,17 @@ class Engine:
         device: torch.device | str = "cpu",
         ensemble: Ensemble | None = None,
         places: int | None = None,
+        aligning: AligningHead | None = None,
     ) -> None:
         """``path``: what runs it; left out, the network itself. ``search``: how, unless a request
         says otherwise. ``ensemble``: the plain models of all, where ``path`` is of several, of
         which ``network`` is the first. ``places``: how many it can tell apart on either side,
-        ``ModelSettings.longest``; left out, what ``network`` can."""
+        ``ModelSettings.longest``; left out, what ``network`` can. ``aligning``: the head that was
+        taught to align."""
         self._network = network
         self._ensemble = ensemble
         self._places = network.settings.longest if places is None else places
+        self.aligning = aligning
         self.source = source
         self.target = target
         self.search_settings = search
@@ -111,6 +114,9 @@ class Engine:
         return cls(
             networks[0], run.source, run.target, search or run.recipe.search,
             path=path, settings=settings, ensemble=ensemble, places=min(places, default=None),
+            aligning=AligningHead.taught(
+                run.recipe.training.guided, networks[0].attentions_of("cross")
+            ),
         )  # fmt: skip
 
     @property
@@ -229,14 +235,15 @@ class Engine:
 
     def align(self, pairs: Sequence[TokenPair]) -> Iterator[list[Alignment]]:
         """How much each token of an output looked at each of its source, (T, S) for each of
-        ``pairs``, a batch of them at a time: the mean of the heads of the layer that looks most
-        surely at one token. Nothing, where a model has no such attention; an ensemble has none."""
+        ``pairs``, a batch of them at a time: by the head that was taught to align; without one the
+        mean of the heads of the layer that looks most surely at one token. Nothing, where a model
+        has no such attention; an ensemble has none."""
         if self._ensemble is not None:
             yield [np.zeros((len(target), len(source))) for source, target in pairs]
             return
         for batch in self.cross(pairs):
             yield [
-                AligningHead.guess(cross).weights(cross).astype(np.float64)
+                (self.aligning or AligningHead.guess(cross)).weights(cross).astype(np.float64)
                 if len(cross)
                 else np.zeros((cross.shape[2] - 1, cross.shape[3] - 1))
                 for cross in batch

@@ -22,6 +22,7 @@ from dragoman.data.doubts import Doubt, find_doubts
 from dragoman.data.length_ratio import LengthRatio
 from dragoman.data.split import SplitSettings, find_overlaps, split_pairs
 from dragoman.data.store import Store, Tokens, WeightedPairs, build_store, store_key
+from dragoman.data.word_links import WordLinks
 from dragoman.errors import FileError, RecipeError, RunError
 from dragoman.forms.lexicon import Lexicon
 from dragoman.forms.moses import MosesText
@@ -29,6 +30,7 @@ from dragoman.forms.segmentation import segment
 from dragoman.forms.text import Text
 from dragoman.recipe import Recipe
 from dragoman.task import TASKS
+from dragoman.tasks.guided import training_links
 from dragoman.tasks.run import LENGTHS, Forms, load_forms, vocabulary_name
 from dragoman.tasks.user_cache import cache_folder
 
@@ -55,6 +57,8 @@ class Prepared:
     train: Store
     dev: list[Pair]
     test: list[Pair]
+    links: WordLinks | None
+    """Of the words of each training example, where a head is taught to align."""
     notes: dict[str, Any]
     """The cleaning report, hashes of the corpora, how many pairs each part has."""
 
@@ -154,7 +158,15 @@ def prepare(recipe: Recipe, run_folder: Path, say: Say) -> Prepared:
         notes[LENGTHS] = found.to_dict()
     _say_dropped(store.notes.get("cleaning", {}), task.noun, say)
     say(f"{len(store):,} {task.noun} to train on, {len(dev):,} dev, {len(test):,} test")
-    return Prepared(forms, store, dev, test, notes)
+    links = None
+    if recipe.training.guided.weight:
+        source, target = forms.source.vocabulary, forms.target.vocabulary
+        assert source is not None  # else the recipe is refused
+        links = training_links(
+            recipe, store, (source, target), lambda: corpora_of(recipe, "train"),
+            run_folder / "training", say,
+        )  # fmt: skip
+    return Prepared(forms, store, dev, test, links, notes)
 
 
 def _say_dropped(cleaning: dict[str, Any], noun: str, say: Say) -> None:

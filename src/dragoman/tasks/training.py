@@ -19,10 +19,13 @@ from dragoman.atomic import write_text
 from dragoman.data.batches import Batch, Tokens, make_batch
 from dragoman.data.plan import MicroBatch, Plan
 from dragoman.data.store import Store
+from dragoman.data.word_links import word_starts
 from dragoman.errors import RunError
 from dragoman.forms.text import Text
+from dragoman.models.interface import Network
 from dragoman.recipe import Recipe
 from dragoman.task import TASKS
+from dragoman.tasks.alignment import AligningHead
 from dragoman.tasks.model import build_model, fill_model
 from dragoman.tasks.prepare import (
     Prepared,
@@ -50,8 +53,10 @@ from dragoman.training.averaging import average_weights
 from dragoman.training.checkpoint import Checkpoints
 from dragoman.training.distributed import Ranks
 from dragoman.training.gradients import MakeBatch
+from dragoman.training.guided import GuidedAlignment
 from dragoman.training.lock import locked
 from dragoman.training.minutes import Correction, planned_schedule
+from dragoman.training.objectives import Objective
 from dragoman.training.progress import make_display
 from dragoman.training.seeding import key
 from dragoman.training.settings import TrainingSettings
@@ -248,7 +253,7 @@ def _train(
     plan = Plan(prepared.train, recipe.plan.within(recipe.model.longest), recipe.seed)
     trainer = Trainer(
         model,
-        task.new_objective(model, settings.label_smoothing),
+        _objective(model, recipe, prepared),
         settings,
         seed=recipe.seed,
         batches=TrainingBatches(plan, prepared.train, forms, recipe.seed),
@@ -262,6 +267,27 @@ def _train(
         correction=Correction(keep, recipe.model.model_dim, validation_seconds),
     )
     return trainer.run()
+
+
+def _objective(model: Network, recipe: Recipe, prepared: Prepared) -> Objective:
+    """What training minimises. Errors: ``DragomanError`` for a head that is to be taught and that
+    the model has not."""
+    settings = recipe.training
+    objective: Objective = TASKS[recipe.task].new_objective(model, settings.label_smoothing)
+    layers = model.attentions_of("cross")
+    head = AligningHead.taught(settings.guided, layers)
+    source, target = (form.vocabulary for form in prepared.forms)
+    if head is None or prepared.links is None or source is None or target is None:
+        return objective
+    assert head.head is not None
+    return GuidedAlignment(
+        objective,
+        prepared.links,
+        (word_starts(source), word_starts(target)),
+        attention=layers[head.layer].name,
+        head=head.head,
+        weight=settings.guided.weight,
+    )
 
 
 def _fit_updates(
@@ -279,7 +305,7 @@ def _fit_updates(
     measured).
     """
     plan = Plan(prepared.train, recipe.plan.within(recipe.model.longest), recipe.seed)
-    task, forms, settings = TASKS[recipe.task], prepared.forms, recipe.training
+    forms, settings = prepared.forms, recipe.training
     if plan.left_out.examples and ranks.first:
         limits = "plan.max_source, plan.max_target"
         if plan.settings != recipe.plan:
@@ -289,7 +315,7 @@ def _fit_updates(
     model = build_model(recipe, *forms)
     measured = measure_throughput(
         model,
-        task.new_objective(model, settings.label_smoothing),
+        _objective(model, recipe, prepared),
         settings,
         TrainingBatches(plan, prepared.train, forms, recipe.seed),
         ranks=ranks,

@@ -325,8 +325,8 @@ class Translator(Predictor):
         word), counted from 0; words are what stands between spaces.
 
         ``head``: 2.1 is layer 2, head 1 of the attention over the source, 2.* the mean of its
-        heads; left out, a guess. ``step``: "reading" a word or "choosing" it. Errors:
-        ``DragomanError`` for a head that there is not.
+        heads; left out, the head that was taught to align, or a guess. ``step``: "reading" a word
+        or "choosing" it. Errors: ``DragomanError`` for a head that there is not.
         """
         named = None if head is None else AligningHead.parse(head, step)
         return list(Aligner(self.engine, named)(list(pairs)))

@@ -23,6 +23,18 @@ class OptimizerSettings(Settings):
     """Decoupled decay (AdamW), times the learning rate; the paper has none."""
 
 
+class GuidedSettings(Settings):
+    """A head that is taught to align, beside translating (Garg et al. 2019)."""
+
+    weight: float = Field(default=0.0, ge=0, le=1000)
+    """How much the loss of its alignment counts beside that of the translation (λ; the paper has
+    0.05). 0: no head is taught. Links are those of a corpus (`links`), else of statistics."""
+    layer: int = Field(default=0, ge=0, le=1000)
+    """Layer of the decoder, counted from 1; 0: the last but one, or the only one."""
+    head: int = Field(default=1, ge=1, le=10_000)
+    """Which head of its attention over the source, counted from 1."""
+
+
 class FirstPlan(Settings):
     """What a run followed until its plan was corrected; the program writes it."""
 
@@ -52,6 +64,8 @@ class TrainingSettings(Settings):
     """Of matrix products; auto: bf16 where the processor has it. Weights are always fp32."""
     kernels: Literal["auto", "plain"] = "auto"
     """auto: native kernels where this machine has them; plain: torch alone, the reference."""
+    guided: GuidedSettings = GuidedSettings()
+    """A head that is taught to align words."""
     label_smoothing: float = Field(default=0.1, ge=0, lt=1)
     """Share of the target distribution that is spread evenly over all tokens (ε_ls)."""
     clip_norm: float = Field(default=0.0, ge=0, le=1_000_000)

@@ -36,7 +36,7 @@ from dragoman.models.source import Source, look, seen_by_probe
 from dragoman.native import attention as native
 from dragoman.native.dropout import new_seed, numbers
 from dragoman.native.embedding import embed as embed_natively
-from dragoman.nn import probes
+from dragoman.nn import guides, probes
 from dragoman.nn.dropout import Dropout
 from dragoman.nn.layers import Stack
 from dragoman.nn.layout import Layout, Sequences
@@ -274,8 +274,11 @@ class Recurrent(Advancing):
             outs.append(out)
             seen += [F.pad(one, (0, 0, 0, 0, 0, batch - n)) for one in look_over.seen]
         probe = probes.probe()
-        if probe is not None:
-            probe.take_attention(CROSS, torch.cat(seen, dim=1)[steps.ranks][:, None])
+        if probe is not None or guides.wanted(CROSS) is not None:
+            weights = torch.cat(seen, dim=1)[steps.ranks][:, None]  # (B, 1, T, S)
+            guides.offer(CROSS, weights)
+            if probe is not None:
+                probe.take_attention(CROSS, weights)
         return torch.cat(outs)[steps.places]
 
     def _combined(self, rows: Tensor, found: Tensor) -> Tensor:
@@ -305,11 +308,13 @@ class Recurrent(Advancing):
         """What all rows (P, D) of the decoder find in their sources: (P, D)."""
         query, probe = self._query(rows), probes.probe()
         by_kernels = self.source_embedding.packed is not None and self.energy is None
+        by_kernels = by_kernels and guides.wanted(CROSS) is None
         if by_kernels and probe is None and memory.key_mask is None:
             places = layout.offsets, memory.layout.offsets
             of_source = memory.rows, memory.rows
             return native.attention(query, *of_source, *places, heads=1, scale=self._scale)
         found, weights = self._attend(layout.pad(query), self._source(memory))
+        guides.offer(CROSS, weights[:, None])
         if probe is not None:
             probe.take_attention(CROSS, weights[:, None])
         return layout.pack(found)
@@ -348,5 +353,5 @@ class _Looking:
 
     def __call__(self, rows: Tensor) -> Tensor:
         found, weights = self._model._attend(self._model._query(rows)[:, None], self._source)
-        self.seen.append(weights.detach())
+        self.seen.append(weights)
         return found[:, 0]

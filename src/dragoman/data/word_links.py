@@ -1,0 +1,105 @@
+"""Which words of each training example are linked, kept in one file.
+
+Words are counted from 0, as the vocabulary begins them: with a piece that stands behind a space.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+
+import numpy as np
+import numpy.typing as npt
+from safetensors.numpy import save_file
+
+from dragoman.atomic import replacing_file
+from dragoman.errors import RunError
+from dragoman.forms.sampling import SPACE
+from dragoman.forms.text import Text
+from dragoman.metrics.alignment import Links
+from dragoman.tensor_file import open_tensors
+
+Integers = npt.NDArray[np.int32]
+Booleans = npt.NDArray[np.bool_]
+Numbers = npt.NDArray[np.int64]
+
+
+class WordLinks:
+    """Links of N examples."""
+
+    def __init__(self, offsets: Integers, source: Integers, target: Integers) -> None:
+        """``source`` and ``target`` words of each link; those of example n are
+        ``offsets[n]:offsets[n + 1]``."""
+        self._offsets, self._source, self._target = offsets, source, target
+
+    @classmethod
+    def of(cls, examples: Iterable[Links]) -> WordLinks:
+        """Of all examples, in their order."""
+        sizes, links = [0], []
+        for one in examples:
+            links += sorted(one)
+            sizes.append(len(links))
+        pairs = np.array(links, np.int32).reshape(-1, 2)
+        columns = (np.ascontiguousarray(pairs[:, side]) for side in (0, 1))
+        return cls(np.array(sizes, np.int32), *columns)
+
+    def __len__(self) -> int:
+        return len(self._offsets) - 1
+
+    def __getitem__(self, example: int) -> tuple[Integers, Integers]:
+        """The source and the target word of each link."""
+        part = slice(self._offsets[example], self._offsets[example + 1])
+        return self._source[part], self._target[part]
+
+    @property
+    def linked(self) -> int:
+        """How many examples have a link."""
+        return int((np.diff(self._offsets) > 0).sum())
+
+    def save(self, path: Path, key: str) -> None:
+        """Write them, whole or not at all; ``key`` says what they were made from."""
+        arrays = {"offsets": self._offsets, "source": self._source, "target": self._target}
+        with replacing_file(path) as temporary:
+            save_file(arrays, temporary, metadata={"key": key})
+
+    @classmethod
+    def load(cls, path: Path, key: str, examples: int) -> WordLinks | None:
+        """Read them; None if there are none, or they were made from something else.
+
+        Errors: ``RunError`` for a damaged file.
+        """
+        if not path.exists():
+            return None
+        with open_tensors(path, "I32") as file:
+            if file.metadata.get("key") != key:
+                return None
+            if set(file.shapes) != {"offsets", "source", "target"}:
+                raise RunError(f"{path} is damaged (it holds no links): delete it")
+            offsets, source, target = (file.read(n) for n in ("offsets", "source", "target"))
+        whole = (
+            offsets.shape == (examples + 1,)
+            and source.ndim == 1
+            and source.shape == target.shape
+            and offsets[0] == 0
+            and offsets[-1] == len(source)
+            and not (np.diff(offsets) < 0).any()
+            and min(source.min(initial=0), target.min(initial=0)) >= 0
+        )
+        if not whole:
+            raise RunError(f"{path} is damaged (its links lead out of it): delete it")
+        return cls(offsets, source, target)
+
+
+def word_starts(vocabulary: Text) -> Booleans:
+    """(V,): whether a token begins a word."""
+    return np.array(
+        [piece.startswith(SPACE) for piece in vocabulary.pieces(range(vocabulary.size))]
+    )
+
+
+def words_of(tokens: Sequence[int] | npt.NDArray[np.integer], starts: Booleans) -> Numbers:
+    """(length,): the number of each token's word. What stands before the first space is a word."""
+    begins = starts[np.asarray(tokens, np.int64)]
+    begins[:1] = True
+    numbers: Numbers = begins.cumsum() - 1
+    return numbers

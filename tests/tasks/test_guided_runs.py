@@ -1,0 +1,181 @@
+"""Guided alignment from a recipe to the verb: whose links, which head, and a run that goes on."""
+
+from __future__ import annotations
+
+import signal
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+import pytest
+from tiny_recipe import TINY
+from torch import Tensor
+
+import dragoman
+from dragoman.data.batches import Batch
+from dragoman.data.word_links import WordLinks, word_starts, words_of
+from dragoman.errors import DataError, DragomanError, RecipeError, RunError
+from dragoman.metrics.alignment import Gold
+from dragoman.recipe import Recipe
+from dragoman.tasks.aligner import Aligner, TextAligner
+from dragoman.tasks.alignment import AligningHead
+from dragoman.tasks.guided import FILE
+from dragoman.tasks.inputs import recipe_of
+from dragoman.tasks.prepare import prepare
+from dragoman.tasks.run import Run
+from dragoman.tasks.training import resume, train
+from dragoman.tensor_file import open_tensors
+from dragoman.training.guided import GuidedAlignment
+
+
+def write(path: Path, lines: Sequence[str]) -> Path:
+    path.write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
+    return path
+
+
+GUIDED = (*TINY, "training.guided.weight=1.0", "training.guided.head=3")
+
+
+def made_links(folder: Path) -> WordLinks:
+    run = Run.open(folder)
+    examples = run.notes()["pairs"]["train"]
+    path = folder / "training" / FILE
+    with open_tensors(path, "I32") as file:
+        key = file.metadata["key"]
+    found = WordLinks.load(path, key, examples)
+    assert found is not None
+    return found
+
+
+def test_a_head_is_taught_and_then_used(parallel_text: tuple[Path, Path], tmp_path: Path) -> None:
+    """After some updates the head that was taught agrees with its teacher, as no other does."""
+    changes = [
+        *GUIDED, "training.updates=300", "training.validate_every=0",
+        "training.schedule.kind='cosine'", "training.schedule.peak=3e-3",
+    ]  # fmt: skip
+    recipe, _ = recipe_of([str(path) for path in parallel_text], changes=changes)
+    said: list[str] = []
+    train(recipe, tmp_path / "run", say=said.append, display=False)
+    assert any("pairs have links" in line for line in said)
+    aligner = Aligner.open(Run.open(tmp_path / "run"))
+    # Two decoder layers: the last but one is the first.
+    assert aligner.head == AligningHead("having read", 0, 2)
+    lines = [path.read_text(encoding="utf-8").splitlines()[:60] for path in parallel_text]
+    pairs = list(zip(*lines, strict=True))
+    teacher = list(TextAligner(Run.open(tmp_path / "run"))(pairs))
+    gold = [Gold(links, links) for links in teacher]
+    taught = aligner.measure(pairs, gold, 0)
+    assert "on 60 pairs" in taught.how
+    other = Aligner.open(Run.open(tmp_path / "run"), AligningHead("having read", 1, 0))
+    assert taught.quality.error_rate < 0.35
+    assert other.measure(pairs, gold, 0).quality.error_rate > 0.6
+    # Whoever asks the engine how tokens are aligned, the server say, is answered by that head.
+    engine = dragoman.load(tmp_path / "run").engine
+    source, target = (
+        engine.source.tokens(["The dog sleeps."])[0],
+        engine.target.tokens(["Der Hund."])[0],
+    )
+    ((weights,),) = engine.align([(source, target)])
+    record = engine.look([*source, engine.source.eos], target)
+    np.testing.assert_allclose(weights, record.cross[0, 2, 1:, :-1], atol=1e-5)
+
+
+def test_a_run_that_was_stopped_ends_as_one_that_was_not(
+    parallel_text: tuple[Path, Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Also where the links have to be made again."""
+    changes = (*GUIDED, "training.updates=5", "training.validate_every=0")
+    recipe, _ = recipe_of([str(path) for path in parallel_text], changes=changes)
+    whole, cut = tmp_path / "whole", tmp_path / "cut"
+    assert train(recipe, whole, say=lambda _: None, display=False).update == 5
+    labels, calls = GuidedAlignment.labels, iter(range(1000))
+
+    def interrupted(self: GuidedAlignment, batch: Batch) -> Tensor:
+        if (cut / "recipe.toml").exists() and next(calls) == 2:
+            signal.raise_signal(signal.SIGINT)
+        return labels(self, batch)
+
+    monkeypatch.setattr(GuidedAlignment, "labels", interrupted)
+    assert train(recipe, cut, say=lambda _: None, display=False).update == 3
+    (cut / "training" / FILE).unlink()
+    assert resume(cut, say=lambda _: None, display=False).update == 5
+    for name in ("model.safetensors", f"training/{FILE}"):
+        assert (cut / name).read_bytes() == (whole / name).read_bytes(), name
+    (cut / "training" / FILE).write_bytes((whole / "training" / FILE).read_bytes()[:-4])
+    with pytest.raises(RunError, match=r"alignment\.safetensors is damaged"):
+        resume(cut, say=lambda _: None, display=False)
+
+
+def test_links_that_are_given_reach_their_examples(
+    parallel_text: tuple[Path, Path], tmp_path: Path
+) -> None:
+    """Cleaning drops lines and the split holds some out: each example keeps its line's links."""
+    pairs = list(
+        zip(*(p.read_text(encoding="utf-8").splitlines()[:80] for p in parallel_text), strict=True)
+    )
+    pairs[3:3] = [("", "Leer."), ("zu lang " * 400, "x")]
+    sources, targets = (
+        write(tmp_path / f"my.{n}", [p[k] for p in pairs]) for k, n in enumerate(("en", "de"))
+    )
+    known = [
+        f"{n % max(1, len(s.split()))}-{n % max(1, len(t.split()))}"
+        for n, (s, t) in enumerate(pairs)
+    ]
+    links = write(tmp_path / "my.links", known)
+    recipe = Recipe.parse(
+        {
+            "data": {
+                "train": [{"source": str(sources), "target": str(targets), "links": str(links)}],
+                "split": {"dev": 0.1, "test": 0.1},
+            },
+            "languages": {"source": "en", "target": "de"},
+        },
+        [*GUIDED, "text.vocabulary=340", "training.updates=2", "training.validate_every=0"],
+    )
+    train(recipe, tmp_path / "run", say=lambda _: None, display=False)
+    found = made_links(tmp_path / "run")
+    run = Run.open(tmp_path / "run")
+    assert 40 < len(found) < 80 and found.linked == len(found)
+    store = prepare(run.recipe, run.folder, lambda _: None).train
+    of_text = dict(zip(pairs, known, strict=True))
+    for example in range(len(store)):
+        text = store.text("source", example), store.text("target", example)
+        ((source,), (target,)) = found[example]
+        assert f"{source}-{target}" == of_text[text]
+    write(links, [*known[:-1], "0-99"])
+    with pytest.raises(DataError, match=r"my\.links, line 82: the link 0-99 lies outside"):
+        train(recipe, tmp_path / "other", say=lambda _: None, display=False)
+    for wrong in (known[:20], [*known, "0-0"]):
+        write(links, wrong)
+        with pytest.raises(DataError, match=rf"has {len(wrong)} lines but my\.en .* 82 pairs"):
+            train(recipe, tmp_path / "other", say=lambda _: None, display=False)
+    assert not (tmp_path / "other").exists()
+
+
+def test_recipes_that_cannot_be_guided() -> None:
+    with pytest.raises(RecipeError, match="reads no source"):
+        Recipe.load("demo-letters", ["training.guided.weight=0.1"])
+    corpus = {"source": "a", "target": "b", "links": "c"}
+    with pytest.raises(RecipeError, match=r"data\.moses"):
+        Recipe.parse({"data": {"train": [corpus], "moses": True}})
+
+
+def test_a_head_that_there_is_not_is_named(
+    parallel_text: tuple[Path, Path], tmp_path: Path
+) -> None:
+    changes = [*TINY, "training.guided.weight=0.1", "training.guided.layer=3"]
+    recipe, _ = recipe_of([str(path) for path in parallel_text], changes=changes)
+    with pytest.raises(DragomanError, match="there is no layer 3"):
+        train(recipe, tmp_path / "run", say=lambda _: None, display=False)
+
+
+def test_words_are_told_from_their_tokens(tiny_run: Path) -> None:
+    vocabulary = Run.open(tiny_run).target_text
+    starts = word_starts(vocabulary)
+    for text in ("Der kleine Hund schläft nicht.", "Unglaublich!", ""):
+        ids = vocabulary.encode_lists([text])[0]
+        words = words_of(ids, starts)
+        assert len(words) == len(ids)
+        assert (words[-1] + 1 if len(words) else 0) == len(text.split())
+        tokens, numbers = Run.open(tiny_run).target.tokens_of_words([text])[0]
+        assert (tokens, numbers) == (ids, words.tolist())
