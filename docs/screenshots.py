@@ -17,7 +17,7 @@ IMAGES = Path(__file__).with_name("images")
 SENTENCE = "The animal didn't cross the street because it was too tired."
 TEXT = (
     "The animal didn't cross the street because it was too tired. The animal didn't cross the "
-    "street because it was too wide.\n\nWe hope that the small man eats the old dinosaur."
+    "street because it was too wide.\n\nThe queen is too old and blue elephants sing."
 )
 
 

@@ -86,8 +86,12 @@ def test_another_word_is_forced_and_undone(opened: Open) -> None:
 
 
 def test_other_translations(opened: Open) -> None:
+    """Of a sentence with words that it never read: of what it is sure of there is nothing else."""
     with opened() as page:
-        write(page, SENTENCE)
+        write(page, "The zebra sees a blue elephant because it sings.")
+        expect(page.locator("section .share").first).to_have_text(
+            re.compile("^\\d+ % as probable$")
+        )
         other = page.locator("section li button").first
         text = other.inner_text()
         assert text
@@ -113,8 +117,12 @@ def test_words_of_both_sides_belong_together(opened: Open) -> None:
         write(page, SENTENCE)
         page.locator(".word", has_text=re.compile("^Tier$")).hover()
         expect(page.locator(".copy .pointed")).to_have_text("animal")
-        page.locator("textarea").hover(position={"x": 5, "y": 300})
+        page.mouse.move(1, 1)
         expect(page.locator(".copy .pointed")).to_have_count(0)
+        box = page.locator(".copy span", has_text=re.compile("^animal$")).bounding_box()
+        assert box is not None
+        page.mouse.move(box["x"] + box["width"] / 2, box["y"] + box["height"] / 2)
+        expect(page.locator(".word.pointed").first).to_have_text("Tier")
 
 
 def test_a_run_has_examples_and_says_what_it_knows(opened: Open) -> None:
