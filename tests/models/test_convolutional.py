@@ -1,4 +1,4 @@
-"""The convolutional model beside one written down, sentence by sentence, with torch's Conv1d."""
+"""The convolutional model beside one written down over padded grids, with torch's Conv1d."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from implementations import SOURCE, TARGET, convolutional
 from pydantic import ValidationError
 from torch import Tensor
 from torch.nn import functional as F
+from torch.nn.utils.rnn import pad_sequence
 
 from dragoman.errors import SearchError
 from dragoman.models.convolutional import Convolutional
@@ -40,8 +41,8 @@ def sequences(vocabulary: int, *lengths: int) -> Sequences:
     return Sequences.of([torch.randint(3, vocabulary, (length,)) for length in lengths])
 
 
-def written_down(model: Convolutional, source: Tensor, target: Tensor) -> Tensor:
-    """(S,), (T,) of one sentence -> (T, D), what the output layer reads."""
+def written_down(model: Convolutional, sources: list[Tensor], targets: list[Tensor]) -> Tensor:
+    """Sentences (S_i,), (T_i,) -> (P, D), what the output layer reads; inside, all are padded."""
     settings, weights = model.settings, dict(model.named_parameters())
     kernel = settings.kernel_width
 
@@ -55,24 +56,33 @@ def written_down(model: Convolutional, source: Tensor, target: Tensor) -> Tensor
     def convolved(name: str, x: Tensor, before: int) -> Tensor:
         weight, bias = normed(f"{name}.convolution")
         weight = weight.unflatten(1, (kernel, -1)).transpose(1, 2)
-        padded = F.pad(x.t(), (before, kernel - 1 - before))[None]
-        return F.glu(F.conv1d(padded, weight, bias), dim=1)[0].t()
+        padded = F.pad(x.transpose(1, 2), (before, kernel - 1 - before))
+        return F.glu(F.conv1d(padded, weight, bias), dim=1).transpose(1, 2)
 
+    def padded(sequences: list[Tensor]) -> tuple[Tensor, Tensor]:
+        grid = pad_sequence(sequences, batch_first=True, padding_value=-1)
+        return grid.clamp(min=0), grid >= 0
+
+    source, is_source = padded(sources)
+    target, is_target = padded(targets)
     words = weights["source_embedding.weight"]
-    e = words[source] + weights["source_positions.table"][: len(source)]
+    e = words[source] + weights["source_positions.table"][: source.shape[1]]
     x = linear("encoder_in", e)
     for number in range(settings.encoder_layers):
+        x = x * is_source[..., None]  # what stands behind an end is nothing
         x = (convolved(f"encoder.{number}", x, kernel // 2) + x) * HALF
     z = linear("encoder_out", x)
+    lengths = is_source.sum(dim=1)[:, None, None]
     words = weights.get("target_embedding.weight", words)
-    g = words[target] + weights["target_positions.table"][: len(target)]
+    g = words[target] + weights["target_positions.table"][: target.shape[1]]
     x = linear("decoder_in", g)
     for number in range(settings.decoder_layers):
         v = convolved(f"decoder.{number}.block", x, kernel - 1)
         query = (linear(f"decoder.{number}.query", v) + g) * HALF
-        found = (query @ z.t()).softmax(-1) @ ((z + e) * HALF) * math.sqrt(len(source))
+        scores = (query @ z.mT).masked_fill(~is_source[:, None], -math.inf)
+        found = scores.softmax(-1) @ ((z + e) * HALF) * lengths * (1 / lengths).sqrt()
         x = ((linear(f"decoder.{number}.found", found) + v) * HALF + x) * HALF
-    return linear("decoder_out", x)
+    return linear("decoder_out", x)[is_target]
 
 
 @pytest.mark.parametrize("choice", CHOICES)
@@ -81,12 +91,11 @@ def test_it_computes_what_is_written_down(choice: str) -> None:
     model = convolutional(**CHOICES[choice]).requires_grad_(True)
     source, target = sequences(SOURCE, 5, 1, 7), sequences(TARGET, 4, 6, 2)
     found = model.decode(target, model.encode(source))
-    pairs = zip(
-        source.values.split(list(source.layout.lengths)),
-        target.values.split(list(target.layout.lengths)),
-        strict=True,
+    expected = written_down(
+        model,
+        list(source.values.split(list(source.layout.lengths))),
+        list(target.values.split(list(target.layout.lengths))),
     )
-    expected = torch.cat([written_down(model, *pair) for pair in pairs])
     assert float((found - expected).detach().abs().max()) < 1e-9
     weights = torch.randn_like(found)
     for name in ("encoder_out.bias", "encoder.0.convolution.direction", "decoder.0.found.length"):

@@ -11,12 +11,14 @@ import dragoman
 from dragoman.data.plan import PlanSettings
 from dragoman.errors import SearchError
 from dragoman.search.settings import SearchSettings
+from dragoman.tasks.aligner import Aligner
 from dragoman.tasks.inputs import recipe_of
 from dragoman.tasks.settings import TranslatorSettings
 from dragoman.tasks.training import train
 from dragoman.tasks.translator import Translator
 
 POSITIONS = 12
+FP32 = TranslatorSettings(precision="fp32")
 LINE = "The small man who sees the big woman eats the old dinosaur, because the king is tired. " * 3
 KINDS = {
     "convolutional": ("demo-convolutional", f"model.positions={POSITIONS}"),
@@ -28,7 +30,7 @@ KINDS = {
 def translator(request: pytest.FixtureRequest, tmp_path: Path) -> Translator:
     name, *changes = KINDS[request.param]
     run = untrained_run(tmp_path, *changes, recipe_name=name)
-    return dragoman.load(run, TranslatorSettings(precision="fp32"))
+    return dragoman.load(run, FP32)
 
 
 def test_longer_input_is_cut_and_no_output_is_longer(translator: Translator) -> None:
@@ -50,6 +52,23 @@ def test_more_than_it_can_write_is_refused(translator: Translator) -> None:
 def test_a_pair_that_is_too_long_is_not_scored(translator: Translator) -> None:
     with pytest.raises(SearchError, match=rf"beyond .* {POSITIONS} positions"):
         translator.score([(LINE, "Der Mann.")])
+
+
+def test_a_pair_that_is_too_long_gets_no_links(
+    translator: Translator, caplog: pytest.LogCaptureFixture
+) -> None:
+    pairs = [("The man.", "Der Mann."), (LINE, "Der Mann.")]
+    short, long = Aligner(translator.engine)(pairs)
+    assert short and not long
+    assert f"more than {POSITIONS - 1}, gets no links" in caplog.text
+
+
+def test_an_ensemble_ends_where_one_of_it_ends(translator: Translator, tmp_path: Path) -> None:
+    (tmp_path / "other").mkdir()
+    other = untrained_run(tmp_path / "other", recipe_name="demo-recurrent")
+    together = dragoman.load(other, FP32, ensemble=[translator.run.folder])
+    found = together(LINE, settings=SearchSettings(beam=1, max_length=50))
+    assert found.text and together.engine.longest == POSITIONS
 
 
 def test_longer_pairs_are_left_out_of_training(

@@ -256,12 +256,17 @@ def test_a_head_that_is_off_draws_nothing_and_is_in_no_mean(opened: Open) -> Non
         assert is_drawn(page, ".passage canvas")
 
 
-def test_a_model_that_attends_in_one_place_is_shown_with_that_alone(
-    chromium: Browser, built: Path, tmp_path: Path
+@pytest.mark.parametrize(
+    ("kind", "read"),
+    [("recurrent", ["embedding × √d"]), ("convolutional", ["embedding", "position", "sum"])],
+)
+def test_a_model_that_attends_to_its_source_alone_is_shown_with_that_alone(
+    chromium: Browser, built: Path, tmp_path: Path, kind: str, read: list[str]
 ) -> None:
-    """An LSTM: no self-attention, one head from target to source, no layers with numbers."""
-    changes = "name=lstm", "search.max_length=12"  # untrained, it would go on for ever
-    run = untrained_run(tmp_path, *changes, recipe_name="demo-recurrent")
+    """An LSTM, convolutions: no self-attention, one head from target to source, no layers with
+    numbers, and only what they read is told of the way."""
+    changes = f"name={kind}", "search.max_length=12"  # untrained, it would go on for ever
+    run = untrained_run(tmp_path, *changes, recipe_name=f"demo-{kind}")
     with (
         serving(run) as address,
         opening(chromium, address)(LOOK) as page,
@@ -280,10 +285,8 @@ def test_a_model_that_attends_in_one_place_is_shown_with_that_alone(
             page.locator(f".text.{side} .w").first.click()
             expect(page.locator(".told").first).to_contain_text(re.compile(told))
             expect(parts).to_have_attribute("aria-pressed", "true")
-            expect(way.locator("canvas")).to_have_count(1)
-        expect(way.locator("tbody th")).to_contain_text(
-            ["token numbers", "embedding × √d", "logits → softmax"]
-        )
+            expect(way.locator("canvas")).to_have_count(len(read))
+        expect(way.locator("tbody th")).to_have_text(["token numbers", *read, "logits → softmax"])
         page.get_by_role("button", name="Switch this head off").click()
         looked(page)
         expect(page.get_by_text("Cross, layer 1, head 1 off")).to_be_visible()
