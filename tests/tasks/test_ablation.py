@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import json
 from pathlib import Path
 from xml.etree import ElementTree
@@ -11,10 +12,12 @@ from command_line import Dragoman
 from tiny_recipe import TINY
 
 from dragoman.errors import DragomanError
+from dragoman.metrics.interval import estimate
 from dragoman.recipe import Recipe, shipped_recipes
 from dragoman.tasks import several
 from dragoman.tasks.ablation import Ablation, begin_ablation
 from dragoman.tasks.ablation_rows import GROUPS, PAPER_BASE, chosen, rows_of
+from dragoman.tasks.ablation_table import table, write
 from dragoman.tasks.inputs import recipe_of
 
 
@@ -119,10 +122,15 @@ def test_rows_times_seeds(dragoman: Dragoman, recipe: Path, tmp_path: Path) -> N
         for one, other in zip(heads.records, base.records, strict=True)
     ]
     assert heads.differences["loss"].mean == pytest.approx(sum(by_hand) / 2)
+    assert heads.differences["loss"].half == pytest.approx(estimate(by_hand).half)
     assert base.differences == {} and heads.differences["loss"].half is not None
     for words_said in ("5.29", "24.9", "-0.9", "1 head, d_k 32", "±", "30 updates"):
         assert words_said in said.out, words_said
     ElementTree.fromstring((folder / "ablation.svg").read_text(encoding="utf-8"))
+    with (folder / "ablation.csv").open(encoding="utf-8") as file:
+        numbers = {row["row"]: row for row in csv.DictReader(file)}
+    assert float(numbers["heads-1"]["more loss"]) == pytest.approx(sum(by_hand) / 2, rel=1e-6)
+    assert float(numbers["heads-1"]["paper BLEU"]) == 24.9
     # Another seed joins, the others stay; so does another row.
     before = (folder / "records" / "base-seed-1.json").stat().st_mtime_ns
     assert dragoman(*words, "3", "--rows", "smoothing-0").code == 0
@@ -148,10 +156,10 @@ def test_a_row_that_fails_is_a_row(recipe: Path, tmp_path: Path) -> None:
         )  # fmt: skip
         path = folder / "records" / f"{training.name}.json"
         path.write_text(record.model_dump_json(), encoding="utf-8")
-    lines = begun.table().splitlines()
+    lines = table(begun).splitlines()
     assert "0, 2 failed" in next(line for line in lines if " smoothing-0 " in line)
     assert "1, 1 failed" in next(line for line in lines if " norm " in line)
-    begun.write()
+    write(begun)
     svg = (folder / "ablation.svg").read_text(encoding="utf-8")
     assert "label smoothing 0 not measured" in svg
     # A plan of rows that this program does not know is said.

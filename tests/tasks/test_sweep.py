@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import json
 from pathlib import Path
 from xml.etree import ElementTree
@@ -44,6 +45,12 @@ def test_a_trial_is_the_same_whatever_else_is_searched() -> None:
     alone = draw([rate], DEMO, 12, 5)
     assert values_of(alone, "training") == values_of(both, "training")
     assert draw([rate], DEMO, 12, 6)[1:] != alone[1:]
+    # One setting's draws say nothing of another's.
+    others = [
+        parse_over(f"{key}=0.01..0.9") for key in ("model.dropout", "model.activation_dropout")
+    ]
+    first, second = (values_of(draw(others, DEMO, 6, 5), over.key) for over in others)
+    assert not set(first) & set(second)
 
 
 def test_a_range_by_logarithms_is_even_by_logarithms() -> None:
@@ -126,7 +133,10 @@ def test_trials_one_of_which_diverges(
     assert found.best.scores["bleu"] == max(record.scores["bleu"] for record in trained)
     assert not (folder / "runs").exists()
     ElementTree.fromstring((folder / "sweep.svg").read_text(encoding="utf-8"))
-    assert len((folder / "sweep.csv").read_text(encoding="utf-8").splitlines()) == 4
+    with (folder / "sweep.csv").open(encoding="utf-8") as file:
+        rows = {row["trial"]: row for row in csv.DictReader(file)}
+    assert float(rows[found.best.name]["dev bleu"]) == pytest.approx(found.best.scores["bleu"])
+    assert rows[failed.name]["training.schedule.peak"] == "100"
 
     # A record that is missing is made again, and is the same but for the time that it took.
     path = folder / "records" / "trial-1.json"

@@ -97,6 +97,7 @@ def ablate(
 def go_on(begun: Ablation) -> None:
     """Train what is missing, then say what all of it found."""
     from dragoman.cli.console import command, say
+    from dragoman.tasks.ablation_table import table, write
     from dragoman.tasks.several import train_all
 
     folder = begun.folder
@@ -104,5 +105,5 @@ def go_on(begun: Ablation) -> None:
     whole = train_all(folder, begun.trainings, say=say, again=again, keep=begun.plan.keep)
     if not whole:
         raise typer.Exit(130)
-    files = begun.write()
-    typer.echo(f"\n{begun.table()}\n\n{', '.join(map(str, files))}")
+    files = write(begun)
+    typer.echo(f"\n{table(begun)}\n\n{', '.join(map(str, files))}")

@@ -75,6 +75,8 @@ class Report:
     """In the order of the systems."""
     length: int
     """Tokens of a test sentence, the mean over all, as the first run reads them."""
+    counted: int
+    """Test sentences that operations were counted on."""
     best: Comparison
     """BLEU, against the best."""
     sweeps: tuple[Sweep, ...]
@@ -101,6 +103,7 @@ class Report:
                 {**asdict(one), "sentences_per_second": one.pace.sentences_per_second}
                 for one in self.trained
             ],
+            "against the best": [asdict(score) for score in self.best.scores],
             "tokens_per_sentence": self.length,
             "sweeps": [
                 {"folder": str(sweep.folder), "trials": [r.model_dump() for r in sweep.ranked]}
@@ -174,7 +177,7 @@ class Report:
         note = (
             "Minutes of training with its validations, on the machine that trained. Operations are "
             "those of matrix products and convolutions, forward and backward, counted on "
-            f"{_COUNTED} test sentences, times the tokens of the training."
+            f"{self.counted} test sentences, times the tokens of the training."
         )
         charts = (
             chart("dev BLEU over updates", "update", lambda point: point.update),
@@ -296,6 +299,7 @@ def report(compared: Compared, say: Say) -> Report:
         compared,
         tuple(trained),
         length,
+        len(some),
         next(c for c in against.comparisons if c.metric == "BLEU"),
         tuple(Sweep.open(folder) for folder in folders),
         tuple(machine_facts()),

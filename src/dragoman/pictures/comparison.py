@@ -14,6 +14,9 @@ from dragoman.pictures.page import page_html
 from dragoman.pictures.records import Chart, Table
 from dragoman.pictures.report import table_html
 
+_STYLES = ".charts figure{max-width:30rem}"
+"""A chart alone in its row does not fill the page."""
+
 
 @dataclass(frozen=True)
 class Section:
@@ -58,7 +61,7 @@ def comparison_html(page: ComparisonPage) -> str:
         f"<footer><p>Made by {escape(page.made_by)}. This page is one file and asks nothing of any "
         "server.</p></footer>\n"
     )
-    return page_html(page.title, "\n".join(parts) + "\n" + footer)
+    return page_html(page.title, "\n".join(parts) + "\n" + footer, styles=_STYLES)
 
 
 def _section(section: Section) -> str:

@@ -8,11 +8,9 @@ order; where their 95 % interval holds 0, the difference may be the seeds'.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from statistics import fmean
 from typing import Annotated, Literal
 
 from pydantic import Field
@@ -20,12 +18,8 @@ from pydantic import Field
 from dragoman.atomic import write_text
 from dragoman.errors import RunError
 from dragoman.metrics.interval import Estimate, estimate
-from dragoman.pictures.figure import Cell, DataTable, Figure, Words
-from dragoman.pictures.intervals import IntervalRow, Intervals
-from dragoman.pictures.panels import Text
-from dragoman.pictures.plain_table import plain_table
 from dragoman.recipe import Recipe
-from dragoman.tasks.ablation_rows import BASE, PAPER_BASE, Row, chosen, rows_of
+from dragoman.tasks.ablation_rows import BASE, Row, chosen, rows_of
 from dragoman.tasks.prepare import Say
 from dragoman.tasks.several import BASE as BASE_FILE
 from dragoman.tasks.several import (
@@ -38,12 +32,11 @@ from dragoman.tasks.several import (
     records_of,
     refuse_other,
     require_validation,
-    write_figure,
 )
 
 PLAN = "ablation.json"
 
-_SCORES = {"bleu": "BLEU", "bits_per_byte": "bits per byte"}
+SCORES = {"bleu": "BLEU", "bits_per_byte": "bits per byte"}
 """What is compared beside the loss, where it is measured."""
 
 
@@ -58,16 +51,6 @@ class AblationPlan(Stored):
     """For all trainings of the first plan, if a time was given."""
     keep: bool = False
     """Whether the runs stay."""
-
-
-_MORE = (
-    "more: the difference from the recipe as it is, of runs of the same seed; * its interval "
-    "leaves out 0. Without it, seeds alone may make such a difference."
-)
-_PAPER = (
-    "Paper: table 3, newstest2013, English to German, one run each; perplexity by its own "
-    "vocabulary, so that only the differences compare."
-)
 
 
 @dataclass(frozen=True)
@@ -143,11 +126,11 @@ class Ablation:
         finished = self._finished(row, records)
         made = [records.get(_training(row, seed).name) for seed in self.plan.seeds]
         scores, differences = {}, {}
-        for name in ("perplexity", *_SCORES):
+        for name in ("perplexity", *SCORES):
             values = [one.scores[name] for one in finished.values() if name in one.scores]
             if values:
                 scores[name] = estimate(values)
-        for name in ("loss", *_SCORES):
+        for name in ("loss", *SCORES):
             pairs = [
                 one.scores[name] - base[seed].scores[name]
                 for seed, one in finished.items()
@@ -163,86 +146,6 @@ class Ablation:
             scores,
             differences,
         )
-
-    def table_rows(self) -> tuple[list[str], list[list[Cell]]]:
-        """Header and rows: ours, the paper's, then what the recipe cannot have."""
-        measured = self.measured()
-        names = [name for name in _SCORES if any(name in one.scores for one in measured)]
-        header = ["", "row", "what", "n", "perplexity", "loss more"]
-        for name in names:
-            header += [_SCORES[name], "more"]
-        header += ["paper", "perplexity", "BLEU", "more", "parameters", "minutes"]
-        table: list[list[Cell]] = []
-        for one in measured:
-            cells: list[Cell] = [
-                one.row.part, one.row.name, one.row.what, _count(one),
-                _told(one.scores.get("perplexity")), _difference(one.differences.get("loss"), 3),
-            ]  # fmt: skip
-            for name in names:
-                cells += [_told(one.scores.get(name)), _difference(one.differences.get(name), 2)]
-            cells += [*_of_paper(one.row), *_cost(one.records)]
-            table.append(cells)
-        width = len(header)
-        for row in self.impossible:
-            cannot: list[Cell] = [row.part, row.name, f"not possible: {row.cannot}"]
-            table.append([*cannot, *([""] * (width - len(cannot)))])
-        return header, table
-
-    def notes(self) -> list[str]:
-        """How to read the table."""
-        tokens = {record.tokens for one in self.measured() for record in one.records}
-        seen = f" ({min(tokens):,} target tokens)" if tokens else ""
-        if len(tokens) > 1:
-            seen = f" ({min(tokens):,} to {max(tokens):,} target tokens)"
-        what = (
-            f"Scores on dev. Every training has {self.base.training.updates:,} updates{seen}; "
-            f"seeds {', '.join(map(str, self.plan.seeds))}. ±: half the 95 % interval of the mean "
-            "(Student), n: runs."
-        )
-        return [what, _MORE, _PAPER]
-
-    def table(self) -> str:
-        """Plain text."""
-        header, rows = self.table_rows()
-        return "\n".join([plain_table(header, rows), "", *self.notes()])
-
-    def figure(self) -> Figure:
-        """Differences with their intervals, the paper's beside, and the table."""
-        measured = [one for one in self.measured() if one.row.name != BASE]
-        panels = [
-            Intervals(
-                f"dev {_SCORES[name]}: how much more than the recipe as it is",
-                _SCORES[name],
-                [_interval(one, name) for one in measured],
-            )
-            for name in _SCORES
-            if any(name in one.differences for one in measured)
-        ]
-        panels.append(
-            Intervals(
-                "dev loss: how much more than the recipe as it is", "nats a token",
-                [_interval(one, "loss") for one in measured],
-            )
-        )  # fmt: skip
-        header, rows = self.table_rows()
-        name = self.given.name
-        return Figure(
-            name="ablation",
-            title=Words(f"An ablation: {name}", f"절제 실험: {name}"),
-            caption=Words(" ".join(self.notes()), f"시드 {len(self.plan.seeds)}개, 95 % 신뢰구간"),
-            source=Words("Table 3", "표 3"),
-            panels=[*panels, Text(f"An ablation: {name}", header, rows)],
-            data=[DataTable("", header, rows)],
-        )
-
-    def write(self) -> list[Path]:
-        """The picture, its numbers and the table -> the files.
-
-        Errors: ``FileError`` when the disk is full.
-        """
-        text = self.folder / "ablation.txt"
-        write_text(text, f"{self.table()}\n")
-        return [text, *write_figure(self.folder, self.figure())]
 
 
 def begin_ablation(
@@ -305,49 +208,3 @@ def _joined(found: Ablation, plan: AblationPlan, recipe: Recipe) -> Ablation:
 
 def _training(row: Row, seed: int) -> Training:
     return Training(f"{row.name}-seed-{seed}", (*row.changes, f"seed={seed}"))
-
-
-def _count(one: Measured) -> str:
-    failed = f", {one.failed} failed" if one.failed else ""
-    missing = one.planned - len(one.records) - one.failed
-    return f"{len(one.records)}{failed}" + (f" of {one.planned}" if missing else "")
-
-
-def _told(value: Estimate | None) -> str:
-    return "" if value is None else str(value)
-
-
-def _difference(value: Estimate | None, digits: int) -> str:
-    if value is None:
-        return ""
-    half = "" if value.half is None else f" ± {value.half:.{digits}f}"
-    return f"{value.mean:+.{digits}f}{half}{'*' if value.differs_from_zero else ''}"
-
-
-def _of_paper(row: Row) -> list[Cell]:
-    """Its setting, perplexity and BLEU, and how much more BLEU that is than its base has."""
-    paper = row.paper
-    if paper is None:
-        return ["", "", "", ""]
-    more = "" if row.name == BASE else f"{paper.bleu - PAPER_BASE.bleu:+.1f}"
-    return [paper.what, f"{paper.perplexity:.2f}", f"{paper.bleu:.1f}", more]
-
-
-def _cost(records: Sequence[Record]) -> list[Cell]:
-    if not records:
-        return ["", ""]
-    minutes = fmean(record.minutes for record in records)
-    return [f"{records[0].parameters:,}", f"{minutes:.1f}"]
-
-
-def _interval(one: Measured, name: str) -> IntervalRow:
-    value, paper = one.differences.get(name), one.row.paper
-    published = None
-    if paper is not None and name == "bleu":
-        published = paper.bleu - PAPER_BASE.bleu
-    elif paper is not None and name == "loss":
-        published = math.log(paper.perplexity / PAPER_BASE.perplexity)
-    label = f"{one.row.part} {one.row.what}".strip()
-    if value is None:
-        return IntervalRow(label, None, None, published)
-    return IntervalRow(label, value.mean, value.half, published)

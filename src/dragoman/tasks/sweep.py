@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -74,12 +75,12 @@ class Sweep:
         plan = read_stored(folder / PLAN, SweepPlan)
         return cls(folder, plan, Recipe.load(folder / GIVEN), Recipe.load(folder / BASE))
 
-    @property
+    @cached_property
     def space(self) -> list[Over]:
         """What is searched."""
         return [parse_over(text) for text in self.plan.over]
 
-    @property
+    @cached_property
     def trainings(self) -> list[Training]:
         """Its trials, by their numbers."""
         drawn = draw(self.space, self.base, self.plan.trials, self.plan.seed)
@@ -120,9 +121,7 @@ class Sweep:
     def rows(self) -> tuple[list[str], list[list[Cell]]]:
         """Header and rows of the table, the best trial first."""
         keys = [over.key for over in self.space]
-        metric = self.base.training.metric
-        measured = {metric, *(name for record in self.records for name in record.scores)}
-        metrics = sorted(measured, key=lambda name: (name != metric, name))
+        metrics = self._metrics()
         rows: list[list[Cell]] = []
         for record in self.ranked:
             values = _values(record, keys, self.base)
@@ -135,10 +134,30 @@ class Sweep:
         header = ["trial", *(key.rpartition(".")[2] for key in keys)]
         return [*header, *(f"dev {name}" for name in metrics), "updates", "minutes"], rows
 
+    def data(self) -> DataTable:
+        """The same as bare numbers, under the names of the settings."""
+        keys, metrics = [over.key for over in self.space], self._metrics()
+        rows: list[list[Cell]] = []
+        for record in self.ranked:
+            scores: list[Cell] = [record.scores.get(name, "") for name in metrics]
+            values = _values(record, keys, self.base)
+            rows.append([
+                record.name, record.ended, *values, *scores, record.updates, record.tokens,
+                record.minutes,
+            ])  # fmt: skip
+        header = ["trial", "ended", *keys, *(f"dev {name}" for name in metrics)]
+        return DataTable("", [*header, "updates", "target tokens", "minutes"], rows)
+
     def table(self) -> str:
         """Plain text."""
         header, rows = self.rows()
         return plain_table(header, rows)
+
+    def _metrics(self) -> list[str]:
+        """What was measured on dev, what trials are judged by first."""
+        metric = self.base.training.metric
+        measured = {metric, *(name for record in self.records for name in record.scores)}
+        return sorted(measured, key=lambda name: (name != metric, name))
 
     def figure(self) -> Figure:
         """The score of every trial over each setting that was searched, and the table."""
@@ -154,7 +173,7 @@ class Sweep:
             ),
             source=Words("Bergstra and Bengio, 2012", "Bergstra and Bengio, 2012"),
             panels=[*map(Lines, self.charts()), Text(told, header, rows)],
-            data=[DataTable("", header, rows)],
+            data=[self.data()],
         )
 
     def charts(self) -> list[Chart]:
