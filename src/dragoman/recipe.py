@@ -92,6 +92,22 @@ class EvaluationSettings(Settings):
     """Count the lines of the test set whose inline markup comes out as it went in."""
     tokenised: bool = False
     """Give BLEU over lower-cased, Moses-tokenised text as well, the figure of older papers."""
+    window: int | None = Field(None, ge=1, le=1_000_000)
+    """Language models: tokens that are read at once when a text is scored; plan.context if not
+    given. One that carries its past along (LSTM) may be given more than it learned from."""
+    stride: int | None = Field(None, ge=1, le=1_000_000)
+    """Language models: by how many tokens each window is further than the one before, so that each
+    token is given window - stride others at least; half of the window if not given; as large as
+    the window: nothing is read twice, and windows begin without context."""
+
+    @model_validator(mode="after")
+    def _agree(self) -> EvaluationSettings:
+        if self.window is not None and self.stride is not None and self.stride > self.window:
+            raise ValueError(
+                f"stride {self.stride} is greater than window {self.window}: tokens between two "
+                "windows would be passed over"
+            )
+        return self
 
 
 class Recipe(Settings):
@@ -141,12 +157,13 @@ class Recipe(Settings):
                 f"is one of {', '.join(task.metrics)}"
             )
         for corpus in (*self.data.train, *filter(None, (self.data.dev, self.data.test))):
-            if (corpus.format == "text") != (len(task.sides) == 1):
-                wanted = 'format = "text", one file with a text a line'
+            if corpus.is_alone != (len(task.sides) == 1):
+                alone = "text, documents or file"
                 raise ValueError(
-                    f"{corpus.name}: a {task.name} learns from {wanted}"
+                    f"{corpus.name}: a {task.name} learns from texts alone: format = {alone}"
                     if len(task.sides) == 1
-                    else f"{corpus.name}: a {task.name} has two sides, and {wanted}, has one"
+                    else f"{corpus.name}: a {task.name} has two sides; format {corpus.format} has "
+                    f"one, as {alone} have"
                 )
         reading = "source" in task.sides
         if reading != self.model.reads:
@@ -166,12 +183,34 @@ class Recipe(Settings):
                 "links count words of the text as it stands, and data.moses cuts it into others: "
                 "leave them out, and they are learned"
             )
+        if not reading:
+            self._check_windows()
         if not self.text.shared and self.model.shares_vocabulary:
             raise ValueError(
                 "two vocabularies cannot share one matrix: with text.shared = false, set "
                 'model.tie = "target" or "none"'
             )
         return self
+
+    def _check_windows(self) -> None:
+        context, window = self.plan.context, self.evaluation.window or self.plan.context
+        if (self.evaluation.stride or 1) > window:
+            raise ValueError(
+                f"evaluation.stride {self.evaluation.stride} is greater than the window of "
+                f"{window} tokens (evaluation.window, plan.context)"
+            )
+        longest = self.model.longest
+        if longest is not None and max(context, window) > longest:
+            raise ValueError(
+                f"windows of {max(context, window)} tokens (plan.context, evaluation.window) are "
+                f"longer than the model's table of positions, {longest}: raise "
+                "model.positions.maximum"
+            )
+        if self.text.sampling:
+            raise ValueError(
+                "text.sampling cuts a text anew each time, and a language model learns from fixed "
+                "windows of tokens: set text.sampling = 0"
+            )
 
     @classmethod
     def load(cls, source: str | Path, changes: Sequence[str] = ()) -> Recipe:

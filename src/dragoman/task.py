@@ -33,6 +33,8 @@ class Task:
     metrics: Mapping[str, Better]
     """What validation measures, and which values are better; by the first it is decided which
     weights are best, unless a recipe names another."""
+    examples: str
+    """(store, recipe, forms) -> ``tasks.examples.Examples``: what is learned from at once."""
     objective: str
     """(network, label smoothing) -> ``training.objectives.Objective``."""
     validation: str
@@ -64,6 +66,7 @@ TASKS = {
             sides=("source", "target"),
             noun="pairs",
             metrics={"bleu": "higher", "chrf": "higher", "loss": "lower", "perplexity": "lower"},
+            examples="dragoman.tasks.examples.Pairs",
             objective="dragoman.training.objectives.next_token",
             validation="dragoman.tasks.translation.Translations",
             evaluation="dragoman.tasks.evaluation.evaluate_run",
@@ -79,6 +82,7 @@ TASKS = {
             sides=("target",),
             noun="texts",
             metrics={"loss": "lower", "perplexity": "lower", "bits_per_byte": "lower"},
+            examples="dragoman.tasks.examples.TextWindows",
             objective="dragoman.training.objectives.next_token",
             validation="dragoman.tasks.language_model.Texts",
             evaluation="dragoman.tasks.language_model.evaluate_run",

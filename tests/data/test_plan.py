@@ -227,13 +227,13 @@ class OneSide:
     corpora: tuple[CorpusRange, ...]
 
 
-@pytest.mark.parametrize("side", ["source", "target"])
-def test_examples_of_one_side_are_planned_by_it(side: str) -> None:
+@pytest.mark.parametrize(("side", "limit"), [("source", "max_source"), ("target", "context")])
+def test_examples_of_one_side_are_planned_by_it(side: str, limit: str) -> None:
     random = np.random.default_rng(3)
     sizes = random.integers(0, 60, 2000).astype(np.int32)
     store = OneSide({side: sizes}, (CorpusRange(0, 2000),))
     asked = PlanSettings.model_validate(
-        {"tokens_per_update": 900, "tokens_per_micro_batch": 300, f"max_{side}": 50}
+        {"tokens_per_update": 900, "tokens_per_micro_batch": 300, limit: 50}
     )
     plan = Plan(store, asked, 1)
     updates = _epochs(plan, 1)[0]

@@ -69,6 +69,26 @@ def test_what_goes_in_comes_out(
     assert _holds(store, pairs) and _holds(Store(folder / "key"), pairs)
 
 
+def test_long_texts_are_encoded_few_at_a_time(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What is held at once does not grow with the texts."""
+    monkeypatch.setattr(store_module, "_CHARACTERS_TOGETHER", 50)
+    monkeypatch.setattr(store_module, "_ENCODED_TOGETHER", 1000)
+    together: list[int] = []
+
+    class Counting(Codepoints):
+        def encode(self, texts: Sequence[str]) -> list[Tokens]:
+            together.append(sum(map(len, texts)))
+            return super().encode(texts)
+
+    pairs = [Pair(n + 1, "", "x" * (n % 30 + 1)) for n in range(100)]
+    store = build_store([WeightedPairs(pairs)], {"target": Counting()}, tmp_path, "key")
+    assert [len(store.text("target", n)) for n in range(100)] == [n % 30 + 1 for n in range(100)]
+    assert max(together) < 50 + 30 and sum(together) == sum(len(p.target) for p in pairs)
+    assert store.tokens("target", 29, slice(3, 7)).tolist() == [ord("x")] * 4
+
+
 def test_lone_surrogates_are_kept(tmp_path: Path) -> None:
     pairs = [Pair(1, "a\udcff", "\ud83d")]
     assert _holds(build_store([WeightedPairs(pairs)], BOTH, tmp_path, "key"), pairs)

@@ -10,6 +10,7 @@ from dragoman.data.demo_corpus import demo_corpus
 from dragoman.forms.text import Text
 from dragoman.recipe import Recipe
 from dragoman.tasks.model import build_model
+from dragoman.tasks.run import vocabulary_name
 from dragoman.training.weights import save_weights
 
 
@@ -21,6 +22,6 @@ def untrained_run(folder: Path, *changes: str, recipe_name: str = "demo") -> Pat
     torch.manual_seed(1)
     model = build_model(recipe, text, text)
     recipe.save(folder / "recipe.toml")
-    text.save(folder / "shared.model")
+    text.save(folder / vocabulary_name(recipe, "target"))
     save_weights(folder / "model.safetensors", model.state_dict(), {})
     return folder

@@ -15,7 +15,7 @@ from command_line import Dragoman
 from serving_echo import client_of, echo_run
 
 from dragoman.data.corpora import Pair
-from dragoman.errors import RecipeError, RunError
+from dragoman.errors import DragomanError, RecipeError, RunError
 from dragoman.nn.layout import Sequences
 from dragoman.nn.linear import kernels_fit, use_precision
 from dragoman.recipe import Recipe
@@ -88,10 +88,10 @@ def test_what_it_scores_is_the_sum_over_its_steps(
             logits = model.step(torch.tensor([[last]]), state)[0].detach().double()
             nll -= float(torch.log_softmax(logits, 0)[wanted])
     found = evaluate_run(letters, part)
-    assert found.texts == 20 and found.length == part.stat().st_size
+    assert found.texts == 20 and found.length.bytes == part.stat().st_size
     assert found.nll == pytest.approx(nll, rel=1e-5)
-    assert found.scores["bits_per_byte"] == pytest.approx(nll / math.log(2) / found.length)
-    assert found.scores["perplexity"] == pytest.approx(math.exp(nll / found.tokens))
+    assert found.scores["bits_per_byte"] == pytest.approx(nll / math.log(2) / found.length.bytes)
+    assert found.scores["perplexity"] == pytest.approx(math.exp(nll / found.length.tokens))
 
 
 def test_it_writes_on_from_what_it_is_given(letters: Run) -> None:
@@ -105,6 +105,41 @@ def test_it_writes_on_from_what_it_is_given(letters: Run) -> None:
     assert len({t.text for t in first}) > 1 and all(t.text.startswith("Die") for t in first)
     with pytest.raises(RunError, match=r"does not translate: dragoman write"):
         Translator(letters)
+
+
+def test_what_it_shows_piece_by_piece_is_what_it_writes(letters: Run) -> None:
+    writer = Writer(letters)
+    greedy = SearchSettings(beam=1, max_length=40)
+    ((whole,),) = writer(["Der Hund"], greedy)
+    given = writer.tokens("Der Hund")
+    pieces = list(writer.stream("Der Hund", greedy, longest=40 - given))
+    assert len(pieces) > 1 and "Der Hund" + "".join(pieces) == whole.text
+    drawn = SearchSettings(sampling=SamplingSettings(seed=3))
+    first, again = ("".join(writer.stream("Die", drawn, longest=60)) for _ in range(2))
+    assert first == again
+    stop = first[4:6]
+    stopped = "".join(writer.stream("Die", drawn, longest=60, stop=["§", stop]))
+    assert stopped == first[: first.index(stop)]
+
+
+def test_a_text_goes_on_beyond_the_context(letters: Run) -> None:
+    """Each window after the first begins with the last half of what there is."""
+    writer = Writer(letters)
+    writer.context = 16
+    settings = SearchSettings(beam=1, min_length=1000)  # never ends
+    begin = "Der Hund schläft."
+    vocabulary, long = letters.target_text, writer.tokens("Der Hund schläft.")
+    assert long >= writer.context  # gone on with all the same
+    text = begin + "".join(writer.stream(begin, settings, longest=30))
+    written = vocabulary.encode([begin])[0].tolist()
+    while len(written) < long + 30:
+        kept = written if len(written) < 16 else written[-8:]
+        limit = min(16, len(kept) + long + 30 - len(written))
+        one = settings.model_copy(update={"max_length": limit, "min_length": limit})
+        (nothing,) = writer.engine.source.values([""])
+        ((best, *_),) = writer.engine.search([writer.engine.request(nothing, one, kept)])
+        written = [*written[: len(written) - len(kept)], *best.tokens]
+    assert text == vocabulary.decode_exact(written)
 
 
 def test_the_command_line_knows_the_task(letters: Run, dragoman: Dragoman, tmp_path: Path) -> None:
@@ -170,7 +205,7 @@ def test_figures_are_made_of_it(
 def test_a_recipe_must_fit_its_task(texts: Path, parallel_text: tuple[Path, Path]) -> None:
     with pytest.raises(RecipeError, match="not measured of a language-model; it is one of loss"):
         recipe_of_letters(texts, "training.metric=bleu")
-    with pytest.raises(RecipeError, match="a language-model learns from format"):
+    with pytest.raises(RecipeError, match="a language-model learns from texts alone"):
         recipe_of_letters(texts, f'data.train=[{{source="{texts}", target="{texts}"}}]')
     with pytest.raises(RecipeError, match="a translation has two sides"):
         Recipe.parse({"data": {"train": [{"source": str(texts), "format": "text"}]}})
@@ -209,12 +244,82 @@ def test_it_is_served_and_looked_into_as_any_run(letters: Run) -> None:
 
 
 def test_one_file_and_the_recipe_of_a_language_model(texts: Path) -> None:
-    recipe, _ = recipe_of([str(texts)], base="demo-letters")
-    assert recipe.task == "language-model" and recipe.data.embedded is None
+    recipe, epochs = recipe_of([str(texts)], base="demo-letters")
+    assert recipe.task == "language-model" and recipe.data.embedded is None and epochs is None
     assert [corpus.format for corpus in recipe.data.train] == ["text"]
     assert recipe.data.split.dev > 0 and recipe.name == texts.name.split(".")[0]
     with pytest.raises(RecipeError, match="learns from texts alone: give one file"):
         recipe_of([str(texts), str(texts)], base="demo-letters")
+
+
+def test_a_text_by_itself_gets_a_recipe(texts: Path, tmp_path: Path) -> None:
+    """What its texts are, how much is held out, and in which language it is, are found out."""
+    lines = texts.read_text(encoding="utf-8").splitlines()
+    whole, parted = tmp_path / "novel.txt", tmp_path / "poems.txt"
+    whole.write_text("\n".join(lines), encoding="utf-8")
+    parted.write_text("\n\n".join(lines), encoding="utf-8")
+    recipe, epochs = recipe_of([str(whole)], task="language-model")
+    (corpus,) = recipe.data.train
+    assert corpus.format == "file" and recipe.languages.target == "de" and epochs
+    size = len(whole.read_text(encoding="utf-8"))
+    assert corpus.section == max(500, size // 200) and recipe.text.lossless
+    assert recipe.data.split.dev * size / corpus.section > 2
+    recipe, _ = recipe_of([str(parted)], task="language-model")
+    assert recipe.data.train[0].format == "documents" and recipe.data.train[0].section == 20_000
+    recipe, _ = recipe_of([str(tmp_path)], task="language-model", texts="documents")
+    assert recipe.data.train[0].format == "documents" and recipe.name == tmp_path.name
+    for wrong, words in (
+        ({"task": "poetry"}, "no such task"),
+        ({"task": "translation", "base": "demo-letters"}, "demo-letters is of a language-model"),
+        ({"texts": "file"}, "--texts is for texts that stand alone"),
+        ({"task": "language-model", "languages": "en-de"}, "have one, such as en"),
+    ):
+        with pytest.raises(RecipeError, match=words):
+            recipe_of([str(whole)], **wrong)
+    with pytest.raises(RecipeError, match="--task language-model"):
+        recipe_of([str(whole)])
+
+
+@pytest.mark.parametrize("kind", ["char", "bpe"])
+def test_documents_longer_than_the_context_are_learned_whole(
+    texts: Path, tmp_path: Path, kind: str
+) -> None:
+    """A text with line ends, in windows; its figures are those of one token after the other."""
+    lines = texts.read_text(encoding="utf-8").splitlines()
+    (tmp_path / "novel.txt").write_text("\n".join(lines), encoding="utf-8")
+    recipe, _ = recipe_of(
+        [str(tmp_path / "novel.txt")], task="language-model",
+        changes=[
+            *SMALL, f"text.kind={kind}", "text.vocabulary=400", "plan.context=24",
+            "training.updates=20", "training.validate_every=20",
+        ],
+    )  # fmt: skip
+    train(recipe, tmp_path / "run", say=lambda _: None, display=False)
+    run = Run.open(tmp_path / "run")
+    pairs = run.notes()["pairs"]
+    assert min(pairs.values()) > 0 and sum(pairs.values()) > 20
+    part = tmp_path / "part.txt"
+    part.write_text("\n".join(lines[:9]), encoding="utf-8")
+    alone = evaluate_run(run, part, search_changes=["stride=24"])
+    carried = evaluate_run(run, part, search_changes=["stride=3"])
+    assert alone.length == carried.length and alone.length.bytes == part.stat().st_size + 1
+    vocabulary, model = run.target_text, run.model()
+    whole = [vocabulary.bos, *vocabulary.encode([part.read_text(encoding="utf-8")])[0].tolist()]
+    whole.append(vocabulary.eos)
+    nothing = Sequences.of([torch.tensor([vocabulary.eos])])
+    for found, stride in ((alone, 24), (carried, 3)):
+        nll = 0.0
+        for place, wanted in enumerate(whole[1:]):
+            begin = 0 if place < 24 else (place - 24) // stride * stride + stride
+            state = model.start(model.encode(nothing))
+            logits = model.step(torch.tensor([whole[begin : place + 1]]), state)[0].double()
+            nll -= float(torch.log_softmax(logits.detach(), 0)[wanted])
+        assert found.nll == pytest.approx(nll, rel=1e-4)
+    assert carried.nll != pytest.approx(alone.nll, rel=1e-3)
+    with pytest.raises(DragomanError, match="window and stride can be set"):
+        evaluate_run(run, part, search_changes=["beam=3"])
+    with pytest.raises(RecipeError, match="greater than the window of 24"):
+        evaluate_run(run, part, search_changes=["stride=25"])
 
 
 def test_a_kind_of_model_must_fit_the_task() -> None:

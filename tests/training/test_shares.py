@@ -23,6 +23,7 @@ from dragoman.forms.text_form import TextForm
 from dragoman.models.settings import TransformerSettings
 from dragoman.models.transformer import Transformer
 from dragoman.recipe import Recipe
+from dragoman.tasks.examples import Pairs
 from dragoman.tasks.inputs import recipe_of
 from dragoman.tasks.run import Forms, Run
 from dragoman.tasks.training import TrainingBatches, train
@@ -50,7 +51,8 @@ def batches_of(folder: Path, sampling: float, micro_batch: int) -> TrainingBatch
     )
     asked = PlanSettings(tokens_per_update=300, tokens_per_micro_batch=micro_batch)
     form = TextForm(text, "und")
-    return TrainingBatches(Plan(store, asked, 1), store, Forms(form, form), 1)
+    examples = Pairs(store, Recipe(seed=1), Forms(form, form))
+    return TrainingBatches(Plan(examples, asked, 1), examples)
 
 
 @pytest.mark.parametrize("micro_batch", [300, 100])

@@ -20,7 +20,12 @@ def evaluate(
     ] = None,
     beam: Annotated[int | None, typer.Option(min=1, help="Beam width.")] = None,
     set_: Annotated[
-        list[str] | None, typer.Option("--set", help="Any search setting: length_penalty=1.0")
+        list[str] | None,
+        typer.Option(
+            "--set",
+            help="Any search setting: length_penalty=1.0; of a language model "
+            "window=512 or stride=64.",
+        ),
     ] = None,
     mbr: Annotated[
         int,
@@ -41,7 +46,7 @@ def evaluate(
     as_json: Annotated[bool, typer.Option("--json", help="JSON in place of a table.")] = False,
 ) -> None:
     """Translate a test set and score it: BLEU, chrF, chrF++ and TER with sacreBLEU's signatures; of
-    a language model, the perplexity and the bits per byte of a file with a text a line.
+    a language model, the perplexity and the bits per byte of a file (or folder) of texts.
 
     Without files, the test set of the recipe is used. Several references are each compared with as
     the metric defines it; the signature says how many there were. Where the run follows the older

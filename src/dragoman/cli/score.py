@@ -1,4 +1,4 @@
-"""``dragoman score``: how likely a model finds given translations."""
+"""``dragoman score``: how likely a model finds given translations, or texts."""
 
 from __future__ import annotations
 
@@ -12,21 +12,46 @@ import typer
 
 def score(
     run: Annotated[Path, typer.Argument(help="A run folder.", metavar="RUN")],
-    source: Annotated[Path, typer.Argument(help="Source sentences, one a line.")],
-    target: Annotated[Path, typer.Argument(help="Their translations, line by line.")],
+    source: Annotated[
+        Path, typer.Argument(help="Source sentences, one a line; of a language model, texts.")
+    ],
+    target: Annotated[
+        Path | None,
+        typer.Argument(help="Their translations, line by line; a language model has none."),
+    ] = None,
     tokens: Annotated[
         bool, typer.Option("--tokens", help="Also the log-probability of every token.")
     ] = False,
+    words: Annotated[
+        bool,
+        typer.Option(
+            "--words",
+            help="Of a language model: the text itself, each word by how much it surprised.",
+        ),
+    ] = False,
 ) -> None:
-    """Write log P(target | source) for each pair, and the perplexity of all to standard error.
+    """Write log P(target | source) for each pair, or log P of each text by a language model, and
+    the perplexity of all to standard error.
 
-    Columns: log-probability in nats, tokens (the end symbol counted), perplexity per token.
+    Columns: log-probability in nats, tokens (the end symbol counted), perplexity per token. With
+    --words, the texts of a language model in colours, by the bits that each word costs.
     """
+    from dragoman.cli.score_texts import score_texts
     from dragoman.data.corpora import CorpusSettings, read_pairs
+    from dragoman.errors import DragomanError
     from dragoman.tasks.run import Run
 
     # What is wrong with the arguments is said before torch is imported.
     opened = Run.open(run)
+    if len(opened.task.sides) == 1:
+        if target is not None:
+            raise DragomanError(f"{run} is a {opened.task.name}: it scores one file of texts")
+        score_texts(opened, source, tokens, words)
+        return
+    if target is None or words:
+        raise DragomanError(
+            f"{run} translates: give the sources and their translations, without --words"
+        )
     pairs = read_pairs(CorpusSettings(source=str(source), target=str(target), format="lines"))
     first = next(pairs)
     from dragoman.tasks.settings import TranslatorSettings

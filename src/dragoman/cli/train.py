@@ -17,11 +17,25 @@ def train(
         list[str],
         typer.Argument(
             help="Two files of parallel text, one file with both sides (.tsv, .jsonl), or a recipe "
-            "(a .toml file, or the name of one that ships); with the --recipe of a language model, "
-            "one file with a text a line.",
+            "(a .toml file, or the name of one that ships); for a language model one file of text, "
+            "or a folder of them.",
             metavar="SOURCE TARGET | RECIPE",
         ),
     ],
+    task: Annotated[
+        str | None,
+        typer.Option(
+            help="What files of text are to teach: translation (if not said), or language-model, "
+            "which learns to write such text."
+        ),
+    ] = None,
+    texts: Annotated[
+        str | None,
+        typer.Option(
+            help="Of a language model's file, what a text is: text (a line), documents (between "
+            "blank lines) or file (all of it); found out if not said."
+        ),
+    ] = None,
     to: Annotated[
         Path | None, typer.Option(help="The run folder to make; runs/NAME if not given.")
     ] = None,
@@ -48,7 +62,8 @@ def train(
         tuple[str, str] | None, typer.Option(help="Source and target to measure on at the end.")
     ] = None,
     languages: Annotated[
-        str | None, typer.Option(help="Such as en-de; guessed from file names if not given.")
+        str | None,
+        typer.Option(help="Such as en-de; guessed from file names if not given. Of a text: en."),
     ] = None,
     keys: Annotated[
         tuple[str, str] | None,
@@ -89,7 +104,7 @@ def train(
 
       dragoman train multi30k-en-de --minutes 30 --set model.dropout=0.2
 
-      dragoman train diary.txt --recipe demo-letters
+      dragoman train diary.txt --task language-model --minutes 10
 
       dragoman train multi30k-en-de --seeds 1,2,3 --to runs/base
     """
@@ -123,8 +138,8 @@ def train(
     changes = [*(set_ or []), *([f"seed={seed}"] if seed is not None else [])]
     base = Run.open(start_from) if start_from else None
     chosen, default_epochs = recipe_of(
-        inputs, base=recipe, dev=dev, test=test, languages=languages, keys=keys,
-        start_from=base, changes=changes, minutes=minutes, say=say,
+        inputs, task=task, texts=texts, base=recipe, dev=dev, test=test,
+        languages=languages, keys=keys, start_from=base, changes=changes, minutes=minutes, say=say,
     )  # fmt: skip
     if minutes is None and epochs is None and not any("training.updates" in c for c in changes):
         epochs = default_epochs

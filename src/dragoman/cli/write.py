@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 from typing import Annotated
 
@@ -19,29 +20,47 @@ def write(
     top_p: Annotated[
         float, typer.Option(min=0.01, max=1.0, help="Among those that hold so much probability.")
     ] = 1.0,
-    seed: Annotated[int, typer.Option(min=0, help="The same seed writes the same texts.")] = 0,
-    longest: Annotated[
-        int | None, typer.Option("--longest", min=1, help="At most so many tokens.")
+    seed: Annotated[
+        int,
+        typer.Option(min=0, help="The same seed writes the same text; each further text has the "
+                     "next one."),
+    ] = 0,
+    stop: Annotated[
+        list[str] | None,
+        typer.Option(help=r"The text ends before this; \n is the end of a line. May be repeated."),
     ] = None,
+    longest: Annotated[
+        int,
+        typer.Option(
+            min=1, help="At most so many tokens more, also beyond what the model reads at once."
+        ),
+    ] = 256,
     likeliest: Annotated[
         bool, typer.Option("--likeliest", help="Search for the most probable, draw nothing.")
     ] = False,
     scores: Annotated[
         bool, typer.Option("--scores", help="Write the score and a tab before each text.")
     ] = False,
-) -> None:
+) -> None:  # fmt: skip
     """Write texts with a language model, from nothing or from how they begin.
 
-    Tokens are drawn by their probabilities, so each text is another one; a line each.
+    Tokens are drawn by their probabilities, and shown as they are drawn. A text ends where the
+    model ends it, at --stop or at --longest. When it is longer than what the model reads at once,
+    it goes on from the last half of that.
 
     Examples:
 
       dragoman write runs/letters "Der Hund" -n 5 --temperature 0.8
 
+      dragoman write runs/diary "Once" --top-p 0.9 --longest 500 --stop "\\n\\n"
+
       dragoman write runs/letters "Der Hund" --likeliest
     """
+    from dragoman.errors import DragomanError
     from dragoman.tasks.run import Run
 
+    if scores and stop:
+        raise DragomanError("--scores are of whole texts: leave --stop out")
     opened = Run.open(run)
     from dragoman.tasks.search_settings import parse_search
     from dragoman.tasks.writer import Writer
@@ -53,8 +72,34 @@ def write(
     else:
         drawn = {"temperature": temperature, "top_k": top_k, "top_p": top_p, "seed": seed}
         how += [f"sampling.{name}={value}" for name, value in drawn.items()]
-    if longest is not None:
-        how.append(f"max_length={longest}")
     writer = Writer(opened, search_settings=parse_search(plain, how))
-    for text in writer([begin])[0]:
-        typer.echo((f"{text.score:.4f}\t" if scores else "") + text.text)
+    given = writer.tokens(begin)
+    if given >= writer.context:
+        typer.echo(
+            f"The beginning has {given:,} tokens, and the model reads {writer.context:,} at once: "
+            "it goes on from the last of them.",
+            err=True,
+        )
+    if scores or (likeliest and number > 1):
+        if given >= writer.context:
+            raise DragomanError("a beginning so long is gone on with one text at a time")
+        length = min(writer.context, given + longest)
+        whole = writer.engine.search_settings.model_copy(update={"max_length": length})
+        for text in writer([begin], whole)[0]:
+            typer.echo((f"{text.score:.4f}\t" if scores else "") + text.text)
+        return
+    endings = [_unescaped(one) for one in stop or ()]
+    for one in range(number):
+        settings = writer.engine.search_settings
+        if settings.sampling is not None:
+            further = settings.sampling.model_copy(update={"seed": seed + one})
+            settings = settings.model_copy(update={"sampling": further})
+        typer.echo(begin, nl=False)
+        for piece in writer.stream(begin, settings, stop=endings, longest=longest):
+            typer.echo(piece, nl=False)
+            sys.stdout.flush()
+        typer.echo()
+
+
+def _unescaped(text: str) -> str:
+    return text.replace("\\n", "\n").replace("\\t", "\t")

@@ -96,21 +96,30 @@ def make_batch(
     ``sources`` None: nothing is read. ``ids`` names the examples, and dropout knows their rows by
     it; left out, they are numbered from 0.
     """
-    if sources is None:
-        sources = [np.empty(0, np.int32)] * len(targets)
-    if len(sources) != len(targets):
+    if sources is not None and len(sources) != len(targets):
         raise ValueError(f"{len(sources)} sources but {len(targets)} targets")
     end, begin = np.array([eos], np.int32), np.array([bos], np.int32)
-    target_lengths = [len(target) + 1 for target in targets]
+    windows = [(_both(begin, target), _both(target, end)) for target in targets]
+    return window_batch(windows, eos, ids, sources)
+
+
+def window_batch(
+    windows: Sequence[tuple[Tokens, Tokens]],
+    eos: int,
+    ids: Sequence[int] | None = None,
+    sources: Sequence[Tokens] | None = None,
+) -> Batch:
+    """Join B windows, each what is read and what is predicted, into one packed batch: as
+    ``make_batch``, for outputs that need not be whole."""
+    if sources is None:
+        sources = [np.empty(0, np.int32)] * len(windows)
     names = None if ids is None else _first_names(ids)
-    target_layout = Layout(target_lengths, first_names=names)
+    layout = Layout([len(read) for read, _ in windows], first_names=names)
     return Batch(
         source=make_sources(sources, eos, names),
-        target_in=Sequences(
-            _join([part for target in targets for part in (begin, target)]), target_layout
-        ),
-        target_out=_join([part for target in targets for part in (target, end)]),
-        ids=tuple(range(len(sources)) if ids is None else (int(i) for i in ids)),
+        target_in=Sequences(_join([read for read, _ in windows]), layout),
+        target_out=_join([predicted for _, predicted in windows]),
+        ids=tuple(range(len(windows)) if ids is None else (int(i) for i in ids)),
     )
 
 
@@ -132,6 +141,10 @@ def _first_names(ids: Sequence[int]) -> Tensor:
     1,000 pairs of 30 tokens once in a hundred times, and then two rows share a mask."""
     scattered = hashes(np.array(ids, np.int64), 0)
     return torch.from_numpy((scattered >> np.uint64(32)).astype(np.uint32).view(np.int32))
+
+
+def _both(first: Tokens, second: Tokens) -> Tokens:
+    return np.concatenate([first, second])
 
 
 def _join(parts: Sequence[Tokens]) -> Tensor:

@@ -27,6 +27,8 @@ _REMEMBERED = 1 << 26
 _SURROGATE = re.compile("[\ud800-\udfff]")
 _CONTROL = re.compile("[\x00-\x08\x0a-\x1f\x7f-\x9f]")
 """Unicode category Cc, but for the tab, which is a space to most people."""
+_CONTROL_IN_TEXT = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f]")
+"""The same of a text that stands alone, which may have several lines."""
 
 
 class CleaningSettings(Settings):
@@ -35,7 +37,8 @@ class CleaningSettings(Settings):
     invalid_utf8: bool = True
     """Drop pairs with bytes that are not UTF-8; if kept, such bytes read as U+FFFD."""
     control_characters: bool = True
-    """Drop pairs with control characters other than the tab."""
+    """Drop pairs with control characters other than the tab, and in texts that stand alone other
+    than the ends of their lines."""
     empty: bool = True
     """Drop pairs of which a side is empty or only spaces."""
     max_length: int = Field(2000, ge=0, le=1_000_000_000)
@@ -164,7 +167,8 @@ def _filters(settings: CleaningSettings, sides: Sequence[str]) -> dict[str, Call
     if settings.invalid_utf8:
         filters["invalid_utf8"] = lambda pair: _has(_SURROGATE, pair)
     if settings.control_characters:
-        filters["control_characters"] = lambda pair: _has(_CONTROL, pair)
+        control = _CONTROL if paired else _CONTROL_IN_TEXT
+        filters["control_characters"] = lambda pair: _has(control, pair)
     if settings.empty:
         filters["empty"] = lambda pair: not all(getattr(pair, side).strip() for side in sides)
     if longest := settings.max_length:

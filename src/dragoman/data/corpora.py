@@ -1,9 +1,10 @@
 """Files of text -> examples, as they stand: sentences and their translations, or texts alone.
 
 Two files with one sentence a line, one file that holds both sides (tab-separated or JSON Lines),
-or one file with a text a line; plain or gzip. A line ends at ``\\n`` alone, and one ``\\r`` before
-it is dropped, so that a U+2028 inside a sentence never moves the two sides against each other.
-Bytes that are not UTF-8 are carried as lone surrogates; cleaning names and drops them.
+or texts alone, in a file or a folder of files (``documents.py``); plain or gzip. A line ends at
+``\\n`` alone, and one ``\\r`` before it is dropped, so that a U+2028 inside a sentence never moves
+the two sides against each other. Bytes that are not UTF-8 are carried as lone surrogates; cleaning
+names and drops them.
 """
 
 from __future__ import annotations
@@ -14,17 +15,24 @@ import json
 import zlib
 from collections.abc import Generator, Iterable, Iterator
 from contextlib import closing, contextmanager
+from itertools import chain
 from pathlib import Path
 from typing import BinaryIO, Literal, NamedTuple, Self
 
 from pydantic import Field, model_validator
 
+from dragoman.data.documents import By, read_texts
 from dragoman.errors import DataError
 from dragoman.settings import Settings
 
 _GZIP = b"\x1f\x8b"
 _UTF8_MARK = b"\xef\xbb\xbf"
 _UTF16_MARKS = (b"\xff\xfe", b"\xfe\xff")
+
+_SECTION = 20_000
+
+BY: dict[str, By] = {"text": "line", "documents": "blank", "file": "file"}
+"""What ends a text that stands alone, by the format of its corpus."""
 
 
 class CorpusSettings(Settings):
@@ -34,9 +42,13 @@ class CorpusSettings(Settings):
     """File of source sentences, or the one file that holds all there is. May be gzip."""
     target: str | None = None
     """File of target sentences; left out when ``source`` holds all there is."""
-    format: Literal["auto", "lines", "tsv", "jsonl", "text"] = "auto"
-    """auto: lines for two files; for one file, tsv or jsonl by its name. text: one file with a
-    text a line, for a task whose examples have one side."""
+    format: Literal["auto", "lines", "tsv", "jsonl", "text", "documents", "file"] = "auto"
+    """auto: lines for two files; for one file, tsv or jsonl by its name. For a task whose examples
+    have one side, where ``source`` may be a folder of files: text, a text a line; documents, blank
+    lines between texts; file, each file is one text."""
+    section: int = Field(_SECTION, ge=100, le=100_000_000)
+    """Characters of a text that stands alone; a longer one is read as several, cut at the end of a
+    line or a word."""
     links: str | None = None
     """File with the word alignment of each pair, in Pharaoh format (``0-0 1-2``), a line for a
     line: what guided alignment teaches (training.guided). Words are what stands between spaces."""
@@ -49,11 +61,16 @@ class CorpusSettings(Settings):
 
     @model_validator(mode="after")
     def _agree(self) -> Self:
-        if (self.target is not None) and self.format in ("tsv", "jsonl", "text"):
+        if (self.target is not None) and self.format not in ("auto", "lines"):
             raise ValueError(f"format {self.format} is one file: leave target out")
         if self.target is None and self.format == "lines":
             raise ValueError("format lines needs two files: name target too")
         return self
+
+    @property
+    def is_alone(self) -> bool:
+        """Whether its texts stand alone: examples of one side."""
+        return self.format in BY
 
     @property
     def name(self) -> str:
@@ -83,9 +100,8 @@ def read_pairs(corpus: CorpusSettings) -> Iterator[Pair]:
             return _read_parallel(Path(corpus.source), Path(corpus.target))
         case "tsv":
             return _read_tsv(Path(corpus.source))
-        case "text":
-            lines = enumerate(read_lines(corpus.source), start=1)
-            return (Pair(line, "", text) for line, text in lines)
+        case "text" | "documents" | "file" as how:
+            return _read_alone(Path(corpus.source), BY[how], corpus.section)
         case _:
             return _read_jsonl(Path(corpus.source), corpus.source_key, corpus.target_key)
 
@@ -111,8 +127,8 @@ def decode_lines(lines: Iterable[bytes]) -> Iterator[str]:
 def corpus_fingerprint(corpus: CorpusSettings) -> str:
     """SHA-256, in hex, of the content and format of a corpus, wherever its files lie."""
     digest = hashlib.sha256()
-    for name in filter(None, (corpus.source, corpus.target)):
-        with _opened(Path(name), packed=True) as file:
+    for path in chain.from_iterable(_files(name) for name in (corpus.source, corpus.target)):
+        with _opened(path, packed=True) as file:
             content = hashlib.sha256()
             while block := file.read(1 << 20):
                 content.update(block)
@@ -120,12 +136,36 @@ def corpus_fingerprint(corpus: CorpusSettings) -> str:
     if corpus.links is not None:
         for line in read_lines(corpus.links):
             digest.update(line.encode("utf-8", "surrogateescape") + b"\n")
-    how = [_format(corpus), corpus.source_key, corpus.target_key]
+    how: list[str | int] = [_format(corpus), corpus.source_key, corpus.target_key]
+    if corpus.is_alone and corpus.section != _SECTION:
+        how.append(corpus.section)
     digest.update(json.dumps(how).encode())
     return digest.hexdigest()
 
 
-def _format(corpus: CorpusSettings) -> Literal["lines", "tsv", "jsonl", "text"]:
+def _files(name: str | None) -> list[Path]:
+    """A file, or those of a folder and of the folders in it, by their names; hidden and empty ones
+    are passed over."""
+    if name is None:
+        return []
+    path = Path(name)
+    if not path.is_dir():
+        return [path]
+    found = [
+        one
+        for one in sorted(path.rglob("*"))
+        if one.is_file()
+        and one.stat().st_size
+        and not any(part.startswith(".") for part in one.relative_to(path).parts)
+    ]
+    if not found:
+        raise DataError(f"{path} is a folder without a file that holds anything")
+    return found
+
+
+def _format(
+    corpus: CorpusSettings,
+) -> Literal["lines", "tsv", "jsonl", "text", "documents", "file"]:
     if corpus.format != "auto":
         return corpus.format
     if corpus.target is not None:
@@ -140,6 +180,13 @@ def _format(corpus: CorpusSettings) -> Literal["lines", "tsv", "jsonl", "text"]:
                 f"{corpus.source}: one file for both sides must be .tsv or .jsonl (say which with "
                 "format = ...); for two files, name the target as well"
             )
+
+
+def _read_alone(path: Path, by: By, longest: int) -> Iterator[Pair]:
+    for one in _files(str(path)):
+        with _opened(one) as file:
+            for line, text in read_texts(file, by, longest):
+                yield Pair(line, "", text)
 
 
 def _read_parallel(source: Path, target: Path) -> Iterator[Pair]:

@@ -59,6 +59,9 @@ class PlanSettings(Settings):
     """Pairs with a longer source, in tokens with EOS, are left out of training and counted."""
     max_target: int = Field(256, ge=1, le=1_000_000)
     """Pairs with a longer target, in tokens with EOS, are left out of training and counted."""
+    context: int = Field(256, ge=2, le=1_000_000)
+    """Texts that stand alone are read in windows of so many tokens, the end symbol counted; a
+    longer text gives several."""
     block_examples: int = Field(1_000_000, ge=1, le=1_000_000_000)
     """Examples that are shuffled together; bounds the memory of the plan."""
 
@@ -311,7 +314,9 @@ def _fit(sizes: Indices, limits: Mapping[str, int]) -> npt.NDArray[np.bool_]:
 
 
 def _limits(store: Lengths, settings: PlanSettings) -> dict[str, int]:
-    """The tokens that each side may have, EOS counted."""
+    """The tokens that each side may have, EOS counted. Texts that stand alone come in windows."""
+    if list(store.lengths) == ["target"]:
+        return {"target": settings.context}
     limits = {"source": settings.max_source, "target": settings.max_target}
     return {side: limits[side] for side in store.lengths}
 

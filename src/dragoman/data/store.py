@@ -41,6 +41,7 @@ Tokens = npt.NDArray[np.int32]
 _FORMAT = 1
 _SHARD_EXAMPLES = 1 << 18
 _ENCODED_TOGETHER = 1 << 12
+_CHARACTERS_TOGETHER = 1 << 20
 
 
 class Tokeniser(Protocol):
@@ -117,11 +118,12 @@ class Store:
     def __len__(self) -> int:
         return self._length
 
-    def tokens(self, side: str, example: int) -> Tokens:
-        """(length,) int32 tokens of one side, without special symbols."""
+    def tokens(self, side: str, example: int, part: slice = slice(None)) -> Tokens:
+        """(length,) int32 tokens of one side, or a part of them, without special symbols."""
         shard, place = divmod(self._checked(example), self._shard_examples)
         arrays = self._shard(shard)[side]
-        return arrays.tokens[arrays.offsets[place] : arrays.offsets[place + 1]].astype(np.int32)
+        every = arrays.tokens[arrays.offsets[place] : arrays.offsets[place + 1]]
+        return every[part].astype(np.int32)
 
     def text(self, side: str, example: int) -> str:
         """One side as it was read; invalid bytes as lone surrogates."""
@@ -337,7 +339,7 @@ def _write_shard(
     shard: int,
     lengths: Mapping[str, BinaryIO],
 ) -> None:
-    """One shard, a few thousand sentences at a time."""
+    """One shard, a few thousand sentences or a million characters at a time."""
     with ExitStack() as stack:
         files = {
             (side, kind): stack.enter_context((folder / f"{shard:05}.{side}.{kind}").open("wb"))
@@ -348,7 +350,7 @@ def _write_shard(
         for side in tokenisers:
             for kind in ("offsets", "text-offsets"):
                 files[side, kind].write(np.zeros(1, np.int64).tobytes())
-        while some := list(islice(pairs, _ENCODED_TOGETHER)):
+        while some := _some(pairs):
             for side, tokeniser in tokenisers.items():
                 texts = [getattr(pair, side) for pair in some]
                 encoded = tokeniser.encode(texts)
@@ -364,6 +366,18 @@ def _write_shard(
                     ends[side, kind] = int(offsets[-1])
         for file in files.values():
             _settle(file)
+
+
+def _some(pairs: Iterator[Pair]) -> list[Pair]:
+    """The next examples that are encoded together; the last of them may be long."""
+    some: list[Pair] = []
+    characters = 0
+    for pair in pairs:
+        some.append(pair)
+        characters += len(pair.source) + len(pair.target)
+        if len(some) >= _ENCODED_TOGETHER or characters >= _CHARACTERS_TOGETHER:
+            break
+    return some
 
 
 def _settle(file: BinaryIO) -> None:

@@ -7,18 +7,17 @@ from collections.abc import Iterable, Sequence
 from dragoman.forms.form import Form
 from dragoman.forms.passage import Passage, Piece
 
-LONGEST = 1000
-"""Tokens of an output that nothing but its own end symbol ends."""
-
 
 class Nothing(Form):
     """Whatever is given, the end symbol alone is read."""
 
     reads = False
 
-    def __init__(self, eos: int) -> None:
-        """``eos``: the number of the end symbol on the other side, which is it here too."""
+    def __init__(self, eos: int, longest: int = 1000) -> None:
+        """``eos``: the number of the end symbol on the other side, which is it here too.
+        ``longest``: tokens of an output that nothing but its own end symbol ends."""
         self._eos = eos
+        self._longest = longest
 
     @property
     def size(self) -> int:
@@ -47,7 +46,7 @@ class Nothing(Form):
 
     def longest_output(self, length: int, extra: int) -> int:
         """Nothing that is read says how much there is to write."""
-        return LONGEST
+        return self._longest
 
     def shown(self, tokens: Iterable[int]) -> list[str]:
         return ["</s>" for _ in tokens]

@@ -217,6 +217,14 @@ class Text:
         """The written form of each token: U+2581 for a space, <0x41> for a byte."""
         return list(self._processor.id_to_piece([int(token) for token in ids]))
 
+    def known_as(self, text: str) -> str:
+        """The text that the tokens of ``text`` stand for, unknown characters included: normalised,
+        but with ``lossless``."""
+        prepared = _prepare(text, self.settings)
+        if self.settings.lossless:
+            return prepared
+        return self._normalise(prepared).removeprefix(SPACE).replace(SPACE, " ")
+
     def _normalise(self, prepared: str) -> str:
         return str(self._processor.normalize(prepared))
 
@@ -291,7 +299,7 @@ def _trainer_arguments(settings: TextSettings, longest: int) -> dict[str, Any]:
         "character_coverage": settings.character_coverage,
         "required_chars": SPACE,
         "user_defined_symbols": list(settings.user_symbols),
-        "max_sentence_length": max(longest, 1) + 1,
+        "max_sentence_length": max(longest + 1, 10),  # its own least
         "num_threads": _THREADS,
         "unk_id": 0,
         "bos_id": 1,

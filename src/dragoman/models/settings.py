@@ -271,6 +271,43 @@ class DecoderSettings(ModelSettings):
         return self
 
 
+class RecurrentDecoderSettings(ModelSettings):
+    """Sizes and choices of LSTM layers that read nothing (the shape of AWD-LSTM and ULMFiT)."""
+
+    kind: Literal["recurrent-decoder"] = "recurrent-decoder"
+    """Which family of models."""
+    model_dim: int = Field(400, ge=1, le=65_536)
+    """Width of embeddings, of the last layer and of the output."""
+    hidden_dim: int | None = Field(None, ge=1, le=65_536)
+    """Width of the layers before the last; as ``model_dim`` if not given."""
+    layers: int = Field(3, ge=1, le=1_000)
+    """How many."""
+    dropout: float = Field(0.3, ge=0, lt=1)
+    """Between layers and before the output: one mask a window, the same at every step."""
+    embedding_dropout: float = Field(0.3, ge=0, lt=1)
+    """On embeddings, likewise."""
+    recurrent_dropout: float = Field(0.2, ge=0, lt=1)
+    """On what a layer hands to its next step, likewise (Gal and Ghahramani, 2016)."""
+    tie: bool = True
+    """One matrix for what is read back and for the output."""
+
+    reads: ClassVar[bool] = False
+
+    @property
+    def widths(self) -> tuple[int, ...]:
+        """Of what each layer gives out."""
+        inner = self.hidden_dim or self.model_dim
+        return (inner,) * (self.layers - 1) + (self.model_dim,)
+
+    @property
+    def sizes(self) -> dict[str, int | str]:
+        return {
+            "model_dim": self.model_dim,
+            "encoder_layers": 0,
+            "decoder_layers": self.layers,
+        }
+
+
 def check_heads(model_dim: int, attention: AttentionSettings) -> None:
     """Errors: ``ValueError`` for heads that do not fit into a model of that width."""
     shared_out = attention.key_width is None or not attention.whole_input

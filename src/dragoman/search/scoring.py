@@ -41,17 +41,13 @@ def force_decode(
     """
     scored: list[Hypothesis | None] = [None] * len(sources)
     for batch in _batches(sources, targets, tokens_per_batch):
-        memory = model.encode(Sequences.of([sources[i] for i in batch]).to(device))
-        target_in = Sequences.of([torch.tensor([bos, *targets[i]]) for i in batch])
-        target_out = torch.cat([torch.tensor([*targets[i], eos]) for i in batch]).to(device)
-        hidden = model.decode(target_in.to(device), memory)  # (P, D)
-        pieces = []
-        for rows, out in zip(
-            hidden.split(ROWS_PER_PIECE), target_out.split(ROWS_PER_PIECE), strict=True
-        ):
-            log_probabilities = torch.log_softmax(model.project(rows).float(), dim=-1)
-            pieces.append(log_probabilities.gather(1, out[:, None]).squeeze(1))
-        of_tokens = torch.cat(pieces).split(list(target_in.layout.lengths))
+        of_tokens = log_probabilities_of(
+            model,
+            [sources[i] for i in batch],
+            [torch.tensor([bos, *targets[i]]) for i in batch],
+            [torch.tensor([*targets[i], eos]) for i in batch],
+            device,
+        )
         for i, log_probabilities in zip(batch, of_tokens, strict=True):
             scored[i] = hypothesis_of(
                 [int(token) for token in targets[i]],
@@ -60,6 +56,29 @@ def force_decode(
                 finished=True,
             )
     return [hypothesis for hypothesis in scored if hypothesis is not None]
+
+
+@torch.no_grad()
+def log_probabilities_of(
+    model: Scores,
+    sources: Sequence[Tensor],
+    read: Sequence[Tensor],
+    predicted: Sequence[Tensor],
+    device: torch.device | str = "cpu",
+) -> tuple[Tensor, ...]:
+    """log P of what is predicted at each place of B outputs, given what is read: (length,) each."""
+    memory = model.encode(Sequences.of(sources).to(device))
+    target_in = Sequences.of(read)
+    target_out = torch.cat(list(predicted)).to(device)
+    hidden = model.decode(target_in.to(device), memory)  # (P, D)
+    pieces = []
+    for rows, out in zip(
+        hidden.split(ROWS_PER_PIECE), target_out.split(ROWS_PER_PIECE), strict=True
+    ):
+        logits = model.project(rows).float()
+        pieces.append(torch.log_softmax(logits, dim=-1).gather(1, out[:, None]).squeeze(1))
+    lengths = list(target_in.layout.lengths)
+    return tuple(torch.split(torch.cat(pieces), lengths))
 
 
 def _batches(

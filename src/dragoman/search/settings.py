@@ -31,7 +31,7 @@ class SearchSettings(Settings):
     """α of ((5 + length) / 6)^α, which divides log-probabilities: 0 favours short outputs."""
     max_extra: int = Field(default=50, ge=0, le=100_000)
     """An output may be so many tokens longer than its source, end symbols counted in both; where
-    nothing is read (language models) it may have 1,000."""
+    nothing is read (language models) it may have plan.context, and 1,000 at most."""
     max_length: int | None = Field(default=None, ge=0, le=100_000)
     """At most so many tokens, the end symbol not counted; takes the place of max_extra."""
     min_length: int = Field(default=0, ge=0, le=100_000)

@@ -38,6 +38,7 @@ from dragoman.search.request import Request
 from dragoman.search.scheduler import Scheduler
 from dragoman.search.scoring import force_decode
 from dragoman.search.settings import SearchSettings
+from dragoman.search.windows import score_windows
 from dragoman.tasks.alignment import AligningHead
 from dragoman.tasks.ensemble import readers_of
 from dragoman.tasks.machine import cores
@@ -210,6 +211,23 @@ class Engine:
             bos=self.target.bos,
             eos=self.target.eos,
             length_penalty=self.search_settings.length_penalty,
+            device=self._device,
+        )
+
+    def score_windows(
+        self, texts: Iterable[Sequence[int]], context: int, stride: int
+    ) -> Iterator[list[float]]:
+        """log P of each token of each text, and of its end symbol, where nothing is read: window by
+        window (``search/windows.py``)."""
+        (nothing,) = self.source.values([""])
+        return score_windows(
+            self._ensemble or self._network,
+            texts,
+            source=torch.tensor(nothing),
+            bos=self.target.bos,
+            eos=self.target.eos,
+            context=context,
+            stride=stride,
             device=self._device,
         )
 

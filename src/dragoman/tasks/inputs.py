@@ -23,6 +23,7 @@ from dragoman.tasks.sizing import (
     recipe_for,
     row_for,
 )
+from dragoman.tasks.text_sizing import recipe_for_texts
 
 _LINES_READ = 400
 _ONE_FILE = (".tsv", ".tab", ".jsonl", ".ndjson", ".json")
@@ -45,6 +46,8 @@ _NOT_READ = {
 def recipe_of(
     inputs: Sequence[str],
     *,
+    task: str | None = None,
+    texts: str | None = None,
     base: str | None = None,
     dev: tuple[str, str] | None = None,
     test: tuple[str, str] | None = None,
@@ -59,7 +62,10 @@ def recipe_of(
 
     ``minutes``: the time that there will be; with files alone, the size of the model is one that
     this machine can teach in them, by a measurement of some seconds, and ``say`` gets which.
-    ``keys``: where a JSON Lines file holds source and target. ``start_from``: the run to fine-tune.
+    ``task``: what files of text are to teach, where neither ``base`` nor ``start_from`` says it.
+    ``texts``: what ends a text that stands alone, as ``CorpusSettings.format`` has it; None: that
+    is found out. ``keys``: where a JSON Lines file holds source and target. ``start_from``: the
+    run to fine-tune.
     Errors: ``RecipeError`` for inputs that are neither files nor a recipe, ``DataError`` for files
     that cannot be used.
     """
@@ -70,13 +76,37 @@ def recipe_of(
         )
     for path in inputs:
         _check_is_read(Path(path))
-    alone = base is not None and len(TASKS[Recipe.load(base).task].sides) == 1
-    if alone and (len(inputs) > 1 or dev is not None or test is not None or keys is not None):
+    told = Recipe.load(base).task if base else start_from.recipe.task if start_from else None
+    if task is not None and task not in TASKS:
+        raise RecipeError(f"--task {task}: there is no such task; tasks are {', '.join(TASKS)}")
+    if task is not None and told not in (None, task):
+        raise RecipeError(f"--task {task}: {base or start_from.folder} is of a {told}")  # type: ignore[union-attr]
+    alone = len(TASKS[task or told or "translation"].sides) == 1
+    if start_from is not None and base is None and task is None and not _is_text(inputs[0]):
+        alone = False  # a recipe, which may be fine-tuned too
+    if len(inputs) == 1 and alone and Path(inputs[0]).suffix == ".toml":
         raise RecipeError(
-            f"recipe {base} learns from texts alone: give one file with a text a line; what it is "
-            "measured on is held out of it"
+            f"{inputs[0]} is a recipe, which says its task itself: leave --task, --recipe out"
         )
-    if len(inputs) == 1 and not _is_corpus(inputs[0]) and not alone:
+    if texts is not None and not alone:
+        raise RecipeError("--texts is for texts that stand alone: --task language-model")
+    if alone:
+        if len(inputs) > 1 or dev is not None or test is not None or keys is not None:
+            raise RecipeError(
+                "a language model learns from texts alone: give one file, or a folder of files; "
+                "what it is measured on is held out of it"
+            )
+        epochs: float | None
+        recipe, epochs = recipe_for_texts(
+            _absolute(inputs[0]), texts, _language(languages, inputs[0]), base
+        )
+        if start_from is not None:
+            tuned = for_fine_tuning(recipe, start_from.recipe)
+            recipe = tuned.model_copy(update={"name": f"{start_from.recipe.name}-tuned"})
+            if base is None and epochs is not None:
+                recipe, epochs = gently(recipe, start_from.recipe), epochs / FINE_TUNING
+        return recipe.change(changes), epochs
+    if len(inputs) == 1 and not _is_corpus(inputs[0]):
         options = {
             "--dev": dev, "--test": test, "--recipe": base, "--keys": keys, "--languages": languages
         }  # fmt: skip
@@ -86,7 +116,8 @@ def recipe_of(
         if Path(inputs[0]).is_file() and Path(inputs[0]).suffix != ".toml":
             raise RecipeError(
                 f"{inputs[0]} is one file of text: name the file of its translations too; or give "
-                "one file with both sides (.tsv, .jsonl), or a recipe (.toml)"
+                "one file with both sides (.tsv, .jsonl), or a recipe (.toml). To learn to write "
+                "such text itself: --task language-model"
             )
         recipe = Recipe.load(inputs[0], changes)
         if start_from is not None:
@@ -97,16 +128,15 @@ def recipe_of(
         from dragoman.tasks.budget import size_in  # torch, which text alone does not need
 
         size_for = partial(size_in, minutes, say)
-    text = CorpusSettings(source=_absolute(inputs[0]), format="text")
     recipe, pairs = recipe_for(
-        [text if alone else _corpus(inputs, keys)],
+        [_corpus(inputs, keys)],
         _held(dev),
         _held(test),
         _languages(languages) if languages else languages_of(inputs),
         base,
         size_for,
     )
-    epochs: float | None = None if base else row_for(pairs).epochs
+    epochs = None if base else row_for(pairs).epochs
     if start_from is not None:
         tuned = for_fine_tuning(recipe, start_from.recipe)
         recipe = tuned.model_copy(update={"name": f"{start_from.recipe.name}-tuned"})
@@ -151,12 +181,23 @@ def _held(files: tuple[str, str] | None) -> CorpusSettings | None:
     return CorpusSettings(source=_absolute(files[0]), target=_absolute(files[1])) if files else None
 
 
+def _is_text(path: str) -> bool:
+    return Path(path).exists() and not path.endswith(".toml")
+
+
 def _is_corpus(path: str) -> bool:
     return path.removesuffix(".gz").endswith(_ONE_FILE)
 
 
 def _absolute(path: str) -> str:
     return str(Path(path).absolute())
+
+
+def _language(code: str | None, path: str) -> str:
+    """Of texts that stand alone: as it is said, or as the name of their file has it."""
+    if code is not None and "-" in code:
+        raise RecipeError(f"--languages {code}: texts that stand alone have one, such as en")
+    return code or languages_of([path, path])[0]
 
 
 def _languages(codes: str) -> tuple[str, str]:

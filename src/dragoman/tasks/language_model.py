@@ -1,8 +1,11 @@
 """What is measured of a language model: while it trains, and of a finished run.
 
-Losses are over all tokens of a text and its end symbol, given nothing. *Bits per byte* are the
-same in units that do not depend on the vocabulary: -log2 P of the text over its length in UTF-8,
-a byte counted for the end of each text, as a file with a text a line has it.
+Losses are over all tokens of a text and its end symbol. *Bits per byte* are the same in units that
+do not depend on the vocabulary, so that they compare across vocabularies. They are the length of a
+code that gives the text back as the vocabulary knows it (``Length``), over the bytes of that text.
+
+While a model trains, texts are read in windows as in training, each by itself. A finished run reads
+them in windows that overlap (``evaluation.stride``), so that its figures are lower.
 """
 
 from __future__ import annotations
@@ -10,57 +13,78 @@ from __future__ import annotations
 import json
 import math
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
 from typing import Any
 
 from dragoman.atomic import write_text
-from dragoman.data.corpora import read_lines
+from dragoman.data.batches import Batch, window_batch
+from dragoman.data.corpora import CorpusSettings, Pair, read_pairs
+from dragoman.data.windows import part_of, read_and_predicted, slide
 from dragoman.errors import DragomanError
+from dragoman.recipe import EvaluationSettings
 from dragoman.search.settings import SearchSettings
+from dragoman.tasks.code_length import Length
 from dragoman.tasks.prepare import plain_pairs
 from dragoman.tasks.run import SCORES, Run
-from dragoman.tasks.validation import Validation
+from dragoman.tasks.validation import TOKENS_AT_ONCE, Validation
 from dragoman.training.records import Evaluation, Sample
 
 _SAMPLES = 3
-_TOGETHER = 1000
+_TOGETHER = 100
 
 
 class Texts(Validation):
     """``loss`` (nats per token), ``perplexity`` and ``bits_per_byte``; some texts are shown to the
-    model by their first half, and it goes on."""
+    model by how they begin, and it goes on."""
+
+    without = "empty"
+
+    def fitting(self, pairs: Sequence[Pair]) -> tuple[list[Pair], list[Batch]]:
+        form, context = self.forms.target, self.recipe.plan.context
+        written = form.vocabulary.encode([pair.target for pair in pairs])
+        kept = [(pair, tokens) for pair, tokens in zip(pairs, written, strict=True) if len(tokens)]
+        self._length = Length.sum(
+            Length.of(form.vocabulary, pair.target, tokens) for pair, tokens in kept
+        )
+        windows = []
+        for _, tokens in kept:
+            for begin, _, end in slide(len(tokens) + 1, context, context):
+                place = begin, end - begin
+                part = tokens[part_of(*place)]
+                windows.append(read_and_predicted(part, *place, form.bos, form.eos))
+        windows.sort(key=lambda window: len(window[0]))
+        together = max(1, TOKENS_AT_ONCE // context)
+        batches = [
+            window_batch(windows[first : first + together], form.eos)
+            for first in range(0, len(windows), together)
+        ]
+        return [pair for pair, _ in kept], batches
 
     def searched(self, examples: int) -> int:
         return min(_SAMPLES, examples)
 
     def __call__(self, update: int) -> Evaluation:
         total, tokens = self.loss()
-        loss = total / max(tokens, 1)
-        scores = {
-            "loss": loss,
-            "perplexity": math.exp(min(loss, 700.0)),
-            "bits_per_byte": total / math.log(2) / max(1, _bytes([p.target for p in self.pairs])),
-        }
+        scores = {"loss": total / max(tokens, 1), **self._length.scores(total)}
         return Evaluation(scores, self._samples())
 
     def _samples(self) -> tuple[Sample, ...]:
-        engine = self.engine()
-        texts = [pair.target for pair in self.some()]
-        written = engine.target.tokens(texts)
-        begun = [tokens[: len(tokens) // 2] for tokens in written]
-        nothing = engine.source.values(texts)
+        engine, context = self.engine(), self.recipe.plan.context
+        some = [tokens[: context // 2] for tokens in engine.target.tokens(
+            [pair.target for pair in self.some()]
+        )]  # fmt: skip
+        begun = [tokens[: len(tokens) // 2] for tokens in some]
+        nothing = engine.source.values([""] * len(some))
         found = engine.search(
             engine.request(source, SearchSettings(beam=1, max_length=2 * len(whole)), begin)
-            for source, whole, begin in zip(nothing, written, begun, strict=True)
+            for source, whole, begin in zip(nothing, some, begun, strict=True)
         )
-        gone_on = engine.target.raw([best.tokens for best, *_ in found])
-        return tuple(
-            Sample(begin, text, on)
-            for begin, text, on in zip(engine.target.raw(begun), texts, gone_on, strict=True)
-        )
+        gone_on = [best.tokens for best, *_ in found]
+        three = [engine.target.raw(tokens) for tokens in (begun, some, gone_on)]
+        return tuple(Sample(*texts) for texts in zip(*three, strict=True))
 
 
 @dataclass(frozen=True)
@@ -71,37 +95,55 @@ class Evaluated:
     weights: str
     test: str
     texts: int
-    tokens: int
     seconds: float
     nll: float
     """-log P of all of them, in nats."""
-    length: int
-    """Bytes."""
+    length: Length
+    context: int
+    stride: int
 
     @property
     def scores(self) -> dict[str, float]:
         """By name."""
-        return {
-            "perplexity": math.exp(min(self.nll / max(self.tokens, 1), 700.0)),
-            "bits_per_byte": self.nll / math.log(2) / max(self.length, 1),
-        }
+        return self.length.scores(self.nll)
 
     def table(self) -> str:
         """Plain text."""
+        length = self.length
+        notes = [
+            f"Read in windows of {self.context:,} tokens, each {self.stride:,} further.",
+            "Perplexity is per token of this vocabulary; bits per byte compare across them.",
+        ]
+        if length.unknown:
+            notes.append(
+                f"{length.unknown:,} bytes are characters that the vocabulary does not know: bits "
+                "per byte count 8 bits for each beside the unknown token; perplexity does not."
+            )
+        if length.given != length.bytes:
+            notes.append(
+                f"The texts have {length.given:,} bytes as they stand in the file, and "
+                f"{length.bytes:,} as the vocabulary knows them, by which bits are divided: what "
+                "normalisation changes is not modelled. text.lossless = true keeps every byte."
+            )
+        read = f"{self.texts:,} texts, {length.tokens:,} tokens, {length.bytes:,} bytes"
         return "\n".join(
             [
                 f"{self.run} ({self.weights}) on {self.test}",
-                f"{self.texts:,} texts, {self.tokens:,} tokens; {self.seconds:.1f} s",
+                f"{read}; {self.seconds:.1f} s",
                 "",
                 *(f"{name:<14} {value:8.3f}" for name, value in self.scores.items()),
                 "",
-                "Perplexity is per token of this vocabulary; bits per byte compare across them.",
+                *notes,
             ]
         )
 
     def to_dict(self) -> dict[str, Any]:
         """As plain values, for JSON."""
-        signature = f"tokens:{self.tokens}|bytes:{self.length}|end:counted"
+        length = self.length
+        signature = (
+            f"tokens:{length.tokens}|bytes:{length.bytes}|unknown:{length.unknown}|end:counted|"
+            f"window:{self.context}|stride:{self.stride}"
+        )
         return {
             "run": self.run,
             "weights": self.weights,
@@ -131,53 +173,84 @@ def evaluate_run(
     mbr: int = 0,
     keep: bool = True,
 ) -> Evaluated:
-    """Score texts (``source``: a file with one a line; the recipe's test set if left out).
+    """Score texts (``source``: a file or folder of them, in the format of those that the run has
+    learned from; the recipe's test set if left out).
 
-    With ``keep``, the figures on the recipe's own test set are written to the run's scores.json.
+    ``search_changes``: ``window=512`` and ``stride=64``, of the recipe's section ``evaluation``.
+    With ``keep``, the figures on the recipe's own test set are written to the run's scores.json,
+    if nothing was changed.
     Errors: ``RunError`` for a run, ``DataError`` for files that cannot be used, ``DragomanError``
     for what only translations have: references, a search.
     """
     opened = run if isinstance(run, Run) else Run.open(run)
-    of_translations = references or search_changes or shortlist or ensemble or mbr
-    if of_translations or precision != "auto":
+    if references or shortlist or ensemble or mbr or precision != "auto":
         raise DragomanError(
             f"{opened.folder} is a language model: it is measured on one file of texts, without "
-            "references, alone, and without a search (--beam, --set, --shortlist, --precision)"
+            "references, alone, and without a search (--beam, --shortlist, --precision)"
         )
+    how = windows_of(opened, search_changes)
     if source is not None:
-        texts, test = list(read_lines(source)), source.name
+        texts, test = read_like(opened, source), source.name
     else:
         opened.require_text("test")
-        texts = [pair.target for pair in plain_pairs(opened.recipe, "test")]
+        texts = (pair.target for pair in plain_pairs(opened.recipe, "test"))
         test = "the held-out test set"
-    texts = [text for text in texts if text.strip()]
-    if not texts:
-        raise DragomanError(
-            f"there is no text to measure {opened.folder} on; give a file with one a line: "
-            f"dragoman evaluate {opened.folder} test.txt"
-        )
     # Here, so that what is wrong above is said at once: it imports torch, which takes seconds.
     from dragoman.tasks.engine import Engine
     from dragoman.tasks.settings import EngineSettings
 
     engine = Engine.open(opened, EngineSettings(precision="fp32"))
-    began, nll, tokens = time.perf_counter(), 0.0, 0
-    waiting = iter(texts)
+    form = engine.target
+    began, nll, count, length = time.perf_counter(), 0.0, 0, Length()
+    waiting = (text for text in texts if text.strip())
     while part := list(islice(waiting, _TOGETHER)):
-        written = engine.target.tokens(part)
-        for scored in engine.score(engine.source.values(part), written):
-            nll -= sum(scored.token_log_probabilities)
-            tokens += len(scored.token_log_probabilities)
-    seconds = time.perf_counter() - began
+        written = form.tokens(part)
+        prepared = zip(map(form.prepare, part), written, strict=True)
+        length = Length.sum(
+            [length, *(Length.of(form.vocabulary, text, tokens) for text, tokens in prepared)]
+        )
+        for log_probabilities in engine.score_windows(written, *how):
+            nll -= math.fsum(log_probabilities)
+        count += len(part)
+    if not count:
+        raise DragomanError(
+            f"there is no text to measure {opened.folder} on; give a file of texts: "
+            f"dragoman evaluate {opened.folder} test.txt"
+        )
     result = Evaluated(
-        opened.folder.name, opened.weights_in_words, test, len(texts), tokens, seconds, nll,
-        _bytes(texts),
+        opened.folder.name, opened.weights_in_words, test, count,
+        time.perf_counter() - began, nll, length, *how,
     )  # fmt: skip
-    if keep and source is None:
+    if keep and source is None and not search_changes:
         record = json.dumps(result.to_dict(), indent=2, ensure_ascii=False)
         write_text(opened.folder / SCORES, record + "\n")
     return result
 
 
-def _bytes(texts: Sequence[str]) -> int:
-    return sum(len(text.encode("utf-8", "surrogatepass")) + 1 for text in texts)
+def windows_of(run: Run, changes: Sequence[str] = ()) -> tuple[int, int]:
+    """The tokens of a window in which a run reads long texts, and by how many it moves on.
+
+    Errors: ``DragomanError`` for changes of anything else.
+    """
+    for change in changes:
+        if change.partition("=")[0] not in ("window", "stride"):
+            raise DragomanError(
+                f"{change}: {run.folder} is a language model and is measured without a search; "
+                "window and stride can be set"
+            )
+    recipe = run.recipe.change([f"evaluation.{change}" for change in changes])
+    return windows_in(recipe.evaluation, recipe.plan.context)
+
+
+def windows_in(evaluation: EvaluationSettings, context: int) -> tuple[int, int]:
+    """Window and stride as the settings have them, for a model that learned from ``context``."""
+    window = evaluation.window or context
+    return window, evaluation.stride or max(1, window // 2)
+
+
+def read_like(run: Run, path: Path) -> Iterator[str]:
+    """The texts of a file or folder, read as those that a run has learned from."""
+    learned = [corpus for corpus in run.recipe.data.train if corpus.is_alone]
+    how = learned[0] if learned else CorpusSettings(source="", format="text")
+    corpus = how.model_copy(update={"source": str(path)})
+    return (pair.target for pair in read_pairs(corpus))

@@ -45,6 +45,9 @@ _MOST_READ = 1_000_000
 _CUT_TOGETHER = 4096
 """Training pairs that are cut into tokens at once."""
 
+_LEARNED_TOGETHER = 4000
+"""Characters of a line that a vocabulary is learned from; what lies behind is another one."""
+
 Say = Callable[[str], None]
 """Tells a person one line."""
 
@@ -389,7 +392,7 @@ def learn_vocabularies(recipe: Recipe, folder: Path, say: Say) -> None:
         for corpus in corpora_of(recipe, "train"):
             for pair in corpus.pairs:
                 for side in sides:
-                    yield getattr(pair, side)
+                    yield from _lines(getattr(pair, side))
 
     kind = recipe.text.kind
     sides_of: dict[str, tuple[str, ...]] = {}  # of each file
@@ -402,3 +405,16 @@ def learn_vocabularies(recipe: Recipe, folder: Path, say: Say) -> None:
         text.save(folder / name)
         learned.append(f"{text.size:,} {' and '.join(sides)}")
     say(f"learned {' and '.join(learned)} {kind} tokens")
+
+
+def _lines(text: str) -> Iterator[str]:
+    """What a vocabulary is learned from: the lines of a text, long ones in parts."""
+    if len(text) <= _LEARNED_TOGETHER and "\n" not in text:
+        yield text
+        return
+    for line in text.splitlines():
+        while len(line) > _LEARNED_TOGETHER:
+            end = line.rfind(" ", 1, _LEARNED_TOGETHER) + 1 or _LEARNED_TOGETHER
+            yield line[:end]
+            line = line[end:]
+        yield line

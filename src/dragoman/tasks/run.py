@@ -52,6 +52,9 @@ LEXICON = "lexicon.txt"
 LENGTHS = "lengths"
 """Among the notes: how long the translations of the training text are."""
 
+_LONGEST_WRITTEN = 1000
+"""Tokens of a text that a language model writes at once, unless a search says otherwise."""
+
 
 class Forms(NamedTuple):
     """Of both sides of a model."""
@@ -248,7 +251,9 @@ def load_forms(recipe: Recipe, folder: Path, *, prepared: bool = False) -> Forms
 
     target = Text.load(folder / vocabulary_name(recipe, "target"))
     if "source" not in TASKS[recipe.task].sides:
-        return Forms(Nothing(target.eos), form(target, recipe.languages.target))
+        # What is written at once is what the model reads at once, and no book.
+        longest = min(recipe.evaluation.window or recipe.plan.context, _LONGEST_WRITTEN)
+        return Forms(Nothing(target.eos, longest), form(target, recipe.languages.target))
     name = vocabulary_name(recipe, "source")
     source = target if name == vocabulary_name(recipe, "target") else Text.load(folder / name)
     return Forms(form(source, recipe.languages.source), form(target, recipe.languages.target))

@@ -180,8 +180,8 @@ def with_updates(
 def for_fine_tuning(recipe: Recipe, learned: Recipe) -> Recipe:
     """The recipe for going on from the weights of a run with the recipe ``learned``.
 
-    What the weights were made for is taken over: model, text, Moses tokens, and the languages
-    where this recipe names none.
+    What the weights were made for is taken over: model, text, the context of a language model,
+    Moses tokens, and the languages where this recipe names none.
     """
     named = recipe.languages
     source, target = _known((named.source, named.target), learned.languages)
@@ -190,6 +190,7 @@ def for_fine_tuning(recipe: Recipe, learned: Recipe) -> Recipe:
         update={
             "model": learned.model,
             "text": learned.text,
+            "plan": recipe.plan.model_copy(update={"context": learned.plan.context}),
             "languages": languages,
             "data": recipe.data.model_copy(update={"moses": learned.data.moses}),
         }

@@ -16,16 +16,15 @@ from tempfile import TemporaryDirectory
 import torch
 
 from dragoman.atomic import write_text
-from dragoman.data.batches import Batch, Tokens, make_batch
+from dragoman.data.batches import Batch
 from dragoman.data.plan import MicroBatch, Plan
-from dragoman.data.store import Store
 from dragoman.data.word_links import word_starts
 from dragoman.errors import RunError
-from dragoman.forms.text import Text
 from dragoman.models.interface import Network
 from dragoman.recipe import Recipe
 from dragoman.task import TASKS
 from dragoman.tasks.alignment import AligningHead
+from dragoman.tasks.examples import Examples, examples_of
 from dragoman.tasks.model import build_model, fill_model
 from dragoman.tasks.prepare import (
     Prepared,
@@ -42,7 +41,6 @@ from dragoman.tasks.run import (
     NOTES,
     RECIPE,
     WEIGHTS,
-    Forms,
     Run,
     refuse_run,
     vocabulary_name,
@@ -244,19 +242,19 @@ def _train(
     validation = new_validation(model, recipe, forms, prepared.dev, ranks.device)
     if validation.left_out and ranks.first:
         say(
-            f"{validation.left_out:,} of {len(prepared.dev):,} dev {task.noun} are empty or longer "
-            "than plan.max_source, plan.max_target or what the model has positions for: validation "
-            "is without them"
+            f"{validation.left_out:,} of {len(prepared.dev):,} dev {task.noun} are "
+            f"{validation.without}: validation is without them"
         )
     elif not validation.pairs and settings.validate_every and ranks.first:
         say(f"there are no dev {task.noun}: the model is not validated while it trains")
-    plan = Plan(prepared.train, recipe.plan.within(recipe.model.longest), recipe.seed)
+    examples = examples_of(prepared.train, recipe, forms)
+    plan = Plan(examples, recipe.plan.within(recipe.model.longest), recipe.seed)
     trainer = Trainer(
         model,
         _objective(model, recipe, prepared),
         settings,
         seed=recipe.seed,
-        batches=TrainingBatches(plan, prepared.train, forms, recipe.seed),
+        batches=TrainingBatches(plan, examples),
         schedule=planned_schedule(settings, recipe.model.model_dim),
         folder=folder,
         evaluate=validation if validation.pairs else None,
@@ -304,8 +302,9 @@ def _fit_updates(
     from it is for the first to say. -> the recipe, and the seconds of a validation (0: not
     measured).
     """
-    plan = Plan(prepared.train, recipe.plan.within(recipe.model.longest), recipe.seed)
     forms, settings = prepared.forms, recipe.training
+    examples = examples_of(prepared.train, recipe, forms)
+    plan = Plan(examples, recipe.plan.within(recipe.model.longest), recipe.seed)
     if plan.left_out.examples and ranks.first:
         limits = "plan.max_source, plan.max_target"
         if plan.settings != recipe.plan:
@@ -317,7 +316,7 @@ def _fit_updates(
         model,
         _objective(model, recipe, prepared),
         settings,
-        TrainingBatches(plan, prepared.train, forms, recipe.seed),
+        TrainingBatches(plan, examples),
         ranks=ranks,
     )
     if not ranks.first:
@@ -338,42 +337,18 @@ def _fit_updates(
 class TrainingBatches:
     """A process's share of an update, micro-batches that are made when they are asked for.
 
-    A pure function of the seed.
+    A pure function of the plan's seed and the examples'.
     """
 
-    def __init__(self, plan: Plan, store: Store, forms: Forms, seed: int) -> None:
+    def __init__(self, plan: Plan, examples: Examples) -> None:
         self._plan = plan
-        self._store = store
-        self._forms = forms
-        self._seed = seed
-        self._sampled = any(
-            form.vocabulary is not None and form.vocabulary.settings.sampling > 0 for form in forms
-        )
+        self._examples = examples
 
     def __call__(self, update: int, rank: int = 0, ranks: int = 1) -> Sequence[MakeBatch]:
         return [partial(self._make, share) for share in self._plan.update(update, rank, ranks)]
 
     def _make(self, micro_batch: MicroBatch) -> Batch:
-        examples = micro_batch.examples.tolist()
-        source, target = self._forms
-        sources = None
-        if source.vocabulary is not None:
-            sources = self._side("source", 3, source.vocabulary, micro_batch.update, examples)
-        targets = self._side("target", 4, target.vocabulary, micro_batch.update, examples)
-        return make_batch(sources, targets, target.bos, target.eos, examples)
-
-    def _side(
-        self, side: str, stream: int, vocabulary: Text, update: int, examples: Sequence[int]
-    ) -> list[Tokens]:
-        """Tokens of each example; ``stream``: of random numbers."""
-        store = self._store
-        if not self._sampled:
-            return [store.tokens(side, example) for example in examples]
-        # Keyed by update and example: the same cut in any process, another one next epoch.
-        return [
-            vocabulary.sample(store.text(side, example), key(self._seed, stream, update, example))
-            for example in examples
-        ]
+        return self._examples.batch(micro_batch.update, micro_batch.examples.tolist())
 
 
 def average_run(folder: Path, last: int, to: Path | None) -> tuple[Path, list[int]]:

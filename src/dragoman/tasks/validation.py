@@ -12,9 +12,8 @@ from collections.abc import Sequence
 import torch
 
 from dragoman.address import found_at
-from dragoman.data.batches import Batch, Tokens, make_batch
+from dragoman.data.batches import Batch
 from dragoman.data.corpora import Pair
-from dragoman.forms.form import Form
 from dragoman.inference.path import fastest
 from dragoman.models.interface import Network
 from dragoman.recipe import Recipe
@@ -25,7 +24,8 @@ from dragoman.tasks.user_cache import cache_folder
 from dragoman.training.loss import smoothed_cross_entropy
 from dragoman.training.records import Evaluation
 
-_TOKENS_AT_ONCE = 2048
+TOKENS_AT_ONCE = 2048
+"""Target tokens of a batch, where one example has not more."""
 _LOGITS_AT_ONCE = 1 << 21
 _TIMED = 32
 
@@ -49,32 +49,18 @@ class Validation(ABC):
         self.recipe = recipe
         self.forms = forms
         self.device = device
-        tokens = zip(pairs, *self._tokens(pairs), strict=True)
-        limits = recipe.plan.within(recipe.model.longest)
-        longest = limits.max_source, limits.max_target
-        # As in training: one sentence of a hundred thousand characters would cost hours.
-        fitting = [
-            (pair, source, target)
-            for pair, source, target in tokens
-            if (source is None or 0 < len(source) < longest[0]) and 0 < len(target) < longest[1]
-        ]
-        self.pairs = [pair for pair, _, _ in fitting]
-        """The examples that are neither empty nor longer than those of training."""
-        self.left_out = len(pairs) - len(fitting)
-        """How many of the others there are."""
-        kept = sorted(((s, t) for _, s, t in fitting), key=lambda pair: len(pair[1]))
-        self._batches: list[Batch] = []
-        start = 0
-        while start < len(kept):
-            end, size = start, 0
-            while end < len(kept) and (end == start or size + len(kept[end][1]) < _TOKENS_AT_ONCE):
-                size += len(kept[end][1]) + 1
-                end += 1
-            read = [source for source, _ in kept[start:end] if source is not None]
-            written = [target for _, target in kept[start:end]]
-            target = forms.target
-            self._batches.append(make_batch(read or None, written, target.bos, target.eos))
-            start = end
+        self.pairs, self._batches = self.fitting(pairs)
+        self.left_out = len(pairs) - len(self.pairs)
+        """How many of the examples are measured by nothing."""
+
+    @abstractmethod
+    def fitting(self, pairs: Sequence[Pair]) -> tuple[list[Pair], list[Batch]]:
+        """The examples that are measured, and the batches whose loss is theirs."""
+
+    @property
+    @abstractmethod
+    def without(self) -> str:
+        """What those are that are left out, in words."""
 
     @abstractmethod
     def __call__(self, update: int) -> Evaluation:
@@ -109,16 +95,6 @@ class Validation(ABC):
         on_cpu = self.device.type == "cpu"
         path = fastest(self.model, remembered=cache_folder()) if on_cpu else None
         return Engine(self.model, *self.forms, self.recipe.search, path=path, device=self.device)
-
-    def _tokens(self, pairs: Sequence[Pair]) -> tuple[Sequence[Tokens | None], Sequence[Tokens]]:
-        """Of each side; None where nothing is read."""
-
-        def tokens(form: Form, texts: list[str]) -> Sequence[Tokens | None]:
-            vocabulary = form.vocabulary
-            return [None] * len(texts) if vocabulary is None else vocabulary.encode(texts)
-
-        sources = tokens(self.forms.source, [pair.source for pair in pairs])
-        return sources, self.forms.target.vocabulary.encode([pair.target for pair in pairs])
 
 
 def new_validation(

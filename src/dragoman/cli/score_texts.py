@@ -1,0 +1,70 @@
+"""``dragoman score`` of a language model: how much texts surprise it, word by word."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import islice
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import typer
+
+from dragoman.errors import DragomanError
+
+if TYPE_CHECKING:
+    from rich.text import Text
+
+    from dragoman.tasks.run import Run
+    from dragoman.tasks.surprise import Word
+
+_STEPS = ((3.0, ""), (6.0, "yellow"), (10.0, "dark_orange"), (float("inf"), "bold red"))
+"""Bits below which a word has this colour."""
+_TOGETHER = 64
+
+
+def score_texts(run: Run, path: Path, tokens: bool, words: bool) -> None:
+    """Each text of a file: log P in nats, tokens, perplexity; the sums go to standard error."""
+    import math
+
+    from rich.console import Console
+
+    from dragoman.tasks.language_model import read_like, windows_of
+    from dragoman.tasks.surprise import Scorer
+
+    windows = windows_of(run)
+    texts = (text for text in read_like(run, path) if text.strip())
+    some = list(islice(texts, _TOGETHER))
+    if not some:
+        raise DragomanError(f"{path} holds nothing but spaces")
+    scorer, console = Scorer(run, *windows), Console(highlight=False)
+    total, count = 0.0, 0
+    while some:
+        for found in scorer(some):
+            length = len(found.tokens)
+            total, count = total + found.log_probability, count + length
+            if words:
+                console.print(coloured(found.words, plain=console.color_system is None))
+                continue
+            line = f"{found.log_probability:.4f}\t{length}\t{found.perplexity:.3f}"
+            if tokens:
+                every = zip(found.tokens, found.log_probabilities, strict=True)
+                line += "\t" + " ".join(f"{token}:{value:.3f}" for token, value in every)
+            typer.echo(line)
+        some = list(islice(texts, _TOGETHER))
+    if words:
+        steps = ", ".join(f"below {most:g} {style or 'plain'}" for most, style in _STEPS[:-1])
+        typer.echo(f"bits a word: {steps}, above {_STEPS[-1][1]}", err=True)
+    typer.echo(f"perplexity {math.exp(-total / count):.3f} over {count} tokens", err=True)
+
+
+def coloured(words: Sequence[Word], *, plain: bool) -> Text:
+    """A text as it stands, each word by its surprise; where there are no colours, its bits behind
+    it: cat[7.3]."""
+    from rich.text import Text
+
+    out = Text()
+    for before, text, bits in words:
+        out.append(before)
+        style = next(style for most, style in _STEPS if bits < most)
+        out.append(f"{text}[{bits:.1f}]" if plain else text, style=style)
+    return out

@@ -1,0 +1,104 @@
+"""Texts as runs of tokens that a model reads at once: the windows of a context length.
+
+A text t_1 … t_n is read as BOS t_1 … t_n and predicted as t_1 … t_n EOS, n + 1 places in all.
+Window k takes the places k·C to (k + 1)·C - 1, so every token is predicted once and none is read
+together with another text. The last window of a text is as short as what is left: batches are
+packed (``nn/layout.py``), so nothing is filled up. A window that does not begin its text begins
+with the token before, in place of BOS.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import NamedTuple, Protocol
+
+import numpy as np
+import numpy.typing as npt
+
+from dragoman.data.store import CorpusRange, Tokens
+
+SIDE = "target"
+
+
+class Window(NamedTuple):
+    """Places ``begin`` to ``end`` of a text are read; what is predicted at ``new`` and after it is
+    what no window before has predicted."""
+
+    begin: int
+    new: int
+    end: int
+
+
+def slide(places: int, context: int, stride: int) -> Iterator[Window]:
+    """The windows over a text of so many places, each ``stride`` further than the one before.
+
+    With a stride below the context a window reads again what the one before ended with, so that
+    every place but the first ones has at least ``context - stride`` others before it.
+    """
+    yield Window(0, 0, min(context, places))
+    for new in range(context, places, stride):
+        begin = new - (context - stride)
+        yield Window(begin, new, min(begin + context, places))
+
+
+def part_of(begin: int, length: int) -> slice:
+    """Which of a text's bare tokens ``read_and_predicted`` takes for a window."""
+    return slice(max(begin - 1, 0), begin + length)
+
+
+def read_and_predicted(
+    part: Tokens, begin: int, length: int, bos: int, eos: int
+) -> tuple[Tokens, Tokens]:
+    """What a window of ``length`` places reads, and what it predicts: (length,) each.
+
+    ``part``: the tokens ``part_of(begin, length)`` of its text.
+    """
+    read = part if begin else np.append(np.int32(bos), part)
+    predicted = read[1 : length + 1]
+    if len(predicted) < length:
+        predicted = np.append(predicted, np.int32(eos))
+    return read[:length], predicted
+
+
+class Texts(Protocol):
+    """What windows need of a store."""
+
+    @property
+    def corpora(self) -> Sequence[CorpusRange]: ...
+
+    @property
+    def lengths(self) -> Mapping[str, npt.NDArray[np.int32]]: ...
+
+    def tokens(self, side: str, example: int, part: slice = ..., /) -> Tokens: ...
+
+
+class Windows:
+    """The windows of all texts of a store, numbered in their order: what a ``Plan`` takes."""
+
+    def __init__(self, store: Texts, context: int, bos: int, eos: int) -> None:
+        self._store = store
+        self._context = context
+        self._bos, self._eos = bos, eos
+        places = store.lengths[SIDE].astype(np.int64) + 1
+        counts = -(-places // context)
+        self._first = np.concatenate([np.zeros(1, np.int64), counts.cumsum()])
+        """(texts + 1,) the first window of each text."""
+        lengths = np.full(self._first[-1], context - 1, np.int32)
+        lengths[self._first[1:] - 1] = (places - 1) % context
+        self.lengths = {SIDE: lengths}
+        """(windows,) tokens of each, one less than it predicts: a plan counts the end symbol."""
+        self.corpora = tuple(
+            CorpusRange(int(self._first[c.first]), int(self._first[c.last]), c.weight, c.name)
+            for c in store.corpora
+        )
+
+    def __len__(self) -> int:
+        return int(self._first[-1])
+
+    def window(self, number: int) -> tuple[Tokens, Tokens]:
+        """What a window reads and what it predicts, each (length,)."""
+        text = int(np.searchsorted(self._first, number, side="right")) - 1
+        begin = (number - int(self._first[text])) * self._context
+        length = int(self.lengths[SIDE][number]) + 1
+        part = self._store.tokens(SIDE, text, part_of(begin, length))
+        return read_and_predicted(part, begin, length, self._bos, self._eos)

@@ -1,0 +1,91 @@
+"""What a model is trained on at once, from the tokens of a store: pairs, or windows of texts.
+
+A task names its kind (``Task.examples``). A plan draws up updates from the numbers and lengths of
+examples; here those numbers become batches, as pure functions of the seed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Protocol
+
+import numpy as np
+import numpy.typing as npt
+
+from dragoman.address import found_at
+from dragoman.data.batches import Batch, Tokens, make_batch, window_batch
+from dragoman.data.store import CorpusRange, Store
+from dragoman.data.windows import Windows
+from dragoman.forms.text import Text
+from dragoman.recipe import Recipe
+from dragoman.task import TASKS
+from dragoman.tasks.run import Forms
+from dragoman.training.seeding import key
+
+
+class Examples(Protocol):
+    """What a ``Plan`` takes, and the batches that its numbers stand for."""
+
+    @property
+    def corpora(self) -> Sequence[CorpusRange]: ...
+
+    @property
+    def lengths(self) -> Mapping[str, npt.NDArray[np.int32]]: ...
+
+    def batch(self, update: int, examples: Sequence[int]) -> Batch:
+        """The examples of these numbers, as update ``update`` takes them."""
+
+
+def examples_of(store: Store, recipe: Recipe, forms: Forms) -> Examples:
+    """The examples of a recipe's task."""
+    made: Examples = found_at(TASKS[recipe.task].examples)(store, recipe, forms)
+    return made
+
+
+class Pairs:
+    """A text that is read and one that is written."""
+
+    def __init__(self, store: Store, recipe: Recipe, forms: Forms) -> None:
+        self.corpora = store.corpora
+        self.lengths = store.lengths
+        self._store = store
+        self._forms = forms
+        self._seed = recipe.seed
+        self._sampled = any(
+            form.vocabulary is not None and form.vocabulary.settings.sampling > 0 for form in forms
+        )
+
+    def batch(self, update: int, examples: Sequence[int]) -> Batch:
+        source, target = self._forms
+        assert source.vocabulary is not None, "a pair has two texts"
+        sources = self._side("source", 3, source.vocabulary, update, examples)
+        targets = self._side("target", 4, target.vocabulary, update, examples)
+        return make_batch(sources, targets, target.bos, target.eos, examples)
+
+    def _side(
+        self, side: str, stream: int, vocabulary: Text, update: int, examples: Sequence[int]
+    ) -> list[Tokens]:
+        """Tokens of each example; ``stream``: of random numbers."""
+        store = self._store
+        if not self._sampled:
+            return [store.tokens(side, example) for example in examples]
+        # Keyed by update and example: the same cut in any process, another one next epoch.
+        return [
+            vocabulary.sample(store.text(side, example), key(self._seed, stream, update, example))
+            for example in examples
+        ]
+
+
+class TextWindows:
+    """The windows of texts that stand alone (``data/windows.py``)."""
+
+    def __init__(self, store: Store, recipe: Recipe, forms: Forms) -> None:
+        target = forms.target
+        self._windows = Windows(store, recipe.plan.context, target.bos, target.eos)
+        self.corpora = self._windows.corpora
+        self.lengths = self._windows.lengths
+        self._eos = target.eos
+
+    def batch(self, update: int, examples: Sequence[int]) -> Batch:
+        windows = [self._windows.window(number) for number in examples]
+        return window_batch(windows, self._eos, examples)

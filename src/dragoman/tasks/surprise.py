@@ -1,0 +1,110 @@
+"""How much each word of a text surprises a language model: -log2 P, in bits, summed over the tokens
+that the word is written with.
+
+What a model expects costs little; a bit more is half as likely. The bits of a text over its bytes
+are what ``dragoman evaluate`` calls bits per byte.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from dragoman.errors import RunError
+from dragoman.forms.sampling import SPACE
+from dragoman.forms.text_form import TextForm
+from dragoman.tasks.engine import Engine
+from dragoman.tasks.run import Run
+from dragoman.tasks.settings import EngineSettings
+
+END = "</s>"
+_BYTE = re.compile("<0x[0-9A-F]{2}>")
+
+
+class Word(NamedTuple):
+    """A piece of a text between spaces, with what stands before it."""
+
+    before: str
+    """Spaces and line ends."""
+    text: str
+    bits: float
+
+
+@dataclass(frozen=True)
+class Surprise:
+    """What a model thinks of one text."""
+
+    tokens: tuple[str, ...]
+    """As the vocabulary writes them; the end symbol last."""
+    log_probabilities: tuple[float, ...]
+    """Of each, in nats."""
+    words: tuple[Word, ...]
+    """The whole text; what its end costs is that of ``END``, which is the last."""
+
+    @property
+    def log_probability(self) -> float:
+        """log P of the text, in nats."""
+        return math.fsum(self.log_probabilities)
+
+    @property
+    def perplexity(self) -> float:
+        """Per token."""
+        return math.exp(min(-self.log_probability / len(self.tokens), 700.0))
+
+
+class Scorer:
+    """A trained language model, ready to read. Not for several threads at once."""
+
+    def __init__(self, run: Run, context: int, stride: int) -> None:
+        """``context``, ``stride``: see ``search/windows.py``. Errors: ``RunError``, also for a run
+        that translates."""
+        if len(run.task.sides) > 1:
+            raise RunError(f"{run.folder} is a {run.task.name}: give its sources, too")
+        self.engine = Engine.open(run, EngineSettings(precision="fp32"))
+        self._windows = context, stride
+
+    def __call__(self, texts: Sequence[str]) -> Iterator[Surprise]:
+        """Each text, in order."""
+        form = self.engine.target
+        written = form.tokens(texts)
+        scored = self.engine.score_windows(written, *self._windows)
+        for tokens, costs in zip(written, scored, strict=True):
+            words = (*words_of(form, tokens, costs[:-1]), _word(END.encode(), costs[-1:]))
+            yield Surprise((*form.shown(tokens), END), tuple(costs), words)
+
+
+def words_of(
+    form: TextForm, tokens: Sequence[int], log_probabilities: Sequence[float]
+) -> list[Word]:
+    """The words of a text: one begins at a token that writes a space or a line end first."""
+    found: list[Word] = []
+    held, costs = b"", list[float]()
+    written = map(_written, form.shown(tokens))
+    for part, cost in zip(written, log_probabilities, strict=True):
+        if held.strip() and part[:1].isspace():
+            found.append(_word(held, costs))
+            held, costs = b"", []
+        held += part
+        costs.append(cost)
+    if costs:
+        found.append(_word(held, costs))
+    if found and not form.vocabulary.settings.lossless:  # a space stands before the first token
+        found[0] = found[0]._replace(before="")
+    return found
+
+
+def _written(piece: str) -> bytes:
+    """What a token writes."""
+    if _BYTE.fullmatch(piece):
+        return bytes([int(piece[3:5], 16)])
+    return piece.replace(SPACE, " ").encode("utf-8", "surrogatepass")
+
+
+def _word(held: bytes, costs: Sequence[float]) -> Word:
+    written = held.decode("utf-8", "replace")
+    text = written.lstrip()
+    before = written[: len(written) - len(text)]
+    return Word(before, text, -math.fsum(costs) / math.log(2))
