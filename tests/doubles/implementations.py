@@ -20,9 +20,11 @@ from dragoman.models.ensemble import Ensemble
 from dragoman.models.interface import Adjust, DecodeState, Memory, Model, Network
 from dragoman.models.prepared import Prepared
 from dragoman.models.recurrent import Recurrent
+from dragoman.models.recurrent.decoder import RecurrentDecoder
 from dragoman.models.settings import (
     ConvolutionalSettings,
     DecoderSettings,
+    RecurrentDecoderSettings,
     RecurrentSettings,
     TransformerSettings,
 )
@@ -107,6 +109,14 @@ def decoder(**changes: Any) -> Decoder:
     return model
 
 
+def recurrent_decoder(**changes: Any) -> RecurrentDecoder:
+    defaults: dict[str, Any] = {"model_dim": 16, "layers": 2}
+    settings = RecurrentDecoderSettings.model_validate(defaults | changes)
+    model = RecurrentDecoder(settings, SOURCE, TARGET)
+    drawn(model)
+    return model
+
+
 def int8(**changes: Any) -> Int8Transformer:
     if missing := why_not_here():
         pytest.skip(missing)
@@ -177,11 +187,20 @@ DECODERS: dict[str, dict[str, Any]] = {
     "learned": {"positions": {"kind": "learned", "maximum": 40}},
 }
 
+RECURRENT_DECODERS: dict[str, dict[str, Any]] = {
+    "ULMFiT": {"hidden_dim": 24, "layers": 3},
+    "one layer, untied": {"layers": 1, "tie": False},
+}
+
 NETWORKS: dict[str, Callable[[], Network]] = {
     **{f"transformer, {n}": lambda c=c: transformer(**c) for n, c in TRANSFORMERS.items()},
     **{f"recurrent, {n}": lambda c=c: recurrent(**c) for n, c in RECURRENT.items()},
     **{f"convolutional, {n}": lambda c=c: convolutional(**c) for n, c in CONVOLUTIONAL.items()},
     **{f"decoder, {n}": lambda c=c: decoder(**c) for n, c in DECODERS.items()},
+    **{
+        f"recurrent decoder, {n}": lambda c=c: recurrent_decoder(**c)
+        for n, c in RECURRENT_DECODERS.items()
+    },
 }
 """Models as a recipe describes them: the plain ones, which can be trained and looked into."""
 
@@ -218,6 +237,12 @@ IMPLEMENTATIONS: dict[str, Implementation] = {
         )
         for n, c in CONVOLUTIONAL.items()
     },
+    "recurrent decoder on prepared torch": Implementation(
+        lambda: Prepared(recurrent_decoder(hidden_dim=24, layers=3), torch.float32),
+        torch.float32,
+        alike=1e-4,
+        as_plain=1e-4,
+    ),
     "ensemble of three kinds": Implementation(
         lambda: ensemble(transformer(), recurrent(), decoder())
     ),

@@ -67,6 +67,19 @@ def translate(
             "target vocabulary; may be given again. The mean of their probabilities decides."
         ),
     ] = None,
+    rerank: Annotated[
+        Path | None,
+        typer.Option(
+            help="A language model of the target language, which puts the n best (10, or --n-best) "
+            "in order again."
+        ),
+    ] = None,
+    rerank_weight: Annotated[
+        float | None,
+        typer.Option(
+            min=0.0, help="How much it counts beside RUN; left out: chosen by BLEU on dev pairs."
+        ),
+    ] = None,
     long_lines: Annotated[
         str, typer.Option(help="Lines that are too long: split into sentences, or cut.")
     ] = "split",
@@ -108,6 +121,8 @@ def translate(
       dragoman translate runs/1 --ensemble runs/2 --ensemble runs/3 < letter.en > letter.de
 
       dragoman translate runs/demo --mbr 32 --temperature 0.9 < letter.en > letter.de
+
+      dragoman translate runs/en-de --rerank runs/german --rerank-weight 0.2 < letter.en
     """
     from dragoman.cli.console import log_to_stderr, output_to
     from dragoman.data.corpora import decode_lines
@@ -115,15 +130,28 @@ def translate(
     from dragoman.tasks.run import Run
 
     log_to_stderr(quiet)
+
+    def log_line(text: str) -> None:
+        if not quiet:
+            sys.stderr.write(f"{text}\n")
+
     if paragraphs and (scores or n_best is not None or warn):
         raise DragomanError(
             "--paragraphs writes running text, in which --scores, --n-best and --warn have no place"
         )
+    if rerank is None and rerank_weight is not None:
+        raise DragomanError("--rerank-weight is of a language model: --rerank RUN")
+    if rerank is not None and paragraphs:
+        raise DragomanError("--rerank is for lines: leave --paragraphs out")
+    if rerank is not None and mbr:
+        raise DragomanError("--mbr and --rerank each choose among the candidates: give one")
     opened = Run.open(run)
+    language_model = None if rerank is None else Run.open(rerank)
     others = [Run.open(one) for one in ensemble or ()]
     texts = given or []
     files = [] if as_text else _files(texts, quiet)
 
+    from dragoman.tasks.reranking import CANDIDATES, rerank_by
     from dragoman.tasks.search_settings import parse_search, with_beams
     from dragoman.tasks.settings import TranslatorSettings
     from dragoman.tasks.streaming import windows
@@ -132,18 +160,24 @@ def translate(
     changes = list(set_ or [])
     if temperature is not None:
         changes.append(f"sampling.temperature={temperature}")
-    search = with_beams(parse_search(opened.recipe.search, changes), beam, n_best)
+    candidates = n_best
+    if language_model is not None:
+        candidates = max(n_best or 0, beam or 0, CANDIDATES)
+        beam = candidates
+    search = with_beams(parse_search(opened.recipe.search, changes), beam, candidates)
     settings = TranslatorSettings.check(
         precision=precision, long_lines=long_lines, shortlist=shortlist, whole=whole, mbr=mbr
     )
     translator = Translator(opened, settings, search, others)
-    if not quiet:
-        sys.stderr.write(f"{translator.description}\n")
+    log_line(translator.description)
+    in_order = None
+    if language_model is not None:
+        in_order = rerank_by(translator, language_model, rerank_weight, say=log_line)
 
     def written(translation: Translation) -> str:
         if n_best is None:
             return (f"{score(translation)}\t" if scores else "") + translation.text
-        every = (translation, *translation.alternatives)
+        every = (translation, *translation.alternatives)[:n_best]
         return "\n".join(f"{k}\t{t.text}\t{score(t)}" for k, t in enumerate(every, 1))
 
     def score(translation: Translation) -> str:
@@ -164,12 +198,15 @@ def translate(
         lines = _lines(files) if files else iter(texts) if texts else decode_lines(sys.stdin.buffer)
         done = 0
         for window in windows(lines):
+            found = translator.each(window, prefix=prefix)
+            if in_order is not None:
+                found = in_order(found)
             if not warn:
-                for translation in translator.each(window, prefix=prefix):
+                for translation in found:
                     out.write(written(translation) + "\n")
                 out.flush()
                 continue
-            translations = list(translator.each(window, prefix=prefix))
+            translations = list(found)
             out.writelines(written(translation) + "\n" for translation in translations)
             out.flush()
             for line, warnings in enumerate(translator.proofread(translations), done + 1):

@@ -14,6 +14,7 @@ from dragoman.models.settings import (
     ConvolutionalSettings,
     DecoderSettings,
     ModelSettings,
+    RecurrentDecoderSettings,
     RecurrentSettings,
     TransformerSettings,
 )
@@ -27,6 +28,10 @@ KINDS: dict[str, tuple[type[ModelSettings], str]] = {
     "recurrent": (RecurrentSettings, "dragoman.models.recurrent.Recurrent"),
     "convolutional": (ConvolutionalSettings, "dragoman.models.convolutional.Convolutional"),
     "decoder": (DecoderSettings, "dragoman.models.decoder.Decoder"),
+    "recurrent-decoder": (
+        RecurrentDecoderSettings,
+        "dragoman.models.recurrent.decoder.RecurrentDecoder",
+    ),
 }
 """Classes by their address: a recipe is read without torch."""
 
@@ -34,6 +39,7 @@ FAST_PATHS = {
     "transformer": "dragoman.models.transformer.paths.PATHS",
     "recurrent": "dragoman.models.prepared.PATHS",
     "convolutional": "dragoman.models.prepared.PATHS",
+    "recurrent-decoder": "dragoman.models.prepared.PATHS",
 }
 """The faster ways to run a kind, likewise; a kind that is left out runs as it is."""
 

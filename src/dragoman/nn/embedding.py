@@ -52,3 +52,26 @@ def embed(
     place = encoding(positions, lengths, x.dtype)
     x = x + place if added else torch.cat([x, place], dim=-1)
     return dropout.forward(x.to(embedding.dtype), names)
+
+
+def embed_alone(
+    tokens: Tensor, embedding: Embedding, dropout: Dropout, names: Tensor | None = None
+) -> Tensor:
+    """Embedding times √width, then dropout, where positions are told by the order of reading: (P,)
+    -> (P, D), of unit variance as in ``embed``. ``names`` (P,) of the rows, for dropout."""
+    scale = math.sqrt(embedding.weight.shape[1])
+    if embedding.packed is None:
+        x = embedding(tokens) * scale
+        return dropout.forward(x.to(embedding.dtype), names)
+    rate = dropout.rate if dropout.training else 0.0
+    return embed_natively(
+        tokens,
+        embedding.weight,
+        None,
+        None,
+        scale=scale,
+        dtype=embedding.packed.dtype,
+        dropout=rate,
+        seed=new_seed() if rate else 0,
+        names=names if rate else None,
+    )

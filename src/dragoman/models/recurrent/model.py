@@ -34,10 +34,10 @@ from dragoman.models.recurrent.attention import Energy
 from dragoman.models.settings import RecurrentSettings
 from dragoman.models.source import Source, look, seen_by_probe
 from dragoman.native import attention as native
-from dragoman.native.dropout import new_seed, numbers
-from dragoman.native.embedding import embed as embed_natively
+from dragoman.native.dropout import numbers
 from dragoman.nn import guides, probes
 from dragoman.nn.dropout import Dropout
+from dragoman.nn.embedding import embed_alone
 from dragoman.nn.layers import Stack
 from dragoman.nn.layout import Layout, Sequences
 from dragoman.nn.linear import Embedding, Linear
@@ -173,22 +173,8 @@ class Recurrent(Advancing):
     def _embed(self, embedding: Embedding, tokens: Tensor, layout: Layout | None = None) -> Tensor:
         """(P,) -> (P, D), of unit variance as the embeddings of a Transformer. ``layout`` of the
         rows, for dropout."""
-        scale, names = self.settings.model_dim**0.5, None if layout is None else self._names(layout)
-        if embedding.packed is not None:
-            rate = self.dropout.rate if self.dropout.training else 0.0
-            return embed_natively(
-                tokens,
-                embedding.weight,
-                None,
-                None,
-                scale=scale,
-                dtype=embedding.packed.dtype,
-                dropout=rate,
-                seed=new_seed() if rate else 0,
-                names=names if rate else None,
-            )
-        x = embedding(tokens) * scale
-        return self.dropout.forward(x.to(embedding.dtype), names)
+        names = None if layout is None else self._names(layout)
+        return embed_alone(tokens, embedding, self.dropout, names)
 
     # Decoder
 

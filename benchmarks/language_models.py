@@ -1,0 +1,91 @@
+"""Language models beside an n-gram with the same vocabulary, on the same held-out text.
+
+    dragoman train movie-reviews --minutes 60
+    dragoman train movie-reviews-lstm --minutes 60
+    python benchmarks/language_models.py runs/movie-reviews runs/movie-reviews-lstm
+
+For each run: an interpolated modified Kneser–Ney 5-gram (``kneser_ney.py``) is counted over the
+run's own training tokens, and both are measured on the run's test set, end symbols counted: the
+n-gram with all of the text before a token, the run as ``dragoman evaluate`` reads it. Printed
+whoever wins, and written to ``benchmarks/results/language-models.json``.
+"""
+
+from __future__ import annotations
+
+import argparse
+import time
+from pathlib import Path
+from typing import Any
+
+from kneser_ney import KneserNey
+from provenance import Watch
+from results import Results
+
+from dragoman.tasks.code_length import Length
+from dragoman.tasks.language_model import evaluate_run
+from dragoman.tasks.prepare import plain_pairs, prepare
+from dragoman.tasks.run import Run
+
+RESULTS = Path(__file__).resolve().parent / "results" / "language-models.json"
+ORDER = 5
+
+
+def measured(run: Run) -> dict[str, Any]:
+    """Perplexity and bits per byte of the run, and of the n-gram."""
+    form = run.target
+    store = prepare(run.recipe, run.folder, lambda _: None).train
+    train = [store.tokens("target", example) for example in range(len(store))]
+    began = time.perf_counter()
+    baseline = KneserNey.train(train, ORDER, form.size, form.bos, form.eos)
+    texts = [pair.target for pair in plain_pairs(run.recipe, "test") if pair.target.strip()]
+    written = form.tokens(texts)
+    nll = -float(baseline.log_probabilities(written, form.eos).sum())
+    seconds = time.perf_counter() - began
+    length = Length.sum(
+        Length.of(form.vocabulary, form.prepare(text), tokens)
+        for text, tokens in zip(texts, written, strict=True)
+    )
+    ours = evaluate_run(run, keep=False)
+    assert ours.length == length, "both are measured on the same text"
+    updates = [line for line in run.metrics() if line["kind"] == "update"]
+    return {
+        "run": run.folder.name,
+        "trained_minutes": round(updates[-1]["elapsed"] / 60, 1) if updates else None,
+        "train_tokens": sum(map(len, train)) + len(train),
+        "test_tokens": length.tokens,
+        "test_bytes": length.bytes,
+        "vocabulary": form.size,
+        "ours": ours.scores,
+        "ngram": length.scores(nll) | {"order": ORDER, "seconds": round(seconds, 1)},
+    }
+
+
+def table(row: dict[str, Any]) -> str:
+    """Both, side by side."""
+    less = 1 - row["ours"]["perplexity"] / row["ngram"]["perplexity"]
+    sizes = f"{row['vocabulary']:,} tokens, {row['test_tokens']:,} to predict"
+    lines = [
+        f"{row['run']}, {row['trained_minutes']} minutes; {sizes}",
+        f"{'':<24} perplexity  bits per byte",
+    ]
+    for name, scores in ((row["run"], row["ours"]), (f"{ORDER}-gram", row["ngram"])):
+        perplexity, bits = scores["perplexity"], scores["bits_per_byte"]
+        lines.append(f"{name:<24} {perplexity:10.2f}  {bits:13.4f}")
+    side = "below" if less > 0 else "above"
+    lines.append(f"perplexity of the run: {abs(less):.1%} {side} that of the n-gram")
+    return "\n".join(lines)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("runs", nargs="+", help="run folders of language models")
+    results = Results(RESULTS, ("run",))
+    for folder in parser.parse_args().runs:
+        watch = Watch()
+        row = measured(Run.open(folder))
+        print(table(row), flush=True)
+        results.store(row | watch.stamp())
+
+
+if __name__ == "__main__":
+    main()

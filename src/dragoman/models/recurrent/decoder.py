@@ -1,0 +1,160 @@
+"""Layers of LSTM by themselves: nothing is read, what was written is carried along.
+
+    x_t = E w_t;  h_t^l = LSTM(h_{t-1}^l, h_t^{l-1});  logits = E h_t^L
+
+(Merity et al., 2018: AWD-LSTM; Howard and Ruder, 2018: ULMFiT.) The last layer is as wide as the
+embeddings, so that they also are the output (Inan et al., 2017). Dropout is variational: one mask
+for each sequence and place in the model, the same at every step (Gal and Ghahramani, 2016), on
+embeddings, between layers, before the output, and on h_{t-1}. AWD-LSTM drops elements of W_hh in
+place of h_{t-1}, which would cost a matrix for each sequence here, and whole words of E; those are
+left out.
+
+The contract of ``interface.py`` is kept as by a model that reads: the memory of B sources is B
+times nothing.
+
+Shapes: B sources, P packed rows, D width, N rows of a search.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from itertools import pairwise
+from typing import Literal
+
+import torch
+from torch import Tensor
+from torch.nn import functional as F
+
+from dragoman.models.interface import Advancing, AttentionLayer, DecodeState, Memory
+from dragoman.models.settings import RecurrentDecoderSettings
+from dragoman.native.dropout import numbers
+from dragoman.nn.dropout import Dropout
+from dragoman.nn.embedding import embed_alone
+from dragoman.nn.layers import Stack
+from dragoman.nn.layout import Layout, Sequences
+from dragoman.nn.linear import Embedding, Linear
+from dragoman.nn.lstm import Lstm
+
+Carried = list[tuple[Tensor, Tensor]]
+"""Hidden vectors and cells (N, H) of each layer; cells are never of low precision."""
+
+
+class RecurrentDecoderState(DecodeState):
+    """What each row carries from step to step."""
+
+    def __init__(self, begin: Callable[[Memory], Carried], memory: Memory) -> None:
+        self._begin = begin
+        self.carried = begin(memory)
+        self._lengths = torch.zeros(memory.layout.batch, dtype=torch.int64)
+
+    @property
+    def rows(self) -> int:
+        return len(self._lengths)
+
+    @property
+    def lengths(self) -> Tensor:
+        return self._lengths
+
+    def moved(self, carried: Carried) -> None:
+        """Every row has taken in a token."""
+        self.carried, self._lengths = carried, self._lengths + 1
+
+    def select(self, rows: Tensor) -> None:
+        self.carried = [(hidden[rows], cell[rows]) for hidden, cell in self.carried]
+        self._lengths = self._lengths[rows.cpu()]
+
+    def admit(self, memory: Memory) -> None:
+        pairs = zip(self.carried, self._begin(memory), strict=True)
+        self.carried = [
+            (torch.cat([old[0], new[0]]), torch.cat([old[1], new[1]])) for old, new in pairs
+        ]
+        self._lengths = F.pad(self._lengths, (0, memory.layout.batch))
+
+
+class RecurrentDecoder(Advancing):
+    """Embedding, layers, output."""
+
+    settings: RecurrentDecoderSettings
+
+    def __init__(
+        self, settings: RecurrentDecoderSettings, source_vocabulary: int, target_vocabulary: int
+    ) -> None:
+        """``source_vocabulary`` is not used: nothing is read."""
+        super().__init__()
+        self.settings = settings
+        width = settings.model_dim
+        self.embedding = Embedding(target_vocabulary, width)
+        self.output = None if settings.tie else Linear(width, target_vocabulary, bias=False)
+        self.layers: Stack[Lstm] = Stack(
+            [Lstm(inputs, outputs) for inputs, outputs in pairwise((width, *settings.widths))]
+        )
+        self.dropout = Dropout(settings.dropout)
+        self.embedding_dropout = Dropout(settings.embedding_dropout)
+        self.recurrent_dropout = Dropout(settings.recurrent_dropout)
+
+    @property
+    def attentions(self) -> tuple[AttentionLayer, ...]:
+        return ()
+
+    @property
+    def output_layer(self) -> Embedding | Linear:
+        return self.embedding if self.output is None else self.output
+
+    def encode(self, source: Sequences) -> Memory:
+        """A memory of B sources in which nothing stands."""
+        layout = source.layout
+        none = torch.empty(0, dtype=torch.int64, device=layout.device)
+        # Embedded, so that it is of the precision that the layers compute in.
+        return Memory(self._embed(none), Layout([0] * layout.batch, layout.device))
+
+    def decode(self, target_in: Sequences, memory: Memory) -> Tensor:
+        layout = target_in.layout
+        sequences = self._names(layout)
+        rows = None if sequences is None else sequences[layout.sequence]
+        x = self._embed(target_in.values, rows)
+        for layer in self.layers:
+            x, _ = layer(layer.read(x), layout, kept=self._kept(layer.width, sequences))
+            x = self.dropout.forward(x, rows)
+        return x
+
+    def start(self, memory: Memory) -> RecurrentDecoderState:
+        return RecurrentDecoderState(self._begin, memory)
+
+    def advance(self, tokens: Tensor, state: DecodeState) -> Tensor:
+        assert isinstance(state, RecurrentDecoderState)  # it comes back to the model that made it
+        x = tokens  # (N, t), of which t is at least 1
+        for column in tokens.unbind(dim=1):
+            x, carried = self._embed(column), []
+            for layer, before in zip(self.layers, state.carried, strict=True):
+                x, cell = layer.step(layer.read(x), *before)
+                carried.append((x, cell))
+            state.moved(carried)
+        return x
+
+    def embedded(self, tokens: Tensor, side: Literal["source", "target"]) -> dict[str, Tensor]:
+        return {"embedding": self._embed(tokens)}
+
+    def _begin(self, memory: Memory) -> Carried:
+        rows, batch = memory.rows, memory.layout.batch
+        precise = self.embedding.weight.dtype
+        return [
+            (rows.new_zeros(batch, layer.width), rows.new_zeros(batch, layer.width, dtype=precise))
+            for layer in self.layers
+        ]
+
+    def _embed(self, tokens: Tensor, names: Tensor | None = None) -> Tensor:
+        return embed_alone(tokens, self.embedding, self.embedding_dropout, names)
+
+    def _names(self, layout: Layout) -> Tensor | None:
+        """(B,) what dropout knows sequences by, while it is on."""
+        if not self.training:
+            return None
+        names = layout.first_names
+        return (numbers(layout.batch) if names is None else names).to(layout.device)
+
+    def _kept(self, width: int, names: Tensor | None) -> Tensor | None:
+        """(B, H) what hidden vectors are multiplied by from step to step, if by anything."""
+        if names is None or not self.recurrent_dropout.rate:
+            return None
+        ones = torch.ones(len(names), width, device=names.device)
+        return self.recurrent_dropout.forward(ones, names)

@@ -1,0 +1,112 @@
+"""The n best in the order of two models together."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from command_line import Dragoman
+from untrained_run import untrained_run
+
+from dragoman.data.corpora import Pair
+from dragoman.errors import RunError
+from dragoman.search.hypothesis import length_penalty
+from dragoman.tasks.reranking import Reranker, choose_weight, reordered
+from dragoman.tasks.run import Run
+from dragoman.tasks.surprise import Scorer
+from dragoman.tasks.translator import Translation
+
+ALPHA = 0.6
+
+
+def candidates(*scored: tuple[str, list[float]]) -> Translation:
+    """The n best of one source, from text and log P of each token."""
+    made = [
+        Translation("x", text, sum(costs) / length_penalty(len(costs), ALPHA), tuple(costs))
+        for text, costs in scored
+    ]
+    first, *others = sorted(made, key=lambda one: -one.score)
+    return Translation(
+        "x", first.text, first.score, first.token_log_probabilities, alternatives=tuple(others)
+    )
+
+
+def texts(translation: Translation) -> list[str]:
+    return [translation.text, *(other.text for other in translation.alternatives)]
+
+
+def test_the_order_is_that_of_the_sum() -> None:
+    given = candidates(("a", [-1.0, -1.0]), ("b", [-1.0, -1.5]), ("c", [-3.0]))
+    assert (
+        texts(reordered(given, [-9.0, -2.0, -1.0], 0.0, ALPHA)) == texts(given) == ["a", "b", "c"]
+    )
+    found = reordered(given, [-9.0, -2.0, -1.0], 0.5, ALPHA)
+    assert texts(found) == ["b", "c", "a"]
+    assert found.score == pytest.approx((-2.5 + 0.5 * -2.0) / length_penalty(2, ALPHA))
+    assert found.alternatives[0].score == pytest.approx(-3.0 + 0.5 * -1.0)
+
+
+class Judge:
+    """A language model that knows what it likes."""
+
+    def __init__(self, liked: Sequence[str]) -> None:
+        self.liked = liked
+
+    def judged(self, translations: Sequence[Translation]) -> Any:
+        return [
+            (one, [0.0 if t in self.liked else -9.0 for t in texts(one)]) for one in translations
+        ]
+
+
+def test_a_weight_is_chosen_by_what_it_gains() -> None:
+    right, wrong = "the small dog sees a cat .", "cat small the sees dog a ."
+    given = candidates((wrong, [-1.0]), (right, [-2.0]))
+    recipe = SimpleNamespace(languages=SimpleNamespace(target="en"))
+    translator: Any = SimpleNamespace(
+        batch=lambda sources: [given for _ in sources], run=SimpleNamespace(recipe=recipe)
+    )
+    pairs = [Pair(n, "x", right) for n in range(3)]
+    helpful: Any = Judge([right])
+    weight, found = choose_weight(translator, helpful, pairs, ALPHA)
+    assert found[0.0] < found[weight] == pytest.approx(100)
+    assert weight == min(w for w in found if 9 * w > 1)  # no more than it takes
+    useless: Any = Judge([wrong])
+    assert choose_weight(translator, useless, pairs, ALPHA)[0] == 0.0
+
+
+@pytest.fixture(scope="module")
+def letters(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A language model of random weights, which prefers some letters to others."""
+    small = ("model.model_dim=16", "model.ffn_dim=16", "model.layers=1")
+    return untrained_run(tmp_path_factory.mktemp("lm"), *small, recipe_name="demo-letters")
+
+
+def test_the_command_line_reranks(tiny_run: Path, letters: Path, dragoman: Dragoman) -> None:
+    asked = ("translate", tiny_run, "The dog sleeps.", "-q", "--set", "length_penalty=0")
+    plain = dragoman(*asked, "--n-best", "10").out
+    first = [line.split("\t")[1] for line in plain.splitlines()]
+    how = (*asked, "--rerank", letters)
+    same = dragoman(*how, "--n-best", "3", "--rerank-weight", "0")
+    assert same.code == 0, same.err
+    assert [line.split("\t")[1] for line in same.out.splitlines()] == first[:3]
+    scorer = Scorer(Run.open(letters), 256, 128)
+    liked = max(first, key=lambda text: next(iter(scorer([text]))).log_probability)
+    heavy = dragoman(*how, "--rerank-weight", "10000")
+    assert heavy.out == f"{liked}\n"
+    chosen = dragoman(*asked[:3], "--rerank", letters)
+    assert chosen.code == 0 and "--rerank-weight" in chosen.err and "dev pairs" in chosen.err
+
+
+def test_what_cannot_judge_is_said(tiny_run: Path, letters: Path, dragoman: Dragoman) -> None:
+    for wrong, words in (
+        (("--rerank", tiny_run), "takes a language model"),
+        (("--rerank-weight", "1"), "is of a language model: --rerank RUN"),
+        (("--rerank", letters, "--paragraphs"), "leave --paragraphs out"),
+    ):
+        said = dragoman("translate", tiny_run, "The dog.", *wrong)
+        assert said.code == 1 and words in said.err and not said.out
+    with pytest.raises(RunError, match="writes de, and the translations are en"):
+        Reranker(Run.open(letters), "en")
