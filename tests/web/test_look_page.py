@@ -257,11 +257,14 @@ def test_a_head_that_is_off_draws_nothing_and_is_in_no_mean(opened: Open) -> Non
 
 
 @pytest.mark.parametrize(
-    ("kind", "read"),
-    [("recurrent", ["embedding × √d"]), ("convolutional", ["embedding", "position", "sum"])],
+    ("kind", "layers", "read"),
+    [
+        ("recurrent", 1, ["embedding × √d"]),
+        ("convolutional", 2, ["embedding", "position", "sum"]),
+    ],
 )
 def test_a_model_that_attends_to_its_source_alone_is_shown_with_that_alone(
-    chromium: Browser, built: Path, tmp_path: Path, kind: str, read: list[str]
+    chromium: Browser, built: Path, tmp_path: Path, kind: str, layers: int, read: list[str]
 ) -> None:
     """An LSTM, convolutions: no self-attention, one head from target to source, no layers with
     numbers, and only what they read is told of the way."""
@@ -276,7 +279,7 @@ def test_a_model_that_attends_to_its_source_alone_is_shown_with_that_alone(
         expect(parts).to_have_count(1)
         expect(parts).to_contain_text("Cross")
         heads = page.get_by_role("radio")
-        expect(heads).to_have_count(2)  # the mean, and the one head
+        expect(heads).to_have_count(2 * layers)  # of each the mean, and the one head
         heads.nth(1).click()
         expect(page.get_by_role("heading", name="Cross, layer 1, head 1")).to_be_visible()
         expect(page.get_by_label(re.compile("^Attention, Cross, layer 1, head 1"))).to_be_visible()
@@ -286,7 +289,9 @@ def test_a_model_that_attends_to_its_source_alone_is_shown_with_that_alone(
             expect(page.locator(".told").first).to_contain_text(re.compile(told))
             expect(parts).to_have_attribute("aria-pressed", "true")
             expect(way.locator("canvas")).to_have_count(len(read))
-        expect(way.locator("tbody th")).to_have_text(["token numbers", *read, "logits → softmax"])
+        names = [*read[1:], "logits → softmax"]
+        which = re.compile(f"^{read[0]} ?of “<s>”, which is read")
+        expect(way.locator("tbody th")).to_have_text(["token numbers", which, *names])
         page.get_by_role("button", name="Switch this head off").click()
         looked(page)
         expect(page.get_by_text("Cross, layer 1, head 1 off")).to_be_visible()
