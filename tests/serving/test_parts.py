@@ -132,7 +132,8 @@ def test_the_documentation_names_every_setting_with_its_default() -> None:
     from dragoman.serving.settings import ServeSettings
 
     text = (Path(__file__).parents[2] / "docs" / "serve.md").read_text(encoding="utf-8")
-    told = dict(re.findall(r"^\| `([\w.]+)` \| (\S+) \|", text, re.MULTILINE))
+    (part,) = re.findall(r"^## Settings\n(.*?)^## ", text, re.MULTILINE | re.DOTALL)
+    told = dict(re.findall(r"^\| `([\w.]+)` \| (\S+) \|", part, re.MULTILINE))
     settings = ServeSettings()
     there = {f"limits.{name}": value for name, value in settings.limits} | dict(settings)
     options = {"host", "port", "api_keys", "precision", "page", "limits"}

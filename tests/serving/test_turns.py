@@ -34,10 +34,9 @@ from dragoman.serving.translate import libretranslate, tagged, v1
 from dragoman.serving.translate.html_document import HtmlDocument
 from dragoman.serving.translate.languages import Detector
 from dragoman.serving.turns import Turns
-from dragoman.tasks import engine
+from dragoman.tasks.alignment import AligningHead
 from dragoman.tasks.engine import Engine
 from dragoman.tasks.run import Run
-from dragoman.tasks.translator import Translator
 
 PAGE = "<p title='Das Brot'>A <b>small</b> man eats. <i>Where</i> is it?</p>"
 
@@ -81,9 +80,9 @@ def test_nothing_is_cut_decoded_or_written_on_the_event_loop(
     slow = [
         (Text, "encode_lists"), (Text, "decode_batch"), (Text, "pieces"), (HtmlDocument, "reading"),
         (HtmlDocument, "join"), (Detector, "rank"), (BaseModel, "model_dump_json"), (Engine, "cut"),
-        (served, "words_of"), (served, "look_answer"), (tagged, "project"), (engine, "_sharpest"),
-        (looker, "weights_message"), (v1, "_start"), (v1, "_told"), (libretranslate, "_answer"),
-        (connection, "_parsed"), (run_view, "view_of"),
+        (served, "words_of"), (served, "look_answer"), (tagged, "project"),
+        (AligningHead, "weights"), (looker, "weights_message"), (v1, "_start"), (v1, "_told"),
+        (libretranslate, "_answer"), (connection, "_parsed"), (run_view, "view_of"),
     ]  # fmt: skip
     of_folder = ServedRun.open(Run.open(untrained), ServeSettings(precision="fp32"), "read")
     monkeypatch.setattr(connection, "SMALL", 0)
@@ -303,7 +302,7 @@ def test_a_look_that_nobody_waits_for_ends_at_its_next_step(
 @pytest.mark.parametrize(
     ("name", "owner", "part"),
     [
-        ("head-importance", Translator, "score"),
+        ("head-importance", Engine, "score"),
         ("length-penalty", Engine, "search"),
         ("order", Engine, "search"),
     ],
