@@ -14,10 +14,10 @@ from untrained_run import untrained_run
 
 import dragoman
 from dragoman.errors import DataError, DragomanError
-from dragoman.metrics.alignment import Gold, Links
+from dragoman.metrics.alignment import AlignmentQuality, Gold, Links
 from dragoman.pictures.records import AttentionRecord
 from dragoman.tasks.aligner import Aligner
-from dragoman.tasks.alignment import AligningHead, AlignmentScores, Looked
+from dragoman.tasks.alignment import MOMENTS, AligningHead, AlignmentScores, Looked
 from dragoman.tasks.run import Run
 from dragoman.training.weights import load_weights, save_weights
 
@@ -107,6 +107,30 @@ def test_the_head_is_chosen_by_other_pairs_than_it_is_measured_on() -> None:
     assert scores.heads["choosing"][0, 1] == pytest.approx(1 - right / all_links)
     with pytest.raises(DataError, match=r"pair 5.*lies outside"):
         AlignmentScores.of(many, [*gold[:4], Gold(frozenset(), frozenset({(0, 2)}))])
+
+
+def test_counts_of_all_heads_at_once_are_those_of_each_ones_links() -> None:
+    draw, means = np.random.default_rng(5), 0
+    for _ in range(30):
+        some = [Looked.of(draw.random((2, 2, 5, 4)), range(3), range(4), (3, 4)) for _ in range(3)]
+        linked = [draw.random((3, 4)) for _ in some]
+        gold = [
+            Gold(*(frozenset(zip(*np.nonzero(one > least), strict=True)) for least in (0.8, 0.6)))
+            for one in linked
+        ]
+        scores = AlignmentScores.of(some, gold)
+        heads = [
+            AligningHead(when, layer, head)
+            for when in MOMENTS for layer in (0, 1) for head in (0, 1, None)
+        ]  # fmt: skip
+        for head in heads:
+            links = [one.by(head) for one in some]
+            assert scores.quality(head) == AlignmentQuality.of(links, gold)
+        assert scores.best in heads
+        rates = [scores.quality(head).error_rate for head in heads]
+        assert scores.quality(scores.best).error_rate == min(rates)
+        means += scores.best.head is None
+    assert 0 < means < 30
 
 
 def test_a_head_is_named_as_people_count() -> None:

@@ -33,7 +33,18 @@ def write(path: Path, lines: Sequence[str]) -> Path:
     return path
 
 
+@pytest.fixture(scope="module")
+def few(parallel_text: tuple[Path, Path], tmp_path_factory: pytest.TempPathFactory) -> list[str]:
+    """Files of some pairs, where nothing has to be learned from them."""
+    folder = tmp_path_factory.mktemp("few")
+    return [
+        str(write(folder / path.name, path.read_text(encoding="utf-8").splitlines()[:120]))
+        for path in parallel_text
+    ]
+
+
 GUIDED = (*TINY, "training.guided.weight=1.0", "training.guided.head=3")
+FEW = ("text.vocabulary=340",)
 
 
 def made_links(folder: Path) -> WordLinks:
@@ -50,7 +61,7 @@ def made_links(folder: Path) -> WordLinks:
 def test_a_head_is_taught_and_then_used(parallel_text: tuple[Path, Path], tmp_path: Path) -> None:
     """After some updates the head that was taught agrees with its teacher, as no other does."""
     changes = [
-        *GUIDED, "training.updates=300", "training.validate_every=0",
+        *GUIDED, "training.updates=200", "training.validate_every=0",
         "training.schedule.kind='cosine'", "training.schedule.peak=3e-3",
     ]  # fmt: skip
     recipe, _ = recipe_of([str(path) for path in parallel_text], changes=changes)
@@ -67,7 +78,7 @@ def test_a_head_is_taught_and_then_used(parallel_text: tuple[Path, Path], tmp_pa
     taught = aligner.measure(pairs, gold, 0)
     assert "on 60 pairs" in taught.how
     other = Aligner.open(Run.open(tmp_path / "run"), AligningHead("having read", 1, 0))
-    assert taught.quality.error_rate < 0.35
+    assert taught.quality.error_rate < 0.45
     assert other.measure(pairs, gold, 0).quality.error_rate > 0.6
     # Whoever asks the engine how tokens are aligned, the server say, is answered by that head.
     engine = dragoman.load(tmp_path / "run").engine
@@ -81,11 +92,11 @@ def test_a_head_is_taught_and_then_used(parallel_text: tuple[Path, Path], tmp_pa
 
 
 def test_a_run_that_was_stopped_ends_as_one_that_was_not(
-    parallel_text: tuple[Path, Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    few: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Also where the links have to be made again."""
-    changes = (*GUIDED, "training.updates=5", "training.validate_every=0")
-    recipe, _ = recipe_of([str(path) for path in parallel_text], changes=changes)
+    changes = (*GUIDED, *FEW, "training.updates=5", "training.validate_every=0")
+    recipe, _ = recipe_of(few, changes=changes)
     whole, cut = tmp_path / "whole", tmp_path / "cut"
     assert train(recipe, whole, say=lambda _: None, display=False).update == 5
     labels, calls = GuidedAlignment.labels, iter(range(1000))
@@ -160,13 +171,11 @@ def test_recipes_that_cannot_be_guided() -> None:
         Recipe.parse({"data": {"train": [corpus], "moses": True}})
 
 
-def test_a_head_that_there_is_not_is_named(
-    parallel_text: tuple[Path, Path], tmp_path: Path
-) -> None:
-    changes = [*TINY, "training.guided.weight=0.1", "training.guided.layer=3"]
-    recipe, _ = recipe_of([str(path) for path in parallel_text], changes=changes)
+def test_a_head_that_there_is_not_is_named(few: list[str], tmp_path: Path) -> None:
+    recipe, _ = recipe_of(few, changes=[*GUIDED, *FEW, "training.guided.layer=3"])
     with pytest.raises(DragomanError, match="there is no layer 3"):
         train(recipe, tmp_path / "run", say=lambda _: None, display=False)
+    assert not (tmp_path / "run").exists()
 
 
 def test_words_are_told_from_their_tokens(tiny_run: Path) -> None:

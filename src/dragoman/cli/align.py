@@ -194,6 +194,6 @@ def _cut(lines: Iterable[str], where: str) -> Iterator[TextPair]:
         if not cut:
             raise DataError(
                 f"{where}, line {number}: there is neither a tab nor ' ||| ' between a sentence "
-                f"and its translation: {line[:60]!r}"
+                f"and its translation: {line[:60]!r}. Two files are given as SOURCE TARGET"
             )
         yield source, target.partition("\t")[0]
