@@ -63,7 +63,7 @@ class Ours:
             path = fastest(model.requires_grad_(False), self.precision, shortlist)
             workers = self.threads if path.one_core_each else 1
             self.searcher = Searcher(
-                path.model, bos=BOS, eos=EOS, capacity_rows=job["rows"], workers=workers
+                path.searched, bos=BOS, eos=EOS, capacity_rows=job["rows"], workers=workers
             )
 
     def translate(self, job: Job, sources: list[Any]) -> list[Any]:

@@ -111,6 +111,13 @@ def open_tensors(path: Path, kind: Kind) -> Iterator[TensorFile]:
         yield TensorFile(path, kind, file)
 
 
+def require_finite(name: str, array: npt.NDArray[np.float32]) -> None:
+    """Errors: ``RunError`` if it holds a number that is not finite."""
+    with np.errstate(all="ignore"):  # a sum is quick, and not finite if one number is not
+        if not np.isfinite(array.sum()) and not np.isfinite(array).all():
+            raise RunError(f"{name} holds numbers that are not finite: these weights are damaged")
+
+
 def _is_counts(value: object, least: int, most: int) -> bool:
     """Whether it is a list of so many whole numbers that are not negative."""
     if not isinstance(value, list) or not least <= len(value) <= most:

@@ -9,6 +9,7 @@ from table_model import BOS, same
 from torch import Tensor
 
 from dragoman.models.interface import Memory
+from dragoman.models.on_torch import OnTorch
 from dragoman.nn.layout import Sequences
 from dragoman.search.request import Request
 from dragoman.search.scheduler import Scheduler
@@ -60,7 +61,9 @@ def test_a_shared_batch_is_searched_as_in_the_textbook(name: str) -> None:
         # what it would say next is forbidden.
         following = next_log_probabilities(alone, requests[0].source, (), bos=BOS)
         eos, *forbidden = sorted(range(TARGET), key=lambda token: -following[token])[:2]
-        scheduler = Scheduler(model, bos=BOS, eos=eos, capacity_rows=8, forbidden=forbidden)
+        scheduler = Scheduler(
+            OnTorch(model), bos=BOS, eos=eos, capacity_rows=8, forbidden=forbidden
+        )
         tickets = [scheduler.submit(request) for request in requests]
         answers = {}
         with torch.no_grad():

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 from dragoman.models.interface import Generates
+from dragoman.models.on_torch import OnTorch
 from dragoman.search.hypothesis import Hypothesis
 from dragoman.search.offline import Searcher
 from dragoman.search.request import Request
@@ -15,4 +16,4 @@ def search(
     model: Generates, requests: Iterable[Request], *, bos: int, eos: int, **settings: Any
 ) -> Iterator[list[Hypothesis]]:
     """The n best of each request, in their order. ``settings`` are other arguments of Searcher."""
-    yield from Searcher(model, bos=bos, eos=eos, **settings)(requests)
+    yield from Searcher(OnTorch(model), bos=bos, eos=eos, **settings)(requests)

@@ -431,12 +431,14 @@ def test_a_search_that_is_done_leaves_its_memory_to_the_next() -> None:
     memory = fast.encode(Sequences.of(sources_of((4, 9))))
     tokens = torch.full((2, 1), BOS)
     state = fast.start(memory)
-    expected, handle = fast.step(tokens, state), state.native_state.handle
+    expected, handle = fast.step(tokens, state), state.searching.state.handle
     del state
     again = fast.start(memory)
-    assert again.native_state.handle == handle and torch.equal(fast.step(tokens, again), expected)
+    assert again.searching.state.handle == handle and torch.equal(
+        fast.step(tokens, again), expected
+    )
     many = [fast.start(memory) for _ in range(20)]
-    assert len({state.native_state.handle for state in (again, *many)}) == 21
+    assert len({state.searching.state.handle for state in (again, *many)}) == 21
 
 
 @needs_native

@@ -169,8 +169,8 @@ def live_of(rows: list[int], width: list[int], totals: list[float], limit: int =
 def test_expand_leaves_out_what_is_not_possible() -> None:
     nan, no = np.nan, -np.inf
     live = live_of([2, 1], [2, 2], [-1.0, -2.0, -1.0])
-    scores = torch.tensor([[-1.0, no, nan], [-0.5, -9.0, no], [no, no, nan]])
-    ids = torch.tensor([[7, 8, 9], [5, EOS, 3], [1, 3, 4]])
+    scores = np.array([[-1.0, no, nan], [-0.5, -9.0, no], [no, no, nan]], np.float32)
+    ids = np.array([[7, 8, 9], [5, EOS, 3], [1, 3, 4]])
     beam = PlainBeam(live)
     # The end symbol is the third best of a beam of 2.
     assert beam.expand(scores, ids, EOS, None) == 0

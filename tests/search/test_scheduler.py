@@ -16,6 +16,7 @@ from searching import search
 from table_model import BOS, EOS, TableModel, same
 
 from dragoman.errors import SearchError
+from dragoman.models.on_torch import OnTorch
 from dragoman.search.hypothesis import Hypothesis
 from dragoman.search.offline import Searcher
 from dragoman.search.request import Request
@@ -70,7 +71,12 @@ def test_neighbours_and_order_change_nothing(
 ) -> None:
     model = TableModel(VOCABULARY, 1)
     scheduler = Scheduler(
-        model, bos=BOS, eos=EOS, capacity_rows=rows, refill_rows=refill, capacity_tokens=tokens
+        OnTorch(model),
+        bos=BOS,
+        eos=EOS,
+        capacity_rows=rows,
+        refill_rows=refill,
+        capacity_tokens=tokens,
     )
     tickets = [scheduler.submit(request) for request in asked]
     answers: dict[int, list[Hypothesis]] = {}
@@ -90,7 +96,7 @@ def test_coming_and_going_changes_nothing(asked: list[Request], seed: int) -> No
     """Requests come at any moment, and some of them are taken back at any moment."""
     chance = random.Random(seed)
     model = TableModel(VOCABULARY, 2)
-    scheduler = Scheduler(model, bos=BOS, eos=EOS, capacity_rows=12)
+    scheduler = Scheduler(OnTorch(model), bos=BOS, eos=EOS, capacity_rows=12)
     waiting = list(enumerate(asked))
     number: dict[int, int] = {}
     answers: dict[int, list[Hypothesis]] = {}
@@ -127,7 +133,7 @@ def test_the_batch_is_kept_full() -> None:
     model = TableModel(VOCABULARY, 3)
     settings = SearchSettings(beam=1, max_length=20)
     asked = [Request(torch.tensor([i % 8, i // 8]), settings) for i in range(60)]
-    scheduler = Scheduler(model, bos=BOS, eos=EOS, capacity_rows=8)
+    scheduler = Scheduler(OnTorch(model), bos=BOS, eos=EOS, capacity_rows=8)
     for request in asked:
         scheduler.submit(request)
     while not scheduler.idle:
@@ -141,7 +147,7 @@ def test_the_batch_is_kept_full() -> None:
 def test_waiting_until_enough_is_free_encodes_together() -> None:
     model = TableModel(VOCABULARY, 3)
     settings = SearchSettings(beam=1, max_length=20)
-    scheduler = Scheduler(model, bos=BOS, eos=EOS, capacity_rows=8, refill_rows=4)
+    scheduler = Scheduler(OnTorch(model), bos=BOS, eos=EOS, capacity_rows=8, refill_rows=4)
     for i in range(60):
         scheduler.submit(Request(torch.tensor([i % 8, i // 8]), settings))
     while not scheduler.idle:
@@ -152,7 +158,7 @@ def test_waiting_until_enough_is_free_encodes_together() -> None:
 def test_long_sources_do_not_fill_the_memory() -> None:
     model = TableModel(VOCABULARY, 3)
     settings = SearchSettings(beam=1, max_length=3)
-    scheduler = Scheduler(model, bos=BOS, eos=EOS, capacity_rows=100, capacity_tokens=10)
+    scheduler = Scheduler(OnTorch(model), bos=BOS, eos=EOS, capacity_rows=100, capacity_tokens=10)
     lengths = [30, 4, 4, 4, 12, 1, 1]
     for length in lengths:
         scheduler.submit(Request(torch.ones(length, dtype=torch.int64), settings))
@@ -174,7 +180,7 @@ def test_an_empty_source_is_answered_without_the_model() -> None:
 
 def test_tokens_can_be_watched_as_they_are_chosen() -> None:
     model = TableModel(VOCABULARY, 6, ending=-2.0)
-    scheduler = Scheduler(model, bos=BOS, eos=EOS)
+    scheduler = Scheduler(OnTorch(model), bos=BOS, eos=EOS)
     greedy = Request(torch.tensor([4]), SearchSettings(beam=1, max_length=9))
     sampled = Request(
         torch.tensor([4]), SearchSettings(max_length=9, sampling=SamplingSettings(seed=1))
@@ -203,7 +209,7 @@ def test_tokens_can_be_watched_as_they_are_chosen() -> None:
 
 def test_a_request_that_cannot_be_met_harms_no_other() -> None:
     model = TableModel(VOCABULARY, 6)
-    scheduler = Scheduler(model, bos=BOS, eos=EOS)
+    scheduler = Scheduler(OnTorch(model), bos=BOS, eos=EOS)
     good = Request(torch.tensor([4]), SearchSettings(max_length=8))
     ticket = scheduler.submit(good)
     with pytest.raises(SearchError):
@@ -218,7 +224,7 @@ def test_a_request_that_cannot_be_met_harms_no_other() -> None:
 @pytest.mark.parametrize("moment", [1, 2, 5])
 def test_who_leaves_takes_only_its_own_rows_along(leaver: int, moment: int) -> None:
     model = TableModel(VOCABULARY, 6, ending=-3.0)
-    scheduler = Scheduler(model, bos=BOS, eos=EOS)
+    scheduler = Scheduler(OnTorch(model), bos=BOS, eos=EOS)
     asked = [Request(torch.tensor([i]), SearchSettings(beam=1 + i, max_length=8)) for i in range(4)]
     tickets = [scheduler.submit(request) for request in asked]
     for _ in range(moment):
@@ -234,7 +240,7 @@ def test_who_leaves_takes_only_its_own_rows_along(leaver: int, moment: int) -> N
 
 def test_a_cancelled_request_frees_its_rows() -> None:
     model = TableModel(VOCABULARY, 6, ending=-50.0)
-    scheduler = Scheduler(model, bos=BOS, eos=EOS, capacity_rows=8)
+    scheduler = Scheduler(OnTorch(model), bos=BOS, eos=EOS, capacity_rows=8)
     settings = SearchSettings(beam=4, max_length=50)
     first, second, third = (
         scheduler.submit(Request(torch.tensor([i]), settings)) for i in (3, 4, 5)
@@ -270,7 +276,9 @@ def test_what_is_made_of_an_answer_stands_in_its_place(workers: int) -> None:
     model = TableModel(VOCABULARY, 6)
     settings = SearchSettings(beam=2, max_length=8)
     asked = [Request(torch.randint(0, 8, (1 + i * 7 % 5,)), settings) for i in range(50)]
-    searcher = Searcher(model, bos=BOS, eos=EOS, capacity_rows=6, window=20, workers=workers)
+    searcher = Searcher(
+        OnTorch(model), bos=BOS, eos=EOS, capacity_rows=6, window=20, workers=workers
+    )
 
     def make(number: int, hypotheses: list[Hypothesis]) -> tuple[int, list[Hypothesis]]:
         return number, hypotheses

@@ -293,7 +293,7 @@ def test_validation_takes_the_path_that_translating_takes(
     taken: list[object] = []
 
     def listening(model: Any, *arguments: Any, **named: Any) -> Searcher:
-        taken.append(type(model))
+        taken.append((type(model), type(getattr(model, "model", None))))
         return Searcher(model, *arguments, **named)
 
     def measured(_: Path, trials: Any) -> dict[str, int]:
@@ -307,7 +307,8 @@ def test_validation_takes_the_path_that_translating_takes(
             [Pair(1, "The dog sleeps.", "Der Hund schläft.")], torch.device("cpu"),
         )(1)  # fmt: skip
     translating = fastest(run.model(), remembered=cache_folder())
-    assert taken == [type(translating.model)]
+    searched = translating.searched
+    assert taken == [(type(searched), type(getattr(searched, "model", None)))]
     assert quick == "int8" or translating.precision == "fp32"
 
 

@@ -25,8 +25,8 @@ from dragoman.native import library
 from dragoman.nn.layout import Sequences
 from dragoman.search.settings import SearchSettings
 from dragoman.tasks.inputs import recipe_of
-from dragoman.tasks.prepare import SEVERAL_SENTENCES, learn_vocabularies, prepare
-from dragoman.tasks.run import NOTES, Run
+from dragoman.tasks.prepare import learn_vocabularies, prepare
+from dragoman.tasks.run import NOTES, SEVERAL_SENTENCES, Run
 from dragoman.tasks.search_settings import parse_search
 from dragoman.tasks.shortlist import learn_shortlist
 from dragoman.tasks.streaming import windows

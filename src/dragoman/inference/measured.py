@@ -4,25 +4,31 @@ The first translator on a machine times a small model on each way to run it that
 tenths of a second); the answer lies in the user's cache folder, under a key of everything that it
 depends on: the processor, torch, the native library, the number of threads. Deleting the file, or
 moving the folder to another machine, only means that it is measured again.
+
+Kernels are measured only after they were compared with plain torch, so what is remembered of them
+says that too, of this very library on this very machine (``known``): a later process may translate
+by them without torch. Nothing is imported for a look at the memory but what reads it.
 """
 
 from __future__ import annotations
 
 import hashlib
+import io
 import json
 import logging
+import os
 import pathlib
 import time
 from collections.abc import Callable, Mapping
+from functools import cache
+from importlib import metadata
 from typing import Annotated
 
-import torch
 from pydantic import Field, TypeAdapter, ValidationError
 
 from dragoman.atomic import write_text
 from dragoman.errors import FileError, RunError
-from dragoman.native import compile as building
-from dragoman.native import library
+from dragoman.native import loader
 from dragoman.reading import read_json
 
 NAME = "machine.json"
@@ -51,6 +57,15 @@ def microseconds(folder: pathlib.Path, trials: Mapping[str, Callable[[], Trial]]
     return {name: found[name] for name in trials}
 
 
+def known(folder: pathlib.Path) -> Mapping[str, int]:
+    """What is remembered of this machine, trial -> microseconds; nothing where it was not measured.
+
+    If the kernels' trial is among it, a process before this one has found that they compute what
+    plain torch does.
+    """
+    return _read(folder / NAME).get(machine_key(), {})
+
+
 def measure(trials: Mapping[str, Callable[[], Trial]], rounds: int = 5) -> dict[str, int]:
     """Time all in turns -> the least processor time of each, over all threads.
 
@@ -72,13 +87,23 @@ def machine_key() -> str:
     digest = hashlib.sha256()
     for part in (
         _processor(),
-        torch.__version__,
-        building.fingerprint(),
-        str(library.status().level),
-        str(torch.get_num_threads()),
+        metadata.version("torch"),
+        _library(loader.library_path()),
+        str(loader.load()[1].level),
+        # What torch makes its number of threads from.
+        str(len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()),
+        os.environ.get("OMP_NUM_THREADS", ""),
+        os.environ.get("MKL_NUM_THREADS", ""),
     ):
         digest.update(part.encode() + b"\0")
     return digest.hexdigest()[:16]
+
+
+@cache
+def _library(path: pathlib.Path) -> str:
+    """A hash of the library of kernels: another compiler makes another of the same sources."""
+    with path.open("rb") if path.exists() else io.BytesIO() as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def _processor() -> str:

@@ -1,18 +1,40 @@
 """A faster way to run the models of a kind, for whoever wants one fast and need not know its kind.
 
 ``kinds.py`` says which kinds have some. They keep the contract of ``interface.py`` and are held to
-what the model itself computes (``tests/contract``).
+what the model itself computes (``tests/contract``). A list of them is read without torch.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
-from dragoman.models.interface import Model
+import numpy as np
+import numpy.typing as npt
+
+from dragoman.models.searched import Searched
 from dragoman.models.settings import ModelSettings
 from dragoman.models.shortlist import Shortlist
+
+if TYPE_CHECKING:
+    from dragoman.models.interface import Model
+
+Named = Mapping[str, npt.NDArray[np.float32]]
+"""The weights of a model by their names in a file."""
+
+
+@dataclass(frozen=True)
+class WithoutTorch:
+    """How a path is made of weights alone, where torch need not be imported."""
+
+    shapes: Callable[[Any, int, int], Mapping[str, tuple[int, ...]]]
+    """Of every weight, by name: of a model of such settings with so many source and target
+    tokens. Whoever makes a path sees to it that the weights have them."""
+    make: Callable[[Any, int, int, Named, Shortlist | None], Searched]
+    """Settings, source and target tokens, weights -> what a search speaks with."""
+    why_not: Callable[[Any], str | None]
+    """Why models of such settings cannot be run so at all; None if they can, where kernels are."""
 
 
 @dataclass(frozen=True)
@@ -34,6 +56,9 @@ class FastPath:
     takes_shortlist: bool = False
     trial_name: str = ""
     """What its trial is remembered by; left out, its precision."""
+    searched: Callable[[Any], Searched] | None = None
+    """How a search speaks with what ``make`` made; left out, through torch."""
+    without_torch: WithoutTorch | None = None
 
     @property
     def remembered_as(self) -> str:

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from dragoman.models.interface import Network
 
 KINDS: dict[str, tuple[type[ModelSettings], str]] = {
-    "transformer": (TransformerSettings, "dragoman.models.transformer.Transformer"),
+    "transformer": (TransformerSettings, "dragoman.models.transformer.model.Transformer"),
     "recurrent": (RecurrentSettings, "dragoman.models.recurrent.Recurrent"),
     "convolutional": (ConvolutionalSettings, "dragoman.models.convolutional.Convolutional"),
     "decoder": (DecoderSettings, "dragoman.models.decoder.Decoder"),

@@ -9,6 +9,9 @@ from pydantic import Field, model_validator
 from dragoman.nn.settings import AttentionSettings, Norm, PositionSettings
 from dragoman.settings import Settings
 
+UNKNOWN = 0
+"""The id of ``<unk>``, the same in every vocabulary of the project."""
+
 _WIDEST = 65_536
 """Of a model, and of its heads together: the kernels count in 32 bits."""
 

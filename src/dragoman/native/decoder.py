@@ -1,7 +1,8 @@
 """The int8 Transformer of ``src/decode.cpp``: its packed weights, and searches in native memory.
 
-Nothing here knows what the numbers mean; ``models/transformer/int8.py`` does. Tensors are handed
-over as the kernels read them: contiguous, ids int64, lengths int32, rows fp32, flags one byte.
+Nothing here knows what the numbers mean; ``models/transformer/int8_search.py`` does. Arrays are
+numpy's, handed over as the kernels read them: contiguous, ids int64, lengths int32, rows fp32,
+flags one byte. Nothing needs torch.
 """
 
 from __future__ import annotations
@@ -14,11 +15,11 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from torch import Tensor
 
 from dragoman.native import loader
 from dragoman.native.abi import Factors, Shape, Step
-from dragoman.native.pointers import address
+
+Array = npt.NDArray[Any]
 
 MOST_IDLE = 8
 """States kept for the next search: their pages of memory are the dear part of a short one."""
@@ -59,13 +60,13 @@ def supported() -> bool:
 class NativeModel:
     """Weights packed for int8 products. Any number of threads and states may share them."""
 
-    def __init__(self, shape: Shape, factors: Factors, weights: Sequence[Tensor | None]) -> None:
+    def __init__(self, shape: Shape, factors: Factors, weights: Sequence[Array | None]) -> None:
         """``weights``: fp32, in the order of ``pack_model`` in ``src/decode_model.h``; not needed
         afterwards."""
         kernels = _Kernels.bind()
         assert kernels is not None, "ask supported() first"
         self.kernels = kernels
-        addresses = (c_void_p * len(weights))(*map(address, weights))
+        addresses = (c_void_p * len(weights))(*map(place, weights))
         self._handle: int = kernels.model_new(addressof(shape), addressof(factors), addresses)
         self._idle: list[int] = []
         weakref.finalize(self, _free_model, kernels, self._handle, self._idle)
@@ -87,15 +88,15 @@ class NativeModel:
         )  # fmt: skip
 
     def encode(
-        self, tokens: Tensor, lengths: Tensor, key_mask: Tensor | None, positions: int, out: Tensor
+        self, tokens: Array, lengths: Array, key_mask: Array | None, positions: int, out: Array
     ) -> bool:
         """tokens (P,) of ``lengths`` (B,) -> ``out`` (P, D); False if one is not in the vocabulary.
 
         ``positions``: where the table of positions lies. ``key_mask`` (P,).
         """
         done = self.kernels.encode(
-            self._handle, tokens.data_ptr(), lengths.data_ptr(), len(lengths), address(key_mask),
-            positions, out.data_ptr(),
+            self._handle, place(tokens), place(lengths), len(lengths), place(key_mask),
+            positions, place(out),
         )  # fmt: skip
         return bool(done == 0)
 
@@ -129,48 +130,57 @@ class NativeState:
         """N."""
         return int(self._kernels.state_rows(self.handle))
 
-    def lengths(self, out: Tensor) -> None:
+    def lengths(self, out: Array) -> None:
         """Into ``out`` (N,): tokens taken in by each row."""
-        self._kernels.state_lengths(self.handle, out.data_ptr())
+        self._kernels.state_lengths(self.handle, place(out))
 
-    def select(self, rows: Tensor) -> bool:
+    def select(self, rows: Array) -> bool:
         """Keep these rows; False if there is none of such a number, and nothing has changed."""
-        return bool(self._kernels.state_select(self.handle, rows.data_ptr(), rows.shape[0]))
+        return bool(self._kernels.state_select(self.handle, place(rows), len(rows)))
 
     def admit(
-        self, encoded: Tensor, lengths: Tensor, key_mask: Tensor | None, tokens: Tensor | None
+        self, encoded: Array, lengths: Array, key_mask: Array | None, tokens: Array | None
     ) -> None:
         """New sources (P, D) of ``lengths`` (B,), a row each."""
         self._kernels.state_admit(
-            self.handle, encoded.data_ptr(), lengths.data_ptr(), len(lengths), address(key_mask),
-            address(tokens),
+            self.handle, place(encoded), place(lengths), len(lengths), place(key_mask),
+            place(tokens),
         )  # fmt: skip
 
-    def allowed(self, out: Tensor) -> None:
+    def allowed(self, out: Array) -> None:
         """Into ``out`` (N, V) bool: which tokens the shortlist lets follow."""
-        self._kernels.state_allowed(self.handle, out.data_ptr())
+        self._kernels.state_allowed(self.handle, place(out))
 
     # The two below return 0 when done. Else nothing has changed: -1, a token is none of the
     # vocabulary; -2, N is not the number of rows; n > 0, the table of positions must have n rows.
 
-    def step(self, tokens: Tensor, positions: int, known: int, logits: Tensor) -> int:
+    def step(self, tokens: Array, positions: int, known: int, logits: Array) -> int:
         """tokens (N, t) -> ``logits`` (N, V). ``positions`` is a table of ``known`` rows."""
         rows, new = tokens.shape
-        given = (tokens.data_ptr(), rows, new, positions, known)
-        return int(self._kernels.step(self.handle, *given, logits.data_ptr()))
+        given = (place(tokens), rows, new, positions, known)
+        return int(self._kernels.step(self.handle, *given, place(logits)))
 
     def best(
-        self, tokens: Tensor, positions: int, known: int, log_probabilities: Tensor, ids: Tensor
+        self, tokens: Array, positions: int, known: int, log_probabilities: Array, ids: Array
     ) -> int:
         """tokens (N, t) -> the best ``log_probabilities`` (N, k) and ``ids`` (N, k)."""
         rows, new = tokens.shape
-        given = (tokens.data_ptr(), rows, new, positions, known)
-        out = (ids.shape[1], log_probabilities.data_ptr(), ids.data_ptr())
+        given = (place(tokens), rows, new, positions, known)
+        out = (ids.shape[1], place(log_probabilities), place(ids))
         return int(self._kernels.best(self.handle, *given, *out))
 
     def stepping(self) -> Step:
         """What native code needs to take steps itself, but for a table of positions."""
         return Step(self._model.best_address, self._model.select_address, self.handle)
+
+
+def place(array: Array | None) -> int | None:
+    """Where an array's first element lies; None (a null pointer) for no array."""
+    if array is None:
+        return None
+    assert array.flags.c_contiguous
+    at: int = array.__array_interface__["data"][0]
+    return at
 
 
 def _free_model(kernels: _Kernels, handle: int, idle: list[int]) -> None:

@@ -8,10 +8,14 @@ from __future__ import annotations
 from functools import cache
 
 from dragoman.native import loader
-from dragoman.native.check import first_difference
 from dragoman.native.loader import LEVELS, Status, function, own_threads
 
-__all__ = ["LEVELS", "Status", "available", "function", "own_threads", "reset", "status"]
+__all__ = [
+    "LEVELS", "Status", "available", "function", "own_threads", "reset", "status",
+    "take_as_compared", "taken_as_compared",
+]  # fmt: skip
+
+_compared_before = False
 
 
 @cache
@@ -20,9 +24,14 @@ def status() -> Status:
     library, found = loader.load()
     if library is None:
         return found
+    if _compared_before:
+        return Status(found.level, f"{found.reason}, compared with plain torch before")
+    from dragoman.native.check import first_difference
+
     wrong = first_difference()
     if wrong is None:
-        return found
+        threads = "torch's threads" if loader.share_threads() else "its own threads"
+        return Status(found.level, f"{found.reason}, on {threads}")
     loader.refuse()
     return loader.without(
         f"{wrong} differs from its plain twin on this machine ({loader.remedy()})"
@@ -34,7 +43,25 @@ def available() -> bool:
     return status().level is not None
 
 
+def take_as_compared() -> None:
+    """Spare this process the comparison, for which torch is needed, unless it was made already.
+
+    For who knows that an earlier process has compared this very library on this very machine
+    (``inference/measured.py``).
+    """
+    global _compared_before
+    if not status.cache_info().currsize:
+        _compared_before = True
+
+
+def taken_as_compared() -> bool:
+    """Whether this process goes by what an earlier one has found."""
+    return _compared_before
+
+
 def reset() -> None:
     """Forget what was loaded and compared, so that the next use decides anew."""
+    global _compared_before
+    _compared_before = False
     loader.reset()
     status.cache_clear()

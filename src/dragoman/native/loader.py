@@ -14,6 +14,7 @@ import ctypes
 import logging
 import os
 import re
+import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -65,6 +66,7 @@ def reset() -> None:
     _refused = False
     load.cache_clear()
     function.cache_clear()
+    _share_threads.cache_clear()
 
 
 def _choice() -> str:
@@ -116,8 +118,7 @@ def load() -> tuple[_Library | None, Status]:
         wanted = wanted[wanted.index(choice) :]
     if not wanted:
         return without("this processor has neither AVX2 nor AVX-512")
-    threads = "torch's threads" if _share_threads(handle) else "its own threads"
-    return _Library(handle, wanted), Status(wanted[0], f"{wanted[0]}, on {threads}")
+    return _Library(handle, wanted), Status(wanted[0], wanted[0])
 
 
 def remedy() -> str:
@@ -130,10 +131,18 @@ def without(reason: str) -> tuple[None, Status]:
     return None, Status(None, line)
 
 
-def _share_threads(handle: ctypes.CDLL) -> bool:
-    """Let the kernels run on the threads of torch's OpenMP runtime; False: they use their own."""
-    import torch  # noqa: F401  (loads the runtime that is looked for)
+def share_threads() -> bool:
+    """Let the kernels run on the threads of torch's OpenMP runtime; False: they use their own.
 
+    Where torch is not imported there are none to share, and nobody who would be in the way.
+    """
+    found, _ = load()
+    return found is not None and "torch" in sys.modules and _share_threads(found.handle)
+
+
+@cache
+def _share_threads(handle: ctypes.CDLL) -> bool:
+    """Once a library: when its first kernel is bound after torch was imported."""
     use = handle.dragoman_use_openmp
     use.argtypes, use.restype = (ctypes.c_void_p, ctypes.c_void_p), ctypes.c_int
     if use(None, None):
@@ -186,11 +195,12 @@ def own_threads() -> Iterator[None]:
 def function(name: str) -> Any | None:
     """Bind kernel ``name`` of the best level that has it; None if no level in use has one.
 
-    Pass tensors as ``tensor.data_ptr()``; ``abi.py`` says what it takes.
+    Pass tensors and arrays by where they lie (``pointers.py``); ``abi.py`` says what it takes.
     """
     library, _ = load()
     if library is None:
         return None
+    share_threads()
     for level in (*library.levels, None):
         symbol = f"dragoman_{level}_{name}" if level else f"dragoman_{name}"
         found = getattr(library.handle, symbol, None)

@@ -28,7 +28,7 @@ from dragoman.nn.cache import LayerCache
 from dragoman.nn.dropout import Dropout, dropout
 from dragoman.nn.layout import Layout
 from dragoman.nn.linear import Computing, Linear, Precision
-from dragoman.nn.settings import AttentionSettings, Norm
+from dragoman.nn.settings import NORM_EPSILON, AttentionSettings, Norm
 
 Layer = TypeVar("Layer", bound=nn.Module)
 
@@ -52,7 +52,7 @@ class LayerNorm(Computing):
     "decoder.2.feed_forward" say; the norm at the end of a pre-norm stack belongs to none.
     """
 
-    eps = 1e-5
+    eps = NORM_EPSILON
 
     def __init__(self, width: int, sublayer: str = "") -> None:
         super().__init__()

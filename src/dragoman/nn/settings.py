@@ -10,6 +10,9 @@ from dragoman.settings import Settings
 
 Norm = Literal["post", "pre"]
 
+NORM_EPSILON = 1e-5
+"""What a layer norm adds to a variance."""
+
 
 class AttentionSettings(Settings):
     """What one multi-head attention is made of."""

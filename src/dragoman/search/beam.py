@@ -17,7 +17,6 @@ from __future__ import annotations
 from typing import NamedTuple, Protocol
 
 import numpy as np
-from torch import Tensor
 
 from dragoman.native.abi import Step
 from dragoman.search.hypothesis import Floats32, Integers
@@ -52,7 +51,7 @@ class BeamStep(Protocol):
     """The arithmetic of one step, done on the arrays of a ``Live``."""
 
     def expand(
-        self, log_probabilities: Tensor, ids: Tensor, eos: int, forbidden: Integers | None
+        self, log_probabilities: Floats32, ids: Integers, eos: int, forbidden: Integers | None
     ) -> int:
         """Fill ``looked`` from candidates (N, k), and ``all_ended`` -> how many stand in that:
         those which have ended and are better than the worst that their group keeps.
@@ -88,15 +87,13 @@ class PlainBeam:
         self._log_probabilities = np.zeros((0, 0), np.float32)
 
     def expand(
-        self, log_probabilities: Tensor, ids: Tensor, eos: int, forbidden: Integers | None
+        self, log_probabilities: Floats32, ids: Integers, eos: int, forbidden: Integers | None
     ) -> int:
         live, groups = self._live, self._live.groups
         looked = live.looked
-        self._log_probabilities = log_probabilities.numpy()
+        self._log_probabilities = log_probabilities
         if forbidden is not None:
-            self._log_probabilities = drop_forbidden(
-                self._log_probabilities, ids.numpy(), forbidden
-            )
+            self._log_probabilities = drop_forbidden(log_probabilities, ids, forbidden)
         rows, width = groups["rows"], groups["width"]
         k = ids.shape[1]
         with np.errstate(invalid="ignore"):  # what is no number is never chosen
@@ -109,7 +106,7 @@ class PlainBeam:
         columns = min(looked.shape[1], len(cells))
         order = (-grid).argsort(axis=1, kind="stable")[:, :columns]  # (G, columns)
         total = np.take_along_axis(grid, order, axis=1)
-        token = ids.numpy().ravel().take(first + order, mode="clip")
+        token = ids.ravel().take(first + order, mode="clip")
         live_ones, is_end, place = total > -np.inf, token == eos, np.arange(columns)
         ends = live_ones & is_end & (place < width[:, None])
         goes_on = live_ones & ~is_end & (groups["length"] < groups["limit"])[:, None]
@@ -166,8 +163,8 @@ class PlainBeam:
         live.tokens[rows, place] = chosen["token"]
         live.log_probabilities[rows, place] = self._log_probabilities.ravel()[chosen["candidate"]]
         live.totals[:] = chosen["total"]
-        live.last_array[:count] = chosen["token"]
-        live.parent_array[:count] = parents
+        live.all_last[:count] = chosen["token"]
+        live.all_parents[:count] = parents
         groups["rows"] = groups["next_rows"]
         groups["length"] += 1
         return count != before or bool((parents != rows).any())

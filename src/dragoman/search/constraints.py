@@ -3,7 +3,7 @@
 *Forbidden* tokens never need the whole vocabulary: whoever wants k candidates of which m at most
 are forbidden asks for k + m and drops those. So n-gram blocking, minimum length and forbidden
 symbols run on the fastest path of any model. Only where one token alone may follow (a prefix, or a
-token drawn by chance) is ``best`` handed an ``adjust``.
+token drawn by chance) is ``best`` handed a ``Constrain`` (``models/searched.py``).
 
 Shapes: N rows, k candidates per row, F forbidden tokens per row at most, L longest output, V.
 """
@@ -14,10 +14,8 @@ from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
-import torch
-from torch import Tensor
 
-from dragoman.search.hypothesis import Booleans, Integers
+from dragoman.search.hypothesis import Booleans, Floats, Floats32, Integers
 from dragoman.search.live import Live
 from dragoman.search.sampling import draw, uniform
 from dragoman.search.settings import SamplingSettings
@@ -59,39 +57,48 @@ def repeating_tokens(tokens: npt.NDArray[np.int32], length: Integers, ngram: int
 
 @dataclass
 class OnlyTokens:
-    """An ``Adjust``: leaves one token to some rows, with the log-probability the model gives it."""
+    """A ``Constrain``: leaves one token to some rows, with the log-probability that the model gives
+    it."""
 
-    forced_rows: Tensor
-    """(M,) int64, rows whose next token is given."""
-    forced_tokens: Tensor
-    """(M,) int64."""
-    drawn: list[tuple[SamplingSettings, Tensor, Tensor]]
-    """How to draw, for which rows (M,) int64, by which numbers (M,) fp64."""
-    forbidden: Tensor | None
+    forced_rows: Integers
+    """(M,), rows whose next token is given."""
+    forced_tokens: Integers
+    """(M,)"""
+    drawn: list[tuple[SamplingSettings, Integers, Floats]]
+    """How to draw, for which rows (M,), by which numbers (M,)."""
+    forbidden: Integers | None
     """(N, F) tokens that are not drawn, ``NOTHING`` where there is none."""
 
-    def __call__(self, log_probabilities: Tensor) -> Tensor:
+    def __call__(self, log_probabilities: Floats32) -> Floats32:
         """(N, V) -> (N, V), changed in place."""
         for settings, rows, numbers in self.drawn:
             allowed = log_probabilities[rows]  # (M, V), a copy
             if self.forbidden is not None:
-                allowed = allowed.masked_fill(self._mask(rows, allowed.shape[1]), -torch.inf)
-            tokens = draw(allowed, settings, numbers)
-            values = allowed.gather(1, tokens[:, None]).squeeze(1)
-            log_probabilities[rows] = -torch.inf
+                allowed[self._mask(rows, allowed.shape[1])] = -np.inf
+            tokens = _drawn(allowed, settings, numbers)
+            values = allowed[np.arange(len(rows)), tokens]
+            log_probabilities[rows] = -np.inf
             log_probabilities[rows, tokens] = values
         values = log_probabilities[self.forced_rows, self.forced_tokens]
-        log_probabilities[self.forced_rows] = -torch.inf
+        log_probabilities[self.forced_rows] = -np.inf
         log_probabilities[self.forced_rows, self.forced_tokens] = values
         return log_probabilities
 
-    def _mask(self, rows: Tensor, vocabulary: int) -> Tensor:
-        """(M, V) bool, True for the forbidden tokens of ``rows``."""
+    def _mask(self, rows: Integers, vocabulary: int) -> Booleans:
+        """(M, V), True for the forbidden tokens of ``rows``."""
         assert self.forbidden is not None
         ids = self.forbidden[rows]
-        ids = torch.where(ids == NOTHING, vocabulary, ids)  # NOTHING gets a column that goes
-        mask = ids.new_zeros(len(rows), vocabulary + 1, dtype=torch.bool)
-        return mask.scatter_(1, ids, True)[:, :vocabulary]
+        ids = np.where(ids == NOTHING, vocabulary, ids)  # NOTHING gets a column that goes
+        mask = np.zeros((len(rows), vocabulary + 1), np.bool_)
+        mask[np.arange(len(rows))[:, None], ids] = True
+        return mask[:, :vocabulary]
+
+
+def _drawn(allowed: Floats32, settings: SamplingSettings, numbers: Floats) -> Integers:
+    import torch
+
+    tokens: Integers = draw(torch.from_numpy(allowed), settings, torch.from_numpy(numbers)).numpy()
+    return tokens
 
 
 def forbidden_tokens(
@@ -123,12 +130,7 @@ def forbidden_tokens(
     return Forbidden(ids, int((ids != NOTHING).sum(axis=1).max()))
 
 
-def only_tokens(
-    live: Live,
-    is_forced: Booleans | None,
-    forbidden: Forbidden | None,
-    device: torch.device,
-) -> OnlyTokens:
+def only_tokens(live: Live, is_forced: Booleans | None, forbidden: Forbidden | None) -> OnlyTokens:
     """What leaves one token to each row whose next is given (``is_forced`` (G,)) or drawn."""
     groups, rows = live.groups, live.groups["rows"]
     if is_forced is None:
@@ -142,12 +144,12 @@ def only_tokens(
         group = np.flatnonzero(draws & ~is_forced)
         if len(group):
             # A group that samples has one row, and so has one that is forced.
-            of_rows = torch.from_numpy(np.flatnonzero((draws & ~is_forced).repeat(rows)))
-            numbers = torch.from_numpy(uniform(groups["key"][group], groups["length"][group]))
-            drawn.append((settings, of_rows.to(device), numbers.to(device)))
+            of_rows = np.flatnonzero((draws & ~is_forced).repeat(rows))
+            numbers = uniform(groups["key"][group], groups["length"][group])
+            drawn.append((settings, of_rows, numbers))
     return OnlyTokens(
-        torch.from_numpy(np.flatnonzero(is_forced.repeat(rows))).to(device),
-        torch.tensor(forced_tokens, dtype=torch.int64, device=device),
+        np.flatnonzero(is_forced.repeat(rows)),
+        np.array(forced_tokens, np.int64),
         drawn,
-        None if forbidden is None else torch.from_numpy(forbidden.ids.copy()).to(device),
+        None if forbidden is None else forbidden.ids,
     )

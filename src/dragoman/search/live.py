@@ -15,8 +15,6 @@ from dataclasses import dataclass, field
 
 import numpy as np
 import numpy.typing as npt
-import torch
-from torch import Tensor
 
 from dragoman.native.abi import Ended, Found, Group, Looked
 from dragoman.search.hypothesis import (
@@ -149,29 +147,26 @@ class Live:
         self.all_tokens: npt.NDArray[np.int32] = np.zeros((0, SPARE_PLACES), np.int32)
         self.all_log_probabilities: Floats32 = np.zeros((0, SPARE_PLACES), np.float32)
         self.all_totals: Floats = np.zeros(0)
-        self.all_last: Tensor = torch.zeros(0, 1, dtype=torch.int64)
-        self.all_parents: Tensor = torch.zeros(0, dtype=torch.int64)
-        self.last_array: Integers = self.all_last[:, 0].numpy()
-        self.parent_array: Integers = self.all_parents.numpy()
+        self.all_last: Integers = np.zeros(0, np.int64)
+        self.all_parents: Integers = np.zeros(0, np.int64)
         self.groups: Records = self.all_groups
         """(G,) GROUP."""
         self.looked: Records = self.all_looked
         """(G, C) LOOKED, best first: what the last step looked at."""
-        self._views_of: dict[int, tuple[Tensor, Tensor]] = {}
         self.moves = 0
         """How often the arrays were replaced by bigger ones."""
         self._longest = 0
         self._note()
 
     @property
-    def last(self) -> Tensor:
+    def last(self) -> Integers:
         """(N, 1) the token that each row takes in next."""
-        return self._views(self.rows)[0]
+        return self.all_last[: self.rows, None]
 
     @property
-    def parents(self) -> Tensor:
+    def parents(self) -> Integers:
         """(N,) which row of the last step each row continues."""
-        return self._views(self.rows)[1]
+        return self.all_parents[: self.rows]
 
     @property
     def totals(self) -> Floats:
@@ -204,7 +199,7 @@ class Live:
         new = len(records)
         self._make_room(rows)
         self.all_groups[len(self.pools) - new : len(self.pools)] = records
-        self.last_array[self.rows : self.rows + new] = self._bos
+        self.all_last[self.rows : self.rows + new] = self._bos
         self.all_totals[self.rows : self.rows + new] = 0.0
         self.rows += new
         self._note()
@@ -245,9 +240,9 @@ class Live:
         self.groups["rows"][groups] = 0
         self.all_tokens[: len(left)] = self.tokens[left]
         self.all_log_probabilities[: len(left)] = self.log_probabilities[left]
-        self.last_array[: len(left)] = self.last_array[left]
+        self.all_last[: len(left)] = self.all_last[left]
         self.all_totals[: len(left)] = self.all_totals[left]
-        self.parent_array[: len(left)] = left
+        self.all_parents[: len(left)] = left
         self.rows = len(left)
         self.drop_done()
 
@@ -324,13 +319,6 @@ class Live:
             ways.setdefault(way, np.zeros(len(self.pools), np.bool_))[group] = True
         return list(ways.items())
 
-    def _views(self, rows: int) -> tuple[Tensor, Tensor]:
-        """Beginnings of ``all_last`` and ``all_parents``; cutting a tensor costs microseconds."""
-        views = self._views_of.get(rows)
-        if views is None:
-            views = self._views_of[rows] = self.all_last[:rows], self.all_parents[:rows]
-        return views
-
     def _note(self) -> None:
         """What no group asks for costs nothing in a step: find out when groups come and go."""
         self.groups = groups = self.all_groups[: len(self.pools)]
@@ -363,11 +351,8 @@ class Live:
         self.all_tokens = np.pad(self.all_tokens, (spare, (0, 0)))
         self.all_log_probabilities = np.pad(self.all_log_probabilities, (spare, (0, 0)))
         self.all_totals = np.pad(self.all_totals, spare)
-        self.all_last = torch.cat([self.all_last, self.all_last.new_zeros(more, 1)])
-        self.all_parents = torch.cat([self.all_parents, self.all_parents.new_zeros(more)])
-        self.last_array = self.all_last[:, 0].numpy()
-        self.parent_array = self.all_parents.numpy()
-        self._views_of.clear()
+        self.all_last = np.pad(self.all_last, spare)
+        self.all_parents = np.pad(self.all_parents, spare)
         self.moves += 1
 
     def _make_places(self) -> None:

@@ -5,14 +5,13 @@ The arrays of a ``Live`` are handed over as they lie in memory (``native/beam.py
 
 from __future__ import annotations
 
-import torch
-from torch import Tensor
+import numpy as np
 
 from dragoman.native import abi, library
 from dragoman.native.abi import Step
 from dragoman.native.beam import Kernels, at
 from dragoman.search.beam import BeamStep, PlainBeam, Ran
-from dragoman.search.hypothesis import Integers
+from dragoman.search.hypothesis import Floats32, Integers
 from dragoman.search.live import Live
 
 
@@ -25,17 +24,18 @@ class NativeBeam:
         self._move, self._run = kernels.move, kernels.run
         self._arrays, self._asked = abi.Live(), abi.Run()
         self._address, self._asked_address = at(self._arrays), at(self._asked)
-        self._room: tuple[Tensor, Tensor] | None = None
+        self._room: tuple[Floats32, Integers] | None = None
         self._seen = -1
 
     def expand(
-        self, log_probabilities: Tensor, ids: Tensor, eos: int, forbidden: Integers | None
+        self, log_probabilities: Floats32, ids: Integers, eos: int, forbidden: Integers | None
     ) -> int:
         live = self._live
         if live.moves != self._seen:
             self._find()
         # Kept for ``move``.
-        self._candidates = log_probabilities.contiguous()
+        self._candidates = np.ascontiguousarray(log_probabilities, np.float32)
+        ids = np.ascontiguousarray(ids, np.int64)
         self._k = ids.shape[1]
         place, count, stride = None, 0, 0
         if forbidden is not None and forbidden.shape[1]:
@@ -46,8 +46,8 @@ class NativeBeam:
             self._expand(
                 self._address,
                 len(live.pools),
-                self._candidates.data_ptr(),
-                ids.contiguous().data_ptr(),
+                self._candidates.ctypes.data,
+                ids.ctypes.data,
                 self._k,
                 eos,
                 place,
@@ -62,7 +62,7 @@ class NativeBeam:
     def move(self) -> bool:
         live = self._live
         result = self._move(
-            self._address, len(live.pools), live.rows, self._candidates.data_ptr(), self._k
+            self._address, len(live.pools), live.rows, self._candidates.ctypes.data, self._k
         )
         live.rows = result >> 1
         return bool(result & 1)
@@ -75,9 +75,9 @@ class NativeBeam:
             self._find()
         cells = len(live.all_totals) * k
         if self._room is None or len(self._room[0]) < cells:
-            self._room = torch.empty(cells), torch.empty(cells, dtype=torch.int64)
-            asked.log_probabilities = self._room[0].data_ptr()
-            asked.ids = self._room[1].data_ptr()
+            self._room = np.empty(cells, np.float32), np.empty(cells, np.int64)
+            asked.log_probabilities = self._room[0].ctypes.data
+            asked.ids = self._room[1].ctypes.data
         asked.groups, asked.rows, asked.k, asked.eos = len(live.pools), live.rows, k, eos
         asked.forbidden, asked.count = forbidden.ctypes.data, len(forbidden)
         asked.steps, asked.enough = steps, enough
@@ -96,8 +96,8 @@ class NativeBeam:
         arrays.tokens = live.all_tokens.ctypes.data
         arrays.log_probabilities = live.all_log_probabilities.ctypes.data
         arrays.totals = live.all_totals.ctypes.data
-        arrays.last = live.all_last.data_ptr()
-        arrays.parents = live.all_parents.data_ptr()
+        arrays.last = live.all_last.ctypes.data
+        arrays.parents = live.all_parents.ctypes.data
         arrays.places = live.all_tokens.shape[1]
         arrays.columns = live.all_looked.shape[1]
         self._seen = live.moves

@@ -7,6 +7,7 @@ of the present run. Answers come in the order of the requests.
 
 from __future__ import annotations
 
+import sys
 import threading
 from collections import deque
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
@@ -17,9 +18,7 @@ from itertools import islice
 from queue import SimpleQueue
 from typing import TypeVar
 
-import torch
-
-from dragoman.models.interface import Generates
+from dragoman.models.searched import Searched
 from dragoman.search.hypothesis import Hypothesis
 from dragoman.search.request import Request
 from dragoman.search.scheduler import CAPACITY_ROWS, CAPACITY_TOKENS, Scheduler
@@ -46,14 +45,13 @@ class Searcher:
 
     def __init__(
         self,
-        model: Generates,
+        model: Searched,
         *,
         bos: int,
         eos: int,
         capacity_rows: int = CAPACITY_ROWS,
         capacity_tokens: int = CAPACITY_TOKENS,
         forbidden: Sequence[int] = (),
-        device: torch.device | str = "cpu",
         window: int = WINDOW,
         workers: int = 1,
     ) -> None:
@@ -69,7 +67,6 @@ class Searcher:
             capacity_tokens=capacity_tokens,
             refill_rows=max(1, int(capacity_rows * REFILL_SHARE)),
             forbidden=forbidden,
-            device=device,
         )
         self._window = window
         self._workers = workers
@@ -141,7 +138,7 @@ class _Windows:
         except Exception as error:  # noqa: BLE001 (raised when its turn has come)
             self.error = error
         self._all_read = len(part) < self._window
-        order = sorted(range(len(part)), key=lambda i: -part[i].source.shape[0])
+        order = sorted(range(len(part)), key=lambda i: -len(part[i].source))
         self._waiting.extend([(self._count + i, part[i]) for i in order])
         self._count += len(part)
         return len(part)
@@ -172,9 +169,8 @@ def _run(
         if scheduler.idle:
             return
         answers: list[tuple[int, list[Hypothesis]]] = []
-        with torch.no_grad():  # entered here, since entering it takes time in every step
-            while not answers and not scheduler.idle:
-                answers = scheduler.advance(STEPS_AT_ONCE)
+        while not answers and not scheduler.idle:
+            answers = scheduler.advance(STEPS_AT_ONCE)
         found = [(number_of.pop(ticket), hypotheses) for ticket, hypotheses in answers]
         yield [(number, then(number, hypotheses)) for number, hypotheses in found]
 
@@ -203,10 +199,10 @@ def _together(
                 break
         return scheduler
 
-    before = torch.get_num_threads()
-    with ThreadPoolExecutor(
-        len(schedulers), initializer=partial(torch.set_num_threads, 1)
-    ) as threads:
+    torch = sys.modules.get("torch")  # where nobody has imported it, it has no threads
+    before = torch.get_num_threads() if torch else 0
+    to_one_core = partial(torch.set_num_threads, 1) if torch else None
+    with ThreadPoolExecutor(len(schedulers), initializer=to_one_core) as threads:
         idle, busy = list(schedulers), 0
         try:
             while True:
@@ -226,4 +222,5 @@ def _together(
         finally:
             stop.set()
             todo.clear()
-            torch.set_num_threads(before)
+            if torch:
+                torch.set_num_threads(before)

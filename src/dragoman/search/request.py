@@ -4,18 +4,17 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from torch import Tensor
-
 from dragoman.errors import SearchError
+from dragoman.models.searched import Source
 from dragoman.search.record import StepRecord
 from dragoman.search.settings import SearchSettings
 
 
 @dataclass(frozen=True, eq=False)
 class Request:
-    """One source to search for. It stands on the host; a scheduler moves it where it is needed."""
+    """One source to search for."""
 
-    source: Tensor
+    source: Source
     """(length,) ids or (length, F) features, as the model encodes them: a text's end symbol
     included. The answer to a source of length 0 is the empty hypothesis."""
     settings: SearchSettings

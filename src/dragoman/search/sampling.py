@@ -9,24 +9,27 @@ Shapes: M rows that are drawn for, V vocabulary, K candidates that top-k leaves.
 from __future__ import annotations
 
 import hashlib
+from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
-import torch
-from torch import Tensor
 
 from dragoman.data.hashing import STEP, mix
+from dragoman.models.searched import Source
 from dragoman.search.hypothesis import Floats, Integers
 from dragoman.search.settings import SamplingSettings
 
+if TYPE_CHECKING:
+    from torch import Tensor
 
-def sampling_key(seed: int, source: Tensor, sample: int) -> int:
+
+def sampling_key(seed: int, source: Source, sample: int) -> int:
     """64 bits from which all draws of one sample of one source follow.
 
     The source is part of them, so that one seed does not draw alike for all sentences.
     """
     digest = hashlib.blake2b(np.array([seed, sample], dtype=np.int64).tobytes(), digest_size=8)
-    digest.update(source.detach().cpu().contiguous().numpy().tobytes())
+    digest.update(np.asarray(source).tobytes())
     return int.from_bytes(digest.digest(), "little")
 
 
@@ -43,6 +46,8 @@ def draw(log_probabilities: Tensor, settings: SamplingSettings, numbers: Tensor)
     ``log_probabilities`` (M, V), -inf for what is forbidden; ``numbers`` (M,) fp64 in [0, 1).
     A row in which everything is forbidden gets any id.
     """
+    import torch  # which searches that draw nothing do without
+
     scaled = log_probabilities / settings.temperature
     vocabulary = scaled.shape[-1]
     kept = min(settings.top_k or vocabulary, vocabulary)

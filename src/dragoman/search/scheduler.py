@@ -1,8 +1,8 @@
 """Many searches in one batch that is kept full: what is done leaves, what waits comes in.
 
-Requests of any settings share the batch. It speaks ``encode``, ``start``, ``best``, ``select`` and
-``admit`` with the model and nothing else, so plain models, other architectures and fast paths are
-searched alike. What a request is answered does not depend on its neighbours.
+Requests of any settings share the batch. It speaks with a model as ``models/searched.py`` has it
+and in no other way, so plain models, other architectures and fast paths are searched alike. What a
+request is answered does not depend on its neighbours.
 
 One thread drives a scheduler. Who may enter next is its caller's business: requests are admitted
 in the order in which they were submitted.
@@ -16,14 +16,11 @@ from collections import deque
 from collections.abc import Sequence
 
 import numpy as np
-import torch
-from torch import Tensor
 
-from dragoman.models.interface import Adjust, DecodeState, Generates
-from dragoman.nn.layout import Sequences
+from dragoman.models.searched import Constrain, Searched, Searching
 from dragoman.search.beam import candidates_wanted
 from dragoman.search.constraints import Forbidden, forbidden_tokens, only_tokens
-from dragoman.search.hypothesis import Booleans, Hypothesis, ranked
+from dragoman.search.hypothesis import Booleans, Floats32, Hypothesis, ranked
 from dragoman.search.live import Job, Live, Pool
 from dragoman.search.native_beam import fastest_beam
 from dragoman.search.record import Continuation, StepRecord
@@ -44,7 +41,7 @@ class Scheduler:
 
     def __init__(
         self,
-        model: Generates,
+        model: Searched,
         *,
         bos: int,
         eos: int,
@@ -52,7 +49,6 @@ class Scheduler:
         capacity_tokens: int = CAPACITY_TOKENS,
         refill_rows: int = 1,
         forbidden: Sequence[int] = (),
-        device: torch.device | str = "cpu",
     ) -> None:
         """``capacity_rows``: hypotheses in the batch; a request that needs more of them, or more
         source positions than ``capacity_tokens``, is searched alone. ``refill_rows``: new requests
@@ -65,9 +61,6 @@ class Scheduler:
         self._capacity_tokens = capacity_tokens
         self._refill_rows = min(refill_rows, capacity_rows)
         self._forbidden = np.array(sorted(forbidden), dtype=np.int64)
-        self._device = torch.device(device)
-        # A move from host to host costs microseconds too.
-        self._on_host = self._device.type == "cpu"
         self._waiting: deque[Job] = deque()
         self._running: dict[int, Job] = {}
         self._waiting_rows = 0
@@ -75,7 +68,7 @@ class Scheduler:
         self._running_tokens = 0
         self._live = Live(bos)
         self._beam = fastest_beam(self._live)
-        self._state: DecodeState | None = None
+        self._state: Searching | None = None
         self._tickets = 0
         self._answers: list[tuple[int, list[Hypothesis]]] = []
 
@@ -106,7 +99,7 @@ class Scheduler:
         """
         request.check(self._eos)
         self._tickets += 1
-        length = request.source.shape[0]
+        length = len(request.source)
         job = Job(self._tickets, request, request.searches, request.rows, length)
         if length:
             self._waiting.append(job)
@@ -145,9 +138,6 @@ class Scheduler:
 
         An exception of the model comes through; the scheduler is then no longer of use.
         """
-        if torch.is_grad_enabled():
-            with torch.no_grad():
-                return self.advance(steps, free)
         self._admit()
         if self._state is not None and not self._run(self._state, steps, free):
             self._step(self._state)
@@ -161,17 +151,15 @@ class Scheduler:
         if self._running and self._capacity_rows - self._running_rows < self._refill_rows:
             return
         while jobs := self._next_jobs():
-            sources = Sequences.of([job.request.source for job in jobs]).to(self._device)
-            memory = self._model.encode(sources)
+            sources = [job.request.source for job in jobs]
             if self._state is None:
-                self._state = self._model.start(memory)
+                self._state = self._model.begin(sources)
             else:
-                self._state.admit(memory)
+                self._state.admit(sources)
             copies = [1] * self._live.rows + [job.request.searches for job in jobs]
             self._live.add(jobs, self._running_rows)
             if max(copies) > 1:
-                rows = torch.arange(len(copies)).repeat_interleave(torch.tensor(copies))
-                self._state.select(rows.to(self._device))
+                self._state.select(np.arange(len(copies)).repeat(copies))
 
     def _next_jobs(self) -> list[Job]:
         """Take from the queue what fits into the batch, in order, and count it as running."""
@@ -192,7 +180,7 @@ class Scheduler:
             jobs.append(job)
         return jobs
 
-    def _run(self, state: DecodeState, steps: int, free: int) -> bool:
+    def _run(self, state: Searching, steps: int, free: int) -> bool:
         """Steps in native code, model and all; False if these searches or this model need more."""
         live = self._live
         if not live.plain:
@@ -218,7 +206,7 @@ class Scheduler:
             self._state = None
         return True
 
-    def _step(self, state: DecodeState) -> None:
+    def _step(self, state: Searching) -> None:
         live, groups = self._live, self._live.groups
         is_forced: Booleans | None = None
         if live.longest_prefix and (forced := groups["length"] < groups["prefix"]).any():
@@ -228,13 +216,10 @@ class Scheduler:
         if live.special or len(self._forbidden):
             forbidden = forbidden_tokens(live, is_forced, self._forbidden, self._eos)
             wanted += 0 if forbidden is None else forbidden.most
-        adjust: Adjust | None = None
+        constrain: Constrain | None = None
         if is_forced is not None or live.draws:
-            adjust = only_tokens(live, is_forced, forbidden, self._device)
-        tokens = live.last if self._on_host else live.last.to(self._device)
-        log_probabilities, ids = self._model.best(tokens, state, wanted, adjust)  # (N, k)
-        if not self._on_host:
-            log_probabilities, ids = log_probabilities.cpu(), ids.cpu()
+            constrain = only_tokens(live, is_forced, forbidden)
+        log_probabilities, ids = state.best(live.last, wanted, constrain)  # (N, k)
         ended = self._beam.expand(
             log_probabilities, ids, self._eos, None if forbidden is None else forbidden.ids
         )
@@ -268,8 +253,7 @@ class Scheduler:
         if not self._live.rows:
             self._state = None
         elif self._state is not None:
-            parents = self._live.parents
-            self._state.select(parents if self._on_host else parents.to(self._device))
+            self._state.select(self._live.parents)
 
     def _close_done(self, ended: int) -> None:
         """Take the results of the groups that are done."""
@@ -295,7 +279,7 @@ class Scheduler:
             self._answers.append((job.ticket, best))
             self._forget(job)
 
-    def _record(self, log_probabilities: Tensor) -> None:
+    def _record(self, log_probabilities: Floats32) -> None:
         """Show the step to those who asked to see it."""
         live, groups = self._live, self._live.groups
         k = log_probabilities.shape[1]

@@ -18,9 +18,9 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 
 import torch
-from torch import Tensor
 
 from dragoman.models.interface import Scores
+from dragoman.models.searched import Source
 from dragoman.nn.layout import Sequences
 from dragoman.search.hypothesis import Hypothesis, hypothesis_of, ranked
 from dragoman.search.request import Request
@@ -63,10 +63,10 @@ def textbook(
 
 
 def next_log_probabilities(
-    model: Scores, source: Tensor, prefix: Sequence[int], *, bos: int
+    model: Scores, source: Source, prefix: Sequence[int], *, bos: int
 ) -> list[float]:
     """(V,): log P of every token after ``prefix``, all of which is decoded anew."""
-    memory = model.encode(Sequences.of([source]))
+    memory = model.encode(Sequences.of([torch.as_tensor(source)]))
     target_in = Sequences.of([torch.tensor([bos, *prefix])])
     last = model.decode(target_in, memory)[-1:]  # (T + 1, D) -> (1, D)
     return [float(value) for value in model.project(last)[0].float().log_softmax(-1)]

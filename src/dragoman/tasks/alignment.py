@@ -14,17 +14,19 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
 from dragoman.errors import DataError, DragomanError
 from dragoman.metrics.alignment import AlignmentQuality, Gold, Links, check_gold
-from dragoman.models.interface import AttentionLayer
-from dragoman.pictures.records import AttentionRecord
 from dragoman.pictures.words import by_word, words
 from dragoman.training.settings import GuidedSettings
+
+if TYPE_CHECKING:
+    from dragoman.models.interface import AttentionLayer
+    from dragoman.pictures.records import AttentionRecord
 
 Weights = NDArray[np.floating]
 

@@ -7,44 +7,46 @@ become; here it is seen to, and chosen what runs the model::
 
     raw --source form--> values --request, search--> hypotheses --target form--> raw
 
-Tokens in, hypotheses out; ``Translator`` and the server put text around it.
+Tokens in, hypotheses out; ``Translator`` and the server put text around it. Where kernels run the
+model, and the machine is known, torch is not imported before something asks for the network itself.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import cached_property
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 import numpy.typing as npt
-import torch
 
 from dragoman.errors import DragomanError, SearchError
 from dragoman.forms.form import Form
 from dragoman.forms.passage import Passage
 from dragoman.forms.text_form import TextForm
-from dragoman.inference.path import Path, as_it_is, fastest, together
-from dragoman.models.ensemble import Ensemble
-from dragoman.models.interface import Network
+from dragoman.inference.path import Path, as_it_is, fastest, together, without_torch
+from dragoman.models.searched import Source
 from dragoman.models.shortlist import Shortlist
-from dragoman.nn.layout import Sequences
-from dragoman.nn.probes import Probe
-from dragoman.pictures.records import AttentionRecord
 from dragoman.search.hypothesis import Hypothesis
 from dragoman.search.offline import Searcher
 from dragoman.search.record import StepRecord
 from dragoman.search.request import Request
 from dragoman.search.scheduler import Scheduler
-from dragoman.search.scoring import force_decode
 from dragoman.search.settings import SearchSettings
-from dragoman.search.windows import score_windows
-from dragoman.tasks.alignment import AligningHead
-from dragoman.tasks.ensemble import readers_of
 from dragoman.tasks.machine import cores
 from dragoman.tasks.run import Run
 from dragoman.tasks.settings import EngineSettings
 from dragoman.tasks.user_cache import cache_folder
+
+if TYPE_CHECKING:
+    import torch
+
+    from dragoman.models.ensemble import Ensemble
+    from dragoman.models.interface import Network
+    from dragoman.nn.probes import Probe
+    from dragoman.pictures.records import AttentionRecord
+    from dragoman.tasks.alignment import AligningHead
+    from dragoman.training.settings import GuidedSettings
 
 Made = TypeVar("Made")
 Weights = npt.NDArray[np.float32]
@@ -66,7 +68,7 @@ class Engine:
 
     def __init__(
         self,
-        network: Network,
+        network: Network | None,
         source: Form,
         target: TextForm,
         search: SearchSettings,
@@ -76,22 +78,26 @@ class Engine:
         device: torch.device | str = "cpu",
         ensemble: Ensemble | None = None,
         places: int | None = None,
-        aligning: AligningHead | None = None,
+        guided: GuidedSettings | None = None,
+        opens: Callable[[], Network] | None = None,
     ) -> None:
         """``path``: what runs it; left out, the network itself. ``search``: how, unless a request
         says otherwise. ``ensemble``: the plain models of all, where ``path`` is of several, of
         which ``network`` is the first. ``places``: how many it can tell apart on either side,
-        ``ModelSettings.longest``; left out, what ``network`` can. ``aligning``: the head that was
-        taught to align."""
-        self._network = network
+        ``ModelSettings.longest``; left out, what ``network`` can. ``guided``: how a head was taught
+        to align. ``opens``: gives the network when it is first asked for, in its place."""
+        self._made = network
+        self._opens = opens
         self._ensemble = ensemble
-        self._places = network.settings.longest if places is None else places
-        self.aligning = aligning
+        self._guided = guided
+        self._places = places
+        if network is not None and places is None:
+            self._places = network.settings.longest
         self.source = source
         self.target = target
         self.search_settings = search
         self.settings = settings or EngineSettings()
-        self.path = path or as_it_is(network)
+        self.path = path or as_it_is(self._network, device)
         self._device = device
 
     @classmethod
@@ -105,20 +111,39 @@ class Engine:
     ) -> Engine:
         """The engine of a run; with ``others`` that of an ensemble, whose text and search are
         those of ``run``. Errors: ``RunError``."""
-        readers = readers_of([run, *others]) if others else []
+        forms = run.source, run.target, search or run.recipe.search
+        chosen = settings.precision, shortlist, cache_folder()
+        guided = run.recipe.training.guided
+        if not others:
+            sizes = run.source.size, run.target.size
+            path = without_torch(run.recipe.model, sizes, run.weights_of, *chosen)
+            if path is not None:
+                return cls(
+                    None, *forms, path=path, settings=settings, guided=guided,
+                    places=run.recipe.model.longest, opens=run.model,
+                )  # fmt: skip
+            network = run.model()
+            path = fastest(network, *chosen)
+            return cls(network, *forms, path=path, settings=settings, guided=guided)
+        from dragoman.models.ensemble import Ensemble
+        from dragoman.tasks.ensemble import readers_of
+
+        readers = readers_of([run, *others])
         networks = [one.model() for one in (run, *others)]
-        paths = [fastest(one, settings.precision, shortlist, cache_folder()) for one in networks]
-        path, ensemble = paths[0], None
-        if others:
-            path, ensemble = together(paths, readers), Ensemble(networks, readers)
+        path = together([fastest(one, *chosen) for one in networks], readers)
+        ensemble = Ensemble(networks, readers)
         places = [p for one in networks if (p := one.settings.longest) is not None]
         return cls(
-            networks[0], run.source, run.target, search or run.recipe.search,
-            path=path, settings=settings, ensemble=ensemble, places=min(places, default=None),
-            aligning=AligningHead.taught(
-                run.recipe.training.guided, networks[0].attentions_of("cross")
-            ),
+            networks[0], *forms, path=path, settings=settings, ensemble=ensemble,
+            places=min(places, default=None), guided=guided,
         )  # fmt: skip
+
+    @property
+    def _network(self) -> Network:
+        if self._made is None:
+            assert self._opens is not None, "a network, or what opens one"
+            self._made = self._opens()
+        return self._made
 
     @property
     def network(self) -> Network:
@@ -130,6 +155,16 @@ class Engine:
                 "inside it"
             )
         return self._network
+
+    @cached_property
+    def aligning(self) -> AligningHead | None:
+        """The head that was taught to align; None where none was. Errors: ``DragomanError`` for one
+        that the network has not."""
+        if self._guided is None or not self._guided.weight:
+            return None
+        from dragoman.tasks.alignment import AligningHead
+
+        return AligningHead.taught(self._guided, self._network.attentions_of("cross"))
 
     def over(self, network: Network) -> Engine:
         """The same with another network, run as it is."""
@@ -155,7 +190,7 @@ class Engine:
 
     def request(
         self,
-        values: Sequence[int] | torch.Tensor,
+        values: Sequence[int] | Source,
         settings: SearchSettings | None = None,
         prefix: Iterable[int] = (),
         record: list[StepRecord] | None = None,
@@ -166,7 +201,7 @@ class Engine:
         Errors: ``SearchError`` if it must be longer than that.
         """
         chosen = settings or self.search_settings
-        source = torch.as_tensor(values)
+        source = np.asarray(values)
         longest = self.source.longest_output(len(source), chosen.max_extra)
         if self._places is not None:
             most = self._places - 1  # the begin symbol stands before them
@@ -185,7 +220,7 @@ class Engine:
 
     def scheduler(self) -> Scheduler:
         """A batch that searches join and leave: what a server drives, one in each thread."""
-        return Scheduler(self.path.model, **self._batch)
+        return Scheduler(self.path.searched, **self._batch)
 
     def each(
         self, requests: Iterable[Request], then: Callable[[int, list[Hypothesis]], Made]
@@ -204,6 +239,10 @@ class Engine:
         self, sources: Sequence[Sequence[int]], targets: Sequence[Sequence[int]]
     ) -> list[Hypothesis]:
         """Outputs that are given (force decoding): values of the source, tokens of the target."""
+        import torch
+
+        from dragoman.search.scoring import force_decode
+
         return force_decode(
             self._ensemble or self._network,
             [torch.tensor(values) for values in sources],
@@ -219,6 +258,10 @@ class Engine:
     ) -> Iterator[list[float]]:
         """log P of each token of each text, and of its end symbol, where nothing is read: window by
         window (``search/windows.py``)."""
+        import torch
+
+        from dragoman.search.windows import score_windows
+
         (nothing,) = self.source.values([""])
         return score_windows(
             self._ensemble or self._network,
@@ -238,6 +281,12 @@ class Engine:
 
         ``through``: a recording probe that reaches in, with heads switched off or words hidden.
         """
+        import torch
+
+        from dragoman.nn.layout import Sequences
+        from dragoman.nn.probes import Probe
+        from dragoman.pictures.records import AttentionRecord
+
         given = [self.target.bos, *tokens]
         with torch.inference_mode(), through or Probe() as probe:
             memory = self.network.encode(Sequences.of([torch.tensor(values)]))
@@ -256,6 +305,8 @@ class Engine:
         ``pairs``, a batch of them at a time: by the head that was taught to align; without one the
         mean of the heads of the layer that looks most surely at one token. Nothing, where a model
         has no such attention; an ensemble has none."""
+        from dragoman.tasks.alignment import AligningHead
+
         if self._ensemble is not None:
             yield [np.zeros((len(target), len(source))) for source, target in pairs]
             return
@@ -270,6 +321,11 @@ class Engine:
     def cross(self, pairs: Sequence[TokenPair]) -> Iterator[list[Cross]]:
         """Every weight of the attention over the source, for each of ``pairs``, a batch of them at
         a time; of 0 layers, where a model has no such attention."""
+        import torch
+
+        from dragoman.nn.layout import Sequences
+        from dragoman.nn.probes import Probe
+
         layers = self.network.attentions_of("cross")
         for batch in self._batches(pairs):
             if not layers:
@@ -306,7 +362,7 @@ class Engine:
 
     @cached_property
     def _searcher(self) -> Searcher:
-        return Searcher(self.path.model, workers=self.workers, **self._batch)
+        return Searcher(self.path.searched, workers=self.workers, **self._batch)
 
     @property
     def _batch(self) -> dict[str, Any]:
@@ -316,11 +372,12 @@ class Engine:
             "eos": self.target.eos,
             "forbidden": self.target.forbidden,
             "capacity_rows": self.settings.rows,
-            "device": self._device,
         }
 
     def _weights(self, probe: Probe, part: str, rows: int, columns: int) -> Weights:
         """(L, H, rows, columns) of one sentence."""
+        import torch
+
         names = [attention.name for attention in self.network.attentions_of(part)]
         weights: Weights = probe.maps(names, rows, columns, torch.float32).numpy()
         return weights

@@ -17,8 +17,7 @@ from dragoman.errors import RunError
 from dragoman.forms.passage import Passage, Piece
 from dragoman.forms.segmentation import list_marker, segment
 from dragoman.tasks.engine import Engine
-from dragoman.tasks.prepare import SEVERAL_SENTENCES
-from dragoman.tasks.run import Run
+from dragoman.tasks.run import SEVERAL_SENTENCES, Run
 
 logger = logging.getLogger("dragoman")
 

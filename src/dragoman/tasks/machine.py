@@ -7,12 +7,9 @@ import platform
 import shutil
 from importlib import metadata
 
-import torch
-
 from dragoman.inference.path import in_words
 from dragoman.native import library
 from dragoman.native.processor import cpu_flags, cpuinfo
-from dragoman.training.arithmetic import choose_precision
 
 _UNITS = (
     ("amx_int8", "AMX int8"),
@@ -27,6 +24,10 @@ _UNITS = (
 
 def machine_facts() -> list[tuple[str, str]]:
     """Name and value, most telling first."""
+    import torch
+
+    from dragoman.training.arithmetic import choose_precision
+
     gpus = [torch.cuda.get_device_name(i) for i in range(torch.cuda.device_count())]
     status = library.status()
     return [

@@ -8,14 +8,16 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
-from dragoman.models.interface import Network
-from dragoman.nn.probes import Probe
-from dragoman.pictures.records import AttentionRecord
 from dragoman.search.hypothesis import Hypothesis
 from dragoman.tasks.engine import Engine
 from dragoman.tasks.run import Run
+
+if TYPE_CHECKING:
+    from dragoman.models.interface import Network
+    from dragoman.nn.probes import Probe
+    from dragoman.pictures.records import AttentionRecord
 
 
 class Output(Protocol):

@@ -31,11 +31,8 @@ from dragoman.forms.text import Text
 from dragoman.recipe import Recipe
 from dragoman.task import TASKS
 from dragoman.tasks.guided import training_links
-from dragoman.tasks.run import LENGTHS, Forms, load_forms, vocabulary_name
+from dragoman.tasks.run import LENGTHS, SEVERAL_SENTENCES, Forms, load_forms, vocabulary_name
 from dragoman.tasks.user_cache import cache_folder
-
-SEVERAL_SENTENCES = "several_sentences"
-"""Among a run's notes: the share of its training sources that have more than one sentence."""
 
 _LOOKED_AT = 2000
 """Training sources that are cut into sentences to know that share: some tenths of a second."""

@@ -12,18 +12,21 @@
     training/            resumable state; without it the model still works
     .lock                there, and locked, while a process changes the folder
 
-Opening a run executes nothing from it: TOML, safetensors, SentencePiece, JSON. It needs no torch,
-which its weights do (``model.py``).
+Opening a run executes nothing from it: TOML, safetensors, SentencePiece, JSON. It needs no torch;
+only a model that torch holds does (``model.py``).
 """
 
 from __future__ import annotations
 
 import hashlib
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
 
 from dragoman.data.length_ratio import LengthRatio
 from dragoman.errors import RunError
@@ -37,7 +40,7 @@ from dragoman.models.shortlist import Shortlist
 from dragoman.recipe import Recipe
 from dragoman.task import TASKS, Task
 from dragoman.tasks.run_files import Notes, Scores, read_file, read_metrics
-from dragoman.tensor_file import open_tensors
+from dragoman.tensor_file import open_tensors, require_finite
 
 if TYPE_CHECKING:
     from dragoman.models.interface import Network
@@ -54,6 +57,9 @@ LENGTHS = "lengths"
 
 _LONGEST_WRITTEN = 1000
 """Tokens of a text that a language model writes at once, unless a search says otherwise."""
+
+SEVERAL_SENTENCES = "several_sentences"
+"""Among a run's notes: the share of its training sources that have more than one sentence."""
 
 
 class Forms(NamedTuple):
@@ -147,6 +153,22 @@ class Run:
         model = hollow_model(self.recipe, self.source, self.target)
         fill_model(model, weights or self._weights_path, str(self.folder / RECIPE), assign=True)
         return model.eval()
+
+    def weights_of(
+        self, shapes: Mapping[str, tuple[int, ...]]
+    ) -> dict[str, npt.NDArray[np.float32]] | None:
+        """The weights by name, without torch, if they are whole and of those shapes; None if not:
+        ``model`` says what is wrong with them."""
+        try:
+            with open_tensors(self._weights_path, "F32") as file:
+                if file.shapes != shapes:
+                    return None
+                named = {name: file.read(name) for name in shapes}
+            for name, array in named.items():
+                require_finite(name, array)
+        except RunError:
+            return None
+        return named
 
     def require_text(self, *sides: str) -> None:
         """Whether the files of "train", "dev" or "test" are where the recipe says.

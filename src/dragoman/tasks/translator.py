@@ -17,30 +17,28 @@ from functools import cached_property
 from itertools import chain, islice
 from pathlib import Path
 from statistics import fmean
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-import torch
+import numpy as np
 
 from dragoman.errors import DragomanError, RunError
 from dragoman.forms.passage import Passage
 from dragoman.forms.text import Text
-from dragoman.metrics.alignment import Links
-from dragoman.pictures.notebook import translation_html
-from dragoman.pictures.records import AttentionRecord
-from dragoman.pictures.words import in_words
 from dragoman.search.hypothesis import Hypothesis
 from dragoman.search.settings import SearchSettings
-from dragoman.tasks.aligner import Aligner
-from dragoman.tasks.alignment import AligningHead
 from dragoman.tasks.engine import Engine
 from dragoman.tasks.lines import Lines
 from dragoman.tasks.minimum_risk import candidates_of, expected_chrf
 from dragoman.tasks.predictor import Predictor
-from dragoman.tasks.proofreading.proofreader import Proofreader, ToProofread
-from dragoman.tasks.proofreading.warning import TranslationWarning
 from dragoman.tasks.run import Run, load_shortlist
 from dragoman.tasks.search_settings import with_beams
 from dragoman.tasks.settings import TranslatorSettings
+
+if TYPE_CHECKING:
+    from dragoman.metrics.alignment import Links
+    from dragoman.pictures.records import AttentionRecord
+    from dragoman.tasks.proofreading.proofreader import Proofreader
+    from dragoman.tasks.proofreading.warning import TranslationWarning
 
 WINDOW = 1000
 """Lines that ``stream`` holds at once: enough to sort by length, little enough to stay small."""
@@ -93,6 +91,9 @@ class Translation:
 
     def _repr_html_(self) -> str:
         """How a notebook shows it: the probability of each token, attention if asked for."""
+        from dragoman.pictures.notebook import translation_html
+        from dragoman.pictures.words import in_words
+
         return translation_html(
             self.source,
             self.text,
@@ -231,9 +232,9 @@ class Translator(Predictor):
         """The translation of each text from those of its pieces; the first begins as ``begun``."""
         places = [(n, place) for n, one in enumerate(passages) for place in range(len(one.pieces))]
         lengths = [len(passages[n].pieces[place].values) for n, place in places]
-        # One tensor for all: making one takes longer than cutting one.
+        # One array for all: making one takes longer than cutting one.
         every = [token for one in passages for piece in one.pieces for token in piece.values]
-        sources = torch.tensor(every, dtype=torch.int64).split(lengths)
+        sources = np.split(np.array(every, np.int64), np.cumsum(lengths)[:-1]) if lengths else []
         risk = self.settings.mbr
         asked = candidates_of(settings, risk) if risk else settings
         requests = [
@@ -287,6 +288,8 @@ class Translator(Predictor):
     ) -> list[tuple[TranslationWarning, ...]]:
         """``warnings`` of several, at once. Errors: ``RunError`` for files of the run that say what
         it has read, and are damaged."""
+        from dragoman.tasks.proofreading.proofreader import ToProofread
+
         sentences = [
             (number, one)
             for number, whole in enumerate(translations)
@@ -328,6 +331,9 @@ class Translator(Predictor):
         heads; left out, the head that was taught to align, or a guess. ``step``: "reading" a word
         or "choosing" it. Errors: ``DragomanError`` for a head that there is not.
         """
+        from dragoman.tasks.aligner import Aligner
+        from dragoman.tasks.alignment import AligningHead
+
         named = None if head is None else AligningHead.parse(head, step)
         return list(Aligner(self.engine, named)(list(pairs)))
 
@@ -338,6 +344,8 @@ class Translator(Predictor):
 
     @cached_property
     def _proofreader(self) -> Proofreader:
+        from dragoman.tasks.proofreading.proofreader import Proofreader
+
         return Proofreader.of(self.run, self.engine)
 
     def _join(self, source: str, passage: Passage, parts: Sequence[Translation]) -> Translation:

@@ -8,15 +8,13 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-import numpy as np
-import numpy.typing as npt
 import torch
 from safetensors.torch import save_file
 from torch import Tensor
 
 from dragoman.atomic import replacing_file
 from dragoman.errors import RunError
-from dragoman.tensor_file import TensorFile, open_tensors
+from dragoman.tensor_file import TensorFile, open_tensors, require_finite
 
 
 @dataclass(frozen=True)
@@ -75,17 +73,15 @@ def weights_in(file: TensorFile) -> dict[str, Tensor]:
 
     Errors: ``RunError`` when it is cut short, or a weight is not a finite number.
     """
-    return {name: _finite(name, file.read(name)) for name in file.shapes}
+    tensors = {}
+    for name in file.shapes:
+        array = file.read(name)
+        require_finite(name, array)
+        tensors[name] = torch.from_numpy(array)
+    return tensors
 
 
 def load_weights(path: Path) -> SavedWeights:
     """Read a file. Errors: ``RunError`` as ``open_weights`` and ``weights_in``."""
     with open_weights(path) as file:
         return SavedWeights(weights_in(file), file.metadata)
-
-
-def _finite(name: str, array: npt.NDArray[np.float32]) -> Tensor:
-    with np.errstate(all="ignore"):  # a sum is quick, and not finite if one number is not
-        if not np.isfinite(array.sum()) and not np.isfinite(array).all():
-            raise RunError(f"{name} holds numbers that are not finite: these weights are damaged")
-    return torch.from_numpy(array)

@@ -22,9 +22,10 @@ from torch.nn import functional as F
 
 from dragoman.models.candidates import COLUMNS, NEVER, best_of
 from dragoman.models.interface import Adjust, DecodeState, Memory, Model
+from dragoman.models.settings import UNKNOWN
 from dragoman.models.transformer.cpu_state import CpuState, Heads, Mask, Sources, columns
 from dragoman.models.transformer.history import History
-from dragoman.models.transformer.model import UNKNOWN, Transformer
+from dragoman.models.transformer.model import Transformer
 from dragoman.nn.attention import MultiHeadAttention
 from dragoman.nn.inference_linear import InferenceLinear, rounded
 from dragoman.nn.layers import FeedForward, LayerNorm

@@ -1,58 +1,82 @@
-"""What the int8 kernels are handed of a Transformer: sizes, weights in order, position vectors."""
+"""What a Transformer hands to the int8 kernels: its sizes, its weights, its positions.
+
+Weights come by the names that a file of them uses, as arrays: nothing here needs torch.
+
+Shapes: D model width, F feed-forward width, H heads, K and Kv widths of a head's keys and values,
+V vocabulary.
+"""
 
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from typing import Any
 
-import torch
-from torch import Tensor
+import numpy as np
+import numpy.typing as npt
 
-from dragoman.models.transformer.model import UNKNOWN, Transformer
+from dragoman.errors import SearchError
+from dragoman.models.settings import UNKNOWN, TransformerSettings
 from dragoman.native.abi import Factors, Shape
-from dragoman.nn.layers import LayerNorm
-from dragoman.nn.positions import Positions
+from dragoman.nn import position_tables
+from dragoman.nn.settings import NORM_EPSILON, PositionSettings
+
+Array = npt.NDArray[np.float32]
+Named = Mapping[str, Array]
+"""The weights of a model by their names in a file."""
 
 
 class PositionTable:
     """The first rows of a position encoding, as the kernels read them; grown when asked for."""
 
-    def __init__(self, positions: Positions, width: int) -> None:
-        self._positions = positions
+    def __init__(
+        self, settings: PositionSettings, learned: Array | None, model_dim: int, width: int
+    ) -> None:
+        """``learned``: (maximum, D), where the table is learned. ``width``: of a row, at least D;
+        what is beyond is zero."""
+        self._settings = settings
+        self._learned = learned
+        self._model_dim = model_dim
         self._width = width
         self._lock = threading.Lock()
-        self.kept: tuple[Tensor, int, int] = (torch.zeros(0, width), 0, 0)
+        self.kept: tuple[Array, int, int] = (np.zeros((0, width), np.float32), 0, 0)
         """(rows, their address, how many): whoever holds it keeps the rows alive."""
 
-    def reach(self, length: int) -> tuple[Tensor, int, int]:
-        """At least ``length`` rows, (n, width rounded up). Safe from several threads.
+    def reach(self, length: int) -> tuple[Array, int, int]:
+        """At least ``length`` rows, (n, width). Safe from several threads.
 
         Errors: ``SearchError`` for a position beyond a learned table.
         """
         with self._lock:
             if length > self.kept[2]:
-                wanted = max(256, 2 * length)
-                if self._positions.table is not None:
-                    wanted = max(length, len(self._positions.table))
-                with torch.no_grad():
-                    made = self._positions(torch.arange(wanted), None, torch.float32)
-                rows = torch.zeros(wanted, self._width)
+                made = self._made(length)
+                rows = np.zeros((len(made), self._width), np.float32)
                 rows[:, : made.shape[1]] = made
-                self.kept = (rows, rows.data_ptr(), wanted)
+                self.kept = (rows, rows.ctypes.data, len(rows))
             return self.kept
 
+    def _made(self, length: int) -> Array:
+        if self._learned is None:
+            return position_tables.table(self._settings, max(256, 2 * length), self._model_dim)
+        if length > len(self._learned):
+            raise SearchError(
+                f"position {length} is beyond this model's learned table of "
+                f"{len(self._learned)} positions; cut the sequence, or train with a "
+                "larger model.positions.maximum or with sinusoidal positions"
+            )
+        return self._learned
 
-def sizes(model: Transformer, source: int, target: int) -> tuple[Shape, Factors]:
+
+def sizes(settings: TransformerSettings, source: int, target: int) -> tuple[Shape, Factors]:
     """Of a model with so many source and target tokens."""
-    settings = model.settings
     attention = settings.attention
-    key_width = attention.key_width or settings.model_dim // attention.num_heads
+    key_width, value_width = _head_widths(settings)
     shape = Shape(
         model_dim=settings.model_dim,
         ffn_dim=settings.ffn_dim,
         heads=attention.num_heads,
         key_width=key_width,
-        value_width=attention.value_width or key_width,
+        value_width=value_width,
         encoder_layers=settings.encoder_layers,
         decoder_layers=settings.decoder_layers,
         source_vocabulary=source,
@@ -61,44 +85,110 @@ def sizes(model: Transformer, source: int, target: int) -> tuple[Shape, Factors]
         hidden_token=-1 if settings.attend_unknown else UNKNOWN,
     )
     scale = key_width**-0.5 if attention.scaled else 1.0
-    factors = Factors(attention=scale, embedding=settings.model_dim**0.5, epsilon=LayerNorm.eps)
+    factors = Factors(attention=scale, embedding=settings.model_dim**0.5, epsilon=NORM_EPSILON)
     return shape, factors
 
 
-def weights(model: Transformer) -> list[Tensor | None]:
+def _head_widths(settings: TransformerSettings) -> tuple[int, int]:
+    """K and Kv."""
+    attention = settings.attention
+    key_width = attention.key_width or settings.model_dim // attention.num_heads
+    return key_width, attention.value_width or key_width
+
+
+def shapes(settings: TransformerSettings, source: int, target: int) -> dict[str, tuple[int, ...]]:
+    """Name -> shape of every weight of a model with so many source and target tokens, as a file of
+    them must have them: the kernels go by what the settings say."""
+    width, ffn, heads = settings.model_dim, settings.ffn_dim, settings.attention.num_heads
+    keys, values = (heads * one for one in _head_widths(settings))
+    found: dict[str, tuple[int, ...]] = {}
+
+    def linear(name: str, outputs: int, inputs: int, *, sliced: bool = False) -> None:
+        # Each head sees a slice of its input alone (nn/linear.py).
+        by_head = (heads, outputs // heads, inputs // heads)
+        found[f"{name}.weight"] = by_head if sliced else (outputs, inputs)
+        found[f"{name}.bias"] = (outputs,)
+
+    def norm(name: str) -> None:
+        found[f"{name}.weight"] = found[f"{name}.bias"] = (width,)
+
+    def attention(name: str) -> None:
+        for part, outputs in (("query", keys), ("key", keys), ("value", values)):
+            linear(f"{name}.{part}", outputs, width, sliced=not settings.attention.whole_input)
+        linear(f"{name}.output", width, values)
+        norm(f"{name}_norm")
+
+    def feed_forward(name: str) -> None:
+        linear(f"{name}.inner", ffn, width)
+        linear(f"{name}.outer", width, ffn)
+        norm(f"{name}_norm")
+
+    found["source_embedding.weight"] = (source, width)
+    if settings.tie != "all":
+        found["target_embedding.weight"] = (target, width)
+    if settings.tie == "none":
+        found["output.weight"] = (target, width)
+    if settings.positions.kind == "learned":
+        for side in ("source", "target"):
+            found[f"{side}_positions.table"] = (settings.positions.maximum, width)
+    for i in range(settings.encoder_layers):
+        attention(f"encoder.{i}.attention")
+        feed_forward(f"encoder.{i}.feed_forward")
+    for i in range(settings.decoder_layers):
+        attention(f"decoder.{i}.self_attention")
+        attention(f"decoder.{i}.cross_attention")
+        feed_forward(f"decoder.{i}.feed_forward")
+    if settings.norm == "pre":
+        norm("encoder_norm")
+        norm("decoder_norm")
+    return found
+
+
+def in_order(settings: TransformerSettings, named: Named) -> list[Array | None]:
     """Every weight in fp32, in the order of ``pack_model`` in ``native/src/decode_model.h``; the
     last three are the embeddings of source and target, and the output matrix."""
-    return [None if w is None else w.detach().float().contiguous() for w in _in_order(model)]
+    return [
+        None if one is None else np.ascontiguousarray(one, np.float32)
+        for one in _in_order(settings, named)
+    ]
 
 
-def _in_order(model: Transformer) -> Iterator[Tensor | None]:
-    named = dict(model.named_parameters())
-
-    def pair(name: str) -> tuple[Tensor | None, Tensor | None]:
+def _in_order(settings: TransformerSettings, named: Named) -> Iterator[npt.NDArray[Any] | None]:
+    def pair(name: str) -> Iterator[Array | None]:
         weight = named.get(f"{name}.weight")
-        if weight is not None and weight.dim() == 3:  # each head sees a slice of its input alone
-            weight = torch.block_diag(*weight.detach())
-        return weight, named.get(f"{name}.bias")
+        yield weight if weight is None or weight.ndim == 2 else _block_diagonal(weight)
+        yield named.get(f"{name}.bias")
 
-    def attention(name: str) -> Iterator[Tensor | None]:
+    def attention(name: str) -> Iterator[Array | None]:
         for part in ("query", "key", "value", "output"):
             yield from pair(f"{name}.{part}")
-        yield from pair(f"{name}_norm")
+        yield from norm(f"{name}_norm")
 
-    def feed_forward(name: str) -> Iterator[Tensor | None]:
+    def norm(name: str) -> Iterator[Array | None]:
+        yield from (named.get(f"{name}.{part}") for part in ("weight", "bias"))
+
+    def feed_forward(name: str) -> Iterator[Array | None]:
         yield from pair(f"{name}.inner")
         yield from pair(f"{name}.outer")
-        yield from pair(f"{name}_norm")
+        yield from norm(f"{name}_norm")
 
-    for i in range(model.settings.encoder_layers):
+    for i in range(settings.encoder_layers):
         yield from attention(f"encoder.{i}.attention")
         yield from feed_forward(f"encoder.{i}.feed_forward")
-    for i in range(model.settings.decoder_layers):
+    for i in range(settings.decoder_layers):
         yield from attention(f"decoder.{i}.self_attention")
         yield from attention(f"decoder.{i}.cross_attention")
         yield from feed_forward(f"decoder.{i}.feed_forward")
-    yield from pair("encoder_norm")
-    yield from pair("decoder_norm")
+    yield from norm("encoder_norm")
+    yield from norm("decoder_norm")
     source = named["source_embedding.weight"]
     target = named.get("target_embedding.weight", source)
     yield from (source, target, named.get("output.weight", target))
+
+
+def _block_diagonal(blocks: Array) -> Array:
+    """(H, K, D / H) -> (H x K, D)."""
+    heads, rows, columns = blocks.shape
+    whole = np.zeros((heads, rows, heads, columns), np.float32)
+    whole[np.arange(heads), :, np.arange(heads)] = blocks
+    return whole.reshape(heads * rows, heads * columns)

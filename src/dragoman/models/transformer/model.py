@@ -18,7 +18,7 @@ from torch.nn import functional as F
 
 from dragoman.models.cached_state import CachedState
 from dragoman.models.interface import AttentionLayer, DecodeState, Memory, Network, Part
-from dragoman.models.settings import TransformerSettings
+from dragoman.models.settings import UNKNOWN, TransformerSettings
 from dragoman.nn import masks, probes
 from dragoman.nn.attention import MultiHeadAttention
 from dragoman.nn.dropout import Dropout
@@ -28,9 +28,6 @@ from dragoman.nn.layout import Sequences
 from dragoman.nn.linear import Embedding, Linear
 from dragoman.nn.positions import Positions
 from dragoman.nn.settings import PositionSettings
-
-UNKNOWN = 0
-"""The id of ``<unk>``, the same in every vocabulary of the project."""
 
 
 @dataclass(frozen=True)

@@ -1,23 +1,26 @@
-"""The faster ways to run a Transformer: int8 by native kernels, bf16 and fp32 on plain torch."""
+"""The faster ways to run a Transformer: int8 by native kernels, bf16 and fp32 on plain torch.
+
+The list is read without torch; what needs it is imported by what makes a path.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
-import torch
-
-from dragoman.models.fast_path import FastPath
-from dragoman.models.interface import Model
+from dragoman.models.fast_path import FastPath, WithoutTorch
 from dragoman.models.settings import TransformerSettings
 from dragoman.models.shortlist import Shortlist
-from dragoman.models.transformer import int8
-from dragoman.models.transformer.cpu import CpuTransformer
-from dragoman.models.transformer.model import Transformer
+from dragoman.models.transformer import int8_weights
+from dragoman.models.transformer.int8_search import Int8Search, why_never
 from dragoman.native import library
 from dragoman.native.processor import no_bf16_units
-from dragoman.nn.layout import Sequences
+
+if TYPE_CHECKING:
+    from dragoman.models.interface import Model
+    from dragoman.models.transformer.int8 import Int8Transformer
+    from dragoman.models.transformer.model import Transformer
 
 UNITS = {
     "avx512": "on AVX512-VNNI, keys and values on bf16 units",
@@ -29,19 +32,38 @@ UNITS = {
 
 
 def _int8(model: Transformer, shortlist: Shortlist | None) -> Model:
-    return int8.Int8Transformer(model, shortlist, checked=True)
+    from dragoman.models.transformer.int8 import Int8Transformer
+
+    return Int8Transformer(model, shortlist, checked=True)
 
 
-def _plain(dtype: torch.dtype, model: Transformer, _: Shortlist | None) -> Model:
-    return CpuTransformer(model, dtype)
+def _search_of(made: Int8Transformer) -> Int8Search:
+    return made.search
+
+
+def _plain(dtype: Literal["bf16", "fp32"], model: Transformer, _: Shortlist | None) -> Model:
+    import torch
+
+    from dragoman.models.transformer.cpu import CpuTransformer
+
+    return CpuTransformer(model, {"bf16": torch.bfloat16, "fp32": torch.float32}[dtype])
 
 
 def _why_not_int8(settings: Any) -> str | None:
+    if library.taken_as_compared():  # the decoder's kernels too: see inference/measured.py
+        return None if settings is None else why_never(settings)
+    from dragoman.models.transformer import int8
+
     return int8.why_not_here() if settings is None else int8.why_not(settings)
 
 
 def _trial(make: Callable[[Any, None], Model]) -> Callable[[], None]:
     """A small model that reads some sentences and writes some tokens, one way or another."""
+    import torch
+
+    from dragoman.models.transformer.model import Transformer
+    from dragoman.nn.layout import Sequences
+
     settings = TransformerSettings(model_dim=256, ffn_dim=1024, encoder_layers=1, decoder_layers=1)
     with torch.random.fork_rng(devices=[]), torch.no_grad():
         torch.manual_seed(0)
@@ -61,7 +83,7 @@ def _trial(make: Callable[[Any, None], Model]) -> Callable[[], None]:
 
 def _path(precision: Literal["bf16", "fp32"], why_not: Callable[[Any], str | None]) -> FastPath:
     """On plain torch."""
-    make = partial(_plain, {"bf16": torch.bfloat16, "fp32": torch.float32}[precision])
+    make = partial(_plain, precision)
     return FastPath(
         precision,
         make=make,
@@ -81,6 +103,8 @@ PATHS = (
         line=lambda: f"int8, native kernels for {library.status().level}",
         units=lambda: f"int8 {UNITS[str(library.status().level)]}",
         takes_shortlist=True,
+        searched=_search_of,
+        without_torch=WithoutTorch(int8_weights.shapes, Int8Search, why_never),
     ),
     _path("bf16", lambda _: no_bf16_units()),
     _path("fp32", lambda _: None),

@@ -1,0 +1,205 @@
+"""Searching with a Transformer in int8, a whole step in one native call, without torch.
+
+``Int8Search`` is what a search speaks with (``models/searched.py``): it reads, starts and steps
+from packed int8 weights, with activations quantised row by row as they come (no calibration). It is
+made of weights by name, from a file or from a model that torch holds (``int8.py``), and computes
+the same from both. ``best`` under constraints takes the logits of all tokens, so nothing that
+search can do is missing.
+
+Shapes: B sources, P packed rows, D model width, N rows of a search, k candidates, V vocabulary.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import numpy as np
+import numpy.typing as npt
+
+from dragoman.models.searched import Constrain, Floats32, Integers, Searched, Searching, Source
+from dragoman.models.settings import UNKNOWN, TransformerSettings
+from dragoman.models.shortlist import Shortlist
+from dragoman.models.transformer.int8_weights import Named, PositionTable, in_order, sizes
+from dragoman.native.abi import Step
+from dragoman.native.decoder import NativeModel, NativeState
+
+MOST_CANDIDATES = 64
+"""Up to this k the best tokens are kept while logits pass by; beyond, all logits are sorted."""
+
+Bytes = npt.NDArray[np.uint8]
+Lengths = npt.NDArray[np.int32]
+
+
+class Int8Search(Searched):
+    """A Transformer in int8. Its weights are packed now; later changes to them do not show.
+
+    Safe to share between threads as long as each search stays with one of them.
+    """
+
+    def __init__(
+        self,
+        settings: TransformerSettings,
+        source: int,
+        target: int,
+        named: Named,
+        shortlist: Shortlist | None = None,
+    ) -> None:
+        """``source``, ``target``: tokens of each side. ``named``: weights of the shapes that
+        ``int8_weights.shapes`` gives. ``shortlist``: ``best`` then chooses among what it allows
+        each source, and its log-probabilities are relative to that choice; a token that a
+        constraint leaves as the only one is taken all the same. ``step`` knows all tokens still."""
+        self.settings = settings
+        self.vocabulary = target
+        self.has_shortlist = shortlist is not None
+        shape, factors = sizes(settings, source, target)
+        self.native = NativeModel(shape, factors, in_order(settings, named))
+        if shortlist is not None:
+            self.native.use_shortlist(shortlist.always, shortlist.offsets, shortlist.candidates)
+        self.source_positions, self.target_positions = (
+            PositionTable(
+                settings.positions, named.get(f"{side}_positions.table"), settings.model_dim,
+                self.native.width,
+            )
+            for side in ("source", "target")
+        )  # fmt: skip
+
+    # ---- reading
+
+    def begin(self, sources: Sequence[Source]) -> Int8Searching:
+        searching = Int8Searching(self)
+        searching.admit(sources)
+        return searching
+
+    def encode(
+        self, tokens: Integers, lengths: Lengths
+    ) -> tuple[Floats32, npt.NDArray[np.bool_] | None]:
+        """(P,) ids of sources of ``lengths`` (B,) -> rows (P, D), and which of them may be attended
+        to (P,), None for all."""
+        mask = None if self.settings.attend_unknown else tokens != UNKNOWN
+        table, positions, _ = self.source_positions.reach(int(lengths.max(initial=0)))
+        out = np.empty((len(tokens), self.settings.model_dim), np.float32)
+        as_bytes = None if mask is None else mask.view(np.uint8)
+        done = self.native.encode(tokens, lengths, as_bytes, positions, out)
+        del table  # alive until here
+        if not done:
+            raise IndexError("encode: a token is not in the source vocabulary")
+        return out, mask
+
+    # ---- writing
+
+    def step(self, tokens: Integers, state: NativeState) -> Floats32:
+        """Take in ``tokens`` (N, t) -> logits (N, V) of what follows the last of them."""
+        out = np.empty((len(tokens), self.vocabulary), np.float32)
+        self._take(lambda x, at, known: state.step(x, at, known, out), tokens, state)
+        return out
+
+    def best(
+        self, tokens: Integers, state: NativeState, k: int, constrain: Constrain | None = None
+    ) -> tuple[Floats32, Integers]:
+        """Step, then the k best continuations: log-probabilities (N, k) and ids (N, k)."""
+        k = min(k, self.vocabulary)
+        if constrain is not None or k > MOST_CANDIDATES:
+            return self._best_of_all(tokens, state, k, constrain)
+        scores = np.empty((len(tokens), k), np.float32)
+        ids = np.empty((len(tokens), k), np.int64)
+        self._take(lambda x, at, known: state.best(x, at, known, scores, ids), tokens, state)
+        return scores, ids
+
+    def _best_of_all(
+        self, tokens: Integers, state: NativeState, k: int, constrain: Constrain | None
+    ) -> tuple[Floats32, Integers]:
+        """``best`` from all logits, with the probabilities that the fused one gives."""
+        logits = self.step(tokens, state)
+        with np.errstate(invalid="ignore"):  # what is no number is never chosen
+            if not self.has_shortlist:
+                scores = logits - _log_sum(logits)
+                return _greatest(scores if constrain is None else constrain(scores), k)
+            allowed = self.allowed(state)
+            total = _log_sum(np.where(allowed, logits, np.float32(-np.inf)))  # (N, 1)
+            # What is not on the list costs what it would if it were.
+            scores = logits - np.where(allowed, total, np.logaddexp(total, logits))
+            if constrain is not None:
+                scores = constrain(scores)
+            forced = np.isfinite(scores).sum(axis=1, keepdims=True) == 1
+            return _greatest(np.where(allowed | forced, scores, np.float32(-np.inf)), k)
+
+    def allowed(self, state: NativeState) -> npt.NDArray[np.bool_]:
+        """(N, V): which tokens may follow each row by the shortlist of its source."""
+        out = np.empty((state.rows, self.vocabulary), np.bool_)
+        state.allowed(out)
+        return out
+
+    def _take(
+        self, kernel: Callable[[Integers, int, int], int], tokens: Integers, state: NativeState
+    ) -> None:
+        """Hand ``tokens`` (N, t) to a kernel, with a table of positions that reaches far enough."""
+        given = np.ascontiguousarray(tokens, np.int64)
+        table = self.target_positions.kept
+        while wanted := kernel(given, table[1], table[2]):
+            if wanted == -1:
+                raise IndexError("step: a token is not in the target vocabulary")
+            assert wanted > 0, f"{len(given)} rows of tokens for a state of {state.rows}"
+            table = self.target_positions.reach(wanted)
+
+
+class Int8Searching(Searching):
+    """A search under way in native memory. One thread at a time; any number of them at once."""
+
+    def __init__(self, search: Int8Search) -> None:
+        """Without rows at first."""
+        self._search = search
+        self.state = NativeState(search.native)
+        self._step = self.state.stepping()
+        self._table: Floats32 | None = None
+
+    def select(self, rows: Integers) -> None:
+        if not self.state.select(np.ascontiguousarray(rows, np.int64)):
+            raise IndexError(f"select: rows {rows.tolist()} of a state that has {self.state.rows}")
+
+    def admit(self, sources: Sequence[Source]) -> None:
+        tokens = np.concatenate([np.asarray(source) for source in sources]).astype(np.int64)
+        lengths = np.array([len(source) for source in sources], np.int32)
+        rows, mask = self._search.encode(tokens, lengths)
+        as_bytes = None if mask is None else mask.view(np.uint8)
+        self.state.admit(rows, lengths, as_bytes, tokens)
+
+    def best(
+        self, tokens: Integers, k: int, constrain: Constrain | None = None
+    ) -> tuple[Floats32, Integers]:
+        return self._search.best(tokens, self.state, k, constrain)
+
+    def native(self, k: int, length: int) -> Step | None:
+        step = self._step
+        if k > min(MOST_CANDIDATES, self._search.vocabulary):
+            return None
+        if length > step.known:
+            # Held here, since another thread may have the model make a longer one.
+            reached = self._search.target_positions.reach(length)
+            self._table, step.positions, step.known = reached
+        return step
+
+
+def why_never(settings: TransformerSettings) -> str | None:
+    """Why no machine's kernels know such a model; None if those of some do."""
+    positions = settings.positions
+    if positions.combine == "concatenate" or positions.kind == "normalised":
+        return f"its kernels do not know {positions.kind} positions ({positions.combine})"
+    return None
+
+
+def _log_sum(logits: Floats32) -> Floats32:
+    """(N, V) -> (N, 1) log of the sum of exponentials, summed in fp64."""
+    most = logits.max(axis=1, keepdims=True)
+    total = np.exp(logits - most, dtype=np.float64).sum(axis=1, keepdims=True)
+    found: Floats32 = (most + np.log(total)).astype(np.float32)
+    return found
+
+
+def _greatest(scores: Floats32, k: int) -> tuple[Floats32, Integers]:
+    """(N, V) -> the k greatest of each row, best first, and where they stand; what is no number
+    comes last."""
+    keys = np.where(np.isnan(scores), np.float32(-np.inf), scores)
+    chosen = np.argpartition(-keys, min(k, keys.shape[1] - 1), axis=1)[:, :k]
+    order = np.take_along_axis(-keys, chosen, axis=1).argsort(axis=1, kind="stable")
+    ids = np.take_along_axis(chosen, order, axis=1)
+    return np.take_along_axis(scores, ids, axis=1), ids
