@@ -32,6 +32,7 @@ LEVELS = (
     {"recipe"},
     {"tasks"},
     {"insight"},
+    {"studies"},
     {"serving"},
     {"cli"},
     # The public face and `python -m dragoman` hand on what lies below; nothing imports them.

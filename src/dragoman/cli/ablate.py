@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 if TYPE_CHECKING:
-    from dragoman.tasks.ablation import Ablation
+    from dragoman.studies.ablation import Ablation
 
 
 def ablate(
@@ -74,9 +74,9 @@ def ablate(
 
     prepare_process()
     from dragoman.recipe import Recipe
-    from dragoman.tasks.ablation import begin_ablation
-    from dragoman.tasks.ablation_rows import chosen, rows_of
-    from dragoman.tasks.seeds import parse_seeds
+    from dragoman.studies.ablation import begin_ablation
+    from dragoman.studies.ablation_rows import chosen, rows_of
+    from dragoman.studies.seeds import parse_seeds
 
     log_to_stderr()
     wanted = [name.strip() for name in rows.split(",") if name.strip()] if rows else []
@@ -97,8 +97,8 @@ def ablate(
 def go_on(begun: Ablation) -> None:
     """Train what is missing, then say what all of it found."""
     from dragoman.cli.console import command, say
-    from dragoman.tasks.ablation_table import table, write
-    from dragoman.tasks.several import train_all
+    from dragoman.studies.ablation_table import table, write
+    from dragoman.studies.several import train_all
 
     folder = begun.folder
     again = command("resume", folder)

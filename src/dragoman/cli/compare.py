@@ -55,7 +55,7 @@ def compare(
     """
     from dragoman.cli.console import log_to_stderr, prepare_process, say
     from dragoman.errors import DragomanError
-    from dragoman.tasks.comparison import compare as compare_systems
+    from dragoman.studies.comparison import compare as compare_systems
 
     prepare_process()
     log_to_stderr()
@@ -71,9 +71,9 @@ def compare(
     typer.echo(json.dumps(compared.to_dict(), indent=2) if as_json else compared.table())
     if to is not None:
         from dragoman.atomic import write_text
-        from dragoman.insight.comparison import report
-        from dragoman.insight.verdict import verdict
         from dragoman.pictures.comparison import comparison_html
+        from dragoman.studies.report import report
+        from dragoman.studies.verdict import verdict
 
         found = report(compared, lambda text: typer.echo(text, err=True))
         numbers = json.dumps(found.to_dict(), indent=2, ensure_ascii=False)

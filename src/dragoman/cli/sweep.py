@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 if TYPE_CHECKING:
-    from dragoman.tasks.sweep import Sweep
+    from dragoman.studies.sweep import Sweep
 
 
 def sweep(
@@ -69,7 +69,7 @@ def sweep(
 
     prepare_process()
     from dragoman.recipe import Recipe
-    from dragoman.tasks.sweep import begin_sweep
+    from dragoman.studies.sweep import begin_sweep
 
     log_to_stderr()
     refuse_processes("the trials of a sweep are")
@@ -84,7 +84,7 @@ def sweep(
 def go_on(begun: Sweep) -> None:
     """Train the trials that are missing, then say what all of them found."""
     from dragoman.cli.console import command, say
-    from dragoman.tasks.several import train_all
+    from dragoman.studies.several import train_all
 
     folder = begun.folder
     again = command("resume", folder)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 if TYPE_CHECKING:
-    from dragoman.tasks.seeds import Seeds
+    from dragoman.studies.seeds import Seeds
 
 
 def train(
@@ -118,10 +118,10 @@ def train(
     )
 
     prepare_process()
+    from dragoman.studies.seeds import Seeds, begin_seeds, parse_seeds, seed_folder
     from dragoman.task import TASKS
     from dragoman.tasks.inputs import languages_read, recipe_of
     from dragoman.tasks.run import Run, refuse_run
-    from dragoman.tasks.seeds import Seeds, begin_seeds, parse_seeds, seed_folder
 
     log_to_stderr()
     group = None
@@ -192,8 +192,8 @@ def resume(
     )
 
     prepare_process()
+    from dragoman.studies.seeds import seeds_in
     from dragoman.tasks.run import Run
-    from dragoman.tasks.seeds import seeds_in
 
     log_to_stderr()
     if _is_several(run):
@@ -213,10 +213,10 @@ def _is_several(folder: Path) -> bool:
     """Go on with the sweep or the ablation in ``folder``. -> False if there is none."""
     from dragoman.cli import ablate, sweep
     from dragoman.cli.console import refuse_processes
-    from dragoman.tasks.ablation import PLAN as ABLATION
-    from dragoman.tasks.ablation import Ablation
-    from dragoman.tasks.sweep import PLAN as SWEEP
-    from dragoman.tasks.sweep import Sweep
+    from dragoman.studies.ablation import PLAN as ABLATION
+    from dragoman.studies.ablation import Ablation
+    from dragoman.studies.sweep import PLAN as SWEEP
+    from dragoman.studies.sweep import Sweep
 
     found = [name for name in (SWEEP, ABLATION) if (folder / name).is_file()]
     if found:
@@ -231,8 +231,8 @@ def _is_several(folder: Path) -> bool:
 def _go_on(folder: Path, group: Seeds, seeds: Sequence[int]) -> None:
     """Train those of a group's ``seeds`` that are not done, then say what all of it scored."""
     from dragoman.cli.console import command, finish_run, say
+    from dragoman.studies.seeds import last_update, recipe_of_next, seed_folder, summary
     from dragoman.tasks.run import Run
-    from dragoman.tasks.seeds import last_update, recipe_of_next, seed_folder, summary
     from dragoman.tasks.training import begin_or_resume
 
     base = Run.open(group.start_from) if group.start_from else None

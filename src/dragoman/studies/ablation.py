@@ -19,10 +19,9 @@ from dragoman.atomic import write_text
 from dragoman.errors import RunError
 from dragoman.metrics.interval import Estimate, estimate
 from dragoman.recipe import Recipe
-from dragoman.tasks.ablation_rows import BASE, Row, chosen, rows_of
-from dragoman.tasks.prepare import Say
-from dragoman.tasks.several import BASE as BASE_FILE
-from dragoman.tasks.several import (
+from dragoman.studies.ablation_rows import BASE, Row, chosen, rows_of
+from dragoman.studies.several import BASE as BASE_FILE
+from dragoman.studies.several import (
     GIVEN,
     Record,
     Stored,
@@ -33,6 +32,7 @@ from dragoman.tasks.several import (
     refuse_other,
     require_validation,
 )
+from dragoman.tasks.prepare import Say
 
 PLAN = "ablation.json"
 

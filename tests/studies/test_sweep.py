@@ -13,10 +13,11 @@ from tiny_recipe import TINY
 
 from dragoman.errors import DragomanError
 from dragoman.recipe import Recipe
-from dragoman.tasks import several, training
+from dragoman.studies import several
+from dragoman.studies.search_space import Range, check_space, draw, parse_over, usual
+from dragoman.studies.sweep import Sweep
+from dragoman.tasks import training
 from dragoman.tasks.inputs import recipe_of
-from dragoman.tasks.search_space import Range, check_space, draw, parse_over, usual
-from dragoman.tasks.sweep import Sweep
 from dragoman.training.trainer import Outcome
 
 DEMO = Recipe.load("demo")

@@ -23,9 +23,8 @@ from dragoman.pictures.panels import Lines, Text
 from dragoman.pictures.plain_table import plain_table
 from dragoman.pictures.records import Chart, Series
 from dragoman.recipe import Recipe
-from dragoman.tasks.prepare import Say
-from dragoman.tasks.search_space import Over, check_space, draw, parse_over, usual
-from dragoman.tasks.several import (
+from dragoman.studies.search_space import Over, check_space, draw, parse_over, usual
+from dragoman.studies.several import (
     BASE,
     GIVEN,
     Record,
@@ -39,6 +38,7 @@ from dragoman.tasks.several import (
     require_validation,
     write_figure,
 )
+from dragoman.tasks.prepare import Say
 
 PLAN, BEST = "sweep.json", "best.toml"
 

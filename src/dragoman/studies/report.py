@@ -12,20 +12,20 @@ from statistics import fmean
 from typing import Any
 
 from dragoman.insight.cost import Cost, attention_cost, convolution_cost, recurrence_cost
-from dragoman.insight.published import LAYERS, MODELS
-from dragoman.insight.verdict import FAMILIES, Point, Standing, verdict
 from dragoman.metrics.significance import SIGNIFICANT, Comparison
 from dragoman.models.settings import ModelSettings
 from dragoman.pictures.comparison import ComparisonPage, Section
 from dragoman.pictures.records import Chart, Series, Table
-from dragoman.tasks.comparison import Compared, System
+from dragoman.studies.comparison import Compared, System
+from dragoman.studies.operations import operations_per_token
+from dragoman.studies.published import LAYERS, MODELS
+from dragoman.studies.sweep import PLAN, Sweep
+from dragoman.studies.turns import Pace, measure_in_turns
+from dragoman.studies.verdict import FAMILIES, Point, Standing, verdict
 from dragoman.tasks.machine import machine_facts
 from dragoman.tasks.model import hollow_model
-from dragoman.tasks.operations import operations_per_token
 from dragoman.tasks.prepare import Say
 from dragoman.tasks.run import Run
-from dragoman.tasks.sweep import PLAN, Sweep
-from dragoman.tasks.turns import Pace, measure_in_turns
 
 _COUNTED, _TIMED = 64, 500
 """Sentences that operations are counted on, and that are translated in turns."""

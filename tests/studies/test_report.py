@@ -12,14 +12,14 @@ from command_line import Dragoman
 from untrained_run import untrained_run
 
 from dragoman.data.corpora import Pair
-from dragoman.insight.comparison import LAYER_OF
-from dragoman.insight.published import LAYERS
-from dragoman.insight.verdict import FAMILIES
 from dragoman.models.kinds import KINDS
-from dragoman.tasks import several
-from dragoman.tasks.operations import operations_per_token
+from dragoman.studies import several
+from dragoman.studies.operations import operations_per_token
+from dragoman.studies.published import LAYERS
+from dragoman.studies.report import LAYER_OF
+from dragoman.studies.sweep import SweepPlan
+from dragoman.studies.verdict import FAMILIES
 from dragoman.tasks.run import Run
-from dragoman.tasks.sweep import SweepPlan
 
 SMALL = (
     "model.model_dim=32", "model.ffn_dim=48", "model.encoder_layers=2", "model.decoder_layers=1",

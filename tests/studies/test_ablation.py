@@ -14,10 +14,10 @@ from tiny_recipe import TINY
 from dragoman.errors import DragomanError
 from dragoman.metrics.interval import estimate
 from dragoman.recipe import Recipe, shipped_recipes
-from dragoman.tasks import several
-from dragoman.tasks.ablation import Ablation, begin_ablation
-from dragoman.tasks.ablation_rows import GROUPS, PAPER_BASE, chosen, rows_of
-from dragoman.tasks.ablation_table import table, write
+from dragoman.studies import several
+from dragoman.studies.ablation import Ablation, begin_ablation
+from dragoman.studies.ablation_rows import GROUPS, PAPER_BASE, chosen, rows_of
+from dragoman.studies.ablation_table import table, write
 from dragoman.tasks.inputs import recipe_of
 
 

@@ -13,9 +13,9 @@ from dragoman.pictures.figure import Cell, DataTable, Figure, Words
 from dragoman.pictures.intervals import IntervalRow, Intervals
 from dragoman.pictures.panels import Text
 from dragoman.pictures.plain_table import plain_table
-from dragoman.tasks.ablation import SCORES, Ablation, Measured
-from dragoman.tasks.ablation_rows import BASE, PAPER_BASE, Row
-from dragoman.tasks.several import Record, write_figure
+from dragoman.studies.ablation import SCORES, Ablation, Measured
+from dragoman.studies.ablation_rows import BASE, PAPER_BASE, Row
+from dragoman.studies.several import Record, write_figure
 
 _MORE = (
     "more: the difference from the recipe as it is, of runs of the same seed; * its interval "

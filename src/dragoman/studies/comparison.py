@@ -11,9 +11,9 @@ from typing import Any
 from dragoman.data.corpora import read_lines
 from dragoman.errors import DataError, DragomanError
 from dragoman.metrics.significance import Significance, Test, compare_systems
+from dragoman.studies.seeds import runs_of
 from dragoman.tasks.evaluation_set import EvaluationSet
 from dragoman.tasks.run import Run
-from dragoman.tasks.seeds import runs_of
 
 logger = logging.getLogger("dragoman")
 

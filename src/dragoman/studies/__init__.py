@@ -1,0 +1,1 @@
+"""Studies: several runs beside each other: seeds, sweeps, ablations, comparisons."""
