@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 import pytest
 import torch
-from implementations import recurrent, transformer
+from implementations import convolutional, recurrent, transformer
 from torch import Tensor
 
 from dragoman.data.batches import Batch, make_batch
@@ -48,11 +50,10 @@ def objective(model: Network, weight: float = 0.5) -> GuidedAlignment:
     )  # fmt: skip
 
 
-@pytest.fixture(params=["transformer", "recurrent"])
+@pytest.fixture(params=[transformer, recurrent, convolutional])
 def model(request: pytest.FixtureRequest) -> Network:
     torch.manual_seed(0)
-    made = transformer() if request.param == "transformer" else recurrent()
-    return made.requires_grad_(True)
+    return request.param().requires_grad_(True)
 
 
 def test_labels_are_the_links_of_words_spread_over_their_tokens(model: Network) -> None:
@@ -153,12 +154,13 @@ def test_it_teaches_the_head_to_look_where_it_is_told(model: Network) -> None:
     assert float(linked) > 0.8 * int((labels.sum(-1) > 0).sum())
 
 
-def test_kernels_learn_the_same() -> None:
+@pytest.mark.parametrize("make", [transformer, recurrent, convolutional])
+def test_kernels_learn_the_same(make: Callable[..., Network]) -> None:
     """Beside kernels, which compute all heads without weights, one head is computed by itself."""
     if not supported(32, 32, "fp32"):
         pytest.skip("no kernels for training on this machine")
     torch.manual_seed(0)
-    model = transformer(model_dim=32, ffn_dim=64).requires_grad_(True)
+    model = make(model_dim=32).requires_grad_(True)
     found = []
     for by_kernels in (False, True):
         use_precision(model, "fp32", by_kernels)
