@@ -39,7 +39,9 @@ def test_longer_input_is_cut_and_no_output_is_longer(translator: Translator) -> 
     found = translator(LINE, settings=SearchSettings(beam=2, max_length=50))
     assert found.text
     values = pieces[0].values
+    assert translator.engine.request(values, SearchSettings()).limit == POSITIONS - 1
     asked = translator.engine.request(values, SearchSettings(beam=1, max_length=50))
+    assert asked.limit == POSITIONS - 1
     (hypotheses,) = translator.engine.search([asked])
     assert len(hypotheses[0].tokens) <= POSITIONS - 1
 
