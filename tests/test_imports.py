@@ -263,6 +263,7 @@ sweep demo --over model.dropout=1
 sweep demo --over model.dropuot=0.1,0.2
 sweep demo --to run
 ablate demo --rows no-row
+compare run run --to r.pdf
 ablate demo --seeds 1,x
 ablate demo --to run
 evaluate nowhere

@@ -32,9 +32,10 @@ def made(folder: Path, *changes: str, recipe_name: str = "demo") -> Run:
     return Run.open(untrained_run(folder, *changes, recipe_name=recipe_name))
 
 
-def test_operations_are_those_of_the_formula(tmp_path: Path) -> None:
+@pytest.mark.parametrize("path", ["plain", "fused"])
+def test_operations_are_those_of_the_formula(tmp_path: Path, path: str) -> None:
     """A Transformer's, worked out by hand: 2abc for each product, three times for both passes."""
-    run = made(tmp_path / "run", *SMALL)
+    run = made(tmp_path / "run", *SMALL, f"model.attention.path={path}")
     pairs = [Pair(1, "The dog sleeps.", "Der Hund schläft."), Pair(2, "The man.", "Der Mann isst.")]
     forward, targets = 0, 0
     d, ff, vocabulary = 32, 48, run.target.size
@@ -127,4 +128,6 @@ def test_what_no_report_can_be_about(dragoman: Dragoman, tiny_run: Path, tmp_pat
     assert said.code == 1 and "file of translations" in said.err
     said = dragoman("compare", tiny_run, tiny_run, "--to", tmp_path / "r.pdf")
     assert said.code == 1 and ".html" in said.err
+    said = dragoman("compare", tiny_run, tiny_run, "--to", tmp_path / "no" / "r.html")
+    assert said.code == 1 and "there is no folder" in said.err
     assert not list(tmp_path.glob("r.*"))

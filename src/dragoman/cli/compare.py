@@ -61,6 +61,8 @@ def compare(
     log_to_stderr()
     if to is not None and to.suffix != ".html":
         raise DragomanError(f"--to {to}: the report is a page, and its name ends in .html")
+    if to is not None and not to.parent.is_dir():
+        raise DragomanError(f"--to {to}: there is no folder {to.parent}")
     for path in systems if to is not None else ():
         if path.is_file():
             raise DragomanError(

@@ -154,6 +154,8 @@ class Intervals:
                 half = min(row.half, reach)
                 ends += [row.value - half, row.value + half]
         low, high = min(ends), max(ends)
+        if high - low <= 1e-12 * max(abs(low), abs(high)):
+            low, high = low - 1, high + 1
         step = 10.0 ** math.floor(math.log10((high - low) / 4))
         step = next(m * step for m in (1, 2, 2.5, 5, 10) if m * step >= (high - low) / 4 * 0.999)
         return math.floor(low / step) * step, math.ceil(high / step) * step, step

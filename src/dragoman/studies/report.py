@@ -308,7 +308,8 @@ def report(compared: Compared, say: Say) -> Report:
 
 def sweep_beside(path: Path) -> Path | None:
     """The folder of the search that lies beside a run: ``runs/x-sweep`` for ``runs/x``."""
-    folder = path.with_name(f"{path.name}-sweep")
+    named = path if path.name else path.resolve()  # the present folder's path has no name
+    folder = named.with_name(f"{named.name}-sweep")
     return folder if (folder / PLAN).is_file() else None
 
 

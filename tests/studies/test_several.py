@@ -1,0 +1,22 @@
+"""Several trainings: what a record says of each."""
+
+from __future__ import annotations
+
+from dragoman.studies.several import kept_scores
+
+
+def test_the_scores_are_those_of_the_weights_that_were_kept() -> None:
+    """At the last update the present weights are validated, and then the mean of the last ones."""
+    validations = [
+        {"update": 20, "weights": "current", "scores": {"loss": 3.0, "bleu": None}},
+        {"update": 30, "weights": "ema", "scores": {"loss": 2.0}},
+        {"update": 30, "weights": "average", "scores": {"loss": 1.5}},
+    ]
+    kept = {
+        update: kept_scores(validations, {"weights": weights, "update": str(update)})
+        for weights, update in (("best", 30), ("best", 20))
+    }
+    assert kept == {30: {"loss": 2.0}, 20: {"loss": 3.0}}
+    assert kept_scores(validations, {"weights": "average", "update": "30"}) == {"loss": 1.5}
+    assert kept_scores(validations, {"weights": "last", "update": "25"}) == {}
+    assert kept_scores([], {}) == {}
