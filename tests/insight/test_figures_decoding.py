@@ -12,9 +12,7 @@ import numpy as np
 import pytest
 
 from dragoman.errors import DragomanError
-from dragoman.insight.figures.catalogue import OF_RUN, PLAIN, make_figure
-from dragoman.insight.figures.head import heads_figure
-from dragoman.insight.figures.sliders import checked, sliders
+from dragoman.insight.figures.catalogue import FIGURES, checked, make_figure, sliders_of
 from dragoman.insight.figures.subject import Subject
 from dragoman.pictures.figure import csv_files
 from dragoman.search.hypothesis import hypothesis_of
@@ -113,21 +111,22 @@ def test_no_lines_cross(subject: Subject) -> None:
 def test_matrices_cut_into_other_heads(subject: Subject) -> None:
     """One head of all columns is the plain formula over the joined matrices; its own number of
     heads is what was trained; sums stay."""
-    as_trained = heads_figure(subject)
-    again = heads_figure(subject, heads=subject.run.recipe.model.attention.num_heads)
+    as_trained = make_figure("heads", subject)
+    heads = subject.run.recipe.model.attention.num_heads
+    again = make_figure("heads", subject, {"heads": heads})
     assert csv_files(as_trained) == csv_files(again)
-    tables = {table.name: table for table in heads_figure(subject, heads=1).data}
+    tables = {table.name: table for table in make_figure("heads", subject, {"heads": 1}).data}
     parts = [table for table in as_trained.data if table.name.startswith("query-")]
     joined = np.concatenate([np.array([row[1:] for row in one.rows], float) for one in parts], 1)
     whole = np.array([row[1:] for row in tables["query-1"].rows], float)
     assert np.array_equal(joined, whole)
     with pytest.raises(DragomanError, match="cannot be cut"):
-        heads_figure(subject, heads=7)
+        make_figure("heads", subject, {"heads": 7})
 
 
 def test_sliders_reach_what_they_move(subject: Subject) -> None:
-    for name in (*PLAIN, *OF_RUN):
-        for slider in sliders(name, subject):
+    for name in FIGURES:
+        for slider in sliders_of(name, subject):
             assert slider.start in slider.values, (name, slider.name)
     for values in ({"layer": 2.0, "head": 3.0}, {"layer": 1.0, "head": 0.0}):
         made = make_figure("attention-cross", subject, checked("attention-cross", subject, values))

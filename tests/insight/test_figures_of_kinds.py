@@ -11,9 +11,8 @@ import pytest
 from untrained_run import untrained_run
 
 from dragoman.errors import DragomanError
-from dragoman.insight.figures.catalogue import OF_RUN, make_figure
+from dragoman.insight.figures.catalogue import FIGURES, OfRun, make_figure
 from dragoman.insight.figures.subject import Subject
-from dragoman.insight.needs import NEEDS
 from dragoman.pictures.figure import csv_files
 
 SENTENCE = "The small man eats the dinosaur."
@@ -49,7 +48,8 @@ def test_alignment_is_drawn(subject: Subject) -> None:
 
 def test_what_it_lacks_is_refused_by_name(subject: Subject) -> None:
     kind = subject.predictor.plain.settings.kind
-    refused = [name for name in OF_RUN if set(NEEDS.get(name, ())) - {"cross"}]
+    of_run = {name: one for name, one in FIGURES.items() if isinstance(one, OfRun)}
+    refused = [name for name, one in of_run.items() if set(one.needs) - {"cross"}]
     assert {"attention-encoder", "attention-decoder", "heads", "pronoun"} <= set(refused)
     for name in refused:
         with pytest.raises(DragomanError, match=kind):

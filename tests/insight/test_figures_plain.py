@@ -16,7 +16,7 @@ from torch.utils.flop_counter import FlopCounterMode
 
 from dragoman.insight import cost
 from dragoman.insight.figures import costs
-from dragoman.insight.figures.catalogue import PLAIN
+from dragoman.insight.figures.catalogue import make_figure
 from dragoman.pictures.figure import Figure, csv_files
 
 Rows = list[dict[str, str]]
@@ -29,7 +29,7 @@ def tables() -> Callable[[str], dict[str, Rows]]:
 
     def read(name: str) -> dict[str, Rows]:
         if name not in made:
-            made[name] = PLAIN[name]()
+            made[name] = make_figure(name, None)
         files = csv_files(made[name])
         return {
             file.removeprefix(name).removesuffix(".csv").removeprefix("-"): list(
@@ -93,7 +93,11 @@ def test_sines_and_cosines(tables: Callable[[str], dict[str, Rows]]) -> None:
     assert len(read[""]) == 128
     for row in read[""][::17]:
         assert values(row) == pytest.approx(sine(int(row["position"]), 512), abs=1e-8)
-    waves = PLAIN["position-sinusoidal"](length=48).panels[2].to_dict()["chart"]["series"]
+    waves = (
+        make_figure("position-sinusoidal", None, {"length": 48})
+        .panels[2]
+        .to_dict()["chart"]["series"]
+    )
     assert all(list(wave["x"]) == list(range(48)) for wave in waves), "as far as the maps"
     by_distance: dict[int, list[float]] = {}
     for row in read["similarity"]:

@@ -14,7 +14,7 @@ import pytest
 from numpy.typing import NDArray
 
 from dragoman.errors import DragomanError
-from dragoman.insight.figures.catalogue import OF_RUN, make_figure
+from dragoman.insight.figures.catalogue import FIGURES, make_figure
 from dragoman.insight.figures.subject import Subject
 from dragoman.pictures.figure import Figure, csv_files
 
@@ -228,7 +228,7 @@ def test_without_a_head_is_without_its_columns(subject: Subject, tables: Read) -
 
 def test_without_positions_order_is_nothing(tiny_run: Path) -> None:
     subject = Subject.open(tiny_run, "the dog sees the cat")
-    (name,) = (one for one in OF_RUN if one == "order")
+    (name,) = (one for one in FIGURES if one == "order")
     made = make_figure(name, subject)
     rows = list(csv.DictReader(io.StringIO(csv_files(made)["order.csv"])))
     assert len(rows) >= 5

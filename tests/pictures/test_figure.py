@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from dragoman.insight.figures.captions import captions
-from dragoman.insight.figures.catalogue import OF_RUN, PLAIN, make_figure
+from dragoman.insight.figures.catalogue import FIGURES, make_figure
 from dragoman.pictures.book import book_html
 from dragoman.pictures.figure import DataTable, Figure, Words, csv_files, figure_svg
 from dragoman.pictures.figure_png import figure_png
@@ -127,7 +127,7 @@ def test_csv_files() -> None:
 
 
 def test_every_figure_has_its_words_in_both_languages() -> None:
-    assert set(captions()) == set(PLAIN) | set(OF_RUN)
+    assert set(captions()) == set(FIGURES)
     for caption in captions().values():
         assert len(caption.text.english) > 100
         assert re.search("[가-힣]{2}", caption.text.korean)

@@ -72,17 +72,17 @@ def _write_one(name: str, run: Path, sentence: str | None, to: Path | None) -> N
     from dragoman.insight.figures.captions import check_name
 
     check_name(name)
-    from dragoman.insight.figures.catalogue import OF_RUN, make_figure
+    from dragoman.insight.figures.catalogue import make_figure, needs_run
     from dragoman.insight.figures.subject import Subject
     from dragoman.pictures.figure import figure_svg
     from dragoman.pictures.figure_png import figure_png
 
-    if sentence is not None and name not in OF_RUN:
+    if sentence is not None and not needs_run(name):
         raise DragomanError(f"{name} shows no sentence; leave --sentence out")
     path = to or Path(f"{name}.svg")
     if path.suffix not in (".svg", ".png"):
         raise DragomanError(f"--to {path}: a figure is written as .svg or .png")
-    subject = Subject.open(run, sentence) if name in OF_RUN else None
+    subject = Subject.open(run, sentence) if needs_run(name) else None
     made = make_figure(name, subject)
     path.parent.mkdir(parents=True, exist_ok=True)
     if path.suffix == ".png":

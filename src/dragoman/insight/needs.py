@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
+
 from dragoman.errors import DragomanError
 from dragoman.models.interface import Network
 from dragoman.models.transformer import Transformer
@@ -9,23 +11,6 @@ from dragoman.pictures.figure import Words
 
 INSIDE = "inside"
 """What only a Transformer has: queries, keys, values, positions and norms that can be read."""
-
-NEEDS: dict[str, tuple[str, ...]] = {
-    "position-learned": (INSIDE,),
-    "order": (INSIDE,),
-    "lookup": (INSIDE,),
-    "four-steps": (INSIDE,),
-    "mask": (INSIDE,),
-    "heads": (INSIDE,),
-    "layers": (INSIDE,),
-    "attention-encoder": ("encoder",),
-    "attention-decoder": ("decoder",),
-    "attention-cross": ("cross",),
-    "alignment": ("cross",),
-    "pronoun": ("encoder", "cross"),
-}
-"""By the name of a figure: what the model must have for it, its inside (``INSIDE``) or attention in
-the parts named. Figures that are left out can be made of every kind of model, or of none."""
 
 _LACKING = {
     INSIDE: Words(
@@ -47,12 +32,13 @@ _LACKING = {
 }
 
 
-def lacking(figure: str, model: Network) -> Words | None:
-    """Why a figure cannot be made of ``model``, if so."""
+def lacking(needs: Collection[str], model: Network) -> Words | None:
+    """Why a figure cannot be made of ``model``, if so. ``needs``: its inside (``INSIDE``), or
+    attention in the parts named."""
     has: set[str] = {attention.part for attention in model.attentions}
     if isinstance(model, Transformer):
         has.add(INSIDE)
-    for need in NEEDS.get(figure, ()):
+    for need in needs:
         if need not in has:
             words, kind = _LACKING[need], model.settings.kind
             return Words(words.english.format(kind=kind), words.korean.format(kind=kind))

@@ -6,37 +6,36 @@ from dataclasses import replace
 
 import numpy as np
 
-from dragoman.insight.figures.captions import figure
+from dragoman.insight.figures.captions import Drawn
 from dragoman.insight.figures.subject import Subject
-from dragoman.pictures.figure import Cell, DataTable, Figure, Panel, Words
+from dragoman.pictures.figure import Cell, DataTable, Panel, Words
 from dragoman.pictures.panels import HeadGrid, WordWeights
 from dragoman.pictures.records import AttentionKind, AttentionRecord
 from dragoman.pictures.words import in_words
 
 
-def encoder_figure(subject: Subject, *, layer: int = 0, head: int = 0) -> Figure:
+def encoder_figure(subject: Subject, *, layer: int = 0, head: int = 0) -> Drawn:
     """Encoder self-attention, every layer and head."""
     return _attention_figure(subject, "encoder", layer, head)
 
 
-def decoder_figure(subject: Subject, *, layer: int = 0, head: int = 0) -> Figure:
+def decoder_figure(subject: Subject, *, layer: int = 0, head: int = 0) -> Drawn:
     """Decoder self-attention, every layer and head."""
     return _attention_figure(subject, "decoder", layer, head)
 
 
-def cross_figure(subject: Subject, *, layer: int = 0, head: int = 0) -> Figure:
+def cross_figure(subject: Subject, *, layer: int = 0, head: int = 0) -> Drawn:
     """Cross-attention, every layer and head."""
     return _attention_figure(subject, "cross", layer, head)
 
 
-def _attention_figure(subject: Subject, kind: AttentionKind, layer: int, head: int) -> Figure:
+def _attention_figure(subject: Subject, kind: AttentionKind, layer: int, head: int) -> Drawn:
     """Layer and head of the large picture count from 1; 0 is the last, and the mean."""
     record = in_words(subject.attention)
     shown = subject.output.text
     if subject.predictor.reads:
         shown = f"{subject.sentence} → {shown}"
-    return figure(
-        f"attention-{kind}",
+    return Drawn(
         attention_panels(record, kind, layer - 1, head - 1 if head else None),
         [attention_table(record, kind)],
         run=subject.name,

@@ -46,14 +46,20 @@ def check_name(name: str) -> None:
         raise DragomanError(f"there is no figure {name!r}{hint}. All: dragoman figure --list")
 
 
-def figure(
-    name: str,
-    panels: Sequence[Panel],
-    data: Sequence[DataTable],
-    *,
-    run: str = "",
-    notes: Sequence[Words] = (),
-) -> Figure:
-    """A figure with the words that belong to its name."""
-    words = captions()[name]
-    return Figure(name, words.title, words.text, words.source, panels, data, run, notes)
+@dataclass(frozen=True)
+class Drawn:
+    """A figure without its words."""
+
+    panels: Sequence[Panel]
+    data: Sequence[DataTable]
+    run: str = ""
+    """Which run it looks into."""
+    notes: Sequence[Words] = ()
+
+    def named(self, name: str) -> Figure:
+        """With the words that belong to a name."""
+        words = captions()[name]
+        return Figure(
+            name, words.title, words.text, words.source,
+            self.panels, self.data, self.run, self.notes,
+        )  # fmt: skip

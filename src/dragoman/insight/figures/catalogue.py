@@ -1,70 +1,146 @@
-"""Every figure by its name: which need a trained run, and how each is made."""
+"""Every figure by its name: how it is made, what it needs of a run, and what a reader may change.
+
+Its words stand in ``captions.toml``.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
 
 from dragoman.errors import DragomanError
-from dragoman.insight.figures import attention, costs, decoding, head, positions, run, training
-from dragoman.insight.figures.captions import captions, check_name
+from dragoman.insight.figures import (
+    attention,
+    costs,
+    decoding,
+    head,
+    positions,
+    run,
+    sliders,
+    training,
+)
+from dragoman.insight.figures.captions import Drawn, captions, check_name
+from dragoman.insight.figures.sliders import LEAST_SURE, MEAN, Slider, Sliders, of_head, of_part
 from dragoman.insight.figures.subject import Subject
-from dragoman.insight.needs import lacking
-from dragoman.pictures.figure import Figure
+from dragoman.insight.needs import INSIDE, lacking
+from dragoman.models.interface import Network
+from dragoman.pictures.figure import Figure, Words
 
-PLAIN: dict[str, Callable[..., Figure]] = {
-    "position-index": positions.index_figure,
-    "position-normalised": positions.normalised_figure,
-    "position-binary": positions.binary_figure,
-    "position-sinusoidal": positions.sinusoidal_figure,
-    "position-identity": positions.identity_figure,
-    "scale": head.scale_figure,
-    "cost": costs.cost_figure,
-    "cost-length": costs.length_figure,
-    "schedule": training.schedule_figure,
-    "label-smoothing": training.smoothing_figure,
-}
-"""Figures that need nothing."""
 
-OF_RUN: dict[str, Callable[..., Figure]] = {
-    "position-learned": positions.learned_figure,
-    "order": run.order_figure,
-    "lookup": head.lookup_figure,
-    "four-steps": head.four_steps_figure,
-    "mask": head.mask_figure,
-    "heads": head.heads_figure,
-    "temperature": decoding.temperature_figure,
-    "length-penalty": decoding.length_penalty_figure,
-    "layers": training.layers_figure,
-    "attention-encoder": attention.encoder_figure,
-    "attention-decoder": attention.decoder_figure,
-    "attention-cross": attention.cross_figure,
-    "head-importance": run.importance_figure,
-    "alignment": run.alignment_figure,
-    "pronoun": run.pronoun_figure,
+@dataclass(frozen=True)
+class Entry:
+    """One figure."""
+
+    make: Callable[..., Drawn]
+    """Of what its sliders say, by their names; of a run, the subject first."""
+    sliders: Sliders | Callable[[Network], Sliders] = ()
+    """Those of layers and heads need to know the model."""
+
+
+@dataclass(frozen=True)
+class OfRun(Entry):
+    """One that looks into a trained run."""
+
+    needs: tuple[str, ...] = ()
+    """What the model must have for it: see ``insight/needs.py``."""
+
+
+FIGURES: dict[str, Entry] = {
+    "position-index": Entry(positions.index_figure, sliders.OF_INDEX),
+    "position-normalised": Entry(positions.normalised_figure, sliders.OF_NORMALISED),
+    "position-binary": Entry(positions.binary_figure, sliders.OF_WAVES),
+    "position-sinusoidal": Entry(positions.sinusoidal_figure, sliders.OF_WAVES),
+    "position-identity": Entry(positions.identity_figure, sliders.OF_IDENTITY),
+    "scale": Entry(head.scale_figure),
+    "cost": Entry(costs.cost_figure),
+    "cost-length": Entry(costs.length_figure),
+    "schedule": Entry(training.schedule_figure, sliders.OF_SCHEDULE),
+    "label-smoothing": Entry(training.smoothing_figure, sliders.OF_SMOOTHING),
+    "position-learned": OfRun(positions.learned_figure, needs=(INSIDE,)),
+    "order": OfRun(run.order_figure, needs=(INSIDE,)),
+    "lookup": OfRun(head.lookup_figure, of_head("cross", LEAST_SURE), (INSIDE,)),
+    "four-steps": OfRun(head.four_steps_figure, of_part("encoder"), (INSIDE,)),
+    "mask": OfRun(head.mask_figure, of_part("decoder"), (INSIDE,)),
+    "heads": OfRun(head.heads_figure, sliders.of_cuts, (INSIDE,)),
+    "temperature": OfRun(decoding.temperature_figure, sliders.OF_TEMPERATURE),
+    "length-penalty": OfRun(decoding.length_penalty_figure, sliders.OF_PENALTY),
+    "layers": OfRun(training.layers_figure, needs=(INSIDE,)),
+    "attention-encoder": OfRun(
+        attention.encoder_figure, of_part("encoder", MEAN, last=True), ("encoder",)
+    ),
+    "attention-decoder": OfRun(
+        attention.decoder_figure, of_part("decoder", MEAN, last=True), ("decoder",)
+    ),
+    "attention-cross": OfRun(attention.cross_figure, of_part("cross", MEAN, last=True), ("cross",)),
+    "head-importance": OfRun(run.importance_figure),
+    "alignment": OfRun(run.alignment_figure, needs=("cross",)),
+    "pronoun": OfRun(run.pronoun_figure, needs=("encoder", "cross")),
 }
-"""Figures that look into a trained run."""
+
+
+def needs_run(name: str) -> bool:
+    """Whether a figure looks into a trained run."""
+    return isinstance(FIGURES[name], OfRun)
+
+
+def missing(name: str, model: Network) -> Words | None:
+    """What ``model`` lacks for a figure, if anything."""
+    entry = FIGURES[name]
+    return lacking(entry.needs, model) if isinstance(entry, OfRun) else None
 
 
 def make_figure(
     name: str, subject: Subject | None, values: Mapping[str, float] | None = None
 ) -> Figure:
-    """Compute one figure. ``subject`` may be None for those of ``PLAIN``; ``values`` are what its
-    sliders say (``sliders.py``).
+    """Compute one figure. ``subject`` may be None for those that need no run; ``values`` are what
+    its sliders say.
 
     Errors: ``DragomanError`` for a name that is none, or a run that cannot show it.
     """
     check_name(name)
-    if name in PLAIN:
-        return PLAIN[name](**(values or {}))
+    entry = FIGURES[name]
+    if not isinstance(entry, OfRun):
+        return entry.make(**(values or {})).named(name)
     if subject is None:
         raise DragomanError(
             f"the figure {name} looks into a trained run; make one with dragoman demo, or name "
             "yours: --run RUN"
         )
-    missing = lacking(name, subject.predictor.plain)
-    if missing is not None:
-        raise DragomanError(missing.english)
-    return OF_RUN[name](subject, **(values or {}))
+    lacks = missing(name, subject.predictor.plain)
+    if lacks is not None:
+        raise DragomanError(lacks.english)
+    return entry.make(subject, **(values or {})).named(name)
+
+
+def sliders_of(name: str, subject: Subject | None) -> Sliders:
+    """The sliders of a figure. Where there is one layer, there is nothing to choose."""
+    found = FIGURES[name].sliders
+    if not callable(found):
+        return found
+    if subject is None or missing(name, subject.predictor.plain) is not None:
+        return ()
+    return tuple(slider for slider in found(subject.predictor.plain) if len(slider.values) > 1)
+
+
+def checked(
+    name: str, subject: Subject | None, values: Mapping[str, float]
+) -> dict[str, int | float]:
+    """What the figure is to be made with: whole numbers whole.
+
+    Errors: ``DragomanError`` for a slider that the figure has not, or a value that it cannot have.
+    """
+    known: dict[str, Slider] = {slider.name: slider for slider in sliders_of(name, subject)}
+    found: dict[str, int | float] = {}
+    for key, value in values.items():
+        if key not in known:
+            has = ", ".join(known) or "none"
+            raise DragomanError(f"{name} has no slider {key!r}; it has: {has}")
+        slider = known[key]
+        if value not in slider.values:
+            allowed = ", ".join(f"{one:g}" for one in slider.values)
+            raise DragomanError(f"{key} of {name} is one of {allowed}; given: {value:g}")
+        found[key] = int(value) if slider.is_whole else float(value)
+    return found
 
 
 def every_figure(subject: Subject | None) -> Iterator[tuple[str, Figure | None, str]]:

@@ -13,13 +13,13 @@ from dragoman.insight.cost import (
     restricted_cost,
     timed,
 )
-from dragoman.insight.figures.captions import figure
-from dragoman.pictures.figure import DataTable, Figure, Words
+from dragoman.insight.figures.captions import Drawn
+from dragoman.pictures.figure import DataTable, Words
 from dragoman.pictures.panels import Lines, Text
 from dragoman.pictures.records import Chart, Series
 
 
-def cost_figure() -> Figure:
+def cost_figure() -> Drawn:
     """Length 1000, width 1000, kernel 3: counted both ways, beside seconds on this machine."""
     n = d = 1000
     every = [*costs(n, d), restricted_cost(n, d, 100)]
@@ -31,8 +31,7 @@ def cost_figure() -> Figure:
         if seconds is not None
     ]
     left_out = [kind for kind in LAYERS if kind not in {row[0] for row in measured}]
-    return figure(
-        "cost",
+    return Drawn(
         [
             Text(
                 "n = 1000, d = 1000, k = 3",
@@ -88,7 +87,7 @@ def _operations(kind: str, n: int, d: int, k: int = 3) -> int:
     return by_layer[kind]
 
 
-def length_figure() -> Figure:
+def length_figure() -> Drawn:
     """Counts and times against length, and the lengths at which lines cross."""
     d, k = 512, 3
     lengths = [round(2 ** (i / 4)) for i in range(12, 57)]
@@ -112,8 +111,7 @@ def length_figure() -> Figure:
         ("attention = convolution, no projections", "n = kd/2", k * d // 2),
         ("n² part of attention = its projections", "n = 2d", 2 * d),
     ]
-    return figure(
-        "cost-length",
+    return Drawn(
         [
             Lines(
                 Chart(

@@ -6,10 +6,10 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from dragoman.insight.figures.captions import figure
+from dragoman.insight.figures.captions import Drawn
 from dragoman.insight.figures.subject import Subject
 from dragoman.insight.head import Array, shown, softmax
-from dragoman.pictures.figure import Cell, DataTable, Figure, Words
+from dragoman.pictures.figure import Cell, DataTable, Words
 from dragoman.pictures.matrix import Matrix
 from dragoman.pictures.panels import Cells, Lines, Text
 from dragoman.pictures.records import Chart, Series
@@ -22,7 +22,7 @@ _STRENGTHS = tuple(round(i / 20, 2) for i in range(41))
 """α of the curves, 0 to 2."""
 
 
-def temperature_figure(subject: Subject, *, temperature: float = 0.5) -> Figure:
+def temperature_figure(subject: Subject, *, temperature: float = 0.5) -> Drawn:
     """The next token at the most undecided step of a translation, at several temperatures."""
     run, asked_of = subject.run, subject.candidates
     subject, step = max(
@@ -52,8 +52,7 @@ def temperature_figure(subject: Subject, *, temperature: float = 0.5) -> Figure:
         (names[i], float(logits[step, token]), *(float(share[token]) for share in shares))
         for i, token in enumerate(tokens)
     ]
-    return figure(
-        "temperature",
+    return Drawn(
         [
             Cells(
                 Matrix(
@@ -113,7 +112,7 @@ def temperature_figure(subject: Subject, *, temperature: float = 0.5) -> Figure:
     )
 
 
-def length_penalty_figure(subject: Subject, *, penalty: float = 0.6) -> Figure:
+def length_penalty_figure(subject: Subject, *, penalty: float = 0.6) -> Drawn:
     """The hypotheses of wide beams, scored with every strength of the penalty.
 
     Where nobody asked for a sentence, it is the one of whose hypotheses most change places.
@@ -142,8 +141,7 @@ def length_penalty_figure(subject: Subject, *, penalty: float = 0.6) -> Figure:
         else f"{crossings} pairs of lines cross"
     )
     pairs_ko = f"곡선 {crossings}쌍이 만납니다" if crossings else "만나는 곡선이 없습니다"
-    return figure(
-        "length-penalty",
+    return Drawn(
         [
             Lines(
                 Chart(

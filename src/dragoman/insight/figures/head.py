@@ -9,12 +9,12 @@ import numpy as np
 import torch
 
 from dragoman.errors import DragomanError
-from dragoman.insight.figures.captions import figure
+from dragoman.insight.figures.captions import Drawn
 from dragoman.insight.figures.layer_words import attention_words
 from dragoman.insight.figures.subject import Subject
 from dragoman.insight.head import Array, OpenedAttention, by_hand, open_attention, softmax
 from dragoman.models.interface import Part
-from dragoman.pictures.figure import Cell, DataTable, Figure, Panel, Words
+from dragoman.pictures.figure import Cell, DataTable, Panel, Words
 from dragoman.pictures.matrix import Matrix
 from dragoman.pictures.panels import Cells, Lines, Text
 from dragoman.pictures.records import Chart, Series
@@ -23,7 +23,7 @@ _LONGEST = 14
 """Tokens of a sentence that can still be shown with every number."""
 
 
-def lookup_figure(subject: Subject, *, head: int = 0) -> Figure:
+def lookup_figure(subject: Subject, *, head: int = 0) -> Drawn:
     """A hash table beside one real head, counted from 1; 0 is the one that is least sure."""
     opened = _open(subject, "cross", len(subject.transformer.attentions_of("cross")) - 1)
     said = attention_words(opened.attention)
@@ -73,8 +73,7 @@ def lookup_figure(subject: Subject, *, head: int = 0) -> Figure:
         (f" and chooses “{following}”", f"(고른 것은 “{following}”)") if following else ("", "")
     )
     strongest = ", ".join(f"{words[i]} {weights[i]:.0%}" for i in np.argsort(-weights)[:4])
-    return figure(
-        "lookup",
+    return Drawn(
         panels,
         [
             DataTable("", ("key of", "scaled score", "hash table", "weight"), rows),
@@ -96,7 +95,7 @@ def lookup_figure(subject: Subject, *, head: int = 0) -> Figure:
     )
 
 
-def four_steps_figure(subject: Subject, *, layer: int = 1, head: int = 1) -> Figure:
+def four_steps_figure(subject: Subject, *, layer: int = 1, head: int = 1) -> Drawn:
     """The recipe with real numbers, by loops and by matrices. Layer and head count from 1."""
     opened = _open(subject, "encoder", layer - 1)
     said, number, head = attention_words(opened.attention), head, head - 1
@@ -139,8 +138,7 @@ def four_steps_figure(subject: Subject, *, layer: int = 1, head: int = 1) -> Fig
          looped_weights[i][j])
         for i, j in np.ndindex(count, count)
     ]  # fmt: skip
-    return figure(
-        "four-steps",
+    return Drawn(
         [
             Text("Shapes: softmax(Q Kᵀ / √d_k) V", ("what", "shape", ""), shapes),
             long("Q", queries),
@@ -172,7 +170,7 @@ def four_steps_figure(subject: Subject, *, layer: int = 1, head: int = 1) -> Fig
     )
 
 
-def scale_figure() -> Figure:
+def scale_figure() -> Drawn:
     """Variance of q · k against d_k, and what a softmax makes of it."""
     generator = torch.Generator().manual_seed(1)
     widths, pairs, keys = [2**i for i in range(1, 11)], 4000, 32
@@ -206,8 +204,7 @@ def scale_figure() -> Figure:
         "d_k", "variance of q·k", "largest weight", "entropy", "1 - sum p^2",
         "largest weight, scaled", "entropy, scaled", "1 - sum p^2, scaled",
     )  # fmt: skip
-    return figure(
-        "scale",
+    return Drawn(
         [
             chart(
                 "Variance of q · k",
@@ -223,7 +220,7 @@ def scale_figure() -> Figure:
     )
 
 
-def mask_figure(subject: Subject, *, layer: int = 1, head: int = 1) -> Figure:
+def mask_figure(subject: Subject, *, layer: int = 1, head: int = 1) -> Drawn:
     """Scores of the decoder before and behind the causal mask. Layer and head count from 1."""
     opened = _open(subject, "decoder", layer - 1)
     said, number, head = attention_words(opened.attention), head, head - 1
@@ -249,8 +246,7 @@ def mask_figure(subject: Subject, *, layer: int = 1, head: int = 1) -> Figure:
         for i, j in np.ndindex(*scaled.shape)
     ]  # fmt: skip
     leaked = float((unmasked * behind).sum(axis=1)[:-1].mean())
-    return figure(
-        "mask",
+    return Drawn(
         [
             square("Scores, before", scaled),
             square("Scores, masked", masked, float(np.abs(scaled).max())),
@@ -274,7 +270,7 @@ def mask_figure(subject: Subject, *, layer: int = 1, head: int = 1) -> Figure:
     )
 
 
-def heads_figure(subject: Subject, *, heads: int = 0) -> Figure:
+def heads_figure(subject: Subject, *, heads: int = 0) -> Drawn:
     """One input, several heads, one output; the whole input beside slices of it.
 
     ``heads``: cut the run's own matrices into so many heads; 0 as it was trained. Errors:
@@ -343,8 +339,7 @@ def heads_figure(subject: Subject, *, heads: int = 0) -> Figure:
             ],
         ),
     ]  # fmt: skip
-    return figure(
-        "heads",
+    return Drawn(
         panels,
         [
             DataTable(

@@ -10,12 +10,12 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from dragoman.insight.figures.captions import figure
+from dragoman.insight.figures.captions import Drawn
 from dragoman.insight.figures.subject import Subject
 from dragoman.insight.needs import transformer_of
 from dragoman.models.transformer import Transformer
 from dragoman.nn.positions import binary, index, normalised, sinusoidal
-from dragoman.pictures.figure import DataTable, Figure, Panel, Words
+from dragoman.pictures.figure import DataTable, Panel, Words
 from dragoman.pictures.matrix import Matrix
 from dragoman.pictures.panels import Cells, Lines
 from dragoman.pictures.records import Chart, Series
@@ -56,12 +56,11 @@ def _map(values: Array, title: str = "Similarity, dot product") -> Panel:
     return Cells(Matrix(title, values, cell=(side, side), down="position", across="position"))
 
 
-def index_figure(*, dimension: int = 8, length: int = 16) -> Figure:
+def index_figure(*, dimension: int = 8, length: int = 16) -> Drawn:
     """The position itself, in every dimension."""
     table = _array(index(torch.arange(length), dimension))
     title = "Encoding: PE(pos) = pos in every dimension"
-    return figure(
-        "position-index",
+    return Drawn(
         [
             Cells(
                 Matrix(
@@ -78,7 +77,7 @@ def index_figure(*, dimension: int = 8, length: int = 16) -> Figure:
     )
 
 
-def normalised_figure(*, dimension: int = 8, length: int = 20) -> Figure:
+def normalised_figure(*, dimension: int = 8, length: int = 20) -> Drawn:
     """index / length at several lengths: a quarter, a half, and the whole of ``length``."""
     lengths = (max(length // 4, 1), max(length // 2, 2), length)
     values = np.full((len(lengths), max(lengths)), np.nan)
@@ -91,8 +90,7 @@ def normalised_figure(*, dimension: int = 8, length: int = 20) -> Figure:
         for place in range(words)
     ]
     longest = np.repeat(values[2][:, None], dimension, axis=1)
-    return figure(
-        "position-normalised",
+    return Drawn(
         [
             Cells(
                 Matrix(
@@ -115,12 +113,11 @@ def normalised_figure(*, dimension: int = 8, length: int = 20) -> Figure:
     )
 
 
-def binary_figure(*, dimension: int = WIDTH, length: int = PLACES) -> Figure:
+def binary_figure(*, dimension: int = WIDTH, length: int = PLACES) -> Drawn:
     """Binary digits in 8 dimensions and in more."""
     small, large = (_array(binary(torch.arange(length), width)) for width in (8, dimension))
     flipped = np.abs(np.diff(small, axis=0)).sum(axis=1)
-    return figure(
-        "position-binary",
+    return Drawn(
         [
             Cells(
                 Matrix(
@@ -154,7 +151,7 @@ def binary_figure(*, dimension: int = WIDTH, length: int = PLACES) -> Figure:
     )
 
 
-def sinusoidal_figure(*, dimension: int = WIDTH, length: int = PLACES) -> Figure:
+def sinusoidal_figure(*, dimension: int = WIDTH, length: int = PLACES) -> Drawn:
     """The paper's encoding."""
     table = _array(sinusoidal(torch.arange(length), dimension))
     places = list(range(length))
@@ -165,8 +162,7 @@ def sinusoidal_figure(*, dimension: int = WIDTH, length: int = PLACES) -> Figure
         )
         if d < dimension
     ]
-    return figure(
-        "position-sinusoidal",
+    return Drawn(
         [
             Cells(
                 Matrix(
@@ -184,7 +180,7 @@ def sinusoidal_figure(*, dimension: int = WIDTH, length: int = PLACES) -> Figure
     )
 
 
-def identity_figure(*, dimension: int = WIDTH) -> Figure:
+def identity_figure(*, dimension: int = WIDTH) -> Drawn:
     """PE(i) · PE(i + Δ) = Σ cos(ω_k Δ), measured."""
     table = _array(sinusoidal(torch.arange(PLACES), dimension))
     frequencies = 10000.0 ** (-np.arange(0, dimension, 2) / dimension)
@@ -201,8 +197,7 @@ def identity_figure(*, dimension: int = WIDTH) -> Figure:
         for place, start in enumerate(starts)
         if start in (0, 30, 60)
     ]
-    return figure(
-        "position-identity",
+    return Drawn(
         [Lines(Chart("PE(i) · PE(i + Δ)", series, x_label="distance Δ"), 760, 300)],
         [DataTable("", ("distance", "sum of cosines", *(f"from {i}" for i in starts)), rows)],
         notes=[
@@ -225,7 +220,7 @@ _LEARNED = (
 """A model small enough to be trained for one figure. Sentences of the demo have some 20 tokens."""
 
 
-def learned_figure(subject: Subject) -> Figure:
+def learned_figure(subject: Subject) -> Drawn:
     """The learned table of a run; one is trained on the spot where the run has none."""
     looked_into = ""
     note = Words(f"The table of the run {subject.name}.", f"{subject.name} 모델의 위치 임베딩.")
@@ -255,8 +250,7 @@ def learned_figure(subject: Subject) -> Figure:
         "than seven apart.",
         f"처음 16개 위치의 평균 코사인: 거리 1–2에서 {near:+.2f}, 거리 8 이상에서 {far:+.2f}.",
     )
-    return figure(
-        "position-learned",
+    return Drawn(
         [
             Cells(
                 Matrix(

@@ -7,13 +7,13 @@ from numpy.typing import NDArray
 
 from dragoman.data.demo_corpus import pronoun_probes
 from dragoman.errors import DragomanError
-from dragoman.insight.figures.captions import figure
+from dragoman.insight.figures.captions import Drawn
 from dragoman.insight.figures.subject import Subject
 from dragoman.insight.importance import Importance, head_importance
 from dragoman.insight.order import order_experiment
 from dragoman.insight.pronoun import Head, PronounHeads, pronoun_hops
 from dragoman.metrics.alignment import parse_links
-from dragoman.pictures.figure import Cell, DataTable, Figure, Panel, Words
+from dragoman.pictures.figure import Cell, DataTable, Panel, Words
 from dragoman.pictures.matrix import Matrix
 from dragoman.pictures.panels import Cells, Text, TwoHops, WordWeights
 from dragoman.pictures.records import Heatmap
@@ -35,7 +35,7 @@ _GOLD = {
 """Source and translation -> links made by hand, words counted from 0."""
 
 
-def order_figure(subject: Subject) -> Figure:
+def order_figure(subject: Subject) -> Drawn:
     """Two sentences of the same words, with positions and without."""
     first, second = _ORDER if subject.is_demo else _turned(subject)
     found = order_experiment(subject.predictor, first, second)
@@ -52,8 +52,7 @@ def order_figure(subject: Subject) -> Figure:
         ("off", first, untold.translations[0]),
         ("off", second, untold.translations[1]),
     ]
-    return figure(
-        "order",
+    return Drawn(
         [
             Cells(
                 Matrix(
@@ -99,12 +98,11 @@ def _turned(subject: Subject) -> tuple[str, str]:
     return subject.sentence, turned
 
 
-def importance_figure(subject: Subject) -> Figure:
+def importance_figure(subject: Subject) -> Drawn:
     """The loss without each head."""
     pairs = subject.pairs or ((subject.sentence, subject.output.text),)
     found = head_importance(subject.predictor, pairs)
-    return figure(
-        "head-importance",
+    return Drawn(
         importance_panels(found),
         [importance_table(found)],
         run=subject.name,
@@ -161,7 +159,7 @@ def _importance_note(found: Importance) -> Words:
     )
 
 
-def alignment_figure(subject: Subject) -> Figure:
+def alignment_figure(subject: Subject) -> Drawn:
     """Links of each target word beside the weights; AER where links made by people are known."""
     record, looked = in_words(subject.attention), Looked.of_record(subject.attention)
     layer, head = looked.guess.layer, looked.guess.head
@@ -218,7 +216,7 @@ def alignment_figure(subject: Subject) -> Figure:
             f"디코더 {best.layer + 1}층 {'헤드 평균' if head is None else f'헤드 {head + 1}'}, "
             f"단어를 {'고른' if best.when == 'choosing' else '읽은'} 단계.",
         )
-    return figure("alignment", panels, data, run=subject.name, notes=[note])
+    return Drawn(panels, data, run=subject.name, notes=[note])
 
 
 def _links(title: str, shown: Heatmap, links: NDArray[np.float64]) -> Panel:
@@ -248,7 +246,7 @@ def aer_table(scores: AlignmentScores) -> DataTable:
     return DataTable("aer", ("step", "layer", "head", "AER"), rows)
 
 
-def pronoun_figure(subject: Subject) -> Figure:
+def pronoun_figure(subject: Subject) -> Drawn:
     """Both hops, for the animal and for the street."""
     if not subject.is_demo:
         raise DragomanError(
@@ -262,8 +260,7 @@ def pronoun_figure(subject: Subject) -> Figure:
             rows.append(
                 (probe.pronoun, place, word, float(hop.first[place]), float(hop.second[place]))
             )
-    return figure(
-        "pronoun",
+    return Drawn(
         [TwoHops(hop) for hop in hops],
         [DataTable("", ("pronoun", "place", "source word", "from the pronoun", "from it"), rows)],
         run=subject.name,

@@ -6,18 +6,18 @@ import math
 
 import numpy as np
 
-from dragoman.insight.figures.captions import figure
+from dragoman.insight.figures.captions import Drawn
 from dragoman.insight.figures.layer_words import sublayer_words
 from dragoman.insight.figures.subject import Subject
 from dragoman.insight.statistics import layer_statistics
-from dragoman.pictures.figure import DataTable, Figure, Words
+from dragoman.pictures.figure import DataTable, Words
 from dragoman.pictures.matrix import Matrix
 from dragoman.pictures.panels import Cells, Lines, Text
 from dragoman.pictures.records import Chart, Series
 from dragoman.training.schedule import ScheduleSettings, make_schedule
 
 
-def schedule_figure(*, dimension: int = 512, warmup: int = 4000) -> Figure:
+def schedule_figure(*, dimension: int = 512, warmup: int = 4000) -> Drawn:
     """Equation 3 for some widths and warm-ups, and what the field took up since."""
     updates = 20_000
     steps = [1, *range(100, updates + 1, 100)]
@@ -47,8 +47,7 @@ def schedule_figure(*, dimension: int = 512, warmup: int = 4000) -> Figure:
         Series(name.replace("_", " "), steps, [rate(s) for s in steps])
         for name, rate in others.items()
     ]
-    return figure(
-        "schedule",
+    return Drawn(
         [
             Lines(
                 Chart(
@@ -75,7 +74,7 @@ def schedule_figure(*, dimension: int = 512, warmup: int = 4000) -> Figure:
     )
 
 
-def smoothing_figure(*, epsilon: float = 0.1, vocabulary: int = 10) -> Figure:
+def smoothing_figure(*, epsilon: float = 0.1, vocabulary: int = 10) -> Drawn:
     """The target distribution, and the probability that it asks for."""
     right = min(3, vocabulary - 1)
     hard = np.zeros(vocabulary)
@@ -95,8 +94,7 @@ def smoothing_figure(*, epsilon: float = 0.1, vocabulary: int = 10) -> Figure:
     best = p[int(np.argmin(curves[epsilon]))]
     tokens = [str(token) for token in range(1, vocabulary + 1)]
     told = f"{best:g}; 1 − ε + ε/V = {smooth[right]:g}"
-    return figure(
-        "label-smoothing",
+    return Drawn(
         [
             Cells(
                 Matrix(
@@ -143,7 +141,7 @@ def smoothing_figure(*, epsilon: float = 0.1, vocabulary: int = 10) -> Figure:
     )
 
 
-def layers_figure(subject: Subject) -> Figure:
+def layers_figure(subject: Subject) -> Drawn:
     """Sizes along the residual stream, sub-layer by sub-layer."""
     measured = layer_statistics(subject.predictor, subject.pairs or _own_pair(subject))
     header = ("sub-layer", "comes in", "added", "cosine", "sum", "goes on", "γ", "β")
@@ -160,8 +158,7 @@ def layers_figure(subject: Subject) -> Figure:
     post = subject.transformer.settings.norm == "post"
     norm = Words("post-norm", "사후 정규화") if post else Words("pre-norm", "사전 정규화")
     most = max(ratios)
-    return figure(
-        "layers",
+    return Drawn(
         [
             Lines(
                 Chart(

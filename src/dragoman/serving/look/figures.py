@@ -14,10 +14,10 @@ from starlette.responses import Response
 
 from dragoman.errors import DataError, DragomanError, FileError, RecipeError, RunError
 from dragoman.insight.figures.captions import captions
-from dragoman.insight.figures.catalogue import OF_RUN, make_figure
-from dragoman.insight.figures.sliders import Slider, checked, sliders
+from dragoman.insight.figures.catalogue import checked, make_figure, missing, needs_run, sliders_of
+from dragoman.insight.figures.sliders import Slider
 from dragoman.insight.figures.subject import Subject
-from dragoman.insight.needs import lacking, transformer_of
+from dragoman.insight.needs import transformer_of
 from dragoman.insight.parts import ended_by
 from dragoman.pictures.figure import Words, csv_files
 from dragoman.serving.http.openapi import REFUSALS, answer, body_of, error_of
@@ -142,7 +142,7 @@ class FigureMaker:
         if missing is not None:
             raise bad_request(missing.en)
         try:
-            subject = self._subject(request.sentence.strip()) if name in OF_RUN else None
+            subject = self._subject(request.sentence.strip()) if needs_run(name) else None
             values = checked(name, subject, request.values)
             made = make_figure(name, subject, values)
         except OF_OPERATORS:
@@ -161,7 +161,7 @@ class FigureMaker:
             sentence="" if subject is None else subject.sentence,
             sliders=[
                 _slider(slider, values.get(slider.name, slider.start))
-                for slider in sliders(name, subject)
+                for slider in sliders_of(name, subject)
             ],
             panels=[panel.to_dict() for panel in made.panels],
         )
@@ -210,7 +210,7 @@ def router(service: Service) -> APIRouter:
                     title=_both(words.title),
                     caption=_both(words.text),
                     source=_both(words.source),
-                    needs_run=name in OF_RUN,
+                    needs_run=needs_run(name),
                     missing=(missing := _missing(name, served)),
                     command=_command(name, served) if missing is not None else None,
                 )
@@ -240,7 +240,7 @@ def router(service: Service) -> APIRouter:
 
 def _missing(name: str, run: ServedRun) -> TwoLanguages | None:
     """Why a figure cannot be made here for a run, if so."""
-    if name not in OF_RUN:
+    if not needs_run(name):
         return None
     if run.run is None:
         return TwoLanguages(
@@ -248,7 +248,7 @@ def _missing(name: str, run: ServedRun) -> TwoLanguages | None:
             ko=f"{run.name} 모델은 들여다볼 수 없습니다.",
         )
     recipe, model = run.run.recipe, run.looker.model
-    needed = lacking(name, model)
+    needed = missing(name, model)
     if needed is not None:
         return _both(needed)
     if name == TRAINED_FOR and transformer_of(model).settings.positions.kind != "learned":
@@ -269,7 +269,7 @@ def _missing(name: str, run: ServedRun) -> TwoLanguages | None:
 
 def _command(name: str, run: ServedRun) -> str | None:
     """What makes a figure in a shell that this server does not make."""
-    if name != TRAINED_FOR or run.run is None or lacking(name, run.looker.model) is not None:
+    if name != TRAINED_FOR or run.run is None or missing(name, run.looker.model) is not None:
         return None
     return f"dragoman figure {name}"
 
