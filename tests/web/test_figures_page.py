@@ -12,6 +12,17 @@ from playwright.sync_api import Browser, Page, expect
 from dragoman.insight.figures.captions import captions
 
 FORMULA = r"[QKV]|\d: .*|PE.*|n = .*"
+NAMED = ".panels :is(th, td, .axis, .title, .unit, .legend), .panels .chart text, .note, .from cite"
+SENTENCES = {
+    "order": "td", "length-penalty": "td", "pronoun": ".note",
+    **{f"attention-{part}": ".note" for part in ("encoder", "decoder", "cross")},
+}  # fmt: skip
+"""Where sentences stand among them."""
+KEPT = re.compile(
+    r"“.*”|Attention Is All You Need|Michel et al\.|Och and Ney|Wu et al\.|MultiHead.*|LayerNorm.*"
+    r"|softmax|cos|Concat|log P|CSV|LSTM|d_model|AER|masking out.*|mapping a query.*|demo|nat\b"
+)
+"""What is the same in both languages."""
 SLOW = {"cost", "cost-length"}
 """They time layers on the machine they are shown on."""
 
@@ -48,8 +59,15 @@ def test_every_figure_is_drawn(opened: Open) -> None:
             assert drawn.count() >= 1, name
             assert words.text.korean[:20] in page.locator(".caption").inner_text()
             for title in page.locator(".panels :is(figcaption, caption)").all_inner_texts():
-                name = title.splitlines()[0]
-                assert re.search("[가-힣]", name) or re.fullmatch(FORMULA, name), name
+                first = title.splitlines()[0]
+                assert re.search("[가-힣]", first) or re.fullmatch(FORMULA, first), first
+            sentences = page.locator(SENTENCES.get(name, "no-such")).all_text_contents()
+            english = [
+                text
+                for text in page.locator(NAMED).all_text_contents()
+                if not re.search("[가-힣]", text) and re.search("[A-Za-z]{3}", KEPT.sub("", text))
+            ]
+            assert set(english) <= set(sentences), (name, english)
 
 
 def test_sliders_compute_anew(opened: Open) -> None:

@@ -122,7 +122,7 @@ const ko: Words = {
   word_label: (word, percent) => `${word}, 모델의 확률 ${percent}`,
   word_title: (percent) => `${percent}. 누르면 이 자리에 올 수 있는 다른 말을 보여 줍니다.`,
   words_help: "화살표 키로 단어 사이를 옮기고, Enter 키로 그 자리에 올 수 있는 다른 말을 봅니다.",
-  here_stands: (word, percent) => `“${word}”에 모델이 준 확률 ${percent}`,
+  here_stands: (word, percent) => `모델이 “${word}” 단어에 준 확률 ${percent}`,
   could_stand: "이 자리에 올 수 있는 다른 말",
   looking: "찾는 중…",
   nothing_else: "다른 가능성은 거의 없습니다.",

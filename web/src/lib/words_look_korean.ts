@@ -119,7 +119,7 @@ export const lookKorean: typeof lookEnglish = {
   restore: "모두 되돌리기",
   here_could: (word) => `“${word}” 대신`,
   here_could_about: "이 자리에 올 수 있었던 서브워드와 모델이 계산한 확률입니다. 하나를 고르면 나머지 번역이 그에 따라 이어집니다. 레이블 스무딩으로 학습한 모델은 가장 확실한 서브워드에도 100 %를 주지 않습니다.",
-  choose_piece: (piece, percent) => `${piece} 고르기, ${percent}`,
+  choose_piece: (piece, percent) => `고르기: ${piece}, ${percent}`,
   beam_title: "단계별 탐색 과정",
   beam_about: (beam) =>
     beam > 1

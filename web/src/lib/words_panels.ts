@@ -49,7 +49,7 @@ const WORDS: Record<string, string> = {
   "inverse square root": "제곱근에 반비례",
   cosine: "코사인",
   constant: "일정",
-  "one-hot": "원-핫",
+  "one-hot": "원-핫(one-hot)",
   "comes in": "들어오는 것",
   added: "더해지는 것",
   "goes on": "나가는 것",
@@ -148,6 +148,10 @@ const PATTERNS: [RegExp, (...found: string[]) => string][] = [
     /^(encoder|decoder) (\d+), (attention|self-attention|cross-attention|feed-forward)$/,
     (side, n, part) => `${PARTS[side ?? ""]} ${n}층, ${PARTS[part ?? ""]}`,
   ],
+  [
+    /^(encoder|decoder) layer (\d+), (self-attention|cross-attention|feed-forward)$/,
+    (side, n, part) => `${PARTS[side ?? ""]} ${n}층 ${PARTS[part ?? ""]}`,
+  ],
   [/^head (\d+)$/, (n) => `헤드 ${n}`],
   [/^(\d+): (\d+) tokens$/, (n, length) => `${n}번: 토큰 ${length}개`],
   [/^layer (\d+)$/, (n) => `${n}층`],
@@ -193,8 +197,9 @@ export function panelKorean(text: string): string {
   return text;
 }
 
-/** Labels of rows or columns: words of a sentence among them stay, and so do all beside them. */
+/** Labels of rows or columns: words of a sentence among them stay, and so do all beside them; a
+ * formula is the same in every language. */
 export function labelsKorean(labels: string[]): string[] {
   const told = labels.map(panelKorean);
-  return told.every((label, i) => label !== labels[i]) ? told : labels;
+  return told.every((label, i) => label !== labels[i] || label.includes(" = ")) ? told : labels;
 }

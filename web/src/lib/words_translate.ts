@@ -34,9 +34,9 @@ export type TranslateWords = typeof translateEnglish;
 export const translateKorean: TranslateWords = {
   warnings: "확인이 필요한 곳",
   warn_omitted: (words) => `번역에서 빠진 듯합니다: ${words}`,
-  warn_omitted_title: "원문에서 이 단어들을 빼도 번역의 확률이 낮아지지 않습니다.",
-  warn_unknown: (words) => `학습 때 읽은 적이 없습니다: ${words}`,
-  warn_unknown_title: "읽은 적이 없는 단어는 짐작해서 옮길 수밖에 없습니다.",
+  warn_omitted_title: "원문에서 이 단어들을 빼도 이 번역의 확률이 낮아지지 않습니다. 번역이 이 단어들을 쓰지 않은 것입니다.",
+  warn_unknown: (words) => `학습 데이터에 없던 단어입니다: ${words}`,
+  warn_unknown_title: "학습 데이터에 없던 단어는 짐작해서 옮길 수밖에 없습니다.",
   warn_language: (text, reads, wanted) =>
     reads
       ? `${text} – 원문의 언어: ${reads}. 이 모델이 읽는 언어: ${wanted}.`
@@ -49,14 +49,14 @@ export const translateKorean: TranslateWords = {
   knows_pairs: (pairs) => `문장 쌍 ${pairs}개로 학습했습니다.`,
   knows_pairs_words: (pairs, words) =>
     `문장 쌍 ${pairs}개로 학습했고, 그 안의 서로 다른 단어는 ${words}개입니다.`,
-  knows_all: "아래가 그 전부이고, 자주 나온 것부터입니다.",
+  knows_all: "아래는 그 단어 전부이며, 자주 나온 순서입니다.",
   knows_some: (count) => `가장 자주 나온 단어 ${count}개:`,
   knows_elsewhere: "다른 내용의 글은 짐작해서 옮길 뿐입니다.",
   try_these: "예문:",
-  look_inside: "이 문장의 내부 보기",
-  as_probable: (percent) => `확률 ${percent}`,
+  look_inside: "이 문장 들여다보기",
+  as_probable: (percent) => `가장 높은 확률의 ${percent}`,
   as_probable_title: (score) =>
-    `위의 번역에 견준 확률입니다. 점수(확률의 로그를 길이 페널티으로 나눈 값)는 ${score}입니다.`,
+    `모델이 계산한 확률을 가장 확률이 높은 번역과 비교한 값입니다. 점수(확률의 로그를 길이 페널티로 나눈 값)는 ${score}입니다.`,
   smoothing: (share, least) =>
-    `이 모델은 확실한 자리에서도 ${share}를 다른 단어에 남겨 두도록 학습했습니다(레이블 스무딩). 그래서 ${least} 안팎이나 그보다 조금 높은 값이 가장 확신하는 값입니다.`,
+    `이 모델은 확실한 자리에서도 확률의 ${share}를 다른 단어에 남겨 두도록 학습했습니다(레이블 스무딩). 그래서 가장 확신할 때도 확률이 ${least} 안팎이거나 그보다 조금 높을 뿐입니다.`,
 };
