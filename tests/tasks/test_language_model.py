@@ -202,6 +202,24 @@ def test_figures_are_made_of_it(
     assert refused.code == 1 and "no attention from target to source" in refused.err
 
 
+def test_lstm_layers_learn_and_write_as_any_other_kind(texts: Path, tmp_path: Path) -> None:
+    plain = recipe_of_letters(texts).model_dump(mode="json", exclude_none=True)
+    plain["model"] = {"kind": "recurrent-decoder", "model_dim": 64, "layers": 2}
+    # What is learned from windows of 32 letters is measured on whole texts.
+    changes = ["plan.context=32", "evaluation.window=500", "plan.tokens_per_update=512",
+               "training.updates=30", "training.validate_every=15"]  # fmt: skip
+    recipe = Recipe.parse(plain, changes)
+    train(recipe, tmp_path / "run", say=lambda _: None, display=False)
+    run = Run.open(tmp_path / "run")
+    losses = [one["scores"]["loss"] for one in run.metrics() if one["kind"] == "validation"]
+    assert losses[-1] < losses[0] < math.log(run.target.size)
+    assert len("".join(Writer(run).stream("Der", SearchSettings(beam=1), longest=20))) > 5
+    part = tmp_path / "part.txt"
+    part.write_text(" ".join(texts.read_text(encoding="utf-8").splitlines()[:9]), encoding="utf-8")
+    whole, cut = (evaluate_run(run, part, search_changes=c) for c in ((), ["window=32"]))
+    assert whole.context == 500 and cut.context == 32 and whole.nll != cut.nll
+
+
 def test_a_recipe_must_fit_its_task(texts: Path, parallel_text: tuple[Path, Path]) -> None:
     with pytest.raises(RecipeError, match="not measured of a language-model; it is one of loss"):
         recipe_of_letters(texts, "training.metric=bleu")

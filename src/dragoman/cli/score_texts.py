@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
 _STEPS = ((3.0, ""), (6.0, "yellow"), (10.0, "dark_orange"), (float("inf"), "bold red"))
 """Bits below which a word has this colour."""
+_LEGEND = "bits a word: below 3 plain, below 6 yellow, below 10 orange, from 10 on red"
 _TOGETHER = 64
 
 
@@ -43,7 +44,8 @@ def score_texts(run: Run, path: Path, tokens: bool, words: bool) -> None:
             length = len(found.tokens)
             total, count = total + found.log_probability, count + length
             if words:
-                console.print(coloured(found.words, plain=console.color_system is None))
+                plain = console.color_system is None
+                console.print(coloured(found.words, plain=plain), soft_wrap=True)
                 continue
             line = f"{found.log_probability:.4f}\t{length}\t{found.perplexity:.3f}"
             if tokens:
@@ -52,8 +54,7 @@ def score_texts(run: Run, path: Path, tokens: bool, words: bool) -> None:
             typer.echo(line)
         some = list(islice(texts, _TOGETHER))
     if words:
-        steps = ", ".join(f"below {most:g} {style or 'plain'}" for most, style in _STEPS[:-1])
-        typer.echo(f"bits a word: {steps}, above {_STEPS[-1][1]}", err=True)
+        typer.echo(_LEGEND, err=True)
     typer.echo(f"perplexity {math.exp(-total / count):.3f} over {count} tokens", err=True)
 
 

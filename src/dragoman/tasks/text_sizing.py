@@ -103,7 +103,7 @@ def recipe_for_texts(
     values = {
         **about,
         "task": "language-model",
-        "data": data | {"cleaning": {"max_length": 0}},
+        "data": data | {"cleaning": _CLEANING},
         "text": {"kind": row.kind, "vocabulary": vocabulary, "lossless": True},
         "model": {
             "kind": "decoder", "model_dim": row.model_dim, "ffn_dim": 4 * row.model_dim,
@@ -123,6 +123,9 @@ def recipe_for_texts(
     }  # fmt: skip
     return Recipe.parse(values), row.epochs
 
+
+_CLEANING = {"max_length": 0, "control_characters": False, "invalid_utf8": False}
+"""A section is many lines: one odd character is no reason to lose them all."""
 
 _KEPT = ("moses", "cleaning")
 """Of a recipe's section ``data``: how text is treated, as against what it is."""
