@@ -14,12 +14,13 @@ BIN := $(VENV)/bin
 CORE := $(VENV)/.installed-core
 SERVE := $(VENV)/.installed-serve
 DEV := $(VENV)/.installed-dev
+OLDEST := .venv-oldest/.installed
 PAGE := src/dragoman/serving/web/index.html
 # Installing compiles the native kernels, so a change of their sources installs again.
 RECIPE_OF_VENV := pyproject.toml constraints.txt $(wildcard src/dragoman/native/src/*)
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test test-slow test-native check format bench-train bench-translate bench-cost bench-serve serve web web-dev constraints clean
+.PHONY: help setup demo test test-slow test-oldest test-native wheel check format bench-train bench-translate bench-cost bench-serve serve web web-dev constraints clean
 
 help: ## show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-16s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -38,6 +39,9 @@ test: $(DEV) ## run the tests
 test-slow: $(DEV) ## run all tests, the slow ones too
 	@$(BIN)/python -m pytest $(TWO)
 
+test-oldest: $(OLDEST) ## the tests with the oldest torch that pyproject.toml allows, in .venv-oldest
+	@.venv-oldest/bin/python -m pytest -m 'not slow' $(ARGS)
+
 test-native: $(DEV) ## the kernels under AddressSanitizer and UBSan (some minutes; g++ and Linux)
 	@$(BIN)/python tests/native/sanitised.py $(ARGS)
 
@@ -49,6 +53,10 @@ check: $(DEV) ## format, lint and types, as CI does
 format: $(DEV) ## rewrite the files as the linters want them
 	@$(BIN)/ruff check --fix .
 	@$(BIN)/ruff format .
+
+wheel: $(DEV) ## build a wheel with the kernels and the page into dist/: who installs it needs no compiler
+	@DRAGOMAN_WHOLE=1 $(BIN)/python -m pip wheel -q --disable-pip-version-check --no-deps -w dist .
+	@ls dist
 
 bench-train: $(DEV) ## training throughput beside other programs -> benchmarks/results/train.json
 	@$(BIN)/python benchmarks/train.py $(ARGS)
@@ -79,7 +87,7 @@ constraints: $(DEV) ## write the versions in .venv into constraints.txt, after t
 	@mv constraints.new constraints.txt
 
 clean: ## remove .venv and what the tools leave behind (runs/ stays)
-	rm -rf $(VENV) build dist .hypothesis .mypy_cache .pytest_cache .ruff_cache
+	rm -rf $(VENV) .venv-oldest build dist .hypothesis .mypy_cache .pytest_cache .ruff_cache
 	find src tests -name __pycache__ -type d -prune -exec rm -rf {} +
 
 # --- setting up -------------------------------------------------------------------------------
@@ -122,6 +130,16 @@ $(DEV): $(RECIPE_OF_VENV) | $(BIN)/python
 	@echo "Installing dragoman and what its tests need into $(VENV); the first time takes some minutes"
 	@$(call INSTALL,.[dev])
 	@touch $(CORE) $@
+
+# The rest as constraints.txt has it, so that a failure is torch's.
+$(OLDEST): $(RECIPE_OF_VENV)
+	@python=$$($(FIND_PYTHON)) && "$$python" -m venv --clear .venv-oldest
+	@oldest=$$(sed -n 's/^ *"torch>=\([0-9.]*\)".*/\1/p' pyproject.toml) && \
+	  echo "Installing torch $$oldest, the oldest that is allowed, into .venv-oldest" && \
+	  { grep -v '^torch==' constraints.txt; echo "torch==$$oldest"; } > .venv-oldest/constraints.txt && \
+	  .venv-oldest/bin/python -m pip install -q --disable-pip-version-check \
+	    -c .venv-oldest/constraints.txt $(if $(TORCH_INDEX),--extra-index-url $(TORCH_INDEX)) -e '.[dev]'
+	@touch $@
 
 $(SERVE): $(RECIPE_OF_VENV) | $(BIN)/python
 	@echo "Installing what the server needs into $(VENV)"

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import importlib.util
 import os
+import platform
 import sys
 from pathlib import Path
 from types import ModuleType
@@ -59,7 +60,7 @@ class BuildHook(BuildHookInterface):  # type: ignore[type-arg]
         build_data["artifacts"].append(str(library.relative_to(self.root)))
         build_data["pure_python"] = False
         # The C interface serves every Python 3; only the platform matters.
-        build_data["tag"] = f"py3-none-{_platform()}"
+        build_data["tag"] = f"py3-none-{_platform(module.needed_glibc(library))}"
 
     def _build_page(self, build_data: dict[str, Any]) -> None:
         page = _load(Path(self.root) / "build_page.py")
@@ -78,7 +79,11 @@ def _lacks(what: str) -> None:
     print(f"dragoman: {what}", file=sys.stderr)
 
 
-def _platform() -> str:
+def _platform(glibc: tuple[int, int] | None) -> str:
+    """What the wheel runs on: wherever its library finds the glibc that it asks for, since the
+    package asks for nothing else; with another C library, where it was built."""
+    if glibc is not None:
+        return f"manylinux_{glibc[0]}_{glibc[1]}_{platform.machine()}"
     from packaging.tags import sys_tags
 
     return next(iter(sys_tags())).platform

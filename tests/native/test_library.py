@@ -5,6 +5,7 @@ from __future__ import annotations
 import ctypes
 import logging
 import os
+import platform
 import re
 import shutil
 import subprocess
@@ -17,7 +18,7 @@ import torch
 from torch import nn
 
 from dragoman.errors import DragomanError
-from dragoman.native import abi, check, library, norm
+from dragoman.native import abi, check, library, loader, norm
 from dragoman.native import compile as building
 from dragoman.nn.linear import Linear, kernels_fit
 
@@ -142,6 +143,19 @@ def test_a_library_without_our_names_is_damaged(monkeypatch: pytest.MonkeyPatch)
     monkeypatch.setenv("DRAGOMAN_NATIVE_LIBRARY", str(other))
     assert not library.available()
     assert "damaged" in library.status().reason
+
+
+def test_a_library_says_which_glibc_it_needs(built: str, tmp_path: Path) -> None:
+    """What a wheel is tagged by; it was built here, so it asks for no more than there is here."""
+    needed = building.needed_glibc(loader.library_path())
+    if platform.libc_ver()[0] == "glibc":
+        here = tuple(map(int, platform.libc_ver()[1].split(".")))
+        assert needed is not None and (2, 2) <= needed <= here
+    made = tmp_path / "made.so"
+    made.write_bytes(b"\x7fELF\0GLIBC_2.4\0GLIBC_2.17\0GLIBC_2.2.5\0GLIBCXX_3.4.30\0")
+    assert building.needed_glibc(made) == (2, 17)
+    made.write_bytes(b"\x7fELF\0libc.musl-x86_64.so.1\0")
+    assert building.needed_glibc(made) is None
 
 
 def spoil(monkeypatch: pytest.MonkeyPatch) -> None:

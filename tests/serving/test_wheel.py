@@ -1,9 +1,10 @@
-"""A wheel, installed into an empty environment, serves the page: it needs nothing of the source
-tree and nothing that another test brought along."""
+"""A wheel, installed into an empty environment, serves the page and translates by its kernels: it
+needs nothing of the source tree, no compiler, and nothing that another test brought along."""
 
 from __future__ import annotations
 
 import os
+import platform
 import re
 import subprocess
 import sys
@@ -12,6 +13,8 @@ import urllib.request
 from pathlib import Path
 
 import pytest
+
+from dragoman.native import library
 
 ROOT = Path(__file__).parents[2]
 
@@ -29,12 +32,25 @@ def test_a_wheel_in_an_empty_environment_serves_the_page(tiny_run: Path, tmp_pat
     said = run(sys.executable, "-m", "pip", "wheel", "-q", "--no-deps", "-w", tmp_path, ROOT)
     assert "page was not built" not in said
     (wheel,) = tmp_path.glob("*.whl")
+    if library.available() and platform.libc_ver()[0] == "glibc":
+        major, minor = re.search(r"-manylinux_(\d+)_(\d+)_", wheel.name).groups()  # type: ignore[union-attr]
+        assert (int(major), int(minor)) <= tuple(map(int, platform.libc_ver()[1].split(".")))
     run(sys.executable, "-m", "venv", tmp_path / "empty")
     python = tmp_path / "empty" / "bin" / "python"
     pip = [python, "-m", "pip", "install", "-q", "-c", ROOT / "constraints.txt"]
     if index := os.environ.get("TORCH_INDEX"):  # as `make` takes it
         run(*pip, "--index-url", index, "torch")
     run(*pip, f"{wheel}[serve]")
+
+    # Without a path there is no compiler, and none was needed.
+    told = subprocess.run(
+        [python.with_name("dragoman"), "doctor"],
+        cwd=tmp_path, env={"PATH": "/nowhere"}, capture_output=True, text=True, check=True,
+    ).stdout  # fmt: skip
+    assert re.search(r"^compiler +none$", told, re.MULTILINE)
+    if library.available():
+        level = library.status().level
+        assert re.search(rf"^native kernels +{level}, on torch's threads$", told, re.MULTILINE)
 
     # Nothing of this environment, not even a home; bound to all addresses, as a container does it.
     process = subprocess.Popen(
@@ -53,6 +69,7 @@ def test_a_wheel_in_an_empty_environment_serves_the_page(tiny_run: Path, tmp_pat
             said += line
             port = re.search(r"http://0\.0\.0\.0:(\d+)", line)
         assert "not built" not in said
+        assert ("int8, native kernels" in said) is library.available()
         address = f"http://127.0.0.1:{port[1]}"
 
         def got(path: str) -> tuple[str, str | None]:

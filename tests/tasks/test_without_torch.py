@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+import torch
 from untrained_run import untrained_run
 
 import dragoman
@@ -147,6 +148,17 @@ def test_the_network_is_opened_when_it_is_asked_for(run: Run) -> None:
     assert scored.token_log_probabilities[:count] == pytest.approx(
         found.token_log_probabilities[:count], abs=0.2
     )
+
+
+def test_the_network_has_the_weights_that_translate(tmp_path: Path) -> None:
+    """A training that goes on puts other weights into the run meanwhile."""
+    folder = untrained_run(tmp_path)
+    translator = dragoman.load(folder)
+    assert translator.engine.path.model is None
+    before = load_weights(folder / WEIGHTS).tensors
+    save_weights(folder / WEIGHTS, {name: value + 1 for name, value in before.items()}, {})
+    for name, value in translator.plain.state_dict().items():
+        assert torch.equal(value, before[name])
 
 
 def test_a_search_through_torch_finds_the_same(run: Run) -> None:

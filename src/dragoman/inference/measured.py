@@ -87,7 +87,7 @@ def machine_key() -> str:
     digest = hashlib.sha256()
     for part in (
         _processor(),
-        metadata.version("torch"),
+        _torch(),
         _library(loader.library_path()),
         str(loader.load()[1].level),
         # What torch makes its number of threads from.
@@ -97,6 +97,13 @@ def machine_key() -> str:
     ):
         digest.update(part.encode() + b"\0")
     return digest.hexdigest()[:16]
+
+
+def _torch() -> str:
+    try:
+        return metadata.version("torch")
+    except metadata.PackageNotFoundError:  # it is there, but was not installed by a package
+        return "unknown"
 
 
 @cache

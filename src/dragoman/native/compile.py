@@ -107,6 +107,13 @@ def find_compiler() -> str | None:
     return None
 
 
+def needed_glibc(library: Path) -> tuple[int, int] | None:
+    """The oldest glibc that can load a library: the newest version among the symbols that it asks
+    for; None where it asks glibc for nothing."""
+    versions = re.findall(rb"\0GLIBC_(\d+)\.(\d+)", library.read_bytes())
+    return max(((int(major), int(minor)) for major, minor in versions), default=None)
+
+
 def is_supported() -> bool:
     """Kernels exist for 64-bit x86 on Linux; elsewhere plain torch does the work."""
     return sys.platform == "linux" and platform.machine().lower() in {"x86_64", "amd64"}

@@ -13,7 +13,7 @@ model, and the machine is known, torch is not imported before something asks for
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -115,12 +115,21 @@ class Engine:
         chosen = settings.precision, shortlist, cache_folder()
         guided = run.recipe.training.guided
         if not others:
+            # Held: by the time that the network is asked for, a training may have put other weights
+            # into the run.
+            held: dict[str, Weights] = {}
+
+            def weights(shapes: Mapping[str, tuple[int, ...]]) -> dict[str, Weights] | None:
+                found = run.weights_of(shapes)
+                held.update(found or {})
+                return found
+
             sizes = run.source.size, run.target.size
-            path = without_torch(run.recipe.model, sizes, run.weights_of, *chosen)
+            path = without_torch(run.recipe.model, sizes, weights, *chosen)
             if path is not None:
                 return cls(
                     None, *forms, path=path, settings=settings, guided=guided,
-                    places=run.recipe.model.longest, opens=run.model,
+                    places=run.recipe.model.longest, opens=lambda: run.model_of(held),
                 )  # fmt: skip
             network = run.model()
             path = fastest(network, *chosen)

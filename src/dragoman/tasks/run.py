@@ -170,6 +170,17 @@ class Run:
             return None
         return named
 
+    def model_of(self, weights: Mapping[str, npt.NDArray[np.float32]]) -> Network:
+        """``model`` with weights that ``weights_of`` gave, in their memory."""
+        import torch
+
+        from dragoman.tasks.model import hollow_model
+
+        model = hollow_model(self.recipe, self.source, self.target)
+        tensors = {name: torch.from_numpy(array) for name, array in weights.items()}
+        model.load_state_dict(tensors, assign=True)
+        return model.eval()
+
     def require_text(self, *sides: str) -> None:
         """Whether the files of "train", "dev" or "test" are where the recipe says.
 
