@@ -127,6 +127,19 @@ def test_the_same_to_the_last_bit(run: Run) -> None:
     assert not found
 
 
+VERB = PROGRAM.partition("import json")[0] + "from dragoman.cli import main; main()"
+
+
+def test_the_verb_does_not_wait_for_torch(run: Run) -> None:
+    line, folder = LINES[0], str(run.folder)
+    done = subprocess.run(
+        [sys.executable, "-c", VERB, "translate", folder, line, "-q"],
+        capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.rstrip("\n") == by_torch(run)(line).text
+
+
 def test_sampling_is_the_same_too(run: Run) -> None:
     """It imports torch, to draw."""
     settings = SearchSettings(n_best=3, sampling=SamplingSettings(seed=3, top_k=9, top_p=0.9))

@@ -151,7 +151,6 @@ def translate(
     texts = given or []
     files = [] if as_text else _files(texts, quiet)
 
-    from dragoman.tasks.reranking import CANDIDATES, rerank_by
     from dragoman.tasks.search_settings import parse_search, with_beams
     from dragoman.tasks.settings import TranslatorSettings
     from dragoman.tasks.streaming import windows
@@ -162,6 +161,8 @@ def translate(
         changes.append(f"sampling.temperature={temperature}")
     candidates = n_best
     if language_model is not None:
+        from dragoman.tasks.reranking import CANDIDATES
+
         candidates = max(n_best or 0, beam or 0, CANDIDATES)
         beam = candidates
     search = with_beams(parse_search(opened.recipe.search, changes), beam, candidates)
@@ -172,6 +173,8 @@ def translate(
     log_line(translator.description)
     in_order = None
     if language_model is not None:
+        from dragoman.tasks.reranking import rerank_by
+
         in_order = rerank_by(translator, language_model, rerank_weight, say=log_line)
 
     def written(translation: Translation) -> str:
