@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import re
+from dataclasses import replace
 from pathlib import Path
 from xml.etree import ElementTree
 
@@ -104,6 +105,18 @@ def test_a_legend_names_the_inks_that_are_there() -> None:
     assert both.legend == "dimension  ·  blue +, orange −, deepest = ±2"
     assert Matrix("m", np.array([[0.5, np.nan]])).legend == "deepest = 0.5"
     assert both.legend in matrix_svg(both)
+
+
+def test_a_title_ends_within_a_narrow_picture(tmp_path: Path) -> None:
+    """One head, few words: the title is what the panel is as wide as."""
+    from matplotlib.image import imread
+
+    title = "cross-attention, layer 2, mean of the heads; rows: words chosen, columns: the source"
+    rows = ("Dinosaurierknochen", "ist")
+    panel = WordWeights(Heatmap(rows, ("a", "b"), np.full((2, 2), 0.5, np.float32), title))
+    figure_png(replace(example(), panels=[panel]), tmp_path / "f.png")
+    edge = imread(tmp_path / "f.png")[:, -3:]
+    assert (edge == edge[0, 0]).all()
 
 
 def test_png_is_read_by_others() -> None:

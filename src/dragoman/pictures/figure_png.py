@@ -56,15 +56,15 @@ def axes_in(
     return page.add_axes(inner)
 
 
-def draw_words(axes: Axes, heatmap: Heatmap) -> None:
-    """A heat map with its words."""
+def draw_words(axes: Axes, heatmap: Heatmap, title_at: float) -> None:
+    """A heat map with its words; ``title_at``, in widths of ``axes``, is where its title begins."""
     rows, columns = (
         [shortened(visible(label)) for label in side] for side in (heatmap.rows, heatmap.columns)
     )
     draw_heatmap(axes, heatmap)
     axes.set_xticks(range(len(columns)), columns, rotation=45, ha="left", rotation_mode="anchor")
     axes.set_yticks(range(len(rows)), rows)
-    axes.set_title(visible(heatmap.title), loc="left", fontsize=9, color=LIGHT.muted)
+    axes.set_title(visible(heatmap.title), loc="left", x=title_at, fontsize=9, color=LIGHT.muted)
 
 
 def draw_matrix(axes: Axes, matrix: Matrix) -> None:

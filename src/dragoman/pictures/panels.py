@@ -109,7 +109,10 @@ class WordWeights:
         left = max((drawn_width(row, 13) for row in self.heatmap.rows), default=0.0) + 20
         above = max((drawn_width(column, 13) for column in self.heatmap.columns), default=0.0)
         top = 22 + (above + 20) * 0.71 + 10
-        draw_words(axes_in(page, box, left, top, above * 0.71, 10), self.heatmap)
+        right = above * 0.71
+        # The SVG's title begins where the panel does, and its width is made for that.
+        title_at = (4 - left) / max(box.width - left - right, 1)
+        draw_words(axes_in(page, box, left, top, right, 10), self.heatmap, title_at)
 
 
 @dataclass(frozen=True)
