@@ -112,11 +112,12 @@ def test_a_title_ends_within_a_narrow_picture(tmp_path: Path) -> None:
     from matplotlib.image import imread
 
     title = "cross-attention, layer 2, mean of the heads; rows: words chosen, columns: the source"
-    rows = ("Dinosaurierknochen", "ist")
-    panel = WordWeights(Heatmap(rows, ("a", "b"), np.full((2, 2), 0.5, np.float32), title))
-    figure_png(replace(example(), panels=[panel]), tmp_path / "f.png")
-    edge = imread(tmp_path / "f.png")[:, -3:]
-    assert (edge == edge[0, 0]).all()
+    rows, weights = ("Dinosaurierknochen", "ist"), np.full((2, 2), 0.5, np.float32)
+    words = WordWeights(Heatmap(rows, ("a", "b"), weights, title))
+    for panel in (words, HeadGrid(title, weights[None, None])):
+        figure_png(replace(example(), panels=[panel]), tmp_path / "f.png")
+        edge = imread(tmp_path / "f.png")[:, -3:]
+        assert (edge == edge[0, 0]).all()
 
 
 def test_png_is_read_by_others() -> None:

@@ -94,8 +94,8 @@ def draw_matrix(axes: Axes, matrix: Matrix) -> None:
         axes.text(column, row, text, color=colour, fontsize=7, ha="center", va="center")
 
 
-def draw_tiles(axes: Axes, weights: Array, title: str) -> None:
-    """(L, H, T, S) as a grid of small pictures."""
+def draw_tiles(axes: Axes, weights: Array, title: str, title_at: float) -> None:
+    """(L, H, T, S) as a grid of small pictures; ``title_at`` as in ``draw_words``."""
     layers, heads, rows, columns = weights.shape
     gap = max(1, columns // 12)
     whole = np.full((layers * (rows + gap) - gap, heads * (columns + gap) - gap), np.nan)
@@ -109,7 +109,7 @@ def draw_tiles(axes: Axes, weights: Array, title: str) -> None:
     names = [f"layer {layer + 1}" for layer in range(layers)]
     axes.set_yticks([layer * (rows + gap) + rows / 2 for layer in range(layers)], names)
     axes.tick_params(length=0, labeltop=True, labelbottom=False)
-    axes.set_title(visible(title), loc="left", fontsize=9)
+    axes.set_title(visible(title), loc="left", x=title_at, fontsize=9)
     _no_frame(axes)
 
 

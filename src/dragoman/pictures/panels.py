@@ -110,9 +110,8 @@ class WordWeights:
         above = max((drawn_width(column, 13) for column in self.heatmap.columns), default=0.0)
         top = 22 + (above + 20) * 0.71 + 10
         right = above * 0.71
-        # The SVG's title begins where the panel does, and its width is made for that.
-        title_at = (4 - left) / max(box.width - left - right, 1)
-        draw_words(axes_in(page, box, left, top, right, 10), self.heatmap, title_at)
+        axes = axes_in(page, box, left, top, right, 10)
+        draw_words(axes, self.heatmap, _title_at(box, left, right))
 
 
 @dataclass(frozen=True)
@@ -201,7 +200,8 @@ class HeadGrid:
         """All heads as tiles of one matrix, a row and a column of nothing between them."""
         from dragoman.pictures.figure_png import axes_in, draw_tiles
 
-        draw_tiles(axes_in(page, box, 62, 44, 10, 10), self.weights, self.title)
+        axes = axes_in(page, box, 62, 44, 10, 10)
+        draw_tiles(axes, self.weights, self.title, _title_at(box, 62, 10))
 
 
 @dataclass(frozen=True)
@@ -258,3 +258,9 @@ class Text:
         lines = [self.header, *([cell_text(cell) for cell in row] for row in self.rows)]
         axes = axes_in(page, box, 0, 0, 0, 0)
         draw_table(axes, self.title, lines, widths, numeric, box)
+
+
+def _title_at(box: Box, left: float, right: float) -> float:
+    """Where a title begins, in widths of the axes that have these margins: where the panel does.
+    The SVG has it there, whose width has room for just that."""
+    return (4 - left) / max(box.width - left - right, 1)
