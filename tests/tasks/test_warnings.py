@@ -21,7 +21,9 @@ from dragoman.forms.text import Text, TextSettings
 from dragoman.forms.text_form import TextForm
 from dragoman.search.settings import SearchSettings
 from dragoman.tasks.engine import Engine
+from dragoman.tasks.proofreading.omissions import suspects_of
 from dragoman.tasks.proofreading.proofreader import Proof, Proofreader, ToProofread
+from dragoman.tasks.proofreading.source import ReadSource
 from dragoman.tasks.proofreading.warning import TranslationWarning
 
 READ = [
@@ -99,6 +101,14 @@ def test_words_that_nothing_looked_at_are_asked_about_together() -> None:
         (proof,) = proofs(reader, WORDS, (source, target))
         found.append([one.text for one in proof.warnings])
     assert found == [["sees a small bird beside old house"], []]
+
+
+def test_where_nobody_knows_what_was_looked_at_words_are_asked_about_one_by_one() -> None:
+    source = ReadSource.of(TextForm(WORDS, "en"), "the cat sees a small bird")
+    nobody_knows, nothing_seen = np.zeros((2, 6)), np.full((2, 6), 0.01)
+    assert [one.place for one in suspects_of(source, nobody_knows, LEXICON)] == source.words
+    *_, together = suspects_of(source, nothing_seen, LEXICON)
+    assert source.at(together.place) == source.text
 
 
 def test_words_that_were_never_read_are_named() -> None:
