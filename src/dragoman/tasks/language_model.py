@@ -249,8 +249,8 @@ def windows_in(evaluation: EvaluationSettings, context: int) -> tuple[int, int]:
 
 
 def read_like(run: Run, path: Path) -> Iterator[str]:
-    """The texts of a file or folder, read as those that a run has learned from."""
-    learned = [corpus for corpus in run.recipe.data.train if corpus.is_alone]
-    how = learned[0] if learned else CorpusSettings(source="", format="text")
-    corpus = how.model_copy(update={"source": str(path)})
+    """The texts of a file or folder, told apart as those that a run has learned from; sections are
+    as long as may be, as nothing is held out of them."""
+    learned = [corpus.format for corpus in run.recipe.data.train if corpus.is_alone]
+    corpus = CorpusSettings(source=str(path), format=learned[0] if learned else "text")
     return (pair.target for pair in read_pairs(corpus))
