@@ -101,13 +101,23 @@ def _translate_in_turns(folder: str, sentences: list[str], pipe: Connection) -> 
             began = time.perf_counter()
             list(translator.stream(sentences))
             pipe.send(("seconds", time.perf_counter() - began))
-        pipe.send(("megabytes", _peak_megabytes()))
+        pipe.send(("megabytes", peak_megabytes()))
     except DragomanError as error:
         pipe.send(("error", str(error)))
     except EOFError:
         pass  # whoever asked is gone
 
 
-def _peak_megabytes() -> float:
+def peak_megabytes() -> float:
+    """The most memory that this process had.
+
+    Linux hands the peak of getrusage on to whatever a process starts, so that a small one started
+    by a large one would look large: there it is read from /proc, where each program has its own.
+    """
+    if sys.platform == "linux":
+        status = Path("/proc/self/status").read_text(encoding="utf-8", errors="replace")
+        for line in status.splitlines():
+            if line.startswith("VmHWM:"):
+                return int(line.split()[1]) * 1024 / 1e6
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     return peak / 1e6 if sys.platform == "darwin" else peak * 1024 / 1e6

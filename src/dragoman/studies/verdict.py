@@ -19,6 +19,10 @@ FAMILIES = {
 """What kinds of models are called."""
 
 
+_TRANSLATES = 1.0
+"""BLEU below which nothing is translated yet."""
+
+
 @dataclass(frozen=True)
 class Point:
     """A validation of a run."""
@@ -88,10 +92,11 @@ def _gap(best: Standing, one: Standing) -> str:
 
 
 def common_level(standings: Sequence[Standing]) -> float | None:
-    """A BLEU on dev that all of them have reached: 95 % of the lowest best. None without curves."""
+    """A BLEU on dev that all of them have reached: 95 % of the lowest best. None without curves, or
+    where one has hardly begun to translate."""
     tops = [max((point.value for point in one.curve), default=0.0) for one in standings]
     level = 0.95 * min(tops, default=0.0)
-    return level if level > 0 else None
+    return level if level >= _TRANSLATES else None
 
 
 def minutes_to(one: Standing, level: float) -> float:
