@@ -51,3 +51,14 @@ def test_a_list_is_cut_into_its_items_and_put_together_again() -> None:
     assert passage.join([piece.upper() for piece in pieces]) == text.upper()
     (whole,) = form.cut(["- The cat"], form, longest=100, whole=True)
     assert whole.pieces[0].text == "- The cat", "what is not cut is read as it is"
+
+
+def test_within_a_line_a_dash_or_a_number_is_no_marker() -> None:
+    text = "The cat sleeps. 1) The dog sees.\n- The cat"
+    form = TextForm(TEXT, "en")
+    (passage,) = form.cut([text], form, longest=100, whole=False)
+    assert [piece.text for piece in passage.pieces] == [
+        "The cat sleeps.",
+        "1) The dog sees.",
+        "The cat",
+    ]
