@@ -8,8 +8,6 @@ so the least time counts. Memory is the most that the process took, program and 
 from __future__ import annotations
 
 import multiprocessing
-import resource
-import sys
 import time
 from collections.abc import Sequence
 from contextlib import ExitStack
@@ -18,6 +16,7 @@ from multiprocessing.connection import Connection
 from pathlib import Path
 
 from dragoman.errors import RunError
+from dragoman.memory import peak_bytes
 
 ROUNDS = 3
 
@@ -101,23 +100,8 @@ def _translate_in_turns(folder: str, sentences: list[str], pipe: Connection) -> 
             began = time.perf_counter()
             list(translator.stream(sentences))
             pipe.send(("seconds", time.perf_counter() - began))
-        pipe.send(("megabytes", peak_megabytes()))
+        pipe.send(("megabytes", peak_bytes() / 1e6))
     except DragomanError as error:
         pipe.send(("error", str(error)))
     except EOFError:
         pass  # whoever asked is gone
-
-
-def peak_megabytes() -> float:
-    """The most memory that this process had.
-
-    Linux hands the peak of getrusage on to whatever a process starts, so that a small one started
-    by a large one would look large: there it is read from /proc, where each program has its own.
-    """
-    if sys.platform == "linux":
-        status = Path("/proc/self/status").read_text(encoding="utf-8", errors="replace")
-        for line in status.splitlines():
-            if line.startswith("VmHWM:"):
-                return int(line.split()[1]) * 1024 / 1e6
-    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    return peak / 1e6 if sys.platform == "darwin" else peak * 1024 / 1e6

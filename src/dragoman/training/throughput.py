@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import resource
-import sys
 import time
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,6 +10,7 @@ from tempfile import TemporaryDirectory
 import torch
 from torch import nn
 
+from dragoman.memory import peak_bytes
 from dragoman.training.checkpoint import TrainingState
 from dragoman.training.distributed import Ranks
 from dragoman.training.objectives import Objective
@@ -63,11 +62,6 @@ def measure_throughput(
                 spent += time.perf_counter() - began
                 tokens += record.tokens
     on_cpu = ranks.device.type == "cpu"
-    peak = _peak_resident_bytes() if on_cpu else torch.cuda.max_memory_allocated(ranks.device)
+    peak = peak_bytes() if on_cpu else torch.cuda.max_memory_allocated(ranks.device)
     updates = state.update - 1
     return Throughput(tokens / spent, spent / updates, updates, peak)
-
-
-def _peak_resident_bytes() -> int:
-    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    return peak if sys.platform == "darwin" else peak * 1024
