@@ -6,6 +6,7 @@ elsewhere the page's tests are left out, and pytest says so in one line.
 
 from __future__ import annotations
 
+import fcntl
 import importlib.util
 import os
 import shutil
@@ -42,8 +43,15 @@ def chromium() -> Iterator[Browser]:
 
 
 @pytest.fixture(scope="session")
-def built() -> Path:
-    """The page, built from its sources if that has not been done since they changed."""
+def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The page, built from its sources if that has not been done since they changed: by one of the
+    processes that share the tests."""
+    with (tmp_path_factory.getbasetemp().parent / "page.lock").open("w") as file:
+        fcntl.flock(file, fcntl.LOCK_EX)
+        return _built_now()
+
+
+def _built_now() -> Path:
     sources = [
         path
         for path in (ROOT / "web").rglob("*")
