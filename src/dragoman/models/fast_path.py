@@ -18,7 +18,7 @@ from dragoman.models.settings import ModelSettings
 from dragoman.models.shortlist import Shortlist
 
 if TYPE_CHECKING:
-    from dragoman.models.interface import Model
+    from dragoman.models.interface import Model, Network
 
 Named = Mapping[str, npt.NDArray[np.float32]]
 """The weights of a model by their names in a file."""
@@ -63,3 +63,30 @@ class FastPath:
     @property
     def remembered_as(self) -> str:
         return self.trial_name or self.precision
+
+
+TRIAL_TOKENS = 2000
+"""Of the vocabularies of a small model that is tried."""
+
+
+def trial(network: Callable[[], Network], make: Callable[[Any, None], Model]) -> Callable[[], None]:
+    """A small model that reads some sentences and writes some tokens, the way that ``make`` has it:
+    what ``FastPath.trial`` gives."""
+    import torch
+
+    from dragoman.nn.layout import Sequences
+
+    with torch.random.fork_rng(devices=[]), torch.no_grad():
+        torch.manual_seed(0)
+        plain = network().eval()
+    model = make(plain, None)
+    source = Sequences.of([torch.arange(3, 15)] * 16)
+    tokens = torch.ones(16, 1, dtype=torch.int64)
+
+    def work() -> None:
+        with torch.no_grad():
+            state = model.start(model.encode(source))
+            for _ in range(6):
+                model.best(tokens, state, 1)
+
+    return work

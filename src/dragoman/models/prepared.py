@@ -17,7 +17,7 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from dragoman.models.candidates import COLUMNS, NEVER, best_of
-from dragoman.models.fast_path import FastPath
+from dragoman.models.fast_path import TRIAL_TOKENS, FastPath, trial
 from dragoman.models.interface import Adjust, Advancing, DecodeState, Memory, Model
 from dragoman.models.recurrent import Recurrent
 from dragoman.models.settings import RecurrentSettings
@@ -102,23 +102,9 @@ def _make(dtype: torch.dtype, network: Advancing, _: Shortlist | None) -> Model:
     return Prepared(network, dtype)
 
 
-def _trial(make: Callable[[Any, None], Model]) -> Callable[[], None]:
-    """A small model that reads some sentences and writes some tokens, one way or another."""
+def _small() -> Recurrent:
     settings = RecurrentSettings(model_dim=256, encoder_layers=1, decoder_layers=1)
-    with torch.random.fork_rng(devices=[]), torch.no_grad():
-        torch.manual_seed(0)
-        plain = Recurrent(settings, 2000, 2000).eval()
-    model = make(plain, None)
-    source = Sequences.of([torch.arange(3, 15)] * 16)
-    tokens = torch.ones(16, 1, dtype=torch.int64)
-
-    def work() -> None:
-        with torch.no_grad():
-            state = model.start(model.encode(source))
-            for _ in range(6):
-                model.best(tokens, state, 1)
-
-    return work
+    return Recurrent(settings, TRIAL_TOKENS, TRIAL_TOKENS)
 
 
 def _path(precision: Literal["bf16", "fp32"], why_not: Callable[[Any], str | None]) -> FastPath:
@@ -127,7 +113,7 @@ def _path(precision: Literal["bf16", "fp32"], why_not: Callable[[Any], str | Non
         precision,
         make=make,
         why_not=why_not,
-        trial=partial(_trial, make),
+        trial=partial(trial, _small, make),
         line=lambda: f"{precision} on plain torch",
         units=lambda: f"{precision} on plain torch",
         trial_name=f"prepared {precision}",

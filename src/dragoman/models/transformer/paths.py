@@ -9,7 +9,7 @@ from collections.abc import Callable
 from functools import partial
 from typing import TYPE_CHECKING, Any, Literal
 
-from dragoman.models.fast_path import FastPath, WithoutTorch
+from dragoman.models.fast_path import TRIAL_TOKENS, FastPath, WithoutTorch, trial
 from dragoman.models.settings import TransformerSettings
 from dragoman.models.shortlist import Shortlist
 from dragoman.models.transformer import int8_weights
@@ -57,28 +57,11 @@ def _why_not_int8(settings: Any) -> str | None:
     return int8.why_not_here() if settings is None else int8.why_not(settings)
 
 
-def _trial(make: Callable[[Any, None], Model]) -> Callable[[], None]:
-    """A small model that reads some sentences and writes some tokens, one way or another."""
-    import torch
-
+def _small() -> Transformer:
     from dragoman.models.transformer.model import Transformer
-    from dragoman.nn.layout import Sequences
 
     settings = TransformerSettings(model_dim=256, ffn_dim=1024, encoder_layers=1, decoder_layers=1)
-    with torch.random.fork_rng(devices=[]), torch.no_grad():
-        torch.manual_seed(0)
-        plain = Transformer(settings, 2000, 2000).eval()
-    model = make(plain, None)
-    source = Sequences.of([torch.arange(3, 15)] * 16)
-    tokens = torch.ones(16, 1, dtype=torch.int64)
-
-    def work() -> None:
-        with torch.no_grad():
-            state = model.start(model.encode(source))
-            for _ in range(6):
-                model.best(tokens, state, 1)
-
-    return work
+    return Transformer(settings, TRIAL_TOKENS, TRIAL_TOKENS)
 
 
 def _path(precision: Literal["bf16", "fp32"], why_not: Callable[[Any], str | None]) -> FastPath:
@@ -88,7 +71,7 @@ def _path(precision: Literal["bf16", "fp32"], why_not: Callable[[Any], str | Non
         precision,
         make=make,
         why_not=why_not,
-        trial=partial(_trial, make),
+        trial=partial(trial, _small, make),
         line=lambda: f"{precision} on plain torch",
         units=lambda: f"{precision} on plain torch",
     )
@@ -99,7 +82,7 @@ PATHS = (
         "int8",
         make=_int8,
         why_not=_why_not_int8,
-        trial=partial(_trial, _int8),
+        trial=partial(trial, _small, _int8),
         line=lambda: f"int8, native kernels for {library.status().level}",
         units=lambda: f"int8 {UNITS[str(library.status().level)]}",
         takes_shortlist=True,
