@@ -43,17 +43,15 @@ class Computing(nn.Module):
         self.choose("fp32", by_kernels=False)
 
 
-class Linear(Computing):
-    """y = x Wᵀ + b over the last dimension: (..., in) -> (..., out)."""
+class Matrix(Computing):
+    """One matrix, whose rows may stand for tokens."""
 
-    def __init__(self, inputs: int, outputs: int, *, bias: bool = True, gain: float = 1.0) -> None:
+    def __init__(self, rows: int, columns: int) -> None:
+        """Its numbers are whoever makes it's to draw."""
         super().__init__()
-        self.weight = nn.Parameter(torch.empty(outputs, inputs))
-        self.bias = nn.Parameter(torch.zeros(outputs)) if bias else None
+        self.weight = nn.Parameter(torch.empty(rows, columns))
         self.low: Tensor | None = None
         self.packed: native.PackedWeights | None = None
-        self.prepared: InferenceLinear | None = None
-        nn.init.xavier_uniform_(self.weight, gain)
 
     def choose(self, precision: Precision, by_kernels: bool) -> None:
         self.packed = native.PackedWeights([self.weight], precision) if by_kernels else None
@@ -66,6 +64,23 @@ class Linear(Computing):
     def copies(self) -> list[tuple[Tensor, Tensor]]:
         return [] if self.low is None else [(self.low, self.weight)]
 
+    def project(self, hidden: Tensor, ids: Tensor | None = None) -> Tensor:
+        """Logits where the rows of the weight stand for tokens: (..., D) -> (..., V), or over the
+        rows ``ids`` alone. No bias."""
+        if self.packed is not None and ids is None:
+            return native.linear(hidden, [self.weight], [], self.packed)
+        return project(hidden, self.weight, self.low, ids)
+
+
+class Linear(Matrix):
+    """y = x Wᵀ + b over the last dimension: (..., in) -> (..., out)."""
+
+    def __init__(self, inputs: int, outputs: int, *, bias: bool = True, gain: float = 1.0) -> None:
+        super().__init__(outputs, inputs)
+        self.bias = nn.Parameter(torch.zeros(outputs)) if bias else None
+        self.prepared: InferenceLinear | None = None
+        nn.init.xavier_uniform_(self.weight, gain)
+
     def prepare(self, dtype: torch.dtype) -> None:
         super().prepare(dtype)
         self.prepared = InferenceLinear(self.weight, self.bias, dtype)
@@ -76,13 +91,6 @@ class Linear(Computing):
         if self.packed is not None:
             return native.linear(x, *joint_parameters(self), self.packed)
         return linear(x, self.weight, self.bias, self.low)
-
-    def project(self, hidden: Tensor, ids: Tensor | None = None) -> Tensor:
-        """Logits where the rows of the weight stand for tokens: (..., D) -> (..., V), or over the
-        rows ``ids`` alone. No bias."""
-        if self.packed is not None and ids is None:
-            return native.linear(hidden, [self.weight], [], self.packed)
-        return project(hidden, self.weight, self.low, ids)
 
 
 def joint_parameters(*layers: Linear) -> tuple[list[Tensor], list[Tensor]]:
@@ -187,29 +195,15 @@ def refresh(model: nn.Module) -> None:
         torch._foreach_copy_([low for low, _ in pairs], [weight.detach() for _, weight in pairs])
 
 
-class Embedding(Computing):
+class Embedding(Matrix):
     """A row per token, V x D, which may also serve as the output projection (paper §3.4)."""
 
     def __init__(self, vocabulary: int, width: int) -> None:
-        super().__init__()
-        self.weight = nn.Parameter(torch.empty(vocabulary, width))
-        self.low: Tensor | None = None
-        self.packed: native.PackedWeights | None = None
+        super().__init__(vocabulary, width)
         self._prepared_for: torch.dtype | None = None
         # Scaled by √d_model on the way in, rows then have unit variance; as an output matrix
         # they give logits of unit variance.
         nn.init.normal_(self.weight, std=width**-0.5)
-
-    def choose(self, precision: Precision, by_kernels: bool) -> None:
-        self.packed = native.PackedWeights([self.weight], precision) if by_kernels else None
-        self.low = low_copy(self.weight, precision, by_kernels)
-
-    def fits(self, precision: Precision) -> bool:
-        outputs, inputs = self.weight.shape
-        return native.supported(inputs, outputs, precision)
-
-    def copies(self) -> list[tuple[Tensor, Tensor]]:
-        return [] if self.low is None else [(self.low, self.weight)]
 
     def prepare(self, dtype: torch.dtype) -> None:
         super().prepare(dtype)
@@ -227,12 +221,6 @@ class Embedding(Computing):
     def forward(self, ids: Tensor) -> Tensor:
         """(...) -> (..., D), in fp32."""
         return F.embedding(ids, self.weight)
-
-    def project(self, hidden: Tensor, ids: Tensor | None = None) -> Tensor:
-        """(..., D) -> (..., V), or over the rows ``ids`` alone: logits with the same matrix."""
-        if self.packed is not None and ids is None:
-            return native.linear(hidden, [self.weight], [], self.packed)
-        return project(hidden, self.weight, self.low, ids)
 
 
 def project(hidden: Tensor, weight: Tensor, low: Tensor | None, ids: Tensor | None) -> Tensor:
