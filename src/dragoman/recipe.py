@@ -40,6 +40,13 @@ _MOST = 1 << 20
 _TOLD, _SHOWN = 20, 200
 """Mistakes of a recipe that are told at once, and characters that are shown of each."""
 
+_ABLE = {
+    (True, True): "reads a source and writes",
+    (False, True): "writes and reads nothing",
+    (True, False): "reads and writes nothing",
+}
+"""What a model or a task does, by whether it reads and whether it writes."""
+
 FORMAT = 1
 """The version of recipe files that this program writes, and the newest that it reads."""
 
@@ -165,13 +172,13 @@ class Recipe(Settings):
                     else f"{corpus.name}: a {task.name} has two sides; format {corpus.format} has "
                     f"one, as {alone} have"
                 )
-        reading = "source" in task.sides
-        if reading != self.model.reads:
-            kinds = [kind for kind, (settings, _) in KINDS.items() if settings.reads == reading]
-            can, has = ("cannot", "one") if reading else ("must", "none")
+        asked, model = (task.reads, task.writes), self.model
+        if (model.reads, model.writes) != asked:
+            kinds = [kind for kind, (one, _) in KINDS.items() if (one.reads, one.writes) == asked]
             raise ValueError(
-                f'model.kind = "{self.model.kind}" {can} read a source, and a {task.name} has '
-                f"{has}: choose one of {', '.join(kinds)}"
+                f'model.kind = "{model.kind}" {_ABLE[model.reads, model.writes]}, and a '
+                f"{task.name} asks for a model that {_ABLE[asked]}: choose one of "
+                f"{', '.join(kinds)}"
             )
         if self.training.guided.weight and not self.model.reads:
             raise ValueError(
@@ -183,7 +190,7 @@ class Recipe(Settings):
                 "links count words of the text as it stands, and data.moses cuts it into others: "
                 "leave them out, and they are learned"
             )
-        if not reading:
+        if len(task.sides) == 1:
             self._check_windows()
         if not self.text.shared and self.model.shares_vocabulary:
             raise ValueError(

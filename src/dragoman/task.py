@@ -28,6 +28,10 @@ class Task:
     name: str
     sides: tuple[Side, ...]
     """Of an example, in the order in which a model takes them."""
+    reads: bool
+    """Whether its models read something that is given whole (``ModelSettings.reads``)."""
+    writes: bool
+    """Whether they write, token by token; else they say something of what they have read."""
     noun: str
     """What its examples are called, several of them."""
     metrics: Mapping[str, Better]
@@ -64,6 +68,8 @@ TASKS = {
         Task(
             name="translation",
             sides=("source", "target"),
+            reads=True,
+            writes=True,
             noun="pairs",
             metrics={"bleu": "higher", "chrf": "higher", "loss": "lower", "perplexity": "lower"},
             examples="dragoman.tasks.examples.Pairs",
@@ -80,6 +86,8 @@ TASKS = {
         Task(
             name="language-model",
             sides=("target",),
+            reads=False,
+            writes=True,
             noun="texts",
             metrics={"loss": "lower", "perplexity": "lower", "bits_per_byte": "lower"},
             examples="dragoman.tasks.examples.TextWindows",

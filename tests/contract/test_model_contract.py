@@ -6,10 +6,18 @@ from collections.abc import Iterator
 
 import pytest
 import torch
-from implementations import IMPLEMENTATIONS, NETWORKS, SOURCE, TARGET, Implementation, Path
+from implementations import (
+    EVERY_NETWORK,
+    IMPLEMENTATIONS,
+    READERS,
+    SOURCE,
+    TARGET,
+    Implementation,
+    Path,
+)
 from torch import Tensor
 
-from dragoman.models.interface import Memory, Network
+from dragoman.models.interface import Memory, Network, writing
 from dragoman.nn.dropout import drawing
 from dragoman.nn.guides import Guide
 from dragoman.nn.layout import Layout, Sequences
@@ -28,11 +36,21 @@ def one(request: pytest.FixtureRequest) -> Iterator[Implementation]:
     torch.set_default_dtype(torch.float32)
 
 
-@pytest.fixture(params=NETWORKS)
+@pytest.fixture(params=EVERY_NETWORK)
 def network(request: pytest.FixtureRequest) -> Iterator[Network]:
     torch.set_default_dtype(torch.float64)
     torch.manual_seed(0)
-    yield NETWORKS[request.param]()
+    yield EVERY_NETWORK[request.param]()
+    torch.set_default_dtype(torch.float32)
+
+
+@pytest.fixture(params=READERS)
+def reader(request: pytest.FixtureRequest) -> Iterator[Network]:
+    """A model that writes nothing."""
+    torch.set_default_dtype(torch.float64)
+    torch.manual_seed(0)
+    with torch.no_grad():
+        yield READERS[request.param]()
     torch.set_default_dtype(torch.float32)
 
 
@@ -57,6 +75,15 @@ def logits(model: Path, sources: list[Tensor], targets: list[Tensor]) -> list[Te
     layout = Sequences.of(targets)
     hidden = model.decode(layout, model.encode(Sequences.of(sources)))
     return list(model.project(hidden).split(list(layout.layout.lengths)))
+
+
+def said(network: Network, sources: list[Tensor], targets: list[Tensor]) -> list[Tensor]:
+    """All that a network gives out: ``logits``, or, where it writes nothing, (S, V) of each
+    source."""
+    if network.settings.writes:
+        return logits(writing(network), sources, targets)
+    memory = network.encode(Sequences.of(sources))
+    return list(network.project(memory.rows).split(list(memory.layout.lengths)))
 
 
 def followed(model: Path, source: Tensor, target: Tensor) -> Tensor:
@@ -174,14 +201,41 @@ def test_memories_are_joined_and_parted(network: Network) -> None:
     assert distance(turned.rows, torch.cat([single[2].rows, single[0].rows])) < 1e-9
 
 
+# ---- reading alone
+
+
+def test_a_source_is_read_as_if_it_were_alone(reader: Network) -> None:
+    sources = sentences(7, 1, 5)
+    together = said(reader, sources, [])
+    for source, found in zip(sources, together, strict=True):
+        assert distance(found, said(reader, [source], [])[0]) < 1e-9
+
+
+def test_every_row_sees_what_stands_before_and_behind(reader: Network) -> None:
+    (source,) = sentences(6)
+    (before,) = said(reader, [source], [])
+    for place in range(6):
+        changed = source.clone()
+        changed[place] = 3 + (source[place] + 4) % (SOURCE - 3)
+        (after,) = said(reader, [changed], [])
+        for row in range(6):
+            assert distance(after[row], before[row]) > 1e-4, (place, row)
+
+
+def test_a_reader_projects_some_outputs_alone(reader: Network) -> None:
+    rows = reader.encode(Sequences.of(sentences(4))).rows
+    ids = torch.tensor([2, 0])
+    assert distance(reader.project(rows, ids), reader.project(rows)[:, ids]) < 1e-9
+
+
 # ---- looking inside
 
 
 def test_what_a_model_says_can_be_looked_at_is_what_is_seen(network: Network) -> None:
     sources, targets = sentences(5, 3), prefixes(4, 2)
-    plain = logits(network, sources, targets)
+    plain = said(network, sources, targets)
     with Probe() as probe:
-        inside = logits(network, sources, targets)
+        inside = said(network, sources, targets)
     for one, other in zip(plain, inside, strict=True):
         assert distance(other, one) < 1e-9
     assert set(probe.attention) == {attention.name for attention in network.attentions}
@@ -198,19 +252,19 @@ def test_what_a_model_says_can_be_looked_at_is_what_is_seen(network: Network) ->
 
 def test_each_head_can_be_switched_off(network: Network) -> None:
     sources, targets = sentences(5), prefixes(4)
-    (plain,) = logits(network, sources, targets)
+    (plain,) = said(network, sources, targets)
     for attention in network.attentions:
         for head in range(attention.heads):
             with Probe(heads_off=[(attention.name, head)]):
-                (found,) = logits(network, sources, targets)
+                (found,) = said(network, sources, targets)
             assert distance(found, plain) > 1e-4, (attention, head)
-    (again,) = logits(network, sources, targets)
+    (again,) = said(network, sources, targets)
     assert distance(again, plain) < 1e-9
 
 
 def test_no_attention_looks_at_a_hidden_word(network: Network) -> None:
     with Probe(hidden=[1]) as probe:
-        logits(network, sentences(5), prefixes(4))
+        said(network, sentences(5), prefixes(4))
     for attention in network.attentions:
         if attention.part != "decoder":
             assert float(probe.attention[attention.name][..., 1].abs().max()) == 0.0
@@ -223,11 +277,11 @@ def test_a_guide_is_given_the_weights_of_its_head_and_they_can_be_learned(networ
     network.requires_grad_(True)
     sources, targets = sentences(5, 3), prefixes(4, 2)
     with torch.no_grad(), Probe() as probe:
-        plain = logits(network, sources, targets)
+        plain = said(network, sources, targets)
     for attention in network.attentions_of("cross"):
         head = attention.heads - 1
         with Guide(attention.name, head) as guide:
-            guided = logits(network, sources, targets)
+            guided = said(network, sources, targets)
         assert guide.weights is not None
         torch.testing.assert_close(
             guide.weights.double(), probe.attention[attention.name][:, head], atol=1e-6, rtol=0
@@ -257,7 +311,10 @@ def test_dropout_belongs_to_the_examples_however_a_batch_is_cut(network: Network
             layout = Layout([len(s) for s in side], first_names=names[which])
             sides.append(Sequences(torch.cat(side), layout))
         with drawing(seed):
-            rows = network.decode(sides[1], network.encode(sides[0]))
+            memory = network.encode(sides[0])
+            if not network.settings.writes:
+                return list(memory.rows.split(list(memory.layout.lengths)))
+            rows = writing(network).decode(sides[1], memory)
         return list(rows.split(list(sides[1].layout.lengths)))
 
     whole = hidden([0, 1, 2, 3])
@@ -270,7 +327,7 @@ def test_dropout_belongs_to_the_examples_however_a_batch_is_cut(network: Network
 
 def test_every_weight_learns(network: Network) -> None:
     network.requires_grad_(True)
-    found = logits(network, sentences(5, 3), prefixes(4, 2))
+    found = said(network, sentences(5, 3), prefixes(4, 2))
     torch.cat(found).logsumexp(-1).sum().backward()
     for name, parameter in network.named_parameters():
         assert parameter.grad is not None and float(parameter.grad.abs().max()) > 0, name

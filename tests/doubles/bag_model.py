@@ -10,7 +10,7 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-from dragoman.models.interface import AttentionLayer, DecodeState, Memory, Network
+from dragoman.models.interface import AttentionLayer, DecodeState, Memory, Writing
 from dragoman.models.settings import ModelSettings
 from dragoman.nn import probes
 from dragoman.nn.layout import Sequences
@@ -23,7 +23,7 @@ MISSED = 0.8
 otherwise."""
 
 
-class BagModel(Network):
+class BagModel(Writing):
     """``attends``: whether there is attention to look at."""
 
     def __init__(

@@ -16,14 +16,16 @@ from torch import Tensor
 
 from dragoman.models.convolutional import Convolutional
 from dragoman.models.decoder import Decoder
+from dragoman.models.encoder import Encoder
 from dragoman.models.ensemble import Ensemble
-from dragoman.models.interface import Adjust, DecodeState, Memory, Model, Network
+from dragoman.models.interface import Adjust, DecodeState, Memory, Model, Network, Writing
 from dragoman.models.prepared import Prepared
 from dragoman.models.recurrent import Recurrent
 from dragoman.models.recurrent.decoder import RecurrentDecoder
 from dragoman.models.settings import (
     ConvolutionalSettings,
     DecoderSettings,
+    EncoderSettings,
     RecurrentDecoderSettings,
     RecurrentSettings,
     TransformerSettings,
@@ -35,6 +37,8 @@ from dragoman.nn.layout import Sequences
 
 SOURCE, TARGET = 40, 40
 """Vocabularies; one size, so that tied matrices are possible."""
+LABELS = 3
+"""What a model that writes nothing may say of a row, where that is no token."""
 
 
 class Path(Protocol):
@@ -105,6 +109,15 @@ def decoder(**changes: Any) -> Decoder:
         "model_dim": 16, "ffn_dim": 24, "layers": 2, "attention": {"num_heads": 4}, "dropout": 0.0,
     }  # fmt: skip
     model = Decoder(DecoderSettings.model_validate(defaults | changes), SOURCE, TARGET)
+    drawn(model)
+    return model
+
+
+def encoder(outputs: int = TARGET, **changes: Any) -> Encoder:
+    defaults: dict[str, Any] = {
+        "model_dim": 16, "ffn_dim": 24, "layers": 2, "attention": {"num_heads": 4}, "dropout": 0.0,
+    }  # fmt: skip
+    model = Encoder(EncoderSettings.model_validate(defaults | changes), SOURCE, outputs)
     drawn(model)
     return model
 
@@ -192,7 +205,23 @@ RECURRENT_DECODERS: dict[str, dict[str, Any]] = {
     "one layer, untied": {"layers": 1, "tie": False},
 }
 
-NETWORKS: dict[str, Callable[[], Network]] = {
+ENCODERS: dict[str, dict[str, Any]] = {
+    "BERT": {"norm": "post"},
+    "pre-norm": {},
+    "untied": {"tie": False, "layers": 1},
+    "labels": {"tie": False, "outputs": LABELS},
+    "fused": {"attention": {"num_heads": 4, "path": "fused"}},
+    "unknown masked": {"attend_unknown": False},
+    "learned": {"positions": {"kind": "learned", "maximum": 40}},
+    "normalised": {"positions": {"kind": "normalised"}},
+}
+
+READERS: dict[str, Callable[[], Network]] = {
+    f"encoder, {n}": lambda c=c: encoder(**c) for n, c in ENCODERS.items()
+}
+"""Models that read and write nothing."""
+
+NETWORKS: dict[str, Callable[[], Writing]] = {
     **{f"transformer, {n}": lambda c=c: transformer(**c) for n, c in TRANSFORMERS.items()},
     **{f"recurrent, {n}": lambda c=c: recurrent(**c) for n, c in RECURRENT.items()},
     **{f"convolutional, {n}": lambda c=c: convolutional(**c) for n, c in CONVOLUTIONAL.items()},
@@ -202,7 +231,10 @@ NETWORKS: dict[str, Callable[[], Network]] = {
         for n, c in RECURRENT_DECODERS.items()
     },
 }
-"""Models as a recipe describes them: the plain ones, which can be trained and looked into."""
+"""Models that write, as a recipe describes them: the plain ones, which can be trained and looked
+into."""
+
+EVERY_NETWORK: dict[str, Callable[[], Network]] = {**NETWORKS, **READERS}
 
 IMPLEMENTATIONS: dict[str, Implementation] = {
     **{name: Implementation(make) for name, make in NETWORKS.items()},

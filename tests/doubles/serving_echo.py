@@ -25,7 +25,7 @@ from torch import Tensor
 
 from dragoman.forms.text import Text, TextSettings
 from dragoman.forms.text_form import TextForm
-from dragoman.models.interface import AttentionLayer, DecodeState, Memory, Network
+from dragoman.models.interface import AttentionLayer, DecodeState, Memory, Writing
 from dragoman.models.settings import ModelSettings, TransformerSettings
 from dragoman.models.transformer import Transformer
 from dragoman.nn import probes
@@ -86,7 +86,7 @@ def in_step(source: int, target: int) -> Tensor:
     return weights / weights.sum(dim=1, keepdim=True).clamp(min=1e-9)
 
 
-class EchoModel(Network):
+class EchoModel(Writing):
     """Copies its source: the right token has 0.8, the one after it in the vocabulary 0.15."""
 
     def __init__(
@@ -161,7 +161,7 @@ def echo_run(
 
 
 def served_by(
-    model: Network,
+    model: Writing,
     name: str = "tiny",
     languages: tuple[str, str] = ("en", "de"),
     *,

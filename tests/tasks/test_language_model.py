@@ -341,10 +341,12 @@ def test_documents_longer_than_the_context_are_learned_whole(
 
 
 def test_a_kind_of_model_must_fit_the_task() -> None:
-    with pytest.raises(RecipeError, match=r'"transformer" must read .*choose one of decoder'):
+    with pytest.raises(RecipeError, match=r'"transformer" reads a source .*one of decoder, rec'):
         Recipe.parse({"task": "language-model"})
-    with pytest.raises(RecipeError, match=r'"decoder" cannot read .*one of transformer, recurrent'):
+    with pytest.raises(RecipeError, match=r'"decoder" writes .*one of transformer, recurrent'):
         Recipe.parse({"model": {"kind": "decoder"}})
+    with pytest.raises(RecipeError, match=r'"encoder" reads and writes nothing, .*of decoder, rec'):
+        Recipe.parse({"task": "language-model", "model": {"kind": "encoder"}})
 
 
 def test_a_client_is_told_that_its_text_is_not_read(letters: Run) -> None:

@@ -12,7 +12,7 @@ from torch import Tensor
 
 from dragoman.data.batches import Batch, make_batch
 from dragoman.data.word_links import WordLinks
-from dragoman.models.interface import Network
+from dragoman.models.interface import Writing
 from dragoman.native.linear import supported
 from dragoman.nn.linear import use_precision
 from dragoman.nn.probes import Probe
@@ -42,7 +42,7 @@ LINKS = WordLinks.of(
 )
 
 
-def objective(model: Network, weight: float = 0.5) -> GuidedAlignment:
+def objective(model: Writing, weight: float = 0.5) -> GuidedAlignment:
     attention = model.attentions_of("cross")[0]
     return GuidedAlignment(
         next_token(model, 0.1), LINKS, (STARTS, STARTS),
@@ -51,12 +51,12 @@ def objective(model: Network, weight: float = 0.5) -> GuidedAlignment:
 
 
 @pytest.fixture(params=[transformer, recurrent, convolutional])
-def model(request: pytest.FixtureRequest) -> Network:
+def model(request: pytest.FixtureRequest) -> Writing:
     torch.manual_seed(0)
     return request.param().requires_grad_(True)
 
 
-def test_labels_are_the_links_of_words_spread_over_their_tokens(model: Network) -> None:
+def test_labels_are_the_links_of_words_spread_over_their_tokens(model: Writing) -> None:
     found = objective(model).labels(batch())
     wanted = torch.zeros(3, 5, 5)
     wanted[0, 1, 2] = 1  # 11 is of {7}
@@ -66,14 +66,14 @@ def test_labels_are_the_links_of_words_spread_over_their_tokens(model: Network) 
     torch.testing.assert_close(found, wanted)
 
 
-def weights_of(model: Network, one: Batch) -> Tensor:
+def weights_of(model: Writing, one: Batch) -> Tensor:
     attention = model.attentions_of("cross")[0]
     with torch.no_grad(), Probe() as probe:
         model.decode(one.target_in, model.encode(one.source))
     return probe.attention[attention.name][:, -1].double()
 
 
-def test_the_loss_is_the_formula(model: Network) -> None:
+def test_the_loss_is_the_formula(model: Writing) -> None:
     one = batch()
     plain = next_token(model, 0.1)(model, one)
     guided = objective(model, 0.5)(model, one)
@@ -92,7 +92,7 @@ class Silent:
 
     asks_autograd = False
 
-    def __call__(self, model: Network, one: Batch) -> Sums:
+    def __call__(self, model: Writing, one: Batch) -> Sums:
         model.decode(one.target_in, model.encode(one.source))
         return Sums(torch.zeros((), dtype=torch.float64), torch.zeros(()), one.target_tokens)
 
@@ -120,7 +120,7 @@ def test_one_head_of_one_layer_is_taught_and_what_it_reads() -> None:
     assert any(name.startswith("encoder.") for name in told), "what it reads learns from it"
 
 
-def test_an_update_may_be_cut_anywhere(model: Network) -> None:
+def test_an_update_may_be_cut_anywhere(model: Writing) -> None:
     def gradients(*parts: Batch) -> tuple[float, list[Tensor]]:
         model.zero_grad()
         total = 0.0
@@ -139,7 +139,7 @@ def test_an_update_may_be_cut_anywhere(model: Network) -> None:
         torch.testing.assert_close(one, other, atol=1e-5, rtol=1e-4)
 
 
-def test_it_teaches_the_head_to_look_where_it_is_told(model: Network) -> None:
+def test_it_teaches_the_head_to_look_where_it_is_told(model: Writing) -> None:
     one, taught = batch(), objective(model, 5.0)
     optimizer = torch.optim.SGD(model.parameters(), lr=0.2)
     labels = taught.labels(one)
@@ -155,7 +155,7 @@ def test_it_teaches_the_head_to_look_where_it_is_told(model: Network) -> None:
 
 
 @pytest.mark.parametrize("make", [transformer, recurrent, convolutional])
-def test_kernels_learn_the_same(make: Callable[..., Network]) -> None:
+def test_kernels_learn_the_same(make: Callable[..., Writing]) -> None:
     """Beside kernels, which compute all heads without weights, one head is computed by itself."""
     if not supported(32, 32, "fp32"):
         pytest.skip("no kernels for training on this machine")

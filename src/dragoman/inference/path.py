@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     import torch
 
     from dragoman.models.ensemble import Reader
-    from dragoman.models.interface import Model, Network
+    from dragoman.models.interface import Model, Writing
 
 
 @dataclass(frozen=True)
@@ -45,7 +45,7 @@ class Path:
 
 
 def fastest(
-    model: Network,
+    model: Writing,
     precision: Precision = "auto",
     shortlist: Shortlist | None = None,
     remembered: pathlib.Path | None = None,

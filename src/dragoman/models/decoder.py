@@ -18,7 +18,7 @@ import torch
 from torch import Tensor, nn
 
 from dragoman.models.cached_state import CachedState
-from dragoman.models.interface import AttentionLayer, DecodeState, Memory, Network
+from dragoman.models.interface import AttentionLayer, DecodeState, Memory, Writing
 from dragoman.models.settings import DecoderSettings
 from dragoman.nn.attention import MultiHeadAttention
 from dragoman.nn.cache import LayerCache
@@ -93,7 +93,7 @@ class DecoderState(CachedState):
         )
 
 
-class Decoder(Network):
+class Decoder(Writing):
     """Embedding, layers, output."""
 
     settings: DecoderSettings

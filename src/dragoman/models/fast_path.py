@@ -18,7 +18,7 @@ from dragoman.models.settings import ModelSettings
 from dragoman.models.shortlist import Shortlist
 
 if TYPE_CHECKING:
-    from dragoman.models.interface import Model, Network
+    from dragoman.models.interface import Model, Writing
 
 Named = Mapping[str, npt.NDArray[np.float32]]
 """The weights of a model by their names in a file."""
@@ -69,7 +69,7 @@ TRIAL_TOKENS = 2000
 """Of the vocabularies of a small model that is tried."""
 
 
-def trial(network: Callable[[], Network], make: Callable[[Any, None], Model]) -> Callable[[], None]:
+def trial(network: Callable[[], Writing], make: Callable[[Any, None], Model]) -> Callable[[], None]:
     """A small model that reads some sentences and writes some tokens, the way that ``make`` has it:
     what ``FastPath.trial`` gives."""
     import torch

@@ -6,6 +6,9 @@ and force decoding ask for ``Scores``, search asks for ``Generates`` and of the 
 ``decode`` equals ``step`` repeated, however the prefix is cut; selecting or admitting at any moment
 changes no result.
 
+A model that only reads says something of each row that it has read: it *encodes*, and *projects*
+those rows (``Network``). One that writes projects the rows of ``decode`` (``Writing``).
+
 Shapes: B batch of sources, P packed rows (see ``nn/layout.py``), D model width, V vocabulary,
 N live rows of a search (sentences x beam), t new tokens per row, k candidates per row.
 """
@@ -152,7 +155,15 @@ class Encodes(ABC):
         """Read a batch of sources, once. ``source.values`` are (P,) ids, end symbol included."""
 
 
-class Scores(Encodes):
+class Projects(ABC):
+    """What makes logits of hidden rows."""
+
+    @abstractmethod
+    def project(self, hidden: Tensor, ids: Tensor | None = None) -> Tensor:
+        """(..., D) -> logits (..., V), or (..., len(ids)) over the outputs ``ids`` alone."""
+
+
+class Scores(Encodes, Projects):
     """What training and force decoding ask for: outputs are given."""
 
     @abstractmethod
@@ -162,10 +173,6 @@ class Scores(Encodes):
         ``target_in.values`` (P,) begins each sentence with BOS; row p of the result predicts the
         token that follows row p.
         """
-
-    @abstractmethod
-    def project(self, hidden: Tensor, ids: Tensor | None = None) -> Tensor:
-        """(..., D) -> logits (..., V), or (..., len(ids)) over the tokens ``ids`` alone."""
 
 
 class Generates(Encodes):
@@ -196,13 +203,15 @@ class Generates(Encodes):
 
 
 class Model(Scores, Generates):
-    """The whole contract: what every model keeps, and every faster way to run one."""
+    """The whole contract of what writes: every such model keeps it, and every faster way to run
+    one."""
 
 
-class Network(nn.Module, Model):
-    """A model as a recipe describes it: a torch module that reads and writes, and can be trained.
+class Network(nn.Module, Encodes, Projects):
+    """A model as a recipe describes it: a torch module that reads, and can be trained.
 
-    ``kinds.py`` names them all. Made from its settings and the sizes of both vocabularies.
+    ``kinds.py`` names them all. Made from its settings, the number of different tokens that it
+    reads, and the number of its outputs: of those that it writes, or of what it can say of a row.
     """
 
     settings: ModelSettings
@@ -230,7 +239,17 @@ class Network(nn.Module, Model):
         return self.output_layer.project(hidden, ids)
 
 
-class Advancing(Network):
+class Writing(Network, Model):
+    """A network that writes, token by token."""
+
+
+def writing(network: Network) -> Writing:
+    """A network of a task that writes (``Task.writes``), for which a recipe takes no other."""
+    assert isinstance(network, Writing), f"a {network.settings.kind} model writes nothing"
+    return network
+
+
+class Advancing(Writing):
     """A network whose step can be had without its logits (``prepared.py`` makes them otherwise)."""
 
     @abstractmethod

@@ -13,6 +13,7 @@ from dragoman.address import found_at
 from dragoman.models.settings import (
     ConvolutionalSettings,
     DecoderSettings,
+    EncoderSettings,
     ModelSettings,
     RecurrentDecoderSettings,
     RecurrentSettings,
@@ -28,6 +29,7 @@ KINDS: dict[str, tuple[type[ModelSettings], str]] = {
     "recurrent": (RecurrentSettings, "dragoman.models.recurrent.Recurrent"),
     "convolutional": (ConvolutionalSettings, "dragoman.models.convolutional.Convolutional"),
     "decoder": (DecoderSettings, "dragoman.models.decoder.Decoder"),
+    "encoder": (EncoderSettings, "dragoman.models.encoder.Encoder"),
     "recurrent-decoder": (
         RecurrentDecoderSettings,
         "dragoman.models.recurrent.decoder.RecurrentDecoder",
@@ -68,7 +70,8 @@ else:
 
 
 def new_network(settings: ModelSettings, source_vocabulary: int, target_vocabulary: int) -> Network:
-    """A model with fresh weights, drawn from torch's generator."""
+    """A model with fresh weights, drawn from torch's generator. ``target_vocabulary``: the number
+    of its outputs, where it writes nothing."""
     made: Network = found_at(KINDS[settings.kind][1])(
         settings, source_vocabulary, target_vocabulary
     )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import ClassVar, Literal
+from typing import ClassVar, Literal, Self
 
 from pydantic import Field, model_validator
 
@@ -25,7 +25,9 @@ class ModelSettings(Settings):
     """Width of embeddings and layers."""
 
     reads: ClassVar[bool] = True
-    """Whether what it writes depends on a source."""
+    """Whether it reads something that is given whole, a source."""
+    writes: ClassVar[bool] = True
+    """Whether it writes, token by token; else it says something of each row that it has read."""
     usual_dropout: ClassVar[tuple[float, ...]] = (0.1, 0.2, 0.3, 0.4)
     """What ``dragoman sweep`` tries unless told otherwise."""
 
@@ -218,11 +220,9 @@ class ConvolutionalSettings(ModelSettings):
         return self
 
 
-class DecoderSettings(ModelSettings):
-    """Sizes and choices of a Transformer's decoder by itself, which reads nothing (GPT's shape)."""
+class StackSettings(ModelSettings):
+    """Sizes and choices of a stack of self-attention and feed-forward layers that stands alone."""
 
-    kind: Literal["decoder"] = "decoder"
-    """Which family of models."""
     model_dim: int = Field(512, ge=1, le=65_536)
     """Width of embeddings and layers (d_model)."""
     ffn_dim: int = Field(2048, ge=1, le=1_000_000)
@@ -236,13 +236,12 @@ class DecoderSettings(ModelSettings):
     activation_dropout: float = Field(0.0, ge=0, lt=1)
     """Inside the feed-forward layers, after the ReLU."""
     norm: Norm = "pre"
-    """pre: normalise before each sub-layer (GPT-2 on); post: after the residual sum (the paper)."""
+    """pre: normalise before each sub-layer (GPT-2 on); post: after the residual sum (the paper,
+    BERT)."""
     positions: PositionSettings = PositionSettings()
     """How positions are told; they are added."""
     tie: bool = True
-    """One matrix for what is read back and for the output."""
-
-    reads: ClassVar[bool] = False
+    """One matrix for what is read and for the output."""
 
     @property
     def longest(self) -> int | None:
@@ -256,22 +255,45 @@ class DecoderSettings(ModelSettings):
             "ffn_dim": self.ffn_dim,
             "heads": heads,
             "key_width": self.attention.key_width or self.model_dim // heads,
-            "encoder_layers": 0,
-            "decoder_layers": self.layers,
+            "encoder_layers": 0 if self.writes else self.layers,
+            "decoder_layers": self.layers if self.writes else 0,
             "norm": self.norm,
         }
 
     @model_validator(mode="after")
-    def _agree(self) -> DecoderSettings:
+    def _agree(self) -> Self:
         check_heads(self.model_dim, self.attention)
         if self.positions.combine != "add":
-            raise ValueError('a decoder by itself adds positions: set positions.combine = "add"')
+            raise ValueError(
+                f'a model of kind {self.kind} adds positions: set positions.combine = "add"'
+            )
         if self.positions.width not in (None, self.model_dim):
             raise ValueError(
                 f"positions that are added are as wide as the model ({self.model_dim}, not "
                 f"{self.positions.width}): leave positions.width out"
             )
         return self
+
+
+class DecoderSettings(StackSettings):
+    """Sizes and choices of a Transformer's decoder by itself, which reads nothing (GPT's shape)."""
+
+    kind: Literal["decoder"] = "decoder"
+    """Which family of models."""
+
+    reads: ClassVar[bool] = False
+
+
+class EncoderSettings(StackSettings):
+    """Sizes and choices of a Transformer's encoder by itself, which writes nothing (BERT's shape):
+    of each token that it reads, or of all together, it says what it was taught to say."""
+
+    kind: Literal["encoder"] = "encoder"
+    """Which family of models."""
+    attend_unknown: bool = True
+    """Whether ``<unk>`` tokens may be attended to; off, they are masked as padding is."""
+
+    writes: ClassVar[bool] = False
 
 
 class RecurrentDecoderSettings(ModelSettings):

@@ -16,6 +16,7 @@ from torch.utils.flop_counter import FlopCounterMode
 from dragoman.data.batches import make_batch
 from dragoman.data.corpora import Pair
 from dragoman.errors import RecipeError
+from dragoman.models.interface import writing
 from dragoman.tasks.model import build_model
 from dragoman.tasks.run import Run
 from dragoman.training.loss import smoothed_cross_entropy
@@ -31,7 +32,7 @@ def operations_per_token(run: Run, pairs: Sequence[Pair]) -> float:
         recipe = run.recipe.change(["model.attention.path=plain"])
     except RecipeError:
         recipe = run.recipe  # no attention of that kind
-    model = build_model(recipe, run.source, run.target)
+    model = writing(build_model(recipe, run.source, run.target))
     read = run.source.tokens([pair.source for pair in pairs])
     written = run.target.tokens([pair.target for pair in pairs])
     counter, tokens = FlopCounterMode(display=False), 0

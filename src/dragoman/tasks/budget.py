@@ -14,6 +14,7 @@ from dataclasses import replace
 import torch
 
 from dragoman.data.batches import make_batch
+from dragoman.models.interface import writing
 from dragoman.models.kinds import new_network
 from dragoman.models.settings import TransformerSettings
 from dragoman.tasks.prepare import Say
@@ -78,7 +79,7 @@ def smaller_updates(size: Size, tokens: float) -> Size:
 def tokens_per_second(size: Size) -> float:
     """Target tokens a second, while this machine trains a model of this size."""
     shape = TransformerSettings.model_validate(size.model)
-    model = new_network(shape, size.vocabulary, size.vocabulary)
+    model = writing(new_network(shape, size.vocabulary, size.vocabulary))
     draw = torch.Generator().manual_seed(0)
     sentences = torch.randint(3, size.vocabulary, (_SENTENCES, _LENGTH - 1), generator=draw)
     batch = make_batch(list(sentences), list(sentences), 1, 2)

@@ -42,7 +42,7 @@ if TYPE_CHECKING:
     import torch
 
     from dragoman.models.ensemble import Ensemble
-    from dragoman.models.interface import Network
+    from dragoman.models.interface import Writing
     from dragoman.nn.probes import Probe
     from dragoman.pictures.records import AttentionRecord
     from dragoman.tasks.alignment import AligningHead
@@ -68,7 +68,7 @@ class Engine:
 
     def __init__(
         self,
-        network: Network | None,
+        network: Writing | None,
         source: Form,
         target: TextForm,
         search: SearchSettings,
@@ -79,7 +79,7 @@ class Engine:
         ensemble: Ensemble | None = None,
         places: int | None = None,
         guided: GuidedSettings | None = None,
-        opens: Callable[[], Network] | None = None,
+        opens: Callable[[], Writing] | None = None,
     ) -> None:
         """``path``: what runs it; left out, the network itself. ``search``: how, unless a request
         says otherwise. ``ensemble``: the plain models of all, where ``path`` is of several, of
@@ -110,7 +110,9 @@ class Engine:
         others: Sequence[Run] = (),
     ) -> Engine:
         """The engine of a run; with ``others`` that of an ensemble, whose text and search are
-        those of ``run``. Errors: ``RunError``."""
+        those of ``run``, whose task must be one that writes. Errors: ``RunError``."""
+        from dragoman.models.interface import writing
+
         forms = run.source, run.target, search or run.recipe.search
         chosen = settings.precision, shortlist, cache_folder()
         guided = run.recipe.training.guided
@@ -129,16 +131,16 @@ class Engine:
             if path is not None:
                 return cls(
                     None, *forms, path=path, settings=settings, guided=guided,
-                    places=run.recipe.model.longest, opens=lambda: run.model_of(held),
+                    places=run.recipe.model.longest, opens=lambda: writing(run.model_of(held)),
                 )  # fmt: skip
-            network = run.model()
+            network = writing(run.model())
             path = fastest(network, *chosen)
             return cls(network, *forms, path=path, settings=settings, guided=guided)
         from dragoman.models.ensemble import Ensemble
         from dragoman.tasks.ensemble import readers_of
 
         readers = readers_of([run, *others])
-        networks = [one.model() for one in (run, *others)]
+        networks = [writing(one.model()) for one in (run, *others)]
         path = together([fastest(one, *chosen) for one in networks], readers)
         ensemble = Ensemble(networks, readers)
         places = [p for one in networks if (p := one.settings.longest) is not None]
@@ -148,14 +150,14 @@ class Engine:
         )  # fmt: skip
 
     @property
-    def _network(self) -> Network:
+    def _network(self) -> Writing:
         if self._made is None:
             assert self._opens is not None, "a network, or what opens one"
             self._made = self._opens()
         return self._made
 
     @property
-    def network(self) -> Network:
+    def network(self) -> Writing:
         """The model itself, for looking. Errors: ``DragomanError`` for an ensemble, which has no
         inside of its own."""
         if self._ensemble is not None:
@@ -175,7 +177,7 @@ class Engine:
 
         return AligningHead.taught(self._guided, self._network.attentions_of("cross"))
 
-    def over(self, network: Network) -> Engine:
+    def over(self, network: Writing) -> Engine:
         """The same with another network, run as it is."""
         return Engine(network, self.source, self.target, self.search_settings)
 

@@ -15,7 +15,7 @@ from dragoman.tasks.engine import Engine
 from dragoman.tasks.run import Run
 
 if TYPE_CHECKING:
-    from dragoman.models.interface import Network
+    from dragoman.models.interface import Writing
     from dragoman.nn.probes import Probe
     from dragoman.pictures.records import AttentionRecord
 
@@ -52,7 +52,7 @@ class Predictor(ABC):
         return self.engine.source.reads
 
     @property
-    def plain(self) -> Network:
+    def plain(self) -> Writing:
         """The model without fast paths, for looking; whoever changes it opens his own. Errors:
         ``DragomanError`` for an ensemble."""
         return self.engine.network

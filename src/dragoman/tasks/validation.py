@@ -15,7 +15,7 @@ from dragoman.address import found_at
 from dragoman.data.batches import Batch
 from dragoman.data.corpora import Pair
 from dragoman.inference.path import fastest
-from dragoman.models.interface import Network
+from dragoman.models.interface import Network, writing
 from dragoman.recipe import Recipe
 from dragoman.task import TASKS
 from dragoman.tasks.engine import Engine
@@ -68,13 +68,13 @@ class Validation(ABC):
 
     def loss(self) -> tuple[float, int]:
         """-log P of all targets, in nats, and how many tokens they have, end symbols counted."""
-        total, tokens = 0.0, 0
+        model, total, tokens = writing(self.model), 0.0, 0
         for batch in self._batches:
             batch = batch.to(self.device)
-            hidden = self.model.decode(batch.target_in, self.model.encode(batch.source))
+            hidden = model.decode(batch.target_in, model.encode(batch.source))
             rows = max(1, _LOGITS_AT_ONCE // self.forms.target.size)
             for part, wanted in zip(hidden.split(rows), batch.target_out.split(rows), strict=True):
-                logits = self.model.project(part).float()
+                logits = model.project(part).float()
                 total += float(smoothed_cross_entropy(logits, wanted, 0.0)[1])
             tokens += batch.target_tokens
         return total, tokens
@@ -92,9 +92,9 @@ class Validation(ABC):
 
     def engine(self) -> Engine:
         """The present weights, ready to be asked by the fastest path of this machine."""
-        on_cpu = self.device.type == "cpu"
-        path = fastest(self.model, remembered=cache_folder()) if on_cpu else None
-        return Engine(self.model, *self.forms, self.recipe.search, path=path, device=self.device)
+        model, on_cpu = writing(self.model), self.device.type == "cpu"
+        path = fastest(model, remembered=cache_folder()) if on_cpu else None
+        return Engine(model, *self.forms, self.recipe.search, path=path, device=self.device)
 
 
 def new_validation(

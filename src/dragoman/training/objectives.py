@@ -14,7 +14,7 @@ import torch
 from torch import Tensor
 
 from dragoman.data.batches import Batch
-from dragoman.models.interface import Network, Scores
+from dragoman.models.interface import Scores, Writing
 from dragoman.training.loss import CrossEntropy, KernelCrossEntropy, PiecewiseCrossEntropy
 
 
@@ -68,7 +68,7 @@ class NextToken:
         return Sums(loss, nll, batch.target_tokens)
 
 
-def next_token(model: Network, smoothing: float) -> NextToken:
+def next_token(model: Writing, smoothing: float) -> NextToken:
     """By a kernel where this machine has one, else in pieces."""
     piecewise = PiecewiseCrossEntropy(model.project, model.parameters(), smoothing)
     return NextToken(KernelCrossEntropy(model.output_layer, piecewise, smoothing))

@@ -17,9 +17,10 @@ from torch import Tensor
 from torch.nn import functional as F
 
 from dragoman.models.cached_state import CachedState
-from dragoman.models.interface import AttentionLayer, DecodeState, Memory, Network, Part
-from dragoman.models.settings import UNKNOWN, TransformerSettings
-from dragoman.nn import masks, probes
+from dragoman.models.encoding import attended, embed_source, read
+from dragoman.models.interface import AttentionLayer, DecodeState, Memory, Part, Writing
+from dragoman.models.settings import TransformerSettings
+from dragoman.nn import masks
 from dragoman.nn.attention import MultiHeadAttention
 from dragoman.nn.dropout import Dropout
 from dragoman.nn.embedding import embed
@@ -27,7 +28,6 @@ from dragoman.nn.layers import DecoderLayer, EncoderLayer, LayerNorm, LayerParts
 from dragoman.nn.layout import Sequences
 from dragoman.nn.linear import Embedding, Linear
 from dragoman.nn.positions import Positions
-from dragoman.nn.settings import PositionSettings
 
 
 @dataclass(frozen=True)
@@ -66,7 +66,7 @@ class TransformerState(CachedState):
         self.cache.admit(sources, mask)
 
 
-class Transformer(Network):
+class Transformer(Writing):
     """Encoder, decoder, and the embeddings around them.
 
     With ``tie="all"`` source and target must share one vocabulary.
@@ -155,17 +155,13 @@ class Transformer(Network):
     # ---- reading
 
     def encode(self, source: Sequences) -> Memory:
-        layout = source.layout
-        key_mask = self._key_mask(source.values)
-        probe = probes.probe()
-        if probe is not None:
-            key_mask = masks.both(key_mask, probe.source_key_mask(layout.positions))
-        x = self.embed_source(source)
-        for layer in self.encoder:
-            x = layer(x, layout, key_mask)
-        if self.encoder_norm is not None:
-            x = self.encoder_norm(x)
-        return Memory(x, layout, key_mask)
+        return read(
+            source,
+            self.embed_source(source),
+            self.encoder,
+            self.encoder_norm,
+            attend_unknown=self.settings.attend_unknown,
+        )
 
     # ---- writing
 
@@ -197,22 +193,12 @@ class Transformer(Network):
 
     def embed_source(self, source: Sequences) -> Tensor:
         """What the first layer of the encoder reads: (P, D)."""
-        layout, lengths, encoding = source.layout, None, self.source_positions
-        probe = probes.probe()
-        if probe is not None and probe.positions_off:
-            encoding = Positions(PositionSettings(kind="none"), encoding.width)
-        if self.settings.positions.kind == "normalised":
-            lengths = torch.tensor(layout.lengths, device=layout.device)[layout.sequence]
-        return embed(
-            source.values,
-            layout.positions,
+        return embed_source(
+            source,
             self.source_embedding,
-            encoding,
+            self.source_positions,
             self.dropout,
-            width=self.settings.model_dim,
-            combine=self.settings.positions.combine,
-            lengths=lengths,
-            names=layout.names,
+            self.settings.model_dim,
         )
 
     def embed_target(
@@ -265,4 +251,4 @@ class Transformer(Network):
         return self.source_embedding if self.target_embedding is None else self.target_embedding
 
     def _key_mask(self, tokens: Tensor) -> Tensor | None:
-        return None if self.settings.attend_unknown else tokens != UNKNOWN
+        return attended(tokens, self.settings.attend_unknown)

@@ -1,0 +1,94 @@
+"""A Transformer's encoder by itself: each token looks at all others, and of each row that comes out
+something is said.
+
+    x = x + SelfAttention(LayerNorm(x));  x = x + FFN(LayerNorm(x))          (pre-norm)
+    logits = x Wᵀ
+
+(Devlin et al., 2019: BERT's shape; paper §3.1.) What is said is the task's: which token stands
+where one is masked, W being the embedding with ``tie``, or one of some labels. Departures from
+BERT: no segments, no first symbol of its own, ReLU (the paper's) for GELU, and no layer between the
+last one and W.
+
+Shapes: B sources, P packed rows, D width, V outputs.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Literal
+
+import torch
+from torch import Tensor
+
+from dragoman.models.encoding import embed_source, read
+from dragoman.models.interface import AttentionLayer, Memory, Network
+from dragoman.models.settings import EncoderSettings
+from dragoman.nn.dropout import Dropout
+from dragoman.nn.layers import EncoderLayer, LayerNorm, LayerParts, Stack
+from dragoman.nn.layout import Sequences
+from dragoman.nn.linear import Embedding, Linear
+from dragoman.nn.positions import Positions
+
+
+class Encoder(Network):
+    """Embedding, layers, output. What is said of P rows is ``project(encode(source).rows)``.
+
+    Its weights are called as those of a ``Transformer``'s encoder.
+    """
+
+    settings: EncoderSettings
+
+    def __init__(
+        self, settings: EncoderSettings, source_vocabulary: int, target_vocabulary: int
+    ) -> None:
+        """``target_vocabulary``: V, the tokens or labels that a row can be given; with ``tie`` the
+        tokens that are read."""
+        super().__init__()
+        self.settings = settings
+        width = settings.model_dim
+        if settings.tie:
+            assert source_vocabulary == target_vocabulary, "a shared matrix needs one vocabulary"
+        layer = LayerParts(
+            model_dim=width,
+            ffn_dim=settings.ffn_dim,
+            attention=settings.attention,
+            dropout=settings.dropout,
+            activation_dropout=settings.activation_dropout,
+            norm=settings.norm,
+        )
+        self.source_embedding = Embedding(source_vocabulary, width)
+        self.output = None if settings.tie else Linear(width, target_vocabulary, bias=False)
+        self.source_positions = Positions(settings.positions, width)
+        self.dropout = Dropout(settings.dropout)
+        self.encoder: Stack[EncoderLayer] = Stack(
+            [EncoderLayer(layer, f"encoder.{number}") for number in range(settings.layers)]
+        )
+        self.encoder_norm = LayerNorm(width) if settings.norm == "pre" else None
+
+    @property
+    def attentions(self) -> tuple[AttentionLayer, ...]:
+        attentions = [layer.attention for layer in self.encoder]
+        return tuple(
+            AttentionLayer("encoder", number, one.heads, one.scale, one.name)
+            for number, one in enumerate(attentions)
+        )
+
+    @property
+    def output_layer(self) -> Embedding | Linear:
+        return self.source_embedding if self.output is None else self.output
+
+    def encode(self, source: Sequences) -> Memory:
+        settings = self.settings
+        x = embed_source(
+            source, self.source_embedding, self.source_positions, self.dropout, settings.model_dim
+        )
+        return read(
+            source, x, self.encoder, self.encoder_norm, attend_unknown=settings.attend_unknown
+        )
+
+    def embedded(self, tokens: Tensor, side: Literal["source", "target"]) -> dict[str, Tensor]:
+        """There is one side, whichever is asked for."""
+        lengths, places = torch.full_like(tokens, len(tokens)), torch.arange(len(tokens))
+        word = self.source_embedding(tokens) * math.sqrt(self.settings.model_dim)
+        place = self.source_positions(places, lengths, word.dtype)
+        return {"embedding": word, "position": place, "sum": word + place}
