@@ -1,0 +1,155 @@
+"""Figure of several heads (paper §3.2.2): one input, each head's own look at it, one output."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+
+import numpy as np
+
+from dragoman.errors import DragomanError
+from dragoman.insight.figures.captions import Drawn
+from dragoman.insight.figures.layer_words import attention_words
+from dragoman.insight.figures.short_sentence import matrix_table, open_short
+from dragoman.insight.figures.subject import Subject
+from dragoman.insight.head import Array, OpenedAttention, softmax
+from dragoman.pictures.figure import DataTable, Panel, Words
+from dragoman.pictures.matrix import Matrix
+from dragoman.pictures.panels import Cells, Text
+
+
+def heads_figure(subject: Subject, *, heads: int = 0) -> Drawn:
+    """One input, several heads, one output; the whole input beside slices of it.
+
+    ``heads``: cut the run's own matrices into so many heads; 0 as it was trained. Errors:
+    ``DragomanError`` for a number that they cannot be cut into.
+    """
+    opened = open_short(subject, "encoder", 0)
+    said = attention_words(opened.attention)
+    words = list(opened.looking)
+    trained, count, key_width = opened.queries.shape
+    width = opened.inputs.shape[1]
+    if heads and heads != trained:
+        opened = _cut_anew(opened, heads, width)
+    heads, count, key_width = opened.queries.shape
+    weight = subject.transformer.query_matrix(opened.attention)
+    shares = _shares(weight.double().numpy(), heads, width)
+    fine = 2.2 if width <= 256 else 560 / width
+    joined = opened.joined
+    value_width = joined.shape[1] // heads
+    names = [f"head {h + 1}" for h in range(heads)]
+    slices = [f"slice {h + 1}" for h in range(heads)]
+    shown = min(heads, 8)
+    panels: list[Panel] = [
+        Cells(Matrix(
+                f"Input X, {count} × {width}", opened.inputs, rows=words, cell=(fine, 18),
+                across="dimension",
+            )
+        ),
+        *(
+            Cells(
+                Matrix(
+                    f"Q of head {h + 1}, {count} × {key_width}",
+                    opened.queries[h],
+                    rows=words,
+                    cell=(fine * 2, 18),
+                    across="dimension",
+                )
+            )
+            for h in range(shown)
+        ),
+        Cells(
+            Matrix(
+                f"Concat of {heads} heads, {count} × {heads} · {value_width}",
+                joined,
+                rows=words,
+                cell=(fine, 18),
+                across="dimension",
+            )
+        ),
+        Cells(
+            Matrix(
+                "This run: share of W^Q", shares, rows=names, columns=slices,
+                cell=(52, 26), reach=1.0,
+            )
+        ),
+        Cells(
+            Matrix(
+                "Slices only", np.eye(heads), rows=names, columns=slices, cell=(52, 26), reach=1.0
+            )
+        ),
+        Text(
+            "Numbers in W^Q",
+            ("variant", "per head", "all heads"),
+            [
+                ("whole input", width * key_width, width * key_width * heads),
+                ("own slice", width // heads * key_width, width * key_width),
+            ],
+        ),
+    ]  # fmt: skip
+    return Drawn(
+        panels,
+        [
+            DataTable(
+                "",
+                ("head", "slice of the input", "share of |W^Q|^2"),
+                [(h + 1, s + 1, float(shares[h, s])) for h, s in np.ndindex(*shares.shape)],
+            ),
+            matrix_table("input", opened.inputs, words),
+            *(matrix_table(f"query-{h + 1}", opened.queries[h], words) for h in range(heads)),
+            matrix_table("joined", joined, words),
+        ],
+        run=subject.name,
+        notes=[
+            Words(
+                f"{opened.source} {said.english.capitalize()} of the run "
+                f"{subject.name}: d_model = {width}, h = {heads}, d_k = {key_width}.",
+                f"{opened.source} {subject.name} 모델의 {said.korean}: d_model = {width}, "
+                f"h = {heads}, d_k = {key_width}.",
+            ),
+            *(
+                [
+                    Words(
+                        f"It was trained with {trained} heads. Here its matrices are cut into "
+                        f"{heads}, which shows the cutting, not what it learned.",
+                        f"이 모델은 헤드 {trained}개로 학습했습니다. 여기서는 행렬을 {heads}개로 "
+                        "나누었으므로, 나누는 방법을 보여 줄 뿐 학습된 결과는 아닙니다.",
+                    )
+                ]
+                if heads != trained
+                else []
+            ),
+        ],
+    )
+
+
+def _cut_anew(opened: OpenedAttention, heads: int, width: int) -> OpenedAttention:
+    """The same matrices side by side, cut into other heads: (H, T, K) -> (H', T, K H / H')."""
+    own, _, key_width = opened.queries.shape
+    value_width = opened.values.shape[-1]
+    if any(size % heads for size in (own * key_width, own * value_width, width)):
+        raise DragomanError(f"matrices of width {own * key_width} cannot be cut into {heads} heads")
+
+    def cut(parts: Array) -> Array:
+        count = parts.shape[1]
+        whole = parts.transpose(1, 0, 2).reshape(count, -1)
+        again: Array = whole.reshape(count, heads, -1).transpose(1, 0, 2)
+        return again
+
+    queries, keys, values = cut(opened.queries), cut(opened.keys), cut(opened.values)
+    scale = opened.scale * math.sqrt(key_width / queries.shape[-1]) if opened.scale != 1 else 1.0
+    weights = softmax(queries @ keys.transpose(0, 2, 1) * scale)
+    joined = (weights @ values).transpose(1, 0, 2).reshape(queries.shape[1], -1)
+    return replace(
+        opened, queries=queries, keys=keys, values=values, weights=weights, joined=joined,
+        scale=scale,
+    )  # fmt: skip
+
+
+def _shares(weight: Array, heads: int, width: int) -> Array:
+    """(H, H): of each head's W^Q, the share of its square that falls on each slice of the input."""
+    if weight.ndim == 3:
+        return np.eye(heads)
+    squares = np.square(weight).reshape(heads, -1, heads, width // heads).sum(axis=(1, 3))
+    share: Array = squares / squares.sum(axis=1, keepdims=True)
+    return share
