@@ -44,7 +44,10 @@ class Task:
     validation: str
     """Measures the network while it trains: a ``tasks.validation.Validation``."""
     evaluation: str
-    """Measures a finished run: ``tasks.evaluation.evaluate_run`` for this task."""
+    """(run, files, changes of settings, options) -> what a finished run is worth on these files,
+    or on its own test set: ``tasks.evaluation.evaluate_run`` for this task."""
+    evaluation_options: tuple[str, ...]
+    """The options of ``dragoman evaluate`` that it takes beside those that all tasks do."""
     verbs: tuple[tuple[str, str], ...]
     """What can be done with a finished run: verbs, and what follows the run's name."""
     hub_tag: str
@@ -76,6 +79,7 @@ TASKS = {
             objective="dragoman.training.objectives.next_token",
             validation="dragoman.tasks.translation.Translations",
             evaluation="dragoman.tasks.evaluation.evaluate_run",
+            evaluation_options=("beam", "mbr", "precision", "shortlist", "ensemble", "output"),
             verbs=(("translate", "< input.txt > output.txt"), ("look", "'A sentence.'")),
             hub_tag="translation",
             limits=(
@@ -94,6 +98,7 @@ TASKS = {
             objective="dragoman.training.objectives.next_token",
             validation="dragoman.tasks.language_model.Texts",
             evaluation="dragoman.tasks.language_model.evaluate_run",
+            evaluation_options=(),
             verbs=(("write", "'How it begins'"),),
             hub_tag="text-generation",
             limits=("It writes what its training text makes likely, whether it is true or not.",),

@@ -87,7 +87,7 @@ def test_what_it_scores_is_the_sum_over_its_steps(
         for last, wanted in zip([text.bos, *ids], [*ids, text.eos], strict=True):
             logits = model.step(torch.tensor([[last]]), state)[0].detach().double()
             nll -= float(torch.log_softmax(logits, 0)[wanted])
-    found = evaluate_run(letters, part)
+    found = evaluate_run(letters, [part])
     assert found.texts == 20 and found.length.bytes == part.stat().st_size
     assert found.nll == pytest.approx(nll, rel=1e-5)
     assert found.scores["bits_per_byte"] == pytest.approx(nll / math.log(2) / found.length.bytes)
@@ -151,8 +151,9 @@ def test_the_command_line_knows_the_task(letters: Run, dragoman: Dragoman, tmp_p
     assert "perplexity" in json.loads((letters.folder / "scores.json").read_text())["scores"]
     for wrong, words in (
         (("translate", letters.folder, "Hallo"), "does not translate: dragoman write"),
-        (("evaluate", letters.folder, "--beam", "2"), "without a search"),
-        (("evaluate", letters.folder, "--output", "x"), "nothing is translated"),
+        (("evaluate", letters.folder, "--beam", "2"), "--beam: "),
+        (("evaluate", letters.folder, "--output", "x"), "--output: "),
+        (("evaluate", letters.folder, "one.txt", "two.txt"), "what is two.txt?"),
         (("shortlist", letters.folder), "it reads no text"),
     ):
         refused = dragoman(*wrong)
@@ -216,7 +217,7 @@ def test_lstm_layers_learn_and_write_as_any_other_kind(texts: Path, tmp_path: Pa
     assert len("".join(Writer(run).stream("Der", SearchSettings(beam=1), longest=20))) > 5
     part = tmp_path / "part.txt"
     part.write_text(" ".join(texts.read_text(encoding="utf-8").splitlines()[:9]), encoding="utf-8")
-    whole, cut = (evaluate_run(run, part, search_changes=c) for c in ((), ["window=32"]))
+    whole, cut = (evaluate_run(run, [part], changes=c) for c in ((), ["window=32"]))
     assert whole.context == 500 and cut.context == 32 and whole.nll != cut.nll
 
 
@@ -318,8 +319,8 @@ def test_documents_longer_than_the_context_are_learned_whole(
     assert min(pairs.values()) > 0 and sum(pairs.values()) > 20
     part = tmp_path / "part.txt"
     part.write_text("\n".join(lines[:9]), encoding="utf-8")
-    alone = evaluate_run(run, part, search_changes=["stride=24"])
-    carried = evaluate_run(run, part, search_changes=["stride=3"])
+    alone = evaluate_run(run, [part], changes=["stride=24"])
+    carried = evaluate_run(run, [part], changes=["stride=3"])
     assert alone.length == carried.length and alone.length.bytes == part.stat().st_size + 1
     vocabulary, model = run.target_text, run.model()
     whole = [vocabulary.bos, *vocabulary.encode([part.read_text(encoding="utf-8")])[0].tolist()]
@@ -335,9 +336,9 @@ def test_documents_longer_than_the_context_are_learned_whole(
         assert found.nll == pytest.approx(nll, rel=1e-4)
     assert carried.nll != pytest.approx(alone.nll, rel=1e-3)
     with pytest.raises(DragomanError, match="window and stride can be set"):
-        evaluate_run(run, part, search_changes=["beam=3"])
+        evaluate_run(run, [part], changes=["beam=3"])
     with pytest.raises(RecipeError, match="greater than the window of 24"):
-        evaluate_run(run, part, search_changes=["stride=25"])
+        evaluate_run(run, [part], changes=["stride=25"])
 
 
 def test_a_kind_of_model_must_fit_the_task() -> None:

@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
 
 def evaluate(
     run: Annotated[Path, typer.Argument(help="A run folder.", metavar="RUN")],
-    source: Annotated[Path | None, typer.Argument(help="Source sentences, or texts.")] = None,
-    references: Annotated[
+    files: Annotated[
         list[Path] | None,
         typer.Argument(
-            help="Their references; several files where each sentence has several.",
-            metavar="[REFERENCE]...",
+            help="What is measured on: sentences to translate and their references, in several "
+            "files where each has several; or texts.",
+            metavar="[FILE]...",
         ),
     ] = None,
     beam: Annotated[int | None, typer.Option(min=1, help="Beam width.")] = None,
@@ -48,10 +48,10 @@ def evaluate(
     """Translate a test set and score it: BLEU, chrF, chrF++ and TER with sacreBLEU's signatures; of
     a language model, the perplexity and the bits per byte of a file (or folder) of texts.
 
-    Without files, the test set of the recipe is used. Several references are each compared with as
-    the metric defines it; the signature says how many there were. Where the run follows the older
-    protocol (lower-cased, Moses-tokenised text), its own BLEU is given beside, with the reason they
-    differ.
+    Without files, the test set of the recipe is used. Of translations the sources come first.
+    Several references are each compared with as the metric defines it; the signature says how many
+    there were. Where the run follows the older protocol (lower-cased, Moses-tokenised text), its
+    own BLEU is given beside, with the reason they differ.
     """
     from dragoman.atomic import write_text
     from dragoman.cli.console import log_to_stderr
@@ -62,14 +62,19 @@ def evaluate(
         raise FileError(f"cannot write {output}: there is no folder {output.parent}")
     log_to_stderr()
     opened = Run.open(run)
-    if output is not None and opened.task.name != "translation":
-        raise DragomanError(f"--output: a {opened.task.name} is scored, nothing is translated")
-    others = [Run.open(one) for one in ensemble or ()]
-    changes = [*(set_ or []), *([f"beam={beam}"] if beam is not None else [])]
-    result = opened.task.evaluate(
-        opened, source, references or (), changes, precision,
-        shortlist=shortlist, ensemble=others, mbr=mbr,
-    )  # fmt: skip
+    given: dict[str, Any] = {
+        "beam": beam, "mbr": mbr, "precision": None if precision == "auto" else precision,
+        "shortlist": shortlist, "ensemble": ensemble, "output": output,
+    }  # fmt: skip
+    options = {name: value for name, value in given.items() if value}
+    for name in options:
+        if name not in opened.task.evaluation_options:
+            raise DragomanError(f"--{name}: {run} is a {opened.task.name}, which has no use for it")
+    changes = [*(set_ or []), *([f"beam={options.pop('beam')}"] if beam is not None else [])]
+    options.pop("output", None)
+    if ensemble:
+        options["ensemble"] = [Run.open(one) for one in ensemble]
+    result = opened.task.evaluate(opened, files or (), changes, **options)
     if output is not None:
         write_text(output, "".join(f"{h}\n" for h in result.hypotheses))
     typer.echo(result.to_json() if as_json else result.table())

@@ -111,7 +111,7 @@ def compare(
     if not runs and not references:
         raise DragomanError("comparing files of translations needs --reference FILE")
     if runs:
-        measured = EvaluationSet.of(runs[0], source, references)
+        measured = EvaluationSet.of(runs[0], [*([source] if source else []), *references])
     else:
         measured = EvaluationSet.of_references(references)
     language = runs[0].recipe.languages.target if runs else "und"

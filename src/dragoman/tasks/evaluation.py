@@ -99,34 +99,34 @@ class Evaluated:
 
 def evaluate_run(
     run: str | Path | Run,
-    source: Path | None = None,
-    references: Sequence[Path] = (),
-    search_changes: Sequence[str] = (),
-    precision: str = "auto",
+    files: Sequence[Path] = (),
+    changes: Sequence[str] = (),
     *,
+    precision: str = "auto",
     shortlist: bool = False,
     ensemble: Sequence[Run] = (),
     mbr: int = 0,
     keep: bool = True,
 ) -> Evaluated:
-    """Translate a test set (the recipe's, if no files are given) and score it.
+    """Translate a test set and score it.
 
-    ``references``: one file, or several with other translations of the same sources.
-    ``search_changes`` are ``key=value``, merged into the recipe's search settings. ``ensemble``:
-    runs that translate together with this one. ``mbr``: as ``TranslatorSettings``. With ``keep``,
-    the figures of the run alone on the recipe's own test set are written to its scores.json.
+    ``files``: sources and their references, of which there may be several with other translations
+    of the same sources; without files it is the recipe's. ``changes`` are ``key=value``, merged
+    into the recipe's search settings. ``ensemble``: runs that translate together with this one.
+    ``mbr``: as ``TranslatorSettings``. With ``keep``, the figures of the run alone on the recipe's
+    own test set are written to its scores.json.
     Errors: ``RunError`` for a run, ``DataError`` for files that cannot be used.
     """
     opened = run if isinstance(run, Run) else Run.open(run)
     recipe = opened.recipe
-    measured = EvaluationSet.of(opened, source, references)
+    measured = EvaluationSet.of(opened, files)
     pairs = measured.pairs
     # Here, so that what is wrong above is said at once: it imports torch, which takes seconds.
     from dragoman.tasks.search_settings import parse_search
     from dragoman.tasks.settings import TranslatorSettings
     from dragoman.tasks.translator import Translator
 
-    search = parse_search(recipe.search, [*search_changes, "n_best=1"])
+    search = parse_search(recipe.search, [*changes, "n_best=1"])
     settings = TranslatorSettings.check(precision=precision, shortlist=shortlist, mbr=mbr)
     translator = Translator(opened, settings, search, ensemble)
     logger.info("translating %s sentences: %s", f"{len(pairs):,}", translator.description)
@@ -168,7 +168,7 @@ def evaluate_run(
         measured.name, described, translator.description,
         seconds, scores, prepared, markup, pairs, hypotheses,
     )  # fmt: skip
-    if keep and source is None and not ensemble:
+    if keep and not files and not ensemble:
         samples = recipe.evaluation.samples
         step = max(1, len(pairs) // max(1, samples))
         record = result.to_dict() | {

@@ -23,18 +23,18 @@ class EvaluationSet:
     name: str
 
     @classmethod
-    def of(cls, run: Run, source: Path | None, references: Sequence[Path]) -> EvaluationSet:
-        """That of some files; the test set of the run's recipe, if there are none.
+    def of(cls, run: Run, files: Sequence[Path]) -> EvaluationSet:
+        """That of some files, sources first; the test set of the run's recipe, if there are none.
 
         Errors: ``DragomanError`` where there is nothing to measure on, ``DataError`` for files
         whose lines do not pair up.
         """
-        if (source is None) != (not references):
+        if len(files) == 1:
             raise DragomanError("give both the source sentences and their references, or neither")
-        if source is None:
+        if not files:
             pairs, name = _of_recipe(run)
             return cls(pairs, [[pair.target for pair in pairs]], name)
-        first, *further = references
+        source, first, *further = files
         corpus = CorpusSettings(source=str(source), target=str(first), format="lines")
         pairs = list(read_pairs(corpus))
         return cls(pairs, _with_further(pairs, further), source.name)

@@ -163,34 +163,29 @@ class Evaluated:
 
 def evaluate_run(
     run: str | Path | Run,
-    source: Path | None = None,
-    references: Sequence[Path] = (),
-    search_changes: Sequence[str] = (),
-    precision: str = "auto",
+    files: Sequence[Path] = (),
+    changes: Sequence[str] = (),
     *,
-    shortlist: bool = False,
-    ensemble: Sequence[Run] = (),
-    mbr: int = 0,
     keep: bool = True,
 ) -> Evaluated:
-    """Score texts (``source``: a file or folder of them, in the format of those that the run has
-    learned from; the recipe's test set if left out).
+    """Score texts.
 
-    ``search_changes``: ``window=512`` and ``stride=64``, of the recipe's section ``evaluation``.
-    With ``keep``, the figures on the recipe's own test set are written to the run's scores.json,
-    if nothing was changed.
+    ``files``: a file or folder of them, in the format of those that the run has learned from;
+    without one it is the recipe's test set. ``changes``: ``window=512`` and ``stride=64``, of the
+    recipe's section ``evaluation``. With ``keep``, the figures on the recipe's own test set are
+    written to the run's scores.json, if nothing was changed.
     Errors: ``RunError`` for a run, ``DataError`` for files that cannot be used, ``DragomanError``
-    for what only translations have: references, a search.
+    for several files, and for changes of what only a search has.
     """
     opened = run if isinstance(run, Run) else Run.open(run)
-    if references or shortlist or ensemble or mbr or precision != "auto":
+    if len(files) > 1:
         raise DragomanError(
             f"{opened.folder} is a language model: it is measured on one file of texts, without "
-            "references, alone, and without a search (--beam, --shortlist, --precision)"
+            f"references; what is {files[1]}?"
         )
-    how = windows_of(opened, search_changes)
-    if source is not None:
-        texts, test = read_like(opened, source), source.name
+    how = windows_of(opened, changes)
+    if files:
+        texts, test = read_like(opened, files[0]), files[0].name
     else:
         opened.require_text("test")
         texts = (pair.target for pair in plain_pairs(opened.recipe, "test"))
@@ -221,7 +216,7 @@ def evaluate_run(
         opened.folder.name, opened.weights_in_words, test, count,
         time.perf_counter() - began, nll, length, *how,
     )  # fmt: skip
-    if keep and source is None and not search_changes:
+    if keep and not files and not changes:
         record = json.dumps(result.to_dict(), indent=2, ensure_ascii=False)
         write_text(opened.folder / SCORES, record + "\n")
     return result
