@@ -8,6 +8,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import functools
+import json
 import logging
 import os
 import re
@@ -195,6 +196,22 @@ async def client_of(
         transport = httpx.ASGITransport(app, raise_app_exceptions=False)
         async with httpx.AsyncClient(transport=transport, base_url="http://echo") as client:
             yield client
+
+
+async def post(client: httpx.AsyncClient, path: str, **values: Any) -> Any:
+    """What a request that must be served is answered."""
+    answer = await client.post(path, json=values)
+    assert answer.status_code == 200, answer.text
+    return answer.json()
+
+
+def events_of(body: str) -> list[tuple[str, Any]]:
+    """The events of a stream."""
+    found = []
+    for block in body.strip().split("\n\n"):
+        name, data = block.split("\n", 1)
+        found.append((name.removeprefix("event: "), json.loads(data.removeprefix("data: "))))
+    return found
 
 
 def meters_of(client: httpx.AsyncClient) -> Meters:

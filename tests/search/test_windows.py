@@ -81,3 +81,20 @@ def test_who_knows_nothing_needs_log2_v_bits_a_token() -> None:
         Uniform(), texts(30), source=NOTHING, bos=BOS, eos=EOS, context=7, stride=2
     )
     assert [-one / math.log(2) for one in found] == pytest.approx([math.log2(TARGET)] * 31)
+
+
+def test_texts_are_read_as_their_scores_are_taken() -> None:
+    """However many there are, no more of them are held than are scored together."""
+    read = 0
+
+    def endless() -> Iterator[list[int]]:
+        nonlocal read
+        while read < 10_000:
+            read += 1
+            yield [3] * 20
+
+    scored = score_windows(
+        Uniform(), endless(), source=NOTHING, bos=BOS, eos=EOS,
+        context=8, stride=4, tokens_per_batch=64,
+    )  # fmt: skip
+    assert [len(next(scored)) for _ in range(5)] == [21] * 5 and read < 10

@@ -8,9 +8,18 @@ import math
 import threading
 from typing import Any
 
-import httpx
 import pytest
-from serving_echo import TEXT, EchoModel, client_of, detector, echo_run, meters_of, until
+from serving_echo import (
+    TEXT,
+    EchoModel,
+    client_of,
+    detector,
+    echo_run,
+    events_of,
+    meters_of,
+    post,
+    until,
+)  # fmt: skip
 
 from dragoman.forms.moses import MosesText
 from dragoman.forms.text_form import TextForm
@@ -26,12 +35,6 @@ PARAGRAPHS = "A small man eats.  Where is the bread?\n\n\tDas Tier ist müde.\n"
 
 def run(coroutine: Any) -> Any:
     return asyncio.run(coroutine)
-
-
-async def post(client: httpx.AsyncClient, path: str, **values: Any) -> Any:
-    answer = await client.post(path, json=values)
-    assert answer.status_code == 200, answer.text
-    return answer.json()
 
 
 def test_translates_strings_lists_and_forms() -> None:
@@ -273,14 +276,6 @@ def test_n_best_alternatives_prefix_and_sampling() -> None:
             assert drawn[0] == drawn[1]
 
     run(check())
-
-
-def events_of(body: str) -> list[tuple[str, Any]]:
-    found = []
-    for block in body.strip().split("\n\n"):
-        name, data = block.split("\n", 1)
-        found.append((name.removeprefix("event: "), json.loads(data.removeprefix("data: "))))
-    return found
 
 
 def test_a_stream_tells_each_sentence_as_it_grows() -> None:

@@ -64,8 +64,8 @@ def coloured(words: Sequence[Word], *, plain: bool) -> Text:
     from rich.text import Text
 
     out = Text()
-    for before, text, bits in words:
-        out.append(before)
-        style = next(style for most, style in _STEPS if bits < most)
-        out.append(f"{text}[{bits:.1f}]" if plain else text, style=style)
+    for word in words:
+        out.append(word.before)
+        style = next(style for most, style in _STEPS if word.bits < most)
+        out.append(f"{word.text}[{word.bits:.1f}]" if plain else word.text, style=style)
     return out

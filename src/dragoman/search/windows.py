@@ -23,7 +23,8 @@ from dragoman.search.scoring import TOKENS_PER_BATCH, log_probabilities_of
 class _Job(NamedTuple):
     """One window of a text."""
 
-    text: int
+    is_last: bool
+    """Of its text."""
     old: int
     """Places that are read again, and predicted already."""
     read: Tensor
@@ -47,48 +48,64 @@ def score_windows(
     ``source``: what the model encodes for each, as in ``Request``. The results are those of one
     window at a time, whatever ``tokens_per_batch`` puts together.
     """
-    found: dict[int, list[float]] = {}
-    waiting: list[_Job] = []
-    tokens = done = number = 0
+    found: list[float] = []
+    parts = score_parts(
+        model, texts, source=source, bos=bos, eos=eos, context=context, stride=stride,
+        tokens_per_batch=tokens_per_batch, device=device,
+    )  # fmt: skip
+    for log_probabilities, is_last in parts:
+        found += log_probabilities
+        if is_last:
+            yield found
+            found = []
 
-    def flush() -> None:
-        if not waiting:
-            return
-        scored = log_probabilities_of(
+
+def score_parts(
+    model: Scores,
+    texts: Iterable[Sequence[int]],
+    *,
+    source: Tensor,
+    bos: int,
+    eos: int,
+    context: int,
+    stride: int,
+    tokens_per_batch: int = TOKENS_PER_BATCH,
+    device: torch.device | str = "cpu",
+) -> Iterator[tuple[list[float], bool]]:
+    """The same window by window, for those who have other work between: what each window predicts
+    that none before it has, and whether it is the last of its text."""
+    waiting: list[_Job] = []
+
+    def scored() -> Iterator[tuple[list[float], bool]]:
+        found = log_probabilities_of(
             model,
             [source] * len(waiting),
             [job.read for job in waiting],
             [job.predicted for job in waiting],
             device,
         )
-        for job, log_probabilities in zip(waiting, scored, strict=True):
-            found.setdefault(job.text, []).extend(log_probabilities[job.old :].tolist())
+        for job, log_probabilities in zip(waiting, found, strict=True):
+            yield log_probabilities[job.old :].tolist(), job.is_last
         waiting.clear()
 
-    for number, text in enumerate(texts):
-        for job in _jobs(number, np.asarray(text, np.int32), context, stride, bos, eos):
+    tokens = 0
+    for text in texts:
+        for job in _jobs(np.asarray(text, np.int32), context, stride, bos, eos):
             if waiting and tokens + len(job.read) > tokens_per_batch:
-                flush()
+                yield from scored()
                 tokens = 0
-            waiting.append(job)
             tokens += len(job.read)
-        # What has no window waiting is whole.
-        while done in found and (not waiting or waiting[0].text > done):
-            yield found.pop(done)
-            done += 1
-    flush()
-    while done in found:
-        yield found.pop(done)
-        done += 1
+            waiting.append(job)
+    if waiting:
+        yield from scored()
 
 
-def _jobs(
-    number: int, text: Tokens, context: int, stride: int, bos: int, eos: int
-) -> Iterator[_Job]:
+def _jobs(text: Tokens, context: int, stride: int, bos: int, eos: int) -> Iterator[_Job]:
     for begin, new, end in slide(len(text) + 1, context, stride):
         part = text[part_of(begin, end - begin)]
         read, predicted = read_and_predicted(part, begin, end - begin, bos, eos)
-        yield _Job(number, new - begin, _tensor(read), _tensor(predicted))
+        is_last = end == len(text) + 1
+        yield _Job(is_last, new - begin, _tensor(read), _tensor(predicted))
 
 
 def _tensor(tokens: Tokens) -> Tensor:

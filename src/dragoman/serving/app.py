@@ -34,12 +34,15 @@ from dragoman.serving.service import Service
 from dragoman.serving.settings import ServeSettings
 from dragoman.serving.translate import libretranslate, v1
 from dragoman.serving.translate.languages import Detector
+from dragoman.serving.write import v1 as write_v1
+from dragoman.serving.write.schema import ContinuationsRequest, SurpriseRequest, WriteRequest
 
 logger = logging.getLogger("dragoman")
 
 ABOUT = (
     "Translation by models that were trained here. The endpoints of LibreTranslate, for its "
-    "clients, and our own under `/v1`, which tell what the model knows of its translation. Every "
+    "clients, and our own under `/v1`, which tell what the model knows of its translation; those "
+    "that write go on with a text by a language model. Every "
     'error is `{"error": "…"}` and says what to do.'
 )
 
@@ -81,6 +84,7 @@ def create_app(runs: Sequence[ServedRun], settings: ServeSettings, detector: Det
     app.state.service = service
     app.include_router(libretranslate.router(service))
     app.include_router(v1.router(service))
+    app.include_router(write_v1.router(service))
     app.include_router(inside.router(service))
     app.include_router(figures.router(service))
     _add_operation(app, service)
@@ -91,6 +95,9 @@ def create_app(runs: Sequence[ServedRun], settings: ServeSettings, detector: Det
         schema.LibreTranslateRequest,
         schema.DetectRequest,
         schema.TranslateRequest,
+        WriteRequest,
+        SurpriseRequest,
+        ContinuationsRequest,
         LookRequest,
         AttentionRequest,
         WordRequest,

@@ -11,6 +11,7 @@ from dragoman.serving.http.refusals import Refusal, bad_request
 from dragoman.serving.schema import DetectedLanguage, Language
 from dragoman.serving.served import ServedRun
 from dragoman.serving.translate.languages import Detector
+from dragoman.serving.write.composer import Composer
 
 AUTO = "auto"
 
@@ -51,6 +52,18 @@ class Catalogue:
                 return run
         known = ", ".join(run.name for run in self.runs)
         raise Refusal(404, f"There is no run {name!r} here; there are: {known}.")
+
+    def writer(self, name: str | None) -> tuple[ServedRun, Composer]:
+        """The run that goes on with texts. Raises Refusal 404, or 400 for one that translates."""
+        for run in [self.named(name)] if name else self.runs:
+            if run.composer is not None:
+                return run, run.composer
+        if name:
+            raise bad_request(f"{name} translates, which is asked of /v1/translate.")
+        raise bad_request(
+            "No run here writes texts of its own: a language model does (dragoman train my.txt "
+            "--task language-model)."
+        )
 
     def choose(
         self, text: str, source: str, target: str | None, name: str | None = None

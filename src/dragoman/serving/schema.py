@@ -277,9 +277,11 @@ class Knowledge(Message):
 
 
 class RunInfo(Message):
-    """A run that the server translates with."""
+    """A run that the server translates or writes with."""
 
     name: str
+    reads: bool
+    """Whether it reads a text and translates it; a language model goes on with one (/v1/write)."""
     source: str
     target: str
     source_name: str

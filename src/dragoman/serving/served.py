@@ -25,7 +25,9 @@ from dragoman.serving.translate.proofs import Proofs, sources_of
 from dragoman.serving.translate.queue import Answer, Draft, SearchQueue
 from dragoman.serving.translate.words import Word, words_of
 from dragoman.serving.turns import Turns
+from dragoman.serving.write.composer import Composer
 from dragoman.tasks.engine import Alignment, Engine, TokenPair
+from dragoman.tasks.language_model import windows_of
 from dragoman.tasks.proofreading.proofreader import Proof, Proofreader
 from dragoman.tasks.proofreading.warning import TranslationWarning
 from dragoman.tasks.run import Run
@@ -55,14 +57,16 @@ class ServedRun:
         run: Run | None = None,
         knowledge: schema.Knowledge | None = None,
         proofreader: Proofreader | None = None,
+        composer: Composer | None = None,
     ) -> None:
         """``run``: its folder, for what is told of it; ``knowledge`` and ``proofreader``: what it
-        has learned from, and who knows that."""
+        has learned from, and who knows that. ``composer``: what a run does that reads nothing."""
         self.name = name
         self.knowledge = knowledge or NOTHING_KNOWN
         self.engine = engine
         self.source, self.target = engine.source.language, engine.target.language
         self.run = run
+        self.composer = composer
         self.looker = Looker(engine)
         self._settings = settings
         self._aligning = Turns("align")
@@ -87,6 +91,7 @@ class ServedRun:
         return cls(
             name=name, engine=engine, settings=settings, run=run, knowledge=knowledge,
             proofreader=proofreader,
+            composer=None if engine.source.reads else Composer(engine, *windows_of(run)),
         )  # fmt: skip
 
     def start(self) -> None:
@@ -97,6 +102,8 @@ class ServedRun:
         await self.queue.close()
         self.looker.close()
         self._aligning.close()
+        if self.composer is not None:
+            self.composer.close()
 
     # ---- translating: of these, all that are not async are for a thread beside the event loop
 

@@ -269,21 +269,20 @@ class Engine:
     ) -> Iterator[list[float]]:
         """log P of each token of each text, and of its end symbol, where nothing is read: window by
         window (``search/windows.py``)."""
-        import torch
-
         from dragoman.search.windows import score_windows
 
-        (nothing,) = self.source.values([""])
-        return score_windows(
-            self._ensemble or self._network,
-            texts,
-            source=torch.tensor(nothing),
-            bos=self.target.bos,
-            eos=self.target.eos,
-            context=context,
-            stride=stride,
-            device=self._device,
-        )
+        return score_windows(texts=texts, context=context, stride=stride, **self._alone)
+
+    def score_parts(
+        self, tokens: Sequence[int], context: int, stride: int, together: int
+    ) -> Iterator[list[float]]:
+        """The same of one text, as it comes: windows of ``together`` tokens at a time, or one."""
+        from dragoman.search.windows import score_parts
+
+        for part, _ in score_parts(
+            texts=[tokens], context=context, stride=stride, tokens_per_batch=together, **self._alone
+        ):
+            yield part
 
     def look(
         self, values: Sequence[int], tokens: Sequence[int], through: Probe | None = None
@@ -374,6 +373,20 @@ class Engine:
     @cached_property
     def _searcher(self) -> Searcher:
         return Searcher(self.path.searched, workers=self.workers, **self._batch)
+
+    @property
+    def _alone(self) -> dict[str, Any]:
+        """What scores texts where nothing is read."""
+        import torch
+
+        (nothing,) = self.source.values([""])
+        return {
+            "model": self._ensemble or self._network,
+            "source": torch.tensor(nothing),
+            "bos": self.target.bos,
+            "eos": self.target.eos,
+            "device": self._device,
+        }
 
     @property
     def _batch(self) -> dict[str, Any]:

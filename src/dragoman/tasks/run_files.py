@@ -100,6 +100,7 @@ class _Validation(_Record):
     scores: dict[str, _Number | None]
     best: bool
     elapsed: _Number = 0.0
+    samples: list[_Sample] = []
 
 
 class _Line(_Record):

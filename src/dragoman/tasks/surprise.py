@@ -31,6 +31,8 @@ class Word(NamedTuple):
     """Spaces and line ends."""
     text: str
     bits: float
+    tokens: int = 0
+    """Tokens that write both."""
 
 
 @dataclass(frozen=True)
@@ -77,23 +79,42 @@ class Scorer:
 
 
 def words_of(
-    form: TextForm, tokens: Sequence[int], log_probabilities: Sequence[float]
+    form: TextForm,
+    tokens: Sequence[int],
+    log_probabilities: Sequence[float],
+    *,
+    begins: bool = True,
 ) -> list[Word]:
-    """The words of a text: one begins at a token that writes a space or a line end first."""
+    """The words of a text: one begins at a token that writes a space or a line end first. In a
+    language that is written without spaces, every token is one that does not share a character.
+
+    ``begins``: the tokens are the first of the text.
+    """
     found: list[Word] = []
     held, costs = b"", list[float]()
     written = map(_written, form.shown(tokens))
     for part, cost in zip(written, log_probabilities, strict=True):
-        if held.strip() and part[:1].isspace():
+        if held.strip() and (part[:1].isspace() or not (form.spaced or _is_cut(held))):
             found.append(_word(held, costs))
             held, costs = b"", []
         held += part
         costs.append(cost)
     if costs:
         found.append(_word(held, costs))
-    if found and not form.vocabulary.settings.lossless:  # a space stands before the first token
-        found[0] = found[0]._replace(before="")
+    if begins and found and not form.vocabulary.settings.lossless:
+        found[0] = found[0]._replace(before="")  # a space stands before the first token
     return found
+
+
+def begin_of(form: TextForm, tokens: Sequence[int], word: int) -> int:
+    """The token with which a word of a text begins; one that writes its space alone belongs to what
+    stands before. Errors: ``IndexError`` if it has not so many words."""
+    words = words_of(form, tokens, [0.0] * len(tokens))
+    place = sum(one.tokens for one in words[:word])
+    own = form.shown(tokens[place : place + words[word].tokens])
+    while len(own) > 1 and _written(own[0]).isspace():
+        place, own = place + 1, own[1:]
+    return place
 
 
 def _written(piece: str) -> bytes:
@@ -107,4 +128,13 @@ def _word(held: bytes, costs: Sequence[float]) -> Word:
     written = held.decode("utf-8", "replace")
     text = written.lstrip()
     before = written[: len(written) - len(text)]
-    return Word(before, text, -math.fsum(costs) / math.log(2))
+    return Word(before, text, -math.fsum(costs) / math.log(2), len(costs))
+
+
+def _is_cut(held: bytes) -> bool:
+    """Whether it ends within a character."""
+    try:
+        held.decode("utf-8", "surrogatepass")
+    except UnicodeDecodeError:
+        return True
+    return False

@@ -53,6 +53,8 @@ class LimitSettings(Settings):
     """The widest beam, and the most translations of one text, that a request may ask for."""
     translations: int = Field(default=4096, ge=1, le=10_000_000)
     """Translations in one answer: sentences times the number of translations of each."""
+    written: int = Field(default=1000, ge=1, le=1_000_000)
+    """Tokens that a language model writes in one answer."""
     connections: int = Field(default=2048, ge=1, le=1_000_000)
     """Connections in all; fewer where the system allows the server few open files."""
     connections_each: int = Field(default=512, ge=1, le=1_000_000)

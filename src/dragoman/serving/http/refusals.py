@@ -20,7 +20,7 @@ class Refusal(Exception):
 def not_read() -> Refusal:
     """Text for a run that reads none."""
     return bad_request(
-        "This run reads nothing: leave the text empty, and say as prefix how its own begins."
+        "This run reads nothing, so it translates nothing: /v1/write goes on with a text."
     )
 
 

@@ -10,14 +10,14 @@ one; one that has gone is made again from the request, which says everything.
 from __future__ import annotations
 
 from collections import OrderedDict
-from typing import get_args
+from typing import Any, get_args
 
 import torch
 
 from dragoman.insight.cell import open_cell
 from dragoman.models.transformer import Transformer
 from dragoman.serving.http.openapi import written
-from dragoman.serving.http.refusals import bad_request, not_read
+from dragoman.serving.http.refusals import bad_request
 from dragoman.serving.look.packed import weights_message
 from dragoman.serving.look.schema import (
     AttentionRequest,
@@ -57,8 +57,8 @@ class Looker:
 
     def cut(self, request: Asked, longest: int) -> Cut[Asked]:
         """What is looked at of a text. Raises Refusal for what cannot be."""
-        if request.text.strip() and not self._engine.source.reads:
-            raise not_read()
+        if not self._engine.source.reads and request.text.strip():
+            return self._cut_alone(request, longest)
         (passage,) = self._engine.cut([request.text], whole=False)
         sentences = [piece.text for piece in passage.pieces]
         if not sentences:
@@ -73,19 +73,35 @@ class Looker:
             request = request.model_copy(update=changed)
         return Cut(sentences, request, self._checked(request, longest))
 
+    def _cut_alone(self, request: Asked, longest: int) -> Cut[Asked]:
+        """Where nothing is read: the text itself, or what else it begins with."""
+        if request.sentence:
+            raise bad_request("sentence: this run looks at its text as one.")
+        (tokens,) = self._target.tokens([request.text])
+        if (places := self.model.settings.longest) is not None:
+            longest = min(longest, places - 1)  # the start symbol stands before them
+        if len(tokens) > longest:
+            raise bad_request(_too_long(len(tokens), longest))
+        changed: dict[str, Any] = {"text": "", "sentence": None, "given": tuple(tokens)}
+        if request.prefix_tokens:
+            length = max(len(tokens), len(request.prefix_tokens))
+            changed |= {"given": (), "max_length": request.max_length or length}
+        alone = request.model_copy(update=changed)
+        return Cut([request.text], alone, self._checked(alone, longest))
+
     def _checked(self, request: LookRequest, longest: int) -> list[int]:
         """The tokens of what is looked at. Raises Refusal for what cannot be."""
         (ids,) = self._engine.source.values([request.text.strip()])
         if len(ids) > longest:
-            raise bad_request(
-                f"The text has {len(ids)} tokens; {longest} can be looked at. Take a part of it."
-            )
+            raise bad_request(_too_long(len(ids), longest))
         if any(place >= len(ids) for place in request.hidden):
             raise bad_request(f"hidden: the text has {len(ids)} tokens, counted from 0.")
         size = self._target.size
-        for name in ("prefix_tokens", "compare"):
+        for name in ("prefix_tokens", "given", "compare"):
             if any(token >= size for token in getattr(request, name)):
                 raise bad_request(f"{name} must be below {size}.")
+        if request.given and (request.prefix_tokens or self._target.eos in request.given):
+            raise bad_request("given is a whole output without its end: leave prefix_tokens out.")
         for head in request.heads_off:
             self._sight.check_head(head.part, head.layer, head.head, "heads_off")
         return ids
@@ -244,8 +260,8 @@ class Looker:
         ``most``: the weights that the answer will hold, of so many tokens. Raises Refusal for too
         many: before the search, by what is known then, or at once after it.
         """
-        wanted = {"text", "beam", "length_penalty", "max_length", "prefix_tokens", "heads_off"}
-        key = request.model_dump_json(include={*wanted, "hidden", "compare"})
+        wanted = {"text", "beam", "length_penalty", "max_length", "prefix_tokens", "given"}
+        key = request.model_dump_json(include={*wanted, "heads_off", "hidden", "compare"})
         seen = self._kept.pop(key, None) or self._look(request, ids, given_up, most)
         self._kept[key] = seen
         while len(self._kept) > 1 and sum(one.size for one in self._kept.values()) > MOST_KEPT:
@@ -256,3 +272,7 @@ class Looker:
         self, request: LookRequest, ids: list[int], given_up: GivenUp, most: Sizes
     ) -> LookRecord:
         return self._sight.look(request, ids, given_up, most)
+
+
+def _too_long(tokens: int, longest: int) -> str:
+    return f"The text has {tokens} tokens; {longest} can be looked at. Take a part of it."

@@ -24,7 +24,8 @@ class Head(Message):
 
 
 class LookRequest(Message):
-    """``POST /v1/look``: one sentence, translated by the plain model while it is watched."""
+    """``POST /v1/look``: one sentence, translated by the plain model while it is watched. Where
+    nothing is read, as by language models, the text itself is what is looked at, as one."""
 
     text: str
     sentence: int | None = Field(default=None, ge=0)
@@ -38,7 +39,10 @@ class LookRequest(Message):
     max_length: int | None = Field(default=None, ge=1, le=1000)
     """At most so many tokens in the translation."""
     prefix_tokens: tuple[Place, ...] = Field(default=(), max_length=1000)
-    """How the translation must begin."""
+    """How the translation must begin. Where nothing is read, it takes the place of the text, which
+    the model then goes on with, to the length that it had."""
+    given: tuple[Place, ...] = Field(default=(), max_length=1000)
+    """A whole output as token numbers, without its end symbol: look at it, and search for none."""
     heads_off: tuple[Head, ...] = Field(default=(), max_length=1000)
     """Heads whose output is set to zero."""
     hidden: tuple[Place, ...] = Field(default=(), max_length=1000)

@@ -82,7 +82,7 @@ class Sight:
         self, request: LookRequest, ids: list[int], given_up: GivenUp, most: Sizes
     ) -> LookRecord:
         """All there is to see. Raises Refusal, ``SearchError``."""
-        check_size(most(len(ids), len(request.prefix_tokens) + 1))
+        check_size(most(len(ids), len(request.given or request.prefix_tokens) + 1))
         source, target = torch.tensor(ids), self._target
         asked = request.model_dump(
             include={"beam", "length_penalty", "max_length"}, exclude_none=True
@@ -100,8 +100,11 @@ class Sight:
 
         with torch.inference_mode():
             with watched(record=False):
-                wanted = self._engine.request(ids, settings, request.prefix_tokens, steps)
-                found = self._searched(wanted, given_up)
+                if request.given:
+                    (found,) = self._engine.over(self.model).score([ids], [request.given])
+                else:
+                    wanted = self._engine.request(ids, settings, request.prefix_tokens, steps)
+                    found = self._searched(wanted, given_up)
             check_size(most(len(ids), len(found.tokens) + 1))
             given = torch.tensor([target.bos, *found.tokens])
             with watched(record=True) as reading:

@@ -18,6 +18,8 @@ _COMMONEST = 300
 _EXAMPLES = 4
 _LONGEST_EXAMPLE = 90
 """Characters."""
+_FIRST_WORDS = 3
+"""Of a text to go on with."""
 
 
 def knowledge_of(run: Run) -> schema.Knowledge:
@@ -36,12 +38,23 @@ def knowledge_of(run: Run) -> schema.Knowledge:
                 "pairs": run.notes().get("pairs", {}).get("train"),
                 "words": None if lexicon is None else len(lexicon),
                 "commonest": [] if lexicon is None else list(lexicon.counts)[:_COMMONEST],
-                "examples": _examples(run),
+                "examples": _examples(run) if run.source.reads else _beginnings(run),
             }
         )
     except RunError as error:  # it must not keep the run from translating
         logger.warning("%s", error)
         return known
+
+
+def _beginnings(run: Run) -> list[str]:
+    """How some texts begin that a language model was measured on while it learned."""
+    samples: list[dict[str, str]] = []
+    for line in run.metrics():
+        if line["kind"] == "validation":
+            samples = line.get("samples", [])
+    beginnings = (" ".join(one["source"].split()[:_FIRST_WORDS]) for one in samples)
+    short = dict.fromkeys(one for one in beginnings if one and len(one) <= _LONGEST_EXAMPLE)
+    return list(short)[:_EXAMPLES]
 
 
 def _examples(run: Run) -> list[str]:

@@ -44,6 +44,7 @@ def router(service: Service) -> APIRouter:
             runs=[
                 schema.RunInfo(
                     name=run.name,
+                    reads=run.engine.source.reads,
                     source=run.source,
                     target=run.target,
                     source_name=name_of(run.source),

@@ -1,0 +1,1 @@
+"""Writing: a text gone on with, its surprises, and what else could have come."""
