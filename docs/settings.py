@@ -13,6 +13,7 @@ from pydantic.fields import FieldInfo
 from dragoman.models.kinds import KINDS
 from dragoman.models.settings import ModelSettings
 from dragoman.recipe import Recipe
+from dragoman.settings import help_texts
 
 _HEAD = """\
 # Settings
@@ -38,13 +39,14 @@ def _section(settings: type[BaseModel], path: str) -> list[str]:
     lines = [f"\n## {title}\n\n{about}\n"]
     inner: list[tuple[type[BaseModel], str]] = []
     rows: list[str] = []
+    helps = help_texts(settings)
     for name, field in settings.model_fields.items():
         if isinstance(field.default, ModelSettings):
             inner += [(kind, f"{path}{name}.") for kind, _ in KINDS.values()]
             continue
         found = _settings_in(field.annotation)
         if found is None or not _is_section(field):
-            rows.append(_row(f"{path}{name}", field))
+            rows.append(_row(f"{path}{name}", field, helps.get(name, "")))
         if found is not None and found not in [settings for settings, _ in inner]:
             inner.append((found, f"{path}{name}."))
     if rows:
@@ -54,8 +56,8 @@ def _section(settings: type[BaseModel], path: str) -> list[str]:
     return lines
 
 
-def _row(path: str, field: FieldInfo) -> str:
-    help_text = " ".join((field.description or "").split()).replace("|", "\\|")
+def _row(path: str, field: FieldInfo, help_text: str) -> str:
+    help_text = " ".join(help_text.split()).replace("|", "\\|")
     choices = _choices(field.annotation)
     if len(choices) > 1:
         help_text += f" One of {', '.join(f'`{choice}`' for choice in choices)}."

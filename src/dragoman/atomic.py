@@ -19,18 +19,21 @@ from safetensors import SafetensorError
 
 from dragoman.errors import FileError
 
-_TEMPORARY = ".writing-"
+TEMPORARY = ".writing-"
+"""What the name of a file or folder begins with while it is written."""
 _FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 
 
 @contextmanager
-def replacing_file(path: Path) -> Iterator[Path]:
+def replacing_file(path: Path, *, forced: bool = True) -> Iterator[Path]:
     """Write to the path handed out; on leaving, it becomes ``path``. An exception leaves ``path``.
 
-    Raises FileError when the disk is full or cannot be written to.
+    ``forced``: to disk before it takes its name; False for what can be made again, and is checked
+    whenever it is read. Raises FileError when the disk is full or cannot be written to.
     """
-    # With the process's number: two that write the same file do not meet in one temporary.
-    temporary = path.with_name(f"{_TEMPORARY}{os.getpid()}-{path.name}")
+    # Two that write the same file do not meet in one temporary: threads neither, nor processes of
+    # two containers, which may have one number.
+    temporary = path.with_name(f"{TEMPORARY}{os.urandom(4).hex()}-{path.name}")
     with _explained(path):
         try:
             temporary.touch()
@@ -38,9 +41,11 @@ def replacing_file(path: Path) -> Iterator[Path]:
             yield temporary
             # safetensors makes files that nobody else may read; a server may be another user.
             temporary.chmod(mode)
-            _force_to_disk(temporary)
+            if forced:
+                _force_to_disk(temporary)
             temporary.replace(path)
-            _force_to_disk(path.parent)
+            if forced:
+                _force_to_disk(path.parent)
         except BaseException:
             temporary.unlink(missing_ok=True)
             raise
@@ -52,7 +57,7 @@ def creating_folder(path: Path) -> Iterator[Path]:
 
     Raises FileError when the disk is full or cannot be written to.
     """
-    temporary = path.with_name(f"{_TEMPORARY}{path.name}")
+    temporary = path.with_name(f"{TEMPORARY}{path.name}")
     with _explained(path):
         try:
             shutil.rmtree(temporary, ignore_errors=True)
@@ -79,7 +84,7 @@ def write_text(path: Path, text: str) -> None:
 def remove_folder(path: Path) -> None:
     """Remove a folder so that no half of it is ever seen under its own name."""
     if path.exists():
-        doomed = path.with_name(f"{_TEMPORARY}removing-{path.name}")
+        doomed = path.with_name(f"{TEMPORARY}removing-{path.name}")
         shutil.rmtree(doomed, ignore_errors=True)
         path.rename(doomed)
         shutil.rmtree(doomed, ignore_errors=True)
@@ -87,7 +92,7 @@ def remove_folder(path: Path) -> None:
 
 def sweep(folder: Path) -> None:
     """Remove what killed processes left half-written in ``folder``."""
-    for path in folder.glob(f"{_TEMPORARY}*"):
+    for path in folder.glob(f"{TEMPORARY}*"):
         if path.is_dir():
             shutil.rmtree(path, ignore_errors=True)
         else:

@@ -293,15 +293,29 @@ class Decoder:
         embedding = m.real(self.source, dim, scale=scale)
         other = embedding if self.shared else m.real(self.target, dim, scale=scale)
         weights += [embedding, other, other if pick((0, 1)) else m.real(self.target, dim)]
-        shape = [dim, ffn, heads, key, value, *layers, self.source, self.target, pre, hidden]
+        numbers = [dim, ffn, heads, key, value, *layers, self.source, self.target, pre, hidden]
+        shape = m.keep([*numbers, self.shared], np.int32)
         factors = m.keep([key**-0.5, dim**0.5, 1e-5])
         pointers = m.keep([0 if w is None else w.ctypes.data for w in weights], np.uint64)
-        self.model = k(
-            "decode_model_new", m.keep(shape, np.int32), factors, pointers, result=c_void_p
-        )
+        self.model = k("decode_model_new", shape, factors, result=c_void_p)
+        k("decode_model_pack", c_void_p(self.model), pointers)
+        if pick((0, 1)):  # as one that was packed before
+            packed = self.model
+            self.model = k("decode_model_new", shape, factors, result=c_void_p)
+            for there, here in zip(self.parts(packed), self.parts(self.model), strict=True):
+                assert there[1] == here[1]
+                ctypes.memmove(here[0], *there)
+            k("decode_model_free", c_void_p(packed))
         self.width = k("decode_model_width", c_void_p(self.model), result=c_int)
         if pick((0, 1)):
             self.learn_shortlist()
+
+    def parts(self, model: Any) -> list[tuple[int, int]]:
+        """Address and size of each part of the weights."""
+        count = self.k("decode_model_parts", c_void_p(model), None, None, result=c_int)
+        places, sizes = self.m.out(count, kind=np.uint64), self.m.out(count, kind=np.int64)
+        self.k("decode_model_parts", c_void_p(model), places, sizes, result=c_int)
+        return [(int(at), int(size)) for at, size in zip(places, sizes, strict=True)]
 
     def learn_shortlist(self) -> None:
         m = self.m

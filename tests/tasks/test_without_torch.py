@@ -104,10 +104,22 @@ print(json.dumps([translator.description, found]))
 """
 
 
-def test_the_same_to_the_last_bit(run: Run) -> None:
+NOT_READ = """
+from dragoman.inference.held_weights import HeldWeights
+
+def read(*_):
+    raise AssertionError("the weights are read")
+
+HeldWeights.read = read
+"""
+
+
+@pytest.mark.parametrize("before", ["", NOT_READ], ids=["packed", "packed before"])
+def test_the_same_to_the_last_bit(before: str, run: Run) -> None:
+    dragoman.load(run.folder)  # by now they are packed
     given = json.dumps([str(run.folder), LINES, WAYS])
     done = subprocess.run(
-        [sys.executable, "-c", PROGRAM, given], capture_output=True, text=True, check=False
+        [sys.executable, "-c", before + PROGRAM, given], capture_output=True, text=True, check=False
     )
     assert done.returncode == 0, done.stderr
     description, found = json.loads(done.stdout)
@@ -211,7 +223,7 @@ def test_a_machine_that_is_not_known_is_measured_first(
     assert not is_light(run.folder)
     assert is_light(run.folder)
     # Another library, another processor, kernels that were slower: another machine.
-    monkeypatch.setattr(measured, "_library", lambda _: "another")
+    monkeypatch.setattr(measured, "library_hash", lambda _: "another")
     assert not is_light(run.folder)
     assert is_light(run.folder)
     kept = json.loads((tmp_path / "new" / measured.NAME).read_text(encoding="utf-8"))

@@ -19,10 +19,12 @@ def with_note(model: bytes, note: bytes) -> bytes:
 
     Raises IndexError if the model is no Protocol Buffers message.
     """
-    kept = b"".join(
-        model[first:last] for number, _, first, last in _fields(model) if number != _NOTE
-    )
-    return kept + _varint(_NOTE << 3 | 2) + _varint(len(note)) + note
+    kept, end = [], 0
+    for number, _, first, last in _fields(model):
+        if number == _NOTE:
+            kept.append(model[end:first])
+            end = last
+    return b"".join([*kept, model[end:], _varint(_NOTE << 3 | 2), _varint(len(note)), note])
 
 
 def note_in(model: bytes) -> tuple[bytes | None, int]:
@@ -46,6 +48,14 @@ def _fields(message: bytes) -> Iterator[tuple[int, int, int, int]]:
     place = 0
     while place < len(message):
         first = place
+        if message[place] == _TOKEN << 3 | 2 and message[place + 1 : place + 2] < b"\x80":
+            # Nearly all of a large file: tokens, of less than 128 bytes each.
+            begin = place + 2
+            place = begin + message[place + 1]
+            if place > len(message):
+                raise IndexError("cut off")
+            yield _TOKEN, begin, first, place
+            continue
         tag, place = _read_varint(message, place)
         begin = place
         match tag & 7:

@@ -91,8 +91,8 @@ class Text:
     def __init__(self, model: bytes, settings: TextSettings) -> None:
         """From the bytes of a SentencePiece model. ``settings`` say how text is prepared for it."""
         self.settings = settings
-        self._model = with_note(model, settings.model_dump_json().encode("utf-8"))
-        self._processor = sentencepiece.SentencePieceProcessor(model_proto=self._model)
+        self._given = model
+        self._processor = sentencepiece.SentencePieceProcessor(model_proto=model)
         self.size: int = self._processor.vocab_size()
         self.unknown: int = self._processor.unk_id()
         self.bos: int = self._processor.bos_id()
@@ -155,6 +155,11 @@ class Text:
         """Write the vocabulary and its settings to one file. Raises FileError if that fails."""
         with replacing_file(Path(path)) as temporary:
             temporary.write_bytes(self._model)
+
+    @cached_property
+    def _model(self) -> bytes:
+        """With the settings inside."""
+        return with_note(self._given, self.settings.model_dump_json().encode("utf-8"))
 
     @cached_property
     def fingerprint(self) -> str:

@@ -88,7 +88,7 @@ def machine_key() -> str:
     for part in (
         _processor(),
         _torch(),
-        _library(loader.library_path()),
+        library_hash(loader.library_path()),
         str(loader.load()[1].level),
         # What torch makes its number of threads from.
         str(len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()),
@@ -107,7 +107,7 @@ def _torch() -> str:
 
 
 @cache
-def _library(path: pathlib.Path) -> str:
+def library_hash(path: pathlib.Path) -> str:
     """A hash of the library of kernels: another compiler makes another of the same sources."""
     with path.open("rb") if path.exists() else io.BytesIO() as file:
         return hashlib.file_digest(file, "sha256").hexdigest()

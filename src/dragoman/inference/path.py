@@ -12,9 +12,11 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Literal
 
+from dragoman.inference.held_weights import HeldWeights
 from dragoman.inference.measured import known, microseconds
+from dragoman.inference.packed_models import packed_model
 from dragoman.inference.settings import Precision
-from dragoman.models.fast_path import FastPath, Named
+from dragoman.models.fast_path import FastPath
 from dragoman.models.kinds import DEFAULT, fast_paths
 from dragoman.models.searched import Searched
 from dragoman.models.settings import ModelSettings
@@ -79,16 +81,17 @@ def fastest(
 def without_torch(
     settings: ModelSettings,
     sizes: tuple[int, int],
-    weights: Callable[[Mapping[str, tuple[int, ...]]], Named | None],
+    weights: HeldWeights,
     precision: Precision = "auto",
     shortlist: Shortlist | None = None,
     remembered: pathlib.Path | None = None,
+    kept: pathlib.Path | None = None,
 ) -> Path | None:
     """What ``fastest`` would choose, made without importing torch; None where that cannot be.
 
     It can where an earlier process has compared and measured the kernels of this machine, and they
-    run such models. ``sizes``: source and target tokens. ``weights``: the model's, if they have the
-    shapes that it is told; else None.
+    run such models. ``sizes``: source and target tokens. ``kept``: the folder of weights that were
+    packed before (``packed_models.py``).
     """
     times = {} if remembered is None or not loader.loaded() else known(remembered)
     paths = fast_paths(settings.kind) if times else ()
@@ -108,12 +111,11 @@ def without_torch(
         return None
     if chosen.path is not first:
         return None
-    named = weights(first.without_torch.shapes(settings, *sizes))
-    if named is None:
+    found = packed_model(first.without_torch, settings, sizes, weights, kept)
+    if found is None:
         return None
     line = chosen.line + _of_shortlist(first, shortlist)
-    made = first.without_torch.make(settings, *sizes, named, shortlist)
-    return Path(first.precision, line, made)
+    return Path(first.precision, line, first.without_torch.make(found, shortlist))
 
 
 @dataclass(frozen=True)

@@ -6,9 +6,9 @@ what the model itself computes (``tests/contract``). A list of them is read with
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -24,15 +24,29 @@ Named = Mapping[str, npt.NDArray[np.float32]]
 """The weights of a model by their names in a file."""
 
 
+class PackedModel(Protocol):
+    """The weights of one model as a path computes with them: at first room for them alone."""
+
+    @property
+    def parts(self) -> Sequence[npt.NDArray[np.uint8]]:
+        """The memory of all of them. Settings, instruction set and library decide how many parts
+        there are and how large, so that what they hold can be kept and put back."""
+
+    def pack(self, named: Named) -> None:
+        """Fill them from weights of the shapes that ``WithoutTorch.shapes`` gives; once."""
+
+
 @dataclass(frozen=True)
 class WithoutTorch:
     """How a path is made of weights alone, where torch need not be imported."""
 
     shapes: Callable[[Any, int, int], Mapping[str, tuple[int, ...]]]
     """Of every weight, by name: of a model of such settings with so many source and target
-    tokens. Whoever makes a path sees to it that the weights have them."""
-    make: Callable[[Any, int, int, Named, Shortlist | None], Searched]
-    """Settings, source and target tokens, weights -> what a search speaks with."""
+    tokens. Whoever packs weights sees to it that they have them."""
+    room: Callable[[Any, int, int], PackedModel]
+    """For the weights of a model of such settings with so many source and target tokens."""
+    make: Callable[[Any, Shortlist | None], Searched]
+    """Packed weights -> what a search speaks with."""
     why_not: Callable[[Any], str | None]
     """Why models of such settings cannot be run so at all; None if they can, where kernels are."""
 

@@ -58,6 +58,7 @@ class Shape(ctypes.Structure):
         ("target_vocabulary", c_int32),
         ("pre_norm", c_int32),
         ("hidden_token", c_int32),  # a token that nothing may attend to; -1: none
+        ("one_embedding", c_int32),  # whether source and target share theirs
     )
 
 
@@ -188,7 +189,9 @@ FUNCTIONS: dict[str, tuple[tuple[Any, ...], Any]] = {
     "attention_backward": ((*[POINTER] * 7, WHOLE, POINTER, WHOLE, POINTER, WHOLE), None),
     "attention_pairs_forward": ((*[POINTER] * 6,), None),
     "attention_pairs_backward": ((*[POINTER] * 7, WHOLE, POINTER, WHOLE, POINTER, WHOLE), None),
-    "decode_model_new": ((*[POINTER] * 3,), POINTER),
+    "decode_model_new": ((*[POINTER] * 2,), POINTER),
+    "decode_model_pack": ((*[POINTER] * 2,), None),
+    "decode_model_parts": ((*[POINTER] * 3,), c_int),
     "decode_model_free": ((POINTER,), None),
     "decode_model_width": ((POINTER,), c_int),
     "decode_model_shortlist": ((POINTER, POINTER, c_int, POINTER, POINTER), None),

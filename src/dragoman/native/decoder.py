@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import weakref
 from collections.abc import Sequence
-from ctypes import addressof, c_void_p, cast
+from ctypes import addressof, c_int64, c_uint8, c_void_p, cast
 from dataclasses import dataclass, fields
 from typing import Any
 
@@ -30,6 +30,8 @@ class _Kernels:
     """The C interface of ``src/decode.cpp``, bound once per model (one level for all)."""
 
     model_new: Any
+    model_pack: Any
+    model_parts: Any
     model_free: Any
     model_width: Any
     model_shortlist: Any
@@ -60,20 +62,35 @@ def supported() -> bool:
 class NativeModel:
     """Weights packed for int8 products. Any number of threads and states may share them."""
 
-    def __init__(self, shape: Shape, factors: Factors, weights: Sequence[Array | None]) -> None:
-        """``weights``: fp32, in the order of ``pack_model`` in ``src/decode_model.h``; not needed
-        afterwards."""
+    def __init__(self, shape: Shape, factors: Factors) -> None:
+        """Room for them: ``pack`` fills it, or who has kept what ``parts`` of such a model held."""
         kernels = _Kernels.bind()
         assert kernels is not None, "ask supported() first"
         self.kernels = kernels
-        addresses = (c_void_p * len(weights))(*map(place, weights))
-        self._handle: int = kernels.model_new(addressof(shape), addressof(factors), addresses)
+        self._handle: int = kernels.model_new(addressof(shape), addressof(factors))
         self._idle: list[int] = []
         weakref.finalize(self, _free_model, kernels, self._handle, self._idle)
         self.width: int = kernels.model_width(self._handle)
         """Of the rows of a table of positions: model_dim rounded up, the rest zero."""
         self.best_address = cast(kernels.best, c_void_p).value
         self.select_address = cast(kernels.state_select, c_void_p).value
+
+    def pack(self, weights: Sequence[Array | None]) -> None:
+        """Once, into a new model. ``weights``: fp32, in the order of ``pack_model`` in
+        ``src/decode_pack.h``; not needed afterwards."""
+        self.kernels.model_pack(self._handle, (c_void_p * len(weights))(*map(place, weights)))
+
+    @property
+    def parts(self) -> list[npt.NDArray[np.uint8]]:
+        """The memory of all weights, of sizes and in an order that shape and instruction set
+        decide; good as long as the model."""
+        count = self.kernels.model_parts(self._handle, None, None)
+        places, sizes = (c_void_p * count)(), (c_int64 * count)()
+        self.kernels.model_parts(self._handle, places, sizes)
+        return [
+            np.frombuffer((c_uint8 * size).from_address(at or 0), np.uint8)
+            for at, size in zip(places, sizes, strict=True)
+        ]
 
     def use_shortlist(
         self,

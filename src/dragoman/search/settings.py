@@ -4,13 +4,16 @@ from __future__ import annotations
 
 from typing import Literal
 
-from pydantic import Field, model_validator
+from pydantic import ConfigDict, Field, model_validator
 
 from dragoman.settings import Settings
 
 
 class SamplingSettings(Settings):
     """How to draw. Temperature comes first, then top-k, then top-p."""
+
+    # A part of what the server is asked: its documentation shows them.
+    model_config = ConfigDict(use_attribute_docstrings=True)
 
     temperature: float = Field(default=1.0, ge=1e-5, le=1000)
     """Log-probabilities are divided by it: below 1 is sharper, above 1 flatter."""

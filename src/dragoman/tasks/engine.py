@@ -13,7 +13,7 @@ model, and the machine is known, torch is not imported before something asks for
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -36,7 +36,7 @@ from dragoman.search.settings import SearchSettings
 from dragoman.tasks.machine import cores
 from dragoman.tasks.run import Run
 from dragoman.tasks.settings import EngineSettings
-from dragoman.tasks.user_cache import cache_folder
+from dragoman.tasks.user_cache import cache_folder, packed_folder
 
 if TYPE_CHECKING:
     import torch
@@ -119,19 +119,13 @@ class Engine:
         if not others:
             # Held: by the time that the network is asked for, a training may have put other weights
             # into the run.
-            held: dict[str, Weights] = {}
-
-            def weights(shapes: Mapping[str, tuple[int, ...]]) -> dict[str, Weights] | None:
-                found = run.weights_of(shapes)
-                held.update(found or {})
-                return found
-
-            sizes = run.source.size, run.target.size
-            path = without_torch(run.recipe.model, sizes, weights, *chosen)
+            held, sizes = run.held_weights(), (run.source.size, run.target.size)
+            path = without_torch(run.recipe.model, sizes, held, *chosen, packed_folder())
             if path is not None:
                 return cls(
                     None, *forms, path=path, settings=settings, guided=guided,
-                    places=run.recipe.model.longest, opens=lambda: writing(run.model_of(held)),
+                    places=run.recipe.model.longest,
+                    opens=lambda: writing(run.model_of(held.read_again())),
                 )  # fmt: skip
             network = writing(run.model())
             path = fastest(network, *chosen)

@@ -18,7 +18,6 @@ only a model that torch holds does (``model.py``).
 
 from __future__ import annotations
 
-import hashlib
 import os
 from collections.abc import Iterator, Mapping
 from functools import cached_property
@@ -36,11 +35,13 @@ from dragoman.forms.moses import MosesText
 from dragoman.forms.nothing import Nothing
 from dragoman.forms.text import Text
 from dragoman.forms.text_form import TextForm
+from dragoman.inference.held_weights import HeldWeights
 from dragoman.models.shortlist import Shortlist
 from dragoman.recipe import Recipe
 from dragoman.task import TASKS, Task
 from dragoman.tasks.run_files import Notes, Scores, read_file, read_metrics
-from dragoman.tensor_file import open_tensors, require_finite
+from dragoman.tasks.user_cache import packed_folder
+from dragoman.tensor_file import open_tensors
 
 if TYPE_CHECKING:
     from dragoman.models.interface import Network
@@ -128,8 +129,11 @@ class Run:
     @cached_property
     def weights_hash(self) -> str:
         """SHA-256 of the weights file: what derived files are keyed by."""
-        with self._weights_path.open("rb") as file:
-            return hashlib.file_digest(file, "sha256").hexdigest()
+        return self.held_weights().digest
+
+    def held_weights(self) -> HeldWeights:
+        """The weights file as it is now, whatever takes its place. Errors: ``RunError``."""
+        return HeldWeights(self._weights_path, packed_folder())
 
     def metadata(self) -> dict[str, str]:
         """What the weights file says of itself: which weights, of which update."""
@@ -154,24 +158,8 @@ class Run:
         fill_model(model, weights or self._weights_path, str(self.folder / RECIPE), assign=True)
         return model.eval()
 
-    def weights_of(
-        self, shapes: Mapping[str, tuple[int, ...]]
-    ) -> dict[str, npt.NDArray[np.float32]] | None:
-        """The weights by name, without torch, if they are whole and of those shapes; None if not:
-        ``model`` says what is wrong with them."""
-        try:
-            with open_tensors(self._weights_path, "F32") as file:
-                if file.shapes != shapes:
-                    return None
-                named = {name: file.read(name) for name in shapes}
-            for name, array in named.items():
-                require_finite(name, array)
-        except RunError:
-            return None
-        return named
-
     def model_of(self, weights: Mapping[str, npt.NDArray[np.float32]]) -> Network:
-        """``model`` with weights that ``weights_of`` gave, in their memory."""
+        """``model`` with weights that ``HeldWeights`` gave, in their memory."""
         import torch
 
         from dragoman.tasks.model import hollow_model

@@ -1,4 +1,5 @@
-"""The user's cache folder: token stores and measurements, where there is one that can be trusted.
+"""The user's cache folder: token stores, measurements and packed weights, where there is one that
+can be trusted.
 
 Nothing in it is needed. Without a home (a container with a random user id), without a right to
 write, or in a folder that others may write to, the program does without: what strangers could have
@@ -31,6 +32,11 @@ def cache_folder(part: str = "") -> Path | None:
         logger.debug("there is no cache folder: %s", error)
         return None
     return folder
+
+
+def packed_folder() -> Path | None:
+    """Of packed weights and of what finds them (``inference/packed_models.py``)."""
+    return cache_folder("packed")
 
 
 @cache

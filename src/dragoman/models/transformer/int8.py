@@ -22,6 +22,7 @@ from dragoman.models.interface import Adjust, DecodeState, Memory, Model
 from dragoman.models.searched import Constrain, Floats32
 from dragoman.models.settings import TransformerSettings
 from dragoman.models.shortlist import Shortlist
+from dragoman.models.transformer.int8_model import Int8Model
 from dragoman.models.transformer.int8_search import Int8Search, Int8Searching, why_never
 from dragoman.models.transformer.model import Transformer
 from dragoman.native import decoder, library
@@ -83,9 +84,8 @@ class Int8Transformer(Model):
         self.settings = model.settings
         named = {name: w.detach().numpy() for name, w in model.named_parameters()}
         source = len(named["source_embedding.weight"])
-        self.search = Int8Search(
-            model.settings, source, len(model.output_layer.weight), named, shortlist
-        )
+        packed = Int8Model.of(model.settings, source, len(model.output_layer.weight), named)
+        self.search = Int8Search(packed, shortlist)
         """What a search speaks with."""
 
     # ---- reading

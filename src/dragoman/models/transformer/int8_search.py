@@ -1,8 +1,8 @@
 """Searching with a Transformer in int8, a whole step in one native call, without torch.
 
 ``Int8Search`` is what a search speaks with (``models/searched.py``): it reads, starts and steps
-from packed int8 weights, with activations quantised row by row as they come (no calibration). It is
-made of weights by name, from a file or from a model that torch holds (``int8.py``), and computes
+from packed int8 weights (``int8_model.py``), with activations quantised row by row as they come (no
+calibration). These come from a file or from a model that torch holds (``int8.py``), and it computes
 the same from both. ``best`` under constraints takes the logits of all tokens, so nothing that
 search can do is missing.
 
@@ -19,9 +19,10 @@ import numpy.typing as npt
 from dragoman.models.searched import Constrain, Floats32, Integers, Searched, Searching, Source
 from dragoman.models.settings import UNKNOWN, TransformerSettings
 from dragoman.models.shortlist import Shortlist
-from dragoman.models.transformer.int8_weights import Named, PositionTable, in_order, sizes
+from dragoman.models.transformer.int8_model import SIDES, Int8Model
+from dragoman.models.transformer.int8_weights import PositionTable
 from dragoman.native.abi import Step
-from dragoman.native.decoder import NativeModel, NativeState
+from dragoman.native.decoder import NativeState
 
 MOST_CANDIDATES = 64
 """Up to this k the best tokens are kept while logits pass by; beyond, all logits are sorted."""
@@ -31,37 +32,27 @@ Lengths = npt.NDArray[np.int32]
 
 
 class Int8Search(Searched):
-    """A Transformer in int8. Its weights are packed now; later changes to them do not show.
+    """A Transformer in int8.
 
     Safe to share between threads as long as each search stays with one of them.
     """
 
-    def __init__(
-        self,
-        settings: TransformerSettings,
-        source: int,
-        target: int,
-        named: Named,
-        shortlist: Shortlist | None = None,
-    ) -> None:
-        """``source``, ``target``: tokens of each side. ``named``: weights of the shapes that
-        ``int8_weights.shapes`` gives. ``shortlist``: ``best`` then chooses among what it allows
-        each source, and its log-probabilities are relative to that choice; a token that a
-        constraint leaves as the only one is taken all the same. ``step`` knows all tokens still."""
-        self.settings = settings
-        self.vocabulary = target
+    def __init__(self, model: Int8Model, shortlist: Shortlist | None = None) -> None:
+        """``shortlist``: ``best`` then chooses among what it allows each source, and its
+        log-probabilities are relative to that choice; a token that a constraint leaves as the only
+        one is taken all the same. ``step`` knows all tokens still."""
+        settings = self.settings = model.settings
+        self.vocabulary = model.vocabulary
         self.has_shortlist = shortlist is not None
-        shape, factors = sizes(settings, source, target)
-        self.native = NativeModel(shape, factors, in_order(settings, named))
+        self.native = model.native
         if shortlist is not None:
             self.native.use_shortlist(shortlist.always, shortlist.offsets, shortlist.candidates)
         self.source_positions, self.target_positions = (
             PositionTable(
-                settings.positions, named.get(f"{side}_positions.table"), settings.model_dim,
-                self.native.width,
+                settings.positions, model.learned.get(side), settings.model_dim, self.native.width
             )
-            for side in ("source", "target")
-        )  # fmt: skip
+            for side in SIDES
+        )
 
     # ---- reading
 

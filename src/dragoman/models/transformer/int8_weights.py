@@ -83,6 +83,7 @@ def sizes(settings: TransformerSettings, source: int, target: int) -> tuple[Shap
         target_vocabulary=target,
         pre_norm=settings.norm == "pre",
         hidden_token=-1 if settings.attend_unknown else UNKNOWN,
+        one_embedding=settings.tie == "all",
     )
     scale = key_width**-0.5 if attention.scaled else 1.0
     factors = Factors(attention=scale, embedding=settings.model_dim**0.5, epsilon=NORM_EPSILON)
@@ -145,7 +146,7 @@ def shapes(settings: TransformerSettings, source: int, target: int) -> dict[str,
 
 
 def in_order(settings: TransformerSettings, named: Named) -> list[Array | None]:
-    """Every weight in fp32, in the order of ``pack_model`` in ``native/src/decode_model.h``; the
+    """Every weight in fp32, in the order of ``pack_model`` in ``native/src/decode_pack.h``; the
     last three are the embeddings of source and target, and the output matrix."""
     return [
         None if one is None else np.ascontiguousarray(one, np.float32)

@@ -13,6 +13,7 @@ from dragoman.models.fast_path import TRIAL_TOKENS, FastPath, WithoutTorch, tria
 from dragoman.models.settings import TransformerSettings
 from dragoman.models.shortlist import Shortlist
 from dragoman.models.transformer import int8_weights
+from dragoman.models.transformer.int8_model import Int8Model
 from dragoman.models.transformer.int8_search import Int8Search, why_never
 from dragoman.native import library
 from dragoman.native.processor import no_bf16_units
@@ -87,7 +88,7 @@ PATHS = (
         units=lambda: f"int8 {UNITS[str(library.status().level)]}",
         takes_shortlist=True,
         searched=_search_of,
-        without_torch=WithoutTorch(int8_weights.shapes, Int8Search, why_never),
+        without_torch=WithoutTorch(int8_weights.shapes, Int8Model, Int8Search, why_never),
     ),
     _path("bf16", lambda _: no_bf16_units()),
     _path("fp32", lambda _: None),

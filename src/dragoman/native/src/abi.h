@@ -36,6 +36,7 @@ struct Shape {
   int32_t source_vocabulary, target_vocabulary;
   int32_t pre_norm;
   int32_t hidden_token;  // a token that nothing may attend to; -1: none
+  int32_t one_embedding; // whether source and target share theirs
 };
 
 // What a Transformer multiplies and divides by.

@@ -5,6 +5,7 @@
 // of threads at once, a state by one at a time.
 #include "decode_encoder.h"
 #include "decode_output.h"
+#include "decode_pack.h"
 #include "decode_state.h"
 
 namespace {
@@ -127,11 +128,29 @@ static int check(const State& state, const int64_t* tokens, int rows, int count,
 }  // namespace
 
 // Packs `weights` (see decode_model.h). Nothing given is needed afterwards.
-KERNEL(void*, decode_model_new, const Shape* shape, const Factors* factors,
-       const float* const* weights) {
+// Room for a model, whose parts are zero until they are packed, or filled by who has kept them.
+KERNEL(void*, decode_model_new, const Shape* shape, const Factors* factors) {
   Model* model = new Model();
-  pack_model(*model, *shape, *factors, Weights32{weights});
+  lay_out(*model, *shape, *factors);
   return model;
+}
+
+// Once, into a model whose parts are zero.
+KERNEL(void, decode_model_pack, void* model, const float* const* weights) {
+  pack_model(*static_cast<Model*>(model), Weights32{weights});
+}
+
+// Where the parts lie and how many bytes each has -> how many there are. Null: count them alone.
+KERNEL(int, decode_model_parts, void* model, void** places, int64_t* sizes) {
+  int count = 0;
+  each_part(*static_cast<Model*>(model), [&](void* place, size_t bytes) {
+    if (places != nullptr) {
+      places[count] = place;
+      sizes[count] = static_cast<int64_t>(bytes);
+    }
+    ++count;
+  });
+  return count;
 }
 
 KERNEL(void, decode_model_free, void* model) { delete static_cast<Model*>(model); }

@@ -1,0 +1,173 @@
+"""Packed models, kept in the user's cache, so that the next start need not pack them.
+
+To read four bytes for each weight and to round them to one is most of a start with a large model.
+Whoever has packed weights leaves them in a file; whoever comes later reads that::
+
+    32 bytes   what such a file is, and its version
+    32 bytes   key: a hash of all that decides what is in it (``key_of``)
+    8 bytes    how many bytes the parts have, little-endian
+    8 bytes    a sum of the parts (``sum_of``), little-endian
+    the rest   the parts, one after the other (``models.fast_path.PackedModel``)
+
+How large each part is follows from the settings, not from the file, and a file that is not exactly
+so large, of another key or with another sum is not used and made anew. It is read, not mapped: in
+memory of our own the weights lie on large pages, and nobody can cut them short.
+
+Nothing here is needed. A folder that cannot be written to, a full disk or a damaged file mean that
+weights are packed once more. Files take their names in one step, are never written to again, and
+go when they were not used for a month or when all together become too large.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import logging
+import os
+import shutil
+import struct
+import time
+from collections.abc import Sequence
+from contextlib import suppress
+from pathlib import Path
+
+import numpy as np
+import numpy.typing as npt
+
+from dragoman.atomic import TEMPORARY, replacing_file
+from dragoman.errors import FileError, RunError
+from dragoman.inference.held_weights import HeldWeights
+from dragoman.inference.measured import library_hash
+from dragoman.models.fast_path import PackedModel, WithoutTorch
+from dragoman.models.settings import ModelSettings
+from dragoman.native import loader
+from dragoman.reading import open_regular
+
+Parts = Sequence[npt.NDArray[np.uint8]]
+
+_WHAT = b"dragoman: packed weights, 1".ljust(32, b"\n")
+_HEADER = struct.Struct("<32s32sQQ")
+_PAGE = 4096
+
+MOST_BYTES = 4 << 30
+"""Of all files together; those that were used last are kept."""
+MOST_SECONDS = 30 * 24 * 3600
+"""Since a file was last used."""
+LEAST_FREE = 8
+"""Times its size must be free on the disk before a file is written: the cache is no reason for
+others to find it full."""
+_RUBBISH_SECONDS = 3600
+"""After which a half-written file belongs to a process that was killed."""
+
+logger = logging.getLogger("dragoman")
+
+
+def packed_model(
+    way: WithoutTorch,
+    settings: ModelSettings,
+    sizes: tuple[int, int],
+    weights: HeldWeights,
+    folder: Path | None,
+) -> PackedModel | None:
+    """The weights of a model as ``way`` computes with them: from a file in ``folder`` or packed
+    now, and then kept there; None if they are not those of such a model.
+
+    ``sizes``: source and target tokens. ``folder``: trusted; None: there is none.
+    """
+    key = b"" if folder is None else key_of(settings, sizes, weights.digest)
+    path = None if folder is None else folder / f"{key.hex()[:40]}.packed"
+    if path is not None and path.exists():
+        room = way.room(settings, *sizes)
+        if read(path, key, room.parts):
+            return room
+    named = weights.read(way.shapes(settings, *sizes))
+    if named is None:
+        return None
+    room = way.room(settings, *sizes)  # anew: a damaged file may have left something there
+    room.pack(named)
+    if path is not None:
+        keep(path, key, room.parts)
+    return room
+
+
+def key_of(settings: ModelSettings, sizes: tuple[int, int], digest: str) -> bytes:
+    """32 bytes that change with anything that packed weights depend on: the weights (``digest``,
+    their SHA-256), the model's settings, the library of kernels and its instruction set."""
+    told = (
+        digest,
+        settings.model_dump_json(),
+        sizes,
+        library_hash(loader.library_path()),
+        loader.load()[1].level,
+    )
+    return hashlib.sha256(repr(told).encode()).digest()
+
+
+def read(path: Path, key: bytes, parts: Parts) -> bool:
+    """Fill ``parts`` from a file; False if it is not whole or not of this key, and then they may
+    hold anything."""
+    size = sum(map(len, parts))
+    try:
+        with open_regular(path) as file:
+            if os.fstat(file.fileno()).st_size != _HEADER.size + size:
+                return False
+            what, its_key, its_size, its_sum = _HEADER.unpack(file.read(_HEADER.size))
+            if (what, its_key, its_size) != (_WHAT, key, size):
+                return False
+            if any(file.readinto(part.data) != len(part) for part in parts):
+                return False
+    except (RunError, OSError, struct.error) as error:
+        logger.debug("%s: these packed weights are not used: %s", path, error)
+        return False
+    if its_sum != sum_of(parts):
+        return False
+    with suppress(OSError):
+        os.utime(path)  # used last now
+    return True
+
+
+def keep(path: Path, key: bytes, parts: Parts) -> None:
+    """Write a file, if there is room for it, and let those go that nobody uses."""
+    size = sum(map(len, parts))
+    if size > MOST_BYTES:
+        return
+    try:
+        _tidy(path.parent, MOST_BYTES - size)
+        if shutil.disk_usage(path.parent).free < LEAST_FREE * size:
+            logger.debug("%s: packed weights are not kept: the disk is nearly full", path)
+            return
+        with replacing_file(path, forced=False) as temporary, temporary.open("wb") as file:
+            file.write(_HEADER.pack(_WHAT, key, size, sum_of(parts)))
+            file.writelines(part.data for part in parts)
+    except (OSError, FileError) as error:
+        logger.debug("%s: packed weights are not kept: %s", path, error)
+
+
+def sum_of(parts: Parts) -> int:
+    """Of 64 bits, by place; it changes with every damage within one page of 4096 bytes, and with
+    others but for one in 2^64. It keeps nobody from making a file with a given sum."""
+    sums = []
+    for part in parts:
+        whole = len(part) // _PAGE * _PAGE
+        rest = np.zeros(_PAGE, np.uint8)
+        rest[: len(part) - whole] = part[whole:]
+        sums.append(part[:whole].view("<u8").reshape(-1, _PAGE // 8).sum(axis=1, dtype=np.uint64))
+        sums.append(rest.view("<u8").sum(keepdims=True, dtype=np.uint64))
+    every = np.concatenate(sums)
+    odd = 2 * np.arange(len(every), dtype=np.uint64) + np.uint64(1)
+    return int((every * odd).sum(dtype=np.uint64))
+
+
+def _tidy(folder: Path, most: int) -> None:
+    """Remove what was not used for long, and of the rest what was used first until all together
+    has at most ``most`` bytes."""
+    now, total = time.time(), 0
+    found = [(path.stat(), path) for path in folder.iterdir() if path.is_file()]
+    for stat, path in sorted(found, key=lambda one: -one[0].st_mtime):
+        age = now - stat.st_mtime
+        if path.name.startswith(TEMPORARY):
+            goes = age > _RUBBISH_SECONDS
+        else:
+            total += stat.st_size
+            goes = age > MOST_SECONDS or total > most
+        if goes:
+            path.unlink(missing_ok=True)
