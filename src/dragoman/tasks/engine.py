@@ -42,7 +42,7 @@ if TYPE_CHECKING:
     import torch
 
     from dragoman.models.ensemble import Ensemble
-    from dragoman.models.interface import Writing
+    from dragoman.models.interface import Network, Writing
     from dragoman.nn.probes import Probe
     from dragoman.pictures.records import AttentionRecord
     from dragoman.tasks.alignment import AligningHead
@@ -111,8 +111,6 @@ class Engine:
     ) -> Engine:
         """The engine of a run; with ``others`` that of an ensemble, whose text and search are
         those of ``run``, whose task must be one that writes. Errors: ``RunError``."""
-        from dragoman.models.interface import writing
-
         forms = run.source, run.target, search or run.recipe.search
         chosen = settings.precision, shortlist, cache_folder()
         guided = run.recipe.training.guided
@@ -125,16 +123,16 @@ class Engine:
                 return cls(
                     None, *forms, path=path, settings=settings, guided=guided,
                     places=run.recipe.model.longest,
-                    opens=lambda: writing(run.model_of(held.read_again())),
+                    opens=lambda: _writing(run.model_of(held.read_again())),
                 )  # fmt: skip
-            network = writing(run.model())
+            network = _writing(run.model())
             path = fastest(network, *chosen)
             return cls(network, *forms, path=path, settings=settings, guided=guided)
         from dragoman.models.ensemble import Ensemble
         from dragoman.tasks.ensemble import readers_of
 
         readers = readers_of([run, *others])
-        networks = [writing(one.model()) for one in (run, *others)]
+        networks = [_writing(one.model()) for one in (run, *others)]
         path = together([fastest(one, *chosen) for one in networks], readers)
         ensemble = Ensemble(networks, readers)
         places = [p for one in networks if (p := one.settings.longest) is not None]
@@ -399,3 +397,10 @@ class Engine:
         names = [attention.name for attention in self.network.attentions_of(part)]
         weights: Weights = probe.maps(names, rows, columns, torch.float32).numpy()
         return weights
+
+
+def _writing(network: Network) -> Writing:
+    """``models.interface.writing``, which is of torch: asked for only where torch is imported."""
+    from dragoman.models.interface import writing
+
+    return writing(network)
