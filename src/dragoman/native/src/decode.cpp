@@ -127,7 +127,6 @@ static int check(const State& state, const int64_t* tokens, int rows, int count,
 
 }  // namespace
 
-// Packs `weights` (see decode_model.h). Nothing given is needed afterwards.
 // Room for a model, whose parts are zero until they are packed, or filled by who has kept them.
 KERNEL(void*, decode_model_new, const Shape* shape, const Factors* factors) {
   Model* model = new Model();
