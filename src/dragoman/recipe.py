@@ -31,7 +31,7 @@ from dragoman.models.settings import TransformerSettings
 from dragoman.reading import read_bytes
 from dragoman.search.settings import SearchSettings
 from dragoman.settings import Settings
-from dragoman.task import TASKS
+from dragoman.task import TASKS, Task
 from dragoman.training.settings import TrainingSettings
 
 _MOST = 1 << 20
@@ -125,7 +125,7 @@ class Recipe(Settings):
     name: str = "translator"
     """What the run is called."""
     task: str = "translation"
-    """What the model is for: translation or language-model."""
+    """What the model is for: translation, language-model or classification."""
     seed: int = Field(1, ge=0, lt=2**63)
     """Every random draw of the run follows from it."""
     languages: LanguageSettings = LanguageSettings()
@@ -173,7 +173,9 @@ class Recipe(Settings):
                     f"one, as {alone} have"
                 )
         asked, model = (task.reads, task.writes), self.model
-        if (model.reads, model.writes) != asked:
+        if task.labels:
+            self._check_labelling(task)
+        elif (model.reads, model.writes) != asked:
             kinds = [kind for kind, (one, _) in KINDS.items() if (one.reads, one.writes) == asked]
             raise ValueError(
                 f'model.kind = "{model.kind}" {_ABLE[model.reads, model.writes]}, and a '
@@ -198,6 +200,19 @@ class Recipe(Settings):
                 'model.tie = "target" or "none"'
             )
         return self
+
+    def _check_labelling(self, task: Task) -> None:
+        stacks = [kind for kind, (known, _) in KINDS.items() if not (known.reads and known.writes)]
+        if self.model.kind not in stacks:
+            raise ValueError(
+                f'model.kind = "{self.model.kind}" reads one text and writes another, and a '
+                f"{task.name} reads alone: choose one of {', '.join(stacks)}"
+            )
+        if self.text.sampling:
+            raise ValueError(
+                f"text.sampling cuts a text anew each time, and a {task.name} learns from fixed "
+                "tokens: set text.sampling = 0"
+            )
 
     def _check_windows(self) -> None:
         context, window = self.plan.context, self.evaluation.window or self.plan.context

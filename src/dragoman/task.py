@@ -2,9 +2,9 @@
 
 An example has sides: what is read (``source``) and what is written (``target``). A task says which
 of them its examples have, what the model is trained to do with them, and how it is measured; all
-that trains, searches, serves and looks inside is the same for every task whose examples are texts,
-read and written or written alone. (A target that is no text, or a model that does not write, would
-ask more of ``forms/`` and ``tasks/engine.py``.)
+that trains is the same for every task, and all that searches, serves and looks inside for every
+task whose target is a text. Where the target is a label (``labels``), a model scores all there are
+and none is searched for.
 """
 
 from __future__ import annotations
@@ -54,11 +54,24 @@ class Task:
     """What model hubs call it, for the card."""
     limits: tuple[str, ...]
     """What report and card warn of."""
+    labels: bool = False
+    """Whether the target is one of some labels (``forms/labels.py``), and no text."""
+    network: str = "dragoman.models.kinds.new_network"
+    """(settings of the model, sizes of both forms) -> a network with fresh weights."""
+
+    @property
+    def texts(self) -> tuple[Side, ...]:
+        """The sides that are texts, each with a vocabulary."""
+        return ("source",) if self.labels else self.sides
 
     @property
     def evaluate(self) -> Any:
         """What stands at ``evaluation``."""
         return found_at(self.evaluation)
+
+    def new_network(self, settings: Any, source: int, target: int) -> Any:
+        """A network with fresh weights, for forms of so many different tokens."""
+        return found_at(self.network)(settings, source, target)
 
     def new_objective(self, network: Any, smoothing: float) -> Any:
         """What training minimises."""
@@ -102,6 +115,26 @@ TASKS = {
             verbs=(("write", "'How it begins'"),),
             hub_tag="text-generation",
             limits=("It writes what its training text makes likely, whether it is true or not.",),
+        ),
+        Task(
+            name="classification",
+            sides=("source", "target"),
+            reads=True,
+            writes=False,
+            noun="texts",
+            metrics={"macro_f1": "higher", "accuracy": "higher", "loss": "lower"},
+            examples="dragoman.tasks.examples.LabelledTexts",
+            objective="dragoman.training.objectives.label",
+            validation="dragoman.tasks.classification.Labelled",
+            evaluation="dragoman.tasks.classification.evaluate_run",
+            evaluation_options=(),
+            verbs=(("classify", "< lines.txt"),),
+            hub_tag="text-classification",
+            limits=(
+                "It chooses among the labels that it was trained on, also where none of them fits.",
+            ),
+            labels=True,
+            network="dragoman.models.classifier.new_classifier",
         ),
     )
 }

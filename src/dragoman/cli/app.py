@@ -19,6 +19,7 @@ from dragoman.cli import (
     ablate,
     align,
     average,
+    classify,
     compare,
     data,
     demo,
@@ -71,6 +72,7 @@ app.command("average", rich_help_panel="Train")(average.average)
 app.command("shortlist", rich_help_panel="Train")(shortlist.shortlist)
 app.command("translate", rich_help_panel="Use")(translate.translate)
 app.command("write", rich_help_panel="Use")(write.write)
+app.command("classify", rich_help_panel="Use")(classify.classify)
 app.command("serve", rich_help_panel="Use")(serve.serve)
 app.command("align", rich_help_panel="Use")(align.align)
 app.command("evaluate", rich_help_panel="Measure")(evaluate.evaluate)

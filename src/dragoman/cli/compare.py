@@ -49,6 +49,9 @@ def compare(
     its own, in turns: leave the machine alone meanwhile), cost and path of their layers, the sweep
     of each (runs/x-sweep beside runs/x), and the paper's tables 1 and 2. Who wins is said first.
 
+    Runs that label texts are compared by accuracy and macro F1 in the same way; --source is then a
+    file of labelled texts.
+
     Example: dragoman compare runs/small runs/large --test bootstrap
 
     Example: dragoman compare runs/transformer runs/lstm --to report.html
@@ -56,6 +59,7 @@ def compare(
     from dragoman.cli.console import log_to_stderr, prepare_process, say
     from dragoman.errors import DragomanError
     from dragoman.studies.comparison import compare as compare_systems
+    from dragoman.studies.comparison import labelling
 
     prepare_process()
     log_to_stderr()
@@ -69,6 +73,14 @@ def compare(
                 f"{path} is a file of translations, and a report (--to) is about runs, their "
                 "training and their speed: leave one of the two out"
             )
+    if labelling(systems):
+        if to is not None:
+            raise DragomanError("--to is a report of runs that translate: leave it out")
+        from dragoman.studies.label_comparison import compare_labels  # imports torch
+
+        labels = compare_labels(systems, source, reference or (), test, samples, seed)
+        typer.echo(json.dumps(labels.to_dict(), indent=2) if as_json else labels.table())
+        return
     compared = compare_systems(systems, source, reference or (), test, samples, seed)
     typer.echo(json.dumps(compared.to_dict(), indent=2) if as_json else compared.table())
     if to is not None:

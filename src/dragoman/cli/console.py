@@ -109,7 +109,7 @@ def finish_run(folder: Path, outcome: Outcome) -> None:
     if run.notes().get("pairs", {}).get("test", has_test_set(run.recipe)):
         typer.echo(run.task.evaluate(run).table())
     else:
-        files = [f"test.{side}" for side in run.task.sides]
+        files = ["test.tsv"] if run.task.labels else [f"test.{side}" for side in run.task.sides]
         typer.echo(
             f"The run has no {run.task.noun} to be measured on. Others do it: "
             + command("evaluate", folder, *files)

@@ -14,7 +14,7 @@ def evaluate(
         list[Path] | None,
         typer.Argument(
             help="What is measured on: sentences to translate and their references, in several "
-            "files where each has several; or texts.",
+            "files where each has several; or texts, or labelled texts.",
             metavar="[FILE]...",
         ),
     ] = None,
@@ -46,7 +46,9 @@ def evaluate(
     as_json: Annotated[bool, typer.Option("--json", help="JSON in place of a table.")] = False,
 ) -> None:
     """Translate a test set and score it: BLEU, chrF, chrF++ and TER with sacreBLEU's signatures; of
-    a language model, the perplexity and the bits per byte of a file (or folder) of texts.
+    a language model, the perplexity and the bits per byte of a file (or folder) of texts; of a run
+    that labels, accuracy and F1 on a file of labelled texts, what it takes for what, and its surest
+    mistakes.
 
     Without files, the test set of the recipe is used. Of translations the sources come first.
     Several references are each compared with as the metric defines it; the signature says how many

@@ -43,6 +43,10 @@ def score(
 
     # What is wrong with the arguments is said before torch is imported.
     opened = Run.open(run)
+    if opened.task.labels:
+        raise DragomanError(
+            f"{run} is a {opened.task.name}: how probable a label is, dragoman classify --all says"
+        )
     if len(opened.task.sides) == 1:
         if target is not None:
             raise DragomanError(f"{run} is a {opened.task.name}: it scores one file of texts")

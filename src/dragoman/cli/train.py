@@ -25,8 +25,8 @@ def train(
     task: Annotated[
         str | None,
         typer.Option(
-            help="What files of text are to teach: translation (if not said), or language-model, "
-            "which learns to write such text."
+            help="What files of text are to teach: translation (if not said); language-model, "
+            "which learns to write such text; or classification, of texts and their labels."
         ),
     ] = None,
     texts: Annotated[
@@ -69,10 +69,24 @@ def train(
         tuple[str, str] | None,
         typer.Option(help="Of a .jsonl file, where the sides are: translation.en translation.de"),
     ] = None,
+    columns: Annotated[
+        str | None,
+        typer.Option(
+            help="Of tab-separated labelled texts: label,text or text,label; found out if not said."
+        ),
+    ] = None,
     start_from: Annotated[
         Path | None,
         typer.Option(
             "--from", help="Fine-tune this run: its weights, the best so far, and its vocabulary."
+        ),
+    ] = None,
+    take: Annotated[
+        str | None,
+        typer.Option(
+            help="Of the run that --from names only its encoder or its decoder, for a task of "
+            "another kind; what does not fit begins anew.",
+            metavar="encoder|decoder",
         ),
     ] = None,
     seed: Annotated[int | None, typer.Option(help="Every random draw follows from it.")] = None,
@@ -106,6 +120,8 @@ def train(
 
       dragoman train diary.txt --task language-model --minutes 10
 
+      dragoman train reviews.tsv --task classification --from runs/diary
+
       dragoman train multi30k-en-de --seeds 1,2,3 --to runs/base
     """
     from dragoman.cli.console import (
@@ -120,15 +136,18 @@ def train(
     prepare_process()
     from dragoman.studies.seeds import Seeds, begin_seeds, parse_seeds, seed_folder
     from dragoman.task import TASKS
-    from dragoman.tasks.inputs import languages_read, recipe_of
+    from dragoman.tasks.inputs import languages_read, recipe_of, taken
     from dragoman.tasks.run import Run, refuse_run
+    from dragoman.tasks.sizing import part_to_take
 
     log_to_stderr()
+    part = taken(take, start_from is not None)
     group = None
     if seeds is not None:
         if seed is not None:
             raise typer.BadParameter("give --seed or --seeds, not both")
-        group = Seeds(seeds=parse_seeds(seeds), start_from=str(start_from) if start_from else None)
+        begun = str(start_from) if start_from else None
+        group = Seeds(seeds=parse_seeds(seeds), start_from=begun, take=part)
         refuse_processes("several seeds are")
         seed = group.seeds[0]
     if minutes is not None and epochs is not None:
@@ -139,13 +158,17 @@ def train(
     base = Run.open(start_from) if start_from else None
     chosen, default_epochs = recipe_of(
         inputs, task=task, texts=texts, base=recipe, dev=dev, test=test,
-        languages=languages, keys=keys, start_from=base, changes=changes, minutes=minutes, say=say,
+        languages=languages, keys=keys, columns=columns, start_from=base, take=part,
+        changes=changes, minutes=minutes, say=say,
     )  # fmt: skip
+    if base is not None:
+        part = part or part_to_take(chosen.task, base.recipe)
     if minutes is None and epochs is None and not any("training.updates" in c for c in changes):
         epochs = default_epochs
-    sides = TASKS[chosen.task].sides
-    if len(sides) == 1 and chosen.languages.target == "und":
-        say("The language of the text is not known: --set languages.target=en names it")
+    sides = TASKS[chosen.task].texts
+    if len(sides) == 1:
+        if getattr(chosen.languages, sides[0]) == "und":
+            say(f"The language of the text is not known: --set languages.{sides[0]}=en names it")
     elif "und" in (getattr(chosen.languages, side) for side in sides):
         read = languages_read(chosen)
         say(
@@ -161,7 +184,7 @@ def train(
     from dragoman.tasks.training import train as train_run
 
     outcome = train_run(
-        chosen, first, start_from=base, minutes=minutes, epochs=epochs,
+        chosen, first, start_from=base, take=part, minutes=minutes, epochs=epochs,
         say=say, resume_command=command("resume", folder),
     )  # fmt: skip
     finish_run(first, outcome)
@@ -233,18 +256,20 @@ def _go_on(folder: Path, group: Seeds, seeds: Sequence[int]) -> None:
     from dragoman.cli.console import command, finish_run, say
     from dragoman.studies.seeds import last_update, recipe_of_next, seed_folder, summary
     from dragoman.tasks.run import Run
+    from dragoman.tasks.sizing import part_to_take
     from dragoman.tasks.training import begin_or_resume
 
     base = Run.open(group.start_from) if group.start_from else None
     again = command("resume", folder)
     for seed in seeds:
-        path = seed_folder(folder, seed)
+        path, recipe = seed_folder(folder, seed), recipe_of_next(folder, group, seed)
+        take = group.take or (part_to_take(recipe.task, base.recipe) if base else None)
         before = last_update(path)
         if not before:
             say(f"\nseed {seed}: {path}")
         outcome = begin_or_resume(
-            recipe_of_next(folder, group, seed), path,
-            start_from=base, say=say, resume_command=again,
+            recipe, path,
+            start_from=base, take=take, say=say, resume_command=again,
         )  # fmt: skip
         if outcome.update > before or not Run.open(path).scores():
             finish_run(path, outcome)

@@ -77,10 +77,10 @@ class Batch:
         )
 
     def _part(self, first: int, last: int) -> Batch:
-        target_in = _rows(self.target_in, first, last)
+        target_in = rows_of(self.target_in, first, last)
         begin = sum(self.target_in.layout.lengths[:first])
         target_out = self.target_out[begin : begin + target_in.layout.total]
-        source = _rows(self.source, first, last)
+        source = rows_of(self.source, first, last)
         return Batch(source, target_in, target_out, self.ids[first:last])
 
 
@@ -113,12 +113,12 @@ def window_batch(
     ``make_batch``, for outputs that need not be whole."""
     if sources is None:
         sources = [np.empty(0, np.int32)] * len(windows)
-    names = None if ids is None else _first_names(ids)
+    names = None if ids is None else first_names_of(ids)
     layout = Layout([len(read) for read, _ in windows], first_names=names)
     return Batch(
         source=make_sources(sources, eos, names),
-        target_in=Sequences(_join([read for read, _ in windows]), layout),
-        target_out=_join([predicted for _, predicted in windows]),
+        target_in=Sequences(join([read for read, _ in windows]), layout),
+        target_out=join([predicted for _, predicted in windows]),
         ids=tuple(range(len(windows)) if ids is None else (int(i) for i in ids)),
     )
 
@@ -131,12 +131,12 @@ def make_sources(
     ``first_names``: see ``Layout``.
     """
     end = np.array([eos], np.int32)
-    values = _join([part for source in sources for part in (source, end)])
+    values = join([part for source in sources for part in (source, end)])
     lengths = [len(source) + 1 for source in sources]
     return Sequences(values, Layout(lengths, first_names=first_names))
 
 
-def _first_names(ids: Sequence[int]) -> Tensor:
+def first_names_of(ids: Sequence[int]) -> Tensor:
     """(B,) int32, scattered, so that the rows behind them rarely share a name: in an update of
     1,000 pairs of 30 tokens once in a hundred times, and then two rows share a mask."""
     scattered = hashes(np.array(ids, np.int64), 0)
@@ -147,13 +147,14 @@ def _both(first: Tokens, second: Tokens) -> Tokens:
     return np.concatenate([first, second])
 
 
-def _join(parts: Sequence[Tokens]) -> Tensor:
+def join(parts: Sequence[Tokens]) -> Tensor:
+    """One after another: (P,) int64."""
     if not parts:
         return torch.empty(0, dtype=torch.int64)
     return torch.from_numpy(np.concatenate(parts).astype(np.int64))
 
 
-def _rows(sequences: Sequences, first: int, last: int) -> Sequences:
+def rows_of(sequences: Sequences, first: int, last: int) -> Sequences:
     """Sentences ``first`` to ``last`` alone."""
     lengths = sequences.layout.lengths
     begin = sum(lengths[:first])

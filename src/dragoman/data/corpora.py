@@ -58,6 +58,10 @@ class CorpusSettings(Settings):
     """JSON Lines: where the source sentence is. Dots go inside: ``translation.en``."""
     target_key: str = "target"
     """JSON Lines: where the target sentence is."""
+    source_column: int = Field(1, ge=1, le=1_000)
+    """Tab-separated: which column the source sentence is in, from 1."""
+    target_column: int = Field(2, ge=1, le=1_000)
+    """Tab-separated: which column the target sentence, or the label, is in."""
 
     @model_validator(mode="after")
     def _agree(self) -> Self:
@@ -65,6 +69,8 @@ class CorpusSettings(Settings):
             raise ValueError(f"format {self.format} is one file: leave target out")
         if self.target is None and self.format == "lines":
             raise ValueError("format lines needs two files: name target too")
+        if self.source_column == self.target_column:
+            raise ValueError("source_column and target_column are the same column")
         return self
 
     @property
@@ -99,7 +105,7 @@ def read_pairs(corpus: CorpusSettings) -> Iterator[Pair]:
             assert corpus.target is not None
             return _read_parallel(Path(corpus.source), Path(corpus.target))
         case "tsv":
-            return _read_tsv(Path(corpus.source))
+            return _read_tsv(Path(corpus.source), corpus.source_column, corpus.target_column)
         case "text" | "documents" | "file" as how:
             return _read_alone(Path(corpus.source), BY[how], corpus.section)
         case _:
@@ -139,6 +145,8 @@ def corpus_fingerprint(corpus: CorpusSettings) -> str:
     how: list[str | int] = [_format(corpus), corpus.source_key, corpus.target_key]
     if corpus.is_alone and corpus.section != _SECTION:
         how.append(corpus.section)
+    if _format(corpus) == "tsv" and (corpus.source_column, corpus.target_column) != (1, 2):
+        how += [corpus.source_column, corpus.target_column]
     digest.update(json.dumps(how).encode())
     return digest.hexdigest()
 
@@ -212,7 +220,8 @@ def _different_counts(source: Path, sources: int, target: Path, targets: int) ->
     )
 
 
-def _read_tsv(path: Path) -> Iterator[Pair]:
+def _read_tsv(path: Path, source: int, target: int) -> Iterator[Pair]:
+    """``source`` and ``target``: columns, from 1."""
     with _opened(path) as file:
         for line, text in enumerate(decode_lines(file), start=1):
             columns = text.split("\t")
@@ -220,7 +229,12 @@ def _read_tsv(path: Path) -> Iterator[Pair]:
                 raise DataError(
                     f"{path}, line {line}: no tab between source and target: {_shown(text)}"
                 )
-            yield Pair(line, columns[0], columns[1])
+            if len(columns) < max(source, target):
+                raise DataError(
+                    f"{path}, line {line}: column {max(source, target)} is wanted, and there are "
+                    f"{len(columns)}: {_shown(text)}"
+                )
+            yield Pair(line, columns[source - 1], columns[target - 1])
 
 
 def _read_jsonl(path: Path, source_key: str, target_key: str) -> Iterator[Pair]:

@@ -61,7 +61,8 @@ class PlanSettings(Settings):
     """Pairs with a longer target, in tokens with EOS, are left out of training and counted."""
     context: int = Field(256, ge=2, le=1_000_000)
     """Texts that stand alone are read in windows of so many tokens, the end symbol counted; a
-    longer text gives several."""
+    longer text gives several. Of a text that is to be labelled so many are read, from its
+    beginning."""
     block_examples: int = Field(1_000_000, ge=1, le=1_000_000_000)
     """Examples that are shuffled together; bounds the memory of the plan."""
 

@@ -22,7 +22,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -72,7 +72,7 @@ class SystemScore:
 class Comparison:
     """All systems under one metric."""
 
-    metric: MetricName
+    metric: str
     signature: str
     scores: tuple[SystemScore, ...]
 
@@ -175,19 +175,13 @@ def compare_systems(
     if len(systems) < 2:
         raise DataError(f"A comparison needs two systems or more, not {len(systems)}.")
     for name, runs in systems.items():
-        if len(runs) > 1 and test == "randomisation":
-            raise DataError(
-                f"{name} has {len(runs)} runs, and approximate randomisation exchanges the outputs "
-                "of two: compare systems of several runs by the bootstrap"
-            )
         try:
             for translations in runs:
                 check_lengths(translations, references)
         except DataError as error:
             raise DataError(f"{name}: {error}") from error
-    count = samples or DEFAULT_SAMPLES[test]
     chosen, notes = bleu_tokenizer(language, tokenizer) if "BLEU" in metrics else ("", ())
-    comparisons = []
+    measured: dict[str, Measured] = {}
     for name in metrics:
         metric = build_metric(name, chosen, lowercase)
         # sacreBLEU's own tests, which have no public way to the statistics either, call this.
@@ -198,15 +192,52 @@ def compare_systems(
             ]
             for runs in systems.values()
         ]
-        compare = _bootstrap if test == "bootstrap" else _randomise
-        scores = compare(list(systems), statistics, _SCORERS[name], count, seed)
-        comparisons.append(Comparison(name, str(metric.get_signature()), scores))
-    return Significance(test, count, seed, len(references[0]), tuple(comparisons), notes)
+        measured[name] = Measured(statistics, _SCORERS[name], str(metric.get_signature()))
+    return compare_statistics(list(systems), measured, test, samples, seed, notes)
 
 
 # The two tests. Statistics are arrays (N sentences, K numbers); a scorer takes sums (M, K) to (M,).
 
 _Scorer = Callable[[_Array], _Array]
+
+
+class Measured(NamedTuple):
+    """Systems under one metric, by what is summed over sentences before it is scored."""
+
+    statistics: list[list[_Array]]
+    """(N sentences, K numbers) of each run of each system."""
+    score: _Scorer
+    """Sums (M, K) -> scores (M,), for many test sets at once."""
+    signature: str
+
+
+def compare_statistics(
+    names: list[str],
+    measured: Mapping[str, Measured],
+    test: Test = "bootstrap",
+    samples: int | None = None,
+    seed: int = 12345,
+    notes: tuple[str, ...] = (),
+) -> Significance:
+    """Test each of the systems ``names`` against the first one, by each metric of ``measured``.
+
+    Errors: ``DataError`` for an exchange of outputs with a system of several runs.
+    """
+    count = samples or DEFAULT_SAMPLES[test]
+    comparisons, sentences = [], 0
+    compare = _bootstrap if test == "bootstrap" else _randomise
+    for name, (statistics, score, signature) in measured.items():
+        for system, runs in zip(names, statistics, strict=True):
+            if len(runs) > 1 and test == "randomisation":
+                raise DataError(
+                    f"{system} has {len(runs)} runs, and approximate randomisation exchanges the "
+                    "outputs of two: compare systems of several runs by the bootstrap"
+                )
+        sentences = len(statistics[0][0])
+        comparisons.append(
+            Comparison(name, signature, compare(names, statistics, score, count, seed))
+        )
+    return Significance(test, count, seed, sentences, tuple(comparisons), notes)
 
 
 def _bootstrap(

@@ -34,6 +34,10 @@ def card_markdown(run: RunSummary) -> str:
         parts += ["## Scores", ""]
         rows = [(s.name, f"{s.value:.2f}", s.test, s.signature) for s in run.scores]
         parts += _table(Table("", ("score", "value", "test", "signature"), rows))
+    if run.measured:
+        parts += ["## What it takes for what", ""]
+        for table in run.measured:
+            parts += [f"### {_inline(table.title)}", "", *_table(table)]
     if run.data:
         parts += ["## Data", ""]
         for table in run.data:

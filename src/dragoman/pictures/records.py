@@ -209,6 +209,10 @@ class RunSummary:
     charts: Sequence[Chart] = ()
     hops: Sequence[Hops] = ()
     attention: Sequence[AttentionRecord] = ()
+    measured: Sequence[Table] = ()
+    """What the scores are made of: label by label, the worst mistakes."""
+    confusions: Sequence[Heatmap] = ()
+    """Which label was chosen for which: label by row, choice by column."""
     data: Sequence[Table] = ()
     """Corpora with sizes and hashes, the cleaning report, length statistics."""
     recipe: str = ""

@@ -19,6 +19,7 @@ from dragoman.pictures.page import page_html
 from dragoman.pictures.records import (
     AttentionRecord,
     Chart,
+    Heatmap,
     Hops,
     RunSummary,
     Sample,
@@ -35,6 +36,7 @@ def report_html(run: RunSummary) -> str:
     sections = [
         _header(run),
         _samples(run.samples, run.languages),
+        _measured(run.confusions, run.measured),
         _charts(run.charts),
         _look(run.hops, run.attention),
         _tables("Data", run.data),
@@ -108,6 +110,17 @@ def _samples(samples: Sequence[Sample], languages: Sequence[str]) -> str:
         parts.append("</details>")
     parts.append("</section>")
     return "\n".join(parts)
+
+
+def _measured(confusions: Sequence[Heatmap], tables: Sequence[Table]) -> str:
+    if not (confusions or tables):
+        return ""
+    figures = [
+        f'<div class="scroll" tabindex="0">{heatmap_svg(one, alone=False)}</div>'
+        for one in confusions
+    ]
+    heading = "<h2>What it takes for what</h2>"
+    return "\n".join(["<section>", heading, *figures, *map(table_html, tables), "</section>"])
 
 
 def _sample_list(samples: Sequence[Sample], languages: Sequence[str]) -> str:

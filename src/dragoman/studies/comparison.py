@@ -104,7 +104,7 @@ def compare(
     chosen: Test = "bootstrap" if test == "bootstrap" else "randomisation"
     if len(paths) < 2:
         raise DataError("a comparison needs two systems or more: run folders, or translations")
-    systems = _systems(paths)
+    systems = systems_at(paths)
     runs = [run for system in systems for run in system.runs]
     if runs and references and source is None:
         raise DragomanError("comparing runs on files needs --source and --reference")
@@ -122,8 +122,13 @@ def compare(
     return Compared(tuple(systems), measured, outputs, quality)
 
 
-def _systems(paths: Sequence[Path]) -> list[System]:
-    """Before the first is translated, which may take long. Errors: as ``compare``."""
+def labelling(paths: Sequence[Path]) -> bool:
+    """Whether what lies at ``paths`` are runs, and the first of them labels."""
+    return all(path.is_dir() for path in paths) and runs_of(paths[0])[0].task.labels
+
+
+def systems_at(paths: Sequence[Path]) -> list[System]:
+    """What lies there, before the first translates, which may take long. Errors: as ``compare``."""
     systems: list[System] = []
     for path in paths:
         if not path.exists():

@@ -18,6 +18,7 @@ from dragoman.errors import DragomanError, RunError
 from dragoman.reading import read_json
 from dragoman.recipe import Recipe
 from dragoman.tasks.run import RECIPE, Run, refuse_run
+from dragoman.tasks.settings import Taken
 
 SEEDS = "seeds.json"
 
@@ -30,6 +31,8 @@ class Seeds(BaseModel):
     seeds: list[Annotated[int, Field(ge=0, lt=2**63)]] = Field(min_length=1, max_length=1000)
     start_from: str | None = None
     """The run that all of them fine-tune."""
+    take: Taken | None = None
+    """Of that run this part alone."""
 
 
 def runs_of(folder: Path) -> list[Run]:

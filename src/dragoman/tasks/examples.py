@@ -1,4 +1,5 @@
-"""What a model is trained on at once, from the tokens of a store: pairs, or windows of texts.
+"""What a model is trained on at once, from the tokens of a store: pairs, windows of texts, or texts
+and their labels.
 
 A task names its kind (``Task.examples``). A plan draws up updates from the numbers and lengths of
 examples; here those numbers become batches, as pure functions of the seed.
@@ -14,12 +15,14 @@ import numpy.typing as npt
 
 from dragoman.address import found_at
 from dragoman.data.batches import Batch, Tokens, make_batch, window_batch
+from dragoman.data.labelled import LabelledBatch, Reading, labelled_batch
 from dragoman.data.store import CorpusRange, Store
 from dragoman.data.windows import Windows
 from dragoman.forms.text import Text
 from dragoman.recipe import Recipe
 from dragoman.task import TASKS
 from dragoman.tasks.run import Forms
+from dragoman.training.objectives import MicroBatch
 from dragoman.training.seeding import key
 
 
@@ -32,7 +35,7 @@ class Examples(Protocol):
     @property
     def lengths(self) -> Mapping[str, npt.NDArray[np.int32]]: ...
 
-    def batch(self, update: int, examples: Sequence[int]) -> Batch:
+    def batch(self, update: int, examples: Sequence[int]) -> MicroBatch:
         """The examples of these numbers, as update ``update`` takes them."""
 
 
@@ -56,7 +59,7 @@ class Pairs:
         )
 
     def batch(self, update: int, examples: Sequence[int]) -> Batch:
-        source, target = self._forms
+        source, target = self._forms.source, self._forms.written
         assert source.vocabulary is not None, "a pair has two texts"
         sources = self._side("source", 3, source.vocabulary, update, examples)
         targets = self._side("target", 4, target.vocabulary, update, examples)
@@ -80,7 +83,7 @@ class TextWindows:
     """The windows of texts that stand alone (``data/windows.py``)."""
 
     def __init__(self, store: Store, recipe: Recipe, forms: Forms) -> None:
-        target = forms.target
+        target = forms.written
         self._windows = Windows(store, recipe.plan.context, target.bos, target.eos)
         self.corpora = self._windows.corpora
         self.lengths = self._windows.lengths
@@ -89,3 +92,28 @@ class TextWindows:
     def batch(self, update: int, examples: Sequence[int]) -> Batch:
         windows = [self._windows.window(number) for number in examples]
         return window_batch(windows, self._eos, examples)
+
+
+class LabelledTexts:
+    """Texts, each read whole up to ``plan.context``, and the label of each."""
+
+    def __init__(self, store: Store, recipe: Recipe, forms: Forms) -> None:
+        self.corpora = store.corpora
+        self._store = store
+        self._reading = reading_of(recipe, forms)
+        # None is too long: what lies behind is not read. So a plan counts tokens that are read.
+        read = np.minimum(store.lengths["source"], self._reading.longest - 1)
+        self.lengths = {"target": read.astype(np.int32)}
+
+    def batch(self, update: int, examples: Sequence[int]) -> LabelledBatch:
+        texts = [self._store.tokens("source", one) for one in examples]
+        labels = [int(self._store.tokens("target", one)[0]) for one in examples]
+        return labelled_batch(texts, labels, self._reading, examples)
+
+
+def reading_of(recipe: Recipe, forms: Forms) -> Reading:
+    """How a recipe's model reads a text that it is to label."""
+    source, model = forms.source, recipe.model
+    longest = min(recipe.plan.context, model.longest or recipe.plan.context)
+    symbol = source.eos if model.reads else source.bos
+    return Reading(symbol, before=not model.reads, longest=longest)

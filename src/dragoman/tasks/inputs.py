@@ -13,13 +13,17 @@ from dragoman.forms.identification import identify
 from dragoman.forms.languages import NAMES
 from dragoman.recipe import Recipe
 from dragoman.task import TASKS
+from dragoman.tasks.label_sizing import EPOCHS_FROM, labelled_corpus, recipe_for_labels
 from dragoman.tasks.prepare import Say
 from dragoman.tasks.run import Run
+from dragoman.tasks.settings import Taken
 from dragoman.tasks.sizing import (
     FINE_TUNING,
     for_fine_tuning,
+    for_part,
     gently,
     languages_of,
+    part_to_take,
     recipe_for,
     row_for,
 )
@@ -53,7 +57,9 @@ def recipe_of(
     test: tuple[str, str] | None = None,
     languages: str | None = None,
     keys: tuple[str, str] | None = None,
+    columns: str | None = None,
     start_from: Run | None = None,
+    take: Taken | None = None,
     changes: Sequence[str] = (),
     minutes: float | None = None,
     say: Say = print,
@@ -64,8 +70,9 @@ def recipe_of(
     this machine can teach in them, by a measurement of some seconds, and ``say`` gets which.
     ``task``: what files of text are to teach, where neither ``base`` nor ``start_from`` says it.
     ``texts``: what ends a text that stands alone, as ``CorpusSettings.format`` has it; None: that
-    is found out. ``keys``: where a JSON Lines file holds source and target. ``start_from``: the
-    run to fine-tune.
+    is found out. ``keys``: where a JSON Lines file holds source and target; ``columns``: in which
+    order a tab-separated one holds texts and labels (``label_sizing.COLUMNS``). ``start_from``: the
+    run to fine-tune, or to ``take`` a part of.
     Errors: ``RecipeError`` for inputs that are neither files nor a recipe, ``DataError`` for files
     that cannot be used.
     """
@@ -79,9 +86,22 @@ def recipe_of(
     told = Recipe.load(base).task if base else start_from.recipe.task if start_from else None
     if task is not None and task not in TASKS:
         raise RecipeError(f"--task {task}: there is no such task; tasks are {', '.join(TASKS)}")
+    if start_from is not None and take is None:
+        take = part_to_take(task or told or "", start_from.recipe)
+    if take is not None and base is None:  # a part of a run serves any task
+        told = None
     if task is not None and told not in (None, task):
         raise RecipeError(f"--task {task}: {base or start_from.folder} is of a {told}")  # type: ignore[union-attr]
     alone = len(TASKS[task or told or "translation"].sides) == 1
+    labels = TASKS[task or told or "translation"].labels and _is_text(inputs[0])
+    if columns is not None and not labels:
+        raise RecipeError("--columns is of labelled texts: --task classification")
+    if labels:
+        if texts is not None:
+            raise RecipeError("--texts is for texts that stand alone: --task language-model")
+        return _labelled(
+            inputs, base, dev, test, languages, keys, columns, start_from, take, changes
+        )
     if start_from is not None and base is None and task is None and not _is_text(inputs[0]):
         alone = False  # a recipe, which may be fine-tuned too
     if len(inputs) == 1 and alone and Path(inputs[0]).suffix == ".toml":
@@ -100,7 +120,9 @@ def recipe_of(
         recipe, epochs = recipe_for_texts(
             _absolute(inputs[0]), texts, _language(languages, inputs[0]), base
         )
-        if start_from is not None:
+        if start_from is not None and take is not None:
+            recipe = for_part(recipe, start_from.recipe, take)
+        elif start_from is not None:
             tuned = for_fine_tuning(recipe, start_from.recipe)
             recipe = tuned.model_copy(update={"name": f"{start_from.recipe.name}-tuned"})
             if base is None and epochs is not None:
@@ -121,7 +143,11 @@ def recipe_of(
             )
         recipe = Recipe.load(inputs[0], changes)
         if start_from is not None:
-            recipe = for_fine_tuning(recipe, start_from.recipe).change(changes)
+            take = take or part_to_take(recipe.task, start_from.recipe)
+            if take is None:
+                recipe = for_fine_tuning(recipe, start_from.recipe).change(changes)
+            else:
+                recipe = for_part(recipe, start_from.recipe, take).change(changes)
         return recipe, None
     size_for = row_for
     if minutes is not None and base is None and start_from is None:
@@ -137,12 +163,45 @@ def recipe_of(
         size_for,
     )
     epochs = None if base else row_for(pairs).epochs
-    if start_from is not None:
+    if start_from is not None and take is not None:
+        recipe = for_part(recipe, start_from.recipe, take)
+    elif start_from is not None:
         tuned = for_fine_tuning(recipe, start_from.recipe)
         recipe = tuned.model_copy(update={"name": f"{start_from.recipe.name}-tuned"})
         if base is None:
             recipe = gently(recipe, start_from.recipe)
             epochs = row_for(pairs).epochs / FINE_TUNING
+    return recipe.change(changes), epochs
+
+
+def _labelled(
+    inputs: Sequence[str],
+    base: str | None,
+    dev: tuple[str, str] | None,
+    test: tuple[str, str] | None,
+    languages: str | None,
+    keys: tuple[str, str] | None,
+    columns: str | None,
+    start_from: Run | None,
+    take: Taken | None,
+    changes: Sequence[str],
+) -> tuple[Recipe, float | None]:
+    """``recipe_of`` for texts and their labels."""
+    if len(inputs) == 2:
+        corpus = _corpus(inputs, keys)
+    else:
+        corpus = labelled_corpus(_absolute(inputs[0]), columns, keys)
+    language = _language(languages, inputs[0]) if languages else "und"
+    recipe, epochs = recipe_for_labels(corpus, _held(dev), _held(test), language, base)
+    if start_from is None:
+        return recipe.change(changes), epochs
+    if take is None:
+        recipe = for_fine_tuning(recipe, start_from.recipe)
+    else:
+        recipe = for_part(recipe, start_from.recipe, take)
+    recipe = recipe.model_copy(update={"name": f"{recipe.name}-from-{start_from.recipe.name}"})
+    if base is None:
+        recipe, epochs = gently(recipe, start_from.recipe), EPOCHS_FROM
     return recipe.change(changes), epochs
 
 
@@ -154,6 +213,20 @@ def _check_is_read(path: Path) -> None:
             f"{path}: {path.suffix} is not read here. {advice}; or give two files of lines, one "
             "for each language"
         )
+
+
+def taken(part: str | None, begins: bool) -> Taken | None:
+    """``--take`` as it was given. ``begins``: whether there is a run to take it of.
+
+    Errors: ``RecipeError``.
+    """
+    if part is None:
+        return None
+    if not begins:
+        raise RecipeError(f"--take {part} goes with --from RUN")
+    if part not in ("encoder", "decoder"):
+        raise RecipeError(f"--take {part}: it is encoder or decoder")
+    return "encoder" if part == "encoder" else "decoder"
 
 
 def languages_read(recipe: Recipe) -> str | None:

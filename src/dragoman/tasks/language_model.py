@@ -43,7 +43,7 @@ class Texts(Validation):
     without = "empty"
 
     def fitting(self, pairs: Sequence[Pair]) -> tuple[list[Pair], list[Batch]]:
-        form, context = self.forms.target, self.recipe.plan.context
+        form, context = self.forms.written, self.recipe.plan.context
         written = form.vocabulary.encode([pair.target for pair in pairs])
         kept = [(pair, tokens) for pair, tokens in zip(pairs, written, strict=True) if len(tokens)]
         self._length = Length.sum(

@@ -13,8 +13,8 @@ from torch.overrides import TorchFunctionMode
 from dragoman.errors import RunError, UntrainableError
 from dragoman.forms.form import Form
 from dragoman.models.interface import Network
-from dragoman.models.kinds import new_network
 from dragoman.recipe import Recipe
+from dragoman.task import TASKS
 from dragoman.training.weights import open_weights, weights_in
 
 _BYTES_TO_TRAIN = 16
@@ -54,13 +54,19 @@ def build_model(recipe: Recipe, source: Form, target: Form) -> Network:
             f"{parameters * _BYTES_TO_TRAIN / 2**30:,.0f} GiB, and this machine has "
             f"{memory / 2**30:,.0f}: choose smaller sizes in [model]"
         )
-    return new_network(recipe.model, source.size, target.size)
+    return _network(recipe, source, target)
 
 
 def hollow_model(recipe: Recipe, source: Form, target: Form) -> Network:
     """The model of a recipe as a shape, whose weights ``fill_model`` brings."""
     with _Hollow():
-        return new_network(recipe.model, source.size, target.size)
+        return _network(recipe, source, target)
+
+
+def _network(recipe: Recipe, source: Form, target: Form) -> Network:
+    """The network of the recipe's task."""
+    made: Network = TASKS[recipe.task].new_network(recipe.model, source.size, target.size)
+    return made
 
 
 def fill_model(model: Network, path: Path, recipe: str, *, assign: bool = False) -> None:

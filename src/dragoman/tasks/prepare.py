@@ -7,7 +7,7 @@ into a memory-mapped store, which is kept in a cache and found again as long as 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from importlib import metadata
 from itertools import chain, islice
@@ -18,12 +18,14 @@ from dragoman.data.cleaning import Cleaner
 from dragoman.data.corpora import CorpusSettings, Pair, corpus_fingerprint, read_pairs
 from dragoman.data.correspondence import Sampler
 from dragoman.data.demo_corpus import demo_corpus
+from dragoman.data.demo_labels import label_of
 from dragoman.data.doubts import Doubt, find_doubts
 from dragoman.data.length_ratio import LengthRatio
 from dragoman.data.split import SplitSettings, find_overlaps, split_pairs
 from dragoman.data.store import Store, Tokens, WeightedPairs, build_store, store_key
 from dragoman.data.word_links import WordLinks
-from dragoman.errors import FileError, RecipeError, RunError
+from dragoman.errors import DataError, FileError, RecipeError, RunError
+from dragoman.forms.labels import Labels
 from dragoman.forms.lexicon import Lexicon
 from dragoman.forms.moses import MosesText
 from dragoman.forms.segmentation import segment
@@ -31,7 +33,14 @@ from dragoman.forms.text import Text
 from dragoman.recipe import Recipe
 from dragoman.task import TASKS
 from dragoman.tasks.guided import training_links
-from dragoman.tasks.run import LENGTHS, SEVERAL_SENTENCES, Forms, load_forms, vocabulary_name
+from dragoman.tasks.run import (
+    LABELS,
+    LENGTHS,
+    SEVERAL_SENTENCES,
+    Forms,
+    load_forms,
+    vocabulary_name,
+)
 from dragoman.tasks.user_cache import cache_folder
 
 _LOOKED_AT = 2000
@@ -41,6 +50,9 @@ _MOST_READ = 1_000_000
 
 _CUT_TOGETHER = 4096
 """Training pairs that are cut into tokens at once."""
+
+_FEW = 3
+"""Examples of a label: fewer are more likely a slip than a label."""
 
 _LEARNED_TOGETHER = 4000
 """Characters of a line that a vocabulary is learned from; what lies behind is another one."""
@@ -65,7 +77,7 @@ class Prepared:
 
 def new_cleaner(recipe: Recipe) -> Cleaner:
     """What drops the examples of a recipe that are not worth training on."""
-    return Cleaner(recipe.data.cleaning, TASKS[recipe.task].sides)
+    return Cleaner(recipe.data.cleaning, TASKS[recipe.task].texts)
 
 
 def corpora_of(recipe: Recipe, side: str, cleaner: Cleaner | None = None) -> list[WeightedPairs]:
@@ -76,13 +88,15 @@ def corpora_of(recipe: Recipe, side: str, cleaner: Cleaner | None = None) -> lis
     corpora = _plain_corpora(recipe, side, cleaner)
     if not recipe.data.moses:
         return corpora
+    labelled = TASKS[recipe.task].labels
     source, target = (
         MosesText(code) for code in (recipe.languages.source, recipe.languages.target)
     )
 
     def prepared(pairs: Iterable[Pair]) -> Iterator[Pair]:
         for pair in pairs:
-            yield Pair(pair.line, source.prepare(pair.source), target.prepare(pair.target))
+            written = pair.target if labelled else target.prepare(pair.target)
+            yield Pair(pair.line, source.prepare(pair.source), written)
 
     return [WeightedPairs(prepared(c.pairs), c.weight, c.name) for c in corpora]
 
@@ -126,11 +140,14 @@ def prepare(recipe: Recipe, run_folder: Path, say: Say) -> Prepared:
     """
     task = TASKS[recipe.task]
     forms = load_forms(recipe, run_folder, prepared=True)
-    vocabularies = {
+    vocabularies: dict[str, Text | Labels] = {
         side: form.vocabulary
         for side, form in forms._asdict().items()
         if form.vocabulary is not None
     }
+    translates = len(vocabularies) > 1
+    if task.labels:
+        vocabularies["target"] = forms.labels
     fingerprints = _fingerprints(recipe)
     key = store_key(
         *(vocabulary.fingerprint for vocabulary in vocabularies.values()),
@@ -150,17 +167,15 @@ def prepare(recipe: Recipe, run_folder: Path, say: Say) -> Prepared:
         "held_out": _held_fingerprints(recipe),
         "pairs": {"train": len(store), "dev": len(dev), "test": len(test)},
     }
-    if "source" in vocabularies and not recipe.data.moses:  # which hides where sentences begin
+    if translates and not recipe.data.moses:  # which hides where sentences begin
         notes[SEVERAL_SENTENCES] = _several_sentences(store, recipe.languages.source)
-    if "source" in vocabularies and (
-        found := LengthRatio.of(store.lengths["source"], store.lengths["target"])
-    ):
+    if translates and (found := LengthRatio.of(store.lengths["source"], store.lengths["target"])):
         notes[LENGTHS] = found.to_dict()
     _say_dropped(store.notes.get("cleaning", {}), task.noun, say)
     say(f"{len(store):,} {task.noun} to train on, {len(dev):,} dev, {len(test):,} test")
     links = None
     if recipe.training.guided.weight:
-        source, target = forms.source.vocabulary, forms.target.vocabulary
+        source, target = forms.source.vocabulary, forms.written.vocabulary
         assert source is not None  # else the recipe is refused
         links = training_links(
             recipe, store, (source, target), lambda: corpora_of(recipe, "train"),
@@ -196,7 +211,7 @@ def count_words(recipe: Recipe, prepared: Prepared) -> Lexicon | None:
 
 
 def _stored(
-    recipe: Recipe, vocabularies: Mapping[str, Text], key: str, run_folder: Path, say: Say
+    recipe: Recipe, vocabularies: Mapping[str, Text | Labels], key: str, run_folder: Path, say: Say
 ) -> Store:
     """The tokens of the training text, in the cache; where there is none or no room, in the run."""
     own = run_folder / "training" / "stores"
@@ -223,7 +238,7 @@ def doubts_of(recipe: Recipe, sides: Sequence[str] = ("train", "dev", "test")) -
     Errors: ``DataError`` for files that cannot be used.
     """
     data = recipe.data
-    if len(TASKS[recipe.task].sides) < 2:  # all of them are about how two sides fit
+    if len(TASKS[recipe.task].texts) < 2:  # all of them are about how two sides fit
         return []
     corpora: dict[str, Sequence[CorpusSettings | None]] = {
         "train": data.train, "dev": [data.dev], "test": [data.test]
@@ -247,12 +262,23 @@ def warn_of_overlap(
     """Say how much of dev and test stands in the training text too -> a note for the run."""
     if recipe.data.embedded is not None:  # disjoint by construction
         return {}
-    train = chain.from_iterable(corpus.pairs for corpus in corpora_of(recipe, "train"))
-    seen = find_overlaps(train, {"dev": dev, "test": test})
+    train: Iterable[Pair] = chain.from_iterable(
+        corpus.pairs for corpus in corpora_of(recipe, "train")
+    )
+    held: dict[str, Sequence[Pair]] = {"dev": dev, "test": test}
+    if TASKS[recipe.task].labels:  # which all overlap: texts are compared alone
+        train = map(_alone, train)
+        held = {name: [_alone(pair) for pair in pairs] for name, pairs in held.items()}
+    seen = find_overlaps(train, held)
     warnings = [words for name, found in seen.items() if (words := found.in_words(name))]
     for warning in warnings:
         say(f"warning: {warning}")
     return {"overlap": "; ".join(warnings)} if warnings else {}
+
+
+def _alone(pair: Pair) -> Pair:
+    """What is read of a pair, as a text that stands alone."""
+    return Pair(pair.line, "", pair.source)
 
 
 def check_unchanged(recipe: Recipe, notes: dict[str, Any], folder: Path, say: Say) -> None:
@@ -328,7 +354,7 @@ def training_pairs(
     for corpus in data.train:
         sampler = Sampler()
         yield from cleaner.pairs(sampler.watch(read_pairs(corpus)), corpus.name)
-        if doubts is not None and len(TASKS[recipe.task].sides) > 1:
+        if doubts is not None and len(TASKS[recipe.task].texts) > 1:
             doubts += _doubts(recipe, corpus, sampler)
 
 
@@ -356,6 +382,9 @@ def _demo_pairs(recipe: Recipe, side: str) -> Iterator[Pair]:
     """One part of the embedded corpus, with the sides that the task has."""
     corpus = demo_corpus()
     pairs = enumerate(getattr(corpus, side), 1)
+    if TASKS[recipe.task].labels:
+        labelled = ((line, pair.source, label_of(pair)) for line, pair in pairs)
+        return (Pair(line, text, label) for line, text, label in labelled if label is not None)
     if "source" in TASKS[recipe.task].sides:
         return (Pair(line, pair.source, pair.target) for line, pair in pairs)
     # Two English sentences may have one German one: what is held out must not be trained on.
@@ -379,11 +408,16 @@ def _demo_fingerprint() -> str:
     return store_key(json.dumps([pair[:2] for pair in demo_corpus().train]))
 
 
-def learn_vocabularies(recipe: Recipe, folder: Path, say: Say) -> None:
-    """Learn the vocabularies of a recipe from its training text, and save them in ``folder``.
+def learn_vocabularies(recipe: Recipe, folder: Path, say: Say, known: Collection[str] = ()) -> None:
+    """Learn the vocabularies of a recipe from its training text, and its labels where it has any,
+    and save them in ``folder``.
 
-    Errors: ``DataError`` for text that cannot be used, or does not support so large a vocabulary.
+    Errors: ``DataError`` for text that cannot be used, or does not support so large a vocabulary,
+    and for labels between which there is nothing to choose.
+    ``known``: files that are there already.
     """
+    if TASKS[recipe.task].labels:
+        learn_labels(recipe, folder, say)
 
     def sentences(sides: tuple[str, ...]) -> Iterator[str]:
         for corpus in corpora_of(recipe, "train"):
@@ -393,15 +427,60 @@ def learn_vocabularies(recipe: Recipe, folder: Path, say: Say) -> None:
 
     kind = recipe.text.kind
     sides_of: dict[str, tuple[str, ...]] = {}  # of each file
-    for side in TASKS[recipe.task].sides:
+    for side in TASKS[recipe.task].texts:
         name = vocabulary_name(recipe, side)
+        if name in known:
+            continue
         sides_of[name] = (*sides_of.get(name, ()), side)
     learned = []
     for name, sides in sides_of.items():
         text = Text.train(sentences(sides), recipe.text, seed=recipe.seed)
         text.save(folder / name)
         learned.append(f"{text.size:,} {' and '.join(sides)}")
-    say(f"learned {' and '.join(learned)} {kind} tokens")
+    if learned:
+        say(f"learned {' and '.join(learned)} {kind} tokens")
+
+
+def learn_labels(recipe: Recipe, folder: Path, say: Say) -> None:
+    """The labels of the training examples of a recipe, saved in ``folder``.
+
+    Errors: ``DataError`` for an example without one, or labels of which there is no choice.
+    """
+
+    found, counts = Labels.learn(pair.target for _, pair in _labelled(recipe))
+    found.save(folder / LABELS)
+    say(f"{found.size:,} labels: {found.in_words()}")
+    rare = sorted(name for name, count in counts.items() if count < _FEW)
+    if rare:
+        say(
+            f"warning: {len(rare):,} of {found.size:,} labels have fewer than {_FEW} training "
+            f"examples, such as {rare[0]!r} with {counts[rare[0]]}: too few to be learned. Is one "
+            "the name of a column? A file of examples has no header"
+        )
+
+
+def check_labels(recipe: Recipe, labels: Labels, learned: Path) -> None:
+    """Whether all labels of the training text are among those of the run ``learned``, which is to
+    be trained further. Errors: ``DataError`` naming the first line whose label is not."""
+    for name, pair in _labelled(recipe):
+        if labels.value(pair.target) is None:
+            raise DataError(
+                f"{name}, line {pair.line}: {pair.target[:60]!r} is no label of {learned}, which "
+                f"knows {labels.in_words()}. To begin with what it makes of text, and labels of "
+                "your own: --take encoder or --take decoder, whichever its model is"
+            )
+
+
+def _labelled(recipe: Recipe) -> Iterator[tuple[str, Pair]]:
+    """The training examples of a recipe, each with the name of its corpus.
+
+    Errors: ``DataError`` for one without a label.
+    """
+    for corpus in corpora_of(recipe, "train"):
+        for pair in corpus.pairs:
+            if not pair.target.strip():
+                raise DataError(f"{corpus.name}, line {pair.line}: the label is empty")
+            yield corpus.name, pair
 
 
 def _lines(text: str) -> Iterator[str]:

@@ -5,15 +5,28 @@ from __future__ import annotations
 from collections.abc import Sequence
 from importlib import metadata
 from pathlib import Path
+from typing import Any
+
+import numpy as np
 
 from dragoman.atomic import write_text
 from dragoman.data.demo_corpus import NOTICE
+from dragoman.metrics.classification import Confusion
 from dragoman.pictures.card import card_markdown
 from dragoman.pictures.curves import charts_of
-from dragoman.pictures.records import AttentionRecord, Hops, RunSummary, Sample, Score, Table
+from dragoman.pictures.records import (
+    AttentionRecord,
+    Heatmap,
+    Hops,
+    RunSummary,
+    Sample,
+    Score,
+    Table,
+)
 from dragoman.pictures.report import report_html
 from dragoman.pictures.words import in_words
 from dragoman.recipe import read_text
+from dragoman.tasks.confusions import drawn
 from dragoman.tasks.machine import machine_facts
 from dragoman.tasks.run import RECIPE, Run
 from dragoman.tasks.search_settings import parse_search
@@ -98,6 +111,8 @@ def summarise(
         facts=facts,
         scores=named,
         samples=samples,
+        measured=_label_tables(scores),
+        confusions=_confusions(scores),
         charts=charts_of(records),
         hops=hops,
         attention=attention,
@@ -109,8 +124,49 @@ def summarise(
     )
 
 
+def _label_tables(scores: dict[str, Any]) -> list[Table]:
+    """Of a run that labels; of another none."""
+    labels, worst = scores.get("labels", []), scores.get("worst", [])
+    tables = []
+    if labels:
+        header = ("label", "precision", "recall", "F1", "texts")
+        rows = [
+            (one["label"], *(_percent(one[name]) for name in ("precision", "recall", "f1")),
+             one["texts"])
+            for one in labels
+        ]  # fmt: skip
+        tables.append(Table("Label by label", header, rows))
+    if worst:
+        about = ("line", "label", "taken for", "probability", "of the label", "text")
+        mistakes = [
+            (one["line"], one["true"], one["chosen"], _percent(one["probability"]),
+             _percent(one["of_true"]), one["text"][:_LONGEST_LOOKED_AT])
+            for one in worst
+        ]  # fmt: skip
+        tables.append(Table("Surest mistakes", about, mistakes))
+    return tables
+
+
+def _percent(share: float) -> str:
+    return f"{100 * share:.1f} %"
+
+
+def _confusions(scores: dict[str, Any]) -> list[Heatmap]:
+    if not scores.get("confusion"):
+        return []
+    confusion = Confusion(np.array(scores["confusion"], np.int64))
+    names = [one["label"] for one in scores["labels"]]
+    title = (
+        f"label by row, chosen by column: shares of each label's texts of {scores.get('test', '')}"
+    )
+    picture = drawn(title, names, confusion)
+    return [] if picture is None else [picture]
+
+
 def _vocabulary(run: Run) -> str:
     kind = run.recipe.text.kind
+    if run.task.labels:
+        return f"{run.source.size:,} {kind} tokens; {run.forms.labels.size:,} labels"
     if len(run.task.sides) == 1:
         return f"{run.target.size:,} {kind} tokens"
     if run.recipe.text.shared:

@@ -3,6 +3,7 @@
     recipe.toml          complete and resolved
     model.safetensors    the weights to use; its metadata say which they are
     shared.model         the vocabulary of both sides, or source.model and target.model
+    labels.json          in place of a target's vocabulary: all labels there are
     metrics.jsonl        one line per update and per validation
     data.json            what preparing the data found: cleaning report, hashes, overlap
     scores.json          what the last evaluation found
@@ -30,6 +31,7 @@ import numpy.typing as npt
 from dragoman.data.length_ratio import LengthRatio
 from dragoman.errors import RunError
 from dragoman.forms.form import Form
+from dragoman.forms.labels import Labels
 from dragoman.forms.lexicon import Lexicon
 from dragoman.forms.moses import MosesText
 from dragoman.forms.nothing import Nothing
@@ -53,6 +55,7 @@ NOTES = "data.json"
 METRICS = "metrics.jsonl"
 SHORTLIST = "shortlist.safetensors"
 LEXICON = "lexicon.txt"
+LABELS = "labels.json"
 LENGTHS = "lengths"
 """Among the notes: how long the translations of the training text are."""
 
@@ -67,7 +70,19 @@ class Forms(NamedTuple):
     """Of both sides of a model."""
 
     source: Form
-    target: TextForm
+    target: Form
+
+    @property
+    def written(self) -> TextForm:
+        """The target of a task that writes text."""
+        assert isinstance(self.target, TextForm)
+        return self.target
+
+    @property
+    def labels(self) -> Labels:
+        """The target of a task that labels (``Task.labels``)."""
+        assert isinstance(self.target, Labels)
+        return self.target
 
 
 class Run:
@@ -93,9 +108,9 @@ class Run:
 
     @property
     def languages(self) -> tuple[str, ...]:
-        """The language code of each side that its task has, source before target, as the recipe
+        """The language code of each side that is a text, source before target, as the recipe
         names them."""
-        return tuple(getattr(self.recipe.languages, side) for side in self.task.sides)
+        return tuple(getattr(self.recipe.languages, side) for side in self.task.texts)
 
     @property
     def task(self) -> Task:
@@ -119,12 +134,17 @@ class Run:
     def source(self) -> Form:
         """What the model reads. Errors: ``RunError`` for a vocabulary that is missing or damaged;
         ``DataError`` without sacremoses, where the run needs it."""
-        return self._forms.source
+        return self.forms.source
 
     @property
     def target(self) -> TextForm:
-        """What the model writes. Errors: as ``source``."""
-        return self._forms.target
+        """What the model writes. Errors: as ``source``, or that it labels and writes no text."""
+        if self.task.labels:
+            raise RunError(
+                f"{self.folder} is a {self.task.name}: it writes no text. What it does: dragoman "
+                f"{self.task.verbs[0][0]} {self.folder}"
+            )
+        return self.forms.written
 
     @cached_property
     def weights_hash(self) -> str:
@@ -154,7 +174,7 @@ class Run:
         """
         from dragoman.tasks.model import fill_model, hollow_model
 
-        model = hollow_model(self.recipe, self.source, self.target)
+        model = hollow_model(self.recipe, *self.forms)
         fill_model(model, weights or self._weights_path, str(self.folder / RECIPE), assign=True)
         return model.eval()
 
@@ -164,7 +184,7 @@ class Run:
 
         from dragoman.tasks.model import hollow_model
 
-        model = hollow_model(self.recipe, self.source, self.target)
+        model = hollow_model(self.recipe, *self.forms)
         tensors = {name: torch.from_numpy(array) for name, array in weights.items()}
         model.load_state_dict(tensors, assign=True)
         return model.eval()
@@ -226,7 +246,8 @@ class Run:
         return path
 
     @cached_property
-    def _forms(self) -> Forms:
+    def forms(self) -> Forms:
+        """Of both sides, whatever they are. Errors: as ``source``."""
         return load_forms(self.recipe, self.folder)
 
 
@@ -255,7 +276,7 @@ def load_shortlist(run: Run) -> Shortlist:
 
 def vocabulary_name(recipe: Recipe, side: str) -> str:
     """The file of the vocabulary of ``side``, "source" or "target"."""
-    shared = recipe.text.shared and len(TASKS[recipe.task].sides) > 1
+    shared = recipe.text.shared and len(TASKS[recipe.task].texts) > 1
     return "shared.model" if shared else f"{side}.model"
 
 
@@ -270,8 +291,12 @@ def load_forms(recipe: Recipe, folder: Path, *, prepared: bool = False) -> Forms
         moses = MosesText(language) if recipe.data.moses and not prepared else None
         return TextForm(vocabulary, language, moses)
 
+    task = TASKS[recipe.task]
+    if task.labels:
+        read = Text.load(folder / vocabulary_name(recipe, "source"))
+        return Forms(form(read, recipe.languages.source), Labels.load(folder / LABELS))
     target = Text.load(folder / vocabulary_name(recipe, "target"))
-    if "source" not in TASKS[recipe.task].sides:
+    if "source" not in task.sides:
         # What is written at once is what the model reads at once, and no book.
         longest = min(recipe.evaluation.window or recipe.plan.context, _LONGEST_WRITTEN)
         return Forms(Nothing(target.eos, longest), form(target, recipe.languages.target))

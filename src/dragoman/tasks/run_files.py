@@ -10,13 +10,14 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
 from dragoman.errors import RunError
 from dragoman.reading import MOST_JSON, open_regular, parse_json, read_json
 
 _Count = Annotated[int, Field(ge=0, le=10**15)]
 _Number = Annotated[float, Field(ge=-1e308, le=1e308)]
+_Share = Annotated[float, Field(ge=0, le=1)]
 
 
 class _Record(BaseModel):
@@ -34,6 +35,23 @@ class _Sample(_Record):
     translation: str
 
 
+class _Label(_Record):
+    label: str
+    texts: _Count
+    precision: _Share
+    recall: _Share
+    f1: _Share
+
+
+class _Mistake(_Record):
+    line: _Count
+    text: str
+    true: str
+    chosen: str
+    probability: _Share
+    of_true: _Share
+
+
 class Scores(_Record):
     """``scores.json``."""
 
@@ -42,6 +60,16 @@ class Scores(_Record):
     scores: dict[str, _Score] = {}
     prepared_bleu: _Score = _Score(value=0.0, signature="")
     samples: list[_Sample] = []
+    labels: list[_Label] = []
+    confusion: list[list[_Count]] = []
+    worst: list[_Mistake] = []
+
+    @model_validator(mode="after")
+    def _square(self) -> Scores:
+        sizes = {len(self.confusion), *map(len, self.confusion)}
+        if self.confusion and sizes != {len(self.labels)}:
+            raise ValueError("confusions that are not those of the labels")
+        return self
 
 
 class _Corpus(_Record):

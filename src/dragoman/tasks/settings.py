@@ -10,6 +10,9 @@ from dragoman.errors import DragomanError
 from dragoman.inference.settings import Precision
 from dragoman.settings import Settings
 
+Taken = Literal["encoder", "decoder"]
+"""A part of a model that another model can begin with (``taking.py``)."""
+
 
 class EngineSettings(Settings):
     """How an engine runs its model: what a translator and a server have in common."""

@@ -16,9 +16,11 @@ from typing import TYPE_CHECKING, Any
 
 from dragoman.data.corpora import CorpusSettings, read_pairs
 from dragoman.data.split import SplitSettings
-from dragoman.errors import DataError
+from dragoman.errors import DataError, RecipeError
+from dragoman.models.settings import EncoderSettings, ModelSettings, TransformerSettings
 from dragoman.recipe import LanguageSettings, Recipe
 from dragoman.task import TASKS
+from dragoman.tasks.settings import Taken
 from dragoman.training.minutes import SHARE, VALIDATIONS, updates_in
 from dragoman.training.schedule import make_schedule
 
@@ -195,6 +197,65 @@ def for_fine_tuning(recipe: Recipe, learned: Recipe) -> Recipe:
             "data": recipe.data.model_copy(update={"moses": learned.data.moses}),
         }
     )
+
+
+def for_part(recipe: Recipe, learned: Recipe, take: Taken) -> Recipe:
+    """The recipe for beginning with a part of a run with the recipe ``learned``: its text is the
+    part's and so, for a task whose model is one stack, is its model.
+
+    Errors: ``RecipeError`` where that run has no such part.
+    """
+    task, model = TASKS[recipe.task], learned.model
+    if task.reads and task.writes:
+        return recipe.model_copy(update={"text": learned.text})
+    if model.reads and model.writes:
+        if take == "decoder" or not isinstance(model, TransformerSettings):
+            raise RecipeError(
+                f"--take {take}: of a model of kind {model.kind} a {task.name} cannot take that; "
+                "it takes the encoder of a transformer, or a model that is one stack"
+            )
+        model = encoder_of(model)
+    elif take != part_of(model):
+        raise RecipeError(
+            f"--take {take}: {learned.name} has a model of kind {model.kind}, whose only part is "
+            f"its {part_of(model)}"
+        )
+    languages = recipe.languages
+    if languages.source == "und":
+        known = learned.languages.source if learned.model.reads else learned.languages.target
+        languages = languages.model_copy(update={"source": known})
+    context = learned.plan.context
+    return recipe.model_copy(
+        update={
+            "languages": languages,
+            "model": model,
+            "text": learned.text,
+            "plan": recipe.plan.model_copy(update={"context": context}),
+            "data": recipe.data.model_copy(update={"moses": learned.data.moses}),
+        }
+    )
+
+
+def part_to_take(task: str, learned: Recipe) -> Taken | None:
+    """What a task takes of a run with the recipe ``learned``, where nobody says it: all (None) of
+    one of its own, of another what makes rows of a text, if labels are to be given to that."""
+    if task == learned.task or task not in TASKS or not TASKS[task].labels:
+        return None
+    return part_of(learned.model)
+
+
+def part_of(model: ModelSettings) -> Taken:
+    """What another model begins with, unless it is said: the encoder of a model that reads."""
+    return "encoder" if model.reads else "decoder"
+
+
+def encoder_of(model: TransformerSettings) -> EncoderSettings:
+    """An encoder by itself, of the sizes and choices of a Transformer's."""
+    kept = model.model_dump(
+        include={"model_dim", "ffn_dim", "attention", "dropout", "activation_dropout", "norm",
+                 "positions", "attend_unknown"}
+    )  # fmt: skip
+    return EncoderSettings.model_validate({**kept, "layers": model.encoder_layers})
 
 
 def gently(recipe: Recipe, learned: Recipe) -> Recipe:

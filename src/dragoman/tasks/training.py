@@ -16,8 +16,8 @@ from tempfile import TemporaryDirectory
 import torch
 
 from dragoman.atomic import write_text
-from dragoman.data.batches import Batch
-from dragoman.data.plan import MicroBatch, Plan
+from dragoman.data.plan import MicroBatch as Share
+from dragoman.data.plan import Plan
 from dragoman.data.word_links import word_starts
 from dragoman.errors import RunError
 from dragoman.models.interface import Network
@@ -29,6 +29,7 @@ from dragoman.tasks.model import build_model, fill_model
 from dragoman.tasks.prepare import (
     Prepared,
     Say,
+    check_labels,
     check_unchanged,
     count_words,
     doubts_of,
@@ -37,6 +38,7 @@ from dragoman.tasks.prepare import (
     warn_of_overlap,
 )
 from dragoman.tasks.run import (
+    LABELS,
     LEXICON,
     NOTES,
     RECIPE,
@@ -45,7 +47,9 @@ from dragoman.tasks.run import (
     refuse_run,
     vocabulary_name,
 )
+from dragoman.tasks.settings import Taken
 from dragoman.tasks.sizing import for_minutes, in_words, too_short, with_updates
+from dragoman.tasks.taking import side_of, take_vocabulary, take_weights
 from dragoman.tasks.validation import new_validation, time_validation
 from dragoman.training.averaging import average_weights
 from dragoman.training.checkpoint import Checkpoints
@@ -54,7 +58,7 @@ from dragoman.training.gradients import MakeBatch
 from dragoman.training.guided import GuidedAlignment
 from dragoman.training.lock import locked
 from dragoman.training.minutes import Correction, planned_schedule
-from dragoman.training.objectives import Objective
+from dragoman.training.objectives import MicroBatch, Objective
 from dragoman.training.progress import make_display
 from dragoman.training.seeding import key
 from dragoman.training.settings import TrainingSettings
@@ -71,6 +75,7 @@ def train(
     folder: Path,
     *,
     start_from: Run | None = None,
+    take: Taken | None = None,
     minutes: float | None = None,
     epochs: float | None = None,
     say: Say = print,
@@ -84,7 +89,8 @@ def train(
     some seconds on this machine. What was chosen is written into the run's recipe.
 
     ``start_from``: a run whose vocabulary and weights, the best so far, are taken over
-    (fine-tuning); the recipe must be made for its model (``sizing.for_fine_tuning``). ``say`` gets
+    (fine-tuning); the recipe must be made for its model (``sizing.for_fine_tuning``). ``take``: of
+    that run this part alone, with its vocabulary, as far as it fits (``taking.py``). ``say`` gets
     what a person should read, ``display`` shows progress, ``resume_command`` is what an interrupted
     run names. Without ``measure``, where the updates are counted already, nothing is timed before
     the start, and it is not said how long the run will take.
@@ -103,11 +109,23 @@ def train(
                     say(f"warning: {doubt}")
                 if start_from is None:
                     learn_vocabularies(recipe, folder, say)
-                else:
+                elif take is None:
+                    if TASKS[recipe.task].labels:
+                        check_labels(recipe, start_from.forms.labels, start_from.folder)
                     _take_over(start_from, folder)
+                else:
+                    side = vocabulary_name(recipe, side_of(recipe, take))
+                    take_vocabulary(start_from, take, folder / side)
+                    learn_vocabularies(recipe, folder, say, known=[side])
                 prepared = prepare(recipe, folder, say)
                 notes = prepared.notes | warn_of_overlap(recipe, prepared.dev, prepared.test, say)
                 notes["doubts"] = [doubt.to_dict() for doubt in doubts]
+                if start_from is not None and take is not None:
+                    torch.manual_seed(key(recipe.seed))
+                    model = build_model(recipe, *prepared.forms)
+                    fit = take_weights(start_from, take, model, folder / WEIGHTS, _START)
+                    say(fit.in_words(start_from.folder))
+                    notes["start"] = fit.to_dict(start_from)
                 _write_lexicon(recipe, prepared, start_from, folder)
                 write_text(folder / NOTES, json.dumps(notes, indent=2, ensure_ascii=False) + "\n")
             # Each may have measured this machine for itself: the first one's sizes count.
@@ -159,6 +177,7 @@ def begin_or_resume(
     *,
     start_from: Run | None = None,
     say: Say = print,
+    take: Taken | None = None,
     measure: bool = True,
     resume_command: str = "",
 ) -> Outcome:
@@ -169,7 +188,7 @@ def begin_or_resume(
     if (folder / RECIPE).is_file():
         return resume(folder, say=say, resume_command=resume_command)
     return train(
-        recipe, folder, start_from=start_from, say=say, measure=measure,
+        recipe, folder, start_from=start_from, take=take, say=say, measure=measure,
         resume_command=resume_command,
     )  # fmt: skip
 
@@ -190,9 +209,11 @@ def count_updates(recipe: Recipe, minutes: float, say: Say = print) -> Recipe:
 
 def _take_over(start_from: Run, folder: Path) -> None:
     """Vocabularies and weights of a run into a new one, which may be killed at any moment."""
-    for side, form in (("source", start_from.source), ("target", start_from.target)):
+    for side, form in start_from.forms._asdict().items():
         if form.vocabulary is not None:
             form.vocabulary.save(folder / vocabulary_name(start_from.recipe, side))
+    if start_from.task.labels:
+        start_from.forms.labels.save(folder / LABELS)
     save_weights(folder / WEIGHTS, start_from.model().state_dict(), {"weights": _START})
 
 
@@ -347,7 +368,7 @@ class TrainingBatches:
     def __call__(self, update: int, rank: int = 0, ranks: int = 1) -> Sequence[MakeBatch]:
         return [partial(self._make, share) for share in self._plan.update(update, rank, ranks)]
 
-    def _make(self, micro_batch: MicroBatch) -> Batch:
+    def _make(self, micro_batch: Share) -> MicroBatch:
         return self._examples.batch(micro_batch.update, micro_batch.examples.tolist())
 
 

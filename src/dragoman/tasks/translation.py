@@ -24,7 +24,7 @@ class Translations(Validation):
     )
 
     def fitting(self, pairs: Sequence[Pair]) -> tuple[list[Pair], list[Batch]]:
-        source, target = self.forms
+        source, target = self.forms.source, self.forms.written
         assert source.vocabulary is not None, "a translation has a source"
         sources = source.vocabulary.encode([pair.source for pair in pairs])
         targets = target.vocabulary.encode([pair.target for pair in pairs])

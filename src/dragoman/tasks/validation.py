@@ -94,7 +94,8 @@ class Validation(ABC):
         """The present weights, ready to be asked by the fastest path of this machine."""
         model, on_cpu = writing(self.model), self.device.type == "cpu"
         path = fastest(model, remembered=cache_folder()) if on_cpu else None
-        return Engine(model, *self.forms, self.recipe.search, path=path, device=self.device)
+        forms = self.forms.source, self.forms.written
+        return Engine(model, *forms, self.recipe.search, path=path, device=self.device)
 
 
 def new_validation(

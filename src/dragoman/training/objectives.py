@@ -14,8 +14,14 @@ import torch
 from torch import Tensor
 
 from dragoman.data.batches import Batch
-from dragoman.models.interface import Scores, Writing
-from dragoman.training.loss import CrossEntropy, KernelCrossEntropy, PiecewiseCrossEntropy
+from dragoman.data.labelled import LabelledBatch
+from dragoman.models.interface import Network, Scores, Writing
+from dragoman.training.loss import (
+    CrossEntropy,
+    KernelCrossEntropy,
+    PiecewiseCrossEntropy,
+    smoothed_cross_entropy,
+)
 
 
 class Sums(NamedTuple):
@@ -72,3 +78,22 @@ def next_token(model: Writing, smoothing: float) -> NextToken:
     """By a kernel where this machine has one, else in pieces."""
     piecewise = PiecewiseCrossEntropy(model.project, model.parameters(), smoothing)
     return NextToken(KernelCrossEntropy(model.output_layer, piecewise, smoothing))
+
+
+class Label:
+    """The label of each text; what is counted are texts."""
+
+    asks_autograd = False
+
+    def __init__(self, smoothing: float) -> None:
+        self._smoothing = smoothing
+
+    def __call__(self, model: Network, batch: LabelledBatch) -> Sums:
+        logits = model.project(model.encode(batch.source).rows)  # (B, K)
+        loss, nll = smoothed_cross_entropy(logits, batch.labels, self._smoothing)
+        return Sums(loss, nll, len(batch))
+
+
+def label(model: Network, smoothing: float) -> Label:
+    """Of a ``models.classifier.Classifier``, whose logits are few: no kernel is needed."""
+    return Label(smoothing)

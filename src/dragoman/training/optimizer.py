@@ -7,7 +7,7 @@ of layers, and never a loop over parameters in Python.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 
@@ -49,6 +49,11 @@ class FlatParameters:
                 values[name].copy_(parameter)
                 parameter.data = values[name]
                 parameter.grad = gradients[name]
+
+    @property
+    def starts(self) -> dict[str, int]:
+        """Where each parameter begins in the buffers, in that order."""
+        return {name: start for name, (start, _) in self._places.items()}
 
     def views(self, buffer: Tensor) -> dict[str, Tensor]:
         """``buffer`` (E,), laid out as the values, cut into named tensors that share its memory."""
@@ -110,30 +115,45 @@ class Adam:
     def steps(self, steps: int) -> None:
         self._steps.fill_(steps)
 
-    def step(self, learning_rate: float, divisor: float = 1.0, threads: int = 0) -> None:
+    def step(
+        self,
+        learning_rate: float,
+        divisor: float = 1.0,
+        threads: int = 0,
+        shares: Sequence[tuple[slice, float]] = (),
+    ) -> None:
         """Divide the gradients (in place), and move the values against them.
 
         ``threads``: so many threads that sleep when they are done, as beside kernels that have
-        threads of their own; 0: torch's.
+        threads of their own; 0: torch's. ``shares``: parts of the buffer, and at which share of the
+        rate each moves; one of 0 is left as it is. Empty: all of it at the whole rate.
         """
         self._steps += 1
+        parts = [(span, learning_rate * share) for span, share in shares if share]
+        if not shares:
+            parts = [(slice(0, len(self.values)), learning_rate)]
         if not self._fused:
             self.gradients /= divisor
-            self._plain_step(learning_rate)
+            for span, rate in parts:
+                self._plain_step(rate, span)
             return
         scale = torch.full((), divisor, device=self.values.device)
-        move = partial(self._fused_step, learning_rate, scale)
-        elements = len(self.values)
-        if threads < 2 or elements <= _PIECE:
-            move(slice(elements))
+        if threads < 2 or len(self.values) <= _PIECE:
+            for span, rate in parts:
+                self._fused_step(scale, (span, rate))
             return
         if self._threads is None:
             self._threads = ThreadPoolExecutor(threads, "adam", partial(torch.set_num_threads, 1))
-        pieces = [slice(i, i + _PIECE) for i in range(0, elements, _PIECE)]
-        for _ in self._threads.map(move, pieces):
+        pieces = [
+            (slice(begin, min(begin + _PIECE, span.stop)), rate)
+            for span, rate in parts
+            for begin in range(span.start, span.stop, _PIECE)
+        ]
+        for _ in self._threads.map(partial(self._fused_step, scale), pieces):
             pass
 
-    def _fused_step(self, learning_rate: float, scale: Tensor, piece: slice) -> None:
+    def _fused_step(self, scale: Tensor, part: tuple[slice, float]) -> None:
+        piece, learning_rate = part
         torch._fused_adamw_(
             [self.values[piece]],
             [self.gradients[piece]],
@@ -151,11 +171,13 @@ class Adam:
             grad_scale=scale,
         )
 
-    def _plain_step(self, learning_rate: float) -> None:
+    def _plain_step(self, learning_rate: float, piece: slice) -> None:
         """Algorithm 1 of Kingma and Ba, with the decay of Loshchilov and Hutter (2019)."""
         beta1, beta2, step = self.settings.beta1, self.settings.beta2, self.steps
-        self.values *= 1 - learning_rate * self.settings.weight_decay
-        self.first.lerp_(self.gradients, 1 - beta1)
-        self.second.mul_(beta2).addcmul_(self.gradients, self.gradients, value=1 - beta2)
-        root = (self.second / (1 - beta2**step)).sqrt_().add_(self.settings.epsilon)
-        self.values.addcdiv_(self.first, root, value=-learning_rate / (1 - beta1**step))
+        values, gradients = self.values[piece], self.gradients[piece]
+        first, second = self.first[piece], self.second[piece]
+        values *= 1 - learning_rate * self.settings.weight_decay
+        first.lerp_(gradients, 1 - beta1)
+        second.mul_(beta2).addcmul_(gradients, gradients, value=1 - beta2)
+        root = (second / (1 - beta2**step)).sqrt_().add_(self.settings.epsilon)
+        values.addcdiv_(first, root, value=-learning_rate / (1 - beta1**step))

@@ -23,6 +23,18 @@ class OptimizerSettings(Settings):
     """Decoupled decay (AdamW), times the learning rate; the paper has none."""
 
 
+class LayerSettings(Settings):
+    """Layers that learn at rates of their own, for a model that begins with another run (ULMFiT:
+    Howard and Ruder, 2018)."""
+
+    decay: float = Field(default=1.0, gt=0, le=1)
+    """Each layer learns at so much of the rate of the one above it (the paper: 1 / 2.6 = 0.385);
+    1: all alike."""
+    thaw: int = Field(default=0, ge=0, le=1_000_000_000)
+    """Updates after which one layer more begins to learn, from the top down (gradual unfreezing;
+    the paper: an epoch). 0: all learn from the first update on."""
+
+
 class GuidedSettings(Settings):
     """A head that is taught to align, beside translating (Garg et al. 2019)."""
 
@@ -74,6 +86,8 @@ class TrainingSettings(Settings):
     """Adam."""
     schedule: ScheduleSettings = ScheduleSettings()
     """The learning rate over time."""
+    layers: LayerSettings = LayerSettings()
+    """The learning rate from layer to layer."""
     validate_every: int = Field(default=1000, ge=0, le=1_000_000_000)
     """Updates between validations; the last update is validated too. 0: never."""
     metric: str = Field(default="loss", min_length=1, max_length=100)

@@ -23,6 +23,7 @@ from dragoman.training.averaging import MovingAverage
 from dragoman.training.checkpoint import Checkpoint, TrainingState
 from dragoman.training.distributed import Ranks
 from dragoman.training.gradients import Gradients, MakeBatch
+from dragoman.training.layer_rates import LayerRates
 from dragoman.training.objectives import Objective
 from dragoman.training.optimizer import Adam, FlatParameters
 from dragoman.training.records import UpdateRecord
@@ -54,6 +55,7 @@ class Updater:
         self.ranks = ranks
         self.flat = FlatParameters(model.named_parameters())
         self.adam = Adam(self.flat, settings.optimizer)
+        self.layers = LayerRates(model, self.flat, settings.layers)
         self.average = MovingAverage(self.flat.values, settings.ema) if settings.ema else None
         self._by_kernels = False
 
@@ -66,6 +68,10 @@ class Updater:
             sums = gradients.accumulate(state.update, share)
             self.ranks.all_reduce(self.flat.gradients)
             self.ranks.all_reduce(sums)
+            parts = self.layers.at(number)
+            for span, part in parts:
+                if not part:  # frozen: what it would have moved by says nothing
+                    self.flat.gradients[span].zero_()
             length = self.flat.gradients.norm().double()
             loss, nll, tokens, norm = torch.cat([sums, length[None]]).tolist()
             if tokens == 0:
@@ -77,7 +83,7 @@ class Updater:
                 clip = self.settings.clip_norm
                 shorten = clip / norm if clip and norm > clip else 1.0
                 threads = state.threads if self._by_kernels else 0
-                self.adam.step(rate, tokens / shorten, threads=threads)
+                self.adam.step(rate, tokens / shorten, threads=threads, shares=parts)
                 refresh(self.model)
                 state.steps += 1
                 if self.average is not None:

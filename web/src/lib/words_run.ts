@@ -139,6 +139,10 @@ const NAMED: Record<string, string> = {
   "The text is generated: nothing is cleaned.": "프로그램이 만든 글이므로 정제하지 않습니다.",
   "It writes what its training text makes likely, whether it is true or not.":
     "학습 데이터에 비추어 그럴듯한 것을 쓸 뿐이며, 사실인지는 알지 못합니다.",
+  accuracy: "정확도",
+  macro_f1: "매크로 F1",
+  "It chooses among the labels that it was trained on, also where none of them fits.":
+    "학습한 레이블 가운데에서만 고르며, 알맞은 것이 없어도 하나를 고릅니다.",
 };
 
 const PATTERNS: [RegExp, (...found: string[]) => string][] = [

@@ -1,0 +1,67 @@
+"""``dragoman classify``: lines in, labels out."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+
+def classify(
+    run: Annotated[Path, typer.Argument(help="A run folder.", metavar="RUN")],
+    given: Annotated[
+        list[str] | None,
+        typer.Argument(
+            help="Texts; if none is given, the lines of standard input.", metavar="TEXT"
+        ),
+    ] = None,
+    to: Annotated[
+        Path | None, typer.Option("--to", help="Write to this file, whole or not at all.")
+    ] = None,
+    every: Annotated[
+        bool,
+        typer.Option(
+            "--all", help="All labels of each line, the most probable first, behind one another."
+        ),
+    ] = False,
+) -> None:
+    """Give each line a label: the label, a tab and its probability.
+
+    One line comes out for each that goes in, an empty one too. The model chooses among the labels
+    that it was trained on, also where none of them fits: a low probability says so, a high one
+    promises nothing about text unlike that of the training.
+
+    Examples:
+
+      dragoman classify runs/topics < letters.txt
+
+      dragoman classify runs/topics "Shares fell again." --all
+    """
+    from dragoman.cli.console import output_to
+    from dragoman.data.corpora import decode_lines
+    from dragoman.tasks.run import Run
+
+    opened = Run.open(run)
+    from dragoman.tasks.labeller import Labelled, Labeller
+    from dragoman.tasks.streaming import windows
+
+    def written(found: Labelled) -> str:
+        named = found.ranked if every else found.ranked[:1]
+        return "\t".join(f"{name}\t{probability:.4f}" for name, probability in named)
+
+    labeller = Labeller(opened)
+    cut = 0
+    with output_to(to) as out:
+        for window in windows(iter(given) if given else decode_lines(sys.stdin.buffer)):
+            found = labeller(window)
+            cut += sum(one.cut for one in found)
+            out.writelines(f"{written(one)}\n" for one in found)
+            out.flush()
+    if cut:
+        typer.echo(
+            f"{cut:,} lines are longer than the {labeller.longest:,} tokens that the model reads: "
+            "what is behind was not looked at.",
+            err=True,
+        )

@@ -1,0 +1,102 @@
+"""Texts and their labels -> the packed tensors of one micro-batch.
+
+A text is read whole, up to a number of tokens; what is behind is not read. One that a model reads
+ends with EOS, as every source does; before one that a model of the left alone goes over stands BOS,
+as before every text that it has learned to write.
+
+Shapes: B texts, P packed rows (see ``nn/layout.py``).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from dragoman.data.batches import Tokens, first_names_of, join, rows_of
+from dragoman.nn.layout import Layout, Sequences
+
+
+@dataclass(frozen=True)
+class Reading:
+    """How a text is laid before a model."""
+
+    symbol: int
+    """BOS or EOS."""
+    before: bool
+    """Whether it stands before the text, and not behind it."""
+    longest: int
+    """Tokens that are read, the symbol counted."""
+
+    def length(self, tokens: int) -> int:
+        """How many of a text's tokens are read, the symbol not counted."""
+        return min(tokens, self.longest - 1)
+
+    def texts(self, texts: Sequence[Tokens], names: Tensor | None = None) -> Sequences:
+        """Join B texts, each cut to what is read of it. ``names``: see ``Layout``."""
+        symbol = np.array([self.symbol], np.int32)
+        cut = [text[: self.longest - 1] for text in texts]
+        parts = [
+            part for text in cut for part in ((symbol, text) if self.before else (text, symbol))
+        ]
+        return Sequences(join(parts), Layout([len(text) + 1 for text in cut], first_names=names))
+
+
+@dataclass(frozen=True)
+class LabelledBatch:
+    """One micro-batch: what ``training.objectives.Label`` takes."""
+
+    source: Sequences
+    """(P,) int64 ids of the texts."""
+    labels: Tensor
+    """(B,) int64, the value of each one's label."""
+    ids: tuple[int, ...]
+    """Which example of the store each text is."""
+
+    def __len__(self) -> int:
+        """B, the number of texts."""
+        return len(self.ids)
+
+    def to(self, device: torch.device | str) -> LabelledBatch:
+        """The same batch on another device."""
+        labels = self.labels.to(device, non_blocking=True)
+        return LabelledBatch(self.source.to(device), labels, self.ids)
+
+    def split(self) -> tuple[LabelledBatch, LabelledBatch]:
+        """Two batches with about half of the tokens each, in the same order.
+
+        Raises ValueError if there is but one text.
+        """
+        if len(self) < 2:
+            raise ValueError("a batch of one example cannot be split")
+        lengths = np.array(self.source.layout.lengths)
+        half = int(np.searchsorted(lengths.cumsum(), lengths.sum() / 2)) + 1
+        cut = min(max(half, 1), len(self) - 1)
+        return self._part(0, cut), self._part(cut, len(self))
+
+    def in_words(self) -> str:
+        """How large it is."""
+        layout = self.source.layout
+        return f"{len(self)} texts, {layout.total} tokens, the longest {layout.longest}"
+
+    def _part(self, first: int, last: int) -> LabelledBatch:
+        return LabelledBatch(
+            rows_of(self.source, first, last), self.labels[first:last], self.ids[first:last]
+        )
+
+
+def labelled_batch(
+    texts: Sequence[Tokens],
+    labels: Sequence[int],
+    reading: Reading,
+    ids: Sequence[int] | None = None,
+) -> LabelledBatch:
+    """Join B texts and the values of their labels. ``ids`` names the examples, and dropout knows
+    their rows by it; left out, they are numbered from 0."""
+    names = None if ids is None else first_names_of(ids)
+    numbers = range(len(texts)) if ids is None else (int(i) for i in ids)
+    values = torch.tensor(list(labels), dtype=torch.int64)
+    return LabelledBatch(reading.texts(texts, names), values, tuple(numbers))

@@ -1,0 +1,144 @@
+"""The form of a target that is one of K labels: a sentence's topic, its source, what it is about.
+
+A label is a name, without spaces around it; its value is its place in the list of all names, which
+is in alphabetical order and lies in the run folder as ``labels.json``. Nothing begins or ends a
+label: a model that writes one scores all of them at once.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+
+import numpy as np
+import numpy.typing as npt
+
+from dragoman.atomic import write_text
+from dragoman.errors import DataError, RunError
+from dragoman.forms.form import Form
+from dragoman.forms.passage import Passage
+from dragoman.reading import read_json
+
+MOST = 10_000
+"""Different labels. More are sentences, or numbers that somebody keeps beside his texts."""
+_LONGEST = 1_000
+"""Characters of one."""
+_SHOWN = 8
+
+
+def plain(label: str) -> str:
+    """A label as it is known: without spaces around it."""
+    return label.strip()
+
+
+class Labels(Form):
+    """All labels of a task."""
+
+    def __init__(self, names: Sequence[str]) -> None:
+        """``names``: different ones, at least two. Their order is their values'."""
+        self.names = tuple(names)
+        self._values = {name: value for value, name in enumerate(self.names)}
+        assert len(self._values) == len(self.names) > 1
+
+    @classmethod
+    def learn(cls, labels: Iterable[str]) -> tuple[Labels, Counter[str]]:
+        """Those of some examples, and how many examples each has.
+
+        Errors: ``DataError`` where they are all the same, or more than labels can be.
+        """
+        counts: Counter[str] = Counter()
+        for label in labels:
+            counts[plain(label)] += 1
+            if len(counts) > MOST:
+                raise DataError(
+                    f"the examples have more than {MOST:,} different labels, such as "
+                    f"{_quoted(counts)}. Is it the text that stands in the label's column? "
+                    "--columns says which is which"
+                )
+        if len(counts) < 2:
+            which = f"all have the label {next(iter(counts))!r}" if counts else "there are none"
+            raise DataError(
+                f"there is nothing to tell apart: of {counts.total():,} training examples {which}. "
+                "Give examples of two labels at least"
+            )
+        return cls(sorted(counts)), counts
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str]) -> Labels:
+        """Errors: ``RunError`` if the file is missing or damaged."""
+        found = read_json(Path(path))
+        if (
+            not isinstance(found, list)
+            or not 2 <= len(found) <= MOST
+            or not all(isinstance(name, str) and 0 < len(name) <= _LONGEST for name in found)
+            or len(set(found)) != len(found)
+        ):
+            raise RunError(f"{path} is damaged: it holds no list of different labels")
+        return cls(found)
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write them, whole or not at all."""
+        write_text(Path(path), json.dumps(self.names, indent=1, ensure_ascii=False) + "\n")
+
+    @property
+    def fingerprint(self) -> str:
+        """SHA-256, in hex, of all names in their order."""
+        return hashlib.sha256(json.dumps(self.names).encode()).hexdigest()
+
+    def value(self, label: str) -> int | None:
+        """Of one label; None for one that is not among them."""
+        return self._values.get(plain(label))
+
+    def encode(self, texts: Sequence[str]) -> list[npt.NDArray[np.int32]]:
+        """The value of each, (1,): what a store of tokens keeps. All must be known."""
+        return [np.array([self._values[plain(text)]], np.int32) for text in texts]
+
+    def in_words(self) -> str:
+        """The first of them, and how many more there are."""
+        return _quoted(self.names)
+
+    # ---- as a form
+
+    @property
+    def size(self) -> int:
+        return len(self.names)
+
+    @property
+    def bos(self) -> int:
+        """0, which nothing looks at: there is nothing before a label."""
+        return 0
+
+    @property
+    def eos(self) -> int:
+        """0, as ``bos``: nothing follows a label."""
+        return 0
+
+    @property
+    def forbidden(self) -> tuple[int, ...]:
+        return ()
+
+    def tokens(self, raws: Sequence[str]) -> list[list[int]]:
+        return [value.tolist() for value in self.encode(raws)]
+
+    def raw(self, outputs: Sequence[Iterable[int]]) -> list[str]:
+        return [" ".join(self.shown(output)) for output in outputs]
+
+    def shown(self, tokens: Iterable[int]) -> list[str]:
+        return [self.names[token] for token in tokens]
+
+    def cut(self, raws: Sequence[str], into: Form, *, longest: int, whole: bool) -> list[Passage]:
+        raise NotImplementedError("labels are not read")
+
+    def longest_output(self, length: int, extra: int) -> int:
+        return 1
+
+
+def _quoted(names: Iterable[str]) -> str:
+    all_of_them = list(names)
+    first = ", ".join(repr(name[:60]) for name in all_of_them[:_SHOWN])
+    more = len(all_of_them) - _SHOWN
+    return first + (f" and {more:,} more" if more > 0 else "")

@@ -1,0 +1,126 @@
+"""How often a label is the right one: accuracy, and F1 label by label.
+
+From the table of confusions C, (K, K), true label by chosen label::
+
+    accuracy = Σ_k C[k, k] / Σ C
+    precision_k = C[k, k] / Σ_i C[i, k],  recall_k = C[k, k] / Σ_j C[k, j]
+    F1_k = 2 C[k, k] / (Σ_i C[i, k] + Σ_j C[k, j]),  macro F1 = mean of F1_k
+
+(Manning, Raghavan and Schütze, 2008, chapters 8.3 and 13.6.) Accuracy counts every text alike,
+macro F1 every label alike: of rare labels it says what accuracy hides. What is divided by nothing
+is 0. The mean is over the labels that occur, as a text's or as a choice; one that does neither
+says nothing of a model. Values are shares, 0 to 1.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+import numpy.typing as npt
+
+Counts = npt.NDArray[np.int64]
+Shares = npt.NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Confusion:
+    """Which label some texts have, and which was chosen for them."""
+
+    counts: Counts
+    """(K, K): row k are the texts whose label is k, column j those for which j was chosen."""
+
+    @classmethod
+    def of(cls, true: Sequence[int], chosen: Sequence[int], labels: int) -> Confusion:
+        """From the label of each text and what was chosen for it, of ``labels`` there are."""
+        counts = np.zeros((labels, labels), np.int64)
+        np.add.at(counts, (np.array(true, np.int64), np.array(chosen, np.int64)), 1)
+        return cls(counts)
+
+    @property
+    def texts(self) -> int:
+        """How many there are."""
+        return int(self.counts.sum())
+
+    @cached_property
+    def support(self) -> Counts:
+        """(K,) texts that have each label."""
+        return np.asarray(self.counts.sum(axis=1))
+
+    @cached_property
+    def right(self) -> Counts:
+        """(K,) of these, for how many it was chosen."""
+        return np.asarray(self.counts.diagonal())
+
+    @property
+    def accuracy(self) -> float:
+        """The share of texts whose label was chosen."""
+        return float(self.right.sum() / max(self.texts, 1))
+
+    @cached_property
+    def precision(self) -> Shares:
+        """(K,) of the texts for which a label was chosen, the share that has it."""
+        return _shares(self.right, self.counts.sum(axis=0))
+
+    @cached_property
+    def recall(self) -> Shares:
+        """(K,) of the texts that have a label, the share for which it was chosen."""
+        return _shares(self.right, self.support)
+
+    @cached_property
+    def f1(self) -> Shares:
+        """(K,) the harmonic mean of both."""
+        return _shares(2 * self.right, self.counts.sum(axis=0) + self.support)
+
+    @property
+    def macro_f1(self) -> float:
+        """The mean of F1 over the labels that occur."""
+        occurs = self.counts.sum(axis=0) + self.support > 0
+        return float(self.f1[occurs].mean()) if occurs.any() else 0.0
+
+    @property
+    def scores(self) -> dict[str, float]:
+        """Both figures in percent, by name."""
+        return {"accuracy": 100 * self.accuracy, "macro_f1": 100 * self.macro_f1}
+
+    def mistaken(self) -> list[tuple[int, int, int]]:
+        """(true, chosen, texts) of every confusion that occurs, the most frequent first."""
+        found = [
+            (int(true), int(chosen), int(self.counts[true, chosen]))
+            for true, chosen in zip(*np.nonzero(self.counts), strict=True)
+            if true != chosen
+        ]
+        return sorted(found, key=lambda one: (-one[2], one[:2]))
+
+
+def _shares(part: Counts, whole: Counts) -> Shares:
+    """Part by whole; 0 where there is nothing to divide by."""
+    return np.divide(part, whole, out=np.zeros(len(part)), where=whole > 0)
+
+
+# Over sums of statistics, (M, 3 K) to (M,) in percent, for tests that draw many sets of texts.
+
+
+def statistics_of(true: Sequence[int], chosen: Sequence[int], labels: int) -> Shares:
+    """(N texts, 3 K): whether each label was chosen rightly, was chosen, and is the text's."""
+    found = np.zeros((len(true), 3, labels))
+    texts, true_ones, chosen_ones = np.arange(len(true)), np.array(true), np.array(chosen)
+    found[texts, 1, chosen_ones] = found[texts, 2, true_ones] = 1
+    found[texts, 0, true_ones] = true_ones == chosen_ones
+    return found.reshape(len(true), 3 * labels)
+
+
+def accuracies(sums: Shares) -> Shares:
+    """Of each row of summed statistics."""
+    right, _, own = np.split(sums, 3, axis=1)
+    return np.asarray(100 * right.sum(axis=1) / np.maximum(own.sum(axis=1), 1))
+
+
+def macro_f1s(sums: Shares) -> Shares:
+    """Of each row of summed statistics."""
+    right, chosen, own = np.split(sums, 3, axis=1)
+    both = chosen + own
+    f1 = np.divide(2 * right, both, out=np.zeros_like(both), where=both > 0)
+    return np.asarray(100 * f1.sum(axis=1) / np.maximum((both > 0).sum(axis=1), 1))

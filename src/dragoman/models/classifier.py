@@ -1,0 +1,85 @@
+"""A label for a text: what any stack of layers makes of its tokens, averaged, and a linear layer.
+
+    logits = W mean_p x_p + b          x (P, D) the rows of one text's last layer
+
+The stack may look both ways, as BERT's does (Devlin et al., 2019), or to the left alone, as GPT's
+(Radford et al., 2018) and ULMFiT's LSTM do (Howard and Ruder, 2018), and may come from a run that
+has read text without labels. Departures: those papers read the row of one symbol, or put the last
+row beside the mean and the greatest of each column; the mean alone knows every token, needs no
+symbol that training without labels has not seen, and is the same for all stacks.
+
+Shapes: B texts, P packed rows, D width, K labels.
+"""
+
+from __future__ import annotations
+
+from typing import Literal
+
+import torch
+from torch import Tensor
+
+from dragoman.models.interface import AttentionLayer, Memory, Network, writing
+from dragoman.models.kinds import new_network
+from dragoman.models.settings import ModelSettings
+from dragoman.nn.layout import Layout, Sequences
+from dragoman.nn.linear import Linear, Precision
+
+
+class Head(Linear):
+    """Computes in fp32 whatever computes below it: it has B rows, and bf16 kernels would want an
+    even number of labels."""
+
+    def choose(self, precision: Precision, by_kernels: bool) -> None:
+        pass
+
+    def fits(self, precision: Precision) -> bool:
+        return True
+
+
+class Classifier(Network):
+    """A body, which is a network of any kind that is one stack, and a head over it.
+
+    ``encode`` gives one row for each text, and ``project(encode(texts).rows)`` is (B, K).
+    """
+
+    def __init__(self, body: Network, labels: int) -> None:
+        super().__init__()
+        self.settings = body.settings
+        self.body = body
+        self.head = Head(body.settings.model_dim, labels)
+
+    @property
+    def attentions(self) -> tuple[AttentionLayer, ...]:
+        return self.body.attentions
+
+    @property
+    def output_layer(self) -> Linear:
+        return self.head
+
+    def encode(self, source: Sequences) -> Memory:
+        memory = self.body.encode(source)
+        rows = memory.rows  # (P, D)
+        if not self.settings.reads:  # what it is given it takes for what it has written
+            rows = writing(self.body).decode(source, memory)
+        layout = source.layout
+        return Memory(mean_rows(rows, layout), Layout([1] * layout.batch, layout.device))
+
+    def project(self, hidden: Tensor, ids: Tensor | None = None) -> Tensor:
+        logits: Tensor = self.head(hidden)
+        return logits if ids is None else logits[..., ids]
+
+    def embedded(self, tokens: Tensor, side: Literal["source", "target"]) -> dict[str, Tensor]:
+        return self.body.embedded(tokens, side)
+
+
+def mean_rows(rows: Tensor, layout: Layout) -> Tensor:
+    """The mean of each sequence's rows: (P, D) -> (B, D) fp32."""
+    sums = rows.new_zeros(layout.batch, rows.shape[1], dtype=torch.float32)
+    sums = sums.index_add(0, layout.sequence, rows.float())
+    lengths = torch.tensor(layout.lengths, dtype=torch.float32, device=rows.device)
+    return sums / lengths[:, None]
+
+
+def new_classifier(settings: ModelSettings, vocabulary: int, labels: int) -> Classifier:
+    """One with fresh weights, drawn from torch's generator."""
+    return Classifier(new_network(settings, vocabulary, vocabulary), labels)
