@@ -259,7 +259,7 @@ def test_what_could_come_in_place_of_a_word(letters: Run, served: Served) -> Non
                     continue
                 (tokens,) = engine.target.tokens([f"Der {one['text']}"])
                 (scored,) = engine.score([[engine.target.eos]], [tokens])
-                given = len(engine.target.tokens(["Der"])[0]) + 1  # and the space, a letter too
+                given = len(engine.target.tokens(["Der"])[0])  # the space behind it is a letter too
                 own = math.exp(sum(scored.token_log_probabilities[given:-1]))
                 assert one["probability"] == pytest.approx(own, rel=1e-3)
             behind = await post(client, "/v1/continuations", text=text)
@@ -274,7 +274,7 @@ def test_an_end_that_could_come_is_told_as_such() -> None:
     run = counting(ServeSettings())
     assert run.composer is not None
     eos_last = Hypothesis((12,), -1.0, -1.5, (-0.5, -1.0), finished=True)
-    place = composer.Place("x", (12,), run.engine.request([run.engine.target.eos]))
+    place = composer.Place("x", (12,), 0, run.engine.request([run.engine.target.eos]))
     (one,) = run.composer.continuations(place, [eos_last])
     assert one.text == one.rest == "" and one.probability == pytest.approx(math.exp(-1.0))
 
@@ -492,7 +492,7 @@ def test_words_that_share_characters_stay_whole_where_no_spaces_are() -> None:
     words = words_of(form, tokens, [-1.0] * len(tokens))
     assert [word.text for word in words] == ["小", "狗"]
     assert sum(word.tokens for word in words) == len(tokens)
-    assert begin_of(form, tokens, 1) == words[0].tokens
+    assert begin_of(form, tokens, 1) == (words[0].tokens, words[0].tokens)
 
 
 def test_what_the_run_can_do_is_told(letters: Run) -> None:

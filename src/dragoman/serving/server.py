@@ -90,7 +90,9 @@ def serve_app(
 
 def _tell(service: Service, listener: socket.socket) -> None:
     for run in service.catalogue.runs:
-        logger.info("%s: %s to %s, %s", run.name, run.source, run.target, run.engine.path.reason)
+        reads = run.engine.source.reads
+        languages = f"{run.source} to {run.target}" if reads else f"writes {run.target}"
+        logger.info("%s: %s, %s", run.name, languages, run.engine.path.reason)
     if service.settings.page and not page.is_built():
         logger.info(page.NOT_BUILT)
     host, port = listener.getsockname()[:2]

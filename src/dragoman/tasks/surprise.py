@@ -106,15 +106,16 @@ def words_of(
     return found
 
 
-def begin_of(form: TextForm, tokens: Sequence[int], word: int) -> int:
-    """The token with which a word of a text begins; one that writes its space alone belongs to what
-    stands before. Errors: ``IndexError`` if it has not so many words."""
+def begin_of(form: TextForm, tokens: Sequence[int], word: int) -> tuple[int, int]:
+    """The token with which a word of a text begins, and the first that writes more than the space
+    before it. Errors: ``IndexError`` if it has not so many words."""
     words = words_of(form, tokens, [0.0] * len(tokens))
-    place = sum(one.tokens for one in words[:word])
-    own = form.shown(tokens[place : place + words[word].tokens])
-    while len(own) > 1 and _written(own[0]).isspace():
-        place, own = place + 1, own[1:]
-    return place
+    first = sum(one.tokens for one in words[:word])
+    own = form.shown(tokens[first : first + words[word].tokens])
+    spaces = 0
+    while spaces < len(own) - 1 and _written(own[spaces]).isspace():
+        spaces += 1
+    return first, first + spaces
 
 
 def _written(piece: str) -> bytes:

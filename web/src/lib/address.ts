@@ -7,7 +7,7 @@
 // It has at most MOST characters: a longer text is left out, and with it what belongs to its words.
 // Of the views that are not open the browser's history keeps the same; it goes into no link.
 
-export const views = ["translate", "look", "figures", "run"] as const;
+export const views = ["translate", "write", "look", "figures", "run"] as const;
 export type View = (typeof views)[number];
 
 /** Of what is written behind the view. An address of another version tells its run and text alone. */

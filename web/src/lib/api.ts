@@ -73,6 +73,8 @@ export interface Knowledge {
 
 export interface RunInfo {
   name: string;
+  /** Whether it translates what it reads; a language model goes on with a text. */
+  reads: boolean;
   source: string;
   target: string;
   precision: string;
@@ -193,8 +195,17 @@ export async function translate(request: Request, signal?: AbortSignal): Promise
 }
 
 /** The same, told sentence by sentence as it grows. */
-export async function* stream(request: Request, signal: AbortSignal): AsyncGenerator<Event> {
-  const response = await call("v1/translate", post({ ...request, stream: true }, signal));
+export function stream(request: Request, signal: AbortSignal): AsyncGenerator<Event> {
+  return events("v1/translate", request, signal);
+}
+
+/** What a server tells in events. */
+export async function* events<Told extends { name: string }>(
+  path: string,
+  request: object,
+  signal: AbortSignal,
+): AsyncGenerator<Told> {
+  const response = await call(path, post({ ...request, stream: true }, signal));
   if (!response.body) throw new ApiError(0, "");
   const reader = response.body.pipeThrough(new TextDecoderStream()).getReader();
   let rest = "";
@@ -208,7 +219,7 @@ export async function* stream(request: Request, signal: AbortSignal): AsyncGener
     const blocks = (rest + value).split("\n\n");
     rest = blocks.pop() ?? "";
     for (const block of blocks) {
-      const event = parse(block);
+      const event = parse<Told>(block);
       if (!event) continue;
       ended ||= event.name === "done" || event.name === "error";
       yield event;
@@ -218,12 +229,12 @@ export async function* stream(request: Request, signal: AbortSignal): AsyncGener
   if (!ended) throw new ApiError(0, "");
 }
 
-function parse(block: string): Event | null {
+function parse<Told>(block: string): Told | null {
   let name = "";
   let data = "";
   for (const line of block.split("\n")) {
     if (line.startsWith("event: ")) name = line.slice(7);
     else if (line.startsWith("data: ")) data += line.slice(6);
   }
-  return name ? ({ name, data: JSON.parse(data) } as Event) : null;
+  return name ? ({ name, data: JSON.parse(data) } as Told) : null;
 }

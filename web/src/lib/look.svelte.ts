@@ -79,6 +79,8 @@ export class LookState {
   /** What an address asked for and the next answer must not choose by itself. */
   #asked: LookPlace | null = null;
 
+  /** Whether the run translates; else it is the text itself that is looked into. */
+  readonly reads = $derived(this.run?.reads ?? true);
   readonly focus = $derived(this.hovered ?? this.selected);
   readonly isChanged = $derived(
     this.off.length > 0 || this.hidden.length > 0 || this.forced.length > 0,
@@ -374,7 +376,10 @@ export class LookState {
     this.hovered = null;
     const asked = this.#asked;
     this.#asked = null;
-    const { source_tokens: tokens, source_words: of } = base.answer;
+    const answer = base.answer;
+    const [tokens, of] = this.reads
+      ? [answer.source_tokens, answer.source_words]
+      : [answer.target_tokens, answer.target_words];
     // A language without spaces has one word in a sentence: its pieces say more.
     const usual: Units = tokens.length > 6 * ((of.at(-1) ?? 0) + 1) ? "pieces" : "words";
     if (isNew) this.units = asked?.units ?? usual;

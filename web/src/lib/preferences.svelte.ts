@@ -1,6 +1,7 @@
 // What a person set for this page, kept in this browser.
 
-import { languages, type UiLanguage, type Words } from "./words";
+import type { RunInfo } from "./api";
+import { alone, languages, type UiLanguage, type Words } from "./words";
 import { runKorean } from "./words_run";
 
 export type Theme = "auto" | "light" | "dark";
@@ -25,6 +26,11 @@ class Preferences {
 
   get words(): Words {
     return languages[this.language];
+  }
+
+  /** What is called otherwise where a run goes on with a text. */
+  wordsOf(run: RunInfo | null): Words {
+    return (run && !run.reads ? alone : languages)[this.language];
   }
 
   setLanguage(language: UiLanguage): void {

@@ -49,7 +49,8 @@ export class TranslatorState {
     if (this.run?.name === run.name) return;
     this.run = run;
     this.sentences = [];
-    this.#soon(0);
+    if (run.reads) this.#soon(0);
+    else this.#request?.abort();
   }
 
   again(): void {
@@ -125,7 +126,7 @@ export class TranslatorState {
     this.#request?.abort();
     this.#request = null;
     this.error = null;
-    if (!this.text.trim() || !this.run) {
+    if (!this.text.trim() || !this.run?.reads) {
       this.sentences = [];
       this.before = "";
       this.status = "empty";

@@ -5,12 +5,14 @@ import { lookEnglish } from "./words_look";
 import { lookKorean } from "./words_look_korean";
 import { runEnglish, runWordsKorean } from "./words_run";
 import { translateEnglish, translateKorean } from "./words_translate";
+import { aloneEnglish, aloneKorean, writeEnglish, writeKorean } from "./words_write";
 
 const en = {
   ...lookEnglish,
   ...figuresEnglish,
   ...runEnglish,
   ...translateEnglish,
+  ...writeEnglish,
   tagline: "A translator over models that were trained here",
   skip: "Skip to the translator",
   tabs: "Views",
@@ -80,6 +82,7 @@ const ko: Words = {
   ...figuresKorean,
   ...runWordsKorean,
   ...translateKorean,
+  ...writeKorean,
   tagline: "여기서 직접 학습한 모델로 번역합니다",
   skip: "번역기로 건너뛰기",
   tabs: "보기",
@@ -143,4 +146,6 @@ const ko: Words = {
 };
 
 export const languages = { en, ko };
+/** The same for a run that translates nothing. */
+export const alone: typeof languages = { en: { ...en, ...aloneEnglish }, ko: { ...ko, ...aloneKorean } };
 export type UiLanguage = keyof typeof languages;

@@ -38,6 +38,8 @@ class Place:
     """What stands before."""
     kept: tuple[int, ...]
     """The tokens of it that are read."""
+    spaces: int
+    """The last of these that write nothing but the space of what comes."""
     request: Request
 
 
@@ -112,10 +114,11 @@ class Composer:
     def place(self, request: ContinuationsRequest) -> Place:
         """Where something else could come, and what is to be searched for. Raises Refusal 400."""
         form, settings = self._engine.target, self._engine.search_settings
-        tokens = self.tokens(request.text)
+        tokens, spaces = self.tokens(request.text), 0
         if request.word is not None:
             try:
-                tokens = tokens[: begin_of(form, tokens, request.word)]
+                first, place = begin_of(form, tokens, request.word)
+                tokens, spaces = tokens[:place], place - first
             except IndexError:
                 count = len(words_of(form, tokens, [0.0] * len(tokens)))
                 raise bad_request(
@@ -135,7 +138,7 @@ class Composer:
         )
         (nothing,) = self._engine.source.values([""])
         asked = self._engine.request(nothing, chosen, kept)
-        return Place(text_of(self._engine, tokens), tuple(kept), asked)
+        return Place(text_of(self._engine, tokens), tuple(kept), spaces, asked)
 
     def continuations(self, place: Place, found: Sequence[Hypothesis]) -> list[Continuation]:
         """The words with which the hypotheses go on, each once, the most probable first."""
@@ -147,17 +150,19 @@ class Composer:
     def _continuation(self, place: Place, found: Hypothesis) -> Continuation:
         first = len(place.kept)
         tokens, costs = found.tokens[first:], found.token_log_probabilities[first:]
+        # With its space, as the bits of a word are.
+        of_space = math.exp(sum(found.token_log_probabilities[first - place.spaces : first]))
         begins = not place.begin
         words = words_of(self._engine.target, tokens, costs[: len(tokens)], begins=begins)
         if not words or not words[0].text:  # nothing but space, or not even that: here it ends
             return Continuation(
-                before="", text="", probability=min(1.0, math.exp(sum(costs))), rest=""
+                before="", text="", probability=min(1.0, math.exp(sum(costs)) * of_space), rest=""
             )
         word = words[0]
         return Continuation(
             before=word.before,
             text=word.text,
-            probability=min(1.0, 2.0**-word.bits),
+            probability=min(1.0, 2.0**-word.bits * of_space),
             rest="".join(one.before + one.text for one in words[1:]),
         )
 

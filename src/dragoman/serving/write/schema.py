@@ -117,7 +117,7 @@ class Continuation(Message):
     text: str
     """Empty where the text would end."""
     probability: float
-    """Given all that stands before it."""
+    """Given all that stands before it; its space included, as in the bits of a word."""
     rest: str
     """Some of what would follow, by greedy search."""
 

@@ -1,0 +1,203 @@
+"""The view of a language model: written on, coloured, gone on otherwise, looked into."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from urllib.parse import quote
+
+import pytest
+from opening import Open, accessible, fits, opening, serving
+from playwright.sync_api import Browser, Page, expect
+from untrained_run import untrained_run
+
+BEGIN = "Der Hund schläft und"
+SMALL = ("model.model_dim=32", "model.ffn_dim=32", "model.layers=2")
+
+
+@pytest.fixture(scope="module")
+def writing(built: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """A language model of random weights over letters, served by the program itself."""
+    folder = tmp_path_factory.mktemp("letters")
+    with serving(untrained_run(folder, *SMALL, recipe_name="demo-letters")) as address:
+        yield address
+
+
+@pytest.fixture
+def opened(chromium: Browser, writing: str) -> Open:
+    return opening(chromium, writing)
+
+
+def read(page: Page, text: str) -> None:
+    page.get_by_role("textbox", name="How the text begins").fill(text)
+    expect(page.locator("p.text")).to_have_attribute("data-status", "read")
+
+
+def written(page: Page) -> str:
+    expect(page.locator("p.text")).to_have_attribute("data-status", "done")
+    return page.locator("p.text").inner_text()
+
+
+def test_write_stands_in_place_of_translate(opened: Open) -> None:
+    with opened() as page:
+        expect(page.get_by_role("tab")).to_have_text(["Write", "Look", "Figures", "Run"])
+        expect(page.get_by_role("tab", name="Write")).to_have_attribute("aria-selected", "true")
+        page.get_by_role("tab", name="Run").click()
+        expect(page.get_by_role("heading", name="Recipe")).to_be_visible()
+        expect(page.locator(".head p")).to_have_text("German")
+    with opened(f"#translate?text={quote(BEGIN)}") as page:  # where nothing translates
+        expect(page.get_by_role("tab", name="Write")).to_have_attribute("aria-selected", "true")
+
+
+def test_every_word_is_coloured_by_its_surprise(opened: Open) -> None:
+    with opened() as page:
+        read(page, BEGIN)
+        expect(page.locator(".word")).to_have_text(BEGIN.split())
+        told = page.evaluate(
+            "fetch('v1/surprise', {method: 'POST', headers: {'Content-Type': 'application/json'},"
+            f" body: JSON.stringify({{text: '{BEGIN}'}})}}).then((one) => one.json())"
+        )
+        for number, word in enumerate(told["texts"][0]["words"]):
+            shown = page.locator(".word").nth(number)
+            bits = f"{word['bits']:.1f}"
+            expect(shown).to_have_attribute("aria-label", re.compile(f": {bits} bits"))
+            assert "color" in (shown.get_attribute("style") or "")
+        expect(page.get_by_text(re.compile(r"^4 words, [\d.]+ bits a word$"))).to_be_visible()
+
+
+def test_it_writes_on_and_another_seed_writes_otherwise(opened: Open) -> None:
+    with opened() as page:
+        read(page, BEGIN)
+        page.get_by_role("spinbutton", name="Tokens").fill("30")
+        page.get_by_role("button", name="Write on").click()
+        first = written(page)
+        assert first.startswith(BEGIN) and len(first) > len(BEGIN) + 10
+        expect(page.get_by_role("textbox", name="How the text begins")).to_have_value(BEGIN)
+        page.get_by_role("button", name="Another").click()
+        expect(page.get_by_role("spinbutton", name="Seed")).to_have_value("1")
+        expect(page.locator("p.text")).not_to_have_text(first)
+        second = written(page)
+        assert second.startswith(BEGIN) and second != first
+        page.get_by_role("button", name="Write on").click()
+        expect(page.locator("p.text")).not_to_have_text(second)
+        assert written(page).startswith(second)
+        page.get_by_role("button", name="Edit").click()
+        expect(page.get_by_role("textbox", name="How the text begins")).to_have_value(written(page))
+
+
+def test_it_stops(opened: Open) -> None:
+    with opened() as page:
+        read(page, BEGIN)
+        page.get_by_role("spinbutton", name="Tokens").fill("1000")
+        page.get_by_role("textbox", name="How the text begins").press("Control+Enter")
+        page.get_by_role("button", name="Stop").click()
+        expect(page.locator("p.text")).to_have_attribute("data-status", "stopped")
+        expect(page.get_by_text("Stopped")).to_be_visible()
+        before = page.locator("p.text").inner_text()
+        page.wait_for_timeout(500)
+        assert page.locator("p.text").inner_text() == before
+        expect(page.get_by_role("button", name="Write on")).to_be_enabled()
+
+
+def test_it_ends_before_a_stop_string(opened: Open) -> None:
+    with opened() as page:
+        read(page, BEGIN)
+        page.get_by_role("spinbutton", name="Tokens").fill("60")
+        page.get_by_role("button", name="Write on").click()
+        whole = written(page)
+        stop = whole[len(BEGIN) + 5 : len(BEGIN) + 7].strip() or whole[len(BEGIN) + 8]
+        page.get_by_role("button", name="Clear").click()
+        read(page, BEGIN)
+        page.get_by_role("textbox", name="Stop before").fill(stop)
+        page.get_by_role("button", name="Write on").click()
+        assert written(page) == whole[: whole.index(stop, len(BEGIN))].rstrip()
+        expect(page.get_by_text("Ended before the stop string.")).to_be_visible()
+
+
+def test_another_word_is_chosen_and_undone(opened: Open) -> None:
+    with opened() as page:
+        read(page, BEGIN)
+        page.get_by_role("spinbutton", name="Tokens").fill("12")
+        page.locator(".word", has_text="schläft").click()
+        options = page.locator(".continuations li")
+        expect(options.first).to_be_visible()
+        assert 1 < options.count() <= 6
+        expect(page.locator(".continuations .here")).to_contain_text("schläft")
+        other = options.filter(has_not=page.locator("[aria-current=true]")).first
+        word = other.locator("b").inner_text()
+        other.locator("button").click()
+        text = written(page)
+        assert text.startswith(f"Der Hund {word}") and "schläft" not in text
+        page.get_by_role("button", name="Undo").click()
+        expect(page.locator("p.text")).to_have_text(BEGIN)
+
+
+def test_by_keyboard_alone(opened: Open) -> None:
+    with opened() as page:
+        page.get_by_role("textbox", name="How the text begins").focus()
+        page.keyboard.type(BEGIN)
+        expect(page.locator("p.text")).to_have_attribute("data-status", "read")
+        page.locator('[data-word="0"]').focus()
+        page.keyboard.press("ArrowRight")
+        expect(page.locator('[data-word="1"]')).to_be_focused()
+        page.keyboard.press("End")
+        expect(page.locator('[data-word="3"]')).to_be_focused()
+        page.keyboard.press("Enter")
+        expect(page.locator(".continuations li").first).to_be_visible()
+        page.keyboard.press("ArrowDown")
+        expect(page.locator(".continuations li button").first).to_be_focused()
+        page.keyboard.press("Escape")
+        expect(page.locator('[data-word="3"]')).to_be_focused()
+
+
+def test_an_address_holds_text_and_settings(opened: Open) -> None:
+    with opened(f"#write?v=1&text={quote(BEGIN)}&temperature=1.3&seed=7") as page:
+        expect(page.get_by_role("textbox", name="How the text begins")).to_have_value(BEGIN)
+        expect(page.get_by_role("spinbutton", name="Seed")).to_have_value("7")
+        expect(page.get_by_role("spinbutton", name="Temperature")).to_have_value("1.3")
+        page.get_by_role("spinbutton", name="Tokens").fill("9")
+        page.get_by_role("button", name="Write on").click()
+        text = written(page)
+        page.wait_for_url("**longest=9**")
+        page.reload()
+        expect(page.get_by_role("textbox", name="How the text begins")).to_have_value(text)
+        expect(page.get_by_role("spinbutton", name="Tokens")).to_have_value("9")
+
+
+def test_what_was_written_is_looked_into(opened: Open) -> None:
+    with opened() as page:
+        read(page, BEGIN)
+        page.locator(".right .tools").get_by_role("button", name="Look").click()
+        expect(page.get_by_role("tab", name="Look")).to_have_attribute("aria-selected", "true")
+        words = page.locator(".passage .target .w")
+        expect(words).to_have_text([*BEGIN.split(), "</s>"])
+        expect(page.locator(".passage .source")).to_have_count(0)
+        words.nth(2).click()
+        expect(page.locator("p.told")).to_contain_text("To choose “schläft” the model looked at")
+        expect(page.get_by_role("heading", name="In place of “schläft”")).to_be_visible()
+        page.locator(".choices li button:not([disabled])").first.click()
+        expect(page.locator(".both .new")).to_be_visible()
+        expect(page.locator(".both .old")).to_have_text(BEGIN)
+        page.get_by_role("button", name="Take all back").click()
+        expect(words).to_have_text([*BEGIN.split(), "</s>"])
+        accessible(page)
+        fits(page)
+
+
+@pytest.mark.parametrize("language", ["en", "ko"])
+@pytest.mark.parametrize(("scheme", "width"), [("light", 1280), ("dark", 390)])
+def test_accessible_and_within_the_window(
+    opened: Open, language: str, scheme: str, width: int
+) -> None:
+    with opened(language=language, scheme=scheme, width=width) as page:
+        expect(page.locator("textarea")).to_be_visible()
+        accessible(page)
+        page.locator("textarea").fill(BEGIN)
+        expect(page.locator("p.text")).to_have_attribute("data-status", "read")
+        page.locator(".go").click()
+        written(page)
+        page.locator(".word").nth(1).click()
+        expect(page.locator(".continuations li").first).to_be_visible()
+        accessible(page)
+        fits(page)
