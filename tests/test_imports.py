@@ -255,6 +255,7 @@ demo --to run
 demo --set sead=1
 resume nowhere
 translate nowhere
+fill nowhere
 translate run --ensemble nowhere
 train my.en my.de --seeds 1,x
 train my.en my.de --seeds 1 --seed 2

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from dragoman.errors import DragomanError
     from dragoman.recipe import Recipe
     from dragoman.search.settings import SamplingSettings, SearchSettings
+    from dragoman.tasks.filler import Filled, Filler
     from dragoman.tasks.run import Run
     from dragoman.tasks.settings import TranslatorSettings
     from dragoman.tasks.translator import Translation, Translator
@@ -27,6 +28,8 @@ if TYPE_CHECKING:
 
 __all__ = [
     "DragomanError",
+    "Filled",
+    "Filler",
     "Outcome",
     "Recipe",
     "Run",
@@ -41,6 +44,8 @@ __all__ = [
 
 _HOME = {
     "DragomanError": "dragoman.errors",
+    "Filled": "dragoman.tasks.filler",
+    "Filler": "dragoman.tasks.filler",
     "Outcome": "dragoman.training.trainer",
     "Recipe": "dragoman.recipe",
     "Run": "dragoman.tasks.run",

@@ -22,6 +22,7 @@ from pydantic import BaseModel, Field, ValidationError, field_validator, model_v
 from dragoman.atomic import write_text
 from dragoman.data.cleaning import CleaningSettings
 from dragoman.data.corpora import CorpusSettings
+from dragoman.data.masking import MaskingSettings
 from dragoman.data.plan import PlanSettings
 from dragoman.data.split import SplitSettings
 from dragoman.errors import RecipeError, RunError
@@ -125,7 +126,7 @@ class Recipe(Settings):
     name: str = "translator"
     """What the run is called."""
     task: str = "translation"
-    """What the model is for: translation, language-model or classification."""
+    """What the model is for: translation, language-model, masked or classification."""
     seed: int = Field(1, ge=0, lt=2**63)
     """Every random draw of the run follows from it."""
     languages: LanguageSettings = LanguageSettings()
@@ -133,6 +134,7 @@ class Recipe(Settings):
     text: TextSettings = TextSettings()
     model: AnyModel = TransformerSettings()
     plan: PlanSettings = PlanSettings()
+    masking: MaskingSettings = MaskingSettings()
     training: TrainingSettings = TrainingSettings()
     search: SearchSettings = SearchSettings()
     evaluation: EvaluationSettings = EvaluationSettings()
@@ -160,17 +162,17 @@ class Recipe(Settings):
         task = TASKS[self.task]
         if self.training.metric not in task.metrics:
             raise ValueError(
-                f'training.metric = "{self.training.metric}" is not measured of a {task.name}; it '
-                f"is one of {', '.join(task.metrics)}"
+                f'training.metric = "{self.training.metric}" is not measured of a {task.called}; '
+                f"it is one of {', '.join(task.metrics)}"
             )
         for corpus in (*self.data.train, *filter(None, (self.data.dev, self.data.test))):
             if corpus.is_alone != (len(task.sides) == 1):
                 alone = "text, documents or file"
                 raise ValueError(
-                    f"{corpus.name}: a {task.name} learns from texts alone: format = {alone}"
+                    f"{corpus.name}: a {task.called} learns from texts alone: format = {alone}"
                     if len(task.sides) == 1
-                    else f"{corpus.name}: a {task.name} has two sides; format {corpus.format} has "
-                    f"one, as {alone} have"
+                    else f"{corpus.name}: a {task.called} has two sides; format {corpus.format} "
+                    f"has one, as {alone} have"
                 )
         asked, model = (task.reads, task.writes), self.model
         if task.labels:
@@ -179,13 +181,13 @@ class Recipe(Settings):
             kinds = [kind for kind, (one, _) in KINDS.items() if (one.reads, one.writes) == asked]
             raise ValueError(
                 f'model.kind = "{model.kind}" {_ABLE[model.reads, model.writes]}, and a '
-                f"{task.name} asks for a model that {_ABLE[asked]}: choose one of "
+                f"{task.called} asks for a model that {_ABLE[asked]}: choose one of "
                 f"{', '.join(kinds)}"
             )
-        if self.training.guided.weight and not self.model.reads:
+        if self.training.guided.weight and len(task.sides) == 1:
             raise ValueError(
                 "training.guided teaches a head to align source and target, and a "
-                f"{task.name} reads no source: set training.guided.weight = 0"
+                f"{task.called} has no source: set training.guided.weight = 0"
             )
         if self.data.moses and any(corpus.links for corpus in self.data.train):
             raise ValueError(
@@ -194,6 +196,10 @@ class Recipe(Settings):
             )
         if len(task.sides) == 1:
             self._check_windows()
+        if task.symbols and self.data.moses:
+            raise ValueError(
+                f"a {task.called} fills blanks in text as it stands: set data.moses = false"
+            )
         if not self.text.shared and self.model.shares_vocabulary:
             raise ValueError(
                 "two vocabularies cannot share one matrix: with text.shared = false, set "
@@ -230,8 +236,8 @@ class Recipe(Settings):
             )
         if self.text.sampling:
             raise ValueError(
-                "text.sampling cuts a text anew each time, and a language model learns from fixed "
-                "windows of tokens: set text.sampling = 0"
+                f"text.sampling cuts a text anew each time, and a {TASKS[self.task].called} learns "
+                "from fixed windows of tokens: set text.sampling = 0"
             )
 
     @classmethod

@@ -3,8 +3,9 @@
 An example has sides: what is read (``source``) and what is written (``target``). A task says which
 of them its examples have, what the model is trained to do with them, and how it is measured; all
 that trains is the same for every task, and all that searches, serves and looks inside for every
-task whose target is a text. Where the target is a label (``labels``), a model scores all there are
-and none is searched for.
+task whose target is a text. Of a masked text, what is read is made of the text itself, the one
+side there is. Where the target is a label (``labels``), a model scores all there are and none is
+searched for.
 """
 
 from __future__ import annotations
@@ -26,6 +27,8 @@ class Task:
     """One of ``TASKS``. What needs torch is named by its address."""
 
     name: str
+    called: str
+    """What a run of it is called in a sentence, after "a"."""
     sides: tuple[Side, ...]
     """Of an example, in the order in which a model takes them."""
     reads: bool
@@ -34,6 +37,8 @@ class Task:
     """Whether they write, token by token; else they say something of what they have read."""
     noun: str
     """What its examples are called, several of them."""
+    counted: str
+    """What its loss is summed over, as updates, speed and amount of training are counted."""
     metrics: Mapping[str, Better]
     """What validation measures, and which values are better; by the first it is decided which
     weights are best, unless a recipe names another."""
@@ -54,6 +59,8 @@ class Task:
     """What model hubs call it, for the card."""
     limits: tuple[str, ...]
     """What report and card warn of."""
+    symbols: tuple[str, ...] = ()
+    """Tokens of its vocabulary that stand for no text, beside those that every one has."""
     labels: bool = False
     """Whether the target is one of some labels (``forms/labels.py``), and no text."""
     network: str = "dragoman.models.kinds.new_network"
@@ -83,10 +90,12 @@ TASKS = {
     for task in (
         Task(
             name="translation",
+            called="translation",
             sides=("source", "target"),
             reads=True,
             writes=True,
             noun="pairs",
+            counted="target tokens",
             metrics={"bleu": "higher", "chrf": "higher", "loss": "lower", "perplexity": "lower"},
             examples="dragoman.tasks.examples.Pairs",
             objective="dragoman.training.objectives.next_token",
@@ -102,10 +111,12 @@ TASKS = {
         ),
         Task(
             name="language-model",
+            called="language-model",
             sides=("target",),
             reads=False,
             writes=True,
             noun="texts",
+            counted="target tokens",
             metrics={"loss": "lower", "perplexity": "lower", "bits_per_byte": "lower"},
             examples="dragoman.tasks.examples.TextWindows",
             objective="dragoman.training.objectives.next_token",
@@ -117,11 +128,32 @@ TASKS = {
             limits=("It writes what its training text makes likely, whether it is true or not.",),
         ),
         Task(
+            name="masked",
+            called="masked language model",
+            sides=("target",),
+            reads=True,
+            writes=False,
+            noun="texts",
+            counted="masked tokens",
+            metrics={"loss": "lower", "perplexity": "lower", "accuracy": "higher"},
+            examples="dragoman.tasks.examples.MaskedTexts",
+            objective="dragoman.training.objectives.masked_tokens",
+            validation="dragoman.tasks.masked.Restored",
+            evaluation="dragoman.tasks.masked.evaluate_run",
+            evaluation_options=(),
+            verbs=(("fill", "'How it ___.'"),),
+            hub_tag="fill-mask",
+            limits=("It fills in what its training text makes likely, whether it is true or not.",),
+            symbols=("<mask>",),
+        ),
+        Task(
             name="classification",
+            called="classification",
             sides=("source", "target"),
             reads=True,
             writes=False,
             noun="texts",
+            counted="texts",
             metrics={"macro_f1": "higher", "accuracy": "higher", "loss": "lower"},
             examples="dragoman.tasks.examples.LabelledTexts",
             objective="dragoman.training.objectives.label",

@@ -138,10 +138,11 @@ def test_the_page_of_settings_is_what_the_classes_say() -> None:
 def test_the_recipes_of_the_documentation_are_some() -> None:
     text = (ROOT / "docs" / "recipes.md").read_text(encoding="utf-8")
     examples = re.findall(r"^```toml\n(.*?)^```", text, re.MULTILINE | re.DOTALL)
-    letters, diary, topics = (Recipe.parse(tomllib.loads(example)) for example in examples)
+    letters, diary, blanks, topics = (Recipe.parse(tomllib.loads(one)) for one in examples)
     assert topics.task == "classification" and topics.data.train[0].target_column == 1
     assert [corpus.weight for corpus in letters.data.train] == [1.0, 3.0, 1.0]
     assert diary.task == "language-model" and diary.model.kind == "decoder"
+    assert blanks.task == "masked" and blanks.model.kind == "encoder"
 
 
 def test_the_tree_of_the_readme_is_the_tree() -> None:

@@ -169,7 +169,7 @@ def test_links_that_are_given_reach_their_examples(
 
 
 def test_recipes_that_cannot_be_guided() -> None:
-    with pytest.raises(RecipeError, match="reads no source"):
+    with pytest.raises(RecipeError, match="has no source"):
         Recipe.load("demo-letters", ["training.guided.weight=0.1"])
     corpus = {"source": "a", "target": "b", "links": "c"}
     with pytest.raises(RecipeError, match=r"data\.moses"):

@@ -103,7 +103,7 @@ def align(
     # What is wrong with the arguments is said before torch is imported.
     opened = Run.open(run)
     if len(opened.task.sides) < 2:
-        raise DragomanError(f"{run} is a {opened.task.name}: there is nothing to align")
+        raise DragomanError(f"{run} is a {opened.task.called}: there is nothing to align")
     if (gold_dev is not None or oracle) and (head is not None or statistical or gold is None):
         raise DragomanError(
             "--gold-dev and --oracle have a head chosen by the links of --gold: leave --head and "

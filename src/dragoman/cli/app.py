@@ -26,6 +26,7 @@ from dragoman.cli import (
     doctor,
     evaluate,
     figure,
+    fill,
     look,
     score,
     serve,
@@ -73,6 +74,7 @@ app.command("shortlist", rich_help_panel="Train")(shortlist.shortlist)
 app.command("translate", rich_help_panel="Use")(translate.translate)
 app.command("write", rich_help_panel="Use")(write.write)
 app.command("classify", rich_help_panel="Use")(classify.classify)
+app.command("fill", rich_help_panel="Use")(fill.fill)
 app.command("serve", rich_help_panel="Use")(serve.serve)
 app.command("align", rich_help_panel="Use")(align.align)
 app.command("evaluate", rich_help_panel="Measure")(evaluate.evaluate)

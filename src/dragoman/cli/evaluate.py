@@ -46,8 +46,9 @@ def evaluate(
     as_json: Annotated[bool, typer.Option("--json", help="JSON in place of a table.")] = False,
 ) -> None:
     """Translate a test set and score it: BLEU, chrF, chrF++ and TER with sacreBLEU's signatures; of
-    a language model, the perplexity and the bits per byte of a file (or folder) of texts; of a run
-    that labels, accuracy and F1 on a file of labelled texts, what it takes for what, and its surest
+    a language model, the perplexity and the bits per byte of a file (or folder) of texts; of a
+    masked model, loss and accuracy of masked tokens, and the pseudo-perplexity; of a run that
+    labels, accuracy and F1 on a file of labelled texts, what it takes for what, and its surest
     mistakes.
 
     Without files, the test set of the recipe is used. Of translations the sources come first.
@@ -71,7 +72,9 @@ def evaluate(
     options = {name: value for name, value in given.items() if value}
     for name in options:
         if name not in opened.task.evaluation_options:
-            raise DragomanError(f"--{name}: {run} is a {opened.task.name}, which has no use for it")
+            raise DragomanError(
+                f"--{name}: {run} is a {opened.task.called}, which has no use for it"
+            )
     changes = [*(set_ or []), *([f"beam={options.pop('beam')}"] if beam is not None else [])]
     options.pop("output", None)
     if ensemble:

@@ -11,7 +11,11 @@ import typer
 def look(
     run: Annotated[Path, typer.Argument(help="A run folder.", metavar="RUN")],
     sentence: Annotated[
-        str, typer.Argument(help="What is read; of a language model, what it writes.")
+        str,
+        typer.Argument(
+            help="What is read, of a masked model with blanks (___); of a language model, what it "
+            "writes."
+        ),
     ],
     target: Annotated[
         str | None, typer.Option(help="Look at this translation in place of the run's own.")
@@ -56,7 +60,7 @@ def look(
     ] = None,
 ) -> None:
     """Show where every layer and head of a run looked while it wrote: the translation of a sentence
-    or, of a language model, the text that is given.
+    or, of a language model, the text that is given; or while a masked model filled in blanks.
 
     The terminal shows one of them; --to look.html writes a page with all, to look around in.
 

@@ -49,7 +49,7 @@ def score(
         )
     if len(opened.task.sides) == 1:
         if target is not None:
-            raise DragomanError(f"{run} is a {opened.task.name}: it scores one file of texts")
+            raise DragomanError(f"{run} is a {opened.task.called}: it scores one file of texts")
         score_texts(opened, source, tokens, words)
         return
     if target is None or words:

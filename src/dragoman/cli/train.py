@@ -17,8 +17,8 @@ def train(
         list[str],
         typer.Argument(
             help="Two files of parallel text, one file with both sides (.tsv, .jsonl), or a recipe "
-            "(a .toml file, or the name of one that ships); for a language model one file of text, "
-            "or a folder of them.",
+            "(a .toml file, or the name of one that ships); for a language model or a masked one "
+            "one file of text, or a folder of them.",
             metavar="SOURCE TARGET | RECIPE",
         ),
     ],
@@ -26,14 +26,15 @@ def train(
         str | None,
         typer.Option(
             help="What files of text are to teach: translation (if not said); language-model, "
-            "which learns to write such text; or classification, of texts and their labels."
+            "which learns to write such text; masked, which learns to fill in blanks; or "
+            "classification, of texts and their labels."
         ),
     ] = None,
     texts: Annotated[
         str | None,
         typer.Option(
-            help="Of a language model's file, what a text is: text (a line), documents (between "
-            "blank lines) or file (all of it); found out if not said."
+            help="Of a language or masked model's file, what a text is: text (a line), documents "
+            "(between blank lines) or file (all of it); found out if not said."
         ),
     ] = None,
     to: Annotated[
@@ -119,6 +120,8 @@ def train(
       dragoman train multi30k-en-de --minutes 30 --set model.dropout=0.2
 
       dragoman train diary.txt --task language-model --minutes 10
+
+      dragoman train diary.txt --task masked --minutes 10
 
       dragoman train reviews.tsv --task classification --from runs/diary
 

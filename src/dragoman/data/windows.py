@@ -72,33 +72,72 @@ class Texts(Protocol):
     def tokens(self, side: str, example: int, part: slice = ..., /) -> Tokens: ...
 
 
-class Windows:
-    """The windows of all texts of a store, numbered in their order: what a ``Plan`` takes."""
+class Cuts:
+    """Texts cut into pieces of at most ``most`` places, numbered in their order."""
 
-    def __init__(self, store: Texts, context: int, bos: int, eos: int) -> None:
-        self._store = store
-        self._context = context
-        self._bos, self._eos = bos, eos
-        places = store.lengths[SIDE].astype(np.int64) + 1
-        counts = -(-places // context)
+    def __init__(
+        self, corpora: Sequence[CorpusRange], places: npt.NDArray[np.int64], most: int
+    ) -> None:
+        """``places`` (texts,) of each text; one that has none gives no piece."""
+        self._most = most
+        counts = -(-places // most)
         self._first = np.concatenate([np.zeros(1, np.int64), counts.cumsum()])
-        """(texts + 1,) the first window of each text."""
-        lengths = np.full(self._first[-1], context - 1, np.int32)
-        lengths[self._first[1:] - 1] = (places - 1) % context
-        self.lengths = {SIDE: lengths}
-        """(windows,) tokens of each, one less than it predicts: a plan counts the end symbol."""
+        """(texts + 1,) the first piece of each text."""
+        self.lengths = np.full(self._first[-1], most, np.int32)
+        """(pieces,) places of each."""
+        last = (self._first[1:] - 1)[counts > 0]
+        self.lengths[last] = (places[counts > 0] - 1) % most + 1
         self.corpora = tuple(
             CorpusRange(int(self._first[c.first]), int(self._first[c.last]), c.weight, c.name)
-            for c in store.corpora
+            for c in corpora
         )
 
     def __len__(self) -> int:
         return int(self._first[-1])
 
+    def where(self, number: int) -> tuple[int, int, int]:
+        """The text that a piece is of, the place where it begins, and how many it has."""
+        text = int(np.searchsorted(self._first, number, side="right")) - 1
+        begin = (number - int(self._first[text])) * self._most
+        return text, begin, int(self.lengths[number])
+
+
+class Windows:
+    """The windows of all texts of a store, numbered in their order: what a ``Plan`` takes."""
+
+    def __init__(self, store: Texts, context: int, bos: int, eos: int) -> None:
+        self._store = store
+        self._bos, self._eos = bos, eos
+        self._cuts = Cuts(store.corpora, store.lengths[SIDE].astype(np.int64) + 1, context)
+        self.lengths = {SIDE: self._cuts.lengths - 1}
+        """(windows,) tokens of each, one less than it predicts: a plan counts the end symbol."""
+        self.corpora = self._cuts.corpora
+
+    def __len__(self) -> int:
+        return len(self._cuts)
+
     def window(self, number: int) -> tuple[Tokens, Tokens]:
         """What a window reads and what it predicts, each (length,)."""
-        text = int(np.searchsorted(self._first, number, side="right")) - 1
-        begin = (number - int(self._first[text])) * self._context
-        length = int(self.lengths[SIDE][number]) + 1
+        text, begin, length = self._cuts.where(number)
         part = self._store.tokens(SIDE, text, part_of(begin, length))
         return read_and_predicted(part, begin, length, self._bos, self._eos)
+
+
+class Pieces:
+    """All texts of a store in pieces that are read whole, numbered in their order: what a ``Plan``
+    takes. With the end symbol behind it, a piece has at most ``context`` tokens."""
+
+    def __init__(self, store: Texts, context: int) -> None:
+        self._store = store
+        self._cuts = Cuts(store.corpora, store.lengths[SIDE].astype(np.int64), context - 1)
+        self.lengths = {SIDE: self._cuts.lengths}
+        """(pieces,) tokens of each: a plan counts the end symbol."""
+        self.corpora = self._cuts.corpora
+
+    def __len__(self) -> int:
+        return len(self._cuts)
+
+    def piece(self, number: int) -> Tokens:
+        """The bare tokens of a piece, (length,)."""
+        text, begin, length = self._cuts.where(number)
+        return self._store.tokens(SIDE, text, slice(begin, begin + length))

@@ -42,6 +42,9 @@ _FEW = 32
 _MOST_BYTES = 6 << 20
 """Of a vocabulary file. The largest in use, of 256,000 tokens, have some five million."""
 
+MASK = "<mask>"
+"""A symbol that stands for a hidden token. No text can hold it: written out, it is read as text."""
+
 MOST_TOKENS = 300_000
 """Of a vocabulary. SentencePiece takes up to 270 bytes of memory for each, however short."""
 
@@ -97,12 +100,25 @@ class Text:
         self.unknown: int = self._processor.unk_id()
         self.bos: int = self._processor.bos_id()
         self.eos: int = self._processor.eos_id()
-        self.forbidden: tuple[int, int] = (self.bos, self.unknown)
+        mask = self._processor.piece_to_id(MASK)
+        self.mask: int | None = mask if self._processor.is_control(mask) else None
+        """The symbol of a hidden token, in vocabularies that were learned with one."""
+        hidden = () if self.mask is None else (self.mask,)
+        self.forbidden: tuple[int, ...] = (self.bos, self.unknown, *hidden)
         """Symbols that no output may hold: every search with this vocabulary forbids them."""
 
     @classmethod
-    def train(cls, sentences: Iterable[str], settings: TextSettings, *, seed: int = 0) -> Text:
+    def train(
+        cls,
+        sentences: Iterable[str],
+        settings: TextSettings,
+        *,
+        seed: int = 0,
+        symbols: Sequence[str] = (),
+    ) -> Text:
         """Learn a vocabulary. The same sentences, settings and seed give the same one.
+
+        ``symbols``: further tokens that stand for no text, as ``MASK``.
 
         Raises DataError if the text is empty or does not support a vocabulary of this size.
         """
@@ -117,6 +133,7 @@ class Text:
             sentencepiece.SentencePieceTrainer.train(
                 sentence_iterator=iter(prepared),
                 model_writer=written,
+                control_symbols=list(symbols),
                 **_trainer_arguments(settings, max(len(s.encode("utf-8")) for s in prepared)),
             )
         except RuntimeError as error:
@@ -162,6 +179,17 @@ class Text:
         return with_note(self._given, self.settings.model_dump_json().encode("utf-8"))
 
     @cached_property
+    def ordinary(self) -> npt.NDArray[np.bool_]:
+        """(V,): whether a token stands for text, byte tokens too; the rest are symbols."""
+        is_control, is_unknown = self._processor.is_control, self._processor.is_unknown
+        return np.array([not (is_control(i) or is_unknown(i)) for i in range(self.size)])
+
+    @cached_property
+    def bytes(self) -> npt.NDArray[np.bool_]:
+        """(V,): whether a token stands for one byte."""
+        return np.array([self._processor.is_byte(i) for i in range(self.size)])
+
+    @cached_property
     def fingerprint(self) -> str:
         """SHA-256, in hex, of the model and its settings."""
         return hashlib.sha256(self._model).hexdigest()
@@ -180,6 +208,15 @@ class Text:
             return encoded
         # A list of one would pay for starting threads, ten times the work itself.
         return [self._processor.encode(text, out_type=int) for text in prepared]
+
+    def encode_inside(self, text: str) -> list[int]:
+        """Tokens of what stands behind something in one word: no space is taken to be before it."""
+        if self.settings.lossless or not text:
+            return self.encode_lists([text])[0]
+        # Behind a character that no token holds, which so tells where it ends.
+        before, whole = self.encode_lists([_STRANGER])[0], self.encode_lists([_STRANGER + text])[0]
+        assert whole[: len(before)] == before, "a token goes across a character that it cannot hold"
+        return whole[len(before) :]
 
     def sample(self, text: str, key: int) -> npt.NDArray[np.int32]:
         """Tokens of one text, cut at random as ``settings.sampling`` says: (length,) int32.
@@ -284,6 +321,9 @@ def _prepare(text: str, settings: TextSettings) -> str:
     # Lone surrogates are how Python carries invalid UTF-8; U+FFFD says "unreadable" to a reader.
     return text if text.isascii() else _SURROGATE.sub("\ufffd", text)
 
+
+_STRANGER = "\ue000"
+"""A character of nobody's: for private use."""
 
 _SURROGATE = re.compile("[\ud800-\udfff]")
 

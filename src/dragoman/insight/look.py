@@ -94,7 +94,7 @@ class LookResult:
         if self.what_if is None or not self.what_if.change.reaches_in:
             return ""  # a beginning changes what is said, not what is believed
         return (
-            f"log P of the first translation: {self.what_if.before_log_probability:.2f}, "
+            f"log P of the first output: {self.what_if.before_log_probability:.2f}, "
             f"under the change {self.what_if.before_under_change:.2f}"
         )
 
@@ -164,6 +164,8 @@ def look_at_sentence(run: Path, options: LookOptions) -> LookResult:
     predictor = subject.predictor
     if not predictor.reads:
         _check_alone(run, options)
+    elif not predictor.run.task.writes:
+        _check_filled(run, options)
     ids = predictor.given_ids(options.sentence)
     longest = predictor.engine.longest
     if len(ids) > longest:
@@ -251,6 +253,22 @@ def _check_alone(run: Path, options: LookOptions) -> None:
         raise DragomanError(
             f"{', '.join(wrong)}: {run} reads nothing before it writes; the text that you give is "
             "what is looked at. --head-off, --kind, --layer and --head go with it"
+        )
+
+
+def _check_filled(run: Path, options: LookOptions) -> None:
+    """Errors: ``DragomanError`` for what only those have that write."""
+    given = {
+        "--target": options.target is not None,
+        "--prefix": bool(options.prefix),
+        "--gold": options.gold is not None,
+        "--importance": options.importance,
+    }
+    wrong = [name for name, is_given in given.items() if is_given]
+    if wrong:
+        raise DragomanError(
+            f"{', '.join(wrong)}: {run} writes nothing, it fills in what it reads. --hide, "
+            "--head-off, --kind, --layer and --head go with it"
         )
 
 

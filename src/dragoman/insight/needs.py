@@ -12,10 +12,17 @@ from dragoman.pictures.figure import Words
 INSIDE = "inside"
 """What only a Transformer has: queries, keys, values, positions and norms that can be read."""
 
+WRITES = "writes"
+"""A model that writes, whose choices can be shown."""
+
 _LACKING = {
     INSIDE: Words(
         "This figure opens a Transformer, and this run is a {kind} model.",
         "이 그림은 트랜스포머에만 있습니다. 이 모델은 {kind} 모델입니다.",
+    ),
+    WRITES: Words(
+        "This {kind} model writes nothing, so it chooses no words one after another.",
+        "이 {kind} 모델은 문장을 쓰지 않으므로 단어를 차례로 고르지 않습니다.",
     ),
     "encoder": Words(
         "The encoder of this {kind} model has no attention to draw.",
@@ -33,11 +40,13 @@ _LACKING = {
 
 
 def lacking(needs: Collection[str], model: Network) -> Words | None:
-    """Why a figure cannot be made of ``model``, if so. ``needs``: its inside (``INSIDE``), or
-    attention in the parts named."""
+    """Why a figure cannot be made of ``model``, if so. ``needs``: its inside (``INSIDE``), that it
+    writes (``WRITES``), or attention in the parts named."""
     has: set[str] = {attention.part for attention in model.attentions}
     if isinstance(model, Transformer):
         has.add(INSIDE)
+    if model.settings.writes:
+        has.add(WRITES)
     for need in needs:
         if need not in has:
             words, kind = _LACKING[need], model.settings.kind

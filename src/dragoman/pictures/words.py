@@ -44,6 +44,10 @@ def in_words(record: AttentionRecord) -> AttentionRecord:
     exactly the words before it.
     """
     source, source_word_of = words(record.source)
+    if not record.target:
+        encoder = by_word(record.encoder, source_word_of, source_word_of)
+        cross = record.cross[..., : len(source)]  # of no rows
+        return AttentionRecord(source, (), encoder, record.decoder, cross, record.begin)
     target, target_word_of = words(record.target[:-1])
     target = (*target, record.target[-1].removeprefix(WORD_START) or SPACE)
     chosen = (*target_word_of, len(target) - 1)

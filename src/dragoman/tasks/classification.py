@@ -14,7 +14,6 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from dragoman.atomic import write_text
-from dragoman.data.batches import Batch
 from dragoman.data.corpora import CorpusSettings, Pair, read_pairs
 from dragoman.data.labelled import LabelledBatch, labelled_batch
 from dragoman.errors import DataError, DragomanError
@@ -43,12 +42,12 @@ _MOST_SHOWN = 30
 """Labels of a table of confusions in a terminal."""
 
 
-class Labelled(Validation):
+class Labelled(Validation[LabelledBatch]):
     """``macro_f1``, ``accuracy`` and ``loss``; some texts are shown with what was chosen."""
 
     without = "without tokens, or of a label that the training text does not have"
 
-    def fitting(self, pairs: Sequence[Pair]) -> tuple[list[Pair], list[Batch]]:
+    def fitting(self, pairs: Sequence[Pair]) -> tuple[list[Pair], list[LabelledBatch]]:
         form, labels = self.forms.source, self.forms.labels
         assert form.vocabulary is not None, "what is labelled is a text"
         texts = form.vocabulary.encode([pair.source for pair in pairs])
@@ -60,11 +59,11 @@ class Labelled(Validation):
         ]
         kept.sort(key=lambda one: len(one[1]))
         reading = reading_of(self.recipe, self.forms)
-        self._labelled: list[LabelledBatch] = []
+        batches = []
         for part in in_batches([len(text) for _, text, _ in kept], reading, TOKENS_AT_ONCE):
             _, read, true = zip(*(kept[number] for number in part), strict=True)
-            self._labelled.append(labelled_batch(read, true, reading))
-        return [pair for pair, _, _ in kept], []
+            batches.append(labelled_batch(read, true, reading))
+        return [pair for pair, _, _ in kept], batches
 
     def searched(self, examples: int) -> int:
         return 0
@@ -72,7 +71,7 @@ class Labelled(Validation):
     def __call__(self, update: int) -> Evaluation:
         names = self.forms.labels.names
         total, true, chosen = 0.0, list[int](), list[int]()
-        for batch in self._labelled:
+        for batch in self.batches:
             batch = batch.to(self.device)
             logits = self.model.project(self.model.encode(batch.source).rows)  # (B, K)
             total += float(smoothed_cross_entropy(logits, batch.labels, 0.0)[1])

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import numpy as np
 import numpy.typing as npt
 
-from dragoman.errors import DragomanError, SearchError
+from dragoman.errors import DragomanError, RunError, SearchError
 from dragoman.forms.form import Form
 from dragoman.forms.passage import Passage
 from dragoman.forms.text_form import TextForm
@@ -68,7 +68,7 @@ class Engine:
 
     def __init__(
         self,
-        network: Writing | None,
+        network: Network | None,
         source: Form,
         target: TextForm,
         search: SearchSettings,
@@ -79,13 +79,13 @@ class Engine:
         ensemble: Ensemble | None = None,
         places: int | None = None,
         guided: GuidedSettings | None = None,
-        opens: Callable[[], Writing] | None = None,
+        opens: Callable[[], Network] | None = None,
     ) -> None:
-        """``path``: what runs it; left out, the network itself. ``search``: how, unless a request
-        says otherwise. ``ensemble``: the plain models of all, where ``path`` is of several, of
-        which ``network`` is the first. ``places``: how many it can tell apart on either side,
-        ``ModelSettings.longest``; left out, what ``network`` can. ``guided``: how a head was taught
-        to align. ``opens``: gives the network when it is first asked for, in its place."""
+        """``path``: what runs it; left out, the network itself, where it writes. ``search``: how,
+        unless a request says otherwise. ``ensemble``: the plain models of all, where ``path`` is of
+        several, of which ``network`` is the first. ``places``: how many it can tell apart on either
+        side, ``ModelSettings.longest``; left out, what ``network`` can. ``guided``: how a head was
+        taught to align. ``opens``: gives the network when it is first asked for, in its place."""
         self._made = network
         self._opens = opens
         self._ensemble = ensemble
@@ -97,7 +97,7 @@ class Engine:
         self.target = target
         self.search_settings = search
         self.settings = settings or EngineSettings()
-        self.path = path or as_it_is(self._network, device)
+        self._path = path
         self._device = device
 
     @classmethod
@@ -110,7 +110,9 @@ class Engine:
         others: Sequence[Run] = (),
     ) -> Engine:
         """The engine of a run; with ``others`` that of an ensemble, whose text and search are
-        those of ``run``, whose task must be one that writes. Errors: ``RunError``."""
+        those of ``run``. Errors: ``RunError``, also for a run that writes nothing."""
+        if not run.task.writes:
+            raise RunError(run.writes_no_text)
         forms = run.source, run.target, search or run.recipe.search
         chosen = settings.precision, shortlist, cache_folder()
         guided = run.recipe.training.guided
@@ -141,15 +143,26 @@ class Engine:
             places=min(places, default=None), guided=guided,
         )  # fmt: skip
 
+    @classmethod
+    def reading(cls, run: Run, settings: EngineSettings) -> Engine:
+        """The engine of a run that writes nothing: for ``said`` and for looking."""
+        forms, context = (run.source, run.target), run.recipe.plan.context
+        return cls(run.model(), *forms, run.recipe.search, settings=settings, places=context)
+
+    @cached_property
+    def path(self) -> Path:
+        """What runs the model; of one that writes nothing there is none."""
+        return self._path or as_it_is(_writing(self._network), self._device)
+
     @property
-    def _network(self) -> Writing:
+    def _network(self) -> Network:
         if self._made is None:
             assert self._opens is not None, "a network, or what opens one"
             self._made = self._opens()
         return self._made
 
     @property
-    def network(self) -> Writing:
+    def network(self) -> Network:
         """The model itself, for looking. Errors: ``DragomanError`` for an ensemble, which has no
         inside of its own."""
         if self._ensemble is not None:
@@ -169,7 +182,7 @@ class Engine:
 
         return AligningHead.taught(self._guided, self._network.attentions_of("cross"))
 
-    def over(self, network: Writing) -> Engine:
+    def over(self, network: Network) -> Engine:
         """The same with another network, run as it is."""
         return Engine(network, self.source, self.target, self.search_settings)
 
@@ -247,7 +260,7 @@ class Engine:
         from dragoman.search.scoring import force_decode
 
         return force_decode(
-            self._ensemble or self._network,
+            self._ensemble or _writing(self._network),
             [torch.tensor(values) for values in sources],
             targets,
             bos=self.target.bos,
@@ -276,10 +289,30 @@ class Engine:
         ):
             yield part
 
+    def said(
+        self, values: Sequence[Sequence[int]], places: Sequence[Sequence[int]]
+    ) -> list[Weights]:
+        """What a model that writes nothing says of some places of each input: log P of every
+        output, (places, V) for each."""
+        import torch
+
+        from dragoman.nn.layout import Sequences
+
+        source = Sequences.of([torch.tensor(list(one)) for one in values]).to(self._device)
+        begins = source.layout.offsets.tolist()
+        rows = [
+            begin + place for begin, some in zip(begins, places, strict=False) for place in some
+        ]
+        with torch.inference_mode():
+            hidden = self.network.encode(source).rows[rows]
+            found = torch.log_softmax(self.network.project(hidden).float(), dim=-1).cpu()
+        return [part.numpy() for part in found.split([len(some) for some in places])]
+
     def look(
         self, values: Sequence[int], tokens: Sequence[int], through: Probe | None = None
     ) -> AttentionRecord:
-        """Every attention weight of one output. Parts that the model has not are of 0 layers.
+        """Every attention weight of one output. Parts that the model has not are of 0 layers; one
+        that writes nothing has no ``tokens`` either.
 
         ``through``: a recording probe that reaches in, with heads switched off or words hidden.
         """
@@ -289,14 +322,16 @@ class Engine:
         from dragoman.nn.probes import Probe
         from dragoman.pictures.records import AttentionRecord
 
-        given = [self.target.bos, *tokens]
+        writes = self.network.settings.writes
+        given = [self.target.bos, *tokens] if writes else []
         with torch.inference_mode(), through or Probe() as probe:
             memory = self.network.encode(Sequences.of([torch.tensor(values)]))
-            self.network.decode(Sequences.of([torch.tensor(given)]), memory)
+            if writes:
+                _writing(self.network).decode(Sequences.of([torch.tensor(given)]), memory)
         s, t = len(values), len(given)
         return AttentionRecord(
             source=self.source.shown(values),
-            target=self.target.shown([*tokens, self.target.eos]),
+            target=self.target.shown([*tokens, self.target.eos]) if writes else [],
             encoder=self._weights(probe, "encoder", s, s),
             decoder=self._weights(probe, "decoder", t, t),
             cross=self._weights(probe, "cross", t, s),
@@ -337,7 +372,7 @@ class Engine:
             written = [torch.tensor([self.target.bos, *target]) for _, target in batch]
             with torch.inference_mode(), Probe() as probe:
                 memory = self.network.encode(Sequences.of(given))
-                self.network.decode(Sequences.of(written), memory)
+                _writing(self.network).decode(Sequences.of(written), memory)
             # (L, B, H, T, S)
             cross = torch.stack([probe.attention[one.name] for one in layers]).float().numpy()
             yield [

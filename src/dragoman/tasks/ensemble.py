@@ -28,7 +28,7 @@ def readers_of(runs: Sequence[Run]) -> list[Reader | None]:
 def _check(first: Run, run: Run) -> None:
     if run.task.name != first.task.name:
         raise RunError(
-            f"{run.folder} is a {run.task.name} and {first.folder} a {first.task.name}: an "
+            f"{run.folder} is a {run.task.called} and {first.folder} a {first.task.called}: an "
             "ensemble is of runs of one task"
         )
     one, other = first.target_text, run.target_text

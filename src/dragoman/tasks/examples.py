@@ -1,5 +1,5 @@
 """What a model is trained on at once, from the tokens of a store: pairs, windows of texts, or texts
-and their labels.
+that are masked or have a label.
 
 A task names its kind (``Task.examples``). A plan draws up updates from the numbers and lengths of
 examples; here those numbers become batches, as pure functions of the seed.
@@ -16,8 +16,10 @@ import numpy.typing as npt
 from dragoman.address import found_at
 from dragoman.data.batches import Batch, Tokens, make_batch, window_batch
 from dragoman.data.labelled import LabelledBatch, Reading, labelled_batch
+from dragoman.data.masked_batches import MaskedBatch, masked_batch
+from dragoman.data.masking import Masking
 from dragoman.data.store import CorpusRange, Store
-from dragoman.data.windows import Windows
+from dragoman.data.windows import Pieces, Windows
 from dragoman.forms.text import Text
 from dragoman.recipe import Recipe
 from dragoman.task import TASKS
@@ -92,6 +94,30 @@ class TextWindows:
     def batch(self, update: int, examples: Sequence[int]) -> Batch:
         windows = [self._windows.window(number) for number in examples]
         return window_batch(windows, self._eos, examples)
+
+
+class MaskedTexts:
+    """The pieces of texts that stand alone, masked anew each time (``data/masking.py``)."""
+
+    def __init__(self, store: Store, recipe: Recipe, forms: Forms) -> None:
+        target = forms.written
+        self._pieces = Pieces(store, recipe.plan.context)
+        self.corpora = self._pieces.corpora
+        self.lengths = self._pieces.lengths
+        self._masking = Masking(target.vocabulary, recipe.masking)
+        self._seed = recipe.seed
+        self._eos = target.eos
+
+    def batch(self, update: int, examples: Sequence[int]) -> MaskedBatch:
+        pieces = [(number, self._pieces.piece(number)) for number in examples]
+        return masked_batch(
+            [
+                (tokens, self._masking(tokens, key(self._seed, 5, update, int(number))))
+                for number, tokens in pieces
+            ],
+            self._eos,
+            examples,
+        )
 
 
 class LabelledTexts:

@@ -92,8 +92,9 @@ def recipe_of(
         told = None
     if task is not None and told not in (None, task):
         raise RecipeError(f"--task {task}: {base or start_from.folder} is of a {told}")  # type: ignore[union-attr]
-    alone = len(TASKS[task or told or "translation"].sides) == 1
-    labels = TASKS[task or told or "translation"].labels and _is_text(inputs[0])
+    chosen = TASKS[task or told or "translation"]
+    alone = chosen.called if len(chosen.sides) == 1 else ""
+    labels = chosen.labels and _is_text(inputs[0])
     if columns is not None and not labels:
         raise RecipeError("--columns is of labelled texts: --task classification")
     if labels:
@@ -103,22 +104,24 @@ def recipe_of(
             inputs, base, dev, test, languages, keys, columns, start_from, take, changes
         )
     if start_from is not None and base is None and task is None and not _is_text(inputs[0]):
-        alone = False  # a recipe, which may be fine-tuned too
+        alone = ""  # a recipe, which may be fine-tuned too
     if len(inputs) == 1 and alone and Path(inputs[0]).suffix == ".toml":
         raise RecipeError(
             f"{inputs[0]} is a recipe, which says its task itself: leave --task, --recipe out"
         )
     if texts is not None and not alone:
-        raise RecipeError("--texts is for texts that stand alone: --task language-model")
+        raise RecipeError(
+            "--texts is for texts that stand alone: --task language-model, or --task masked"
+        )
     if alone:
         if len(inputs) > 1 or dev is not None or test is not None or keys is not None:
             raise RecipeError(
-                "a language model learns from texts alone: give one file, or a folder of files; "
+                f"a {alone} learns from texts alone: give one file, or a folder of files; "
                 "what it is measured on is held out of it"
             )
         epochs: float | None
         recipe, epochs = recipe_for_texts(
-            _absolute(inputs[0]), texts, _language(languages, inputs[0]), base
+            _absolute(inputs[0]), texts, _language(languages, inputs[0]), base, chosen.name
         )
         if start_from is not None and take is not None:
             recipe = for_part(recipe, start_from.recipe, take)

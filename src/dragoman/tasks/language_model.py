@@ -29,14 +29,14 @@ from dragoman.search.settings import SearchSettings
 from dragoman.tasks.code_length import Length
 from dragoman.tasks.prepare import plain_pairs
 from dragoman.tasks.run import SCORES, Run
-from dragoman.tasks.validation import TOKENS_AT_ONCE, Validation
+from dragoman.tasks.validation import TOKENS_AT_ONCE, Validation, next_token_loss
 from dragoman.training.records import Evaluation, Sample
 
 _SAMPLES = 3
 _TOGETHER = 100
 
 
-class Texts(Validation):
+class Texts(Validation[Batch]):
     """``loss`` (nats per token), ``perplexity`` and ``bits_per_byte``; some texts are shown to the
     model by how they begin, and it goes on."""
 
@@ -67,7 +67,7 @@ class Texts(Validation):
         return min(_SAMPLES, examples)
 
     def __call__(self, update: int) -> Evaluation:
-        total, tokens = self.loss()
+        total, tokens = next_token_loss(self)
         scores = {"loss": total / max(tokens, 1), **self._length.scores(total)}
         return Evaluation(scores, self._samples())
 

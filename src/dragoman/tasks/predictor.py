@@ -1,7 +1,8 @@
 """What every predictor is: a run and its engine, ready to be asked, scored and looked into.
 
-``Translator`` reads a text and writes another; ``Writer`` goes on with the one that it is given.
-Whoever looks inside asks neither which: what a text is *shown* as is what the model writes for it.
+``Translator`` reads a text and writes another; ``Writer`` goes on with the one that it is given;
+``Filler`` fills in its blanks. Whoever looks inside asks none which: what a text is *shown* as is
+what the model makes of it.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from dragoman.tasks.engine import Engine
 from dragoman.tasks.run import Run
 
 if TYPE_CHECKING:
-    from dragoman.models.interface import Writing
+    from dragoman.models.interface import Network
     from dragoman.nn.probes import Probe
     from dragoman.pictures.records import AttentionRecord
 
@@ -52,7 +53,7 @@ class Predictor(ABC):
         return self.engine.source.reads
 
     @property
-    def plain(self) -> Writing:
+    def plain(self) -> Network:
         """The model without fast paths, for looking; whoever changes it opens his own. Errors:
         ``DragomanError`` for an ensemble."""
         return self.engine.network

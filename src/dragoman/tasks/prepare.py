@@ -141,9 +141,9 @@ def prepare(recipe: Recipe, run_folder: Path, say: Say) -> Prepared:
     task = TASKS[recipe.task]
     forms = load_forms(recipe, run_folder, prepared=True)
     vocabularies: dict[str, Text | Labels] = {
-        side: form.vocabulary
-        for side, form in forms._asdict().items()
-        if form.vocabulary is not None
+        side: vocabulary
+        for side in task.texts
+        if (vocabulary := getattr(forms, side).vocabulary) is not None
     }
     translates = len(vocabularies) > 1
     if task.labels:
@@ -200,10 +200,10 @@ def _several_sentences(store: Store, language: str) -> float:
 
 
 def count_words(recipe: Recipe, prepared: Prepared) -> Lexicon | None:
-    """The words of the training sources; None where nothing is read, where words do not stand
+    """The words of the training sources; None where there are none, where words do not stand
     between spaces, or where Moses has cut them."""
     source = prepared.forms.source
-    if source.vocabulary is None or not source.spaced or recipe.data.moses:
+    if "source" not in TASKS[recipe.task].sides or not source.spaced or recipe.data.moses:
         return None
     store = prepared.train
     step = max(1, -(-len(store) // _MOST_READ))
@@ -379,7 +379,8 @@ def _held(pairs: Iterable[Pair], split: SplitSettings, side: str) -> Iterator[Pa
 
 
 def _demo_pairs(recipe: Recipe, side: str) -> Iterator[Pair]:
-    """One part of the embedded corpus, with the sides that the task has."""
+    """One part of the embedded corpus, with the sides that the task has; of one side the English,
+    if that is its language, or else the German."""
     corpus = demo_corpus()
     pairs = enumerate(getattr(corpus, side), 1)
     if TASKS[recipe.task].labels:
@@ -387,9 +388,12 @@ def _demo_pairs(recipe: Recipe, side: str) -> Iterator[Pair]:
         return (Pair(line, text, label) for line, text, label in labelled if label is not None)
     if "source" in TASKS[recipe.task].sides:
         return (Pair(line, pair.source, pair.target) for line, pair in pairs)
-    # Two English sentences may have one German one: what is held out must not be trained on.
-    trained = {pair.target for pair in corpus.train} if side != "train" else set()
-    return (Pair(line, "", pair.target) for line, pair in pairs if pair.target not in trained)
+    of = "source" if recipe.languages.target == "en" else "target"
+    # Two English sentences may have one German one, and two German ones one English: what is held
+    # out must not be trained on.
+    trained = {getattr(pair, of) for pair in corpus.train} if side != "train" else set()
+    texts = ((line, getattr(pair, of)) for line, pair in pairs)
+    return (Pair(line, "", text) for line, text in texts if text not in trained)
 
 
 def _fingerprints(recipe: Recipe) -> list[tuple[str, str, float]]:
@@ -434,7 +438,9 @@ def learn_vocabularies(recipe: Recipe, folder: Path, say: Say, known: Collection
         sides_of[name] = (*sides_of.get(name, ()), side)
     learned = []
     for name, sides in sides_of.items():
-        text = Text.train(sentences(sides), recipe.text, seed=recipe.seed)
+        text = Text.train(
+            sentences(sides), recipe.text, seed=recipe.seed, symbols=TASKS[recipe.task].symbols
+        )
         text.save(folder / name)
         learned.append(f"{text.size:,} {' and '.join(sides)}")
     if learned:

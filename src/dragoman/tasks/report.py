@@ -83,7 +83,7 @@ def summarise(
         seconds = updates[-1]["elapsed"]
         facts += [
             ("updates", f"{updates[-1]['update']:,} of {recipe.training.updates:,}"),
-            ("target tokens seen", f"{tokens:,}"),
+            (f"{run.task.counted} seen", f"{tokens:,}"),
             ("time", f"{seconds / 60:.1f} minutes, {tokens / max(seconds, 1e-9):,.0f} tokens/s"),
         ]
     facts.append(("weights", run.weights_in_words))

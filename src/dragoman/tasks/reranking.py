@@ -37,8 +37,8 @@ class Reranker:
     def __init__(self, run: Run, language: str) -> None:
         """``language``: of the translations. Errors: ``RunError`` for a run that is no language
         model, or one of another language."""
-        if len(run.task.sides) > 1:
-            raise RunError(f"{run.folder} is a {run.task.name}; --rerank takes a language model")
+        if run.task.reads:
+            raise RunError(f"{run.folder} is a {run.task.called}; --rerank takes a language model")
         written = run.recipe.languages.target
         if "und" not in (written, language) and written != language:
             raise RunError(f"{run.folder} writes {written}, and the translations are {language}")

@@ -118,11 +118,22 @@ class Run:
         return TASKS[self.recipe.task]
 
     @property
+    def use(self) -> str:
+        """What it is asked by: a line for a shell."""
+        verb, rest = self.task.verbs[0]
+        return f"dragoman {verb} {self.folder} {rest}"
+
+    @property
+    def writes_no_text(self) -> str:
+        """What is said where it is asked to."""
+        return f"{self.folder} is a {self.task.called}: it writes no text. What it does: {self.use}"
+
+    @property
     def source_text(self) -> Text:
         """The vocabulary of the source. Errors: as ``source``, or that nothing is read."""
         vocabulary = self.source.vocabulary
         if vocabulary is None:
-            raise RunError(f"{self.folder} is a {self.task.name}: it reads no text")
+            raise RunError(f"{self.folder} is a {self.task.called}: it reads no text")
         return vocabulary
 
     @property
@@ -140,10 +151,7 @@ class Run:
     def target(self) -> TextForm:
         """What the model writes. Errors: as ``source``, or that it labels and writes no text."""
         if self.task.labels:
-            raise RunError(
-                f"{self.folder} is a {self.task.name}: it writes no text. What it does: dragoman "
-                f"{self.task.verbs[0][0]} {self.folder}"
-            )
+            raise RunError(self.writes_no_text)
         return self.forms.written
 
     @cached_property
@@ -296,10 +304,13 @@ def load_forms(recipe: Recipe, folder: Path, *, prepared: bool = False) -> Forms
         read = Text.load(folder / vocabulary_name(recipe, "source"))
         return Forms(form(read, recipe.languages.source), Labels.load(folder / LABELS))
     target = Text.load(folder / vocabulary_name(recipe, "target"))
-    if "source" not in task.sides:
+    if not task.reads:
         # What is written at once is what the model reads at once, and no book.
         longest = min(recipe.evaluation.window or recipe.plan.context, _LONGEST_WRITTEN)
         return Forms(Nothing(target.eos, longest), form(target, recipe.languages.target))
+    if "source" not in task.sides:  # what is read is made of the text itself
+        both = form(target, recipe.languages.target)
+        return Forms(both, both)
     name = vocabulary_name(recipe, "source")
     source = target if name == vocabulary_name(recipe, "target") else Text.load(folder / name)
     return Forms(form(source, recipe.languages.source), form(target, recipe.languages.target))

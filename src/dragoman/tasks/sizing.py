@@ -301,9 +301,10 @@ def in_words(recipe: Recipe, measured: Throughput, per_epoch: int) -> str:
     updates = recipe.training.updates
     # A run that was given a time takes it; of any other, validations take about a tenth.
     minutes = recipe.training.minutes or updates * measured.seconds_per_update / 0.9 / 60
+    counted = TASKS[recipe.task].counted
     return (
         f"{updates:,} updates, {updates / max(1, per_epoch):.1f} epochs: about "
-        f"{_duration(minutes)} at {measured.tokens_per_second:,.0f} target tokens/s; "
+        f"{_duration(minutes)} at {measured.tokens_per_second:,.0f} {counted}/s; "
         f"memory about {measured.peak_bytes / 2**30:.1f} GiB"
     )
 
@@ -316,10 +317,10 @@ def too_short(recipe: Recipe, measured: Throughput, per_epoch: int) -> str | Non
     if updates >= needed:
         return None
     minutes = recipe.training.minutes * needed / updates
-    verb = TASKS[recipe.task].verbs[0][0]
+    verb, counted = TASKS[recipe.task].verbs[0][0], TASKS[recipe.task].counted
     return (
         f"warning: {_duration(recipe.training.minutes)} are too short to learn to {verb}. This "
-        f"machine shows the model {updates * tokens_per_update:,.0f} target tokens in them, "
+        f"machine shows the model {updates * tokens_per_update:,.0f} {counted} in them, "
         f"{updates / max(1, per_epoch):.1f} epochs; such a model begins to {verb} after about "
         f"{needed * tokens_per_update:,.0f}: --minutes {math.ceil(minutes)}, and more to do it well"
     )

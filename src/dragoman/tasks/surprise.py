@@ -64,7 +64,7 @@ class Scorer:
         """``context``, ``stride``: see ``search/windows.py``. Errors: ``RunError``, also for a run
         that translates."""
         if len(run.task.sides) > 1:
-            raise RunError(f"{run.folder} is a {run.task.name}: give its sources, too")
+            raise RunError(f"{run.folder} is a {run.task.called}: give its sources, too")
         self.engine = Engine.open(run, EngineSettings(precision="fp32"))
         self._windows = context, stride
 

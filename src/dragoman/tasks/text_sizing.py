@@ -1,4 +1,5 @@
-"""A sane size and schedule of a language model, when a user gives nothing but a text.
+"""A sane size and schedule of a language model, or of a masked one, when a user gives nothing but a
+text.
 
 ``TEXT_TABLE`` is what is chosen: the characters of the text choose a row. How its texts are told
 apart and how much is held out follow from the text too; all of it is written into the recipe.
@@ -55,7 +56,11 @@ TEXT_TABLE = (
 
 
 def recipe_for_texts(
-    path: str, how: str | None, language: str, base: str | None = None
+    path: str,
+    how: str | None,
+    language: str,
+    base: str | None = None,
+    task: str = "language-model",
 ) -> tuple[Recipe, int | None]:
     """A recipe for a file or a folder of texts, by ``TEXT_TABLE`` or by the recipe ``base``, and
     how many epochs it wants (None: ``base`` says how long).
@@ -98,15 +103,19 @@ def recipe_for_texts(
         kept = {key: value for key, value in values["data"].items() if key in _KEPT}
         return Recipe.parse({**values, **about, "data": kept | data}), None
     row = next(row for row in TEXT_TABLE if characters < row.characters)
+    masked = task == "masked"
+    # A blank is to be a word, or a good part of one, and no letter.
+    kind, most = (row.kind, row.vocabulary) if not masked else ("bpe", max(2_000, row.vocabulary))
     # Every word and character of the text could be a token; 259 are the special and byte tokens.
-    vocabulary = min(row.vocabulary, 259 + len(letters) + len(words) // 2)
+    vocabulary = min(most, 259 + masked + len(letters) + len(words) // 2)
     values = {
         **about,
-        "task": "language-model",
+        "task": task,
         "data": data | {"cleaning": _CLEANING},
-        "text": {"kind": row.kind, "vocabulary": vocabulary, "lossless": True},
+        "text": {"kind": kind, "vocabulary": vocabulary, "lossless": True},
         "model": {
-            "kind": "decoder", "model_dim": row.model_dim, "ffn_dim": 4 * row.model_dim,
+            "kind": "encoder" if masked else "decoder",
+            "model_dim": row.model_dim, "ffn_dim": 4 * row.model_dim,
             "layers": row.layers, "dropout": row.dropout, "attention": {"num_heads": row.heads},
         },
         "plan": {

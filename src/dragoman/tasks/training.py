@@ -209,9 +209,11 @@ def count_updates(recipe: Recipe, minutes: float, say: Say = print) -> Recipe:
 
 def _take_over(start_from: Run, folder: Path) -> None:
     """Vocabularies and weights of a run into a new one, which may be killed at any moment."""
-    for side, form in start_from.forms._asdict().items():
-        if form.vocabulary is not None:
-            form.vocabulary.save(folder / vocabulary_name(start_from.recipe, side))
+    forms = start_from.forms._asdict()
+    for side in start_from.task.texts:
+        vocabulary = forms[side].vocabulary
+        assert vocabulary is not None, "a text has one"
+        vocabulary.save(folder / vocabulary_name(start_from.recipe, side))
     if start_from.task.labels:
         start_from.forms.labels.save(folder / LABELS)
     save_weights(folder / WEIGHTS, start_from.model().state_dict(), {"weights": _START})

@@ -10,13 +10,13 @@ from collections.abc import Sequence
 from dragoman.data.batches import Batch, make_batch
 from dragoman.data.corpora import Pair
 from dragoman.metrics.translation import evaluate_translation
-from dragoman.tasks.validation import TOKENS_AT_ONCE, Validation
+from dragoman.tasks.validation import TOKENS_AT_ONCE, Validation, next_token_loss
 from dragoman.training.records import Evaluation, Sample
 
 _SAMPLES = 5
 
 
-class Translations(Validation):
+class Translations(Validation[Batch]):
     """``loss`` (nats per token), ``perplexity``, ``bleu`` and ``chrf``."""
 
     without = (
@@ -53,7 +53,7 @@ class Translations(Validation):
         return min(self.recipe.evaluation.dev_sentences, examples)
 
     def __call__(self, update: int) -> Evaluation:
-        total, tokens = self.loss()
+        total, tokens = next_token_loss(self)
         loss = total / max(tokens, 1)
         engine, some = self.engine(), self.some()
         how = {"beam": self.recipe.evaluation.dev_beam, "n_best": 1, "sampling": None}

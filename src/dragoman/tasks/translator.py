@@ -125,8 +125,7 @@ class Translator(Predictor):
         """
         if run.task.name != "translation":
             raise RunError(
-                f"{run.folder} is a {run.task.name}, which does not translate: "
-                f"dragoman {run.task.verbs[0][0]} {run.folder}"
+                f"{run.folder} is a {run.task.called}, which does not translate: {run.use}"
             )
         self.settings = settings or TranslatorSettings()
         self.ensemble = tuple(ensemble)

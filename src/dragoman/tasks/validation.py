@@ -1,6 +1,6 @@
 """How good a model is while it trains: what every task's validation has in common.
 
-``translation.py`` and ``language_model.py`` say what else their tasks measure.
+``translation.py``, ``language_model.py`` and ``masked.py`` say what else their tasks measure.
 """
 
 from __future__ import annotations
@@ -8,6 +8,7 @@ from __future__ import annotations
 import time
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
+from typing import Any, Generic, TypeVar
 
 import torch
 
@@ -30,7 +31,11 @@ _LOGITS_AT_ONCE = 1 << 21
 _TIMED = 32
 
 
-class Validation(ABC):
+Measured = TypeVar("Measured")
+"""The batches of a task."""
+
+
+class Validation(ABC, Generic[Measured]):
     """Scores a model on the dev set, by what its task measures (``Task.metrics``).
 
     Call it with the number of updates done; the model must be in evaluation mode.
@@ -49,12 +54,12 @@ class Validation(ABC):
         self.recipe = recipe
         self.forms = forms
         self.device = device
-        self.pairs, self._batches = self.fitting(pairs)
+        self.pairs, self.batches = self.fitting(pairs)
         self.left_out = len(pairs) - len(self.pairs)
         """How many of the examples are measured by nothing."""
 
     @abstractmethod
-    def fitting(self, pairs: Sequence[Pair]) -> tuple[list[Pair], list[Batch]]:
+    def fitting(self, pairs: Sequence[Pair]) -> tuple[list[Pair], list[Measured]]:
         """The examples that are measured, and the batches whose loss is theirs."""
 
     @property
@@ -65,19 +70,6 @@ class Validation(ABC):
     @abstractmethod
     def __call__(self, update: int) -> Evaluation:
         """All scores, and some samples for people."""
-
-    def loss(self) -> tuple[float, int]:
-        """-log P of all targets, in nats, and how many tokens they have, end symbols counted."""
-        model, total, tokens = writing(self.model), 0.0, 0
-        for batch in self._batches:
-            batch = batch.to(self.device)
-            hidden = model.decode(batch.target_in, model.encode(batch.source))
-            rows = max(1, _LOGITS_AT_ONCE // self.forms.target.size)
-            for part, wanted in zip(hidden.split(rows), batch.target_out.split(rows), strict=True):
-                logits = model.project(part).float()
-                total += float(smoothed_cross_entropy(logits, wanted, 0.0)[1])
-            tokens += batch.target_tokens
-        return total, tokens
 
     @abstractmethod
     def searched(self, examples: int) -> int:
@@ -98,11 +90,27 @@ class Validation(ABC):
         return Engine(model, *forms, self.recipe.search, path=path, device=self.device)
 
 
+def next_token_loss(validation: Validation[Batch]) -> tuple[float, int]:
+    """-log P of all targets, in nats, and how many tokens they have, end symbols counted."""
+    model, total, tokens = writing(validation.model), 0.0, 0
+    for batch in validation.batches:
+        batch = batch.to(validation.device)
+        hidden = model.decode(batch.target_in, model.encode(batch.source))
+        rows = max(1, _LOGITS_AT_ONCE // validation.forms.target.size)
+        for part, wanted in zip(hidden.split(rows), batch.target_out.split(rows), strict=True):
+            logits = model.project(part).float()
+            total += float(smoothed_cross_entropy(logits, wanted, 0.0)[1])
+        tokens += batch.target_tokens
+    return total, tokens
+
+
 def new_validation(
     model: Network, recipe: Recipe, forms: Forms, pairs: Sequence[Pair], device: torch.device
-) -> Validation:
+) -> Validation[Any]:
     """The validation of a recipe's task."""
-    made: Validation = found_at(TASKS[recipe.task].validation)(model, recipe, forms, pairs, device)
+    made: Validation[Any] = found_at(TASKS[recipe.task].validation)(
+        model, recipe, forms, pairs, device
+    )
     return made
 
 

@@ -45,10 +45,7 @@ class Writer(Predictor):
     ) -> None:
         """Errors: ``RunError``, also for a run that translates."""
         if run.task.name != "language-model":
-            raise RunError(
-                f"{run.folder} is a {run.task.name}, not a language model: "
-                f"dragoman translate {run.folder}"
-            )
+            raise RunError(f"{run.folder} is a {run.task.called}, not a language model: {run.use}")
         super().__init__(run, Engine.open(run, settings or EngineSettings(), search_settings))
         self.context = run.recipe.evaluation.window or run.recipe.plan.context
         """Tokens that the model reads at once."""

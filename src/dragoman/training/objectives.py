@@ -15,6 +15,7 @@ from torch import Tensor
 
 from dragoman.data.batches import Batch
 from dragoman.data.labelled import LabelledBatch
+from dragoman.data.masked_batches import MaskedBatch
 from dragoman.models.interface import Network, Scores, Writing
 from dragoman.training.loss import (
     CrossEntropy,
@@ -74,10 +75,37 @@ class NextToken:
         return Sums(loss, nll, batch.target_tokens)
 
 
+class MaskedTokens:
+    """The tokens that are asked for, given all that is read (Devlin et al., 2019, §3.1)."""
+
+    def __init__(self, cross_entropy: CrossEntropy, *, asks_autograd: bool = False) -> None:
+        self.asks_autograd = asks_autograd
+        self._cross_entropy = cross_entropy
+
+    def __call__(self, model: Network, batch: MaskedBatch) -> Sums:
+        rows = model.encode(batch.source).rows  # (P, D)
+        count = len(batch.wanted)
+        if not count:  # texts of unknown tokens alone, of which nothing is asked
+            nothing = rows.sum().double() * 0
+            return Sums(nothing, nothing.detach(), 0)
+        # Only these are projected: the logits of all would be seven times as many.
+        loss, nll = self._cross_entropy(rows.index_select(0, batch.places), batch.wanted)
+        return Sums(loss, nll, count)
+
+
 def next_token(model: Writing, smoothing: float) -> NextToken:
     """By a kernel where this machine has one, else in pieces."""
+    return NextToken(_cross_entropy(model, smoothing))
+
+
+def masked_tokens(model: Network, smoothing: float) -> MaskedTokens:
+    """Likewise."""
+    return MaskedTokens(_cross_entropy(model, smoothing))
+
+
+def _cross_entropy(model: Network, smoothing: float) -> CrossEntropy:
     piecewise = PiecewiseCrossEntropy(model.project, model.parameters(), smoothing)
-    return NextToken(KernelCrossEntropy(model.output_layer, piecewise, smoothing))
+    return KernelCrossEntropy(model.output_layer, piecewise, smoothing)
 
 
 class Label:

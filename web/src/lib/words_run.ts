@@ -97,6 +97,8 @@ const NAMED: Record<string, string> = {
   parameters: "파라미터",
   vocabulary: "어휘",
   "target tokens seen": "학습한 번역문 토큰",
+  "masked tokens seen": "학습한 가린 토큰",
+  "texts seen": "학습한 글",
   time: "시간",
   weights: "저장된 가중치",
   unknown: "알 수 없음",
@@ -145,6 +147,8 @@ const NAMED: Record<string, string> = {
     "학습 데이터에 비추어 그럴듯한 것을 쓸 뿐이며, 사실인지는 알지 못합니다.",
   accuracy: "정확도",
   macro_f1: "매크로 F1",
+  "It fills in what its training text makes likely, whether it is true or not.":
+    "학습한 글에서 그럴듯한 내용으로 빈칸을 채웁니다. 사실인지는 가리지 않습니다.",
   "It chooses among the labels that it was trained on, also where none of them fits.":
     "학습한 레이블 가운데에서만 고르며, 알맞은 것이 없어도 하나를 고릅니다.",
 };

@@ -24,7 +24,7 @@ from dragoman.insight.figures import (
 from dragoman.insight.figures.captions import Drawn, captions, check_name
 from dragoman.insight.figures.sliders import LEAST_SURE, MEAN, Slider, Sliders, of_head, of_part
 from dragoman.insight.figures.subject import Subject
-from dragoman.insight.needs import INSIDE, lacking
+from dragoman.insight.needs import INSIDE, WRITES, lacking
 from dragoman.models.interface import Network
 from dragoman.pictures.figure import Figure, Words
 
@@ -64,8 +64,8 @@ FIGURES: dict[str, Entry] = {
     "four-steps": OfRun(head.four_steps_figure, of_part("encoder"), (INSIDE,)),
     "mask": OfRun(head.mask_figure, of_part("decoder"), (INSIDE,)),
     "heads": OfRun(heads.heads_figure, sliders.of_cuts, (INSIDE,)),
-    "temperature": OfRun(decoding.temperature_figure, sliders.OF_TEMPERATURE),
-    "length-penalty": OfRun(decoding.length_penalty_figure, sliders.OF_PENALTY),
+    "temperature": OfRun(decoding.temperature_figure, sliders.OF_TEMPERATURE, (WRITES,)),
+    "length-penalty": OfRun(decoding.length_penalty_figure, sliders.OF_PENALTY, (WRITES,)),
     "layers": OfRun(training.layers_figure, needs=(INSIDE,)),
     "attention-encoder": OfRun(
         attention.encoder_figure, of_part("encoder", MEAN, last=True), ("encoder",)
@@ -74,7 +74,7 @@ FIGURES: dict[str, Entry] = {
         attention.decoder_figure, of_part("decoder", MEAN, last=True), ("decoder",)
     ),
     "attention-cross": OfRun(attention.cross_figure, of_part("cross", MEAN, last=True), ("cross",)),
-    "head-importance": OfRun(run.importance_figure),
+    "head-importance": OfRun(run.importance_figure, needs=(WRITES,)),
     "alignment": OfRun(run.alignment_figure, needs=("cross",)),
     "pronoun": OfRun(run.pronoun_figure, needs=("encoder", "cross")),
 }

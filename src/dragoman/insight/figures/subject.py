@@ -13,11 +13,13 @@ from dragoman.errors import DragomanError
 from dragoman.insight.head import Array
 from dragoman.insight.needs import transformer_of
 from dragoman.insight.parts import begin_part
+from dragoman.models.interface import writing
 from dragoman.models.transformer import Transformer
 from dragoman.nn.layout import Sequences
 from dragoman.pictures.records import AttentionRecord
 from dragoman.search.hypothesis import Hypothesis
 from dragoman.search.settings import SearchSettings
+from dragoman.tasks.filler import Filler
 from dragoman.tasks.predictor import Output, Predictor
 from dragoman.tasks.run import Run
 from dragoman.tasks.settings import EngineSettings, TranslatorSettings
@@ -55,6 +57,8 @@ class Subject:
         predictor: Predictor
         if "source" in run.task.sides:
             predictor = Translator(run, TranslatorSettings(precision="fp32", whole=True))
+        elif run.task.reads:
+            predictor = Filler(run)
         else:
             predictor = Writer(run, EngineSettings(precision="fp32"))
         reads = predictor.reads
@@ -110,7 +114,7 @@ class Subject:
     @cached_property
     def logits(self) -> Array:
         """(T, V) of the output's steps, that of the end symbol included."""
-        model = self.predictor.plain
+        model = writing(self.predictor.plain)
         given = [self.run.target_text.bos, *self.output.ids]
         source = self.predictor.source_ids(self.sentence)
         begin_part()

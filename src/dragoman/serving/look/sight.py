@@ -9,7 +9,7 @@ from typing import Generic, TypeVar
 import torch
 from torch import Tensor
 
-from dragoman.models.interface import Network
+from dragoman.models.interface import Network, writing
 from dragoman.nn.layout import Sequences
 from dragoman.nn.probes import Probe
 from dragoman.search.hypothesis import Hypothesis as Found
@@ -74,7 +74,7 @@ class Sight:
 
     def __init__(self, engine: Engine) -> None:
         self._engine = engine
-        self.model = engine.network
+        self.model = writing(engine.network)
         self._target = engine.target
         self._settings = engine.search_settings
 

@@ -1,0 +1,113 @@
+"""Some tokens of a text are hidden, and a model is to say which they were (Devlin et al., 2019,
+§3.1: the masked language model of BERT, without its next-sentence task).
+
+Of the n tokens of a text, share · n are asked for, one at least. Of those 80 % are read as
+``<mask>``, 10 % as another token drawn from the vocabulary, and 10 % as they are, so that a model
+cannot tell which of the others it may trust. With ``whole_words`` all tokens of a word are asked
+for together, else a part of it would tell the rest; each of them is then read by its own draw.
+
+Masks are dynamic: every draw is a pure function of a key, which training makes of seed, update and
+example. So a text is masked anew in each epoch, and alike however the work is cut.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple, Self
+
+import numpy as np
+import numpy.typing as npt
+from pydantic import Field, model_validator
+
+from dragoman.data.hashing import hashes, keyed
+from dragoman.data.store import Tokens
+from dragoman.data.word_links import word_starts, words_of
+from dragoman.errors import DataError
+from dragoman.forms.text import MASK, Text
+from dragoman.settings import Settings
+
+Places = npt.NDArray[np.int64]
+
+_CHOICE, _FATE, _TOKEN = 1, 2, 3
+"""Streams of one key."""
+
+
+class MaskingSettings(Settings):
+    """Masked models: which tokens of a text are asked for, and what is read in their place."""
+
+    share: float = Field(0.15, gt=0, le=1)
+    """So many of a text's tokens are asked for, one at least (BERT: 15 %)."""
+    hidden: float = Field(0.8, ge=0, le=1)
+    """So many of those are read as ``<mask>`` (BERT: 80 %)."""
+    replaced: float = Field(0.1, ge=0, le=1)
+    """So many are read as a token drawn at random (BERT: 10 %); the rest as they are."""
+    whole_words: bool = False
+    """All tokens of a word are asked for together."""
+
+    @model_validator(mode="after")
+    def _agree(self) -> Self:
+        if self.hidden + self.replaced > 1:
+            raise ValueError(
+                f"hidden {self.hidden} and replaced {self.replaced} are shares of the same tokens, "
+                "so together at most 1"
+            )
+        return self
+
+
+class Masked(NamedTuple):
+    """One text as it is read, and what is asked of it."""
+
+    read: Tokens
+    """(n,) with some tokens hidden."""
+    places: Places
+    """(m,) which are asked for, ascending."""
+
+
+class Masking:
+    """How texts of one vocabulary are masked."""
+
+    def __init__(self, vocabulary: Text, settings: MaskingSettings) -> None:
+        """Errors: ``DataError`` for a vocabulary without ``<mask>``."""
+        if vocabulary.mask is None:
+            raise DataError(
+                f"the vocabulary has no {MASK}, so nothing can be hidden: it was learned for "
+                "another task. Learn one with dragoman train --task masked"
+            )
+        self.settings = settings
+        self._mask = vocabulary.mask
+        self._ordinary = vocabulary.ordinary
+        self._drawn = np.flatnonzero(vocabulary.ordinary & ~vocabulary.bytes).astype(np.int32)
+        self._starts = word_starts(vocabulary)
+
+    def __call__(self, tokens: Tokens, key: int) -> Masked:
+        """Mask the bare tokens (n,) of a text. What is no ordinary token is never asked for."""
+        places = self._choose(tokens, keyed(key, _CHOICE))
+        settings, read = self.settings, tokens.copy()
+        fates = _numbers(places, keyed(key, _FATE))
+        hidden = fates < settings.hidden
+        replaced = ~hidden & (fates < settings.hidden + settings.replaced)
+        read[places[hidden]] = self._mask
+        drawn = hashes(places[replaced], keyed(key, _TOKEN)) % np.uint64(max(1, len(self._drawn)))
+        read[places[replaced]] = self._drawn[drawn.astype(np.int64)]
+        return Masked(read, places)
+
+    def _choose(self, tokens: Tokens, key: int) -> Places:
+        """Which are asked for: words, or tokens, in an order drawn by ``key``, as long as they are
+        no more than wanted."""
+        known = np.flatnonzero(self._ordinary[tokens])
+        wanted = max(1, round(self.settings.share * len(known)))
+        if not self.settings.whole_words:
+            return np.sort(known[np.argsort(hashes(known, key))[:wanted]])
+        words = words_of(tokens, self._starts)[known]
+        names, sizes = np.unique(words, return_counts=True)
+        taken: list[int] = []
+        for number in np.argsort(hashes(names, key)):
+            # The first in any case: a text of one long word is asked for something too.
+            if sizes[number] <= wanted or not taken:
+                taken.append(int(names[number]))
+                wanted -= int(sizes[number])
+        return known[np.isin(words, taken)]
+
+
+def _numbers(places: Places, key: int) -> npt.NDArray[np.float64]:
+    """(m,) one of [0, 1) for each place."""
+    return (hashes(places, key) >> np.uint64(11)).astype(np.float64) / 2.0**53

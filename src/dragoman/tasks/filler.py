@@ -1,0 +1,236 @@
+"""The predictor of a masked model: a text with blanks in, what may stand there out.
+
+A blank is ``___``, three underscores or more. It stands for one token, or for ``pieces`` tokens of
+one word, found by a beam from left to right. The candidates of a blank are given the text around
+it, other blanks open; to fill several, the surest is filled first and the others are asked again.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from dragoman.errors import DragomanError, RunError
+from dragoman.search.hypothesis import Hypothesis, hypothesis_of
+from dragoman.tasks.engine import Engine
+from dragoman.tasks.predictor import Predictor
+from dragoman.tasks.run import Run
+from dragoman.tasks.settings import EngineSettings
+
+BEST = 5
+"""Candidates of a blank, unless it is said how many."""
+
+_BLANK = re.compile("_{3,}")
+_MOST_PIECES = 8
+_SPACE = "▁"
+
+Scores = npt.NDArray[np.float32]
+"""(V,) log P of every token at one place."""
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """What may stand in a blank."""
+
+    text: str
+    probability: float
+    """P(it | the text around it), among all tokens of the vocabulary; of several tokens their
+    product, each given those before it."""
+    ids: tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class Filled:
+    """A text whose blanks are filled. ``str(filled)`` is it."""
+
+    text: str
+    blanks: tuple[tuple[Candidate, ...], ...]
+    """Of each blank, while the others are open: its candidates, the likeliest first."""
+    chosen: tuple[Candidate, ...]
+    """What stands in each blank of ``text``."""
+    score: float
+    """The sum of log P of what was chosen, in nats, each given what was chosen before."""
+
+    @property
+    def ids(self) -> tuple[int, ...]:
+        """The tokens that were chosen, of all blanks."""
+        return tuple(token for one in self.chosen for token in one.ids)
+
+    def __str__(self) -> str:
+        return self.text
+
+
+@dataclass(frozen=True)
+class _Blank:
+    places: tuple[int, ...]
+    """Of its tokens."""
+    begins_word: bool
+    """Whether its first token begins with the space that stands before it; else none does."""
+
+
+@dataclass(frozen=True)
+class _Text:
+    values: tuple[int, ...]
+    """The tokens, ``<mask>`` in the blanks, the end symbol behind."""
+    blanks: tuple[_Blank, ...]
+    around: tuple[str, ...]
+    """The text before, between and behind the blanks."""
+
+
+class Filler(Predictor):
+    """A trained masked model, ready to fill in. Not for several threads at once."""
+
+    def __init__(self, run: Run, settings: EngineSettings | None = None) -> None:
+        """Errors: ``RunError``, also for a run of another task."""
+        if run.task.name != "masked":
+            raise RunError(f"{run.folder} is a {run.task.called}, which fills no blanks: {run.use}")
+        super().__init__(run, Engine.reading(run, settings or EngineSettings(precision="fp32")))
+        vocabulary = run.target_text
+        if vocabulary.mask is None:
+            raise RunError(f"{run.folder}: its vocabulary has no <mask>; was it put there by hand?")
+        self.context = run.recipe.plan.context
+        """Tokens that the model reads at once, the end symbol counted."""
+        self._vocabulary, self._mask = vocabulary, vocabulary.mask
+        pieces = vocabulary.pieces(range(vocabulary.size))
+        writes = vocabulary.ordinary & ~vocabulary.bytes
+        space = np.array([piece.startswith(_SPACE) for piece in pieces])
+        empty = np.array([not piece.strip(_SPACE) for piece in pieces])
+        self._begins, self._goes_on, self._empty = writes & space, writes & ~space, empty
+
+    def __call__(self, text: str, best: int = BEST, pieces: int = 1) -> Filled:
+        """Fill the blanks of a text. ``best``: candidates of each; ``pieces``: its tokens.
+
+        Errors: ``DragomanError`` for a text without a blank, or longer than ``context`` tokens.
+        """
+        given = self._read(text, pieces)
+        if not given.blanks:
+            raise DragomanError(f"{text!r} has no blank: write ___ where a word is to be filled in")
+        values = list(given.values)
+        found = [self._candidates(values, blank, best) for blank in given.blanks]
+        if not all(found):
+            raise DragomanError(f"{text!r}: no token of the vocabulary can stand in a blank there")
+        chosen: dict[int, Candidate] = {}
+        open_ones = dict(enumerate(found))
+        while open_ones:
+            sure = max(open_ones, key=lambda number: open_ones[number][0].probability)
+            chosen[sure] = open_ones.pop(sure)[0]
+            for place, token in zip(given.blanks[sure].places, chosen[sure].ids, strict=True):
+                values[place] = token
+            open_ones = {n: self._candidates(values, given.blanks[n], 1) for n in open_ones}
+        picked = tuple(chosen[number] for number in range(len(given.blanks)))
+        return Filled(
+            _joined(given, [one.text for one in picked]),
+            tuple(tuple(one) for one in found),
+            picked,
+            math.fsum(math.log(max(one.probability, 1e-300)) for one in picked),
+        )
+
+    def shown(self, text: str, prefix: str = "") -> Filled:
+        """The text with its blanks filled; as it is, where it has none. Errors: ``DragomanError``
+        for a prefix."""
+        if prefix:
+            raise DragomanError("a text is filled in, not begun: leave the beginning out")
+        if not _BLANK.search(text):
+            return Filled(text, (), (), 0.0)
+        return self(text)
+
+    def source_ids(self, text: str) -> list[int]:
+        """What the model reads: tokens, ``<mask>`` in blanks, the end symbol behind."""
+        return list(self._read(text, 1).values)
+
+    def score_ids(
+        self, sources: Sequence[str], targets: Sequence[Sequence[int]]
+    ) -> list[Hypothesis]:
+        """Tokens that are given for the blanks of texts, each while all others are open."""
+        found = []
+        for text, tokens in zip(sources, targets, strict=True):
+            given = self._read(text, 1)
+            places = [place for blank in given.blanks for place in blank.places]
+            rows = self.engine.said([given.values], [places])[0]
+            scores = [float(row[token]) for row, token in zip(rows, tokens, strict=True)]
+            found.append(hypothesis_of(tokens, scores, 0.0, finished=False))
+        return found
+
+    @property
+    def description(self) -> str:
+        return "fp32 on plain torch"
+
+    @property
+    def precision(self) -> str:
+        return "fp32"
+
+    # ---- inside
+
+    def _read(self, text: str, pieces: int) -> _Text:
+        """A text with blanks of ``pieces`` tokens as the model reads it. Errors: ``DragomanError``
+        for one that is too long."""
+        if not 1 <= pieces <= _MOST_PIECES:
+            raise DragomanError(f"{pieces} tokens for a blank: it is 1 to {_MOST_PIECES}")
+        vocabulary, settings = self._vocabulary, self._vocabulary.settings
+        around = _BLANK.split(text)
+        tokens: list[int] = []
+        blanks = []
+        for number, part in enumerate(around):
+            inside, ends = number > 0 and not part[:1].isspace(), part[-1:]
+            begins_word = settings.kind != "char" and ends == " "
+            if not settings.lossless and settings.kind != "char":
+                # All spaces are one, and one stands before the text.
+                begins_word = ends.isspace() or (number == 0 and not part)
+            if number + 1 < len(around) and begins_word and settings.lossless:
+                part = part[:-1]
+            if inside:
+                tokens += vocabulary.encode_inside(part)
+            elif part.strip() or settings.lossless:
+                tokens += vocabulary.encode_lists([part])[0]
+            if number + 1 < len(around):
+                blanks.append(_Blank(tuple(range(len(tokens), len(tokens) + pieces)), begins_word))
+                tokens += [self._mask] * pieces
+        if len(tokens) >= self.context:
+            raise DragomanError(
+                f"the text has {len(tokens):,} tokens, and this model reads {self.context - 1:,} "
+                "at once: take a part of it"
+            )
+        return _Text((*tokens, self.engine.source.eos), tuple(blanks), tuple(around))
+
+    def _candidates(self, values: Sequence[int], blank: _Blank, best: int) -> list[Candidate]:
+        """The likeliest of one blank, by a beam over its tokens."""
+        width = best if len(blank.places) == 1 else max(best, 2 * BEST)
+        beam: list[tuple[tuple[int, ...], float]] = [((), 0.0)]
+        for number, place in enumerate(blank.places):
+            tried = []
+            for ids, _ in beam:
+                one = list(values)
+                for taken, token in zip(blank.places, ids, strict=False):
+                    one[taken] = token
+                tried.append(one)
+            rows = self.engine.said(tried, [[place]] * len(tried))
+            grown = []
+            for (ids, score), row in zip(beam, rows, strict=True):
+                scores = self._allowed(row[0], blank, number)
+                for token in np.argsort(-scores, kind="stable")[:width].tolist():
+                    if np.isfinite(scores[token]):
+                        grown.append(((*ids, token), score + float(scores[token])))
+            beam = sorted(grown, key=lambda one: -one[1])[:width]
+        return [
+            Candidate(self._vocabulary.decode(ids).strip(), math.exp(score), ids)
+            for ids, score in beam[:best]
+        ]
+
+    def _allowed(self, scores: Scores, blank: _Blank, number: int) -> Scores:
+        """-inf for what cannot stand at token ``number`` of a blank: a word begins only there."""
+        allowed = self._begins if number == 0 and blank.begins_word else self._goes_on
+        if len(blank.places) == 1:
+            allowed = allowed & ~self._empty
+        return np.where(allowed, scores, np.float32(-np.inf))
+
+
+def _joined(given: _Text, filled: Sequence[str]) -> str:
+    parts = [given.around[0]]
+    for one, behind in zip(filled, given.around[1:], strict=True):
+        parts += [one, behind]
+    return "".join(parts)
