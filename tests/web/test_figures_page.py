@@ -20,6 +20,7 @@ SENTENCES = {
 """Where sentences stand among them."""
 KEPT = re.compile(
     r"“.*”|Attention Is All You Need|Michel et al\.|Och and Ney|Wu et al\.|MultiHead.*|LayerNorm.*"
+    r"|ULMFiT|BERT|GPT|[GT]PU"
     r"|softmax|cos|Concat|log P|CSV|LSTM|d_model|AER|masking out.*|mapping a query.*|demo|nat\b"
 )
 """What is the same in both languages."""

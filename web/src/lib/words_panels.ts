@@ -1,6 +1,16 @@
 // What the panels of the figures say, in Korean: the server names them in English.
 
 const WORDS: Record<string, string> = {
+  "Days of one device": "장치 하나로 환산한 날수",
+  published: "발표된 모델",
+  "in order of time, numbered in the table": "시간 순서, 번호는 표와 같음",
+  "Size and cost": "크기와 학습 시간",
+  model: "모델",
+  month: "연월",
+  "parameters, 10⁶": "파라미터, 10⁶",
+  days: "날수",
+  of: "장치",
+  "its machine": "학습한 컴퓨터",
   position: "위치",
   update: "업데이트",
   dimension: "차원",

@@ -19,6 +19,7 @@ from dragoman.insight.figures import (
     run,
     scale,
     sliders,
+    timeline,
     training,
 )
 from dragoman.insight.figures.captions import Drawn, captions, check_name
@@ -77,6 +78,7 @@ FIGURES: dict[str, Entry] = {
     "head-importance": OfRun(run.importance_figure, needs=(WRITES,)),
     "alignment": OfRun(run.alignment_figure, needs=("cross",)),
     "pronoun": OfRun(run.pronoun_figure, needs=("encoder", "cross")),
+    "timeline": OfRun(timeline.timeline_figure),
 }
 
 

@@ -1,0 +1,117 @@
+"""A run beside the language models that taught the field to pre-train: their size and their cost.
+
+Days are of one device, and devices differ: a TPU of 2019 computes many times what a GPU of 2018
+does, and a processor a fraction. So what is compared are orders of magnitude.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from dragoman.errors import DragomanError
+from dragoman.insight.figures.captions import Drawn
+from dragoman.insight.figures.subject import Subject
+from dragoman.pictures.figure import DataTable, Words
+from dragoman.pictures.panels import Lines, Text
+from dragoman.pictures.records import Chart, Series
+
+
+class Published(NamedTuple):
+    """A model as it was published."""
+
+    name: str
+    month: str
+    parameters: float | None
+    """In millions, of the largest; None where its paper gives no number."""
+    days: float
+    device: str
+
+
+PUBLISHED = (
+    # Howard and Ruder 2018; Radford et al. 2018; Devlin et al. 2019; Radford et al. 2019, table 2.
+    # Days: as lectures on pre-training give them (Stanford CS224n).
+    Published("ULMFiT", "2018-01", None, 1.0, "GPU"),
+    Published("GPT", "2018-06", 117.0, 240.0, "GPU"),
+    Published("BERT", "2018-10", 340.0, 256.0, "TPU"),
+    Published("GPT-2", "2019-02", 1542.0, 2048.0, "TPU v3"),
+)
+_SECONDS_A_DAY = 86_400.0
+
+
+def timeline_figure(subject: Subject) -> Drawn:
+    """Device days and parameters, the run's own last. Errors: ``DragomanError`` for a run that does
+    not say how long it trained."""
+    seconds = max((float(line.get("elapsed", 0.0)) for line in subject.run.metrics()), default=0.0)
+    if not seconds:
+        raise DragomanError(
+            f"{subject.name} does not say how long it trained: it has no metrics.jsonl"
+        )
+    own = Published(
+        subject.name,
+        "",
+        sum(one.numel() for one in subject.predictor.plain.parameters()) / 1e6,
+        seconds / _SECONDS_A_DAY,
+        "its machine",
+    )
+    every = (*PUBLISHED, own)
+    least = min(PUBLISHED, key=lambda one: one.days)
+    times = least.days / own.days
+    return Drawn(
+        [
+            Lines(
+                Chart(
+                    "Days of one device",
+                    [
+                        Series("published", [1, 2, 3, 4], [one.days for one in PUBLISHED]),
+                        Series(own.name, [len(every)], [own.days]),
+                    ],
+                    x_label="in order of time, numbered in the table",
+                    log_y=True,
+                    points=True,
+                ),
+                420,
+                280,
+            ),
+            Text(
+                "Size and cost",
+                ("", "model", "month", "parameters, 10⁶", "days", "of"),
+                [
+                    (
+                        number,
+                        one.name,
+                        one.month,
+                        _short(one.parameters),
+                        _short(one.days),
+                        one.device,
+                    )
+                    for number, one in enumerate(every, 1)
+                ],
+            ),
+        ],
+        [
+            DataTable(
+                "",
+                ("model", "month", "parameters", "days", "device"),
+                [(one.name, one.month, _number(one), one.days, one.device) for one in every],
+            )
+        ],
+        run=subject.name,
+        notes=[
+            Words(
+                f"{own.name} trained for {seconds / 60:.1f} minutes: {least.name}, the cheapest of "
+                f"the others, took {times:,.0f} times as long.",
+                f"학습 시간은 {own.name} {seconds / 60:.1f}분입니다. 나머지 가운데 가장 짧은 "
+                f"{least.name}의 학습 시간은 그 {times:,.0f}배입니다.",
+            )
+        ],
+    )
+
+
+def _short(value: float | None) -> str:
+    if value is None:
+        return "–"
+    return f"{value:,.0f}" if value >= 10 else f"{value:.2g}"
+
+
+def _number(one: Published) -> float | str:
+    return "" if one.parameters is None else one.parameters * 1e6
