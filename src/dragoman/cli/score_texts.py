@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 _STEPS = ((3.0, ""), (6.0, "yellow"), (10.0, "dark_orange"), (float("inf"), "bold red"))
 """Bits below which a word has this colour."""
-_LEGEND = "bits a word: below 3 plain, below 6 yellow, below 10 orange, from 10 on red"
+LEGEND = "bits a word: below 3 plain, below 6 yellow, below 10 orange, from 10 on red"
 _TOGETHER = 64
 
 
@@ -54,7 +54,7 @@ def score_texts(run: Run, path: Path, tokens: bool, words: bool) -> None:
             typer.echo(line)
         some = list(islice(texts, _TOGETHER))
     if words:
-        typer.echo(_LEGEND, err=True)
+        typer.echo(LEGEND, err=True)
     typer.echo(f"perplexity {math.exp(-total / count):.3f} over {count} tokens", err=True)
 
 

@@ -1,0 +1,85 @@
+"""Texts as SVG, each word on the ink of its surprise: -log2 P of a language model, in bits.
+
+The strength of the ink is the number, up to ``MOST`` bits; two pictures can be compared.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from dragoman.pictures.labels import drawn_width, escape, visible
+from dragoman.pictures.theme import FONT_SIZE, svg
+
+MOST = 16.0
+"""Bits from which the ink is as strong as text can be read on."""
+
+Surprised = tuple[str, float]
+"""A word, and its bits."""
+
+_STRONGEST = 0.55
+_WIDTH, _MARGIN = 720.0, 16.0
+_SIZE, _LINE = 17.0, 44.0
+_SPACE = 7.0
+
+
+def surprise_svg(texts: Sequence[tuple[str, Sequence[Surprised]]], *, alone: bool = True) -> str:
+    """Texts beneath each other, each with a heading (or "") and its words in lines -> SVG text.
+
+    Beneath every word stand its bits. ``alone=False`` is for a page that brings the style.
+    """
+    parts: list[str] = []
+    top = _MARGIN
+    for heading, words in texts:
+        if heading:
+            parts.append(f'<text class="muted" x="{_MARGIN}" y="{top + 12:.1f}">')
+            parts.append(f"{escape(heading)}</text>")
+            top += 26
+        drawn, top = _lines(words, top)
+        parts += drawn
+        top += 16
+    parts += _legend(top)
+    title = escape(" ".join(word for _, words in texts for word, _ in words))
+    return svg("".join(parts), _WIDTH, top + 34, title, alone=alone)
+
+
+def _lines(words: Sequence[Surprised], top: float) -> tuple[list[str], float]:
+    """The words from ``top`` on, and where they end."""
+    parts: list[str] = []
+    left = _MARGIN
+    for word, bits in words:
+        width = max(drawn_width(visible(word), _SIZE), 20.0)
+        if left + width > _WIDTH - _MARGIN and left > _MARGIN:
+            left, top = _MARGIN, top + _LINE
+        middle = left + width / 2
+        parts.append(_ink(left, top, width, 24.0, bits))
+        parts.append(
+            f'<text x="{middle:.1f}" y="{top + 18:.1f}" text-anchor="middle" '
+            f'style="font-size:{_SIZE:g}px">{escape(word)}</text>'
+            f'<text class="muted small" x="{middle:.1f}" y="{top + 36:.1f}" '
+            f'text-anchor="middle">{bits:.1f}</text>'
+        )
+        left += width + _SPACE
+    return parts, top + _LINE
+
+
+def _legend(top: float) -> list[str]:
+    parts = []
+    left = _MARGIN
+    for bits in (0, 4, 8, 12, 16):
+        parts.append(_ink(left, top, 34.0, 18.0, bits))
+        parts.append(
+            f'<text class="small" x="{left + 17:.1f}" y="{top + 13:.1f}" '
+            f'text-anchor="middle">{bits}</text>'
+        )
+        left += 44
+    text = "bits a word: each bit more is half as likely"
+    parts.append(f'<text class="muted" x="{left + 8:.1f}" y="{top + FONT_SIZE:.1f}">{text}</text>')
+    return parts
+
+
+def _ink(left: float, top: float, width: float, height: float, bits: float) -> str:
+    share = _STRONGEST * min(max(bits, 0.0), MOST) / MOST
+    return (
+        f'<rect class="f1" x="{left - 3:.1f}" y="{top:.1f}" width="{width + 6:.1f}" '
+        f'height="{height:g}" rx="4" fill-opacity="{share:.3f}"/>'
+    )

@@ -1,0 +1,36 @@
+"""``dragoman demo --task write``, with a training that is over at once."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from command_line import Dragoman
+
+from dragoman.tasks.run import Run
+
+SHORT = (
+    "model.model_dim=32", "model.ffn_dim=32", "model.layers=1", "plan.tokens_per_update=512",
+    "training.updates=8", "training.validate_every=4", "evaluation.dev_sentences=4",
+)  # fmt: skip
+
+
+def test_a_language_model_from_nothing(dragoman: Dragoman, tmp_path: Path) -> None:
+    to = tmp_path / "letters"
+    changes = [word for change in SHORT for word in ("--set", change)]
+    said = dragoman("demo", "--task", "write", "--to", to, *changes)
+    assert said.code == 0, said.err
+    assert "synthetic" in said.out and "bits per byte" in said.out
+    assert "\n  Das Tier" in said.out and "müde[" in said.out and " bits in all" in said.out
+    assert Run.open(to).task.name == "language-model"
+    picture = (to / "surprise.svg").read_text(encoding="utf-8")
+    assert picture.count(">müde<") == 2 and (to / "report.html").is_file()
+    again = dragoman("demo", "--task", "write", "--to", to, *changes)
+    assert again.code == 0  # over the old one
+
+
+def test_what_is_no_demo_is_left_alone(dragoman: Dragoman, tmp_path: Path) -> None:
+    said = dragoman("demo", "--task", "poetry", "--to", tmp_path)
+    assert said.code == 1 and "one of translate, classify, write" in said.err
+    (tmp_path / "mine.txt").write_text("mine")
+    said = dragoman("demo", "--task", "write", "--to", tmp_path)
+    assert said.code == 1 and "is not a demo" in said.err and (tmp_path / "mine.txt").exists()
