@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 import torch
 from command_line import Dragoman
+from tiny_recipe import TINY
 
 from dragoman.errors import DataError, RecipeError, RunError
 from dragoman.metrics.classification import Confusion
@@ -321,3 +322,60 @@ def test_runs_are_compared_by_their_labels(
     assert better["value"] > baseline["value"] and better["p_value"] < 0.05
     same = dragoman("compare", topics.folder, topics.folder, "--json", "--test", "randomisation")
     assert json.loads(same.out)["metrics"]["accuracy"]["systems"][1]["p_value"] == 1
+
+
+def test_it_begins_with_the_encoder_of_a_translation(
+    parallel_text: tuple[Path, Path], labelled: Path, tmp_path: Path
+) -> None:
+    sizes = [change for change in TINY if "average_last" not in change]
+    pairs, _ = recipe_of([str(path) for path in parallel_text])
+    few = ["training.updates=2", "training.validate_every=0", "training.precision=fp32"]
+    train(
+        pairs.change([*sizes, *few, "training.average_last=0"]), tmp_path / "pairs",
+        say=lambda _: None, display=False, measure=False,
+    )  # fmt: skip
+    learned = Run.open(tmp_path / "pairs")
+    recipe, _ = recipe_of(
+        [str(labelled)], task="classification", start_from=learned,
+        changes=[*few, "training.schedule.peak=1e-9", "training.updates=1"],
+    )  # fmt: skip
+    assert recipe.model.kind == "encoder" and recipe.model.model_dim == 32
+    said: list[str] = []
+    train(
+        recipe, tmp_path / "run", start_from=learned, take="encoder", say=said.append,
+        display=False, measure=False,
+    )  # fmt: skip
+    old, new = learned.model().state_dict(), Run.open(tmp_path / "run").model().state_dict()
+    taken = [name for name in old if name.startswith(("source_", "encoder"))]
+    assert len(taken) > 30
+    for name in taken:
+        assert torch.allclose(new[f"body.{name}"], old[name], atol=1e-6), name
+    (line,) = [line for line in said if line.startswith("taken from")]
+    assert f"{len(taken)} tensors of its encoder" in line and "did not fit" not in line
+
+
+def test_a_translation_begins_with_an_encoder(
+    topics: Run, parallel_text: tuple[Path, Path], dragoman: Dragoman, tmp_path: Path
+) -> None:
+    """What fits of it: the layers that there are, and all that it reads by."""
+    sizes = {"model_dim": 16, "ffn_dim": 32, "encoder_layers": 2, "decoder_layers": 1,
+             "attention.num_heads": 2, "tie": "target", "norm": "pre"}  # fmt: skip
+    changes = [f"model.{name}={value}" for name, value in sizes.items()]
+    changes += ["text.shared=false", "training.updates=1", "training.validate_every=0",
+                "training.schedule.peak=1e-9", "training.average_last=0"]  # fmt: skip
+    options = [word for change in changes for word in ("--set", change)]
+    to = tmp_path / "run"
+    said = dragoman(
+        "train", *parallel_text, "--task", "translation", "--from", topics.folder,
+        "--take", "encoder", "--to", to, *options,
+    )  # fmt: skip
+    assert said.code == 0, said.err
+    run = Run.open(to)
+    old, new = topics.model().state_dict(), run.model().state_dict()
+    for name in ("source_embedding.weight", "encoder.0.attention.query.weight"):
+        assert torch.allclose(new[name], old[f"body.{name}"], atol=1e-6), name
+    note = run.notes()["start"]
+    assert note["part"] == "encoder" and all(
+        name.startswith("encoder.1.") for name in note["did_not_fit"]
+    )
+    assert "taken from" in said.out and "it has no layers.1." in said.out

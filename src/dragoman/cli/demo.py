@@ -155,6 +155,6 @@ def classify(recipe: Recipe, to: Path, console: Console) -> None:
         console.print(f"  {one.text}\n  [bold]{one.label}[/bold]  ({told})\n")
     console.print(f"The whole report: {write_report(run)}\n")
     console.print("Next:")
-    sentence = "The dog didn't eat the soup because it was too hot."
+    sentence = "The dog ate the soup although it was very hot."
     console.print(f"  {command('classify', to, sentence, '--all')}", soft_wrap=True)
     console.print(f"  {command('train', 'my.tsv', '--task', 'classification')}  # your own texts")

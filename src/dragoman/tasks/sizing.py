@@ -200,14 +200,14 @@ def for_fine_tuning(recipe: Recipe, learned: Recipe) -> Recipe:
 
 
 def for_part(recipe: Recipe, learned: Recipe, take: Taken) -> Recipe:
-    """The recipe for beginning with a part of a run with the recipe ``learned``: its text is the
-    part's and so, for a task whose model is one stack, is its model.
+    """The recipe for beginning with a part of a run with the recipe ``learned``: for a task whose
+    model is one stack, that is the part's, and so is its text.
 
     Errors: ``RecipeError`` where that run has no such part.
     """
     task, model = TASKS[recipe.task], learned.model
     if task.reads and task.writes:
-        return recipe.model_copy(update={"text": learned.text})
+        return recipe  # the vocabulary that comes along says itself how text is prepared for it
     if model.reads and model.writes:
         if take == "decoder" or not isinstance(model, TransformerSettings):
             raise RecipeError(
@@ -310,7 +310,10 @@ def in_words(recipe: Recipe, measured: Throughput, per_epoch: int) -> str:
 
 
 def too_short(recipe: Recipe, measured: Throughput, per_epoch: int) -> str | None:
-    """A warning where a run is given too little time to learn anything."""
+    """A warning where a run is given too little time to learn anything. How many texts labels
+    take follows from the labels, so nothing is said of those."""
+    if TASKS[recipe.task].labels:
+        return None
     tokens_per_update = measured.tokens_per_second * measured.seconds_per_update
     needed = math.ceil(least_tokens(recipe.model.model_dim) / tokens_per_update)
     updates = recipe.training.updates
