@@ -23,7 +23,7 @@ SOURCE = ROOT / "src" / "dragoman"
 # Lowest first. Imports point down only; what stands on one level does not import each other.
 LEVELS = (
     {"address", "errors", "settings"},
-    {"atomic", "memory", "reading", "task"},
+    {"atomic", "memory", "reading", "task", "tree"},
     {"tensor_file"},
     {"native"},
     {"nn", "forms", "metrics", "pictures"},

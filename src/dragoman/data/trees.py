@@ -1,0 +1,32 @@
+"""Files of bracketed trees -> examples: the words of a sentence, and its tree on one line.
+
+Trees are read as ``dragoman/tree.py`` has them, one at a time whatever the size of the file, and
+come as they are learned and measured: without traces, functions and indices (``tree.plain``).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+
+from dragoman.errors import DataError
+from dragoman.tree import Tree, TreeError, plain, read_trees
+
+
+def plain_trees(lines: Iterable[str], path: Path) -> Iterator[tuple[int, Tree]]:
+    """Each tree of the lines of a file, and the line (from 1) that it begins on.
+
+    Errors: ``DataError`` with file and line for brackets that are no trees, and for a tree of which
+    nothing is spoken.
+    """
+    try:
+        for line, tree in read_trees(lines):
+            kept = plain(tree)
+            if kept is None:
+                raise DataError(f"{path}, line {line}: this tree has no words but empty elements")
+            yield line, kept
+    except TreeError as error:
+        raise DataError(
+            f"{path}, line {error.line}: {error}. Trees are written as "
+            "(S (NP (DT The) (NN cat)) (VP (VBZ sleeps)))"
+        ) from error

@@ -1,0 +1,181 @@
+"""A constituency tree: labelled brackets over the words of a sentence.
+
+    (S (NP (DT The) (NN cat)) (VP (VBZ sleeps)))
+
+A bracket that holds a word is a leaf, and its label the word's part of speech (its *tag*). Brackets
+are read as treebanks write them: spread over lines or one tree a line, the outermost without a
+label (Penn Treebank) or not.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+
+DEEPEST = 200
+"""Brackets within each other: real trees have some 30, and what walks a tree calls itself."""
+
+TOP = "TOP"
+"""The label of what stands above all, where a treebank writes none."""
+TOPS = frozenset({"", TOP, "S1", "ROOT"})
+"""The labels that treebanks give to it."""
+EMPTY = "-NONE-"
+"""The tag of what is not spoken: traces and other empty elements."""
+
+_BRACKET_OR_WORD = re.compile(r"[()]|[^\s()]+")
+_MOST_SHOWN = 40
+
+
+class TreeError(Exception):
+    """Brackets that are no trees."""
+
+    def __init__(self, line: int, problem: str) -> None:
+        super().__init__(problem)
+        self.line = line
+        """From 1."""
+
+
+@dataclass(frozen=True)
+class Tree:
+    """A bracket, and all that it holds. ``str(tree)`` is it on one line."""
+
+    label: str
+    children: tuple[Tree, ...] = ()
+    """In their order; none of a leaf."""
+    word: str | None = None
+    """Of a leaf."""
+
+    @property
+    def is_leaf(self) -> bool:
+        """Whether it holds a word itself."""
+        return self.word is not None
+
+    def leaves(self) -> list[Tree]:
+        """One for each word, in their order."""
+        if self.is_leaf:
+            return [self]
+        return [leaf for child in self.children for leaf in child.leaves()]
+
+    @property
+    def words(self) -> list[str]:
+        """Of the sentence."""
+        return [leaf.word for leaf in self.leaves() if leaf.word is not None]
+
+    def brackets(self) -> Iterator[Tree]:
+        """This one and all that it holds but the leaves, outermost first."""
+        if not self.is_leaf:
+            yield self
+            for child in self.children:
+                yield from child.brackets()
+
+    def __str__(self) -> str:
+        inside = self.word if self.word is not None else " ".join(map(str, self.children))
+        return f"({self.label} {inside})"
+
+
+def plain(tree: Tree) -> Tree | None:
+    """The tree as it is learned and measured; None if nothing in it is spoken.
+
+    Without empty elements and what held nothing else, without functions and indices
+    (``NP-SBJ-1`` -> ``NP``), and without the bracket above all where that holds one bracket alone.
+    """
+    kept = _plain(tree)
+    if kept is None or kept.is_leaf:
+        return kept if kept is None else Tree(TOP, (kept,))
+    if kept.label in TOPS:
+        (only, *more) = kept.children
+        return Tree(TOP, kept.children) if more or only.is_leaf else only
+    return kept
+
+
+def _plain(tree: Tree) -> Tree | None:
+    if tree.is_leaf:
+        return None if tree.label == EMPTY else Tree(category(tree.label), word=tree.word)
+    children = tuple(kept for child in tree.children if (kept := _plain(child)) is not None)
+    return Tree(category(tree.label), children) if children else None
+
+
+def category(label: str) -> str:
+    """A label without function and index; those that begin with a hyphen (``-LRB-``) are whole."""
+    return label if label[:1] in ("-", "=") else re.split("[-=]", label, maxsplit=1)[0]
+
+
+@dataclass
+class _Open:
+    """A bracket that is being read."""
+
+    line: int
+    label: str | None = None
+    word: str | None = None
+    children: list[Tree] = field(default_factory=list)
+
+
+def read_trees(lines: Iterable[str]) -> Iterator[tuple[int, Tree]]:
+    """Each tree, and the line (from 1) that it begins on; one tree is held at a time.
+
+    Raises ``TreeError`` for brackets that do not fit, or that have no label or no word. Only the
+    outermost bracket of a tree may do without a label.
+    """
+    opened: list[_Open] = []
+    for number, line in enumerate(lines, 1):
+        for match in _BRACKET_OR_WORD.finditer(line):
+            symbol = match.group()
+            if symbol == "(":
+                _check_may_open(opened, number)
+                opened.append(_Open(number))
+            elif symbol != ")":
+                _take(opened, symbol, number)
+            elif not opened:
+                raise TreeError(number, "a bracket is closed that was not opened")
+            else:
+                begun = opened.pop()
+                tree = _closed(begun, number)
+                if opened:
+                    opened[-1].children.append(tree)
+                else:
+                    yield begun.line, tree
+    if opened:
+        raise TreeError(opened[0].line, "the bracket that opens here is never closed")
+
+
+def _check_may_open(opened: list[_Open], line: int) -> None:
+    if not opened:
+        return
+    if len(opened) >= DEEPEST:
+        raise TreeError(line, f"more than {DEEPEST} brackets within each other")
+    if opened[-1].word is not None:
+        raise TreeError(
+            line, f"a bracket holds a word, {_shown(opened[-1].word)}, and a bracket beside it"
+        )
+    if opened[-1].label is None:
+        if len(opened) > 1:
+            raise TreeError(opened[-1].line, "a bracket has no label")
+        opened[-1].label = ""
+
+
+def _take(opened: list[_Open], symbol: str, line: int) -> None:
+    """A symbol that is no bracket: the label if it comes first, else the word."""
+    if not opened:
+        raise TreeError(line, f"{_shown(symbol)} stands outside of all brackets")
+    now = opened[-1]
+    if now.label is None:
+        now.label = symbol
+    elif now.word is not None:
+        raise TreeError(line, f"a bracket holds two words, {_shown(now.word)} and {_shown(symbol)}")
+    elif now.children:
+        raise TreeError(line, f"a bracket holds brackets and beside them a word, {_shown(symbol)}")
+    else:
+        now.word = symbol
+
+
+def _closed(begun: _Open, line: int) -> Tree:
+    if begun.label is None:
+        raise TreeError(line, "a bracket has neither label nor word")
+    if begun.word is None and not begun.children:
+        raise TreeError(line, f"the bracket ({_shown(begun.label)}) holds no word")
+    return Tree(begun.label, tuple(begun.children), begun.word)
+
+
+def _shown(text: str) -> str:
+    return text if len(text) <= _MOST_SHOWN else text[:_MOST_SHOWN] + "…"

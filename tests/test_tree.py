@@ -1,0 +1,87 @@
+from __future__ import annotations
+
+import random
+
+import pytest
+from random_trees import random_tree
+
+from dragoman.tree import DEEPEST, Tree, TreeError, plain, read_trees
+
+CAT = "(S (NP (DT The) (NN cat)) (VP (VBZ sleeps)) (. .))"
+
+
+def one(text: str) -> Tree:
+    ((_, tree),) = read_trees(text.splitlines())
+    return tree
+
+
+def test_what_is_written_is_read_again_however_it_is_broken_into_lines() -> None:
+    draw = random.Random(5)
+    trees = [random_tree(draw, draw.randint(1, 12)) for _ in range(200)]
+    lines = [str(tree) for tree in trees]
+    assert list(read_trees(lines)) == list(enumerate(trees, 1))
+    spread = "\n\n".join(lines).replace(" (", "\n  (").splitlines()
+    assert [tree for _, tree in read_trees(spread)] == trees
+    begun = [number for number, _ in read_trees(spread)]
+    assert begun == [n for n, line in enumerate(spread, 1) if line.startswith("(")]
+
+
+def test_a_tree_knows_its_words_and_brackets() -> None:
+    tree = one(CAT)
+    assert tree.words == ["The", "cat", "sleeps", "."]
+    assert [leaf.label for leaf in tree.leaves()] == ["DT", "NN", "VBZ", "."]
+    assert [bracket.label for bracket in tree.brackets()] == ["S", "NP", "VP"]
+
+
+@pytest.mark.parametrize(
+    ("written", "learned"),
+    [
+        ("( (S (NP-SBJ-1 (DT The) (NN cat)) (VP (VBZ sleeps))))",
+         "(S (NP (DT The) (NN cat)) (VP (VBZ sleeps)))"),
+        ("(TOP (S=2 (NP (-NONE- *T*-1)) (VP (VB go))))", "(S (VP (VB go)))"),
+        ("((NP (-LRB- -LRB-) (NNP A)) (. .))", "(TOP (NP (-LRB- -LRB-) (NNP A)) (. .))"),
+        ("((UH Yes))", "(TOP (UH Yes))"),
+        ("(UH Yes)", "(TOP (UH Yes))"),
+        ("(S (SBAR (-NONE- 0) (S (-NONE- *T*-2))) (NP=1 (PRP$ its) (NN end)))",
+         "(S (NP (PRP$ its) (NN end)))"),
+    ],
+)  # fmt: skip
+def test_what_is_no_part_of_a_category_or_not_spoken_is_stripped(
+    written: str, learned: str
+) -> None:
+    assert str(plain(one(written))) == learned
+    assert plain(plain(one(written)) or one(CAT)) == plain(one(written))
+
+
+def test_of_a_tree_of_traces_nothing_is_left() -> None:
+    assert plain(one("((S (NP (-NONE- *)) (VP (-NONE- 0))))")) is None
+
+
+@pytest.mark.parametrize(
+    ("text", "line", "words"),
+    [
+        ("(S (NP (NN a))", 1, "never closed"),
+        (f"{CAT}\n\n(S (NN a)\n", 3, "never closed"),
+        (f"{CAT}\n(NP (NN a)))", 2, "closed that was not opened"),
+        (f"{CAT}\ntitle", 2, "title stands outside"),
+        ("(S\n(NP ))", 2, r"\(NP\) holds no word"),
+        ("()", 1, "neither label nor word"),
+        ("(S (NN a)\n((NN b)))", 2, "no label"),
+        ("(S (NN a b))", 1, "two words, a and b"),
+        ("(S (NN a (NN b)))", 1, "a word, a, and a bracket"),
+        ("(S (NN a) b)", 1, "beside them a word, b"),
+        ("(S " * (DEEPEST + 1), 1, "within each other"),
+    ],
+)
+def test_brackets_that_are_no_tree_are_refused_with_their_line(
+    text: str, line: int, words: str
+) -> None:
+    with pytest.raises(TreeError, match=words) as refused:
+        list(read_trees(text.splitlines()))
+    assert refused.value.line == line
+
+
+def test_the_deepest_tree_is_read_and_written() -> None:
+    text = "(X " * (DEEPEST - 1) + "(NN a)" + ")" * (DEEPEST - 1)
+    tree = one(text)
+    assert str(tree) == text and tree == plain(tree) and len(list(tree.brackets())) == DEEPEST - 1
