@@ -9,9 +9,19 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
 
+import numpy as np
+import numpy.typing as npt
+
+from dragoman.errors import RunError
 from dragoman.forms.passage import Passage
+from dragoman.forms.rules import Rules
 from dragoman.forms.text import Text
+
+if TYPE_CHECKING:
+    from dragoman.forms.text_form import TextForm
 
 
 class Form(ABC):
@@ -50,6 +60,24 @@ class Form(ABC):
     def tokens(self, raws: Sequence[str]) -> list[list[int]]:
         """The tokens of each raw example, without special symbols."""
 
+    def encode(self, raws: Sequence[str]) -> list[npt.NDArray[np.int32]]:
+        """``tokens`` as arrays, (length,) int32 each: what a store keeps."""
+        return [np.array(tokens, np.int32) for tokens in self.tokens(raws)]
+
+    @property
+    @abstractmethod
+    def fingerprint(self) -> str:
+        """What all its tokens depend on, in hex: stores of them are found again by it."""
+
+    @abstractmethod
+    def save(self, path: Path) -> None:
+        """Write what was learned of it to one file. Raises FileError if that fails."""
+
+    @property
+    def text(self) -> TextForm:
+        """Itself, where it is text of a language. Errors: ``RunError`` where it is not."""
+        raise RunError("this needs a run that reads and writes text, and this one does not")
+
     @abstractmethod
     def raw(self, outputs: Sequence[Iterable[int]]) -> list[str]:
         """What people read of each output: ``tokens`` undone."""
@@ -70,6 +98,11 @@ class Form(ABC):
     def longest_output(self, length: int, extra: int) -> int:
         """The most tokens, the end symbol not counted, of an output for ``length`` values that are
         read, unless a search says otherwise. ``extra``: what it grants beyond that length."""
+
+    def rules(self, raw: str, most: int | None = None) -> Rules | None:
+        """What an output for a raw source must obey; None: nothing. ``most``: the tokens that the
+        model can write. Errors: ``DataError`` for a source that there is no output for."""
+        return None
 
     def tokens_of_words(self, raws: Sequence[str]) -> list[tuple[list[int], list[int]]]:
         """The tokens of each raw example, without special symbols, and for each the number of its

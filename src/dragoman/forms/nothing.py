@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from pathlib import Path
 
 from dragoman.forms.form import Form
 from dragoman.forms.passage import Passage, Piece
@@ -37,6 +38,13 @@ class Nothing(Form):
 
     def tokens(self, raws: Sequence[str]) -> list[list[int]]:
         return [[] for _ in raws]
+
+    @property
+    def fingerprint(self) -> str:
+        return ""
+
+    def save(self, path: Path) -> None:
+        """There is nothing to keep."""
 
     def raw(self, outputs: Sequence[Iterable[int]]) -> list[str]:
         return ["" for _ in outputs]

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
+from pathlib import Path
 
 from dragoman.forms.form import Form
 from dragoman.forms.languages import writes_spaces
@@ -53,6 +54,17 @@ class TextForm(Form):
     @property
     def forbidden(self) -> tuple[int, ...]:
         return self.vocabulary.forbidden
+
+    @property
+    def fingerprint(self) -> str:
+        return self.vocabulary.fingerprint
+
+    @property
+    def text(self) -> TextForm:
+        return self
+
+    def save(self, path: Path) -> None:
+        self.vocabulary.save(path)
 
     def prepare(self, text: str) -> str:
         """Text as the vocabulary knows it."""

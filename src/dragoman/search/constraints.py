@@ -3,7 +3,8 @@
 *Forbidden* tokens never need the whole vocabulary: whoever wants k candidates of which m at most
 are forbidden asks for k + m and drops those. So n-gram blocking, minimum length and forbidden
 symbols run on the fastest path of any model. Only where one token alone may follow (a prefix, or a
-token drawn by chance) is ``best`` handed a ``Constrain`` (``models/searched.py``).
+token drawn by chance), or where an output has rules (``forms/rules.py``), is ``best`` handed a
+``Constrain`` (``models/searched.py``).
 
 Shapes: N rows, k candidates per row, F forbidden tokens per row at most, L longest output, V.
 """
@@ -57,8 +58,8 @@ def repeating_tokens(tokens: npt.NDArray[np.int32], length: Integers, ngram: int
 
 @dataclass
 class OnlyTokens:
-    """A ``Constrain``: leaves one token to some rows, with the log-probability that the model gives
-    it."""
+    """A ``Constrain``: leaves one token to some rows, to others what their rules allow, each with
+    the log-probability that the model gives it."""
 
     forced_rows: Integers
     """(M,), rows whose next token is given."""
@@ -68,9 +69,13 @@ class OnlyTokens:
     """How to draw, for which rows (M,), by which numbers (M,)."""
     forbidden: Integers | None
     """(N, F) tokens that are not drawn, ``NOTHING`` where there is none."""
+    allowed: list[tuple[slice, Booleans]]
+    """Of rows (M,) that have rules, True for what may follow (M, V)."""
 
     def __call__(self, log_probabilities: Floats32) -> Floats32:
         """(N, V) -> (N, V), changed in place."""
+        for ruled, may in self.allowed:
+            log_probabilities[ruled][~may] = -np.inf
         for settings, rows, numbers in self.drawn:
             allowed = log_probabilities[rows]  # (M, V), a copy
             if self.forbidden is not None:
@@ -131,7 +136,8 @@ def forbidden_tokens(
 
 
 def only_tokens(live: Live, is_forced: Booleans | None, forbidden: Forbidden | None) -> OnlyTokens:
-    """What leaves one token to each row whose next is given (``is_forced`` (G,)) or drawn."""
+    """What leaves one token to each row whose next is given (``is_forced`` (G,)) or drawn, and to
+    those with rules what may follow."""
     groups, rows = live.groups, live.groups["rows"]
     if is_forced is None:
         is_forced = np.zeros(len(groups), np.bool_)
@@ -152,4 +158,19 @@ def only_tokens(live: Live, is_forced: Booleans | None, forbidden: Forbidden | N
         np.array(forced_tokens, np.int64),
         drawn,
         None if forbidden is None else forbidden.ids,
+        _allowed(live) if live.ruled else [],
     )
+
+
+def _allowed(live: Live) -> list[tuple[slice, Booleans]]:
+    """What may follow the rows of each group that has rules."""
+    found = []
+    ends = live.groups["rows"].cumsum().tolist()
+    for pool, begin, end, length in zip(
+        live.pools, [0, *ends], ends, live.groups["length"].tolist(), strict=False
+    ):
+        rules = pool.job.request.rules
+        if rules is not None:
+            rows = slice(begin, end)
+            found.append((rows, rules.allowed(live.tokens[rows, :length])))
+    return found

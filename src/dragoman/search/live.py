@@ -100,6 +100,7 @@ def _group(request: Request, branch: int, keep: int) -> tuple[object, ...]:
         or recorded
         or settings.alternatives
         or bool(request.prefix)
+        or request.rules is not None
         or settings.min_length > 0
         or settings.no_repeat_ngram > 0
     )
@@ -333,6 +334,7 @@ class Live:
         self.greatest_least = int(groups["least"].max()) if special else 0
         self.ngrams = sorted({n for n in groups["ngram"].tolist() if n}) if special else []
         self.draws = special and bool(groups["draws"].any())
+        self.ruled = special and any(pool.job.request.rules is not None for pool in self.pools)
         self.splits = special and bool(groups["splits"].any())
         self.recorded = special and bool(groups["recorded"].any())
 

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+import numpy as np
+
 from dragoman.errors import SearchError
+from dragoman.forms.rules import Rules
 from dragoman.models.searched import Source
 from dragoman.search.record import StepRecord
 from dragoman.search.settings import SearchSettings
@@ -25,10 +28,14 @@ class Request:
     longest: int | None = None
     """Tokens of an output, the end symbol not counted, unless ``settings`` say otherwise
     (``Form.longest_output``); left out, the source's and ``max_extra``, as for text."""
+    rules: Rules | None = None
+    """What the output must obey; they also say how long it may become."""
 
     @property
     def limit(self) -> int:
         """The most tokens of an output, the end symbol not counted."""
+        if self.rules is not None:
+            return self.rules.longest
         if self.settings.max_length is not None:
             return self.settings.max_length
         longest = self.longest
@@ -50,6 +57,11 @@ class Request:
 
     def check(self, eos: int) -> None:
         """Raise SearchError if it cannot be met."""
+        if self.rules is not None and (self.settings.min_length or self.settings.no_repeat_ngram):
+            raise SearchError(
+                "min_length and no_repeat_ngram could leave nothing that may follow in an output "
+                "that has rules of its own: set both to 0."
+            )
         if not self.prefix:
             return
         if len(self.prefix) > self.limit:
@@ -62,3 +74,11 @@ class Request:
                 f"The prefix {list(self.prefix)} holds the end symbol {eos} or a negative number: "
                 "it must be made of tokens of an output."
             )
+        if self.rules is not None:
+            tokens = np.array([self.prefix], np.int32)
+            for place, token in enumerate(self.prefix):
+                may = self.rules.allowed(tokens[:, :place])[0]
+                if token >= len(may) or not may[token]:
+                    raise SearchError(
+                        f"Token {place + 1} of the prefix {list(self.prefix)} may not follow there."
+                    )

@@ -217,7 +217,7 @@ class Scheduler:
             forbidden = forbidden_tokens(live, is_forced, self._forbidden, self._eos)
             wanted += 0 if forbidden is None else forbidden.most
         constrain: Constrain | None = None
-        if is_forced is not None or live.draws:
+        if is_forced is not None or live.draws or live.ruled:
             constrain = only_tokens(live, is_forced, forbidden)
         log_probabilities, ids = state.best(live.last, wanted, constrain)  # (N, k)
         ended = self._beam.expand(

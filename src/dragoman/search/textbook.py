@@ -17,6 +17,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 
+import numpy as np
 import torch
 
 from dragoman.models.interface import Scores
@@ -79,6 +80,10 @@ def may_follow(
     settings = request.settings
     if len(tokens) < len(request.prefix):
         return token == request.prefix[len(tokens)]
+    if request.rules is not None:
+        may = request.rules.allowed(np.array([tokens], np.int32))[0]
+        if token >= len(may) or not may[token]:
+            return False
     if token == eos:
         return eos not in forbidden and len(tokens) >= settings.min_length
     return token not in forbidden and not repeats((*tokens, token), settings.no_repeat_ngram)

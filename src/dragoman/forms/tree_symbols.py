@@ -1,0 +1,197 @@
+"""Trees as sequences of symbols (Vinyals et al., 2015, *Grammar as a Foreign Language*, section 2).
+
+    (S (NP (DT The) (NN cat)) (VP (VBZ sleeps)))
+    (S (NP DT NN )NP (VP VBZ )VP )S            with tags
+    (S (NP XX XX )NP (VP XX )VP )S             without
+
+Each bracket is a symbol with its label, where it opens and where it closes; a word is its tag, or
+one symbol for all. The words themselves are not written: they are those that were read.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from functools import cached_property
+from pathlib import Path
+from typing import Literal, Self
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from dragoman.atomic import write_text
+from dragoman.errors import DataError, RunError
+from dragoman.reading import read_json
+from dragoman.settings import Settings
+from dragoman.tree import DEEPEST, Tree
+
+NO_TAG = "XX"
+"""The tag of every word where tags are not learned."""
+
+_SPECIAL = ("<unk>", "<s>", "</s>")
+_MOST = 10_000
+"""Labels, or tags: treebanks have some dozens."""
+
+
+class TreeSettings(Settings):
+    """How trees are written as symbols (task parsing)."""
+
+    tags: Literal["none", "kept"] = "none"
+    """none: every word is one and the same symbol (XX), which parses better than tags (Vinyals et
+    al., 2015, section 3.1); kept: the tag of each word is learned and written."""
+    chain: int = Field(5, ge=1, le=50)
+    """A parse has at most so many brackets within each other that hold the same words."""
+
+
+class _File(BaseModel):
+    model_config = ConfigDict(strict=True, extra="forbid")
+    format: Literal[1] = 1
+    tags: list[str] = Field(min_length=1, max_length=_MOST)
+    labels: list[str] = Field(min_length=1, max_length=_MOST)
+    chain: int = Field(ge=1, le=50)
+
+
+class TreeSymbols:
+    """The symbols of the brackets and tags of a treebank, in one file ``target.json``.
+
+    Ids: 0 to 2 as in a vocabulary of text, then the tags, then for each label the bracket that
+    opens and the one that closes.
+    """
+
+    unknown, bos, eos = range(3)
+
+    def __init__(self, tags: Sequence[str], labels: Sequence[str], chain: int) -> None:
+        """``chain``: see ``TreeSettings``."""
+        self.tags = tuple(tags)
+        self.labels = tuple(labels)
+        self.chain = chain
+        self._tag = {tag: number for number, tag in enumerate(tags, len(_SPECIAL))}
+        self._label = {label: number for number, label in enumerate(labels)}
+        self._first = len(_SPECIAL) + len(tags)
+
+    @classmethod
+    def learn(cls, trees: Iterable[Tree], settings: TreeSettings) -> Self:
+        """Those of some trees, the most frequent first. Errors: ``DataError`` without any tree, or
+        for a bracket chain that is longer than the settings allow."""
+        tags: Counter[str] = Counter()
+        labels: Counter[str] = Counter()
+        for tree in trees:
+            tags.update(leaf.label for leaf in tree.leaves())
+            labels.update(bracket.label for bracket in tree.brackets())
+        if not labels:
+            raise DataError("there are no trees to learn brackets from")
+        if max(len(tags), len(labels)) > _MOST:
+            raise DataError(
+                f"these trees have {len(labels):,} labels and {len(tags):,} tags; {_MOST:,} of "
+                "each is the most"
+            )
+        kept = _ordered(tags) if settings.tags == "kept" else [NO_TAG]
+        return cls(kept, _ordered(labels), settings.chain)
+
+    @classmethod
+    def load(cls, path: Path) -> Self:
+        """Errors: ``RunError`` if the file is missing or damaged."""
+        try:
+            found = _File.model_validate(read_json(path))
+        except ValidationError as error:
+            raise RunError(f"{path} does not hold the brackets and tags of trees") from error
+        for names in (found.tags, found.labels):
+            bad = [
+                name for name in names if not name or any(c in "()" or c.isspace() for c in name)
+            ]
+            if bad or len(set(names)) < len(names):
+                raise RunError(f"{path} does not hold the brackets and tags of trees")
+        return cls(found.tags, found.labels, found.chain)
+
+    def save(self, path: Path) -> None:
+        """Write them to one file. Raises FileError if that fails."""
+        write_text(path, self._json + "\n")
+
+    @property
+    def _json(self) -> str:
+        record = _File(tags=list(self.tags), labels=list(self.labels), chain=self.chain)
+        return json.dumps(record.model_dump(), ensure_ascii=False)
+
+    @cached_property
+    def fingerprint(self) -> str:
+        """SHA-256, in hex, of all of it."""
+        return hashlib.sha256(self._json.encode("utf-8")).hexdigest()
+
+    @property
+    def size(self) -> int:
+        """V."""
+        return self._first + 2 * len(self.labels)
+
+    @property
+    def with_tags(self) -> bool:
+        """Whether tags are told apart."""
+        return self.tags != (NO_TAG,)
+
+    @property
+    def words(self) -> range:
+        """The ids that stand for a word."""
+        return range(len(_SPECIAL), self._first)
+
+    @property
+    def opening(self) -> range:
+        """The ids of brackets that open, label by label."""
+        return range(self._first, self.size, 2)
+
+    @property
+    def closing(self) -> range:
+        """The ids of brackets that close, in the same order."""
+        return range(self._first + 1, self.size, 2)
+
+    def encode(self, tree: Tree) -> list[int]:
+        """The symbols of a tree. A label or a tag that was not learned is ``unknown``."""
+        ids: list[int] = []
+        self._write(tree, ids)
+        return ids
+
+    def _write(self, tree: Tree, ids: list[int]) -> None:
+        if tree.is_leaf:
+            ids.append(self._tag.get(tree.label if self.with_tags else NO_TAG, self.unknown))
+            return
+        number = self._label.get(tree.label)
+        begin = self.unknown if number is None else self.opening[number]
+        ids.append(begin)
+        for child in tree.children:
+            self._write(child, ids)
+        ids.append(self.unknown if number is None else begin + 1)
+
+    def decode(self, ids: Iterable[int], words: Sequence[str]) -> Tree | None:
+        """The tree of some symbols over ``words``; None if they make none, or none over these."""
+        opened: list[tuple[int, list[Tree]]] = []
+        left, done = iter(words), None
+        for symbol in ids:
+            if done is not None:
+                return None
+            if symbol in self.words:
+                word = next(left, None)
+                if word is None or not opened:
+                    return None
+                opened[-1][1].append(Tree(self.tags[symbol - len(_SPECIAL)], word=word))
+            elif symbol in self.opening and len(opened) < DEEPEST - 1:
+                opened.append((symbol, []))
+            elif opened and symbol == opened[-1][0] + 1 and opened[-1][1]:
+                begin, children = opened.pop()
+                tree = Tree(self.labels[self.opening.index(begin)], tuple(children))
+                if opened:
+                    opened[-1][1].append(tree)
+                else:
+                    done = tree
+            else:
+                return None
+        return done if next(left, None) is None else None
+
+    def shown(self, ids: Iterable[int]) -> list[str]:
+        """Each symbol as it is written."""
+        names = [*_SPECIAL, *self.tags]
+        for label in self.labels:
+            names += [f"({label}", f"){label}"]
+        return [names[symbol] for symbol in ids]
+
+
+def _ordered(counts: Counter[str]) -> list[str]:
+    return [name for name, _ in sorted(counts.items(), key=lambda one: (-one[1], one[0]))]
