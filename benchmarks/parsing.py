@@ -1,0 +1,122 @@
+"""Parsers beside right-branching trees and a PCFG, on the same trees.
+
+    dragoman train wsj-sample --minutes 60
+    python benchmarks/parsing.py runs/wsj-sample runs/wsj-sample-lstm
+
+For each run: its parses of its test trees, those of a PCFG with parent annotation that is counted
+over the run's own training trees (``parsing_baselines.py``), and right-branching ones, scored as
+EVALB does; of each difference in F1 the share of paired bootstrap samples that have it the other
+way round. Printed whoever wins, and written to ``benchmarks/results/parsing.json``.
+"""
+
+from __future__ import annotations
+
+import argparse
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from parsing_baselines import Grammar, RightBranching
+from provenance import Watch
+from results import Results
+
+from dragoman.forms.tree_form import tree_of
+from dragoman.metrics.parseval import Parseval, Sentence, score_parse
+from dragoman.tasks.parsing import evaluate_run
+from dragoman.tasks.prepare import prepare
+from dragoman.tasks.run import Run
+from dragoman.tree import Tree
+
+RESULTS = Path(__file__).resolve().parent / "results" / "parsing.json"
+SAMPLES = 1000
+
+
+def beaten(ours: Sequence[Sentence], other: Sequence[Sentence]) -> float:
+    """The share of bootstrap samples of the sentences in which the F1 of ``ours`` is not higher."""
+    draw = np.random.default_rng(1)
+    chosen = draw.integers(0, len(ours), (SAMPLES, len(ours)))
+    f1 = []
+    for sentences in (ours, other):
+        counts = np.array(
+            [(b.matched, b.reference + b.parse) for b in (one.brackets for one in sentences)]
+        )
+        sums = counts[chosen].sum(axis=1)  # (samples, 2)
+        f1.append(2 * sums[:, 0] / np.maximum(sums[:, 1], 1))
+    return float((f1[0] <= f1[1]).mean())
+
+
+def measured(run: Run) -> dict[str, Any]:
+    """Figures of the run and of both baselines."""
+    store = prepare(run.recipe, run.folder, lambda _: None).train
+    train = [tree_of(store.text("target", example)) for example in range(len(store))]
+    ours = evaluate_run(run, keep=False)
+    references = [tree_of(pair.target) for pair in ours.pairs]
+    began = time.perf_counter()
+    grammar, branching = Grammar.count(train), RightBranching(train)
+    parses: dict[str, list[Tree]] = {"ours": [parse.tree for parse in ours.parses]}
+    parses["right-branching"] = [branching.parse(tree.words) for tree in references]
+    found = [grammar.best(tree.words) for tree in references]
+    parses["pcfg"] = [
+        parses["right-branching"][place] if best is None else best[1]
+        for place, best in enumerate(found)
+    ]
+    seconds = time.perf_counter() - began
+    scored = {
+        name: [score_parse(*both) for both in zip(references, trees, strict=True)]
+        for name, trees in parses.items()
+    }
+    updates = [line for line in run.metrics() if line["kind"] == "update"]
+    return {
+        "run": run.folder.name,
+        "trained_minutes": round(updates[-1]["elapsed"] / 60, 1) if updates else None,
+        "train_trees": len(train),
+        "test_trees": len(references),
+        "pcfg": {
+            "symbols": len(grammar.names),
+            "without_a_tree": sum(best is None for best in found),
+            "seconds": round(seconds, 1),
+        },
+        "scores": {name: Parseval.of(sentences).scores for name, sentences in scored.items()},
+        "bootstrap_not_higher": {
+            name: beaten(scored["ours"], sentences)
+            for name, sentences in scored.items()
+            if name != "ours"
+        },
+    }
+
+
+def table(row: dict[str, Any]) -> str:
+    """All of them, one below the other."""
+    counts = f"{row['train_trees']:,} trees to learn from, {row['test_trees']:,} to parse"
+    lines = [
+        f"{row['run']}, {row['trained_minutes']} minutes; {counts}",
+        f"{'':<24} {'F1':>7} {'prec.':>7} {'recall':>7} {'exact':>7}",
+    ]
+    for name, scores in row["scores"].items():
+        figures = (scores[key] for key in ("f1", "precision", "recall", "exact"))
+        lines.append(
+            f"{row['run'] if name == 'ours' else name:<24} "
+            + " ".join(f"{value:7.2f}" for value in figures)
+        )
+    for name, share in row["bootstrap_not_higher"].items():
+        lines.append(f"F1 not above that of {name} in {share:.1%} of bootstrap samples")
+    if missed := row["pcfg"]["without_a_tree"]:
+        lines.append(f"the PCFG has no tree for {missed:,}: the right-branching one is taken")
+    return "\n".join(lines)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("runs", nargs="+", help="run folders of parsers")
+    results = Results(RESULTS, ("run",))
+    for folder in parser.parse_args().runs:
+        watch = Watch()
+        row = measured(Run.open(folder))
+        print(table(row), flush=True)
+        results.store(row | watch.stamp())
+
+
+if __name__ == "__main__":
+    main()
