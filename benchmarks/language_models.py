@@ -32,7 +32,7 @@ ORDER = 5
 
 def measured(run: Run) -> dict[str, Any]:
     """Perplexity and bits per byte of the run, and of the n-gram."""
-    form = run.target.text
+    form = run.forms.written
     store = prepare(run.recipe, run.folder, lambda _: None).train
     train = [store.tokens("target", example) for example in range(len(store))]
     began = time.perf_counter()

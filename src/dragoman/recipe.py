@@ -27,6 +27,7 @@ from dragoman.data.plan import PlanSettings
 from dragoman.data.split import SplitSettings
 from dragoman.errors import RecipeError, RunError
 from dragoman.forms.text import TextSettings
+from dragoman.forms.tree_symbols import TreeSettings
 from dragoman.models.kinds import KINDS, AnyModel
 from dragoman.models.settings import TransformerSettings
 from dragoman.reading import read_bytes
@@ -126,12 +127,13 @@ class Recipe(Settings):
     name: str = "translator"
     """What the run is called."""
     task: str = "translation"
-    """What the model is for: translation, language-model, masked or classification."""
+    """What the model is for: translation, language-model, masked, classification or parsing."""
     seed: int = Field(1, ge=0, lt=2**63)
     """Every random draw of the run follows from it."""
     languages: LanguageSettings = LanguageSettings()
     data: DataSettings = DataSettings()
     text: TextSettings = TextSettings()
+    trees: TreeSettings = TreeSettings()
     model: AnyModel = TransformerSettings()
     plan: PlanSettings = PlanSettings()
     masking: MaskingSettings = MaskingSettings()
@@ -174,6 +176,12 @@ class Recipe(Settings):
                     else f"{corpus.name}: a {task.called} has two sides; format {corpus.format} "
                     f"has one, as {alone} have"
                 )
+            if (corpus.format == "trees") != task.trees:
+                raise ValueError(
+                    f"{corpus.name}: a {task.called} learns from bracketed trees: format = trees"
+                    if task.trees
+                    else f"{corpus.name}: format trees is for parsing, and this is a {task.called}"
+                )
         asked, model = (task.reads, task.writes), self.model
         if task.labels:
             self._check_labelling(task)
@@ -200,7 +208,9 @@ class Recipe(Settings):
             raise ValueError(
                 f"a {task.called} fills blanks in text as it stands: set data.moses = false"
             )
-        if not self.text.shared and self.model.shares_vocabulary:
+        if task.trees:
+            self._check_trees()
+        elif not self.text.shared and self.model.shares_vocabulary:
             raise ValueError(
                 "two vocabularies cannot share one matrix: with text.shared = false, set "
                 'model.tie = "target" or "none"'
@@ -218,6 +228,21 @@ class Recipe(Settings):
             raise ValueError(
                 f"text.sampling cuts a text anew each time, and a {task.name} learns from fixed "
                 "tokens: set text.sampling = 0"
+            )
+
+    def _check_trees(self) -> None:
+        if self.model.shares_vocabulary:
+            raise ValueError(
+                'words and brackets cannot share one matrix: set model.tie = "target" or "none"'
+            )
+        if self.training.guided.weight or self.data.moses or self.data.embedded is not None:
+            raise ValueError(
+                "training.guided, data.moses and data.embedded are of texts and their "
+                f"translations: leave them out of a {TASKS[self.task].called}"
+            )
+        if self.search.min_length or self.search.no_repeat_ngram:
+            raise ValueError(
+                "a parse has its own rules: set search.min_length = 0, search.no_repeat_ngram = 0"
             )
 
     def _check_windows(self) -> None:

@@ -5,7 +5,8 @@ of them its examples have, what the model is trained to do with them, and how it
 that trains is the same for every task, and all that searches, serves and looks inside for every
 task whose target is a text. Of a masked text, what is read is made of the text itself, the one
 side there is. Where the target is a label (``labels``), a model scores all there are and none is
-searched for.
+searched for. A tree (``trees``) is searched for as a text is, but neither served nor looked into
+yet.
 """
 
 from __future__ import annotations
@@ -63,13 +64,15 @@ class Task:
     """Tokens of its vocabulary that stand for no text, beside those that every one has."""
     labels: bool = False
     """Whether the target is one of some labels (``forms/labels.py``), and no text."""
+    trees: bool = False
+    """Whether the target is a tree (``forms/tree_form.py``), and no text."""
     network: str = "dragoman.models.kinds.new_network"
     """(settings of the model, sizes of both forms) -> a network with fresh weights."""
 
     @property
     def texts(self) -> tuple[Side, ...]:
         """The sides that are texts, each with a vocabulary."""
-        return ("source",) if self.labels else self.sides
+        return ("source",) if self.labels or self.trees else self.sides
 
     @property
     def evaluate(self) -> Any:
@@ -167,6 +170,36 @@ TASKS = {
             ),
             labels=True,
             network="dragoman.models.classifier.new_classifier",
+        ),
+        Task(
+            name="parsing",
+            called="parser",
+            sides=("source", "target"),
+            reads=True,
+            writes=True,
+            noun="trees",
+            counted="target tokens",
+            metrics={
+                "f1": "higher",
+                "precision": "higher",
+                "recall": "higher",
+                "exact": "higher",
+                "tags": "higher",
+                "loss": "lower",
+                "perplexity": "lower",
+            },
+            examples="dragoman.tasks.examples.Pairs",
+            objective="dragoman.training.objectives.next_token",
+            validation="dragoman.tasks.parsing.Parses",
+            evaluation="dragoman.tasks.parsing.evaluate_run",
+            evaluation_options=("beam", "precision", "output"),
+            verbs=(("parse", "--draw 'A sentence of words .'"),),
+            hub_tag="text2text-generation",
+            limits=(
+                "It parses sentences whose words are cut as those of its treebank are.",
+                "Each parse is a tree over all words, also where the sentence makes no sense.",
+            ),
+            trees=True,
         ),
     )
 }

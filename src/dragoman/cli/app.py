@@ -28,6 +28,7 @@ from dragoman.cli import (
     figure,
     fill,
     look,
+    parse,
     score,
     serve,
     shortlist,
@@ -75,6 +76,7 @@ app.command("translate", rich_help_panel="Use")(translate.translate)
 app.command("write", rich_help_panel="Use")(write.write)
 app.command("classify", rich_help_panel="Use")(classify.classify)
 app.command("fill", rich_help_panel="Use")(fill.fill)
+app.command("parse", rich_help_panel="Use")(parse.parse)
 app.command("serve", rich_help_panel="Use")(serve.serve)
 app.command("align", rich_help_panel="Use")(align.align)
 app.command("evaluate", rich_help_panel="Measure")(evaluate.evaluate)

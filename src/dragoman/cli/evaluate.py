@@ -14,7 +14,7 @@ def evaluate(
         list[Path] | None,
         typer.Argument(
             help="What is measured on: sentences to translate and their references, in several "
-            "files where each has several; or texts, or labelled texts.",
+            "files where each has several; or texts, labelled texts, bracketed trees.",
             metavar="[FILE]...",
         ),
     ] = None,
@@ -41,7 +41,7 @@ def evaluate(
         typer.Option(help="A run that translates together with RUN; may be given again."),
     ] = None,
     output: Annotated[
-        Path | None, typer.Option(help="Also write the translations to this file.")
+        Path | None, typer.Option(help="Also write the translations or parses to this file.")
     ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="JSON in place of a table.")] = False,
 ) -> None:
@@ -49,7 +49,8 @@ def evaluate(
     a language model, the perplexity and the bits per byte of a file (or folder) of texts; of a
     masked model, loss and accuracy of masked tokens, and the pseudo-perplexity; of a run that
     labels, accuracy and F1 on a file of labelled texts, what it takes for what, and its surest
-    mistakes.
+    mistakes; of a parser, labelled precision, recall and F1 on a file (or folder) of bracketed
+    trees, as EVALB counts.
 
     Without files, the test set of the recipe is used. Of translations the sources come first.
     Several references are each compared with as the metric defines it; the signature says how many

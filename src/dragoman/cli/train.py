@@ -18,7 +18,7 @@ def train(
         typer.Argument(
             help="Two files of parallel text, one file with both sides (.tsv, .jsonl), or a recipe "
             "(a .toml file, or the name of one that ships); for a language model or a masked one "
-            "one file of text, or a folder of them.",
+            "one file of text, for a parser one of bracketed trees (.mrg), or a folder of them.",
             metavar="SOURCE TARGET | RECIPE",
         ),
     ],
@@ -26,8 +26,8 @@ def train(
         str | None,
         typer.Option(
             help="What files of text are to teach: translation (if not said); language-model, "
-            "which learns to write such text; masked, which learns to fill in blanks; or "
-            "classification, of texts and their labels."
+            "which learns to write such text; masked, which learns to fill in blanks; "
+            "classification, of texts and their labels; or parsing, of bracketed trees."
         ),
     ] = None,
     texts: Annotated[
@@ -124,6 +124,8 @@ def train(
       dragoman train diary.txt --task masked --minutes 10
 
       dragoman train reviews.tsv --task classification --from runs/diary
+
+      dragoman train trees.mrg --task parsing --minutes 20
 
       dragoman train multi30k-en-de --seeds 1,2,3 --to runs/base
     """

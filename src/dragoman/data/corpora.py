@@ -1,7 +1,8 @@
 """Files of text -> examples, as they stand: sentences and their translations, or texts alone.
 
 Two files with one sentence a line, one file that holds both sides (tab-separated or JSON Lines),
-or texts alone, in a file or a folder of files (``documents.py``); plain or gzip. A line ends at
+texts alone, in a file or a folder of files (``documents.py``), or trees (``trees.py``); plain or
+gzip. A line ends at
 ``\\n`` alone, and one ``\\r`` before it is dropped, so that a U+2028 inside a sentence never moves
 the two sides against each other. Bytes that are not UTF-8 are carried as lone surrogates; cleaning
 names and drops them.
@@ -22,6 +23,7 @@ from typing import BinaryIO, Literal, NamedTuple, Self
 from pydantic import Field, model_validator
 
 from dragoman.data.documents import By, read_texts
+from dragoman.data.trees import plain_trees
 from dragoman.errors import DataError
 from dragoman.settings import Settings
 
@@ -42,10 +44,11 @@ class CorpusSettings(Settings):
     """File of source sentences, or the one file that holds all there is. May be gzip."""
     target: str | None = None
     """File of target sentences; left out when ``source`` holds all there is."""
-    format: Literal["auto", "lines", "tsv", "jsonl", "text", "documents", "file"] = "auto"
+    format: Literal["auto", "lines", "tsv", "jsonl", "text", "documents", "file", "trees"] = "auto"
     """auto: lines for two files; for one file, tsv or jsonl by its name. For a task whose examples
     have one side, where ``source`` may be a folder of files: text, a text a line; documents, blank
-    lines between texts; file, each file is one text."""
+    lines between texts; file, each file is one text. trees: bracketed trees, in a file or a folder
+    of files (task parsing)."""
     section: int = Field(_SECTION, ge=100, le=100_000_000)
     """Characters of a text that stands alone; a longer one is read as several, cut at the end of a
     line or a word."""
@@ -86,7 +89,8 @@ class CorpusSettings(Settings):
 
 
 class Pair(NamedTuple):
-    """A sentence and its translation; of a text that stands alone the source is empty."""
+    """A sentence and its translation or its tree; of a text that stands alone the source is
+    empty."""
 
     line: int
     """Line in the file, from 1."""
@@ -108,6 +112,8 @@ def read_pairs(corpus: CorpusSettings) -> Iterator[Pair]:
             return _read_tsv(Path(corpus.source), corpus.source_column, corpus.target_column)
         case "text" | "documents" | "file" as how:
             return _read_alone(Path(corpus.source), BY[how], corpus.section)
+        case "trees":
+            return _read_trees(Path(corpus.source))
         case _:
             return _read_jsonl(Path(corpus.source), corpus.source_key, corpus.target_key)
 
@@ -173,7 +179,7 @@ def _files(name: str | None) -> list[Path]:
 
 def _format(
     corpus: CorpusSettings,
-) -> Literal["lines", "tsv", "jsonl", "text", "documents", "file"]:
+) -> Literal["lines", "tsv", "jsonl", "text", "documents", "file", "trees"]:
     if corpus.format != "auto":
         return corpus.format
     if corpus.target is not None:
@@ -195,6 +201,14 @@ def _read_alone(path: Path, by: By, longest: int) -> Iterator[Pair]:
         with _opened(one) as file:
             for line, text in read_texts(file, by, longest):
                 yield Pair(line, "", text)
+
+
+def _read_trees(path: Path) -> Iterator[Pair]:
+    """The words of each tree, and the tree on one line."""
+    for one in _files(str(path)):
+        with _opened(one) as file:
+            for line, tree in plain_trees(decode_lines(file), one):
+                yield Pair(line, " ".join(tree.words), str(tree))
 
 
 def _read_parallel(source: Path, target: Path) -> Iterator[Pair]:

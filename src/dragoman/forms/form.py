@@ -10,18 +10,13 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
 
-from dragoman.errors import RunError
 from dragoman.forms.passage import Passage
 from dragoman.forms.rules import Rules
 from dragoman.forms.text import Text
-
-if TYPE_CHECKING:
-    from dragoman.forms.text_form import TextForm
 
 
 class Form(ABC):
@@ -72,11 +67,6 @@ class Form(ABC):
     @abstractmethod
     def save(self, path: Path) -> None:
         """Write what was learned of it to one file. Raises FileError if that fails."""
-
-    @property
-    def text(self) -> TextForm:
-        """Itself, where it is text of a language. Errors: ``RunError`` where it is not."""
-        raise RunError("this needs a run that reads and writes text, and this one does not")
 
     @abstractmethod
     def raw(self, outputs: Sequence[Iterable[int]]) -> list[str]:

@@ -11,12 +11,20 @@ from dataclasses import dataclass, replace
 from itertools import pairwise
 from pathlib import Path
 
+from dragoman.errors import RunError
 from dragoman.forms.form import Form
 from dragoman.forms.languages import writes_spaces
 from dragoman.forms.moses import MosesText
 from dragoman.forms.passage import Passage, Piece
 from dragoman.forms.segmentation import list_marker, segment
 from dragoman.forms.text import Text
+
+
+def as_text(form: Form) -> TextForm:
+    """A form that is text of a language. Errors: ``RunError`` for another."""
+    if not isinstance(form, TextForm):
+        raise RunError("this needs a run that writes text, and this one writes none")
+    return form
 
 
 @dataclass(frozen=True)
@@ -58,10 +66,6 @@ class TextForm(Form):
     @property
     def fingerprint(self) -> str:
         return self.vocabulary.fingerprint
-
-    @property
-    def text(self) -> TextForm:
-        return self
 
     def save(self, path: Path) -> None:
         self.vocabulary.save(path)

@@ -81,7 +81,8 @@ class ServedRun:
 
     @classmethod
     def open(cls, run: Run, settings: ServeSettings, name: str) -> ServedRun:
-        """Load a run for serving. Errors: ``RunError``."""
+        """Load a run for serving. Errors: ``RunError``, also for one that writes no text."""
+        _ = run.target_text
         engine = Engine.open(run, settings)
         knowledge, proofreader = knowledge_of(run), Proofreader(engine)
         try:

@@ -23,7 +23,7 @@ import numpy.typing as npt
 from dragoman.errors import DragomanError, RunError, SearchError
 from dragoman.forms.form import Form
 from dragoman.forms.passage import Passage
-from dragoman.forms.text_form import TextForm
+from dragoman.forms.text_form import TextForm, as_text
 from dragoman.inference.path import Path, as_it_is, fastest, together, without_torch
 from dragoman.models.searched import Source
 from dragoman.models.shortlist import Shortlist
@@ -70,7 +70,7 @@ class Engine:
         self,
         network: Network | None,
         source: Form,
-        target: TextForm,
+        target: Form,
         search: SearchSettings,
         *,
         path: Path | None = None,
@@ -187,6 +187,11 @@ class Engine:
         return Engine(network, self.source, self.target, self.search_settings)
 
     @property
+    def written(self) -> TextForm:
+        """The target, where it is text. Errors: ``RunError`` where it is not."""
+        return as_text(self.target)
+
+    @property
     def workers(self) -> int:
         """Threads that do most on this machine, each with a batch of its own."""
         return (self.settings.threads or cores()) if self.path.one_core_each else 1
@@ -210,11 +215,14 @@ class Engine:
         settings: SearchSettings | None = None,
         prefix: Iterable[int] = (),
         record: list[StepRecord] | None = None,
+        raw: str | None = None,
     ) -> Request:
-        """What a search is asked. ``values`` are of the source form, the end symbol included.
+        """What a search is asked. ``values`` are of the source form, the end symbol included;
+        ``raw`` is the source as it was given, which a form whose outputs have rules needs.
 
         An output ends where the model can tell no more places, whatever was asked for.
-        Errors: ``SearchError`` if it must be longer than that.
+        Errors: ``SearchError`` if it must be longer than that; ``DataError`` for a source that has
+        no output.
         """
         chosen = settings or self.search_settings
         source = np.asarray(values)
@@ -230,7 +238,9 @@ class Engine:
             if chosen.max_length is not None:
                 asked = min(chosen.max_length, most)
                 chosen = chosen.model_copy(update={"max_length": asked})
-        return Request(source, chosen, tuple(prefix), record, longest)
+        places = None if self._places is None else self._places - 1
+        rules = None if raw is None else self.target.rules(raw, places)
+        return Request(source, chosen, tuple(prefix), record, longest, rules)
 
     # ---- generating
 

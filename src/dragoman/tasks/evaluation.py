@@ -141,7 +141,7 @@ def evaluate_run(
         # The model speaks prepared text: its own tokens are what that protocol counts.
         prepared = tokenised_bleu(
             [translation.prepared for translation in translations],
-            [list(map(opened.target.prepare, lines)) for lines in measured.references],
+            [list(map(opened.forms.written.prepare, lines)) for lines in measured.references],
         )
     elif recipe.evaluation.tokenised:
         try:

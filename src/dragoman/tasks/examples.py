@@ -20,7 +20,7 @@ from dragoman.data.masked_batches import MaskedBatch, masked_batch
 from dragoman.data.masking import Masking
 from dragoman.data.store import CorpusRange, Store
 from dragoman.data.windows import Pieces, Windows
-from dragoman.forms.text import Text
+from dragoman.forms.form import Form
 from dragoman.recipe import Recipe
 from dragoman.task import TASKS
 from dragoman.tasks.run import Forms
@@ -48,7 +48,7 @@ def examples_of(store: Store, recipe: Recipe, forms: Forms) -> Examples:
 
 
 class Pairs:
-    """A text that is read and one that is written."""
+    """A text that is read and what is written of it."""
 
     def __init__(self, store: Store, recipe: Recipe, forms: Forms) -> None:
         self.corpora = store.corpora
@@ -56,23 +56,19 @@ class Pairs:
         self._store = store
         self._forms = forms
         self._seed = recipe.seed
-        self._sampled = any(
-            form.vocabulary is not None and form.vocabulary.settings.sampling > 0 for form in forms
-        )
 
     def batch(self, update: int, examples: Sequence[int]) -> Batch:
-        source, target = self._forms.source, self._forms.written
-        assert source.vocabulary is not None, "a pair has two texts"
-        sources = self._side("source", 3, source.vocabulary, update, examples)
-        targets = self._side("target", 4, target.vocabulary, update, examples)
+        source, target = self._forms
+        sources = self._side("source", 3, source, update, examples)
+        targets = self._side("target", 4, target, update, examples)
         return make_batch(sources, targets, target.bos, target.eos, examples)
 
     def _side(
-        self, side: str, stream: int, vocabulary: Text, update: int, examples: Sequence[int]
+        self, side: str, stream: int, form: Form, update: int, examples: Sequence[int]
     ) -> list[Tokens]:
         """Tokens of each example; ``stream``: of random numbers."""
-        store = self._store
-        if not self._sampled:
+        store, vocabulary = self._store, form.vocabulary
+        if vocabulary is None or not vocabulary.settings.sampling:
             return [store.tokens(side, example) for example in examples]
         # Keyed by update and example: the same cut in any process, another one next epoch.
         return [

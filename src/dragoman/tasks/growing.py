@@ -118,7 +118,7 @@ class Growth:
         first of them. Joined, all words are ``text``; bits that are not known are NaN."""
         told = self._told
         tail = words_of(
-            self._engine.target,
+            self._engine.written,
             self.tokens[told.tokens :],
             self._costs[told.tokens :],
             begins=told.tokens == 0,
@@ -136,7 +136,7 @@ class Growth:
 
 def text_of(engine: Engine, tokens: Sequence[int]) -> str:
     """Exactly what is written, line ends included."""
-    form = engine.target
+    form = engine.written
     return form.restore(form.vocabulary.decode_exact(tokens))
 
 

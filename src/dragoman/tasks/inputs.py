@@ -28,8 +28,11 @@ from dragoman.tasks.sizing import (
     row_for,
 )
 from dragoman.tasks.text_sizing import recipe_for_texts
+from dragoman.tasks.tree_sizing import recipe_for_trees
 
 _LINES_READ = 400
+_TREES = (".mrg", ".ptb", ".parse")
+"""What treebanks call files of bracketed trees."""
 _ONE_FILE = (".tsv", ".tab", ".jsonl", ".ndjson", ".json")
 
 _AS_TSV = "Save it as tab-separated text (.tsv), source first, without a header"
@@ -92,6 +95,29 @@ def recipe_of(
         told = None
     if task is not None and told not in (None, task):
         raise RecipeError(f"--task {task}: {base or start_from.folder} is of a {told}")  # type: ignore[union-attr]
+    epochs: float | None
+    if task is None and told is None and len(inputs) == 1 and _is_treebank(inputs[0]):
+        task = "parsing"
+    if task == "parsing" or (told == "parsing" and _is_text(inputs[0])):
+        if len(inputs) > 1 or dev is not None or test is not None or keys is not None:
+            raise RecipeError(
+                "a parser learns from bracketed trees: give one file, or a folder of files. What "
+                "it is measured on is held out of it, or named by --set data.dev.source=FILE "
+                "--set data.dev.format=trees (data.test as well)"
+            )
+        if take is not None:
+            raise RecipeError(
+                f"--take {take}: a parser goes on from all of another (--from RUN), or from nothing"
+            )
+        trees, epochs = recipe_for_trees(
+            _absolute(inputs[0]), _language(languages, inputs[0]), base
+        )
+        if start_from is not None:
+            tuned = for_fine_tuning(trees, start_from.recipe)
+            trees = tuned.model_copy(update={"name": f"{start_from.recipe.name}-tuned"})
+            if base is None and epochs is not None:
+                trees, epochs = gently(trees, start_from.recipe), epochs / FINE_TUNING
+        return trees.change(changes), epochs
     chosen = TASKS[task or told or "translation"]
     alone = chosen.called if len(chosen.sides) == 1 else ""
     labels = chosen.labels and _is_text(inputs[0])
@@ -119,7 +145,6 @@ def recipe_of(
                 f"a {alone} learns from texts alone: give one file, or a folder of files; "
                 "what it is measured on is held out of it"
             )
-        epochs: float | None
         recipe, epochs = recipe_for_texts(
             _absolute(inputs[0]), texts, _language(languages, inputs[0]), base, chosen.name
         )
@@ -259,6 +284,10 @@ def _held(files: tuple[str, str] | None) -> CorpusSettings | None:
 
 def _is_text(path: str) -> bool:
     return Path(path).exists() and not path.endswith(".toml")
+
+
+def _is_treebank(path: str) -> bool:
+    return path.removesuffix(".gz").endswith(_TREES)
 
 
 def _is_corpus(path: str) -> bool:

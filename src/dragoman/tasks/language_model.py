@@ -195,7 +195,7 @@ def evaluate_run(
     from dragoman.tasks.settings import EngineSettings
 
     engine = Engine.open(opened, EngineSettings(precision="fp32"))
-    form = engine.target
+    form = engine.written
     began, nll, count, length = time.perf_counter(), 0.0, 0, Length()
     waiting = (text for text in texts if text.strip())
     while part := list(islice(waiting, _TOGETHER)):

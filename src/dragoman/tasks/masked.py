@@ -241,7 +241,7 @@ def evaluate_run(
         opened.require_text("test")
         texts = (pair.target for pair in plain_pairs(opened.recipe, "test"))
         test = "the held-out test set"
-    model, form, settings = opened.model(), opened.target, opened.recipe.masking
+    model, form, settings = opened.model(), opened.forms.written, opened.recipe.masking
     context, masking = opened.recipe.plan.context, Masking(form.vocabulary, settings)
     began, count, tokens = time.perf_counter(), 0, 0
     masked, alone = Sums(), _Drawn()

@@ -25,15 +25,19 @@ from dragoman.data.split import SplitSettings, find_overlaps, split_pairs
 from dragoman.data.store import Store, Tokens, WeightedPairs, build_store, store_key
 from dragoman.data.word_links import WordLinks
 from dragoman.errors import DataError, FileError, RecipeError, RunError
+from dragoman.forms.form import Form
 from dragoman.forms.labels import Labels
 from dragoman.forms.lexicon import Lexicon
 from dragoman.forms.moses import MosesText
 from dragoman.forms.segmentation import segment
 from dragoman.forms.text import Text
+from dragoman.forms.tree_form import tree_of
+from dragoman.forms.tree_symbols import TreeSymbols
 from dragoman.recipe import Recipe
 from dragoman.task import TASKS
 from dragoman.tasks.guided import training_links
 from dragoman.tasks.run import (
+    BRACKETS,
     LABELS,
     LENGTHS,
     SEVERAL_SENTENCES,
@@ -140,23 +144,18 @@ def prepare(recipe: Recipe, run_folder: Path, say: Say) -> Prepared:
     """
     task = TASKS[recipe.task]
     forms = load_forms(recipe, run_folder, prepared=True)
-    vocabularies: dict[str, Text | Labels] = {
-        side: vocabulary
-        for side in task.texts
-        if (vocabulary := getattr(forms, side).vocabulary) is not None
+    sides: dict[str, Form] = {
+        side: form for side, form in forms._asdict().items() if side in task.sides
     }
-    translates = len(vocabularies) > 1
-    if task.labels:
-        vocabularies["target"] = forms.labels
     fingerprints = _fingerprints(recipe)
     key = store_key(
-        *(vocabulary.fingerprint for vocabulary in vocabularies.values()),
+        *(form.fingerprint for form in sides.values()),
         recipe.data.cleaning.model_dump_json(),
         recipe.data.split.model_dump_json(),
         *_moses_fingerprint(recipe),
         *(f"{name} {fingerprint} {weight}" for name, fingerprint, weight in fingerprints),
     )
-    store = _stored(recipe, vocabularies, key, run_folder, say)
+    store = _stored(recipe, sides, key, run_folder, say)
     dev, test = _held_out(recipe, "dev"), _held_out(recipe, "test")
     notes = {
         **store.notes,
@@ -167,9 +166,11 @@ def prepare(recipe: Recipe, run_folder: Path, say: Say) -> Prepared:
         "held_out": _held_fingerprints(recipe),
         "pairs": {"train": len(store), "dev": len(dev), "test": len(test)},
     }
-    if translates and not recipe.data.moses:  # which hides where sentences begin
+    if len(task.texts) > 1 and not recipe.data.moses:  # which hides where sentences begin
         notes[SEVERAL_SENTENCES] = _several_sentences(store, recipe.languages.source)
-    if translates and (found := LengthRatio.of(store.lengths["source"], store.lengths["target"])):
+    if len(task.texts) > 1 and (
+        found := LengthRatio.of(store.lengths["source"], store.lengths["target"])
+    ):
         notes[LENGTHS] = found.to_dict()
     _say_dropped(store.notes.get("cleaning", {}), task.noun, say)
     say(f"{len(store):,} {task.noun} to train on, {len(dev):,} dev, {len(test):,} test")
@@ -211,7 +212,7 @@ def count_words(recipe: Recipe, prepared: Prepared) -> Lexicon | None:
 
 
 def _stored(
-    recipe: Recipe, vocabularies: Mapping[str, Text | Labels], key: str, run_folder: Path, say: Say
+    recipe: Recipe, forms: Mapping[str, Form], key: str, run_folder: Path, say: Say
 ) -> Store:
     """The tokens of the training text, in the cache; where there is none or no room, in the run."""
     own = run_folder / "training" / "stores"
@@ -220,7 +221,7 @@ def _stored(
     def build(folder: Path) -> Store:
         cleaner = new_cleaner(recipe)
         return build_store(
-            corpora_of(recipe, "train", cleaner), vocabularies, folder, key,
+            corpora_of(recipe, "train", cleaner), forms, folder, key,
             notes=lambda: {"cleaning": cleaner.report.to_dict()},
         )  # fmt: skip
 
@@ -413,8 +414,8 @@ def _demo_fingerprint() -> str:
 
 
 def learn_vocabularies(recipe: Recipe, folder: Path, say: Say, known: Collection[str] = ()) -> None:
-    """Learn the vocabularies of a recipe from its training text, and its labels where it has any,
-    and save them in ``folder``.
+    """Learn the vocabularies of a recipe from its training text, and its labels or brackets where
+    it has any, and save them in ``folder``.
 
     Errors: ``DataError`` for text that cannot be used, or does not support so large a vocabulary,
     and for labels between which there is nothing to choose.
@@ -422,6 +423,8 @@ def learn_vocabularies(recipe: Recipe, folder: Path, say: Say, known: Collection
     """
     if TASKS[recipe.task].labels:
         learn_labels(recipe, folder, say)
+    if TASKS[recipe.task].trees:
+        learn_brackets(recipe, folder, say)
 
     def sentences(sides: tuple[str, ...]) -> Iterator[str]:
         for corpus in corpora_of(recipe, "train"):
@@ -445,6 +448,14 @@ def learn_vocabularies(recipe: Recipe, folder: Path, say: Say, known: Collection
         learned.append(f"{text.size:,} {' and '.join(sides)}")
     if learned:
         say(f"learned {' and '.join(learned)} {kind} tokens")
+
+
+def learn_brackets(recipe: Recipe, folder: Path, say: Say) -> None:
+    """The brackets and tags of the training trees of a recipe, saved in ``folder``."""
+    trees = (tree_of(p.target) for corpus in corpora_of(recipe, "train") for p in corpus.pairs)
+    symbols = TreeSymbols.learn(trees, recipe.trees)
+    symbols.save(folder / BRACKETS)
+    say(f"{symbols.size:,} symbols of trees")
 
 
 def learn_labels(recipe: Recipe, folder: Path, say: Say) -> None:

@@ -4,6 +4,7 @@
     model.safetensors    the weights to use; its metadata say which they are
     shared.model         the vocabulary of both sides, or source.model and target.model
     labels.json          in place of a target's vocabulary: all labels there are
+    target.json          in place of a target's vocabulary: the brackets and tags of trees
     metrics.jsonl        one line per update and per validation
     data.json            what preparing the data found: cleaning report, hashes, overlap
     scores.json          what the last evaluation found
@@ -36,7 +37,9 @@ from dragoman.forms.lexicon import Lexicon
 from dragoman.forms.moses import MosesText
 from dragoman.forms.nothing import Nothing
 from dragoman.forms.text import Text
-from dragoman.forms.text_form import TextForm
+from dragoman.forms.text_form import TextForm, as_text
+from dragoman.forms.tree_form import TreeForm
+from dragoman.forms.tree_symbols import TreeSymbols
 from dragoman.inference.held_weights import HeldWeights
 from dragoman.models.shortlist import Shortlist
 from dragoman.recipe import Recipe
@@ -56,6 +59,7 @@ METRICS = "metrics.jsonl"
 SHORTLIST = "shortlist.safetensors"
 LEXICON = "lexicon.txt"
 LABELS = "labels.json"
+BRACKETS = "target.json"
 LENGTHS = "lengths"
 """Among the notes: how long the translations of the training text are."""
 
@@ -75,13 +79,18 @@ class Forms(NamedTuple):
     @property
     def written(self) -> TextForm:
         """The target of a task that writes text."""
-        assert isinstance(self.target, TextForm)
-        return self.target
+        return as_text(self.target)
 
     @property
     def labels(self) -> Labels:
         """The target of a task that labels (``Task.labels``)."""
         assert isinstance(self.target, Labels)
+        return self.target
+
+    @property
+    def trees(self) -> TreeForm:
+        """The target of a task that parses (``Task.trees``)."""
+        assert isinstance(self.target, TreeForm)
         return self.target
 
 
@@ -138,8 +147,12 @@ class Run:
 
     @property
     def target_text(self) -> Text:
-        """The vocabulary of the target; the same object where both sides share one."""
-        return self.target.vocabulary
+        """The vocabulary of the target; the same object where both sides share one. Errors: as
+        ``target``, or that no text is written."""
+        vocabulary = self.target.vocabulary
+        if vocabulary is None:
+            raise RunError(self.writes_no_text)
+        return vocabulary
 
     @property
     def source(self) -> Form:
@@ -148,11 +161,11 @@ class Run:
         return self.forms.source
 
     @property
-    def target(self) -> TextForm:
+    def target(self) -> Form:
         """What the model writes. Errors: as ``source``, or that it labels and writes no text."""
         if self.task.labels:
             raise RunError(self.writes_no_text)
-        return self.forms.written
+        return self.forms.target
 
     @cached_property
     def weights_hash(self) -> str:
@@ -303,6 +316,10 @@ def load_forms(recipe: Recipe, folder: Path, *, prepared: bool = False) -> Forms
     if task.labels:
         read = Text.load(folder / vocabulary_name(recipe, "source"))
         return Forms(form(read, recipe.languages.source), Labels.load(folder / LABELS))
+    if task.trees:
+        read = Text.load(folder / vocabulary_name(recipe, "source"))
+        symbols = TreeSymbols.load(folder / BRACKETS)
+        return Forms(form(read, recipe.languages.source), TreeForm(symbols))
     target = Text.load(folder / vocabulary_name(recipe, "target"))
     if not task.reads:
         # What is written at once is what the model reads at once, and no book.

@@ -75,7 +75,7 @@ _TEXT = ("embedded", "train", "dev", "test", "split")
 
 _LEAST_TOKENS_PER_WIDTH = 2_000
 _LOOKED_AT = 100_000
-_NOT_LANGUAGES = ("txt", "tsv", "tok", "bpe", "src", "tgt", "raw")
+_NOT_LANGUAGES = ("txt", "tsv", "tok", "bpe", "src", "tgt", "raw", "mrg", "ptb")
 
 
 def row_for(pairs: int) -> Size:
@@ -192,6 +192,7 @@ def for_fine_tuning(recipe: Recipe, learned: Recipe) -> Recipe:
         update={
             "model": learned.model,
             "text": learned.text,
+            "trees": learned.trees,
             "plan": recipe.plan.model_copy(update={"context": learned.plan.context}),
             "languages": languages,
             "data": recipe.data.model_copy(update={"moses": learned.data.moses}),

@@ -70,7 +70,7 @@ class Scorer:
 
     def __call__(self, texts: Sequence[str]) -> Iterator[Surprise]:
         """Each text, in order."""
-        form = self.engine.target
+        form = self.engine.written
         written = form.tokens(texts)
         scored = self.engine.score_windows(written, *self._windows)
         for tokens, costs in zip(written, scored, strict=True):

@@ -38,6 +38,7 @@ from dragoman.tasks.prepare import (
     warn_of_overlap,
 )
 from dragoman.tasks.run import (
+    BRACKETS,
     LABELS,
     LEXICON,
     NOTES,
@@ -211,11 +212,11 @@ def _take_over(start_from: Run, folder: Path) -> None:
     """Vocabularies and weights of a run into a new one, which may be killed at any moment."""
     forms = start_from.forms._asdict()
     for side in start_from.task.texts:
-        vocabulary = forms[side].vocabulary
-        assert vocabulary is not None, "a text has one"
-        vocabulary.save(folder / vocabulary_name(start_from.recipe, side))
+        forms[side].save(folder / vocabulary_name(start_from.recipe, side))
     if start_from.task.labels:
-        start_from.forms.labels.save(folder / LABELS)
+        start_from.forms.target.save(folder / LABELS)
+    if start_from.task.trees:
+        start_from.forms.target.save(folder / BRACKETS)
     save_weights(folder / WEIGHTS, start_from.model().state_dict(), {"weights": _START})
 
 

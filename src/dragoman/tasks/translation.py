@@ -7,10 +7,10 @@ import itertools
 import math
 from collections.abc import Sequence
 
-from dragoman.data.batches import Batch, make_batch
+from dragoman.data.batches import Batch
 from dragoman.data.corpora import Pair
 from dragoman.metrics.translation import evaluate_translation
-from dragoman.tasks.validation import TOKENS_AT_ONCE, Validation, next_token_loss
+from dragoman.tasks.validation import Validation, batches_of_pairs, next_token_loss
 from dragoman.training.records import Evaluation, Sample
 
 _SAMPLES = 5
@@ -24,30 +24,7 @@ class Translations(Validation[Batch]):
     )
 
     def fitting(self, pairs: Sequence[Pair]) -> tuple[list[Pair], list[Batch]]:
-        source, target = self.forms.source, self.forms.written
-        assert source.vocabulary is not None, "a translation has a source"
-        sources = source.vocabulary.encode([pair.source for pair in pairs])
-        targets = target.vocabulary.encode([pair.target for pair in pairs])
-        limits = self.recipe.plan.within(self.recipe.model.longest)
-        longest = limits.max_source, limits.max_target
-        # As in training: one sentence of a hundred thousand characters would cost hours.
-        fitting = [
-            (pair, source, target)
-            for pair, source, target in zip(pairs, sources, targets, strict=True)
-            if 0 < len(source) < longest[0] and 0 < len(target) < longest[1]
-        ]
-        kept = sorted(((s, t) for _, s, t in fitting), key=lambda pair: len(pair[1]))
-        batches: list[Batch] = []
-        start = 0
-        while start < len(kept):
-            end, size = start, 0
-            while end < len(kept) and (end == start or size + len(kept[end][1]) < TOKENS_AT_ONCE):
-                size += len(kept[end][1]) + 1
-                end += 1
-            read, written = zip(*kept[start:end], strict=True)
-            batches.append(make_batch(read, written, target.bos, target.eos))
-            start = end
-        return [pair for pair, _, _ in fitting], batches
+        return batches_of_pairs(self.forms, self.recipe, pairs)
 
     def searched(self, examples: int) -> int:
         return min(self.recipe.evaluation.dev_sentences, examples)

@@ -389,7 +389,7 @@ class Translator(Predictor):
         self, source: str, hypothesis: Hypothesis, *others: Hypothesis, text: str | None = None
     ) -> Translation:
         """``others`` become its alternatives; ``text`` is what was given, where it was."""
-        target = self.engine.target
+        target = self.engine.written
         prepared = target.vocabulary.decode(hypothesis.tokens)
         return Translation(
             source,

@@ -1,6 +1,7 @@
 """How good a model is while it trains: what every task's validation has in common.
 
-``translation.py``, ``language_model.py`` and ``masked.py`` say what else their tasks measure.
+``translation.py``, ``language_model.py``, ``masked.py`` and ``parsing.py`` say what else their
+tasks measure.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from typing import Any, Generic, TypeVar
 import torch
 
 from dragoman.address import found_at
-from dragoman.data.batches import Batch
+from dragoman.data.batches import Batch, make_batch
 from dragoman.data.corpora import Pair
 from dragoman.inference.path import fastest
 from dragoman.models.interface import Network, writing
@@ -86,8 +87,36 @@ class Validation(ABC, Generic[Measured]):
         """The present weights, ready to be asked by the fastest path of this machine."""
         model, on_cpu = writing(self.model), self.device.type == "cpu"
         path = fastest(model, remembered=cache_folder()) if on_cpu else None
-        forms = self.forms.source, self.forms.written
-        return Engine(model, *forms, self.recipe.search, path=path, device=self.device)
+        return Engine(model, *self.forms, self.recipe.search, path=path, device=self.device)
+
+
+def batches_of_pairs(
+    forms: Forms, recipe: Recipe, pairs: Sequence[Pair]
+) -> tuple[list[Pair], list[Batch]]:
+    """Those pairs that are as long as in training (one sentence of a hundred thousand characters
+    would cost hours), and batches of them with targets of like length."""
+    source, target = forms
+    sources = source.encode([pair.source for pair in pairs])
+    targets = target.encode([pair.target for pair in pairs])
+    limits = recipe.plan.within(recipe.model.longest)
+    longest = limits.max_source, limits.max_target
+    fitting = [
+        (pair, source, target)
+        for pair, source, target in zip(pairs, sources, targets, strict=True)
+        if 0 < len(source) < longest[0] and 0 < len(target) < longest[1]
+    ]
+    kept = sorted(((s, t) for _, s, t in fitting), key=lambda pair: len(pair[1]))
+    batches: list[Batch] = []
+    start = 0
+    while start < len(kept):
+        end, size = start, 0
+        while end < len(kept) and (end == start or size + len(kept[end][1]) < TOKENS_AT_ONCE):
+            size += len(kept[end][1]) + 1
+            end += 1
+        read, written = zip(*kept[start:end], strict=True)
+        batches.append(make_batch(read, written, target.bos, target.eos))
+        start = end
+    return [pair for pair, _, _ in fitting], batches
 
 
 def next_token_loss(validation: Validation[Batch]) -> tuple[float, int]:

@@ -151,6 +151,15 @@ const NAMED: Record<string, string> = {
     "학습한 글에서 그럴듯한 내용으로 빈칸을 채웁니다. 사실인지는 가리지 않습니다.",
   "It chooses among the labels that it was trained on, also where none of them fits.":
     "학습한 레이블 가운데에서만 고르며, 알맞은 것이 없어도 하나를 고릅니다.",
+  f1: "F1",
+  precision: "정밀도",
+  recall: "재현율",
+  exact: "완전 일치",
+  tags: "품사 정확도",
+  "It parses sentences whose words are cut as those of its treebank are.":
+    "단어를 학습한 트리뱅크와 같은 방식으로 나눈 문장의 구문을 분석합니다.",
+  "Each parse is a tree over all words, also where the sentence makes no sense.":
+    "문장이 말이 되지 않아도 모든 단어를 묶은 트리를 만듭니다.",
 };
 
 const PATTERNS: [RegExp, (...found: string[]) => string][] = [

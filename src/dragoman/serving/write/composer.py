@@ -97,7 +97,7 @@ class Composer:
         self, text: str, tokens: Sequence[int], log_probabilities: Sequence[float]
     ) -> Surprise:
         """``log_probabilities``: all that ``parts`` gave."""
-        form = self._engine.target
+        form = self._engine.written
         words = words_of(form, tokens, log_probabilities[:-1])
         length = Length.of(form.vocabulary, form.prepare(text), tokens)
         scores = length.scores(-math.fsum(log_probabilities))
@@ -113,7 +113,7 @@ class Composer:
 
     def place(self, request: ContinuationsRequest) -> Place:
         """Where something else could come, and what is to be searched for. Raises Refusal 400."""
-        form, settings = self._engine.target, self._engine.search_settings
+        form, settings = self._engine.written, self._engine.search_settings
         tokens, spaces = self.tokens(request.text), 0
         if request.word is not None:
             try:
@@ -153,7 +153,7 @@ class Composer:
         # With its space, as the bits of a word are.
         of_space = math.exp(sum(found.token_log_probabilities[first - place.spaces : first]))
         begins = not place.begin
-        words = words_of(self._engine.target, tokens, costs[: len(tokens)], begins=begins)
+        words = words_of(self._engine.written, tokens, costs[: len(tokens)], begins=begins)
         if not words or not words[0].text:  # nothing but space, or not even that: here it ends
             return Continuation(
                 before="", text="", probability=min(1.0, math.exp(sum(costs)) * of_space), rest=""

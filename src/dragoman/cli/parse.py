@@ -1,0 +1,100 @@
+"""``dragoman parse``: sentences in, constituency trees out."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from dragoman.tree import Tree
+
+
+def parse(
+    run: Annotated[Path, typer.Argument(help="A run folder.", metavar="RUN")],
+    sentence: Annotated[
+        str | None,
+        typer.Argument(help="A sentence, its words between spaces; else standard input is read."),
+    ] = None,
+    beam: Annotated[int | None, typer.Option(min=1, help="Beam width.")] = None,
+    n_best: Annotated[int, typer.Option("--n-best", "-n", min=1, help="So many of each.")] = 1,
+    draw: Annotated[
+        bool, typer.Option("--draw", help="Draw each tree with lines, in place of brackets.")
+    ] = False,
+    svg: Annotated[
+        Path | None,
+        typer.Option(help="Also draw the tree into this file; of several sentences, into files "
+                     "1.svg, 2.svg, ... of this folder."),
+    ] = None,
+    scores: Annotated[
+        bool, typer.Option("--scores", help="Write the score and a tab before each tree.")
+    ] = False,
+    set_: Annotated[
+        list[str] | None, typer.Option("--set", help="Any search setting: length_penalty=0.5")
+    ] = None,
+) -> None:  # fmt: skip
+    """Parse sentences: one line in, one tree in brackets out.
+
+    Words are cut as in the treebank that the run has learned from; the Penn Treebank writes "It
+    does n't sleep ." and -LRB- for a parenthesis. Each output is a tree over exactly the words
+    that are given: the search writes no other. A line without words stays one.
+
+    Examples:
+
+      dragoman parse runs/wsj "The cat sleeps ." --draw
+
+      dragoman parse runs/wsj < sentences.txt > trees.mrg
+
+      dragoman parse runs/wsj "The cat sleeps ." --svg tree.svg
+    """
+    import sys
+
+    from dragoman.cli.console import log_to_stderr
+    from dragoman.data.corpora import decode_lines
+    from dragoman.errors import DragomanError, FileError
+    from dragoman.tasks.run import Run
+    from dragoman.tasks.search_settings import parse_search, with_beams
+
+    if draw and scores:
+        raise DragomanError("--scores stand before brackets: leave --draw out")
+    if svg is not None and n_best > 1:
+        raise DragomanError("--svg draws the best tree: leave --n-best out")
+    if svg is not None and not svg.parent.is_dir():
+        raise FileError(f"cannot write {svg}: there is no folder {svg.parent}")
+    log_to_stderr()
+    opened = Run.open(run)
+    search = parse_search(opened.recipe.search, set_ or ())
+    search = with_beams(search, beam, n_best)
+    from dragoman.pictures.tree import tree_text
+    from dragoman.tasks.parser import Parser
+
+    parser = Parser(opened, search_settings=search)
+    lines: Iterable[str] = [sentence] if sentence is not None else decode_lines(sys.stdin.buffer)
+    for number, parses in enumerate(parser.stream(lines), 1):
+        if not parses:
+            typer.echo()
+        for one in parses:
+            if draw:
+                typer.echo(tree_text(one.tree, parser.no_tag) + "\n")
+            else:
+                typer.echo((f"{one.score:.4f}\t" if scores else "") + one.text)
+        if svg is not None and parses:
+            _draw(svg, None if sentence is not None else number, parses[0].tree, parser.no_tag)
+
+
+def _draw(path: Path, number: int | None, tree: Tree, no_tag: str) -> None:
+    """One picture; ``number``: of those in a folder."""
+    from dragoman.atomic import write_text
+    from dragoman.errors import FileError
+    from dragoman.pictures.tree import tree_svg
+
+    if number is not None:
+        try:
+            path.mkdir(exist_ok=True)
+        except OSError as error:
+            raise FileError(f"cannot write into {path}: {error.strerror}") from error
+        path = path / f"{number}.svg"
+    write_text(path, tree_svg(tree, no_tag))

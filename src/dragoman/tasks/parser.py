@@ -1,0 +1,152 @@
+"""The predictor of a parser: sentences in, trees over exactly their words out.
+
+Words are what stands between spaces, cut as in the treebank that the run has learned from (the Penn
+Treebank parts ``do n't`` and ``sleeps .``).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import islice
+
+from dragoman.errors import DataError, RunError
+from dragoman.forms.tree_form import TreeForm, words_of
+from dragoman.search.hypothesis import Hypothesis
+from dragoman.search.request import Request
+from dragoman.search.settings import SearchSettings
+from dragoman.tasks.engine import Engine
+from dragoman.tasks.predictor import Predictor
+from dragoman.tasks.run import Run
+from dragoman.tasks.settings import EngineSettings
+from dragoman.tree import Tree
+
+LONGEST = 1000
+"""Tokens of a sentence that are read, if the settings do not say otherwise: there is no half of a
+parse, so it is not cut."""
+_TOGETHER = 1000
+
+
+@dataclass(frozen=True)
+class Parse:
+    """One tree of a sentence. ``str(parse)`` is it, on one line."""
+
+    tree: Tree
+    score: float
+    """Log-probability over length penalty (see ``search.hypothesis``), higher is better."""
+    token_log_probabilities: tuple[float, ...]
+    """log P of each symbol, in nats, and of the end symbol."""
+    ids: tuple[int, ...] = ()
+    """The symbols as ids."""
+
+    @property
+    def text(self) -> str:
+        """The tree on one line."""
+        return str(self.tree)
+
+    def __str__(self) -> str:
+        return self.text
+
+
+class Parser(Predictor):
+    """A trained parser, ready to parse. Not for several threads at once."""
+
+    def __init__(
+        self,
+        run: Run,
+        settings: EngineSettings | None = None,
+        search_settings: SearchSettings | None = None,
+    ) -> None:
+        """Errors: ``RunError``, also for a run that does not parse."""
+        if run.task.name != "parsing":
+            raise RunError(f"{run.folder} is a {run.task.called}, which does not parse: {run.use}")
+        super().__init__(
+            run, Engine.open(run, settings or EngineSettings(longest=LONGEST), search_settings)
+        )
+
+    @property
+    def no_tag(self) -> str:
+        """The tag that every word has, where tags were not learned."""
+        return no_tag(self.engine)
+
+    def stream(
+        self, sentences: Iterable[str], settings: SearchSettings | None = None
+    ) -> Iterator[list[Parse]]:
+        """The n best trees of each sentence, in their order; none of a line without words.
+
+        Errors: ``DataError`` that says which line (from 1) is too long.
+        """
+        lines = enumerate(sentences, 1)
+        while part := list(islice(lines, _TOGETHER)):
+            found = iter(parse_all(self.engine, _read(part, self.engine), settings))
+            for _, line in part:
+                yield next(found) if line.strip() else []
+
+    def __call__(self, sentence: str, settings: SearchSettings | None = None) -> Parse:
+        """The best tree of one sentence. Errors: ``DataError`` if it has no words or too many."""
+        if not sentence.strip():
+            raise DataError("an empty line has no tree")
+        ((best, *_),) = parse_all(self.engine, _read([(1, sentence)], self.engine), settings)
+        return best
+
+    def shown(self, text: str, prefix: str = "") -> Parse:
+        """Its best tree. Errors: ``DataError`` for a prefix."""
+        if prefix:
+            raise DataError("a tree is given no beginning: leave the prefix out")
+        return self(text)
+
+
+def _read(lines: Sequence[tuple[int, str]], engine: Engine) -> list[str]:
+    """The sentences of some numbered lines, as a treebank writes them."""
+    sentences = []
+    for number, line in lines:
+        if not line.strip():
+            continue
+        sentence = " ".join(words_of(line))
+        tokens = len(engine.source.values([sentence])[0])
+        if tokens > engine.longest:
+            raise DataError(
+                f"line {number} has {tokens:,} tokens, and {engine.longest:,} are read at once. "
+                "One line is one sentence, its words between spaces: cut it into sentences"
+            )
+        sentences.append(sentence)
+    return sentences
+
+
+def parse_all(
+    engine: Engine, sentences: Sequence[str], settings: SearchSettings | None = None
+) -> list[list[Parse]]:
+    """The n best trees of each sentence, which has words: whatever the model would rather write,
+    each is a tree over exactly these. Errors: ``DataError`` for one that is too long."""
+    form = tree_form(engine)
+
+    def request(sentence: str, values: Sequence[int]) -> Request:
+        return engine.request(values, settings, raw=sentence)
+
+    def parses(number: int, found: list[Hypothesis]) -> list[Parse]:
+        return [
+            Parse(
+                form.tree(one.tokens, sentences[number]),
+                one.score,
+                one.token_log_probabilities,
+                one.tokens,
+            )
+            for one in found
+        ]
+
+    values = engine.source.values(sentences)
+    requests = (request(*both) for both in zip(sentences, values, strict=True))
+    return list(engine.each(requests, parses))
+
+
+def tree_form(engine: Engine) -> TreeForm:
+    """What the engine of a parser writes."""
+    form = engine.target
+    assert isinstance(form, TreeForm), "a parser writes trees"
+    return form
+
+
+def no_tag(engine: Engine) -> str:
+    """See ``Parser.no_tag``; "" where tags were learned."""
+    symbols = tree_form(engine).symbols
+    return "" if symbols.with_tags else symbols.tags[0]

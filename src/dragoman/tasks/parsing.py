@@ -1,0 +1,211 @@
+"""What is measured of a parser: while it trains, and of a finished run.
+
+Parses are scored against reference trees as EVALB does (``metrics/parseval.py``). Tags count only
+where they are learned (``trees.tags``).
+"""
+
+from __future__ import annotations
+
+import itertools
+import json
+import math
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from dragoman.atomic import write_text
+from dragoman.data.batches import Batch
+from dragoman.data.corpora import CorpusSettings, Pair, read_pairs
+from dragoman.errors import DragomanError
+from dragoman.forms.tree_form import tree_of
+from dragoman.metrics.parseval import SHORT, Parseval, score_parse
+from dragoman.tasks.parser import Parse, Parser, no_tag, parse_all
+from dragoman.tasks.prepare import plain_pairs
+from dragoman.tasks.run import SCORES, Run
+from dragoman.tasks.search_settings import parse_search
+from dragoman.tasks.settings import EngineSettings
+from dragoman.tasks.validation import Validation, batches_of_pairs, next_token_loss
+from dragoman.training.records import Evaluation, Sample
+
+_SAMPLES = 5
+_COUNTED = (
+    "Labelled brackets as EVALB counts them (COLLINS.prm): without punctuation and the bracket "
+    "above all, ADVP = PRT."
+)
+SIGNATURE = f"EVALB:COLLINS|punctuation:reference's tags|top:ignored|short:{SHORT}"
+
+
+class Parses(Validation[Batch]):
+    """``loss`` (nats per symbol) and ``perplexity`` on all of dev; ``f1``, ``precision``,
+    ``recall``, ``exact`` and ``tags`` of real parses of a part of it, in percent."""
+
+    without = "longer than plan.max_source, plan.max_target or what the model has positions for"
+
+    def fitting(self, pairs: Sequence[Pair]) -> tuple[list[Pair], list[Batch]]:
+        return batches_of_pairs(self.forms, self.recipe, pairs)
+
+    def searched(self, examples: int) -> int:
+        return min(self.recipe.evaluation.dev_sentences, examples)
+
+    def __call__(self, update: int) -> Evaluation:
+        total, tokens = next_token_loss(self)
+        loss = total / max(tokens, 1)
+        engine, some = self.engine(), self.some()
+        how = {"beam": self.recipe.evaluation.dev_beam, "n_best": 1, "sampling": None}
+        settings = engine.search_settings.model_copy(update=how)
+        found = parse_all(engine, [pair.source for pair in some], settings)
+        scores = score_all(some, [best for best, *_ in found]).scores
+        samples = tuple(
+            Sample(pair.source, pair.target, best.text)
+            for pair, (best, *_) in itertools.islice(zip(some, found, strict=True), _SAMPLES)
+        )
+        return Evaluation(
+            {
+                "loss": loss,
+                "perplexity": math.exp(min(loss, 700.0)),
+                **{name: scores[name] for name in ("f1", "precision", "recall", "exact", "tags")},
+            },
+            samples,
+        )
+
+
+def score_all(pairs: Sequence[Pair], parses: Sequence[Parse]) -> Parseval:
+    """Parses against the trees of their pairs."""
+    return Parseval.of(
+        score_parse(tree_of(pair.target), parse.tree)
+        for pair, parse in zip(pairs, parses, strict=True)
+    )
+
+
+@dataclass(frozen=True)
+class Evaluated:
+    """What a run makes of the sentences of some trees."""
+
+    run: str
+    weights: str
+    test: str
+    search: str
+    path: str
+    seconds: float
+    found: Parseval
+    with_tags: bool
+    pairs: Sequence[Pair]
+    parses: Sequence[Parse]
+
+    @property
+    def scores(self) -> dict[str, float]:
+        """By name, in percent."""
+        scores = dict(self.found.scores)
+        if not self.with_tags:
+            del scores["tags"]
+        return scores
+
+    @property
+    def hypotheses(self) -> list[str]:
+        """The parses, each on one line."""
+        return [parse.text for parse in self.parses]
+
+    def table(self) -> str:
+        """Plain text."""
+        named = {"f1_40": f"f1 (<= {SHORT})", "exact_40": f"exact (<= {SHORT})"}
+        skipped = f"; {self.found.skipped:,} of punctuation alone" if self.found.skipped else ""
+        return "\n".join(
+            [
+                f"{self.run} ({self.weights}) on {self.test}",
+                f"{self.search}; {self.path}",
+                f"{self.found.sentences:,} sentences{skipped}, {self.seconds:.1f} s",
+                "",
+                *(f"{named.get(name, name):<14} {value:7.2f}"
+                  for name, value in self.scores.items()),
+                "",
+                self.found.tables(),
+                "",
+                _COUNTED,
+            ]
+        )  # fmt: skip
+
+    def to_dict(self) -> dict[str, Any]:
+        """As plain values, for JSON."""
+        return {
+            "run": self.run,
+            "weights": self.weights,
+            "test": self.test,
+            "search": self.search,
+            "path": self.path,
+            "sentences": len(self.pairs),
+            "seconds": round(self.seconds, 2),
+            "scores": {
+                name: {"value": value, "signature": SIGNATURE}
+                for name, value in self.scores.items()
+            },
+            "parseval": self.found.to_dict(),
+        }
+
+    def to_json(self) -> str:
+        """``to_dict`` as text."""
+        return json.dumps(self.to_dict(), indent=2, ensure_ascii=False)
+
+
+def evaluate_run(
+    run: str | Path | Run,
+    files: Sequence[Path] = (),
+    changes: Sequence[str] = (),
+    *,
+    precision: str = "auto",
+    keep: bool = True,
+) -> Evaluated:
+    """Parse the sentences of some trees and score the parses.
+
+    ``files``: a file or folder of trees; without one it is the recipe's test set. ``changes`` are
+    ``key=value``, merged into the recipe's search settings. With ``keep``, the figures on the
+    recipe's own test set are written to the run's scores.json.
+    Errors: ``RunError`` for a run, ``DataError`` for files that cannot be used, ``DragomanError``
+    for several files.
+    """
+    opened = run if isinstance(run, Run) else Run.open(run)
+    if len(files) > 1:
+        raise DragomanError(
+            f"{opened.folder} is a parser: it is measured on one file of trees; what is {files[1]}?"
+        )
+    if files:
+        pairs = list(read_pairs(CorpusSettings(source=str(files[0]), format="trees")))
+        test = files[0].name
+    else:
+        opened.require_text("test")
+        pairs = plain_pairs(opened.recipe, "test")
+        named = opened.recipe.data.test
+        test = "the held-out test set" if named is None else Path(named.source).name
+    if not pairs:
+        raise DragomanError(
+            f"there are no trees to measure {opened.folder} on; give a file of them: "
+            f"dragoman evaluate {opened.folder} test.mrg"
+        )
+    search = parse_search(opened.recipe.search, [*changes, "n_best=1"])
+    settings = EngineSettings.model_validate({"precision": precision, "longest": _LONGEST})
+    parser = Parser(opened, settings, search)
+    began = time.perf_counter()
+    parses = [best for best, *_ in parser.stream(pair.source for pair in pairs)]
+    seconds = time.perf_counter() - began
+    result = Evaluated(
+        opened.folder.name, opened.weights_in_words, test,
+        f"beam {search.beam}, length penalty {search.length_penalty}", parser.description,
+        seconds, score_all(pairs, parses), not no_tag(parser.engine), pairs, parses,
+    )  # fmt: skip
+    if keep and not files:
+        samples = opened.recipe.evaluation.samples
+        step = max(1, len(pairs) // max(1, samples))
+        both = list(zip(pairs, parses, strict=True))[::step][:samples]
+        record = result.to_dict() | {
+            "samples": [
+                {"source": pair.source, "reference": pair.target, "translation": parse.text}
+                for pair, parse in both
+            ]
+        }
+        write_text(opened.folder / SCORES, json.dumps(record, indent=2, ensure_ascii=False) + "\n")
+    return result
+
+
+_LONGEST = 10_000
+"""Tokens of a sentence that is measured: none is left out."""

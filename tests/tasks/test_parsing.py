@@ -1,0 +1,232 @@
+"""A task whose target is no text: trees, by the same trainer, store, search and verbs."""
+
+from __future__ import annotations
+
+import json
+import math
+from pathlib import Path
+from xml.etree import ElementTree
+
+import pytest
+from command_line import Dragoman
+from tiny_treebank import treebank, write_treebank
+
+from dragoman.data.corpora import CorpusSettings, Pair, read_pairs
+from dragoman.errors import DataError, DragomanError, RecipeError, RunError
+from dragoman.forms.tree_form import tree_of
+from dragoman.metrics.parseval import Parseval, score_parse
+from dragoman.recipe import Recipe
+from dragoman.search.settings import SamplingSettings, SearchSettings
+from dragoman.task import TASKS
+from dragoman.tasks.inputs import recipe_of
+from dragoman.tasks.parser import Parser
+from dragoman.tasks.parsing import evaluate_run
+from dragoman.tasks.run import Run
+from dragoman.tasks.training import resume, train
+from dragoman.tasks.translator import Translator
+from dragoman.tree import Tree
+
+SMALL = [
+    "model.model_dim=64", "model.ffn_dim=128", "model.encoder_layers=1", "model.decoder_layers=1",
+    "model.attention.num_heads=4", "model.dropout=0.0", "text.vocabulary=300",
+    "training.precision=fp32", "training.label_smoothing=0.0", "training.average_last=0",
+    "plan.tokens_per_update=1024", "plan.tokens_per_micro_batch=1024", "training.updates=450",
+    "training.validate_every=225", "training.schedule.warmup=60", "training.schedule.peak=6e-3",
+    "evaluation.dev_sentences=20", "search.beam=4", "data.split.dev=0.05", "data.split.test=0.1",
+]  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def trees(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return write_treebank(tmp_path_factory.mktemp("trees") / "toy.mrg", treebank(400))
+
+
+def recipe_of_trees(trees: Path, *changes: str) -> Recipe:
+    recipe, _ = recipe_of([str(trees)], task="parsing", changes=[*SMALL, *changes])
+    return recipe
+
+
+@pytest.fixture(scope="module")
+def toy(trees: Path, tmp_path_factory: pytest.TempPathFactory) -> Run:
+    folder = tmp_path_factory.mktemp("runs") / "toy"
+    train(recipe_of_trees(trees), folder, say=lambda _: None, display=False)
+    return Run.open(folder)
+
+
+def test_it_learns_a_small_grammar_in_seconds(toy: Run) -> None:
+    validations = [line for line in toy.metrics() if line["kind"] == "validation"]
+    assert set(validations[0]["scores"]) == set(TASKS["parsing"].metrics)
+    assert validations[-1]["scores"]["loss"] < math.log(toy.target.size) / 8
+    assert toy.metadata()["metric"] == "f1"
+    found = evaluate_run(toy)
+    assert found.scores["f1"] > 75 and found.found.sentences == len(found.pairs) > 20
+    flat = [Tree("S", tuple(tree_of(pair.target).leaves())) for pair in found.pairs]
+    baseline = Parseval.of(
+        score_parse(tree_of(pair.target), one) for pair, one in zip(found.pairs, flat, strict=True)
+    )
+    assert baseline.scores["f1"] < 50
+    assert json.loads((toy.folder / "scores.json").read_text())["scores"]["f1"]["value"] == (
+        pytest.approx(found.scores["f1"])
+    )
+    assert "tags" not in found.scores, "none were learned"
+
+
+def test_each_parse_is_a_tree_over_the_words_that_are_given(toy: Run) -> None:
+    parser = Parser(toy)
+    lines = ["the cat sleeps .", "", "cat (the) ( 字 \x01 -LRB- often", "  ", "x " * 60]
+    drawn = SearchSettings(sampling=SamplingSettings(temperature=50.0, seed=1), n_best=3)
+    for settings in (None, SearchSettings(beam=3, n_best=3), drawn):
+        found = list(parser.stream(lines, settings))
+        assert [len(parses) > 0 for parses in found] == [True, False, True, False, True]
+        for line, parses in zip(lines, found, strict=True):
+            words = line.replace("(", "-LRB-").replace(")", "-RRB-").split()
+            for parse in parses:
+                assert parse.tree.words == words and tree_of(parse.text) == parse.tree
+                assert {leaf.label for leaf in parse.tree.leaves()} == {"XX"}
+    assert parser("the cat sleeps .").text == next(parser.stream(lines))[0].text
+    long = "x " * 1500
+    with pytest.raises(DataError, match=r"line 2 has [\d,]+ tokens, and 1,000 are read at once"):
+        list(parser.stream(["the cat sleeps .", long]))
+    with pytest.raises(DataError, match="an empty line has no tree"):
+        parser(" ")
+
+
+def test_the_score_of_a_reference_is_what_the_model_gives_it(toy: Run) -> None:
+    """Constraints change what is chosen, and no probability of what is."""
+    parser, sentence = Parser(toy), "the cat sleeps ."
+    parse = parser(sentence)
+    (scored,) = parser.score_ids([sentence], [parse.ids])
+    assert scored.token_log_probabilities == pytest.approx(parse.token_log_probabilities, abs=0.05)
+
+
+def test_a_stopped_training_goes_on(trees: Path, tmp_path: Path) -> None:
+    whole, stopped = tmp_path / "whole", tmp_path / "stopped"
+    few = ["training.updates=8", "training.validate_every=4", "training.schedule.warmup=4"]
+    train(recipe_of_trees(trees, *few), whole, say=lambda _: None, display=False)
+    train(
+        recipe_of_trees(trees, *few, "training.updates=4"), stopped, say=lambda _: None,
+        display=False,
+    )  # fmt: skip
+    recipe = stopped / "recipe.toml"
+    recipe.write_text(recipe.read_text().replace("updates = 4\n", "updates = 8\n"))
+    resume(stopped, say=lambda _: None, display=False)
+    assert Run.open(whole).weights_hash == Run.open(stopped).weights_hash
+
+
+def test_tags_are_learned_if_they_are_wanted(trees: Path, tmp_path: Path) -> None:
+    recipe = recipe_of_trees(trees, "trees.tags=kept")
+    train(recipe, tmp_path / "run", say=lambda _: None, display=False)
+    run = Run.open(tmp_path / "run")
+    found = evaluate_run(run)
+    assert found.scores["f1"] > 75 and found.scores["tags"] > 60 and Parser(run).no_tag == ""
+    tags = {leaf.label for leaf in Parser(run)("the cat sleeps .").tree.leaves()}
+    assert tags <= {"DT", "NN", "VBP", "VBZ", "IN", "RB", "JJ", "."} and len(tags) > 1
+
+
+def test_any_kind_that_reads_can_learn_it(trees: Path, tmp_path: Path) -> None:
+    plain = recipe_of_trees(trees).model_dump(mode="json", exclude_none=True)
+    plain["model"] = {"kind": "recurrent", "model_dim": 32, "tie": "target"}
+    recipe = Recipe.parse(plain, ["training.updates=6", "training.validate_every=6"])
+    train(recipe, tmp_path / "run", say=lambda _: None, display=False)
+    parse = Parser(Run.open(tmp_path / "run"))("a dog runs .")
+    assert parse.tree.words == ["a", "dog", "runs", "."]
+
+
+def test_the_command_line_knows_the_task(toy: Run, dragoman: Dragoman, tmp_path: Path) -> None:
+    said = dragoman("parse", toy.folder, "the cat sleeps .")
+    assert said.code == 0 and tree_of(said.out.strip()).words == ["the", "cat", "sleeps", "."]
+    drawn = dragoman("parse", toy.folder, "the cat sleeps .", "--draw")
+    assert drawn.code == 0 and "├─" in drawn.out and "XX" not in drawn.out and "cat" in drawn.out
+    several = dragoman("parse", toy.folder, "the cat sleeps .", "-n", "3", "--scores")
+    scores = [float(line.split("\t")[0]) for line in several.out.splitlines()]
+    assert len(scores) == 3 and scores == sorted(scores, reverse=True)
+    assert dragoman("parse", toy.folder, "a dog runs .", "--svg", tmp_path / "t.svg").code == 0
+    picture = ElementTree.parse(tmp_path / "t.svg").getroot()
+    shown = [text.text for text in picture.iter("{http://www.w3.org/2000/svg}text")]
+    words = ["a", "dog", "runs", "."]
+    assert [word for word in shown if word in words] == words
+    gold = write_treebank(tmp_path / "gold.mrg", treebank(5, 9))
+    out = tmp_path / "parses.mrg"
+    evaluated = dragoman("evaluate", toy.folder, gold, "--output", out)
+    assert [tree.words for tree in map(tree_of, out.read_text().splitlines())] == [
+        tree.words for tree in treebank(5, 9)
+    ]
+    assert evaluated.code == 0 and "recall" in evaluated.out and "NP" in evaluated.out
+    for wrong, words in (
+        (("translate", toy.folder, "Hallo"), "does not translate: dragoman parse"),
+        (("write", toy.folder, "Hallo"), "is a parser, not a language model"),
+        (("parse", toy.folder, "  "), ""),
+        (("parse", toy.folder, "a", "--draw", "--scores"), "leave --draw out"),
+        (("parse", toy.folder, "a", "--set", "min_length=4"), "set both to 0"),
+        (("parse", toy.folder, "a", "--svg", tmp_path / "no" / "t.svg"), "there is no folder"),
+        (("evaluate", toy.folder, "--mbr", "4"), "has no use for it"),
+        (("evaluate", toy.folder, gold, gold), "measured on one file of trees"),
+        (("evaluate", toy.folder, tmp_path / "t.svg"), "t.svg, line 1: "),
+        (("shortlist", toy.folder), "it writes no text"),
+        (("serve", toy.folder), "it writes no text"),
+        (("look", toy.folder, "a dog runs ."), "does not translate: dragoman parse"),
+    ):
+        refused = dragoman(*wrong)
+        assert refused.code == (1 if words else 0), (wrong, refused)
+        assert words in refused.err and "Traceback" not in refused.err, (wrong, refused)
+
+
+def test_other_runs_do_not_parse(parallel_text: tuple[Path, Path]) -> None:
+    run = Run(Path("runs/x"), Recipe())
+    with pytest.raises(RunError, match="is a translation, which does not parse"):
+        Parser(run)
+
+
+def test_a_run_of_trees_does_not_translate(toy: Run) -> None:
+    with pytest.raises(RunError, match="does not translate: dragoman parse"):
+        Translator(toy)
+
+
+def test_a_recipe_of_trees_must_fit_its_task(trees: Path, tmp_path: Path) -> None:
+    for change, words in (
+        ("model.tie=all", "cannot share one matrix"),
+        ("search.no_repeat_ngram=3", "a parse has its own rules"),
+        ("data.moses=true", "of texts and their translations"),
+        ("training.metric=bleu", "is not measured of a pars"),
+    ):
+        with pytest.raises(RecipeError, match=words):
+            recipe_of_trees(trees, change)
+    with pytest.raises(RecipeError, match="learns from bracketed trees: format = trees"):
+        Recipe.parse({
+            "task": "parsing", "model": {"tie": "target"},
+            "data": {"train": [{"source": "a", "target": "b"}]},
+        })  # fmt: skip
+    with pytest.raises(RecipeError, match="format trees is for parsing, and this is a translation"):
+        Recipe.parse({"data": {"train": [{"source": "a.mrg", "format": "trees"}]}})
+    with pytest.raises(RecipeError, match="give one file, or a folder of files"):
+        recipe_of([str(trees), str(trees)], task="parsing")
+    recipe, epochs = recipe_of([str(trees)])
+    assert recipe.task == "parsing" and epochs, "its name says what is in it"
+    recipe, epochs = recipe_of([str(trees)], base="wsj-sample")
+    assert epochs is None and recipe.data.dev is None and recipe.data.split.dev > 0
+    empty = tmp_path / "empty.mrg"
+    empty.write_text("\n\n")
+    with pytest.raises(DataError, match="holds no tree"):
+        recipe_of([str(empty)])
+
+
+def test_files_of_trees_are_read_one_by_one(tmp_path: Path) -> None:
+    folder = tmp_path / "bank"
+    folder.mkdir()
+    (folder / "a.mrg").write_text("( (S (NP-SBJ (NN x)) (VP (VB y))) )\n\n(S\n (VB z))\n")
+    (folder / "b.mrg").write_text("((UH Yes))\n")
+    corpus = CorpusSettings(source=str(folder), format="trees")
+    assert list(read_pairs(corpus)) == [
+        Pair(1, "x y", "(S (NP (NN x)) (VP (VB y)))"), Pair(3, "z", "(S (VB z))"),
+        Pair(1, "Yes", "(TOP (UH Yes))"),
+    ]  # fmt: skip
+    for text, words in (
+        ("(S (NN a)", r"b\.mrg, line 2: the bracket that opens here is never closed"),
+        ("(S (NP (-NONE- *)))", r"b\.mrg, line 2: this tree has no words but empty elements"),
+        ("(S (NN ))", r"b\.mrg, line 2: the bracket \(NN\) holds no word"),
+    ):
+        (folder / "b.mrg").write_text(f"((UH Yes))\n{text}\n")
+        with pytest.raises(DataError, match=words):
+            list(read_pairs(corpus))
+    with pytest.raises(DragomanError, match="does not exist"):
+        list(read_pairs(CorpusSettings(source=str(tmp_path / "none.mrg"), format="trees")))
