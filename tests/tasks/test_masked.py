@@ -300,6 +300,19 @@ def test_it_is_looked_into(likes: Run, dragoman: Dragoman, tmp_path: Path) -> No
     assert refused.code == 1 and "writes nothing, it fills" in refused.err
 
 
+def test_the_demo_trains_measures_and_fills(dragoman: Dragoman, tmp_path: Path) -> None:
+    """All of it but for the length of the training."""
+    folder = tmp_path / "demo"
+    changes = ("training.updates=2", "training.validate_every=0", "model.layers=1")
+    settings = [word for change in changes for word in ("--set", change)]
+    said = dragoman("demo", "--task", "fill", "--to", folder, *settings)
+    assert said.code == 0, said.err
+    assert "synthetic" in said.out and "pseudo_perplexity" in said.out
+    assert "The ___ eats the ___." in said.out and "encoder, layer 1" in said.out
+    assert Run.open(folder).languages == ("en",) and (folder / "report.html").is_file()
+    assert "translate, write, fill, classify" in dragoman("demo", "--task", "sing").err
+
+
 def test_other_runs_do_not_fill(texts: Path, tmp_path: Path) -> None:
     recipe = Recipe.load("demo-letters").change(["training.updates=1", "model.model_dim=16"])
     plain = recipe.model_dump(mode="json", exclude_none=True)

@@ -7,13 +7,19 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from dragoman.cli.demo_fill import fill
+
 if TYPE_CHECKING:
     from rich.console import Console
 
     from dragoman.recipe import Recipe
 
-
-RECIPES = {"translate": "demo", "classify": "demo-labels", "write": "demo-letters"}
+RECIPES = {
+    "translate": "demo",
+    "write": "demo-letters",
+    "fill": "demo-masked",
+    "classify": "demo-labels",
+}
 """What each demo learns by."""
 
 
@@ -28,7 +34,8 @@ def demo(
     task: Annotated[
         str,
         typer.Option(
-            help="translate; classify: labels for sentences; write: a language model.",
+            help="translate; write: a language model; fill: blanks in sentences; classify: labels "
+            "for sentences.",
             metavar="TASK",
         ),
     ] = "translate",
@@ -40,7 +47,8 @@ def demo(
 
     With --task classify a smaller model learns from the English side alone which German pronoun an
     "it" becomes, and what it takes for what is drawn. With --task write a language model over
-    letters writes German, and shows how much each word of a text surprises it.
+    letters writes German, and shows how much each word of a text surprises it. With --task fill one
+    learns to fill in blanks of English sentences, and where each word looks is drawn.
 
     It downloads nothing and asks nothing. On two processor cores it takes about two minutes with
     AVX-512 and over three with AVX2 alone; how long here, it measures and says before it trains.
@@ -72,7 +80,7 @@ def demo(
             raise RunError(f"{to} exists and is not a demo; choose another folder: --to FOLDER")
         with locked(to):
             shutil.rmtree(to)
-    others = {"classify": classify, "write": write}
+    others = {"classify": classify, "fill": fill, "write": write}
     if task in others:
         others[task](recipe, to, console)
         return

@@ -46,7 +46,8 @@ def explorer(records: Sequence[Attention], before: str = "", asked: int | None =
     weights = sum(r.encoder.size + r.decoder.size + r.cross.size for r in records)
     thinned = weights > _MOST_WEIGHTS
     payload = [_packed(record, thinned) for record in records]
-    payload[0]["asked"] = asked if asked is not None else len(records[0].target) // 2
+    words = records[0].target or records[0].source
+    payload[0]["asked"] = asked if asked is not None else len(words) // 2
     data = json.dumps(payload, ensure_ascii=True, separators=(",", ":"))
     # Inside <script> only these could end it or be read as markup.
     data = data.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")

@@ -34,8 +34,14 @@
     return { ...packed, heads };
   };
 
-  const state = { record: 0, kind: "cross", layer: 0, head: 0, asked: 0, pointed: null };
-  const kinds = { encoder: "Encoder", decoder: "Decoder", cross: "Cross-attention" };
+  // Those that the model has; the last is what people want to see first.
+  const kinds = Object.fromEntries(
+    Object.entries({ encoder: "Encoder", decoder: "Decoder", cross: "Cross-attention" }).filter(
+      ([kind]) => records[0][kind].layers,
+    ),
+  );
+  const first = Object.keys(kinds).at(-1) ?? "cross";
+  const state = { record: 0, kind: first, layer: 0, head: 0, asked: 0, pointed: null };
   let unpacked = {};
 
   const sides = () => {
@@ -245,7 +251,7 @@
     }
   };
 
-  state.layer = records[0].cross.layers - 1;
+  state.layer = records[0][state.kind].layers - 1;
   state.asked = records[0].asked ?? 0;
   drawControls();
   draw();

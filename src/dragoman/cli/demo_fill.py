@@ -1,0 +1,62 @@
+"""``dragoman demo --task fill``: a model that fills in blanks, from nothing."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import typer
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from dragoman.recipe import Recipe
+
+_BLANKS = (
+    "The ___ didn't cross the street because it was too tired.",
+    "The animal didn't cross the street because it was too ___.",
+    "The ___ eats the ___.",
+)
+
+
+def fill(recipe: Recipe, to: Path, console: Console) -> None:
+    """What may stand in the blanks of English sentences: trained, measured, drawn."""
+    from dragoman.cli.console import command
+    from dragoman.data.demo_corpus import NOTICE
+    from dragoman.pictures.plain_table import plain_table
+    from dragoman.pictures.terminal import heatmap_text
+    from dragoman.pictures.words import in_words
+    from dragoman.tasks.filler import Filler
+    from dragoman.tasks.masked import evaluate_run
+    from dragoman.tasks.report import write_report
+    from dragoman.tasks.run import Run
+    from dragoman.tasks.training import train
+
+    console.print(NOTICE, style="bold")
+    console.print(f"Training into {to}: an encoder, which fills in blanks of English sentences.\n")
+    outcome = train(recipe, to, say=console.print, resume_command=command("resume", to))
+    if outcome.reason == "interrupted":
+        raise typer.Exit(130)
+    run = Run.open(to)
+    console.print(f"\n{evaluate_run(run).table()}\n", markup=False)
+    filler = Filler(run)
+    console.print("What may stand in a blank, by the text on both sides of it:\n")
+    for text in _BLANKS:
+        found = filler(text)
+        console.print(f"  {text}\n  [bold]{found}[/bold]\n")
+        for candidates in found.blanks:
+            rows = [(one.text, f"{one.probability:.3f}") for one in candidates]
+            table = plain_table(("candidate", "probability"), rows)
+            console.print("\n".join(f"    {line}" for line in table.splitlines()) + "\n")
+    record = in_words(filler.look(_BLANKS[0], ()))
+    console.print("Where each word looks, the blank as <mask> (percent of attention)\n")
+    last = len(record.encoder) - 1
+    console.print(heatmap_text(record.heatmap("encoder", last), min(console.width, 100)))
+    console.print(f"The whole report: {write_report(run)}\n")
+    console.print("Next:")
+    for step in (
+        command("fill", to, _BLANKS[2], "--best", "10"),
+        command("look", to, _BLANKS[0], "--to", "look.html"),
+        f"{command('train', 'my.txt', '--task', 'masked')}  # your own text",
+    ):
+        console.print(f"  {step}", markup=False, soft_wrap=True)
