@@ -512,7 +512,9 @@ def work(path: str, levels: list[str], seconds: float, spoil: str | None) -> Non
                     part(k, Memory(seed))
             Decoder(k, Memory(seed)).search()
     left = {name for name in exported - called if any(f"_{level}_" in name for level in can)}
-    left |= {name for name in exported - called if not name.startswith("dragoman_avx")}
+    left |= {
+        name for name in exported - called if not name.startswith(("dragoman_avx", "dragoman_neon"))
+    }
     print(f"{seed} rounds, {len(called)} functions, levels {' '.join(levels)}")
     if left:
         sys.exit(f"not called: {' '.join(sorted(left))}")
@@ -534,6 +536,7 @@ def main() -> None:
         "avx512vnni": "avx512_vnni",
         "avxvnni": "avx_vnni",
         "avx2": "avx2",
+        "neon": "asimddp",
     }
     levels = [level for level in building["LEVEL_FLAGS"] if needs[level] in flags]
     if not levels or building["find_compiler"]() is None:

@@ -74,7 +74,10 @@ LEVEL_FLAGS = {
     ],
     "avxvnni": ["-mavx2", "-mfma", "-mf16c", "-mbmi2", "-mavxvnni"],
     "avx2": ["-mavx2", "-mfma", "-mf16c", "-mbmi2"],
+    # Products of bytes (FEAT_DotProd): Armv8.2 and later, Apple's and Amazon's among them.
+    "neon": ["-march=armv8.2-a+dotprod"],
 }
+"""Those of another machine than the compiler's are flags that it does not know."""
 LINK_FLAGS = ["-shared", "-fPIC", "-Wl,-z,noexecstack", "-Wl,--no-undefined", "-pthread", "-ldl"]
 
 # Not all of UBSan: its checks of every pointer make one file of templates take ten minutes.
@@ -115,8 +118,10 @@ def needed_glibc(library: Path) -> tuple[int, int] | None:
 
 
 def is_supported() -> bool:
-    """Kernels exist for 64-bit x86 on Linux; elsewhere plain torch does the work."""
-    return sys.platform == "linux" and platform.machine().lower() in {"x86_64", "amd64"}
+    """Kernels exist for Linux on 64-bit x86 and, to translate, on 64-bit ARM; elsewhere plain torch
+    does the work."""
+    machines = {"x86_64", "amd64", "aarch64", "arm64"}
+    return sys.platform == "linux" and platform.machine().lower() in machines
 
 
 def levels(source: Path) -> list[str]:

@@ -5,7 +5,7 @@ Everything works without it: each kernel stands beside a plain-torch twin, and `
 
 ``DRAGOMAN_NATIVE`` forces the choice: ``auto`` (the best that the processor can run), ``off``, or
 the name of an instruction set (``avx512``, which means bf16 too; ``avx512vnni``, which does not;
-``avxvnni``, ``avx2``).
+``avxvnni``, ``avx2``; on ARM ``neon``).
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from dragoman.errors import DragomanError
 from dragoman.native import abi
 from dragoman.native import compile as building
 
-LEVELS = ("avx512", "avx512vnni", "avxvnni", "avx2")
+LEVELS = ("avx512", "avx512vnni", "avxvnni", "avx2", "neon")
 """Instruction sets, best first. A level may use the kernels of those behind it."""
 
 CHOICES = ("auto", "off", *LEVELS)
@@ -117,7 +117,7 @@ def load() -> tuple[_Library | None, Status]:
     if choice != "auto":
         wanted = wanted[wanted.index(choice) :]
     if not wanted:
-        return without("this processor has neither AVX2 nor AVX-512")
+        return without("this processor has neither AVX2 nor AVX-512, nor NEON with dot products")
     return _Library(handle, wanted), Status(wanted[0], wanted[0])
 
 

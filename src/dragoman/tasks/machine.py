@@ -19,6 +19,7 @@ _UNITS = (
     ("avx_vnni", "AVX-VNNI (int8)"),
     ("avx512f", "AVX512"),
     ("avx2", "AVX2"),
+    ("asimddp", "NEON with dot products (int8)"),
 )
 
 
@@ -36,7 +37,7 @@ def machine_facts() -> list[tuple[str, str]]:
         ("threads of torch", str(torch.get_num_threads())),
         ("memory", f"{_memory_gib():.0f} GiB"),
         ("vector and matrix units", ", ".join(vector_units())),
-        ("GPU", ", ".join(gpus) or "none"),
+        ("GPU", f"{', '.join(gpus)} (nothing here was ever tried on one)" if gpus else "none"),
         (
             "precision of training",
             choose_precision("auto", torch.device("cuda" if gpus else "cpu")),

@@ -28,6 +28,7 @@ UNITS = {
     "avx512vnni": "on AVX512-VNNI, without bf16 units",
     "avxvnni": "on AVX-VNNI, two thirds as fast as AVX512-VNNI",
     "avx2": "on AVX2 alone, at half the speed of AVX512-VNNI",
+    "neon": "on NEON with dot products: right in an emulator, never run on a real ARM processor",
 }
 """What the int8 kernels run on at each of ``library.LEVELS``."""
 

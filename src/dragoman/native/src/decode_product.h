@@ -10,6 +10,9 @@
 // there before they are widened: twice as fast as widening bytes first. So that no activations can
 // overflow them, a column's scale is made larger until the weights of one sign among those whose
 // products meet never come to more than 128: 255 x 128 < 2^15.
+//
+// Where bytes are multiplied as signed by signed (NEON), activations are read with 128 less and
+// accumulators begin with 128 times the column's sum more.
 #pragma once
 
 #include "decode_buffer.h"
@@ -21,11 +24,6 @@ constexpr int PANEL = 64;      // columns of a panel
 constexpr int TILE_ROWS = 6;   // 6 rows x 64 columns fill 24 of 32 registers
 constexpr int PANEL_VECTORS = PANEL / LANES;
 
-#if defined(__AVX512F__) || defined(__AVXVNNI__)
-constexpr bool SUMS_IN_WORDS = false;
-#else
-constexpr bool SUMS_IN_WORDS = true;  // products of eight inputs are added in 16 bits
-#endif
 constexpr float MOST_IN_WORDS = 126.0f;  // and 4 x 1/2 when they are rounded
 
 // Rows of smaller numbers are as good as zero: what they would be multiplied by is infinite.
@@ -87,7 +85,7 @@ struct Int8Weights {
     }
     scale[c] = step * gain;
     bias[c] = row_bias * gain;
-    start[c] = offset ? -128 * total : 0;
+    start[c] = ((offset ? -128 : 0) + BYTES_ABOVE) * total;
   }
 
   // A quarter of the most that weights of one sign come to among the four whose products are added
@@ -139,137 +137,42 @@ static inline float quantise_positive(const uint16_t* x, int width, float peak, 
 
 // What a tile hands on: for each of its rows, four vectors of 16 columns, as fp32 sums still
 // without scales. `store(row, column, sums)`.
+//
+// `ahead`: part of the next panel, brought into the cache on the way, LINES cache lines at a time;
+// the processor's own prefetching stops at every page of 4 KB.
 
 #if defined(__AVX512F__)
 
-// Named accumulators and inline assembly: GCC 12 spills arrays of them, at half the speed.
-#define DECODE_DOT(c, x, w) asm("vpdpbusd %2, %1, %0" : "+v"(c) : "v"(x), "v"(w))
-#define DECODE_ROW(r) __m512i r##0 = s0, r##1 = s1, r##2 = s2, r##3 = s3
-#define DECODE_STEP(r, i)                                                         \
-  if constexpr (ROWS > i) {                                                         \
-    int32_t four;                                                                   \
-    __builtin_memcpy(&four, row##i + k, 4);                                         \
-    const __m512i x = _mm512_set1_epi32(four);                                      \
-    DECODE_DOT(r##0, x, w0);                                                      \
-    DECODE_DOT(r##1, x, w1);                                                      \
-    DECODE_DOT(r##2, x, w2);                                                      \
-    DECODE_DOT(r##3, x, w3);                                                      \
-  }
-#define DECODE_STORE(r, i)                                                        \
-  if constexpr (ROWS > i) {                                                         \
-    const Floats sums[PANEL_VECTORS] = {_mm512_cvtepi32_ps(r##0), _mm512_cvtepi32_ps(r##1), \
-                                        _mm512_cvtepi32_ps(r##2), _mm512_cvtepi32_ps(r##3)}; \
-    store(i, sums);                                                                 \
-  }
-
-// `ahead`: part of the next panel, brought into the cache on the way, LINES cache lines at a time;
-// the processor's own prefetching stops at every page of 4 KB.
-template <int ROWS, int LINES, class Store>
-static ALWAYS_INLINE void tile(const uint8_t* rows, size_t stride, const int8_t* panel, int depth,
-                               const int32_t* start, const int8_t* ahead, Store&& store) {
-  const __m512i s0 = _mm512_loadu_si512(start), s1 = _mm512_loadu_si512(start + 16),
-                s2 = _mm512_loadu_si512(start + 32), s3 = _mm512_loadu_si512(start + 48);
-  const uint8_t *row0 = rows, *row1 = rows + stride, *row2 = rows + 2 * stride,
-                *row3 = rows + 3 * stride, *row4 = rows + 4 * stride, *row5 = rows + 5 * stride;
-  DECODE_ROW(a);
-  DECODE_ROW(b);
-  DECODE_ROW(c);
-  DECODE_ROW(d);
-  DECODE_ROW(e);
-  DECODE_ROW(f);
-  for (int k = 0; k < depth; k += 4) {
-    const __m512i w0 = _mm512_loadu_si512(panel), w1 = _mm512_loadu_si512(panel + 64),
-                  w2 = _mm512_loadu_si512(panel + 128), w3 = _mm512_loadu_si512(panel + 192);
-    panel += 256;
-    for (int line = 0; line < LINES; ++line) prefetch(ahead + 64 * line);
-    ahead += 64 * LINES;
-    DECODE_STEP(a, 0)
-    DECODE_STEP(b, 1)
-    DECODE_STEP(c, 2)
-    DECODE_STEP(d, 3)
-    DECODE_STEP(e, 4)
-    DECODE_STEP(f, 5)
-  }
-  DECODE_STORE(a, 0)
-  DECODE_STORE(b, 1)
-  DECODE_STORE(c, 2)
-  DECODE_STORE(d, 3)
-  DECODE_STORE(e, 4)
-  DECODE_STORE(f, 5)
-}
-#undef DECODE_DOT
-#undef DECODE_ROW
-#undef DECODE_STEP
-#undef DECODE_STORE
+}  // namespace
+#include "decode_tile_avx512.h"
+namespace {
 
 #else
 
-static ALWAYS_INLINE __m256i four_of(const uint8_t* bytes) {
-  int32_t four;
-  __builtin_memcpy(&four, bytes, 4);
-  return _mm256_set1_epi32(four);
-}
-
-// sums[i] += four inputs of a row times their weights, eight columns each.
-template <int COUNT>
-static ALWAYS_INLINE void add_four(__m256i (&sums)[COUNT], const uint8_t* row,
-                                   const int8_t* weights) {
-  const __m256i x = four_of(row);
-#pragma GCC unroll 8
-  for (int i = 0; i < COUNT; ++i) {
-    const __m256i w = load_half(weights + 32 * i);
-#if defined(__AVXVNNI__)
-    asm("%{vex%} vpdpbusd %2, %1, %0" : "+x"(sums[i]) : "x"(x), "x"(w));
-#else
-    const __m256i words = _mm256_maddubs_epi16(x, w);
-    sums[i] = _mm256_add_epi32(sums[i], _mm256_madd_epi16(words, _mm256_set1_epi16(1)));
-#endif
-  }
-}
-
-// The next eight.
-template <int COUNT>
-static ALWAYS_INLINE void add_eight(__m256i (&sums)[COUNT], const uint8_t* row,
-                                    const int8_t* weights) {
-#if defined(__AVXVNNI__)
-  add_four(sums, row, weights);
-  add_four(sums, row + 4, weights + 4 * PANEL);
-#else
-  const __m256i x = four_of(row), y = four_of(row + 4);
-#pragma GCC unroll 8
-  for (int i = 0; i < COUNT; ++i) {
-    const __m256i v = load_half(weights + 32 * i), w = load_half(weights + 4 * PANEL + 32 * i);
-    const __m256i words = _mm256_add_epi16(_mm256_maddubs_epi16(x, v), _mm256_maddubs_epi16(y, w));
-    sums[i] = _mm256_add_epi32(sums[i], _mm256_madd_epi16(words, _mm256_set1_epi16(1)));
-  }
-#endif
-}
-
-// One to three rows, as many columns at a time as 16 registers hold the sums and the weights of.
+// One to three rows, as many columns at a time as the registers hold the sums and the weights of.
 template <int ROWS, int LINES>
 static ALWAYS_INLINE void few_rows(const uint8_t* rows, size_t stride, const int8_t* panel,
                                    int depth, const int32_t* start, const int8_t* ahead,
                                    Floats (*out)[PANEL_VECTORS]) {
-  constexpr int VECTORS = ROWS == 1 ? 4 : SUMS_IN_WORDS ? 1 : 2, HALVES = 2 * VECTORS;
-  constexpr int AHEAD = 2 * LINES * VECTORS / PANEL_VECTORS;  // cache lines in every step
+  constexpr int VECTORS = sum_vectors(ROWS), PARTS = LANES / SUM_LANES, COUNT = PARTS * VECTORS;
+  // Cache lines in every step.
+  constexpr int AHEAD = STEP_INPUTS / 4 * LINES * VECTORS / PANEL_VECTORS;
   for (int vector = 0; vector < PANEL_VECTORS; vector += VECTORS) {
-    __m256i sums[ROWS][HALVES];
+    Sums sums[ROWS][COUNT];
     for (int r = 0; r < ROWS; ++r)
-      for (int i = 0; i < HALVES; ++i) sums[r][i] = load_half(start + LANES * vector + 8 * i);
+      for (int i = 0; i < COUNT; ++i)
+        sums[r][i] = load_sums(start + LANES * vector + SUM_LANES * i);
     const int8_t* weights = panel + 4 * LANES * vector;
     int k = 0;
-    for (; k + 8 <= depth; k += 8, weights += 8 * PANEL) {
+    for (; k + STEP_INPUTS <= depth; k += STEP_INPUTS, weights += STEP_INPUTS * PANEL) {
       for (int line = 0; line < AHEAD; ++line) prefetch(ahead + 64 * line);
       ahead += 64 * AHEAD;
-#pragma GCC unroll 3
-      for (int r = 0; r < ROWS; ++r) add_eight(sums[r], rows + r * stride + k, weights);
+      add_step(sums, rows + k, stride, weights, 4 * PANEL);
     }
-    if (k < depth)
-      for (int r = 0; r < ROWS; ++r) add_four(sums[r], rows + r * stride + k, weights);
+    for (int four = 4; four < STEP_INPUTS && k < depth; four += 4, k += 4, weights += 4 * PANEL)
+      add_four(sums, rows + k, stride, weights);
     for (int r = 0; r < ROWS; ++r)
-      for (int v = 0; v < VECTORS; ++v)
-        out[r][vector + v] = {_mm256_cvtepi32_ps(sums[r][2 * v]),
-                              _mm256_cvtepi32_ps(sums[r][2 * v + 1])};
+      for (int v = 0; v < VECTORS; ++v) out[r][vector + v] = as_floats(sums[r] + PARTS * v);
   }
 }
 

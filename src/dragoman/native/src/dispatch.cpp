@@ -1,6 +1,11 @@
 // What this processor can run, and which build of the library this is.
 #include "dispatch.h"
 
+#if defined(__aarch64__) && defined(__linux__)
+#include <asm/hwcap.h>
+#include <sys/auxv.h>
+#endif
+
 #ifndef DRAGOMAN_FINGERPRINT
 #define DRAGOMAN_FINGERPRINT "unknown"
 #endif
@@ -27,6 +32,8 @@ DRAGOMAN_EXPORT const char *dragoman_levels() {
   if (avx512vnni) return avxvnni ? "avx512vnni avxvnni avx2" : "avx512vnni avx2";
   if (avxvnni) return "avxvnni avx2";
   if (avx2) return "avx2";
+#elif defined(__aarch64__) && defined(__linux__)
+  if (getauxval(AT_HWCAP) & HWCAP_ASIMDDP) return "neon";
 #endif
   return "";
 }

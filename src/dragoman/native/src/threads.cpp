@@ -53,11 +53,19 @@ struct Pool {
 // sooner than that, and waking costs as much. Five times more takes a core from those who need it.
 constexpr int LOOKS = 2000;
 
+void pause_a_moment() {
+#if defined(__x86_64__)
+  __builtin_ia32_pause();
+#elif defined(__aarch64__)
+  __asm__ volatile("isb");  // some tens of cycles; yield is one
+#endif
+}
+
 template <class Done>
 bool watch(const Done &done) {
   for (int looks = 0; looks < LOOKS; looks++) {
     if (done()) return true;
-    __builtin_ia32_pause();
+    pause_a_moment();
   }
   return done();
 }
