@@ -12,13 +12,14 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 import torch
 from torch import nn
 
 from dragoman.errors import DragomanError
-from dragoman.native import abi, check, library, loader, norm
+from dragoman.native import abi, attention, check, embedding, library, loader, norm
 from dragoman.native import compile as building
 from dragoman.nn.linear import Linear, kernels_fit
 
@@ -92,6 +93,32 @@ def test_no_library_or_a_damaged_one_falls_back_with_one_line(
     (line,) = caplog.messages
     assert words in line and "plain torch does the work" in line
     assert "python -m dragoman.native.compile" in line
+
+
+def test_a_library_that_only_translates_leaves_training_to_torch(
+    built: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """That for ARM has the decoder and nothing else; it is the comparison that asks first."""
+    from dragoman.models.transformer.int8 import why_not_here
+
+    find = loader.function
+
+    def found(name: str) -> object:
+        return find(name) if name.startswith(("decode_", "beam_")) else None
+
+    monkeypatch.setattr(loader, "function", found)
+    assert library.status().level == built and why_not_here() is None
+    assert plain_norm_works() and not kernels_fit(nn.Sequential(Linear(8, 8)), "fp32")
+    rows, at = torch.randn(3, 8), torch.tensor([0, 3], dtype=torch.int32)
+    told: dict[str, Any] = {"heads": 2, "causal": True, "scale": 0.5}
+    ours = attention.attention(rows, rows, rows, at, at, **told)
+    torch.testing.assert_close(ours, attention.attention_plain(rows, rows, rows, at, at, **told))
+    ids, places = torch.tensor([2, 0, 2]), torch.randn(3, 8)
+    mine, twin = (
+        embed(ids, rows, places, ids, scale=3.0, dtype=torch.float32)
+        for embed in (embedding.embed, embedding.embed_plain)
+    )
+    torch.testing.assert_close(mine, twin)
 
 
 def test_a_stale_library_is_not_used(built: str, monkeypatch: pytest.MonkeyPatch) -> None:

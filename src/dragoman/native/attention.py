@@ -183,7 +183,7 @@ def attention_plain(
 
 def _takes(*tensors: Tensor) -> bool:
     same = len({tensor.dtype for tensor in tensors}) == 1
-    return same and is_plain(*tensors) and loader.loaded()
+    return same and is_plain(*tensors) and loader.trains()
 
 
 def _takes_pairs(query: Tensor, key: Tensor, value: Tensor, heads: int) -> bool:

@@ -34,7 +34,7 @@ def embed(
     ``places`` (L, D) fp32 holds an encoding per position and is not trained; ``positions`` (P,)
     int64 says which one each row gets. None: nothing is added.
     """
-    if not (is_plain(matrix, places) and dtype in SUFFIXES and loader.loaded()):
+    if not (is_plain(matrix, places) and dtype in SUFFIXES and loader.trains()):
         return embed_plain(
             ids, matrix, places, positions,
             scale=scale, dtype=dtype, dropout=dropout, seed=seed, names=names,

@@ -91,6 +91,11 @@ def loaded() -> bool:
     return load()[0] is not None
 
 
+def trains() -> bool:
+    """Whether there are kernels that train; for ARM there are those that translate alone."""
+    return function("norm_forward_fp32") is not None
+
+
 @cache
 def load() -> tuple[_Library | None, Status]:
     choice = _choice()

@@ -70,7 +70,7 @@ def layer_norm_plain(x: Tensor, weight: Tensor, bias: Tensor, *, eps: float = 1e
 
 
 def _takes(*tensors: Tensor) -> bool:
-    return is_plain(*tensors) and loader.loaded()
+    return is_plain(*tensors) and loader.trains()
 
 
 class _ResidualNorm(torch.autograd.Function):
