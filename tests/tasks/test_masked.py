@@ -296,6 +296,12 @@ def test_it_is_looked_into(likes: Run, dragoman: Dragoman, tmp_path: Path) -> No
     assert "encoder, layer 2" in said.out and page.stat().st_size > 1000
     hidden = dragoman("look", likes.folder, "The old cat likes ___ today.", "--hide", "cat")
     assert hidden.code == 0 and "hidden: “cat”" in hidden.out, hidden.err
+    about = ("--run", likes.folder, "--sentence", "The old cat likes ___ today.")
+    drawn = dragoman("figure", "attention-encoder", *about, "--to", tmp_path / "encoder.svg")
+    assert drawn.code == 0 and (tmp_path / "encoder.svg").is_file(), drawn.err
+    for name in ("temperature", "length-penalty", "head-importance"):
+        refused = dragoman("figure", name, *about)
+        assert refused.code == 1 and "This encoder model writes nothing" in refused.err, refused.err
     refused = dragoman("look", likes.folder, "The cat ___.", "--prefix", "The")
     assert refused.code == 1 and "writes nothing, it fills" in refused.err
 
