@@ -26,6 +26,12 @@ def classify(
             "--all", help="All labels of each line, the most probable first, behind one another."
         ),
     ] = False,
+    why: Annotated[
+        bool,
+        typer.Option(
+            "--why", help="Also what each word has to do with the label, by two measures."
+        ),
+    ] = False,
 ) -> None:
     """Give each line a label: the label, a tab and its probability.
 
@@ -38,6 +44,8 @@ def classify(
       dragoman classify runs/topics < letters.txt
 
       dragoman classify runs/topics "Shares fell again." --all
+
+      dragoman classify runs/topics "Shares fell again." --why
     """
     from dragoman.cli.console import output_to
     from dragoman.data.corpora import decode_lines
@@ -45,6 +53,7 @@ def classify(
 
     opened = Run.open(run)
     from dragoman.tasks.labeller import Labelled, Labeller
+    from dragoman.tasks.reasons import WARNING, reasons, table
     from dragoman.tasks.streaming import windows
 
     def written(found: Labelled) -> str:
@@ -57,8 +66,13 @@ def classify(
         for window in windows(iter(given) if given else decode_lines(sys.stdin.buffer)):
             found = labeller(window)
             cut += sum(one.cut for one in found)
-            out.writelines(f"{written(one)}\n" for one in found)
+            for one in found:
+                out.write(f"{written(one)}\n")
+                if why and one.text.split():
+                    out.write(f"{table(reasons(labeller, one.text))}\n\n")
             out.flush()
+    if why:
+        typer.echo(WARNING, err=True)
     if cut:
         typer.echo(
             f"{cut:,} lines are longer than the {labeller.longest:,} tokens that the model reads: "

@@ -72,6 +72,11 @@ class Probe:
         assert self._token is not None
         _open.reset(self._token)
 
+    def take_embedded(self, rows: Tensor) -> Tensor:
+        """Called with what a first layer is to read, (P, D), while this probe is open -> what it
+        reads in its place. Whoever wants to differentiate by it overrides this."""
+        return rows
+
     def take_attention(self, name: str, weights: Tensor) -> None:
         """Called by every attention while this probe is open."""
         if self._record:

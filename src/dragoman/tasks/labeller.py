@@ -74,12 +74,12 @@ class Labeller:
         self.run = run
         self.network: Network = run.model()
         self.labels = run.forms.labels
-        self._reading = reading_of(run.recipe, run.forms)
+        self.reading = reading_of(run.recipe, run.forms)
 
     @property
     def longest(self) -> int:
         """Tokens that are read of a text, a symbol before or behind it counted."""
-        return self._reading.longest
+        return self.reading.longest
 
     def __call__(self, texts: Iterable[str]) -> list[Labelled]:
         """Each text with the probabilities of all labels. One without tokens has those of a text
@@ -89,9 +89,9 @@ class Labeller:
         found: list[Labelled | None] = [None] * len(given)
         order = sorted(range(len(given)), key=lambda number: len(tokens[number]))
         lengths = [len(tokens[number]) for number in order]
-        for part in in_batches(lengths, self._reading, _TOKENS_AT_ONCE):
+        for part in in_batches(lengths, self.reading, _TOKENS_AT_ONCE):
             numbers = [order[place] for place in part]
-            read = self._reading.texts([tokens[number] for number in numbers])
+            read = self.reading.texts([tokens[number] for number in numbers])
             with torch.inference_mode():
                 logits = self.network.project(self.network.encode(read).rows).double()  # (B, K)
                 every = torch.log_softmax(logits, dim=-1).numpy()
