@@ -264,6 +264,16 @@ def test_a_small_source_is_compiled_for_its_levels(
     assert building.fingerprint().encode() in symbols
 
 
+def test_asked_for_the_first_time_by_who_computes_in_fp64(built: str) -> None:
+    library.reset()
+    torch.set_default_dtype(torch.float64)
+    try:
+        assert library.status().level == built
+        assert torch.get_default_dtype() == torch.float64
+    finally:
+        torch.set_default_dtype(torch.float32)
+
+
 @pytest.mark.parametrize("mode", [torch.inference_mode, torch.no_grad])
 def test_asked_for_the_first_time_without_gradients(built: str, mode: type[torch.no_grad]) -> None:
     library.reset()

@@ -24,13 +24,18 @@ _RATE, _SEED = 0.2, 7
 
 def first_difference() -> str | None:
     """The name of the first kernel that disagrees with its twin; None if all agree."""
-    # Gradients are compared too, also where the first to ask does without them.
-    with torch.inference_mode(False), torch.enable_grad(), torch.random.fork_rng(devices=[]):
-        torch.manual_seed(1)
-        for dtype in _TOLERANCE:
-            for name, fast, plain, tensors in _products(dtype):
-                if not _agree(fast, plain, tensors, dtype):
-                    return f"{name} ({str(dtype).removeprefix('torch.')})"
+    before = torch.get_default_dtype()
+    torch.set_default_dtype(torch.float32)  # whatever the first to ask computes in
+    try:
+        # Gradients are compared too, also where the first to ask does without them.
+        with torch.inference_mode(False), torch.enable_grad(), torch.random.fork_rng(devices=[]):
+            torch.manual_seed(1)
+            for dtype in _TOLERANCE:
+                for name, fast, plain, tensors in _products(dtype):
+                    if not _agree(fast, plain, tensors, dtype):
+                        return f"{name} ({str(dtype).removeprefix('torch.')})"
+    finally:
+        torch.set_default_dtype(before)
     return None
 
 
