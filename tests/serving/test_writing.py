@@ -32,6 +32,7 @@ from untrained_run import untrained_run
 from dragoman.forms.nothing import Nothing
 from dragoman.forms.text import Text
 from dragoman.forms.text_form import TextForm
+from dragoman.search import windows
 from dragoman.search.hypothesis import Hypothesis
 from dragoman.search.settings import SamplingSettings, SearchSettings
 from dragoman.serving.http import connection
@@ -418,15 +419,24 @@ def test_nothing_is_cut_decoded_or_written_on_the_event_loop(
 
 
 def test_a_long_text_is_read_in_turns(letters: Run, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Others have theirs between."""
+    """Others have theirs between: a part is there when its windows alone have been scored."""
     monkeypatch.setattr(composer, "TOGETHER", 64)
+    read: list[int] = []
+    scored = windows.log_probabilities_of
+
+    def counting(model: Any, source: Any, given: Any, *others: Any) -> Any:
+        read.append(sum(map(len, given)))
+        return scored(model, source, given, *others)
+
+    monkeypatch.setattr(windows, "log_probabilities_of", counting)
     run = ServedRun.open(letters, ServeSettings(precision="fp32"), "letters")
     assert run.composer is not None
     tokens = run.composer.tokens(BEGIN * 50)
     parts = run.composer.parts(tokens)
     costs = [*next(parts)]
-    assert len(costs) <= 64
+    assert len(read) == 1 and read[0] <= 64
     costs += [cost for part in parts for cost in part]
+    assert len(read) > 10 and max(read) <= 64
     (whole,) = run.engine.score_windows([tokens], 32, 16)
     assert np.allclose(costs, whole, atol=1e-4)
     run.composer.close()
