@@ -379,3 +379,29 @@ def test_a_translation_begins_with_an_encoder(
         name.startswith("encoder.1.") for name in note["did_not_fit"]
     )
     assert "taken from" in said.out and "it has no layers.1." in said.out
+
+
+def test_it_begins_with_a_masked_model(labelled: Path, tmp_path: Path) -> None:
+    texts = tmp_path / "texts.txt"
+    lines = [line.split("\t")[1] for line in labelled.read_text().splitlines()]
+    texts.write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
+    small = [one for one in SMALL if not one.startswith("data")]
+    changes = [*small, "training.updates=2", "training.validate_every=2", "plan.context=32",
+               "languages.target=en"]  # fmt: skip
+    masked, _ = recipe_of([str(texts)], task="masked", texts="text", changes=changes)
+    train(masked, tmp_path / "masked", say=lambda _: None, display=False, measure=False)
+    learned = Run.open(tmp_path / "masked")
+    few = ["training.updates=1", "training.validate_every=0", "training.schedule.peak=1e-9",
+           "training.precision=fp32"]  # fmt: skip
+    recipe, _ = recipe_of([str(labelled)], task="classification", start_from=learned, changes=few)
+    assert recipe.model == learned.recipe.model and recipe.languages.source == "en"
+    train(
+        recipe, tmp_path / "run", start_from=learned, take="encoder", say=lambda _: None,
+        display=False, measure=False,
+    )  # fmt: skip
+    run = Run.open(tmp_path / "run")
+    old, new = learned.model().state_dict(), run.model().state_dict()
+    for name, value in old.items():
+        if not name.startswith("output"):
+            assert torch.allclose(new[f"body.{name}"], value, atol=1e-6), name
+    assert run.notes()["start"]["part"] == "encoder" and not run.notes()["start"]["did_not_fit"]

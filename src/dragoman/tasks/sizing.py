@@ -223,7 +223,8 @@ def for_part(recipe: Recipe, learned: Recipe, take: Taken) -> Recipe:
         )
     languages = recipe.languages
     if languages.source == "und":
-        known = learned.languages.source if learned.model.reads else learned.languages.target
+        reads = "source" in TASKS[learned.task].sides
+        known = learned.languages.source if reads else learned.languages.target
         languages = languages.model_copy(update={"source": known})
     context = learned.plan.context
     return recipe.model_copy(
