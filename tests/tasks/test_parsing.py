@@ -113,6 +113,19 @@ def test_a_stopped_training_goes_on(trees: Path, tmp_path: Path) -> None:
     assert Run.open(whole).weights_hash == Run.open(stopped).weights_hash
 
 
+def test_a_parser_goes_on_with_other_trees(toy: Run, tmp_path: Path) -> None:
+    other = write_treebank(tmp_path / "other.mrg", treebank(60, 5))
+    few = ["training.updates=2", "training.validate_every=2", "training.precision=fp32"]
+    recipe, _ = recipe_of([str(other)], start_from=toy, changes=few)
+    assert recipe.model == toy.recipe.model and recipe.trees == toy.recipe.trees
+    train(recipe, tmp_path / "run", start_from=toy, say=lambda _: None, display=False)
+    tuned = Run.open(tmp_path / "run")
+    assert tuned.target.fingerprint == toy.target.fingerprint
+    assert evaluate_run(tuned, [other]).scores["f1"] > 60, "it has not begun anew"
+    with pytest.raises(RecipeError, match="--take encoder: a parser goes on from all of another"):
+        recipe_of([str(other)], task="parsing", start_from=toy, take="encoder")
+
+
 def test_tags_are_learned_if_they_are_wanted(trees: Path, tmp_path: Path) -> None:
     recipe = recipe_of_trees(trees, "trees.tags=kept")
     train(recipe, tmp_path / "run", say=lambda _: None, display=False)
@@ -163,6 +176,7 @@ def test_the_command_line_knows_the_task(toy: Run, dragoman: Dragoman, tmp_path:
         (("evaluate", toy.folder, gold, gold), "measured on one file of trees"),
         (("evaluate", toy.folder, tmp_path / "t.svg"), "t.svg, line 1: "),
         (("shortlist", toy.folder), "it writes no text"),
+        (("align", toy.folder, gold, gold), "there is nothing to align"),
         (("serve", toy.folder), "it writes no text"),
         (("look", toy.folder, "a dog runs ."), "does not translate: dragoman parse"),
     ):

@@ -102,7 +102,7 @@ def align(
     log_to_stderr(quiet)
     # What is wrong with the arguments is said before torch is imported.
     opened = Run.open(run)
-    if len(opened.task.sides) < 2:
+    if len(opened.task.texts) < 2:
         raise DragomanError(f"{run} is a {opened.task.called}: there is nothing to align")
     if (gold_dev is not None or oracle) and (head is not None or statistical or gold is None):
         raise DragomanError(

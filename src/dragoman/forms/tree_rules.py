@@ -112,10 +112,8 @@ class TreeRules(Rules):
             and frame.depth < DEEPEST - 1
             and self._can_end(self._after(state, symbols.opening.start))
         )
-        closes = (
-            state.inside not in (_NOTHING, self._chain)
-            and (left == 0 if frame.below is None else True)
-            and self._can_end(self._after(state, frame.symbol + 1))
+        closes = state.inside not in (_NOTHING, self._chain) and self._can_end(
+            self._after(state, frame.symbol + 1)
         )
         return word, opens, closes, False
 
