@@ -115,6 +115,8 @@ class Grammar:
                 words[seen][leaf.label] += 1
                 if seen != leaf.word:
                     words["?"][leaf.label] += 1  # of which nothing is known but that it is rare
+        if not words["?"]:  # where no word is rare, any tag may be that of a new one
+            words["?"].update(tags.keys())
         names = sorted({*counts, *tags})
         number = {name: place for place, name in enumerate(names)}
         rules: dict[int, list[tuple[int, int, int, float]]] = {1: [], 2: []}
