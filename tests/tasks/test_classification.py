@@ -147,7 +147,7 @@ def test_the_verb_gives_a_line_for_a_line(topics: Run, dragoman: Dragoman, tmp_p
         (("serve", topics.folder), "writes no text"),
         (("compare", topics.folder, topics.folder, "--to", tmp_path / "x.html"), "leave it out"),
         (("figure", "temperature", "--run", topics.folder), "dragoman classify"),
-        (("align", topics.folder), "dragoman classify"),
+        (("align", topics.folder), "nothing to align"),
     ):
         refused = dragoman(*wrong)
         assert refused.code == 1 and words in refused.err, (wrong, refused)
