@@ -21,6 +21,7 @@ from dragoman.tasks.translator import Translator
 VERBS = (
     "demo", "data", "train", "resume", "translate", "evaluate", "score", "compare", "average",
     "shortlist", "doctor", "serve", "look", "figure", "write", "align", "sweep", "ablate",
+    "classify", "fill", "parse",
 )  # fmt: skip
 SET = [argument for change in TINY for argument in ("--set", change)]
 
