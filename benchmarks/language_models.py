@@ -22,8 +22,9 @@ from provenance import Watch
 from results import Results
 
 from dragoman.tasks.code_length import Length
+from dragoman.tasks.corpora import plain_pairs
 from dragoman.tasks.language_model import evaluate_run
-from dragoman.tasks.prepare import plain_pairs, prepare
+from dragoman.tasks.prepare import prepare
 from dragoman.tasks.run import Run
 
 RESULTS = Path(__file__).resolve().parent / "results" / "language-models.json"

@@ -35,9 +35,9 @@ from translate import bleu
 import dragoman
 from dragoman.data.cleaning import Cleaner
 from dragoman.nn.positions import sinusoidal
+from dragoman.tasks.corpora import plain_pairs, training_pairs
 from dragoman.tasks.machine import cores
 from dragoman.tasks.model import build_model
-from dragoman.tasks.prepare import plain_pairs, training_pairs
 from dragoman.tasks.run import Run
 
 RESULTS = Path(__file__).resolve().parent / "results" / "minutes.json"

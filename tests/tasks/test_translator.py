@@ -25,12 +25,13 @@ from dragoman.native import library
 from dragoman.nn.layout import Sequences
 from dragoman.search.settings import SearchSettings
 from dragoman.tasks.inputs import recipe_of
-from dragoman.tasks.prepare import learn_vocabularies, prepare
+from dragoman.tasks.prepare import prepare
 from dragoman.tasks.run import NOTES, SEVERAL_SENTENCES, Run
 from dragoman.tasks.search_settings import parse_search
 from dragoman.tasks.shortlist import learn_shortlist
 from dragoman.tasks.streaming import windows
 from dragoman.tasks.translator import Translation, Translator, TranslatorSettings
+from dragoman.tasks.vocabularies import learn_vocabularies
 from dragoman.training.weights import load_weights, save_weights
 
 NASTY = [

@@ -17,8 +17,9 @@ from dragoman.data import store as stores
 from dragoman.errors import FileError
 from dragoman.inference import measured
 from dragoman.tasks.inputs import recipe_of
-from dragoman.tasks.prepare import Prepared, learn_vocabularies, prepare
+from dragoman.tasks.prepare import Prepared, prepare
 from dragoman.tasks.user_cache import cache_folder
+from dragoman.tasks.vocabularies import learn_vocabularies
 
 SMALL = ("text.vocabulary=400",)
 

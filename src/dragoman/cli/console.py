@@ -101,7 +101,7 @@ def finish_run(folder: Path, outcome: Outcome) -> None:
         raise typer.Exit(130)
     if os.environ.get("RANK", "0") != "0":
         return  # torchrun's other processes leave the rest to the first
-    from dragoman.tasks.prepare import has_test_set
+    from dragoman.tasks.corpora import has_test_set
     from dragoman.tasks.report import write_report
     from dragoman.tasks.run import Run
 

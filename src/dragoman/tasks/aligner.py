@@ -19,8 +19,9 @@ from dragoman.errors import DragomanError
 from dragoman.forms.form import Form
 from dragoman.metrics.alignment import AlignmentQuality, Gold, Links, check_gold
 from dragoman.tasks.alignment import AligningHead, AlignmentScores, Looked
+from dragoman.tasks.corpora import token_pairs
 from dragoman.tasks.engine import Engine
-from dragoman.tasks.prepare import Say, token_pairs
+from dragoman.tasks.prepare import Say
 from dragoman.tasks.run import Run
 from dragoman.tasks.settings import EngineSettings
 

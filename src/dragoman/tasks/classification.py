@@ -22,10 +22,10 @@ from dragoman.metrics.classification import Confusion
 from dragoman.pictures.plain_table import plain_table
 from dragoman.recipe import Recipe
 from dragoman.tasks.confusions import MOST_DRAWN
+from dragoman.tasks.corpora import plain_pairs
 from dragoman.tasks.examples import reading_of
 from dragoman.tasks.labeller import Labelled as LabelledText
 from dragoman.tasks.labeller import Labeller, in_batches
-from dragoman.tasks.prepare import plain_pairs
 from dragoman.tasks.run import SCORES, Run
 from dragoman.tasks.validation import TOKENS_AT_ONCE, Validation
 from dragoman.training.loss import smoothed_cross_entropy

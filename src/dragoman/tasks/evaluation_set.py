@@ -8,7 +8,7 @@ from pathlib import Path
 
 from dragoman.data.corpora import CorpusSettings, Pair, read_lines, read_pairs
 from dragoman.errors import DataError, DragomanError
-from dragoman.tasks.prepare import has_test_set, plain_pairs
+from dragoman.tasks.corpora import has_test_set, plain_pairs
 from dragoman.tasks.run import Run
 
 

@@ -16,7 +16,7 @@ from dragoman.data.doubts import Doubt
 from dragoman.data.split import side_of
 from dragoman.recipe import Recipe
 from dragoman.task import TASKS
-from dragoman.tasks.prepare import doubts_of, new_cleaner, training_pairs
+from dragoman.tasks.corpora import doubts_of, new_cleaner, training_pairs
 
 _WORD_BUCKETS = (0, 5, 10, 15, 20, 30, 40, 60, 80, 120, 10**9)
 _CHARACTER_BUCKETS = (0, 10, 20, 30, 40, 60, 80, 120, 160, 240, 10**9)

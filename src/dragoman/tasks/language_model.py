@@ -27,7 +27,7 @@ from dragoman.errors import DragomanError
 from dragoman.recipe import EvaluationSettings
 from dragoman.search.settings import SearchSettings
 from dragoman.tasks.code_length import Length
-from dragoman.tasks.prepare import plain_pairs
+from dragoman.tasks.corpora import plain_pairs
 from dragoman.tasks.run import SCORES, Run
 from dragoman.tasks.validation import TOKENS_AT_ONCE, Validation, next_token_loss
 from dragoman.training.records import Evaluation, Sample

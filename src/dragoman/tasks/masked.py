@@ -32,8 +32,8 @@ from dragoman.data.store import Tokens
 from dragoman.errors import DragomanError
 from dragoman.forms.text import Text
 from dragoman.models.interface import Network
+from dragoman.tasks.corpora import plain_pairs
 from dragoman.tasks.language_model import read_like
-from dragoman.tasks.prepare import plain_pairs
 from dragoman.tasks.run import SCORES, Run
 from dragoman.tasks.validation import TOKENS_AT_ONCE, Validation
 from dragoman.training.records import Evaluation, Sample

@@ -21,8 +21,8 @@ from dragoman.data.corpora import CorpusSettings, Pair, read_pairs
 from dragoman.errors import DragomanError
 from dragoman.forms.tree_form import tree_of
 from dragoman.metrics.parseval import SHORT, Parseval, score_parse
+from dragoman.tasks.corpora import plain_pairs
 from dragoman.tasks.parser import Parse, Parser, no_tag, parse_all
-from dragoman.tasks.prepare import plain_pairs
 from dragoman.tasks.run import SCORES, Run
 from dragoman.tasks.search_settings import parse_search
 from dragoman.tasks.settings import EngineSettings

@@ -18,8 +18,8 @@ from dragoman.data.corpora import Pair
 from dragoman.errors import RunError
 from dragoman.metrics.translation import evaluate_translation
 from dragoman.search.hypothesis import length_penalty
+from dragoman.tasks.corpora import plain_pairs
 from dragoman.tasks.language_model import windows_in
-from dragoman.tasks.prepare import plain_pairs
 from dragoman.tasks.run import Run
 from dragoman.tasks.surprise import Scorer
 from dragoman.tasks.translator import Translation, Translator

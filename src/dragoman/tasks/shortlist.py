@@ -11,7 +11,8 @@ from pathlib import Path
 from dragoman.inference.shortlist import ShortlistSettings, learn
 from dragoman.models.shortlist import Shortlist
 from dragoman.search.settings import SearchSettings
-from dragoman.tasks.prepare import Say, plain_pairs, token_pairs
+from dragoman.tasks.corpora import plain_pairs, token_pairs
+from dragoman.tasks.prepare import Say
 from dragoman.tasks.run import SHORTLIST, Run
 from dragoman.tasks.settings import TranslatorSettings
 from dragoman.tasks.translator import Translator

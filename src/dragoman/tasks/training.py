@@ -24,16 +24,14 @@ from dragoman.models.interface import Network
 from dragoman.recipe import Recipe
 from dragoman.task import TASKS
 from dragoman.tasks.alignment import AligningHead
+from dragoman.tasks.corpora import doubts_of
 from dragoman.tasks.examples import Examples, examples_of
 from dragoman.tasks.model import build_model, fill_model
 from dragoman.tasks.prepare import (
     Prepared,
     Say,
-    check_labels,
     check_unchanged,
     count_words,
-    doubts_of,
-    learn_vocabularies,
     prepare,
     warn_of_overlap,
 )
@@ -52,6 +50,7 @@ from dragoman.tasks.settings import Taken
 from dragoman.tasks.sizing import for_minutes, in_words, too_short, with_updates
 from dragoman.tasks.taking import side_of, take_vocabulary, take_weights
 from dragoman.tasks.validation import new_validation, time_validation
+from dragoman.tasks.vocabularies import check_labels, learn_vocabularies
 from dragoman.training.averaging import average_weights
 from dragoman.training.checkpoint import Checkpoints
 from dragoman.training.distributed import Ranks

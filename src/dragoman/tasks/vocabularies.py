@@ -1,0 +1,124 @@
+"""What a run learns of its training text before it trains: vocabularies, labels, brackets."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator
+from pathlib import Path
+
+from dragoman.data.corpora import Pair
+from dragoman.errors import DataError
+from dragoman.forms.labels import Labels
+from dragoman.forms.text import Text
+from dragoman.forms.tree_form import tree_of
+from dragoman.forms.tree_symbols import TreeSymbols
+from dragoman.recipe import Recipe
+from dragoman.task import TASKS
+from dragoman.tasks.corpora import corpora_of
+from dragoman.tasks.prepare import Say
+from dragoman.tasks.run import BRACKETS, LABELS, vocabulary_name
+
+_FEW = 3
+"""Examples of a label: fewer are more likely a slip than a label."""
+
+_LEARNED_TOGETHER = 4000
+"""Characters of a line that a vocabulary is learned from; what lies behind is another one."""
+
+
+def learn_vocabularies(recipe: Recipe, folder: Path, say: Say, known: Collection[str] = ()) -> None:
+    """Learn the vocabularies of a recipe from its training text, and its labels or brackets where
+    it has any, and save them in ``folder``.
+
+    Errors: ``DataError`` for text that cannot be used, or does not support so large a vocabulary,
+    and for labels between which there is nothing to choose.
+    ``known``: files that are there already.
+    """
+    if TASKS[recipe.task].labels:
+        learn_labels(recipe, folder, say)
+    if TASKS[recipe.task].trees:
+        learn_brackets(recipe, folder, say)
+
+    def sentences(sides: tuple[str, ...]) -> Iterator[str]:
+        for corpus in corpora_of(recipe, "train"):
+            for pair in corpus.pairs:
+                for side in sides:
+                    yield from _lines(getattr(pair, side))
+
+    kind = recipe.text.kind
+    sides_of: dict[str, tuple[str, ...]] = {}  # of each file
+    for side in TASKS[recipe.task].texts:
+        name = vocabulary_name(recipe, side)
+        if name in known:
+            continue
+        sides_of[name] = (*sides_of.get(name, ()), side)
+    learned = []
+    for name, sides in sides_of.items():
+        text = Text.train(
+            sentences(sides), recipe.text, seed=recipe.seed, symbols=TASKS[recipe.task].symbols
+        )
+        text.save(folder / name)
+        learned.append(f"{text.size:,} {' and '.join(sides)}")
+    if learned:
+        say(f"learned {' and '.join(learned)} {kind} tokens")
+
+
+def learn_brackets(recipe: Recipe, folder: Path, say: Say) -> None:
+    """The brackets and tags of the training trees of a recipe, saved in ``folder``."""
+    trees = (tree_of(p.target) for corpus in corpora_of(recipe, "train") for p in corpus.pairs)
+    symbols = TreeSymbols.learn(trees, recipe.trees)
+    symbols.save(folder / BRACKETS)
+    say(f"{symbols.size:,} symbols of trees")
+
+
+def learn_labels(recipe: Recipe, folder: Path, say: Say) -> None:
+    """The labels of the training examples of a recipe, saved in ``folder``.
+
+    Errors: ``DataError`` for an example without one, or labels of which there is no choice.
+    """
+
+    found, counts = Labels.learn(pair.target for _, pair in _labelled(recipe))
+    found.save(folder / LABELS)
+    say(f"{found.size:,} labels: {found.in_words()}")
+    rare = sorted(name for name, count in counts.items() if count < _FEW)
+    if rare:
+        say(
+            f"warning: {len(rare):,} of {found.size:,} labels have fewer than {_FEW} training "
+            f"examples, such as {rare[0]!r} with {counts[rare[0]]}: too few to be learned. Is one "
+            "the name of a column? A file of examples has no header"
+        )
+
+
+def check_labels(recipe: Recipe, labels: Labels, learned: Path) -> None:
+    """Whether all labels of the training text are among those of the run ``learned``, which is to
+    be trained further. Errors: ``DataError`` naming the first line whose label is not."""
+    for name, pair in _labelled(recipe):
+        if labels.value(pair.target) is None:
+            raise DataError(
+                f"{name}, line {pair.line}: {pair.target[:60]!r} is no label of {learned}, which "
+                f"knows {labels.in_words()}. To begin with what it makes of text, and labels of "
+                "your own: --take encoder or --take decoder, whichever its model is"
+            )
+
+
+def _labelled(recipe: Recipe) -> Iterator[tuple[str, Pair]]:
+    """The training examples of a recipe, each with the name of its corpus.
+
+    Errors: ``DataError`` for one without a label.
+    """
+    for corpus in corpora_of(recipe, "train"):
+        for pair in corpus.pairs:
+            if not pair.target.strip():
+                raise DataError(f"{corpus.name}, line {pair.line}: the label is empty")
+            yield corpus.name, pair
+
+
+def _lines(text: str) -> Iterator[str]:
+    """What a vocabulary is learned from: the lines of a text, long ones in parts."""
+    if len(text) <= _LEARNED_TOGETHER and "\n" not in text:
+        yield text
+        return
+    for line in text.splitlines():
+        while len(line) > _LEARNED_TOGETHER:
+            end = line.rfind(" ", 1, _LEARNED_TOGETHER) + 1 or _LEARNED_TOGETHER
+            yield line[:end]
+            line = line[end:]
+        yield line
