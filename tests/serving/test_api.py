@@ -9,6 +9,7 @@ import threading
 from typing import Any
 
 import pytest
+from pydantic import ValidationError
 from serving_echo import (
     TEXT,
     EchoModel,
@@ -26,6 +27,7 @@ from dragoman.forms.text_form import TextForm
 from dragoman.search.settings import SearchSettings
 from dragoman.serving.app import create_app
 from dragoman.serving.http.limits import LimitSettings
+from dragoman.serving.schema import LibreTranslateRequest, TranslateRequest
 from dragoman.serving.served import ServedRun
 from dragoman.serving.settings import ServeSettings
 from dragoman.tasks.engine import Engine
@@ -167,6 +169,23 @@ def test_bodies_that_are_not_requests(body: bytes, kind: str) -> None:
             answer = await client.post("/translate", content=body, headers=headers)
             assert answer.status_code == 400, answer.text
             assert list(answer.json()) == ["error"] and answer.json()["error"]
+
+    run(check())
+
+
+def test_a_megabyte_of_mistakes_is_refused_at_the_first() -> None:
+    """All would be listed where everybody waits: on the event loop, in one call."""
+    for model, name in ((LibreTranslateRequest, "q"), (TranslateRequest, "text")):
+        with pytest.raises(ValidationError) as refused:
+            model.model_validate({name: [[0]] * 10_000, "target": "de"})
+        assert refused.value.error_count() <= 2
+    many = {f"name {n}": 0 for n in range(10_000)}
+
+    async def check() -> None:
+        async with client_of() as client:
+            for body in (many, {"text": "Hallo.", "sampling": many}):
+                answer = await client.post("/v1/translate", json=body)
+                assert answer.status_code == 400 and "10,000 names" in answer.json()["error"]
 
     run(check())
 

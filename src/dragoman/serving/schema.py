@@ -19,6 +19,11 @@ class Message(BaseModel):
     model_config = ConfigDict(extra="forbid", use_attribute_docstrings=True, allow_inf_nan=False)
 
 
+Texts = str | Annotated[list[str], Field(fail_fast=True)]
+"""One text, or several. The first that is none is enough: who sends a megabyte of them would hold
+up everybody for as long as all are listed."""
+
+
 class ErrorBody(Message):
     """Every error has this shape, whatever its status."""
 
@@ -39,7 +44,7 @@ class LibreTranslateRequest(BaseModel):
 
     model_config = ConfigDict(use_attribute_docstrings=True)
 
-    q: str | list[str]
+    q: Texts
     """Text to translate, or several."""
     source: str = "auto"
     """Language of the text, or "auto"."""
@@ -126,7 +131,7 @@ class Readiness(Message):
 class TranslateRequest(Message):
     """``POST /v1/translate``."""
 
-    text: str | list[str]
+    text: Texts
     """Text to translate, or several."""
     source: str = "auto"
     """Language of the text, or "auto"."""

@@ -19,6 +19,10 @@ FORMS = ("application/x-www-form-urlencoded", "multipart/form-data")
 SMALL = 4096
 """Bytes of JSON that are read where they are; more are read beside the event loop."""
 
+NAMES = 64
+"""Of one object of a body, or fields of a form. No request has so many, and to list a hundred
+thousand that are unknown would hold up everybody."""
+
 T = TypeVar("T")
 
 
@@ -37,7 +41,7 @@ async def read_fields(http: Request) -> dict[str, Any]:
         kind = _media_type(http)
         # What no form can begin with is JSON: curl calls whatever it sends a form.
         if kind in FORMS and not (kind == FORMS[0] and (await http.body()).lstrip()[:1] == b"{"):
-            async with http.form(max_files=0, max_fields=64) as form:
+            async with http.form(max_files=0, max_fields=NAMES) as form:
                 return {name: value for name, value in form.items() if isinstance(value, str)}
         body = await http.body()
         is_small = len(body) <= SMALL
@@ -57,7 +61,16 @@ async def read_fields(http: Request) -> dict[str, Any]:
 
 
 def _parsed(body: bytes) -> Any:
-    return _readable(json.loads(body.decode("utf-8")))
+    found = json.loads(body.decode("utf-8"), object_pairs_hook=_object)
+    return _readable(found) if b"\\u" in body else found
+
+
+def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    if len(pairs) > NAMES:
+        raise bad_request(
+            f"An object of the body has {len(pairs):,} names; no request has more than {NAMES}."
+        )
+    return dict(pairs)
 
 
 def _readable(value: Any) -> Any:

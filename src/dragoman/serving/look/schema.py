@@ -49,7 +49,7 @@ class LookRequest(Message):
     """Places of source tokens that no head may look at."""
     compare: tuple[Place, ...] = Field(default=(), max_length=1000)
     """Another translation as token numbers, without its end symbol: how probable is it?"""
-    attention: tuple[Part, ...] = ("encoder", "decoder", "cross")
+    attention: tuple[Part, ...] = Field(default=("encoder", "decoder", "cross"), max_length=3)
     """Which attention to give whole; for long texts ask for single heads (/v1/look/attention)."""
     attention_within: int | None = Field(default=None, ge=0)
     """Leave attention out where it has more weights than this in all, in place of refusing."""

@@ -7,7 +7,7 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from dragoman.search.settings import SamplingSettings
-from dragoman.serving.schema import Message
+from dragoman.serving.schema import Message, Texts
 
 
 class WriteRequest(Message):
@@ -66,7 +66,7 @@ class WriteAnswer(Message):
 class SurpriseRequest(Message):
     """``POST /v1/surprise``."""
 
-    text: str | list[str]
+    text: Texts
     """Text to read, or several."""
     run: str | None = None
     """Name of the run to use, where several write."""
