@@ -276,8 +276,9 @@ def readers(run: Path) -> str:
         time.sleep(2)
         grown, at_once = server.memory() - before, server.descriptors() - files
         time.sleep(50)
+        left = max(0, server.descriptors() - files)
         seen = (
-            f"{server.descriptors() - files} of {at_once} connections still held after a minute, "
+            f"{left} of {at_once} connections still held after a minute, "
             f"{len(answer):,} bytes each; memory grew by {grown:.0f} MiB"
         )
         close(held)
