@@ -126,6 +126,7 @@ def test_a_parser_goes_on_with_other_trees(toy: Run, tmp_path: Path) -> None:
         recipe_of([str(other)], task="parsing", start_from=toy, take="encoder")
 
 
+@pytest.mark.slow  # trains another parser
 def test_tags_are_learned_if_they_are_wanted(trees: Path, tmp_path: Path) -> None:
     recipe = recipe_of_trees(trees, "trees.tags=kept")
     train(recipe, tmp_path / "run", say=lambda _: None, display=False)
