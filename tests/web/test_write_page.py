@@ -169,7 +169,7 @@ def test_an_address_holds_text_and_settings(opened: Open) -> None:
 def test_what_was_written_is_looked_into(opened: Open) -> None:
     with opened() as page:
         read(page, BEGIN)
-        page.locator(".right .tools").get_by_role("button", name="Look").click()
+        page.locator(".target ~ .tools").get_by_role("button", name="Look").click()
         expect(page.get_by_role("tab", name="Look")).to_have_attribute("aria-selected", "true")
         words = page.locator(".passage .target .w")
         expect(words).to_have_text([*BEGIN.split(), "</s>"])
