@@ -39,7 +39,7 @@ export function read(hash: string): Place {
   };
 }
 
-type Given = Partial<Place> & { view: View };
+export type Given = Partial<Place> & { view: View };
 
 function whole({ view, more, ...place }: Given): string {
   const values = new URLSearchParams({ v: VERSION });

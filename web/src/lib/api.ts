@@ -148,6 +148,11 @@ export class ApiError extends Error {
   ) {
     super(message);
   }
+
+  /** Whatever was thrown: what the server did not say has no status. */
+  static of(error: unknown): ApiError {
+    return error instanceof ApiError ? error : new ApiError(0, String(error));
+  }
 }
 
 const KEY = "dragoman.key";

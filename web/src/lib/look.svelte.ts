@@ -364,7 +364,7 @@ export class LookState {
       this.#take(base, now, isNew);
     } catch (error) {
       if (request.signal.aborted) return;
-      this.error = error instanceof ApiError ? error : new ApiError(0, String(error));
+      this.error = ApiError.of(error);
       this.status = "error";
     }
   }
@@ -424,6 +424,6 @@ export class LookState {
 
   #failed(error: unknown, request: AbortController): void {
     if (request.signal.aborted) return;
-    this.error = error instanceof ApiError ? error : new ApiError(0, String(error));
+    this.error = ApiError.of(error);
   }
 }

@@ -79,7 +79,7 @@ export class OpenedState {
       await work();
     } catch (error) {
       if (request.signal.aborted) return;
-      this.error = error instanceof ApiError ? error : new ApiError(0, String(error));
+      this.error = ApiError.of(error);
     }
   }
 }

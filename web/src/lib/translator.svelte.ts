@@ -143,7 +143,7 @@ export class TranslatorState {
       }
     } catch (error) {
       if (request.signal.aborted) return;
-      this.error = error instanceof ApiError ? error : new ApiError(0, String(error));
+      this.error = ApiError.of(error);
       this.status = "error";
     }
   }

@@ -239,7 +239,7 @@ export class WriterState {
 
   #failed(error: unknown, request: AbortController): void {
     if (request.signal.aborted) return;
-    this.error = error instanceof ApiError ? error : new ApiError(0, String(error));
+    this.error = ApiError.of(error);
     this.status = "error";
   }
 }
