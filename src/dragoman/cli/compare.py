@@ -78,10 +78,10 @@ def compare(
             raise DragomanError("--to is a report of runs that translate: leave it out")
         from dragoman.studies.label_comparison import compare_labels  # imports torch
 
-        labels = compare_labels(systems, source, reference or (), test, samples, seed)
-        typer.echo(json.dumps(labels.to_dict(), indent=2) if as_json else labels.table())
-        return
-    compared = compare_systems(systems, source, reference or (), test, samples, seed)
+        compared = compare_labels(systems, source, reference or (), test, samples, seed)
+    else:
+        translated = compare_systems(systems, source, reference or (), test, samples, seed)
+        compared = translated.compared
     typer.echo(json.dumps(compared.to_dict(), indent=2) if as_json else compared.table())
     if to is not None:
         from dragoman.atomic import write_text
@@ -89,7 +89,7 @@ def compare(
         from dragoman.studies.report import report
         from dragoman.studies.verdict import verdict
 
-        found = report(compared, lambda text: typer.echo(text, err=True))
+        found = report(translated, lambda text: typer.echo(text, err=True))
         numbers = json.dumps(found.to_dict(), indent=2, ensure_ascii=False)
         write_text(to, comparison_html(found.page()))
         write_text(to.with_suffix(".json"), numbers + "\n")

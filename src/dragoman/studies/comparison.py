@@ -45,30 +45,13 @@ class System:
 
 @dataclass(frozen=True)
 class Compared:
-    """Systems, and how good their translations of the same sentences are."""
+    """Systems, and how good each is on the same texts."""
 
     systems: tuple[System, ...]
     """The first is what the others are compared with."""
-    measured: EvaluationSet
-    """The sentences."""
-    outputs: Mapping[str, Sequence[Sequence[str]]]
-    """What each run of each system made of them."""
+    test: str
+    """Which texts."""
     quality: Significance
-
-    @property
-    def test(self) -> str:
-        """Which sentences."""
-        return self.measured.name
-
-    def against(self, name: str) -> Significance:
-        """The same with another system as the baseline."""
-        systems = {name: self.outputs[name], **self.outputs}
-        references, quality = self.measured.references, self.quality
-        language = next((r.recipe.languages.target for s in self.systems for r in s.runs), "und")
-        return compare_systems(
-            systems, references, language, quality.test,
-            samples=quality.samples, seed=quality.seed,
-        )  # fmt: skip
 
     def table(self) -> str:
         """Plain text."""
@@ -83,6 +66,30 @@ class Compared:
         return {"systems": systems, "on": self.test, **self.quality.to_dict()}
 
 
+@dataclass(frozen=True)
+class Translated:
+    """A comparison of translations, and the translations."""
+
+    compared: Compared
+    measured: EvaluationSet
+    """The sentences."""
+    outputs: Mapping[str, Sequence[Sequence[str]]]
+    """What each run of each system made of them."""
+
+    def against(self, name: str) -> Significance:
+        """The same with another system as the baseline."""
+        systems = {name: self.outputs[name], **self.outputs}
+        quality, runs = (
+            self.compared.quality,
+            (run for s in self.compared.systems for run in s.runs),
+        )
+        language = next((run.recipe.languages.target for run in runs), "und")
+        return compare_systems(
+            systems, self.measured.references, language, quality.test,
+            samples=quality.samples, seed=quality.seed,
+        )  # fmt: skip
+
+
 def compare(
     paths: Sequence[Path],
     source: Path | None = None,
@@ -90,7 +97,7 @@ def compare(
     test: str = "bootstrap",
     samples: int | None = None,
     seed: int = 12345,
-) -> Compared:
+) -> Translated:
     """Compare what lies at ``paths``: run folders, folders of runs that differ by their seed
     (``train --seeds``), and files of finished translations.
 
@@ -99,12 +106,7 @@ def compare(
     Errors: ``DataError`` if there are fewer than two systems, or lines do not pair up;
     ``RunError`` for a folder that holds no run.
     """
-    if test not in ("bootstrap", "randomisation"):
-        raise DragomanError(f"--test {test}: it is bootstrap or randomisation")
-    chosen: Test = "bootstrap" if test == "bootstrap" else "randomisation"
-    if len(paths) < 2:
-        raise DataError("a comparison needs two systems or more: run folders, or translations")
-    systems = systems_at(paths)
+    chosen, systems = chosen_test(test), systems_at(paths)
     runs = [run for system in systems for run in system.runs]
     if runs and references and source is None:
         raise DragomanError("comparing runs on files needs --source and --reference")
@@ -119,7 +121,14 @@ def compare(
     quality = compare_systems(
         outputs, measured.references, language, chosen, samples=samples, seed=seed
     )
-    return Compared(tuple(systems), measured, outputs, quality)
+    return Translated(Compared(tuple(systems), measured.name, quality), measured, outputs)
+
+
+def chosen_test(name: str) -> Test:
+    """Errors: ``DragomanError`` for a name that no test has."""
+    if name not in ("bootstrap", "randomisation"):
+        raise DragomanError(f"--test {name}: it is bootstrap or randomisation")
+    return "bootstrap" if name == "bootstrap" else "randomisation"
 
 
 def labelling(paths: Sequence[Path]) -> bool:
@@ -129,6 +138,8 @@ def labelling(paths: Sequence[Path]) -> bool:
 
 def systems_at(paths: Sequence[Path]) -> list[System]:
     """What lies there, before the first translates, which may take long. Errors: as ``compare``."""
+    if len(paths) < 2:
+        raise DataError("a comparison needs two systems or more: run folders, or translations")
     systems: list[System] = []
     for path in paths:
         if not path.exists():

@@ -3,39 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
-from dragoman.errors import DataError, DragomanError
 from dragoman.metrics.classification import accuracies, macro_f1s, statistics_of
-from dragoman.metrics.significance import Measured, Significance, Test, compare_statistics
-from dragoman.studies.comparison import System, systems_at
+from dragoman.metrics.significance import Measured, compare_statistics
+from dragoman.studies.comparison import Compared, chosen_test, systems_at
 from dragoman.tasks.classification import labelled_set
 from dragoman.tasks.labeller import Labeller
-
-
-@dataclass(frozen=True)
-class ComparedLabels:
-    """Systems, and how well they label the same texts."""
-
-    systems: tuple[System, ...]
-    """The first is what the others are compared with."""
-    test: str
-    """Which texts."""
-    quality: Significance
-
-    def table(self) -> str:
-        """Plain text."""
-        return f"{self.test}\n{self.quality.table()}"
-
-    def to_dict(self) -> dict[str, Any]:
-        """As plain values, for JSON."""
-        systems = [
-            {"system": one.name, "runs": [str(run.folder) for run in one.runs]}
-            for one in self.systems
-        ]
-        return {"systems": systems, "on": self.test, **self.quality.to_dict()}
 
 
 def compare_labels(
@@ -45,7 +19,7 @@ def compare_labels(
     test: str = "bootstrap",
     samples: int | None = None,
     seed: int = 12345,
-) -> ComparedLabels:
+) -> Compared:
     """Compare run folders, and folders of runs that differ by their seed.
 
     ``source``: labelled texts in the format of those that the first run has learned from, or texts
@@ -54,12 +28,7 @@ def compare_labels(
     Errors: ``DataError`` if there are fewer than two systems, or files cannot be used;
     ``RunError`` for a folder that holds no run that labels.
     """
-    if test not in ("bootstrap", "randomisation"):
-        raise DragomanError(f"--test {test}: it is bootstrap or randomisation")
-    chosen: Test = "bootstrap" if test == "bootstrap" else "randomisation"
-    if len(paths) < 2:
-        raise DataError("a comparison needs two systems or more: run folders")
-    systems = systems_at(paths)
+    chosen, systems = chosen_test(test), systems_at(paths)
     files = [*([source] if source else []), *references]
     measured = labelled_set(systems[0].runs[0], files)
     texts = [pair.source for pair in measured.pairs]
@@ -82,4 +51,4 @@ def compare_labels(
     quality = compare_statistics(
         [system.name for system in systems], by_metric, chosen, samples, seed
     )
-    return ComparedLabels(tuple(systems), measured.name, quality)
+    return Compared(tuple(systems), measured.name, quality)

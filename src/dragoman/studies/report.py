@@ -16,7 +16,7 @@ from dragoman.metrics.significance import SIGNIFICANT, Comparison
 from dragoman.models.settings import ModelSettings
 from dragoman.pictures.comparison import ComparisonPage, Section
 from dragoman.pictures.records import Chart, Series, Table
-from dragoman.studies.comparison import Compared, System
+from dragoman.studies.comparison import Compared, System, Translated
 from dragoman.studies.operations import operations_per_token
 from dragoman.studies.published import LAYERS, MODELS
 from dragoman.studies.sweep import PLAN, Sweep
@@ -120,7 +120,7 @@ class Report:
         """For people."""
         return ComparisonPage(
             title=" · ".join(system.name for system in self.compared.systems),
-            lead=f"Compared on {self.compared.test}, {len(self.compared.measured.pairs):,} "
+            lead=f"Compared on {self.compared.test}, {self.compared.quality.sentences:,} "
             "sentences.",
             verdict=verdict(self.standings),
             sections=[
@@ -272,13 +272,13 @@ class Report:
         )
 
 
-def report(compared: Compared, say: Say) -> Report:
+def report(translated: Translated, say: Say) -> Report:
     """Measure what a comparison of runs does not know yet. No system may be a file: nothing
     trained it here.
 
     Errors: ``RunError`` for a run that cannot translate, or a sweep that is damaged.
     """
-    pairs = compared.measured.pairs
+    compared, pairs = translated.compared, translated.measured.pairs
     some = pairs[:: max(1, len(pairs) // _COUNTED)][:_COUNTED]
     timed = [pair.source for pair in pairs[:: max(1, len(pairs) // _TIMED)][:_TIMED]]
     say(f"translating {len(timed)} sentences in turns")
@@ -293,7 +293,7 @@ def report(compared: Compared, say: Say) -> Report:
         trained.append(_trained(system, pace, per_token, length))
     bleu = next(c for c in compared.quality.comparisons if c.metric == "BLEU")
     best = max(bleu.scores, key=lambda score: score.value).system
-    against = compared.against(best)
+    against = translated.against(best)
     folders = [folder for system in compared.systems if (folder := sweep_beside(system.path))]
     return Report(
         compared,
