@@ -11,8 +11,9 @@ from implementations import SOURCE, TARGET, recurrent
 from pydantic import ValidationError
 from torch import Tensor, nn
 
-from dragoman.models.recurrent import Recurrent, attention
+from dragoman.models.recurrent import Recurrent
 from dragoman.models.settings import RecurrentSettings
+from dragoman.native import additive
 from dragoman.nn.dropout import drawing
 from dragoman.nn.layout import Sequences
 from dragoman.nn.linear import Precision, kernels_fit, use_precision
@@ -162,7 +163,7 @@ def test_an_additive_attention_in_parts_is_the_whole(
         return torch.cat([p.grad.flatten() for p in model.parameters() if p.grad is not None])
 
     whole = gradient()
-    monkeypatch.setattr(attention, "CELLS", 1)
+    monkeypatch.setattr(additive, "CELLS", 1)
     torch.testing.assert_close(gradient(), whole, atol=1e-12, rtol=0)
 
 

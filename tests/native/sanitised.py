@@ -174,6 +174,34 @@ def rows_and_noise(k: Kernels, m: Memory) -> None:
         k(f"embedding_backward_{kind}", x, ids, matrix, vocabulary, rows, width, 1.5, *draw)
 
 
+def recurrence(k: Kernels, m: Memory) -> None:
+    """A step of an LSTM, and the scores of additive attention."""
+    rows, width, more = int(m.pick(ROWS)), int(m.pick(WIDTHS)), 3
+    for kind in ("fp32", "bf16"):
+        gates, again = m.floats(kind, rows + more, 8 * width), m.floats(kind, rows, 4 * width)
+        before, active = m.real(rows, width), m.out(rows, 4 * width)
+        cells, hidden = m.out(rows, width), m.room(kind, rows, width)
+        places = m.whole(0, rows + more, rows)
+        k(f"lstm_forward_{kind}", gates, 8 * width, places, m.real(4 * width), again, before,
+          active, cells, hidden, rows, width)  # fmt: skip
+        for outside in (m.floats(kind, rows + more, width), None):
+            of_cell = None if outside is None else m.real(rows + more, width)
+            going = int(m.random.integers(rows + 1))
+            k(f"lstm_backward_{kind}", outside, width, of_cell, width, places, active, cells,
+              before, m.floats(kind, going, width), m.real(rows, width),
+              m.room(kind, rows, 4 * width), rows, going, width)  # fmt: skip
+        batch, queries, source = (int(m.random.integers(1, n)) for n in (4, 7, 9))
+        query, keys = m.floats(kind, batch, queries, width), m.floats(kind, batch, source, width)
+        energy = m.real(width)
+        allowed = m.keep(m.random.integers(0, 2, (batch, source)), np.uint8)
+        sizes = (batch, queries, source, width)
+        scores = m.room(kind, batch, queries, source)
+        k(f"additive_forward_{kind}", query, keys, energy, allowed, scores, *sizes)
+        k(f"additive_backward_{kind}", m.floats(kind, batch, queries, source), query, keys, energy,
+          allowed, m.room(kind, batch, queries, width), m.room(kind, batch, source, width),
+          m.out(batch, width), *sizes)  # fmt: skip
+
+
 def attention(k: Kernels, m: Memory) -> None:
     for kind in ("fp32", "bf16", "pairs"):
         name, stored = ("attention_pairs", "bf16") if kind == "pairs" else ("attention", kind)
@@ -498,7 +526,12 @@ def work(path: str, levels: list[str], seconds: float, spoil: str | None) -> Non
         k("norm_forward_fp32", m.real(5, 16), None, m.real(16), m.real(16), m.out(4, 16), None,
           None, 5, 16, 1e-5, 0.5, c_uint64(1), None)  # fmt: skip
         return
-    parts: tuple[Callable[[Kernels, Memory], None], ...] = (rows_and_noise, attention, products)
+    parts: tuple[Callable[[Kernels, Memory], None], ...] = (
+        rows_and_noise,
+        recurrence,
+        attention,
+        products,
+    )
     begin, seed = time.monotonic(), 0
     while seed < 20 or time.monotonic() - begin < seconds:
         seed += 1

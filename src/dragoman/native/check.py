@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator
 import torch
 from torch import Tensor
 
-from dragoman.native import attention, embedding, linear, loss, norm
+from dragoman.native import additive, attention, embedding, linear, loss, lstm, norm
 from dragoman.native.linear import PackedWeights, Precision
 
 _TOLERANCE = {torch.float32: 2e-4, torch.bfloat16: 4e-2}
@@ -80,6 +80,19 @@ def _products(dtype: torch.dtype) -> Iterator[tuple[str, _Product, _Product, lis
             ids, m, places, ids, scale=3.0, dtype=dtype, dropout=_RATE, seed=_SEED, names=names[:3]
         ),
         [torch.randn(4, 20)],
+    )
+    yield (
+        "lstm",
+        lambda x, h, b, c: torch.cat(lstm.cell(x, h, b, c), dim=1),
+        lambda x, h, b, c: torch.cat(lstm.cell_plain(x, h, b, c), dim=1),
+        [rows(5, 80), rows(5, 80), torch.randn(80), torch.randn(5, 20)],
+    )
+    seen = torch.tensor([[True] * 3, [True, True, False]])
+    yield (
+        "additive attention",
+        lambda q, k, v: additive.additive_scores(q, k, v, seen) * seen[:, None],
+        lambda q, k, v: additive.additive_scores_plain(q, k, v) * seen[:, None],
+        [rows(8, 20).view(2, 4, 20), rows(6, 20).view(2, 3, 20), torch.randn(20)],
     )
     precision: Precision = "fp32" if dtype == torch.float32 else "bf16"
     if not linear.supported(24, 70, precision):

@@ -12,6 +12,7 @@ import torch
 from torch import Tensor, nn
 
 from dragoman.native import linear as native
+from dragoman.native import lstm as native_lstm
 from dragoman.nn.inference_linear import InferenceLinear
 from dragoman.nn.layout import Layout
 from dragoman.nn.linear import Computing, Linear, Precision, linear, low_copy
@@ -128,9 +129,10 @@ class Lstm(Computing):
             again = native.linear(again, [products.weight], [], products.packed)
         else:
             again = linear(again, products.weight, None, products.low)
-        i, f, g, o = (gates.to(cell.dtype) + again + self._bias(0)).chunk(4, dim=-1)
-        cell = f.sigmoid() * cell + i.sigmoid() * g.tanh()
-        return (o.sigmoid() * cell.tanh()).to(products.dtype), cell
+        by_kernels = products.packed is not None and products.prepared is None
+        one_step = native_lstm.cell if by_kernels else native_lstm.cell_plain
+        hidden, cell = one_step(gates, again, self._bias(0), cell)
+        return hidden.to(products.dtype), cell
 
     def _products(self, number: int) -> Products:
         weight = self._of_ways("weight_hh")[number]

@@ -22,6 +22,7 @@ import torch
 from torch import Tensor
 
 from dragoman.native import linear as native
+from dragoman.native import lstm
 from dragoman.nn.inference_linear import InferenceLinear
 from dragoman.nn.layout import Layout
 
@@ -145,25 +146,35 @@ class _Recurrence(torch.autograd.Function):
         kept: Tensor | None,
     ) -> tuple[Tensor, Tensor]:
         width = weight.shape[1]
-        acting = gates.index_select(0, steps.rows).to(weight.dtype).add_(bias)  # (P, 4H)
-        hiddens = acting.new_empty((len(acting), width), dtype=products.dtype)
-        cells = acting.new_empty((len(acting), width))
-        begin_h = h = hidden[steps.order].to(products.dtype)
-        begin_c = c = cell[steps.order].to(weight.dtype)
+        begin_h = hidden[steps.order].to(products.dtype)
+        begin_c = cell[steps.order].to(weight.dtype)
         kept = None if kept is None else kept[steps.order].to(products.dtype)
+        by_kernels = products.packed is not None and lstm.takes(gates, begin_c)
+        acting = begin_c.new_empty((len(gates), 4 * width))
+        hiddens = begin_h.new_empty((len(gates), width))
+        cells = begin_c.new_empty((len(gates), width))
+        if not by_kernels:
+            torch.add(gates.index_select(0, steps.rows), bias, out=acting)
+        h, c = begin_h, begin_c
         for places in steps:
-            now, n = acting[places], places.stop - places.start
-            given = h[:n] if kept is None else h[:n] * kept[:n]
-            now += products.forward(given)
-            now[:, : 2 * width].sigmoid_()
-            now[:, 2 * width : 3 * width].tanh_()
-            now[:, 3 * width :].sigmoid_()
-            i, f, g, o = now.chunk(4, dim=1)  # (n, H) each
-            c = torch.mul(f, c[:n], out=cells[places]).addcmul_(i, g)
-            h = hiddens[places].copy_(c.tanh().mul_(o))
+            n = places.stop - places.start
+            again = products.forward(h[:n] if kept is None else h[:n] * kept[:n])
+            now, next_h, next_c = acting[places], hiddens[places], cells[places]
+            if by_kernels:
+                lstm.forward_step(gates, steps.rows[places], bias, again, c, now, next_c, next_h)
+            else:
+                now += again
+                now[:, : 2 * width].sigmoid_()
+                now[:, 2 * width : 3 * width].tanh_()
+                now[:, 3 * width :].sigmoid_()
+                i, f, g, o = now.chunk(4, dim=1)  # (n, H) each
+                torch.mul(f, c[:n], out=next_c).addcmul_(i, g)
+                next_h.copy_(next_c.tanh().mul_(o))
+            h, c = next_h, next_c
         ctx.save_for_backward(acting, hiddens, cells, begin_h, begin_c)
         ctx.products, ctx.steps, ctx.kept = products, steps, kept
         ctx.dtypes = gates.dtype, hidden.dtype, cell.dtype
+        ctx.way_back = _back_by_kernels if by_kernels else _back
         ctx.set_materialize_grads(False)
         return hiddens.index_select(0, steps.places), cells.index_select(0, steps.places)
 
@@ -173,40 +184,7 @@ class _Recurrence(torch.autograd.Function):
         products: Products = ctx.products
         steps: Steps = ctx.steps
         kept: Tensor | None = ctx.kept
-        batch, width = begin_c.shape
-        of_hidden, of_cell = (
-            None if grad is None else grad.index_select(0, steps.rows).to(cells.dtype)
-            for grad in grads
-        )
-        # What no step has to wait for: how each gate's sum changes c_t and h_t, for all rows.
-        i, f, g, o = acting.chunk(4, dim=1)
-        bent = cells.tanh()
-        slopes = torch.empty_like(acting)  # (P, 4H)
-        of_i, of_f, of_g, of_o = slopes.chunk(4, dim=1)
-        torch.mul(1 - i, i, out=of_i).mul_(g)
-        torch.mul(1 - f, f, out=of_f).mul_(torch.cat([cells, begin_c])[steps.before])
-        torch.addcmul(i, i * g, g, value=-1, out=of_g)
-        torch.mul(1 - o, o, out=of_o).mul_(bent)
-        through = bent.square_().neg_().add_(1).mul_(o)  # dh / dc
-        sums = acting.new_empty(acting.shape, dtype=products.dtype)
-        later_h, later_c = cells.new_zeros(batch, width), cells.new_zeros(batch, width)
-        n = 0
-        for places in reversed(list(steps)):
-            going, n = n, places.stop - places.start  # how many go on behind this step
-            dh = later_h[:n] if of_hidden is None else of_hidden[places]
-            if of_hidden is not None:
-                dh[:going] += later_h[:going]
-            dc = dh * through[places]
-            dc[:going] += later_c[:going]
-            if of_cell is not None:
-                dc += of_cell[places]
-            slope = slopes[places]
-            slope[:, : 3 * width].unflatten(1, (3, width)).mul_(dc[:, None])
-            slope[:, 3 * width :].mul_(dh)
-            sums[places] = slope
-            torch.mul(dc, f[places], out=later_c[:n])
-            back = products.backward(sums[places])
-            later_h[:n] = back if kept is None else back * kept[:n]
+        sums, later_h, later_c = ctx.way_back(grads, acting, cells, begin_c, products, steps, kept)
         before = torch.cat([hiddens, begin_h])[steps.before]
         if kept is not None:
             ranks = torch.cat([torch.arange(size, device=kept.device) for size in steps.sizes])
@@ -217,8 +195,85 @@ class _Recurrence(torch.autograd.Function):
             later_h[steps.ranks].to(of_begin_h),
             later_c[steps.ranks].to(of_begin_c),
             products.gradient(sums, before),
-            slopes.sum(dim=0),
+            sums.sum(dim=0, dtype=cells.dtype),
             None,
             None,
             None,
         )
+
+
+def _back_by_kernels(
+    grads: tuple[Tensor | None, Tensor | None],
+    acting: Tensor,
+    cells: Tensor,
+    begin_c: Tensor,
+    products: Products,
+    steps: Steps,
+    kept: Tensor | None,
+) -> tuple[Tensor, Tensor, Tensor]:
+    """Of hidden vectors and cells (P, H) -> of the sums within the gates (P, 4H), in the order of
+    steps, and of what the sequences began with (B, H), longest first."""
+    of_hidden, of_cell = grads
+    of_hidden = None if of_hidden is None else of_hidden.to(products.dtype).contiguous()
+    of_cell = None if of_cell is None else of_cell.to(cells.dtype).contiguous()
+    sums = acting.new_empty(acting.shape, dtype=products.dtype)
+    later_h = sums.new_zeros(begin_c.shape)
+    later_c = torch.zeros_like(begin_c)
+    n = 0
+    order = list(steps)
+    for places, past in zip(reversed(order), [*reversed(order[:-1]), None], strict=True):
+        going, n = n, places.stop - places.start  # how many go on behind this step
+        before = begin_c if past is None else cells[past]
+        lstm.backward_step(
+            of_hidden, of_cell, steps.rows[places], acting[places], cells[places], before,
+            later_h, later_c, sums[places], going=going,
+        )  # fmt: skip
+        back = products.backward(sums[places])
+        later_h[:n] = back if kept is None else back * kept[:n]
+    return sums, later_h, later_c
+
+
+def _back(
+    grads: tuple[Tensor | None, Tensor | None],
+    acting: Tensor,
+    cells: Tensor,
+    begin_c: Tensor,
+    products: Products,
+    steps: Steps,
+    kept: Tensor | None,
+) -> tuple[Tensor, Tensor, Tensor]:
+    """As ``_back_by_kernels``, by torch."""
+    batch, width = begin_c.shape
+    of_hidden, of_cell = (
+        None if grad is None else grad.index_select(0, steps.rows).to(cells.dtype) for grad in grads
+    )
+    # What no step has to wait for: how each gate's sum changes c_t and h_t, for all rows.
+    i, f, g, o = acting.chunk(4, dim=1)
+    bent = cells.tanh()
+    slopes = torch.empty_like(acting)  # (P, 4H)
+    of_i, of_f, of_g, of_o = slopes.chunk(4, dim=1)
+    torch.mul(1 - i, i, out=of_i).mul_(g)
+    torch.mul(1 - f, f, out=of_f).mul_(torch.cat([cells, begin_c])[steps.before])
+    torch.addcmul(i, i * g, g, value=-1, out=of_g)
+    torch.mul(1 - o, o, out=of_o).mul_(bent)
+    through = bent.square_().neg_().add_(1).mul_(o)  # dh / dc
+    sums = acting.new_empty(acting.shape, dtype=products.dtype)
+    later_h, later_c = cells.new_zeros(batch, width), cells.new_zeros(batch, width)
+    n = 0
+    for places in reversed(list(steps)):
+        going, n = n, places.stop - places.start  # how many go on behind this step
+        dh = later_h[:n] if of_hidden is None else of_hidden[places]
+        if of_hidden is not None:
+            dh[:going] += later_h[:going]
+        dc = dh * through[places]
+        dc[:going] += later_c[:going]
+        if of_cell is not None:
+            dc += of_cell[places]
+        slope = slopes[places]
+        slope[:, : 3 * width].unflatten(1, (3, width)).mul_(dc[:, None])
+        slope[:, 3 * width :].mul_(dh)
+        sums[places] = slope
+        torch.mul(dc, f[places], out=later_c[:n])
+        back = products.backward(sums[places])
+        later_h[:n] = back if kept is None else back * kept[:n]
+    return sums, later_h, later_c

