@@ -5,23 +5,45 @@ from __future__ import annotations
 from pathlib import Path
 
 import torch
+from tiny_treebank import treebank
 
 from dragoman.data.demo_corpus import demo_corpus
+from dragoman.forms.form import Form
+from dragoman.forms.labels import Labels
 from dragoman.forms.text import Text
+from dragoman.forms.text_form import TextForm
+from dragoman.forms.tree_form import TreeForm
+from dragoman.forms.tree_symbols import TreeSymbols
 from dragoman.recipe import Recipe
+from dragoman.task import TASKS
 from dragoman.tasks.model import build_model
-from dragoman.tasks.run import vocabulary_name
+from dragoman.tasks.run import BRACKETS, LABELS, vocabulary_name
 from dragoman.training.weights import save_weights
+
+TOPICS = ("animals", "food", "weather")
+"""The labels of a run that labels."""
 
 
 def untrained_run(folder: Path, *changes: str, recipe_name: str = "demo") -> Path:
-    """What a recipe of the demo with ``changes`` begins with, written to ``folder``."""
+    """What a recipe of the demo with ``changes`` begins with, written to ``folder``. A run that
+    labels has ``TOPICS``, one that parses the brackets of ``tiny_treebank``."""
     recipe = Recipe.load(recipe_name, changes)
+    task = TASKS[recipe.task]
     pairs = demo_corpus(train_pairs=600, dev_pairs=1, test_pairs=1).train
-    text = Text.train((line for p in pairs for line in (p.source, p.target)), recipe.text)
+    text = Text.train(
+        (line for p in pairs for line in (p.source, p.target)), recipe.text, symbols=task.symbols
+    )
+    source = TextForm(text, "en")
+    target: Form = source
+    text.save(folder / vocabulary_name(recipe, "source" if task.labels or task.trees else "target"))
+    if task.labels:
+        target = Labels(TOPICS)
+        target.save(folder / LABELS)
+    elif task.trees:
+        target = TreeForm(TreeSymbols.learn(treebank(40), recipe.trees))
+        target.save(folder / BRACKETS)
     torch.manual_seed(1)
-    model = build_model(recipe, text, text)
+    model = build_model(recipe, source, target)
     recipe.save(folder / "recipe.toml")
-    text.save(folder / vocabulary_name(recipe, "target"))
     save_weights(folder / "model.safetensors", model.state_dict(), {})
     return folder

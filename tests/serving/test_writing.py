@@ -326,7 +326,7 @@ def test_a_server_without_a_language_model_says_so() -> None:
                 assert answer.status_code == 400
                 assert "--task language-model" in answer.json()["error"]
             (info,) = (await client.get("/v1/info")).json()["runs"]
-            assert info["reads"]
+            assert info["task"] == "translation"
 
     asyncio.run(check())
 
@@ -511,7 +511,7 @@ def test_what_the_run_can_do_is_told(letters: Run) -> None:
     async def check() -> None:
         async with client_of(info) as client:
             (told,) = (await client.get("/v1/info")).json()["runs"]
-            assert not told["reads"] and told["target"] == "de"
+            assert told["task"] == "language-model" and told["target"] == "de"
             page = (await client.get("/docs")).text
             for path in ("/v1/write", "/v1/surprise", "/v1/continuations"):
                 assert path in page

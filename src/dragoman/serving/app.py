@@ -17,6 +17,8 @@ from starlette.responses import FileResponse, HTMLResponse, JSONResponse, Respon
 from dragoman.errors import DragomanError
 from dragoman.serving import page, schema
 from dragoman.serving.catalogue import Catalogue
+from dragoman.serving.classify import v1 as classify_v1
+from dragoman.serving.classify.schema import ClassifyRequest
 from dragoman.serving.http.addresses import Networks
 from dragoman.serving.http.compression import Compressed
 from dragoman.serving.http.connection import ClientGone
@@ -41,8 +43,8 @@ logger = logging.getLogger("dragoman")
 
 ABOUT = (
     "Translation by models that were trained here. The endpoints of LibreTranslate, for its "
-    "clients, and our own under `/v1`, which tell what the model knows of its translation; those "
-    "that write go on with a text by a language model. Every "
+    "clients, and our own under `/v1`, which tell what the model knows of its translation; others "
+    "are for runs of other tasks: to go on with a text, to label one. Every "
     'error is `{"error": "…"}` and says what to do.'
 )
 
@@ -85,6 +87,7 @@ def create_app(runs: Sequence[ServedRun], settings: ServeSettings, detector: Det
     app.include_router(libretranslate.router(service))
     app.include_router(v1.router(service))
     app.include_router(write_v1.router(service))
+    app.include_router(classify_v1.router(service))
     app.include_router(inside.router(service))
     app.include_router(figures.router(service))
     _add_operation(app, service)
@@ -98,6 +101,7 @@ def create_app(runs: Sequence[ServedRun], settings: ServeSettings, detector: Det
         WriteRequest,
         SurpriseRequest,
         ContinuationsRequest,
+        ClassifyRequest,
         LookRequest,
         AttentionRequest,
         WordRequest,

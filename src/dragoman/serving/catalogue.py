@@ -7,10 +7,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from dragoman.forms.languages import base, name_of
+from dragoman.serving.classify.labelling import Labelling
 from dragoman.serving.http.refusals import Refusal, bad_request
 from dragoman.serving.schema import DetectedLanguage, Language
 from dragoman.serving.served import ServedRun
 from dragoman.serving.translate.languages import Detector
+from dragoman.serving.uses import TaskName, another_use, no_such_use
 from dragoman.serving.write.composer import Composer
 
 AUTO = "auto"
@@ -42,8 +44,8 @@ class Catalogue:
 
     @property
     def translating(self) -> list[ServedRun]:
-        """Those that read what they are given."""
-        return [run for run in self.runs if run.engine.source.reads]
+        """Those that translate what they are given."""
+        return [run for run in self.runs if run.task == "translation"]
 
     def named(self, name: str) -> ServedRun:
         """Raises Refusal 404."""
@@ -53,23 +55,40 @@ class Catalogue:
         known = ", ".join(run.name for run in self.runs)
         raise Refusal(404, f"There is no run {name!r} here; there are: {known}.")
 
-    def writer(self, name: str | None) -> tuple[ServedRun, Composer]:
-        """The run that goes on with texts. Raises Refusal 404, or 400 for one that translates."""
+    def of(self, task: TaskName, name: str | None) -> ServedRun:
+        """The run that is named, or the first of a task. Raises Refusal 404, or 400 for one of
+        another task."""
         for run in [self.named(name)] if name else self.runs:
-            if run.composer is not None:
-                return run, run.composer
-        if name:
-            raise bad_request(f"{name} translates, which is asked of /v1/translate.")
-        raise bad_request(
-            "No run here writes texts of its own: a language model does (dragoman train my.txt "
-            "--task language-model)."
-        )
+            if run.task == task:
+                return run
+            if name:
+                raise another_use(name, run.task)
+        raise no_such_use(task)
+
+    def writer(self, name: str | None) -> tuple[ServedRun, Composer]:
+        """The run that goes on with texts. Raises as ``of``."""
+        run = self.of("language-model", name)
+        assert run.composer is not None
+        return run, run.composer
+
+    def labelling(self, name: str | None) -> tuple[ServedRun, Labelling]:
+        """The run that labels texts. Raises as ``of``."""
+        run = self.of("classification", name)
+        assert run.labelling is not None
+        return run, run.labelling
 
     def choose(
-        self, text: str, source: str, target: str | None, name: str | None = None
+        self, text: str, source: str, target: str | None, name: str | None, *, looking: bool
     ) -> ChosenRun:
-        """The run for one text. Raises Refusal 400 for languages that no run has."""
-        runs = [self.named(name)] if name else self.translating or self.runs
+        """The run for one text. ``looking``: to look inside; else to translate. Raises Refusal 404,
+        or 400 for languages that no run has, and for a run that does something else."""
+        if looking:
+            able = [run for run in self.runs if run.can_be_looked_into]
+            runs = [self.named(name)] if name else self.translating or able or self.runs[:1]
+        else:
+            runs = [self.of("translation", name)] if name else self.translating
+            if not runs:
+                raise no_such_use("translation")
         if target is None:
             targets = list(dict.fromkeys(run.target for run in runs))
             if len(targets) > 1:
@@ -104,7 +123,7 @@ class Catalogue:
         found = [run for run in runs if of_run[id(run)] == code]
         found += [run for run in runs if run not in found and base(of_run[id(run)]) == base(code)]
         if not found:
-            pairs = ", ".join(f"{run.source} to {run.target}" for run in self.runs)
+            pairs = ", ".join(f"{run.source} to {run.target}" for run in self.translating)
             raise bad_request(f"{code} is not supported as a {side} language; there is {pairs}.")
         return found
 

@@ -11,6 +11,7 @@ from typing import Annotated, Literal
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
 
 from dragoman.search.settings import SamplingSettings, SearchSettings
+from dragoman.serving.uses import TaskName
 
 
 class Message(BaseModel):
@@ -282,11 +283,14 @@ class Knowledge(Message):
 
 
 class RunInfo(Message):
-    """A run that the server translates or writes with."""
+    """A run that the server has."""
 
     name: str
-    reads: bool
-    """Whether it reads a text and translates it; a language model goes on with one (/v1/write)."""
+    task: TaskName
+    """What it does, and so where it is asked: translation (/v1/translate), language-model
+    (/v1/write), classification (/v1/classify)."""
+    look: bool
+    """Whether it can be looked into (/v1/look)."""
     source: str
     target: str
     source_name: str

@@ -14,7 +14,8 @@ from dragoman.search.hypothesis import Hypothesis
 from dragoman.search.request import Request
 from dragoman.search.settings import SearchSettings
 from dragoman.serving import schema
-from dragoman.serving.http.refusals import bad_request, not_read
+from dragoman.serving.classify.labelling import Labelling
+from dragoman.serving.http.refusals import bad_request
 from dragoman.serving.look.answer import look_answer
 from dragoman.serving.look.looker import Looker
 from dragoman.serving.look.schema import LookAnswer, LookRequest
@@ -25,8 +26,10 @@ from dragoman.serving.translate.proofs import Proofs, sources_of
 from dragoman.serving.translate.queue import Answer, Draft, SearchQueue
 from dragoman.serving.translate.words import Word, words_of
 from dragoman.serving.turns import Turns
+from dragoman.serving.uses import TaskName
 from dragoman.serving.write.composer import Composer
 from dragoman.tasks.engine import Alignment, Engine, TokenPair
+from dragoman.tasks.labeller import Labeller
 from dragoman.tasks.language_model import windows_of
 from dragoman.tasks.proofreading.proofreader import Proof, Proofreader
 from dragoman.tasks.proofreading.warning import TranslationWarning
@@ -58,16 +61,21 @@ class ServedRun:
         knowledge: schema.Knowledge | None = None,
         proofreader: Proofreader | None = None,
         composer: Composer | None = None,
+        labelling: Labelling | None = None,
     ) -> None:
         """``run``: its folder, for what is told of it; ``knowledge`` and ``proofreader``: what it
-        has learned from, and who knows that. ``composer``: what a run does that reads nothing."""
+        has learned from, and who knows that. ``composer``, ``labelling``: what a run does that does
+        not translate."""
         self.name = name
         self.knowledge = knowledge or NOTHING_KNOWN
         self.engine = engine
-        self.source, self.target = engine.source.language, engine.target.language
+        self.source = engine.source.language
+        has_language = engine.target.vocabulary is not None
+        self.target = engine.target.language if has_language else self.source
         self.run = run
         self.composer = composer
-        self.looker = Looker(engine)
+        self.labelling = labelling
+        self._looker = Looker(engine) if engine.writes else None
         self._settings = settings
         self._aligning = Turns("align")
         self.proofs = Proofs(engine, proofreader or Proofreader(engine), self._aligning)
@@ -81,10 +89,17 @@ class ServedRun:
 
     @classmethod
     def open(cls, run: Run, settings: ServeSettings, name: str) -> ServedRun:
-        """Load a run for serving. Errors: ``RunError``, also for one that writes no text."""
+        """Load a run for serving. Errors: ``RunError``."""
+        knowledge = knowledge_of(run)
+        if run.task.labels:
+            labeller = Labeller(run, settings)
+            return cls(
+                name=name, engine=labeller.engine, settings=settings, run=run,
+                knowledge=knowledge, labelling=Labelling(labeller),
+            )  # fmt: skip
         _ = run.target_text
         engine = Engine.open(run, settings)
-        knowledge, proofreader = knowledge_of(run), Proofreader(engine)
+        proofreader = Proofreader(engine)
         try:
             proofreader = Proofreader.of(run, engine)
         except RunError as error:  # what a run knows must not keep it from translating
@@ -95,24 +110,43 @@ class ServedRun:
             composer=None if engine.source.reads else Composer(engine, *windows_of(run)),
         )  # fmt: skip
 
+    @property
+    def task(self) -> TaskName:
+        """What it is asked for."""
+        if self.labelling is not None:
+            return "classification"
+        return "language-model" if self.composer is not None else "translation"
+
+    @property
+    def can_be_looked_into(self) -> bool:
+        """Whether ``looker`` is there."""
+        return self._looker is not None
+
+    @property
+    def looker(self) -> Looker:
+        """Who looks inside. Raises Refusal 400 where that is not served."""
+        if self._looker is None:
+            raise bad_request(
+                f"The server cannot look into {self.name}; in a shell dragoman look can."
+            )
+        return self._looker
+
     def start(self) -> None:
         self.queue.start()
 
     async def close(self) -> None:
         """Finish what was taken."""
         await self.queue.close()
-        self.looker.close()
         self._aligning.close()
-        if self.composer is not None:
-            self.composer.close()
+        for part in (self._looker, self.composer, self.labelling):
+            if part is not None:
+                part.close()
 
     # ---- translating: of these, all that are not async are for a thread beside the event loop
 
     def cut(self, texts: Sequence[str], options: TranslationOptions) -> list[Passage]:
         """The texts as they will be translated. Raises Refusal 400 for more than one answer may
         hold."""
-        if not self.engine.source.reads and any(text.strip() for text in texts):
-            raise not_read()
         passages = self.engine.cut(texts, whole=options.whole)
         sentences = sum(len(passage.pieces) for passage in passages)
         most, each = self._settings.limits.translations, options.settings.n_best

@@ -28,6 +28,7 @@ from dragoman.serving.served import ServedRun
 from dragoman.serving.service import Service
 from dragoman.serving.settings import ServeSettings
 from dragoman.serving.translate.languages import Detector
+from dragoman.serving.uses import USES
 from dragoman.tasks.run import Run
 
 logger = logging.getLogger("dragoman")
@@ -90,9 +91,10 @@ def serve_app(
 
 def _tell(service: Service, listener: socket.socket) -> None:
     for run in service.catalogue.runs:
-        reads = run.engine.source.reads
-        languages = f"{run.source} to {run.target}" if reads else f"writes {run.target}"
-        logger.info("%s: %s, %s", run.name, languages, run.engine.path.reason)
+        does = USES[run.task].does
+        if run.task == "translation":
+            does += f" {run.source} to {run.target}"
+        logger.info("%s: %s, %s", run.name, does, run.engine.description)
     if service.settings.page and not page.is_built():
         logger.info(page.NOT_BUILT)
     host, port = listener.getsockname()[:2]

@@ -147,9 +147,10 @@ class Service:
         source: str,
         target: str | None,
         run: str | None = None,
+        looking: bool = False,
     ) -> list[ChosenRun]:
-        """The run for each text. Raises Refusal 400 or 404."""
-        choose = self.catalogue.choose
+        """The run for each text, as ``Catalogue.choose``. Raises Refusal 400 or 404."""
+        choose = partial(self.catalogue.choose, looking=looking)
         if source != AUTO:  # nothing to detect
             return [choose(one, source, target, run) for one in texts]
         return await self.texts.all(client, (choose(one, source, target, run) for one in texts))

@@ -80,12 +80,14 @@ class Engine:
         places: int | None = None,
         guided: GuidedSettings | None = None,
         opens: Callable[[], Network] | None = None,
+        writes: bool = True,
     ) -> None:
         """``path``: what runs it; left out, the network itself, where it writes. ``search``: how,
         unless a request says otherwise. ``ensemble``: the plain models of all, where ``path`` is of
         several, of which ``network`` is the first. ``places``: how many it can tell apart on either
         side, ``ModelSettings.longest``; left out, what ``network`` can. ``guided``: how a head was
-        taught to align. ``opens``: gives the network when it is first asked for, in its place."""
+        taught to align. ``opens``: gives the network when it is first asked for, in its place.
+        ``writes``: whether it is searched; else it says something of what it has read."""
         self._made = network
         self._opens = opens
         self._ensemble = ensemble
@@ -97,6 +99,7 @@ class Engine:
         self.target = target
         self.search_settings = search
         self.settings = settings or EngineSettings()
+        self.writes = writes
         self._path = path
         self._device = device
 
@@ -146,13 +149,21 @@ class Engine:
     @classmethod
     def reading(cls, run: Run, settings: EngineSettings) -> Engine:
         """The engine of a run that writes nothing: for ``said`` and for looking."""
-        forms, context = (run.source, run.target), run.recipe.plan.context
-        return cls(run.model(), *forms, run.recipe.search, settings=settings, places=context)
+        context = run.recipe.plan.context
+        return cls(
+            run.model(), *run.forms, run.recipe.search,
+            settings=settings, places=context, writes=False,
+        )  # fmt: skip
 
     @cached_property
     def path(self) -> Path:
         """What runs the model; of one that writes nothing there is none."""
         return self._path or as_it_is(_writing(self._network), self._device)
+
+    @property
+    def description(self) -> str:
+        """One line: what runs the model on this machine, and why."""
+        return self.path.reason if self.writes else "fp32 on plain torch"
 
     @property
     def _network(self) -> Network:
@@ -193,7 +204,9 @@ class Engine:
 
     @property
     def workers(self) -> int:
-        """Threads that do most on this machine, each with a batch of its own."""
+        """Threads that search most on this machine, each with a batch of its own."""
+        if not self.writes:
+            return 0
         return (self.settings.threads or cores()) if self.path.one_core_each else 1
 
     @property
@@ -332,7 +345,7 @@ class Engine:
         from dragoman.nn.probes import Probe
         from dragoman.pictures.records import AttentionRecord
 
-        writes = self.network.settings.writes
+        writes = self.writes and self.network.settings.writes
         given = [self.target.bos, *tokens] if writes else []
         with torch.inference_mode(), through or Probe() as probe:
             memory = self.network.encode(Sequences.of([torch.tensor(values)]))

@@ -156,14 +156,6 @@ class Filler(Predictor):
             found.append(hypothesis_of(tokens, scores, 0.0, finished=False))
         return found
 
-    @property
-    def description(self) -> str:
-        return "fp32 on plain torch"
-
-    @property
-    def precision(self) -> str:
-        return "fp32"
-
     # ---- inside
 
     def _read(self, text: str, pieces: int) -> _Text:

@@ -1,7 +1,6 @@
 """The predictor of a run that labels: texts in, labels and their probabilities out.
 
-It has no search, and so no ``Engine``: all labels of a text are scored at once, by the model as it
-is, in fp32.
+Nothing is searched for: all labels of a text are scored at once, by the model as it is, in fp32.
 """
 
 from __future__ import annotations
@@ -14,10 +13,13 @@ import numpy.typing as npt
 import torch
 
 from dragoman.data.labelled import Reading
-from dragoman.errors import RunError
+from dragoman.errors import DragomanError, RunError
 from dragoman.models.interface import Network
+from dragoman.tasks.engine import Engine
 from dragoman.tasks.examples import reading_of
+from dragoman.tasks.predictor import Predictor
 from dragoman.tasks.run import Run
+from dragoman.tasks.settings import EngineSettings
 
 _TOKENS_AT_ONCE = 8192
 
@@ -57,22 +59,32 @@ class Labelled:
         order = np.argsort(-self.log_probabilities, kind="stable")
         return [(self.names[k], float(self.probabilities[k])) for k in order]
 
+    @property
+    def ids(self) -> tuple[int, ...]:
+        """None: nothing is written."""
+        return ()
+
+    @property
+    def score(self) -> float:
+        """log P of the label, in nats."""
+        return float(self.log_probabilities.max())
+
     def __str__(self) -> str:
         return self.label
 
 
-class Labeller:
+class Labeller(Predictor):
     """A trained model, ready to label. Not for several threads at once."""
 
-    def __init__(self, run: Run) -> None:
+    def __init__(self, run: Run, settings: EngineSettings | None = None) -> None:
         """Errors: ``RunError``, also for a run that does something else."""
         if not run.task.labels:
             raise RunError(
                 f"{run.folder} is a {run.task.name}, which does not label: "
                 f"dragoman {run.task.verbs[0][0]} {run.folder}"
             )
-        self.run = run
-        self.network: Network = run.model()
+        super().__init__(run, Engine.reading(run, settings or EngineSettings(precision="fp32")))
+        self.network: Network = self.engine.network
         self.labels = run.forms.labels
         self.reading = reading_of(run.recipe, run.forms)
 
@@ -85,11 +97,18 @@ class Labeller:
         """Each text with the probabilities of all labels. One without tokens has those of a text
         in which nothing stands."""
         given = list(texts)
+        found = dict(self.parts(given))
+        return [found[number] for number in range(len(given))]
+
+    def parts(
+        self, given: Sequence[str], together: int = _TOKENS_AT_ONCE
+    ) -> Iterator[tuple[int, Labelled]]:
+        """The same as it comes, the shortest texts first, each with its number; so many tokens are
+        read at once."""
         tokens = [np.array(one, np.int32) for one in self.run.source.tokens(given)]
-        found: list[Labelled | None] = [None] * len(given)
         order = sorted(range(len(given)), key=lambda number: len(tokens[number]))
         lengths = [len(tokens[number]) for number in order]
-        for part in in_batches(lengths, self.reading, _TOKENS_AT_ONCE):
+        for part in in_batches(lengths, self.reading, together):
             numbers = [order[place] for place in part]
             read = self.reading.texts([tokens[number] for number in numbers])
             with torch.inference_mode():
@@ -97,10 +116,22 @@ class Labeller:
                 every = torch.log_softmax(logits, dim=-1).numpy()
             for number, log_probabilities in zip(numbers, every, strict=True):
                 is_cut = len(tokens[number]) > self.longest - 1
-                found[number] = Labelled(
-                    given[number], self.labels.names, log_probabilities, is_cut
+                yield (
+                    number,
+                    Labelled(given[number], self.labels.names, log_probabilities, is_cut),
                 )
-        return [one for one in found if one is not None]
+
+    def shown(self, text: str, prefix: str = "") -> Labelled:
+        """Its label. Errors: ``DragomanError`` for a prefix."""
+        if prefix:
+            raise DragomanError("a label is given no beginning: leave the prefix out")
+        (found,) = self([text])
+        return found
+
+    def source_ids(self, text: str) -> list[int]:
+        """What the model reads of a text: its tokens, a symbol before or behind them."""
+        (tokens,) = self.run.source.encode([text])
+        return self.reading.texts([tokens]).values.tolist()
 
 
 def in_batches(lengths: Sequence[int], reading: Reading, tokens: int) -> Iterator[list[int]]:

@@ -1,8 +1,8 @@
 """What every predictor is: a run and its engine, ready to be asked, scored and looked into.
 
 ``Translator`` reads a text and writes another; ``Writer`` goes on with the one that it is given;
-``Filler`` fills in its blanks. Whoever looks inside asks none which: what a text is *shown* as is
-what the model makes of it.
+``Filler`` fills in its blanks; ``Labeller`` says which label it has. Whoever looks inside asks none
+which: what a text is *shown* as is what the model makes of it.
 """
 
 from __future__ import annotations
@@ -61,12 +61,12 @@ class Predictor(ABC):
     @property
     def description(self) -> str:
         """One line: what runs the model on this machine, and why."""
-        return self.engine.path.reason
+        return self.engine.description
 
     @property
     def precision(self) -> str:
         """What it computes in: int8, bf16 or fp32."""
-        return self.engine.path.precision
+        return self.engine.path.precision if self.engine.writes else "fp32"
 
     def source_ids(self, text: str) -> list[int]:
         """Source tokens with the end symbol; that alone where nothing is read."""

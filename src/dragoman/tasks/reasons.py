@@ -34,6 +34,8 @@ class Word:
     """One word, and what its tokens sum up to."""
 
     text: str
+    number: int
+    """Its place among the words of the text, from 0."""
     gradient: float
     """Nats: positive where it speaks for the label."""
     attention: float | None
@@ -82,7 +84,7 @@ def reasons(labeller: Labeller, text: str) -> Reasons:
     for number in dict.fromkeys(numbers[:read]):
         own = [begin + place for place, at in enumerate(numbers[:read]) if at == number]
         attention = None if looked is None else float(looked[own].sum())
-        words.append(Word(given[number], float(pull[own].sum()), attention))
+        words.append(Word(given[number], number, float(pull[own].sum()), attention))
     return Reasons(labeller.labels.names[chosen], float(scores[chosen].exp()), tuple(words))
 
 

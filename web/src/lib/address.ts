@@ -7,8 +7,17 @@
 // It has at most MOST characters: a longer text is left out, and with it what belongs to its words.
 // Of the views that are not open the browser's history keeps the same; it goes into no link.
 
-export const views = ["translate", "write", "look", "figures", "run"] as const;
+import type { Task } from "./api";
+
+export const views = ["translate", "write", "classify", "look", "figures", "run"] as const;
 export type View = (typeof views)[number];
+
+/** What runs do that a view is for; others are for runs of any kind. */
+export const taskOf: Partial<Record<View, Task>> = {
+  translate: "translation",
+  write: "language-model",
+  classify: "classification",
+};
 
 /** Of what is written behind the view. An address of another version tells its run and text alone. */
 const VERSION = "1";

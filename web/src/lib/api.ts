@@ -71,10 +71,14 @@ export interface Knowledge {
   label_smoothing: number;
 }
 
+/** What a run does. */
+export type Task = "translation" | "language-model" | "masked" | "classification" | "parsing";
+
 export interface RunInfo {
   name: string;
-  /** Whether it translates what it reads; a language model goes on with a text. */
-  reads: boolean;
+  task: Task;
+  /** Whether it can be looked into. */
+  look: boolean;
   source: string;
   target: string;
   precision: string;

@@ -80,7 +80,7 @@ export class LookState {
   #asked: LookPlace | null = null;
 
   /** Whether the run translates; else it is the text itself that is looked into. */
-  readonly reads = $derived(this.run?.reads ?? true);
+  readonly reads = $derived(this.run?.task !== "language-model");
   readonly focus = $derived(this.hovered ?? this.selected);
   readonly isChanged = $derived(
     this.off.length > 0 || this.hidden.length > 0 || this.forced.length > 0,

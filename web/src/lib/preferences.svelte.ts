@@ -30,7 +30,7 @@ class Preferences {
 
   /** What is called otherwise where a run goes on with a text. */
   wordsOf(run: RunInfo | null): Words {
-    return (run && !run.reads ? alone : languages)[this.language];
+    return (run?.task === "language-model" ? alone : languages)[this.language];
   }
 
   setLanguage(language: UiLanguage): void {

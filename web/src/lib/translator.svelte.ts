@@ -49,7 +49,7 @@ export class TranslatorState {
     if (this.run?.name === run.name) return;
     this.run = run;
     this.sentences = [];
-    if (run.reads) this.#soon(0);
+    if (run.task === "translation") this.#soon(0);
     else this.#request?.abort();
   }
 
@@ -126,7 +126,7 @@ export class TranslatorState {
     this.#request?.abort();
     this.#request = null;
     this.error = null;
-    if (!this.text.trim() || !this.run?.reads) {
+    if (!this.text.trim() || this.run?.task !== "translation") {
       this.sentences = [];
       this.before = "";
       this.status = "empty";

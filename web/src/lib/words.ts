@@ -1,5 +1,6 @@
 // The words of the page, in English and in Korean.
 
+import { classifyEnglish, classifyKorean } from "./words_classify";
 import { figuresEnglish, figuresKorean } from "./words_figures";
 import { lookEnglish } from "./words_look";
 import { lookKorean } from "./words_look_korean";
@@ -13,6 +14,7 @@ const en = {
   ...runEnglish,
   ...translateEnglish,
   ...writeEnglish,
+  ...classifyEnglish,
   tagline: "A translator over models that were trained here",
   skip: "Skip to the translator",
   tabs: "Views",
@@ -83,6 +85,7 @@ const ko: Words = {
   ...runWordsKorean,
   ...translateKorean,
   ...writeKorean,
+  ...classifyKorean,
   tagline: "여기서 직접 학습한 모델로 번역합니다",
   skip: "번역기로 건너뛰기",
   tabs: "보기",

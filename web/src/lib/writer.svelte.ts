@@ -62,7 +62,7 @@ export class WriterState {
   }
 
   setRun(run: RunInfo): void {
-    if (run.reads || this.run?.name === run.name) return;
+    if (run.task !== "language-model" || this.run?.name === run.name) return;
     this.run = run;
     this.words = [];
     this.before = this.from = null;

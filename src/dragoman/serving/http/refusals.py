@@ -17,13 +17,6 @@ class Refusal(Exception):
         self.retry_after = retry_after
 
 
-def not_read() -> Refusal:
-    """Text for a run that reads none."""
-    return bad_request(
-        "This run reads nothing, so it translates nothing: /v1/write goes on with a text."
-    )
-
-
 def bad_request(message: str) -> Refusal:
     """The request itself must change."""
     return Refusal(400, message)

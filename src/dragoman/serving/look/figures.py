@@ -247,7 +247,13 @@ def _missing(name: str, run: ServedRun) -> TwoLanguages | None:
             en=f"{run.name} cannot be looked into.",
             ko=f"{run.name} 모델은 들여다볼 수 없습니다.",
         )
-    recipe, model = run.run.recipe, run.looker.model
+    if run.task == "classification":
+        return TwoLanguages(
+            en=f"{run.name} labels texts; figures look into runs that write or fill in.",
+            ko=f"{run.name} 모델은 글에 레이블을 붙입니다. 그림은 글을 쓰거나 빈칸을 채우는 모델만 "
+            "들여다봅니다.",
+        )
+    recipe, model = run.run.recipe, run.engine.network
     needed = missing(name, model)
     if needed is not None:
         return _both(needed)
@@ -269,7 +275,7 @@ def _missing(name: str, run: ServedRun) -> TwoLanguages | None:
 
 def _command(name: str, run: ServedRun) -> str | None:
     """What makes a figure in a shell that this server does not make."""
-    if name != TRAINED_FOR or run.run is None or missing(name, run.looker.model) is not None:
+    if name != TRAINED_FOR or run.run is None or missing(name, run.engine.network) is not None:
         return None
     return f"dragoman figure {name}"
 

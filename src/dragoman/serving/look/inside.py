@@ -35,8 +35,9 @@ def router(service: Service) -> APIRouter:
         if request.beam is not None and request.beam > service.settings.limits.beam:
             raise bad_request(f"The widest beam here is {service.settings.limits.beam}.")
         (choice,) = await service.choose(
-            [request.text], client, source=request.source, target=request.target, run=request.run
-        )
+            [request.text], client, source=request.source, target=request.target, run=request.run,
+            looking=True,
+        )  # fmt: skip
         return choice, await service.texts.do(client, partial(choice.run.look_cut, request))
 
     async def look_at(request: LookRequest, client: str) -> bytes:

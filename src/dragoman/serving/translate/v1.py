@@ -44,12 +44,13 @@ def router(service: Service) -> APIRouter:
             runs=[
                 schema.RunInfo(
                     name=run.name,
-                    reads=run.engine.source.reads,
+                    task=run.task,
+                    look=run.can_be_looked_into,
                     source=run.source,
                     target=run.target,
                     source_name=name_of(run.source),
                     target_name=name_of(run.target),
-                    precision=run.engine.path.reason,
+                    precision=run.engine.description,
                     knows=run.knowledge,
                 )
                 for run in service.catalogue.runs

@@ -1,0 +1,65 @@
+"""What goes in and out where a run labels texts: ``/v1/classify``."""
+
+from __future__ import annotations
+
+from pydantic import Field
+
+from dragoman.serving.schema import Message, Texts
+
+
+class ClassifyRequest(Message):
+    """``POST /v1/classify``."""
+
+    text: Texts
+    """Text to label, or several."""
+    run: str | None = None
+    """Name of the run to use, where several label."""
+    top: int | None = Field(default=None, ge=1)
+    """So many labels of each text, the most probable ones; all if not given."""
+    why: bool = False
+    """Say what each word has to do with the most probable label, by two measures that differ."""
+    api_key: str | None = None
+
+
+class Label(Message):
+    """One of the labels that the run was trained on."""
+
+    name: str
+    probability: float
+
+
+class LabelledWord(Message):
+    """A word of a text. ``before`` and ``text`` of all words joined are the text."""
+
+    before: str
+    """Space in front."""
+    text: str
+    gradient: float | None
+    """Gradient times input, in nats: above 0 where a little more of the word speaks for the label.
+    Left out of what was not read."""
+    attention: float | None
+    """Share of what the rows of the last layer look at, 0 to 1. Left out of what was not read, and
+    where the model has no attention."""
+
+
+class LabelledText(Message):
+    """What a run says of one text."""
+
+    label: str
+    """The most probable one."""
+    probability: float
+    labels: list[Label]
+    """The most probable first."""
+    cut: bool
+    """Whether the text is longer than what was read of it."""
+    words: list[LabelledWord] | None = None
+    """Only where it was asked why."""
+
+
+class ClassifyAnswer(Message):
+    """One for each text, in their order."""
+
+    run: str
+    longest: int
+    """Tokens that are read of a text, one symbol counted."""
+    texts: list[LabelledText]

@@ -1,0 +1,126 @@
+"""The view of a run that labels: its labels as bars, and its words coloured by two measures."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote
+
+import pytest
+from opening import Open, accessible, fits, opening, serving
+from playwright.sync_api import Browser, Page, expect
+from untrained_run import TOPICS, untrained_run
+
+TEXT = "The dog ate the soup."
+SMALL = ("model.model_dim=32", "model.ffn_dim=32", "model.layers=2", "plan.context=24")
+
+
+@pytest.fixture(scope="module")
+def labelling(built: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """A run of random weights that labels, served by the program itself."""
+    folder = tmp_path_factory.mktemp("topics")
+    with serving(untrained_run(folder, *SMALL, recipe_name="demo-labels")) as address:
+        yield address
+
+
+@pytest.fixture
+def opened(chromium: Browser, labelling: str) -> Open:
+    return opening(chromium, labelling)
+
+
+def label(page: Page, text: str) -> None:
+    page.get_by_role("textbox", name="Text to label").fill(text)
+    expect(page.locator("p.text")).to_have_attribute("data-status", "done")
+
+
+def told(page: Page, text: str) -> dict[str, Any]:
+    """What the API says of a text."""
+    body = f"JSON.stringify({{text: {text!r}, why: true}})"
+    answer: dict[str, Any] = page.evaluate(
+        "fetch('v1/classify', {method: 'POST', headers: {'Content-Type': 'application/json'},"
+        f" body: {body}}}).then((one) => one.json())"
+    )
+    found: dict[str, Any] = answer["texts"][0]
+    return found
+
+
+def test_labels_and_words_are_those_of_the_api(opened: Open) -> None:
+    with opened() as page:
+        expect(page.get_by_role("tab")).to_have_text(["Classify", "Figures", "Run"])
+        expect(page.get_by_role("tab", name="Classify")).to_have_attribute("aria-selected", "true")
+        label(page, TEXT)
+        found = told(page, TEXT)
+        expect(page.locator("p.text")).to_have_text(found["label"])
+        rows = page.get_by_role("list", name="All labels").get_by_role("listitem")
+        expect(rows).to_have_count(len(TOPICS))
+        for number, one in enumerate(found["labels"]):
+            expect(rows.nth(number)).to_have_text(
+                re.compile(rf"^{one['name']}\s*{100 * one['probability']:.0f} %\s*$")
+            )
+            width = rows.nth(number).locator(".bar").evaluate("(bar) => bar.style.width")
+            assert float(width[:-1]) == pytest.approx(100 * one["probability"], abs=0.1)
+        words = page.locator(".words .word")
+        expect(words).to_have_text(TEXT.split())
+        sizes = [abs(word["gradient"]) for word in found["words"]]
+        strongest = words.nth(sizes.index(max(sizes)))
+        hue = "--accent" if found["words"][sizes.index(max(sizes))]["gradient"] > 0 else "--doubt"
+        assert f"var({hue}) 48%" in strongest.evaluate("(word) => word.style.background")
+        sign = "+" if found["words"][1]["gradient"] > 0 else "−"
+        shown = f"{sign}{abs(found['words'][1]['gradient']):.3f}"
+        expect(words.nth(1)).to_have_attribute("title", shown)
+        expect(page.get_by_text("neither is a reason")).to_be_visible()
+
+
+def test_the_two_measures_are_switched_and_stand_beside_each_other(opened: Open) -> None:
+    with opened() as page:
+        label(page, TEXT)
+        found = told(page, TEXT)
+        words = page.locator(".words .word")
+        before = [one.get_attribute("style") for one in words.all()]
+        switch = page.get_by_role("button", name="Attention")
+        switch.focus()
+        page.keyboard.press("Enter")
+        expect(switch).to_have_attribute("aria-pressed", "true")
+        expect(page.locator(".words")).to_have_attribute("data-measure", "attention")
+        assert [one.get_attribute("style") for one in words.all()] != before
+        expect(words.nth(1)).to_have_attribute(
+            "title", f"{100 * found['words'][1]['attention']:.0f} %"
+        )
+        page.get_by_text("Both beside each other").click()
+        cells = page.locator("tbody tr").nth(1)
+        expect(cells.get_by_role("rowheader")).to_have_text("dog")
+        expect(cells.get_by_role("cell")).to_have_count(2)
+
+
+def test_what_was_not_read_is_grey_and_said(opened: Open) -> None:
+    with opened() as page:
+        label(page, TEXT + " Again and again" * 20)
+        expect(page.get_by_text("what is grey was not read")).to_be_visible()
+        expect(page.locator(".words .unread").last).to_have_attribute("title", "not read")
+        page.get_by_role("button", name="Clear").click()
+        expect(page.get_by_role("textbox", name="Text to label")).to_be_focused()
+        expect(page.locator(".words")).to_have_count(0)
+
+
+def test_an_address_holds_the_text(opened: Open) -> None:
+    with opened(f"#classify?v=1&text={quote(TEXT)}") as page:
+        expect(page.get_by_role("textbox", name="Text to label")).to_have_value(TEXT)
+        expect(page.locator("p.text")).to_have_attribute("data-status", "done")
+        page.get_by_role("button", name="Link").click()
+        expect(page.get_by_text("Link copied")).to_be_visible()
+        assert quote(TEXT, safe="").replace("%20", "+") in page.url
+
+
+@pytest.mark.parametrize("language", ["en", "ko"])
+@pytest.mark.parametrize(("scheme", "width"), [("light", 1280), ("dark", 390)])
+def test_accessible_and_within_the_window(
+    opened: Open, language: str, scheme: str, width: int
+) -> None:
+    with opened(language=language, scheme=scheme, width=width) as page:
+        page.locator("textarea").fill(TEXT)
+        expect(page.locator("p.text")).to_have_attribute("data-status", "done")
+        page.locator("details.both summary").click()
+        accessible(page)
+        fits(page)

@@ -1,0 +1,50 @@
+// The API of a run that labels, typed as docs/serve.md and /docs describe it.
+
+import { call, post } from "./api";
+
+export interface Label {
+  name: string;
+  probability: number;
+}
+
+export interface LabelledWord {
+  before: string;
+  text: string;
+  /** In nats, above 0 where it speaks for the label; left out of what was not read. */
+  gradient?: number;
+  /** Share of what is looked at; left out also where the model has no attention. */
+  attention?: number;
+}
+
+export interface Labelled {
+  label: string;
+  probability: number;
+  labels: Label[];
+  cut: boolean;
+  words: LabelledWord[];
+}
+
+/** As many as a page shows well. */
+export const MOST_LABELS = 30;
+
+export async function classify(text: string, run: string, signal: AbortSignal): Promise<Labelled> {
+  const asked = { text, run, top: MOST_LABELS, why: true };
+  return (await (await call("v1/classify", post(asked, signal))).json()).texts[0];
+}
+
+export type Measure = "gradient" | "attention";
+
+/** By what a measure is divided to be drawn: its greatest size among the words. */
+export function greatest(words: LabelledWord[], measure: Measure): number {
+  return Math.max(0, ...words.map((word) => Math.abs(word[measure] ?? 0)));
+}
+
+const DEEPEST = 48; // percent: no deeper than text can be read on
+
+/** The colour of a word: one for what speaks for the label or is looked at, another for what speaks
+ * against it. */
+export function ink(value: number | undefined, most: number): string | null {
+  if (value === undefined || !most) return null;
+  const share = Math.round((Math.abs(value) / most) * DEEPEST);
+  return share ? `color-mix(in srgb, var(${value < 0 ? "--doubt" : "--accent"}) ${share}%, transparent)` : null;
+}
