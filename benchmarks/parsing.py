@@ -18,12 +18,13 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from parsing_baselines import Grammar, RightBranching
+from parsing_baselines import Grammar
 from provenance import Watch
 from results import Results
 
 from dragoman.forms.tree_form import tree_of
 from dragoman.metrics.parseval import Parseval, Sentence, score_parse
+from dragoman.metrics.right_branching import RightBranching
 from dragoman.tasks.parsing import evaluate_run
 from dragoman.tasks.prepare import prepare
 from dragoman.tasks.run import Run

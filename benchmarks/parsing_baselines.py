@@ -1,6 +1,6 @@
-"""What a parser is measured beside: right-branching trees, and a PCFG counted from the same trees.
+"""What a parser is measured beside: a PCFG counted from the same trees.
 
-The PCFG is that of Johnson (1998) and Klein and Manning (2003): each label knows the one above it
+It is that of Johnson (1998) and Klein and Manning (2003): each label knows the one above it
 (parent annotation), brackets of more than two children are cut off one child at a time and remember
 the last two, and probabilities are relative frequencies. Words that stand once in the training
 trees, or never, are told apart by how they look. The most probable tree is found by CKY.
@@ -29,36 +29,6 @@ _REMEMBERED = 2
 _ENDINGS = ("ing", "ed", "ly", "tion", "er", "est", "al", "ity", "able", "s")
 _CHAIN = 6
 """Unary rules in a row."""
-
-
-class RightBranching:
-    """Each bracket holds one word and a bracket of all behind it: the shape of English."""
-
-    def __init__(self, trees: Sequence[Tree]) -> None:
-        self._top = Counter(tree.label for tree in trees).most_common(1)[0][0]
-        # Of brackets that end where the sentence does, but for its stop.
-        labels: Counter[str] = Counter()
-        for tree in trees:
-            node = tree
-            while not node.is_leaf:
-                inner = [child for child in node.children if not child.is_leaf]
-                if not inner:
-                    break
-                node = inner[-1]
-                labels[node.label] += 1
-        self._label = labels.most_common(1)[0][0] if labels else self._top
-
-    def parse(self, words: Sequence[str]) -> Tree:
-        """The tree of a sentence."""
-        leaves = [Tree("XX", word=word) for word in words]
-        stop = [leaves.pop()] if len(leaves) > 1 and not words[-1].isalnum() else []
-        node = leaves.pop()
-        for leaf in reversed(leaves[1:]):
-            node = Tree(self._label, (leaf, node))
-        first = leaves[:1]
-        if node.is_leaf and not first:
-            return Tree(self._top, (node, *stop))
-        return Tree(self._top, (*first, node, *stop))
 
 
 @dataclass(frozen=True)

@@ -65,8 +65,9 @@ class LanguageSettings(Settings):
 class DataSettings(Settings):
     """The text to learn from and to be measured on."""
 
-    embedded: Literal["demo"] | None = None
-    """A corpus that the program generates itself, in place of files."""
+    embedded: Literal["demo", "demo-trees"] | None = None
+    """A corpus that the program generates itself, in place of files: demo, sentences and their
+    translations; demo-trees, sentences and their trees (task parsing)."""
     train: tuple[CorpusSettings, ...] = ()
     """Corpora to train on, with weights."""
     dev: CorpusSettings | None = None
@@ -182,6 +183,12 @@ class Recipe(Settings):
                     if task.trees
                     else f"{corpus.name}: format trees is for parsing, and this is a {task.called}"
                 )
+        if self.data.embedded not in (None, "demo-trees" if task.trees else "demo"):
+            other = "demo-trees" if task.trees else "demo"
+            raise ValueError(
+                f'data.embedded = "{self.data.embedded}" is no corpus for a {task.called}: '
+                f'"{other}" is'
+            )
         asked, model = (task.reads, task.writes), self.model
         if task.labels:
             self._check_labelling(task)
@@ -235,10 +242,10 @@ class Recipe(Settings):
             raise ValueError(
                 'words and brackets cannot share one matrix: set model.tie = "target" or "none"'
             )
-        if self.training.guided.weight or self.data.moses or self.data.embedded is not None:
+        if self.training.guided.weight or self.data.moses:
             raise ValueError(
-                "training.guided, data.moses and data.embedded are of texts and their "
-                f"translations: leave them out of a {TASKS[self.task].called}"
+                "training.guided and data.moses are of texts and their translations: leave them "
+                f"out of a {TASKS[self.task].called}"
             )
         if self.search.min_length or self.search.no_repeat_ngram:
             raise ValueError(

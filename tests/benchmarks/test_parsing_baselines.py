@@ -16,9 +16,10 @@ from tiny_treebank import treebank
 sys.path.insert(0, str(Path(__file__).parents[2] / "benchmarks"))
 
 from parsing import beaten
-from parsing_baselines import Grammar, RightBranching, _rules_of, look_of
+from parsing_baselines import Grammar, _rules_of, look_of
 
 from dragoman.metrics.parseval import Parseval, score_parse
+from dragoman.metrics.right_branching import RightBranching
 from dragoman.tree import Tree
 
 TREES = treebank(150)
@@ -102,14 +103,6 @@ def test_what_was_never_seen_is_parsed_by_how_it_looks() -> None:
     assert look_of("Zorblatt-ing") == "? capital hyphen ing" and look_of("3.4") == "? digit"
     found = Grammar.count(TREES).best(["the", "wug", "sleeps", "."])
     assert found is not None and found[1].words == ["the", "wug", "sleeps", "."]
-
-
-def test_right_branching_trees_hold_every_word() -> None:
-    branching = RightBranching(TREES)
-    for words in (["a"], ["a", "."], ["the", "cat", "sleeps", "."], ["a", "b", "c"]):
-        assert branching.parse(words).words == words
-    found = branching.parse(["the", "cat", "sleeps", "."])
-    assert [leaf.word for leaf in found.children if leaf.is_leaf] == ["the", "."]
 
 
 def test_a_grammar_does_better_than_a_shape_and_the_bootstrap_says_so() -> None:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from dragoman.cli.demo_fill import fill
+from dragoman.cli.demo_parse import parse
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -19,6 +20,7 @@ RECIPES = {
     "write": "demo-letters",
     "fill": "demo-masked",
     "classify": "demo-labels",
+    "parse": "demo-trees",
 }
 """What each demo learns by."""
 
@@ -35,7 +37,7 @@ def demo(
         str,
         typer.Option(
             help="translate; write: a language model; fill: blanks in sentences; classify: labels "
-            "for sentences.",
+            "for sentences; parse: the trees of sentences.",
             metavar="TASK",
         ),
     ] = "translate",
@@ -48,7 +50,8 @@ def demo(
     With --task classify a smaller model learns from the English side alone which German pronoun an
     "it" becomes, and what it takes for what is drawn. With --task write a language model over
     letters writes German, and shows how much each word of a text surprises it. With --task fill one
-    learns to fill in blanks of English sentences, and where each word looks is drawn.
+    learns to fill in blanks of English sentences, and where each word looks is drawn. With --task
+    parse one learns to write the constituency trees of English sentences, and draws some.
 
     It downloads nothing and asks nothing. On two processor cores it takes about two minutes with
     AVX-512 and over three with AVX2 alone; how long here, it measures and says before it trains.
@@ -76,11 +79,11 @@ def demo(
     recipe = Recipe.load(RECIPES[task], set_ or [])
     to = to or Path("runs") / ("demo" if task == "translate" else f"demo-{task}")
     if to.exists():
-        if not (to / RECIPE).is_file() or Recipe.load(to / RECIPE).data.embedded != "demo":
+        if not (to / RECIPE).is_file() or Recipe.load(to / RECIPE).data.embedded is None:
             raise RunError(f"{to} exists and is not a demo; choose another folder: --to FOLDER")
         with locked(to):
             shutil.rmtree(to)
-    others = {"classify": classify, "fill": fill, "write": write}
+    others = {"classify": classify, "fill": fill, "parse": parse, "write": write}
     if task in others:
         others[task](recipe, to, console)
         return

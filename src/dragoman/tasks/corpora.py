@@ -8,8 +8,6 @@ from itertools import chain, islice
 from dragoman.data.cleaning import Cleaner
 from dragoman.data.corpora import CorpusSettings, Pair, read_pairs
 from dragoman.data.correspondence import Sampler
-from dragoman.data.demo_corpus import demo_corpus
-from dragoman.data.demo_labels import label_of
 from dragoman.data.doubts import Doubt, find_doubts
 from dragoman.data.split import SplitSettings, split_pairs
 from dragoman.data.store import Tokens, WeightedPairs
@@ -18,6 +16,7 @@ from dragoman.forms.moses import MosesText
 from dragoman.forms.text import Text
 from dragoman.recipe import Recipe
 from dragoman.task import TASKS
+from dragoman.tasks.embedded import all_embedded_pairs, embedded_pairs
 
 _CUT_TOGETHER = 4096
 """Training pairs that are cut into tokens at once."""
@@ -53,8 +52,8 @@ def _plain_corpora(
     recipe: Recipe, side: str, cleaner: Cleaner | None = None
 ) -> list[WeightedPairs]:
     data = recipe.data
-    if data.embedded == "demo":
-        return [WeightedPairs(_demo_pairs(recipe, side), 1.0, "demo")]
+    if data.embedded is not None:
+        return [WeightedPairs(embedded_pairs(recipe, side), 1.0, data.embedded)]
     named: CorpusSettings | None = {"dev": data.dev, "test": data.test}.get(side)
     if named is not None:
         return [WeightedPairs(read_pairs(named), 1.0, named.name)]
@@ -81,10 +80,7 @@ def training_pairs(
     """
     data = recipe.data
     if data.embedded is not None:
-        parts = demo_corpus()
-        numbered = enumerate(chain(parts.train, parts.dev, parts.test), 1)
-        pairs = (Pair(line, pair.source, pair.target) for line, pair in numbered)
-        yield from cleaner.pairs(pairs, "demo")
+        yield from cleaner.pairs(all_embedded_pairs(recipe), data.embedded)
         return
     _require_text(recipe)
     for corpus in data.train:
@@ -148,21 +144,3 @@ def _require_text(recipe: Recipe) -> None:
 def _held(pairs: Iterable[Pair], split: SplitSettings, side: str) -> Iterator[Pair]:
     assert side in ("train", "dev", "test")
     return split_pairs(pairs, split, side)  # type: ignore[arg-type]
-
-
-def _demo_pairs(recipe: Recipe, side: str) -> Iterator[Pair]:
-    """One part of the embedded corpus, with the sides that the task has; of one side the English,
-    if that is its language, or else the German."""
-    corpus = demo_corpus()
-    pairs = enumerate(getattr(corpus, side), 1)
-    if TASKS[recipe.task].labels:
-        labelled = ((line, pair.source, label_of(pair)) for line, pair in pairs)
-        return (Pair(line, text, label) for line, text, label in labelled if label is not None)
-    if "source" in TASKS[recipe.task].sides:
-        return (Pair(line, pair.source, pair.target) for line, pair in pairs)
-    of = "source" if recipe.languages.target == "en" else "target"
-    # Two English sentences may have one German one, and two German ones one English: what is held
-    # out must not be trained on.
-    trained = {getattr(pair, of) for pair in corpus.train} if side != "train" else set()
-    texts = ((line, getattr(pair, of)) for line, pair in pairs)
-    return (Pair(line, "", text) for line, text in texts if text not in trained)

@@ -7,7 +7,6 @@ and found again as long as nothing changed.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from importlib import metadata
@@ -16,7 +15,6 @@ from pathlib import Path
 from typing import Any
 
 from dragoman.data.corpora import Pair, corpus_fingerprint
-from dragoman.data.demo_corpus import demo_corpus
 from dragoman.data.length_ratio import LengthRatio
 from dragoman.data.split import find_overlaps
 from dragoman.data.store import Store, build_store, store_key
@@ -28,6 +26,7 @@ from dragoman.forms.segmentation import segment
 from dragoman.recipe import Recipe
 from dragoman.task import TASKS
 from dragoman.tasks.corpora import corpora_of, new_cleaner
+from dragoman.tasks.embedded import embedded_fingerprint
 from dragoman.tasks.guided import training_links
 from dragoman.tasks.run import LENGTHS, SEVERAL_SENTENCES, Forms, load_forms
 from dragoman.tasks.user_cache import cache_folder
@@ -230,7 +229,7 @@ def _held_out(recipe: Recipe, side: str) -> list[Pair]:
 
 def _fingerprints(recipe: Recipe) -> list[tuple[str, str, float]]:
     if recipe.data.embedded is not None:
-        return [(recipe.data.embedded, f"embedded {_demo_fingerprint()}", 1.0)]
+        return [(recipe.data.embedded, f"embedded {embedded_fingerprint(recipe)}", 1.0)]
     return [(c.name, corpus_fingerprint(c), c.weight) for c in recipe.data.train]
 
 
@@ -238,7 +237,3 @@ def _held_fingerprints(recipe: Recipe) -> dict[str, str]:
     """Of the dev and test files that the recipe names; what is split off follows from the rest."""
     named = {"dev": recipe.data.dev, "test": recipe.data.test}
     return {side: corpus_fingerprint(corpus) for side, corpus in named.items() if corpus}
-
-
-def _demo_fingerprint() -> str:
-    return store_key(json.dumps([pair[:2] for pair in demo_corpus().train]))

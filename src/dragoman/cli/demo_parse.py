@@ -1,0 +1,95 @@
+"""``dragoman demo --task parse``: a parser in some minutes, from nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import typer
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from dragoman.recipe import Recipe
+    from dragoman.tree import Tree
+
+PICTURES = ("tree-1.svg", "tree-2.svg")
+
+
+def parse(recipe: Recipe, to: Path, console: Console) -> None:
+    """Constituency trees of English sentences: trained, measured, drawn."""
+    from dragoman.atomic import write_text
+    from dragoman.cli.console import command
+    from dragoman.data.demo_corpus import NOTICE
+    from dragoman.data.demo_trees import SHOWN, demo_trees
+    from dragoman.metrics.parseval import Parseval, score_parse
+    from dragoman.metrics.right_branching import RightBranching
+    from dragoman.pictures.plain_table import plain_table
+    from dragoman.pictures.tree import tree_svg, tree_text
+    from dragoman.tasks.parser import Parser
+    from dragoman.tasks.parsing import evaluate_run
+    from dragoman.tasks.report import write_report
+    from dragoman.tasks.run import Run
+    from dragoman.tasks.training import train
+
+    console.print(NOTICE, style="bold")
+    console.print(f"Training into {to}: a Transformer, English sentences to their trees.\n")
+    outcome = train(recipe, to, say=console.print, resume_command=command("resume", to))
+    if outcome.reason == "interrupted":
+        raise typer.Exit(130)
+    run = Run.open(to)
+    found = evaluate_run(run)
+    references = demo_trees().test
+    branching = RightBranching(demo_trees().train)
+    shapes = [branching.parse(tree.words) for tree in references]
+    shape = Parseval.of(
+        score_parse(tree, one) for tree, one in zip(references, shapes, strict=True)
+    )
+    console.print(f"\nTest: {len(references):,} sentences whose combinations were held out\n")
+    rows = [
+        (name, *(f"{scores[key]:.1f}" for key in ("f1", "precision", "recall", "exact")))
+        for name, scores in (("this parser", found.scores), ("right-branching", shape.scores))
+    ]
+    console.print(plain_table(("percent", "F1", "precision", "recall", "exact"), rows))
+    right, phrases, nouns = attached(references, [one.tree for one in found.parses])
+    console.print(
+        f"\n“with ...” belongs where the rule puts it in {right:,} of {phrases:,} phrases; "
+        f"{nouns:,} would be right\nif it always belonged to the noun before it.\n"
+    )
+    console.print(
+        "One word decides: what “with” belongs to, the verb or the noun, and who it is that "
+        "sleeps:\n"
+    )
+    parser = Parser(run)
+    trees = [parser(text).tree for text in SHOWN]
+    for text, tree in zip(SHOWN, trees, strict=True):
+        console.print(f"  {text}", style="bold")
+        drawn = tree_text(tree, parser.no_tag).splitlines()
+        console.print("\n".join(f"  {line}" for line in drawn) + "\n", markup=False)
+    for name, tree in zip(PICTURES, trees, strict=False):
+        write_text(to / name, tree_svg(tree, parser.no_tag))
+    pictures = " and ".join(str(to / name) for name in PICTURES)
+    console.print(f"The pictures: {pictures}; the whole report: {write_report(run)}\n")
+    console.print("Next:")
+    for step in (
+        command("parse", to, "The old queen likes the cat that sleeps .", "--draw"),
+        f"{command('evaluate', to)}  # by length and by label",
+        f"{command('train', 'my.mrg', '--task', 'parsing')}  # your own trees",
+    ):
+        console.print(f"  {step}", markup=False, soft_wrap=True)
+
+
+def attached(references: Sequence[Tree], parses: Sequence[Tree]) -> tuple[int, int, int]:
+    """How many phrases of "with" hang below the right label, how many there are, and how many hang
+    below a noun phrase."""
+    from dragoman.data.demo_trees import with_phrases
+
+    right = phrases = nouns = 0
+    for reference, parse in zip(references, parses, strict=True):
+        written = set(with_phrases(parse))
+        for phrase in with_phrases(reference):
+            phrases += 1
+            right += phrase in written
+            nouns += phrase[2] == "NP"
+    return right, phrases, nouns
