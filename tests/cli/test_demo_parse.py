@@ -45,7 +45,9 @@ def test_a_parser_from_nothing(dragoman: Dragoman, tmp_path: Path) -> None:
     assert dragoman("parse", to, "The old queen likes the cat that sleeps .", "--draw").code == 0
     # Another demo may take its place.
     refused = dragoman("demo", "--task", "parse", "--to", to, "--set", "training.updates=no")
-    assert refused.code == 1 and "training.updates" in refused.err and (to / "recipe.toml").is_file()
+    assert (
+        refused.code == 1 and "training.updates" in refused.err and (to / "recipe.toml").is_file()
+    )
 
 
 def test_attachments_are_counted_by_what_holds_the_phrase() -> None:

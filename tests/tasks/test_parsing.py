@@ -159,6 +159,12 @@ def test_the_command_line_knows_the_task(toy: Run, dragoman: Dragoman, tmp_path:
     shown = [text.text for text in picture.iter("{http://www.w3.org/2000/svg}text")]
     words = ["a", "dog", "runs", "."]
     assert [word for word in shown if word in words] == words
+    folder = tmp_path / "drawn"
+    folder.mkdir()
+    assert dragoman("parse", toy.folder, "a dog runs .", "--svg", folder).code == 0
+    assert [path.name for path in folder.iterdir()] == ["1.svg"]
+    assert dragoman("parse", toy.folder, "--svg", folder, stdin=b"a dog .\n\na cat .").code == 0
+    assert sorted(path.name for path in folder.iterdir()) == ["1.svg", "3.svg"], "by their lines"
     gold = write_treebank(tmp_path / "gold.mrg", treebank(5, 9))
     out = tmp_path / "parses.mrg"
     evaluated = dragoman("evaluate", toy.folder, gold, "--output", out)
@@ -173,6 +179,8 @@ def test_the_command_line_knows_the_task(toy: Run, dragoman: Dragoman, tmp_path:
         (("parse", toy.folder, "a", "--draw", "--scores"), "leave --draw out"),
         (("parse", toy.folder, "a", "--set", "min_length=4"), "set both to 0"),
         (("parse", toy.folder, "a", "--svg", tmp_path / "no" / "t.svg"), "there is no folder"),
+        (("parse", toy.folder, "--svg", tmp_path / "t.svg"), "are drawn into a folder"),
+        (("parse", toy.folder, "--svg", gold), "are drawn into a folder"),
         (("evaluate", toy.folder, "--mbr", "4"), "has no use for it"),
         (("evaluate", toy.folder, gold, gold), "measured on one file of trees"),
         (("evaluate", toy.folder, tmp_path / "t.svg"), "t.svg, line 1: "),

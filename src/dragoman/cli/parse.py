@@ -26,8 +26,8 @@ def parse(
     ] = False,
     svg: Annotated[
         Path | None,
-        typer.Option(help="Also draw the tree into this file; of several sentences, into files "
-                     "1.svg, 2.svg, ... of this folder."),
+        typer.Option(help="Also draw the tree into this file; of standard input, or if it is a "
+                     "folder, into files 1.svg, 2.svg, ... of it."),
     ] = None,
     scores: Annotated[
         bool, typer.Option("--scores", help="Write the score and a tab before each tree.")
@@ -64,6 +64,12 @@ def parse(
         raise DragomanError("--svg draws the best tree: leave --n-best out")
     if svg is not None and not svg.parent.is_dir():
         raise FileError(f"cannot write {svg}: there is no folder {svg.parent}")
+    into_folder = svg is not None and (sentence is None or svg.is_dir())
+    if svg is not None and into_folder and not svg.is_dir() and (svg.suffix or svg.exists()):
+        raise FileError(
+            f"--svg {svg}: the trees of standard input are drawn into a folder, one file each; "
+            "name a folder, or give the sentence as an argument"
+        )
     log_to_stderr()
     opened = Run.open(run)
     search = parse_search(opened.recipe.search, set_ or ())
@@ -82,7 +88,7 @@ def parse(
             else:
                 typer.echo((f"{one.score:.4f}\t" if scores else "") + one.text)
         if svg is not None and parses:
-            _draw(svg, None if sentence is not None else number, parses[0].tree, parser.no_tag)
+            _draw(svg, number if into_folder else None, parses[0].tree, parser.no_tag)
 
 
 def _draw(path: Path, number: int | None, tree: Tree, no_tag: str) -> None:
