@@ -35,6 +35,7 @@ def test_a_run_stands_beside_what_was_published(tmp_path: Path) -> None:
     rows = {row["model"]: row for row in csv.DictReader(io.StringIO(table))}
     assert list(rows) == ["ULMFiT", "GPT", "BERT", "GPT-2", "demo-letters"]
     assert [float(row["days"]) for row in rows.values()] == [1, 240, 256, 2048, 1]
+    assert all(row["source"] for row in rows.values())
     sizes = sum(one.numel() for one in subject.predictor.plain.parameters())
     assert float(rows["demo-letters"]["parameters"]) == sizes
     assert "trained for 1440.0 minutes" in figure.notes[0].english

@@ -90,9 +90,14 @@ def test_it_stops(opened: Open) -> None:
     with opened() as page:
         read(page, BEGIN)
         page.get_by_role("spinbutton", name="Tokens").fill("1000")
+        before_it = page.get_by_role("button", name="Write on").bounding_box()
         page.get_by_role("textbox", name="How the text begins").press("Control+Enter")
-        # By its key: the button moves down as the text grows, which a pointer would wait out.
-        page.get_by_role("button", name="Stop").press("Enter")
+        stop = page.get_by_role("button", name="Stop")
+        # Far more text than the pane holds when it is empty, and the button is where it was.
+        page.wait_for_function("document.querySelector('p.text').clientHeight > 300")
+        after = stop.bounding_box()
+        assert before_it and after and after["y"] == before_it["y"]
+        stop.click()
         expect(page.locator("p.text")).to_have_attribute("data-status", "stopped")
         expect(page.get_by_text("Stopped")).to_be_visible()
         before = page.locator("p.text").inner_text()

@@ -105,6 +105,8 @@ export interface ChartData {
   log_y: boolean;
   log_x?: boolean;
   from_zero?: boolean;
+  /** Each point by itself: they are no course of anything. */
+  points?: boolean;
   marked_x: number | null;
   marked_as: string;
   series: Series[];

@@ -11,6 +11,8 @@ const WORDS: Record<string, string> = {
   days: "날수",
   of: "장치",
   "its machine": "학습한 컴퓨터",
+  "TPU chip": "TPU 칩",
+  "TPU v3 core": "TPU v3 코어",
   position: "위치",
   update: "업데이트",
   dimension: "차원",

@@ -25,16 +25,29 @@ class Published(NamedTuple):
     """In millions, of the largest; None where its paper gives no number."""
     days: float
     device: str
+    basis: str
+    """Where size and days are from."""
 
 
 PUBLISHED = (
-    # Howard and Ruder 2018; Radford et al. 2018; Devlin et al. 2019; Radford et al. 2019, table 2.
-    # Days: as lectures on pre-training give them (Stanford CS224n).
-    Published("ULMFiT", "2018-01", None, 1.0, "GPU"),
-    Published("GPT", "2018-06", 117.0, 240.0, "GPU"),
-    Published("BERT", "2018-10", 340.0, 256.0, "TPU"),
-    Published("GPT-2", "2019-02", 1542.0, 2048.0, "TPU v3"),
-)
+    Published(
+        "ULMFiT", "2018-01", None, 1.0, "GPU",
+        "Howard and Ruder 2018 (arXiv 1801.06146), which gives neither; day: lectures",
+    ),
+    Published(
+        "GPT", "2018-06", 117.0, 240.0, "GPU",
+        "8 GPUs for a month (OpenAI's announcement, June 2018); size: Radford et al. 2019, table 2",
+    ),
+    Published(
+        "BERT", "2018-10", 340.0, 256.0, "TPU chip",
+        "64 chips for 4 days (Devlin et al. 2019, appendix A.2); size: its section 3",
+    ),
+    Published(
+        # 32 TPU v3 of 8 cores each for 168 hours, as nanochat's leaderboard has it, are 1,792.
+        "GPT-2", "2019-02", 1542.0, 2048.0, "TPU v3 core",
+        "size: Radford et al. 2019, table 2, which gives no cost; days: lectures, about",
+    ),
+)  # fmt: skip
 _SECONDS_A_DAY = 86_400.0
 
 
@@ -52,6 +65,7 @@ def timeline_figure(subject: Subject) -> Drawn:
         sum(one.numel() for one in subject.predictor.plain.parameters()) / 1e6,
         seconds / _SECONDS_A_DAY,
         "its machine",
+        "its metrics.jsonl",
     )
     every = (*PUBLISHED, own)
     least = min(PUBLISHED, key=lambda one: one.days)
@@ -91,8 +105,11 @@ def timeline_figure(subject: Subject) -> Drawn:
         [
             DataTable(
                 "",
-                ("model", "month", "parameters", "days", "device"),
-                [(one.name, one.month, _number(one), one.days, one.device) for one in every],
+                ("model", "month", "parameters", "days", "device", "source"),
+                [
+                    (one.name, one.month, _number(one), one.days, one.device, one.basis)
+                    for one in every
+                ],
             )
         ],
         run=subject.name,
