@@ -54,8 +54,14 @@ format: $(DEV) ## rewrite the files as the linters want them
 	@$(BIN)/ruff check --fix .
 	@$(BIN)/ruff format .
 
-wheel: $(DEV) ## build a wheel with the kernels and the page into dist/: who installs it needs no compiler
-	@DRAGOMAN_WHOLE=1 $(BIN)/python -m pip wheel -q --disable-pip-version-check --no-deps -w dist .
+# Of processor, system and C library; a compiler for all of them comes from PyPI (hatch_build.py).
+WHEELS := x86_64-linux-gnu x86_64-linux-musl aarch64-linux-gnu aarch64-linux-musl
+wheel: $(DEV) $(PAGE) ## build wheels with the kernels and the page into dist/ (WHEELS=x86_64-linux-gnu: one)
+	@for platform in $(WHEELS); do \
+	  echo "Building the wheel for $$platform: some minutes" && \
+	  DRAGOMAN_WHOLE=1 DRAGOMAN_WHEEL_FOR=$$platform $(BIN)/python -m pip wheel -q \
+	    --disable-pip-version-check --no-deps -w dist . || exit; \
+	done
 	@ls dist
 
 bench-train: $(DEV) ## training throughput beside other programs -> benchmarks/results/train.json

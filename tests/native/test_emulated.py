@@ -6,13 +6,8 @@ of this machine on the same weights, whose integers are the same, and with plain
 
 from __future__ import annotations
 
-import platform
-import shutil
-import subprocess
-import sys
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -20,12 +15,12 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 import torch
+from emulator import COMPILERS, MARKS, build, emulate
 
 from dragoman.models.settings import TransformerSettings
 from dragoman.models.transformer import Transformer
 from dragoman.models.transformer.int8_model import Int8Model
 from dragoman.models.transformer.int8_weights import PositionTable, in_order, sizes
-from dragoman.native import compile as building
 from dragoman.native import library
 from dragoman.native.decoder import NativeState
 from dragoman.nn.layout import Sequences
@@ -38,57 +33,12 @@ OF_WHOLE_BYTES = ("avx512vnni", "avxvnni")
 NEON has: AVX2 gives up some of them, AVX512-BF16 rounds otherwise."""
 
 
-def compiler() -> list[str] | None:
-    """For aarch64, linking statically."""
-    if found := shutil.which("aarch64-linux-gnu-g++"):
-        return [found, *building.LEVEL_FLAGS["neon"]]
-    if platform.machine() == "aarch64" and (found := building.find_compiler()):
-        return [found, *building.LEVEL_FLAGS["neon"]]
-    if find_spec("ziglang"):
-        target = ["-target", "aarch64-linux-musl", "-mcpu=generic+v8_2a+dotprod"]
-        return [sys.executable, "-m", "ziglang", "c++", *target]
-    return None
+pytestmark = MARKS
 
 
-EMULATOR = shutil.which("qemu-aarch64-static") or shutil.which("qemu-aarch64")
-COMPILER = compiler()
-
-pytestmark = [
-    pytest.mark.slow,
-    pytest.mark.skipif(COMPILER is None, reason="no compiler for aarch64 (g++ or ziglang)"),
-    pytest.mark.skipif(EMULATOR is None, reason="no qemu-aarch64"),
-    pytest.mark.skipif(not library.available(), reason="no native library to compare with"),
-]
-
-
-@pytest.fixture(scope="module")
-def program(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = tmp_path_factory.mktemp("emulated")
-    assert COMPILER is not None
-    common = [*COMPILER, *building.COMMON_FLAGS, "-I", str(building.SOURCES)]
-    objects = []
-    # All that a library for ARM is made of, though the decoder alone is called.
-    found = [s for s in building.SOURCES.glob("*.cpp") if {"neon", "base"} & {*building.levels(s)}]
-    for source in [*found, HERE / "emulated.cpp"]:
-        objects.append(str(folder / f"{source.stem}.o"))
-        level = ["-DDRAGOMAN_LEVEL=neon"] if "neon" in building.levels(source) else []
-        command = [*common, *level, "-c", str(source), "-o", objects[-1]]
-        done = subprocess.run(command, capture_output=True, text=True, check=False)
-        assert done.returncode == 0 and not done.stderr, done.stderr
-    path = folder / "emulated"
-    linking = [*COMPILER, "-static", "-pthread", *objects, "-o", str(path)]
-    subprocess.run(linking, check=True, capture_output=True)
-    return path
-
-
-def emulate(program: Path, *given: str, processor: str = "max") -> str:
-    assert EMULATOR is not None
-    done = subprocess.run(
-        [EMULATOR, "-cpu", processor, str(program), *given],
-        capture_output=True, text=True, check=False,
-    )  # fmt: skip
-    assert done.returncode == 0, done.stderr
-    return done.stdout.strip()
+@pytest.fixture(scope="module", params=[*COMPILERS] or ["none"])
+def program(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return build(request.param, HERE / "emulated.cpp", tmp_path_factory.mktemp("emulated"))
 
 
 def test_a_processor_without_dot_products_is_known(program: Path) -> None:

@@ -231,6 +231,21 @@ def test_without_a_compiler_the_build_says_so(
     assert list(tmp_path.iterdir()) == []
 
 
+def test_a_library_for_a_platform_that_is_none_names_those_that_there_are(tmp_path: Path) -> None:
+    words = "'sparc-linux-gnu'; allowed are x86_64-linux-gnu, x86_64-linux-musl, aarch64-linux-gnu"
+    with pytest.raises(building.CompileError, match=words):
+        building.compile_library(tmp_path / "made.so", wanted="sparc-linux-gnu")
+
+
+def test_without_zig_the_build_for_another_platform_says_how_to_get_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(building, "find_spec", lambda name: None)
+    with pytest.raises(building.CompileError, match=r"aarch64-linux-musl .*pip install ziglang=="):
+        building.compile_library(tmp_path / "made.so", wanted="aarch64-linux-musl")
+    assert list(tmp_path.iterdir()) == []
+
+
 def test_sources_that_do_not_compile_leave_the_old_library(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -18,9 +18,11 @@ import shutil
 import subprocess
 import sys
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from importlib.util import find_spec
 from pathlib import Path
+from typing import NamedTuple
 
 HERE = Path(__file__).resolve().parent
 SOURCES = HERE / "src"
@@ -79,6 +81,15 @@ LEVEL_FLAGS = {
 }
 """Those of another machine than the compiler's are flags that it does not know."""
 LINK_FLAGS = ["-shared", "-fPIC", "-Wl,-z,noexecstack", "-Wl,--no-undefined", "-pthread", "-ldl"]
+STATIC_FLAGS = ["-static-libstdc++", "-static-libgcc"]
+
+PLATFORMS = ("x86_64-linux-gnu", "x86_64-linux-musl", "aarch64-linux-gnu", "aarch64-linux-musl")
+"""What ``make wheel`` builds for: processor, system and C library."""
+ZIG = "ziglang==0.17.1"
+"""What compiles and links for a platform. The version is part of what a wheel is."""
+_OLDEST_GLIBC = "2.28"  # that of torch's own wheels
+ZIG_FLAGS = ["-Wno-unknown-warning-option"]  # some of COMMON_FLAGS are g++'s alone
+ZIG_NEON = ["-mcpu=generic+v8_2a+dotprod"]  # its way to say what LEVEL_FLAGS has
 
 # Not all of UBSan: its checks of every pointer make one file of templates take ten minutes.
 _CHECKS = (
@@ -137,49 +148,107 @@ def _run(command: list[str]) -> None:
         raise CompileError(done.stderr.strip() or f"{command[0]} failed ({done.returncode})")
 
 
+class _Tools(NamedTuple):
+    """What makes objects, and of them a library."""
+
+    compiler: list[str]
+    linker: list[str]
+    ending: list[str]
+    """What follows the objects when they are linked."""
+    levels: Mapping[str, list[str]]
+    """Flags of the instruction sets that the compiler knows, "base" among them."""
+
+
+def _tools(wanted: str | None) -> _Tools:
+    """For this machine its own compiler; for a platform zig, which links for old systems too.
+
+    The machine's own platform is compiled by its own compiler there too: the kernels are shaped for
+    g++, and a wheel computes what an installation from source computes.
+
+    Raises:
+        CompileError: no compiler, no zig, or an unsupported machine or platform.
+    """
+    own = find_compiler()
+    if wanted is None:
+        if not is_supported():
+            raise CompileError(f"no native kernels for {sys.platform} on {platform.machine()}")
+        if own is None:
+            raise CompileError("no C++ compiler (looked for $CXX, c++, g++, clang++)")
+        return _Tools([own], [own], [*LINK_FLAGS, *STATIC_FLAGS], _levels_of(own))
+    if wanted not in PLATFORMS:
+        allowed = ", ".join(PLATFORMS)
+        raise CompileError(f"no wheels are made for {wanted!r}; allowed are {allowed}")
+    if find_spec("ziglang") is None:
+        raise CompileError(f"no compiler for {wanted} (looked for: pip install {ZIG})")
+    oldest = f".{_OLDEST_GLIBC}" if wanted.endswith("-gnu") else ""
+    zig = [sys.executable, "-m", "ziglang", "c++", "-target", wanted + oldest]
+    if own is not None and wanted == own_platform():
+        # zig brings C functions of its own, memcpy and logf among them, in place of the system's;
+        # what else is needed beside those is the compiler's.
+        said = subprocess.run(
+            [own, "-print-libgcc-file-name"], capture_output=True, text=True, check=False
+        )
+        ending = [said.stdout.strip(), "--rtlib=none", *LINK_FLAGS]
+        return _Tools([own], zig, ending, _levels_of(own))
+    if wanted.startswith("aarch64"):
+        known = {"neon": ZIG_NEON}
+    else:
+        known = {level: flags for level, flags in LEVEL_FLAGS.items() if level != "neon"}
+    return _Tools([*zig, *ZIG_FLAGS], zig, LINK_FLAGS, {"base": []} | known)
+
+
+def own_platform() -> str:
+    libc = "gnu" if platform.libc_ver()[0] == "glibc" else "musl"
+    return f"{platform.machine()}-{sys.platform}-{libc}"
+
+
+def _levels_of(compiler: str) -> dict[str, list[str]]:
+    """Without those that it does not know: an old one, or one for another processor."""
+    known = {level: flags for level, flags in LEVEL_FLAGS.items() if _understands(compiler, flags)}
+    return {"base": []} | known
+
+
 def compile_library(
-    target: Path = LIBRARY, jobs: int | None = None, sanitised: Sequence[str] = ()
+    target: Path = LIBRARY,
+    jobs: int | None = None,
+    sanitised: Sequence[str] = (),
+    wanted: str | None = None,
 ) -> Path:
     """Compile and link everything into ``target``, which is replaced in one move.
 
     A compiler that does not know a level (an old one) leaves that level out. ``sanitised``: these
-    levels alone, with checks in them.
+    levels alone, with checks in them. ``wanted``: one of ``PLATFORMS``, by zig; the default
+    is this machine.
 
     Raises:
         CompileError: no compiler, an unsupported machine, or sources that do not compile.
     """
-    if not is_supported():
-        raise CompileError(f"no native kernels for {sys.platform} on {platform.machine()}")
-    compiler = find_compiler()
-    if compiler is None:
-        raise CompileError("no C++ compiler (looked for $CXX, c++, g++, clang++)")
-    known: dict[str, list[str]] = {"base": []} | {
-        level: flags
-        for level, flags in LEVEL_FLAGS.items()
-        if (not sanitised or level in sanitised) and _understands(compiler, flags)
-    }
+    tools = _tools(wanted)
     checks = [*SANITISED_FLAGS, "-fno-sanitize-recover=all"] if sanitised else []
+    ending = [f for f in tools.ending if not (sanitised and f in STATIC_FLAGS)]
     mark = f'-DDRAGOMAN_FINGERPRINT="{fingerprint()}"'
     with tempfile.TemporaryDirectory(prefix="dragoman-native-") as folder:
         work: list[tuple[list[str], Path]] = []
         for source in sorted(SOURCES.glob("*.cpp"), key=lambda p: -p.stat().st_size):
             for level in levels(source):
-                if level not in known:
+                if level not in tools.levels or (sanitised and level not in {"base", *sanitised}):
                     continue
                 made = Path(folder) / f"{source.stem}.{level}.o"
                 define = [] if level == "base" else [f"-DDRAGOMAN_LEVEL={level}"]
                 define += [mark] if source.stem == "dispatch" else []
-                command = [compiler, *COMMON_FLAGS, *checks, *known[level], *define]
+                command = [*tools.compiler, *COMMON_FLAGS, *checks, *tools.levels[level], *define]
                 work.append(([*command, "-c", str(source), "-o", str(made)], made))
         with ThreadPoolExecutor(jobs or os.cpu_count() or 1) as pool:
             list(pool.map(_run, (command for command, _ in work)))
         objects = [str(made) for _, made in work]
         made = Path(folder) / target.name
-        static = [] if sanitised else ["-static-libstdc++", "-static-libgcc"]
+        linking = [*tools.linker, *objects, *checks, "-o", str(made)]
         try:
-            _run([compiler, *objects, *checks, *LINK_FLAGS, *static, "-o", str(made)])
-        except CompileError:
-            _run([compiler, *objects, *LINK_FLAGS, "-o", str(made)])
+            _run([*linking, *ending])
+        except CompileError:  # there may be no static runtime
+            if STATIC_FLAGS[0] not in ending:
+                raise
+            _run([*linking, *LINK_FLAGS])
         beside = target.with_name(f".{target.name}.{os.getpid()}")
         shutil.copy(made, beside)
         os.replace(beside, target)
