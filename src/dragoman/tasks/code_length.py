@@ -17,6 +17,7 @@ from typing import Self
 from dragoman.data.store import Tokens
 from dragoman.forms.sampling import SPACE
 from dragoman.forms.text import Text
+from dragoman.metrics.perplexity import perplexity
 
 _BITS_OF_A_BYTE = 8.0
 _BYTE = re.compile("<0x[0-9A-F]{2}>")
@@ -66,7 +67,7 @@ class Length:
         """Of texts of this length and their -log P in nats."""
         bits = nll / math.log(2) + _BITS_OF_A_BYTE * self.unknown
         return {
-            "perplexity": math.exp(min(nll / max(self.tokens, 1), 700.0)),
+            "perplexity": perplexity(nll / max(self.tokens, 1)),
             "bits_per_byte": bits / max(self.bytes, 1),
         }
 

@@ -31,6 +31,7 @@ from dragoman.data.masking import Masked, Masking
 from dragoman.data.store import Tokens
 from dragoman.errors import DragomanError
 from dragoman.forms.text import Text
+from dragoman.metrics.perplexity import perplexity
 from dragoman.models.interface import Network
 from dragoman.tasks.corpora import plain_pairs
 from dragoman.tasks.language_model import read_like
@@ -138,7 +139,7 @@ class Sums:
         loss = self.nll / max(1, self.tokens)
         return {
             "loss": loss,
-            "perplexity": math.exp(min(loss, 700.0)),
+            "perplexity": perplexity(loss),
             "accuracy": self.right / max(1, self.tokens),
         }
 

@@ -6,9 +6,7 @@ where they are learned (``trees.tags``).
 
 from __future__ import annotations
 
-import itertools
 import json
-import math
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -26,10 +24,15 @@ from dragoman.tasks.parser import Parse, Parser, no_tag, parse_all
 from dragoman.tasks.run import SCORES, Run
 from dragoman.tasks.search_settings import parse_search
 from dragoman.tasks.settings import EngineSettings
-from dragoman.tasks.validation import Validation, batches_of_pairs, next_token_loss
-from dragoman.training.records import Evaluation, Sample
+from dragoman.tasks.validation import (
+    Validation,
+    batches_of_pairs,
+    loss_scores,
+    next_token_loss,
+    samples_of,
+)
+from dragoman.training.records import Evaluation
 
-_SAMPLES = 5
 _COUNTED = (
     "Labelled brackets as EVALB counts them (COLLINS.prm): without punctuation and the bracket "
     "above all, ADVP = PRT."
@@ -50,25 +53,14 @@ class Parses(Validation[Batch]):
         return min(self.recipe.evaluation.dev_sentences, examples)
 
     def __call__(self, update: int) -> Evaluation:
-        total, tokens = next_token_loss(self)
-        loss = total / max(tokens, 1)
-        engine, some = self.engine(), self.some()
-        how = {"beam": self.recipe.evaluation.dev_beam, "n_best": 1, "sampling": None}
-        settings = engine.search_settings.model_copy(update=how)
-        found = parse_all(engine, [pair.source for pair in some], settings)
-        scores = score_all(some, [best for best, *_ in found]).scores
-        samples = tuple(
-            Sample(pair.source, pair.target, best.text)
-            for pair, (best, *_) in itertools.islice(zip(some, found, strict=True), _SAMPLES)
-        )
-        return Evaluation(
-            {
-                "loss": loss,
-                "perplexity": math.exp(min(loss, 700.0)),
-                **{name: scores[name] for name in ("f1", "precision", "recall", "exact", "tags")},
-            },
-            samples,
-        )
+        losses = loss_scores(*next_token_loss(self))
+        some = self.some()
+        sentences = [pair.source for pair in some]
+        found = parse_all(self.engine(), sentences, self.search_settings())
+        parses = [best for best, *_ in found]
+        scores = score_all(some, parses).scores
+        named = {name: scores[name] for name in ("f1", "precision", "recall", "exact", "tags")}
+        return Evaluation(losses | named, samples_of(some, [parse.text for parse in parses]))
 
 
 def score_all(pairs: Sequence[Pair], parses: Sequence[Parse]) -> Parseval:

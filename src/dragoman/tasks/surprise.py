@@ -16,6 +16,7 @@ from typing import NamedTuple
 from dragoman.errors import RunError
 from dragoman.forms.sampling import SPACE
 from dragoman.forms.text_form import TextForm
+from dragoman.metrics.perplexity import perplexity
 from dragoman.tasks.engine import Engine
 from dragoman.tasks.run import Run
 from dragoman.tasks.settings import EngineSettings
@@ -54,7 +55,7 @@ class Surprise:
     @property
     def perplexity(self) -> float:
         """Per token."""
-        return math.exp(min(-self.log_probability / len(self.tokens), 700.0))
+        return perplexity(-self.log_probability / len(self.tokens))
 
 
 class Scorer:

@@ -3,17 +3,19 @@ part of it."""
 
 from __future__ import annotations
 
-import itertools
-import math
 from collections.abc import Sequence
 
 from dragoman.data.batches import Batch
 from dragoman.data.corpora import Pair
 from dragoman.metrics.translation import evaluate_translation
-from dragoman.tasks.validation import Validation, batches_of_pairs, next_token_loss
-from dragoman.training.records import Evaluation, Sample
-
-_SAMPLES = 5
+from dragoman.tasks.validation import (
+    Validation,
+    batches_of_pairs,
+    loss_scores,
+    next_token_loss,
+    samples_of,
+)
+from dragoman.training.records import Evaluation
 
 
 class Translations(Validation[Batch]):
@@ -30,11 +32,8 @@ class Translations(Validation[Batch]):
         return min(self.recipe.evaluation.dev_sentences, examples)
 
     def __call__(self, update: int) -> Evaluation:
-        total, tokens = next_token_loss(self)
-        loss = total / max(tokens, 1)
-        engine, some = self.engine(), self.some()
-        how = {"beam": self.recipe.evaluation.dev_beam, "n_best": 1, "sampling": None}
-        settings = engine.search_settings.model_copy(update=how)
+        losses = loss_scores(*next_token_loss(self))
+        engine, some, settings = self.engine(), self.some(), self.search_settings()
         values = engine.source.values([pair.source for pair in some])
         found = engine.search(engine.request(one, settings) for one in values)
         hypotheses = engine.target.raw([best.tokens for best, *_ in found])
@@ -46,16 +45,6 @@ class Translations(Validation[Batch]):
             tokenizer="none" if self.recipe.data.moses else None,
             metrics=("BLEU", "chrF"),
         )
-        samples = tuple(
-            Sample(pair.source, pair.target, hypothesis)
-            for pair, hypothesis in itertools.islice(zip(some, hypotheses, strict=True), _SAMPLES)
-        )
         return Evaluation(
-            {
-                "loss": loss,
-                "perplexity": math.exp(min(loss, 700.0)),
-                "bleu": scores["BLEU"],
-                "chrf": scores["chrF"],
-            },
-            samples,
+            losses | {"bleu": scores["BLEU"], "chrf": scores["chrF"]}, samples_of(some, hypotheses)
         )

@@ -9,6 +9,7 @@ from __future__ import annotations
 import time
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
+from itertools import islice
 from typing import Any, Generic, TypeVar
 
 import torch
@@ -17,19 +18,22 @@ from dragoman.address import found_at
 from dragoman.data.batches import Batch, make_batch
 from dragoman.data.corpora import Pair
 from dragoman.inference.path import fastest
+from dragoman.metrics.perplexity import perplexity
 from dragoman.models.interface import Network, writing
 from dragoman.recipe import Recipe
+from dragoman.search.settings import SearchSettings
 from dragoman.task import TASKS
 from dragoman.tasks.engine import Engine
 from dragoman.tasks.run import Forms
 from dragoman.tasks.user_cache import cache_folder
 from dragoman.training.loss import smoothed_cross_entropy
-from dragoman.training.records import Evaluation
+from dragoman.training.records import Evaluation, Sample
 
 TOKENS_AT_ONCE = 2048
 """Target tokens of a batch, where one example has not more."""
 _LOGITS_AT_ONCE = 1 << 21
 _TIMED = 32
+_SAMPLES = 5
 
 
 Measured = TypeVar("Measured")
@@ -83,11 +87,28 @@ class Validation(ABC, Generic[Measured]):
         step = max(1, len(self.pairs) // max(1, wanted))
         return self.pairs[::step][:wanted]
 
+    def search_settings(self) -> SearchSettings:
+        """How those are searched for: one output each, by the beam of ``evaluation.dev_beam``."""
+        how = {"beam": self.recipe.evaluation.dev_beam, "n_best": 1, "sampling": None}
+        return self.recipe.search.model_copy(update=how)
+
     def engine(self) -> Engine:
         """The present weights, ready to be asked by the fastest path of this machine."""
         model, on_cpu = writing(self.model), self.device.type == "cpu"
         path = fastest(model, remembered=cache_folder()) if on_cpu else None
         return Engine(model, *self.forms, self.recipe.search, path=path, device=self.device)
+
+
+def samples_of(pairs: Sequence[Pair], hypotheses: Sequence[str]) -> tuple[Sample, ...]:
+    """The first pairs and what a model makes of them, for people."""
+    some = islice(zip(pairs, hypotheses, strict=True), _SAMPLES)
+    return tuple(Sample(pair.source, pair.target, hypothesis) for pair, hypothesis in some)
+
+
+def loss_scores(total: float, tokens: int) -> dict[str, float]:
+    """``loss`` and ``perplexity`` of so many tokens, whose -log P is ``total``, in nats."""
+    loss = total / max(tokens, 1)
+    return {"loss": loss, "perplexity": perplexity(loss)}
 
 
 def batches_of_pairs(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import re
 import sys
 import time
@@ -15,6 +14,7 @@ from rich.progress import BarColumn, Progress, TaskID, TextColumn
 from rich.table import Table
 from rich.text import Text
 
+from dragoman.metrics.perplexity import perplexity
 from dragoman.training.records import Listener, Sample, UpdateRecord, ValidationRecord
 
 _SCORE_NAMES = {"bleu": "BLEU", "chrf": "chrF", "chrf++": "chrF++", "ter": "TER"}
@@ -55,9 +55,8 @@ class RecentLoss:
         """One phrase, and begin anew."""
         tokens = max(self._tokens, 1)
         speed = self._tokens / max(self._seconds, 1e-9)
-        perplexity = math.exp(min(self._nll / tokens, 700.0))
         phrase = (
-            f"loss {self._loss / tokens:.3f}  perplexity {_short(perplexity)}  "
+            f"loss {self._loss / tokens:.3f}  perplexity {_short(perplexity(self._nll / tokens))}  "
             f"{speed:,.0f} tokens/s  rate {learning_rate:.2e}"
         )
         self._clear()

@@ -16,6 +16,7 @@ import torch
 from torch import Tensor, nn
 
 from dragoman.errors import TrainingError
+from dragoman.metrics.perplexity import perplexity
 from dragoman.native import library
 from dragoman.nn.linear import refresh
 from dragoman.training.arithmetic import choose_kernels, choose_precision, choose_threads
@@ -97,7 +98,7 @@ class Updater:
             update=number,
             loss=loss if good else None,
             nll=nll if good else None,
-            perplexity=math.exp(min(nll, 700.0)) if good else None,
+            perplexity=perplexity(nll) if good else None,
             tokens=int(tokens),
             seconds=seconds,
             tokens_per_second=tokens / seconds,
