@@ -25,7 +25,7 @@ from dragoman.serving.settings import ServeSettings
 from dragoman.task import TASKS
 from dragoman.tasks.engine import Engine
 from dragoman.tasks.inputs import recipe_of
-from dragoman.tasks.language_model import evaluate_run
+from dragoman.tasks.language_model import evaluate_run, texts_of
 from dragoman.tasks.run import Forms, Run
 from dragoman.tasks.settings import EngineSettings
 from dragoman.tasks.training import train
@@ -92,6 +92,16 @@ def test_what_it_scores_is_the_sum_over_its_steps(
     assert found.nll == pytest.approx(nll, rel=1e-5)
     assert found.scores["bits_per_byte"] == pytest.approx(nll / math.log(2) / found.length.bytes)
     assert found.scores["perplexity"] == pytest.approx(math.exp(nll / found.length.tokens))
+
+
+def test_a_test_set_is_called_by_its_file(letters: Run, tmp_path: Path) -> None:
+    part = tmp_path / "part.txt"
+    part.write_text("Der Hund.\n\nDie Katze.\n", encoding="utf-8")
+    named = letters.recipe.change([f"data.test.source={part}", "data.test.format=text"])
+    for run, files in ((letters, [part]), (Run(letters.folder, named), [])):
+        texts, name = texts_of(run, files)
+        assert (list(texts), name) == (["Der Hund.", "Die Katze."], "part.txt")
+    assert texts_of(letters, [])[1] == "the held-out test set"
 
 
 def test_it_writes_on_from_what_it_is_given(letters: Run) -> None:

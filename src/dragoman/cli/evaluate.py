@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -83,4 +84,7 @@ def evaluate(
     result = opened.task.evaluate(opened, files or (), changes, **options)
     if output is not None:
         write_text(output, "".join(f"{h}\n" for h in result.hypotheses))
-    typer.echo(result.to_json() if as_json else result.table())
+    if as_json:
+        typer.echo(json.dumps(result.to_dict(), indent=2, ensure_ascii=False))
+    else:
+        typer.echo(result.table())

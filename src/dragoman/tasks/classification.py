@@ -6,27 +6,25 @@ in nats a text. A text is read up to ``plan.context`` tokens.
 
 from __future__ import annotations
 
-import json
 import time
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from dragoman.atomic import write_text
 from dragoman.data.corpora import CorpusSettings, Pair, read_pairs
 from dragoman.data.labelled import LabelledBatch, labelled_batch
 from dragoman.errors import DataError, DragomanError
 from dragoman.forms.labels import Labels, plain
 from dragoman.metrics.classification import Confusion
 from dragoman.pictures.plain_table import plain_table
-from dragoman.recipe import Recipe
 from dragoman.tasks.confusions import MOST_DRAWN
-from dragoman.tasks.corpora import plain_pairs
+from dragoman.tasks.evaluation_set import nothing_to_measure, own_test_set
 from dragoman.tasks.examples import reading_of
 from dragoman.tasks.labeller import Labelled as LabelledText
 from dragoman.tasks.labeller import Labeller, in_batches
-from dragoman.tasks.run import SCORES, Run
+from dragoman.tasks.run import Run
+from dragoman.tasks.scores import signed, write_scores
 from dragoman.tasks.validation import TOKENS_AT_ONCE, Validation
 from dragoman.training.loss import smoothed_cross_entropy
 from dragoman.training.records import Evaluation, Sample
@@ -206,10 +204,7 @@ class Evaluated:
             "test": self.test,
             "sentences": confusion.texts,
             "seconds": round(self.seconds, 2),
-            "scores": {
-                name: {"value": value, "signature": signature}
-                for name, value in self.scores.items()
-            },
+            "scores": signed(self.scores, signature),
             "labels": [
                 {
                     "label": name,
@@ -224,10 +219,6 @@ class Evaluated:
             "confusion": confusion.counts.tolist() if len(self.labels) <= MOST_DRAWN else [],
             "worst": [vars(mistake) | {"text": mistake.text[:_KEPT]} for mistake in self.worst],
         }
-
-    def to_json(self) -> str:
-        """``to_dict`` as text."""
-        return json.dumps(self.to_dict(), indent=2, ensure_ascii=False)
 
 
 def evaluate_run(
@@ -262,7 +253,7 @@ def evaluate_run(
         measured.left_out,
     )  # fmt: skip
     if keep and not files:
-        write_text(opened.folder / SCORES, result.to_json() + "\n")
+        write_scores(opened, result.to_dict())
     return result
 
 
@@ -290,15 +281,11 @@ def labelled_set(run: Run, files: Sequence[Path] = ()) -> LabelledSet:
         pairs, name = list(read_like(run, files)), files[0].name
         _require_known(pairs, labels, name)
     else:
-        run.require_text("test")
-        every, name = plain_pairs(run.recipe, "test"), _test_name(run.recipe)
+        every, name = own_test_set(run)
         pairs = [pair for pair in every if labels.value(pair.target) is not None]
         left_out = len(every) - len(pairs)
     if not pairs:
-        raise DragomanError(
-            f"there is no text to measure {run.folder} on; give a file of labelled texts: "
-            f"dragoman evaluate {run.folder} test.tsv"
-        )
+        raise nothing_to_measure(run, "is no text", "a file of labelled texts", "test.tsv")
     return LabelledSet(pairs, name, left_out)
 
 
@@ -330,13 +317,6 @@ def _require_known(pairs: Iterable[Pair], labels: Labels, name: str) -> None:
                 f"{name}, line {pair.line}: no training text has the label "
                 f"{plain(pair.target)[:60]!r}; labels are {labels.in_words()}"
             )
-
-
-def _test_name(recipe: Recipe) -> str:
-    data = recipe.data
-    if data.test is not None:
-        return Path(data.test.source).name
-    return "the demo's test set" if data.embedded else "the held-out test set"
 
 
 def read_like(run: Run, files: Sequence[Path]) -> Iterator[Pair]:

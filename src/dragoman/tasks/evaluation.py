@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import logging
 import time
 from collections.abc import Sequence
@@ -10,7 +9,6 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from dragoman.atomic import write_text
 from dragoman.data.corpora import Pair
 from dragoman.errors import DataError
 from dragoman.forms.moses import MosesText
@@ -23,7 +21,8 @@ from dragoman.metrics.translation import (
     tokenised_bleu,
 )
 from dragoman.tasks.evaluation_set import EvaluationSet
-from dragoman.tasks.run import SCORES, Run
+from dragoman.tasks.run import Run
+from dragoman.tasks.scores import samples, write_scores
 
 logger = logging.getLogger("dragoman")
 
@@ -91,10 +90,6 @@ class Evaluated:
         if self.markup is not None:
             values["markup"] = asdict(self.markup)
         return values
-
-    def to_json(self) -> str:
-        """``to_dict`` as text."""
-        return json.dumps(self.to_dict(), indent=2, ensure_ascii=False)
 
 
 def evaluate_run(
@@ -169,13 +164,5 @@ def evaluate_run(
         seconds, scores, prepared, markup, pairs, hypotheses,
     )  # fmt: skip
     if keep and not files and not ensemble:
-        samples = recipe.evaluation.samples
-        step = max(1, len(pairs) // max(1, samples))
-        record = result.to_dict() | {
-            "samples": [
-                {"source": pair.source, "reference": pair.target, "translation": hypothesis}
-                for pair, hypothesis in list(zip(pairs, hypotheses, strict=True))[::step][:samples]
-            ]
-        }
-        write_text(opened.folder / SCORES, json.dumps(record, indent=2, ensure_ascii=False) + "\n")
+        write_scores(opened, result.to_dict() | samples(opened, pairs, hypotheses))
     return result

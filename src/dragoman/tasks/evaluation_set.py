@@ -1,4 +1,4 @@
-"""The sentences that translations are measured on, and what they are measured against."""
+"""What finished runs are measured on: the test set of their recipe, or files that are named."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from dragoman.tasks.run import Run
 
 @dataclass(frozen=True)
 class EvaluationSet:
-    """Sources, each with one reference or several."""
+    """Sources to translate, each with one reference or several."""
 
     pairs: Sequence[Pair]
     """With the first reference."""
@@ -32,7 +32,9 @@ class EvaluationSet:
         if len(files) == 1:
             raise DragomanError("give both the source sentences and their references, or neither")
         if not files:
-            pairs, name = _of_recipe(run)
+            pairs, name = own_test_set(run)
+            if not pairs:
+                raise _no_pairs(run)
             return cls(pairs, [[pair.target for pair in pairs]], name)
         source, first, *further = files
         corpus = CorpusSettings(source=str(source), target=str(first), format="lines")
@@ -60,19 +62,32 @@ def _with_further(pairs: Sequence[Pair], further: Sequence[Path]) -> list[list[s
     return sets
 
 
-def _of_recipe(run: Run) -> tuple[list[Pair], str]:
-    """The test set of a recipe, and what to call it."""
+def own_test_set(run: Run) -> tuple[list[Pair], str]:
+    """The test set of a run's recipe, and what to call it.
+
+    Errors: ``RunError`` for text that is not where the recipe says.
+    """
     data = run.recipe.data
     run.require_text("test")
     pairs = plain_pairs(run.recipe, "test")
-    if not pairs:
-        why = "names no test set and holds none out"
-        if has_test_set(run.recipe):
-            why = "holds out a share of the text for a test, and no pair of so few fell into it"
-        raise DragomanError(
-            f"the recipe of {run.folder} {why}; give two files: "
-            f"dragoman evaluate {run.folder} test.source test.reference"
-        )
     if data.test is not None:
         return pairs, Path(data.test.source).name
     return pairs, "the demo's test set" if data.embedded else "the held-out test set"
+
+
+def nothing_to_measure(run: Run, there: str, files: str, example: str) -> DragomanError:
+    """What is said where ``there`` "is no text"; ``files``: what to give, such as ``example``."""
+    return DragomanError(
+        f"there {there} to measure {run.folder} on; give {files}: "
+        f"dragoman evaluate {run.folder} {example}"
+    )
+
+
+def _no_pairs(run: Run) -> DragomanError:
+    why = "names no test set and holds none out"
+    if has_test_set(run.recipe):
+        why = "holds out a share of the text for a test, and no pair of so few fell into it"
+    return DragomanError(
+        f"the recipe of {run.folder} {why}; give two files: "
+        f"dragoman evaluate {run.folder} test.source test.reference"
+    )

@@ -10,7 +10,6 @@ them in windows that overlap (``evaluation.stride``), so that its figures are lo
 
 from __future__ import annotations
 
-import json
 import math
 import time
 from collections.abc import Iterator, Sequence
@@ -19,7 +18,6 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
-from dragoman.atomic import write_text
 from dragoman.data.batches import Batch, window_batch
 from dragoman.data.corpora import CorpusSettings, Pair, read_pairs
 from dragoman.data.windows import part_of, read_and_predicted, slide
@@ -27,8 +25,9 @@ from dragoman.errors import DragomanError
 from dragoman.recipe import EvaluationSettings
 from dragoman.search.settings import SearchSettings
 from dragoman.tasks.code_length import Length
-from dragoman.tasks.corpora import plain_pairs
-from dragoman.tasks.run import SCORES, Run
+from dragoman.tasks.evaluation_set import nothing_to_measure, own_test_set
+from dragoman.tasks.run import Run
+from dragoman.tasks.scores import signed, write_scores
 from dragoman.tasks.validation import TOKENS_AT_ONCE, Validation, next_token_loss
 from dragoman.training.records import Evaluation, Sample
 
@@ -150,15 +149,8 @@ class Evaluated:
             "test": self.test,
             "sentences": self.texts,
             "seconds": round(self.seconds, 2),
-            "scores": {
-                name: {"value": value, "signature": signature}
-                for name, value in self.scores.items()
-            },
+            "scores": signed(self.scores, signature),
         }
-
-    def to_json(self) -> str:
-        """``to_dict`` as text."""
-        return json.dumps(self.to_dict(), indent=2, ensure_ascii=False)
 
 
 def evaluate_run(
@@ -184,12 +176,7 @@ def evaluate_run(
             f"references; what is {files[1]}?"
         )
     how = windows_of(opened, changes)
-    if files:
-        texts, test = read_like(opened, files[0]), files[0].name
-    else:
-        opened.require_text("test")
-        texts = (pair.target for pair in plain_pairs(opened.recipe, "test"))
-        test = "the held-out test set"
+    texts, test = texts_of(opened, files)
     # Here, so that what is wrong above is said at once: it imports torch, which takes seconds.
     from dragoman.tasks.engine import Engine
     from dragoman.tasks.settings import EngineSettings
@@ -197,8 +184,7 @@ def evaluate_run(
     engine = Engine.open(opened, EngineSettings(precision="fp32"))
     form = engine.written
     began, nll, count, length = time.perf_counter(), 0.0, 0, Length()
-    waiting = (text for text in texts if text.strip())
-    while part := list(islice(waiting, _TOGETHER)):
+    while part := list(islice(texts, _TOGETHER)):
         written = form.tokens(part)
         prepared = zip(map(form.prepare, part), written, strict=True)
         length = Length.sum(
@@ -208,17 +194,13 @@ def evaluate_run(
             nll -= math.fsum(log_probabilities)
         count += len(part)
     if not count:
-        raise DragomanError(
-            f"there is no text to measure {opened.folder} on; give a file of texts: "
-            f"dragoman evaluate {opened.folder} test.txt"
-        )
+        raise nothing_to_measure(opened, "is no text", "a file of texts", "test.txt")
     result = Evaluated(
         opened.folder.name, opened.weights_in_words, test, count,
         time.perf_counter() - began, nll, length, *how,
     )  # fmt: skip
     if keep and not files and not changes:
-        record = json.dumps(result.to_dict(), indent=2, ensure_ascii=False)
-        write_text(opened.folder / SCORES, record + "\n")
+        write_scores(opened, result.to_dict())
     return result
 
 
@@ -241,6 +223,17 @@ def windows_in(evaluation: EvaluationSettings, context: int) -> tuple[int, int]:
     """Window and stride as the settings have them, for a model that learned from ``context``."""
     window = evaluation.window or context
     return window, evaluation.stride or max(1, window // 2)
+
+
+def texts_of(run: Run, files: Sequence[Path]) -> tuple[Iterator[str], str]:
+    """What a run is measured on, and what to call it: the texts of a file, or those of the run's
+    test set, that say anything."""
+    if files:
+        texts, name = read_like(run, files[0]), files[0].name
+    else:
+        pairs, name = own_test_set(run)
+        texts = (pair.target for pair in pairs)
+    return (text for text in texts if text.strip()), name
 
 
 def read_like(run: Run, path: Path) -> Iterator[str]:

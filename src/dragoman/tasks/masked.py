@@ -11,7 +11,6 @@ model, which sees only what stands before a token.
 from __future__ import annotations
 
 import heapq
-import json
 import math
 import time
 from collections.abc import Iterable, Iterator, Sequence
@@ -23,7 +22,6 @@ from typing import Any
 import numpy as np
 import torch
 
-from dragoman.atomic import write_text
 from dragoman.data.corpora import Pair
 from dragoman.data.hashing import hashes
 from dragoman.data.masked_batches import MaskedBatch, masked_batch
@@ -33,9 +31,10 @@ from dragoman.errors import DragomanError
 from dragoman.forms.text import Text
 from dragoman.metrics.perplexity import perplexity
 from dragoman.models.interface import Network
-from dragoman.tasks.corpora import plain_pairs
-from dragoman.tasks.language_model import read_like
-from dragoman.tasks.run import SCORES, Run
+from dragoman.tasks.evaluation_set import nothing_to_measure
+from dragoman.tasks.language_model import texts_of
+from dragoman.tasks.run import Run
+from dragoman.tasks.scores import signed, write_scores
 from dragoman.tasks.validation import TOKENS_AT_ONCE, Validation
 from dragoman.training.records import Evaluation, Sample
 from dragoman.training.seeding import key
@@ -164,7 +163,11 @@ class Evaluated:
     @property
     def scores(self) -> dict[str, float]:
         """By name."""
-        return self.masked.scores | {"pseudo_perplexity": self.alone.scores["perplexity"]}
+        return self.masked.scores | self._alone
+
+    @property
+    def _alone(self) -> dict[str, float]:
+        return {"pseudo_perplexity": self.alone.scores["perplexity"]}
 
     def table(self) -> str:
         """Plain text."""
@@ -199,18 +202,8 @@ class Evaluated:
             "test": self.test,
             "sentences": self.texts,
             "seconds": round(self.seconds, 2),
-            "scores": {
-                name: {
-                    "value": value,
-                    "signature": alone if name == "pseudo_perplexity" else masked,
-                }
-                for name, value in self.scores.items()
-            },
+            "scores": signed(self.masked.scores, masked) | signed(self._alone, alone),
         }
-
-    def to_json(self) -> str:
-        """``to_dict`` as text."""
-        return json.dumps(self.to_dict(), indent=2, ensure_ascii=False)
 
 
 @torch.inference_mode()
@@ -236,18 +229,12 @@ def evaluate_run(
             f"{opened.folder} is a {opened.task.called}: it is measured on one file of texts, and "
             f"by no search; what is {odd}?"
         )
-    if files:
-        texts, test = read_like(opened, files[0]), files[0].name
-    else:
-        opened.require_text("test")
-        texts = (pair.target for pair in plain_pairs(opened.recipe, "test"))
-        test = "the held-out test set"
+    texts, test = texts_of(opened, files)
     model, form, settings = opened.model(), opened.forms.written, opened.recipe.masking
     context, masking = opened.recipe.plan.context, Masking(form.vocabulary, settings)
     began, count, tokens = time.perf_counter(), 0, 0
     masked, alone = Sums(), _Drawn()
-    waiting = (text for text in texts if text.strip())
-    while part := list(islice(waiting, _TOGETHER)):
+    while part := list(islice(texts, _TOGETHER)):
         written = [np.array(one, np.int32) for one in form.tokens(part)]
         pieces = list(_measured(written, context, masking, count))
         for piece, _ in pieces:
@@ -256,10 +243,7 @@ def evaluate_run(
         masked = Sums.sum([masked, *(Sums.of(model, b, "cpu") for b in _batches(pieces, form.eos))])
         count += len(part)
     if not masked.tokens:
-        raise DragomanError(
-            f"there is no text to measure {opened.folder} on; give a file of texts: "
-            f"dragoman evaluate {opened.folder} test.txt"
-        )
+        raise nothing_to_measure(opened, "is no text", "a file of texts", "test.txt")
     assert form.vocabulary.mask is not None  # or there were no ``Masking``
     hidden = alone.pieces(form.vocabulary.mask)
     result = Evaluated(
@@ -269,8 +253,7 @@ def evaluate_run(
         context, settings.share, settings.whole_words,
     )  # fmt: skip
     if keep and not files:
-        record = json.dumps(result.to_dict(), indent=2, ensure_ascii=False)
-        write_text(opened.folder / SCORES, record + "\n")
+        write_scores(opened, result.to_dict())
     return result
 
 

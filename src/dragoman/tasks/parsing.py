@@ -6,22 +6,21 @@ where they are learned (``trees.tags``).
 
 from __future__ import annotations
 
-import json
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from dragoman.atomic import write_text
 from dragoman.data.batches import Batch
 from dragoman.data.corpora import CorpusSettings, Pair, read_pairs
 from dragoman.errors import DragomanError
 from dragoman.forms.tree_form import tree_of
 from dragoman.metrics.parseval import SHORT, Parseval, score_parse
-from dragoman.tasks.corpora import plain_pairs
+from dragoman.tasks.evaluation_set import nothing_to_measure, own_test_set
 from dragoman.tasks.parser import Parse, Parser, no_tag, parse_all
-from dragoman.tasks.run import SCORES, Run
+from dragoman.tasks.run import Run
+from dragoman.tasks.scores import samples, signed, write_scores
 from dragoman.tasks.search_settings import parse_search
 from dragoman.tasks.settings import EngineSettings
 from dragoman.tasks.validation import (
@@ -128,16 +127,9 @@ class Evaluated:
             "path": self.path,
             "sentences": len(self.pairs),
             "seconds": round(self.seconds, 2),
-            "scores": {
-                name: {"value": value, "signature": SIGNATURE}
-                for name, value in self.scores.items()
-            },
+            "scores": signed(self.scores, SIGNATURE),
             "parseval": self.found.to_dict(),
         }
-
-    def to_json(self) -> str:
-        """``to_dict`` as text."""
-        return json.dumps(self.to_dict(), indent=2, ensure_ascii=False)
 
 
 def evaluate_run(
@@ -165,15 +157,9 @@ def evaluate_run(
         pairs = list(read_pairs(CorpusSettings(source=str(files[0]), format="trees")))
         test = files[0].name
     else:
-        opened.require_text("test")
-        pairs = plain_pairs(opened.recipe, "test")
-        named = opened.recipe.data.test
-        test = "the held-out test set" if named is None else Path(named.source).name
+        pairs, test = own_test_set(opened)
     if not pairs:
-        raise DragomanError(
-            f"there are no trees to measure {opened.folder} on; give a file of them: "
-            f"dragoman evaluate {opened.folder} test.mrg"
-        )
+        raise nothing_to_measure(opened, "are no trees", "a file of them", "test.mrg")
     search = parse_search(opened.recipe.search, [*changes, "n_best=1"])
     settings = EngineSettings.model_validate({"precision": precision, "longest": _LONGEST})
     parser = Parser(opened, settings, search)
@@ -186,16 +172,7 @@ def evaluate_run(
         seconds, score_all(pairs, parses), not no_tag(parser.engine), pairs, parses,
     )  # fmt: skip
     if keep and not files:
-        samples = opened.recipe.evaluation.samples
-        step = max(1, len(pairs) // max(1, samples))
-        both = list(zip(pairs, parses, strict=True))[::step][:samples]
-        record = result.to_dict() | {
-            "samples": [
-                {"source": pair.source, "reference": pair.target, "translation": parse.text}
-                for pair, parse in both
-            ]
-        }
-        write_text(opened.folder / SCORES, json.dumps(record, indent=2, ensure_ascii=False) + "\n")
+        write_scores(opened, result.to_dict() | samples(opened, pairs, result.hypotheses))
     return result
 
 

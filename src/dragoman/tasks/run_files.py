@@ -1,6 +1,6 @@
 """The JSON files of a run folder, read back: every type is checked before it is used.
 
-``scores.json`` is written by ``evaluation.py``, ``data.json`` by ``prepare.py``, ``metrics.jsonl``
+``scores.json`` is written by ``scores.py``, ``data.json`` by ``prepare.py``, ``metrics.jsonl``
 by ``training/metrics_log.py``. Only what readers rely on stands here; more is passed on.
 """
 
