@@ -12,14 +12,12 @@ whoever wins, and written to ``benchmarks/results/language-models.json``.
 
 from __future__ import annotations
 
-import argparse
 import time
 from pathlib import Path
 from typing import Any
 
 from kneser_ney import KneserNey
-from provenance import Watch
-from results import Results
+from results import measure_runs
 
 from dragoman.tasks.code_length import Length
 from dragoman.tasks.corpora import plain_pairs
@@ -48,10 +46,7 @@ def measured(run: Run) -> dict[str, Any]:
     )
     ours = evaluate_run(run, keep=False)
     assert ours.length == length, "both are measured on the same text"
-    updates = [line for line in run.metrics() if line["kind"] == "update"]
     return {
-        "run": run.folder.name,
-        "trained_minutes": round(updates[-1]["elapsed"] / 60, 1) if updates else None,
         "train_tokens": sum(map(len, train)) + len(train),
         "test_tokens": length.tokens,
         "test_bytes": length.bytes,
@@ -77,16 +72,5 @@ def table(row: dict[str, Any]) -> str:
     return "\n".join(lines)
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
-    parser.add_argument("runs", nargs="+", help="run folders of language models")
-    results = Results(RESULTS, ("run",))
-    for folder in parser.parse_args().runs:
-        watch = Watch()
-        row = measured(Run.open(folder))
-        print(table(row), flush=True)
-        results.store(row | watch.stamp())
-
-
 if __name__ == "__main__":
-    main()
+    measure_runs(RESULTS, __doc__ or "", "language models", measured, table)

@@ -11,7 +11,6 @@ way round. Printed whoever wins, and written to ``benchmarks/results/parsing.jso
 
 from __future__ import annotations
 
-import argparse
 import time
 from collections.abc import Sequence
 from pathlib import Path
@@ -19,8 +18,7 @@ from typing import Any
 
 import numpy as np
 from parsing_baselines import Grammar
-from provenance import Watch
-from results import Results
+from results import measure_runs
 
 from dragoman.forms.tree_form import tree_of
 from dragoman.metrics.parseval import Parseval, Sentence, score_parse
@@ -68,10 +66,7 @@ def measured(run: Run) -> dict[str, Any]:
         name: [score_parse(*both) for both in zip(references, trees, strict=True)]
         for name, trees in parses.items()
     }
-    updates = [line for line in run.metrics() if line["kind"] == "update"]
     return {
-        "run": run.folder.name,
-        "trained_minutes": round(updates[-1]["elapsed"] / 60, 1) if updates else None,
         "train_trees": len(train),
         "test_trees": len(references),
         "pcfg": {
@@ -108,16 +103,5 @@ def table(row: dict[str, Any]) -> str:
     return "\n".join(lines)
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
-    parser.add_argument("runs", nargs="+", help="run folders of parsers")
-    results = Results(RESULTS, ("run",))
-    for folder in parser.parse_args().runs:
-        watch = Watch()
-        row = measured(Run.open(folder))
-        print(table(row), flush=True)
-        results.store(row | watch.stamp())
-
-
 if __name__ == "__main__":
-    main()
+    measure_runs(RESULTS, __doc__ or "", "parsers", measured, table)

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from argparse import ArgumentParser
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from provenance import commit, machine
+from provenance import Watch, commit, machine
 
 from dragoman.atomic import write_text
+from dragoman.tasks.run import Run
 
 Row = dict[str, Any]
 
@@ -48,3 +50,20 @@ class Results:
 
     def _same(self, one: Mapping[str, Any], other: Mapping[str, Any]) -> bool:
         return all(one.get(name) == other.get(name) for name in self.key)
+
+
+def measure_runs(
+    path: Path, about: str, of: str, measured: Callable[[Run], Row], table: Callable[[Row], str]
+) -> None:
+    """A program that measures the runs on its command line, one after another: shown as tables,
+    stored in ``path``. ``of``: what they are runs of."""
+    parser = ArgumentParser(description=about.splitlines()[0])
+    parser.add_argument("runs", nargs="+", help=f"run folders of {of}")
+    results = Results(path, ("run",))
+    for folder in parser.parse_args().runs:
+        watch, run = Watch(), Run.open(folder)
+        updates = [line for line in run.metrics() if line["kind"] == "update"]
+        minutes = round(updates[-1]["elapsed"] / 60, 1) if updates else None
+        row = {"run": run.folder.name, "trained_minutes": minutes} | measured(run)
+        print(table(row), flush=True)
+        results.store(row | watch.stamp())
