@@ -25,9 +25,9 @@ from dragoman.serving.http.connection import ClientGone
 from dragoman.serving.http.docs import STYLE, docs_html
 from dragoman.serving.http.door import Door
 from dragoman.serving.http.limits import ApiKeys
-from dragoman.serving.http.middleware import FAILED, BodyLimit, Failures, HeadAsGet, Measured
+from dragoman.serving.http.middleware import BodyLimit, Failures, HeadAsGet, Measured
 from dragoman.serving.http.openapi import describe, error_of, json_response
-from dragoman.serving.http.refusals import Refusal, not_found
+from dragoman.serving.http.refusals import FAILED, Refusal, not_found
 from dragoman.serving.look import figures, inside, run_view
 from dragoman.serving.look.schema import AttentionRequest, CellRequest, LookRequest, WordRequest
 from dragoman.serving.operate.meters import CONTENT_TYPE, Meters

@@ -15,15 +15,13 @@ from starlette.datastructures import Headers
 from starlette.responses import JSONResponse
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from dragoman.serving.http.refusals import Refusal
+from dragoman.serving.http.refusals import FAILED, Refusal
 from dragoman.serving.operate.log import ACCESS, request_id
 from dragoman.serving.service import Service
 
 logger = logging.getLogger("dragoman")
 
 _ID = re.compile(r"[\w.:+/=-]{1,100}", re.ASCII)
-
-FAILED = "The server failed at this; its log says why."
 
 
 class BodyLimit:

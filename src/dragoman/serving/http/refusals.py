@@ -5,6 +5,8 @@ Every error of the API has one shape, ``{"error": "…"}``, which is LibreTransl
 
 from __future__ import annotations
 
+FAILED = "The server failed at this; its log says why."
+
 
 class Refusal(Exception):
     """A request that is not served. The server itself is well."""

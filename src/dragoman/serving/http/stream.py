@@ -10,12 +10,15 @@ import asyncio
 import json
 import logging
 from collections.abc import AsyncGenerator, Awaitable, Callable
+from contextlib import aclosing
 from typing import Any, TypeVar
 
 from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
 
+from dragoman.errors import SearchError
 from dragoman.serving.http.connection import gone
+from dragoman.serving.http.refusals import FAILED, Refusal
 
 logger = logging.getLogger("dragoman")
 
@@ -115,11 +118,33 @@ class PartStream(Response):
 
 
 def event_stream(
-    parts: AsyncGenerator[bytes, None], at_end: Callable[[], Awaitable[None]], seconds: float
+    parts: AsyncGenerator[bytes, None],
+    at_end: Callable[[], Awaitable[None]],
+    seconds: float,
+    too_slow: Refusal,
 ) -> PartStream:
-    """Events; a comment is the sign of life."""
-    beat = b": still here\n\n"
-    return PartStream(parts, at_end, seconds, media_type="text/event-stream", heartbeat=beat)
+    """Events; a comment is the sign of life. ``too_slow``: what is said after TimeoutError."""
+    told, beat = _all_told(parts, too_slow), b": still here\n\n"
+    return PartStream(told, at_end, seconds, media_type="text/event-stream", heartbeat=beat)
+
+
+async def _all_told(
+    parts: AsyncGenerator[bytes, None], too_slow: Refusal
+) -> AsyncGenerator[bytes, None]:
+    """Every end but a client's leaving is told by an event: the status is sent already."""
+    try:
+        async with aclosing(parts):
+            async for part in parts:
+                yield part
+    except TimeoutError:
+        yield event_of("error", {"error": too_slow.message})
+    except Refusal as refusal:
+        yield event_of("error", {"error": refusal.message})
+    except SearchError as error:
+        yield event_of("error", {"error": str(error)})
+    except Exception:
+        logger.exception("a stream failed")
+        yield event_of("error", {"error": FAILED})
 
 
 def json_stream(

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import logging
 import time
 from collections.abc import AsyncGenerator, Iterator, Sequence
 from contextlib import AsyncExitStack, aclosing
@@ -14,21 +13,17 @@ from importlib.metadata import version
 from fastapi import APIRouter, Request
 from starlette.responses import Response
 
-from dragoman.errors import SearchError
 from dragoman.forms.languages import name_of
 from dragoman.forms.passage import Passage, Piece
 from dragoman.serving import schema
 from dragoman.serving.catalogue import ChosenRun
-from dragoman.serving.http.middleware import FAILED
 from dragoman.serving.http.openapi import REFUSALS, body_of, json_response
-from dragoman.serving.http.refusals import Refusal, bad_request
+from dragoman.serving.http.refusals import bad_request
 from dragoman.serving.http.stream import event, event_of, event_stream, json_stream, until
 from dragoman.serving.served import ServedRun, TranslationOptions
 from dragoman.serving.service import Service
 from dragoman.serving.translate.queue import Answer, Draft
 from dragoman.tasks.proofreading.proofreader import Proof
-
-logger = logging.getLogger("dragoman")
 
 
 def router(service: Service) -> APIRouter:
@@ -108,7 +103,7 @@ def router(service: Service) -> APIRouter:
                 parts = _events(
                     service, choice, texts[0], options[choice.run.name], client, request.warnings
                 )
-                return event_stream(parts, leave, seconds)
+                return event_stream(parts, leave, seconds, service.too_slow())
             answer = _translate(service, choices, texts, options, client, request.warnings)
             first = await service.finish(http, _first_of(answer))
             if first.is_last:
@@ -181,7 +176,7 @@ async def _events(
     client: str,
     warnings: bool,
 ) -> AsyncGenerator[bytes, None]:
-    """A translation as events. Every end but a client's leaving is told by an event."""
+    """A translation as events."""
     run, began = choice.run, time.monotonic()
     reading: list[asyncio.Task[bytes]] = []
     deadline = asyncio.get_running_loop().time() + service.settings.limits.seconds
@@ -209,15 +204,6 @@ async def _events(
             yield proof
         service.meters.count_characters(run.name, client, len(text))
         yield event_of("done", {"seconds": round(time.monotonic() - began, 4)})
-    except TimeoutError:
-        yield event_of("error", {"error": service.too_slow().message})
-    except Refusal as refusal:
-        yield event_of("error", {"error": refusal.message})
-    except SearchError as error:
-        yield event_of("error", {"error": str(error)})
-    except Exception:  # the status is sent already: say it in the stream
-        logger.exception("a stream failed")
-        yield event_of("error", {"error": FAILED})
     finally:
         for task in reading:
             task.cancel()

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import logging
 import time
 from collections.abc import AsyncGenerator, Callable
 from contextlib import AsyncExitStack, aclosing
@@ -12,11 +11,9 @@ from functools import partial
 from fastapi import APIRouter, Request
 from starlette.responses import Response
 
-from dragoman.errors import SearchError
 from dragoman.search.hypothesis import Hypothesis
-from dragoman.serving.http.middleware import FAILED
 from dragoman.serving.http.openapi import REFUSALS, body_of, json_response, written
-from dragoman.serving.http.refusals import Refusal, bad_request
+from dragoman.serving.http.refusals import bad_request
 from dragoman.serving.http.stream import event, event_of, event_stream, until
 from dragoman.serving.served import ServedRun
 from dragoman.serving.service import Service
@@ -32,8 +29,6 @@ from dragoman.serving.write.schema import (
     WriteRequest,
 )
 from dragoman.tasks.growing import Growth
-
-logger = logging.getLogger("dragoman")
 
 
 def router(service: Service) -> APIRouter:
@@ -71,7 +66,9 @@ def router(service: Service) -> APIRouter:
             if request.stream:
                 parts = _events(service, run, composer, growth, client)
                 leave = held.pop_all().aclose
-                return event_stream(parts, leave, 2 * service.settings.limits.seconds)
+                return event_stream(
+                    parts, leave, 2 * service.settings.limits.seconds, service.too_slow()
+                )
             work = _whole(service, run, composer, growth, client)
             return json_response(await service.finish(http, work))
 
@@ -155,30 +152,20 @@ def _text(growth: Growth, text: str) -> bytes:
 async def _events(
     service: Service, run: ServedRun, composer: Composer, growth: Growth, client: str
 ) -> AsyncGenerator[bytes, None]:
-    """A text that grows. Every end but a client's leaving is told by an event."""
+    """A text that grows."""
     began = time.monotonic()
     deadline = asyncio.get_running_loop().time() + service.settings.limits.seconds
-    try:
-        yield await service.texts.do(client, partial(_start, run, composer, growth))
-        parts = _grown(service, run, growth, client, _text)
-        async with aclosing(until(deadline, parts)) as grown:
-            async for some in grown:
-                if some:
-                    yield some
-        if some := await service.texts.do(client, partial(_rest, growth)):
-            yield some
-        service.meters.count_characters(run.name, client, len(growth.text))
-        done = {"ending": growth.ending, "written": len(growth.tokens) - growth.given}
-        yield event_of("done", {**done, "seconds": round(time.monotonic() - began, 4)})
-    except TimeoutError:
-        yield event_of("error", {"error": service.too_slow().message})
-    except Refusal as refusal:
-        yield event_of("error", {"error": refusal.message})
-    except SearchError as error:
-        yield event_of("error", {"error": str(error)})
-    except Exception:  # the status is sent already: say it in the stream
-        logger.exception("a stream failed")
-        yield event_of("error", {"error": FAILED})
+    yield await service.texts.do(client, partial(_start, run, composer, growth))
+    parts = _grown(service, run, growth, client, _text)
+    async with aclosing(until(deadline, parts)) as grown:
+        async for some in grown:
+            if some:
+                yield some
+    if some := await service.texts.do(client, partial(_rest, growth)):
+        yield some
+    service.meters.count_characters(run.name, client, len(growth.text))
+    done = {"ending": growth.ending, "written": len(growth.tokens) - growth.given}
+    yield event_of("done", {**done, "seconds": round(time.monotonic() - began, 4)})
 
 
 def _start(run: ServedRun, composer: Composer, growth: Growth) -> bytes:
