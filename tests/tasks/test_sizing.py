@@ -18,9 +18,9 @@ from dragoman.recipe import Recipe, shipped_recipes
 from dragoman.tasks import budget
 from dragoman.tasks.inputs import recipe_of
 from dragoman.tasks.run import Run
+from dragoman.tasks.size import Size
 from dragoman.tasks.sizing import (
     TABLE,
-    Size,
     for_minutes,
     languages_of,
     row_for,
@@ -33,7 +33,7 @@ MEASURED = Throughput(10_000.0, 0.5, 10, 1 << 30)
 
 
 def test_the_table_grows_with_the_corpus() -> None:
-    pairs = [row.pairs for row in TABLE]
+    pairs = [row.below for row in TABLE]
     assert pairs == sorted(pairs)
     assert pairs[-1] == float("inf")
     for row, larger in itertools.pairwise(TABLE):
@@ -45,9 +45,10 @@ def test_the_table_grows_with_the_corpus() -> None:
 def test_the_documented_table_is_the_one_in_force() -> None:
     text = (Path(__file__).parents[2] / "docs" / "recipes.md").read_text(encoding="utf-8")
     for row in TABLE:
-        below = "more" if row.pairs == float("inf") else f"{row.pairs:,}"
+        below = "more" if row.below == float("inf") else f"{row.below:,}"
+        ffn_dim = row.both["ffn_dim"]
         assert (
-            f"| {below} | {row.vocabulary:,} | {row.model_dim} | {row.ffn_dim:,} | {row.heads} "
+            f"| {below} | {row.vocabulary:,} | {row.model_dim} | {ffn_dim:,} | {row.heads} "
             f"| {row.layers}+{row.layers} | {row.dropout} | {row.tokens_per_update:,} "
             f"| {row.epochs} |"
         ) in text

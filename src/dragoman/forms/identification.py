@@ -10,6 +10,8 @@ import re
 from collections import Counter
 from collections.abc import Iterable
 
+from dragoman.forms.languages import NAMES
+
 _SCRIPTS = (
     ("ko", "\uac00-\ud7a3\u1100-\u11ff"),
     ("ja", "\u3040-\u30ff"),
@@ -128,6 +130,12 @@ def close_to(code: str) -> frozenset[str]:
 def can_identify(code: str) -> bool:
     """Whether text of this language would be seen to be in it."""
     return code in _KNOWN
+
+
+def language_of(texts: Iterable[str]) -> str:
+    """The code of the language that these lines are in; "und" where that is not sure."""
+    found = [code for code in identify(texts) if code in NAMES]
+    return found[0] if len(found) == 1 else "und"
 
 
 def identify(texts: Iterable[str]) -> frozenset[str]:

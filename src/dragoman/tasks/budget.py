@@ -18,16 +18,15 @@ from dragoman.models.interface import writing
 from dragoman.models.kinds import new_network
 from dragoman.models.settings import TransformerSettings
 from dragoman.tasks.prepare import Say
-from dragoman.tasks.sizing import TABLE, Size, least_tokens, row_for
+from dragoman.tasks.size import Size
+from dragoman.tasks.sizing import TABLE, least_tokens, row_for
 from dragoman.training.distributed import Ranks, own_device, processes
 from dragoman.training.minutes import SHARE
 from dragoman.training.objectives import next_token
 from dragoman.training.settings import TrainingSettings
 from dragoman.training.throughput import measure_throughput
 
-SMALLEST = replace(
-    TABLE[0], pairs=0, vocabulary=1_000, model_dim=64, ffn_dim=256, tokens_per_update=1_024
-)
+SMALLEST = replace(TABLE[0], below=0, vocabulary=1_000, model_dim=64, tokens_per_update=1_024)
 """For times in which not even the first row of the table learns anything."""
 
 UPDATES_WANTED = 2_000
@@ -78,7 +77,7 @@ def smaller_updates(size: Size, tokens: float) -> Size:
 
 def tokens_per_second(size: Size) -> float:
     """Target tokens a second, while this machine trains a model of this size."""
-    shape = TransformerSettings.model_validate(size.model)
+    shape = TransformerSettings.model_validate(size.both)
     model = writing(new_network(shape, size.vocabulary, size.vocabulary))
     draw = torch.Generator().manual_seed(0)
     sentences = torch.randint(3, size.vocabulary, (_SENTENCES, _LENGTH - 1), generator=draw)

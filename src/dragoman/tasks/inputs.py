@@ -9,8 +9,7 @@ from pathlib import Path
 
 from dragoman.data.corpora import CorpusSettings, read_pairs
 from dragoman.errors import RecipeError
-from dragoman.forms.identification import identify
-from dragoman.forms.languages import NAMES
+from dragoman.forms.identification import language_of
 from dragoman.recipe import Recipe
 from dragoman.task import TASKS
 from dragoman.tasks.label_sizing import EPOCHS_FROM, labelled_corpus, recipe_for_labels
@@ -260,11 +259,10 @@ def taken(part: str | None, begins: bool) -> Taken | None:
 def languages_read(recipe: Recipe) -> str | None:
     """The languages that the text seems to be in, as --languages takes them; None if unsure."""
     lines = list(islice(read_pairs(recipe.data.train[0]), _LINES_READ)) if recipe.data.train else []
-    codes = [
-        [code for code in identify(getattr(pair, side) for pair in lines) if code in NAMES]
-        for side in ("source", "target")
-    ]
-    return f"{codes[0][0]}-{codes[1][0]}" if [len(code) for code in codes] == [1, 1] else None
+    source, target = (
+        language_of(getattr(pair, side) for pair in lines) for side in ("source", "target")
+    )
+    return None if "und" in (source, target) else f"{source}-{target}"
 
 
 def _corpus(inputs: Sequence[str], keys: tuple[str, str] | None) -> CorpusSettings:

@@ -7,46 +7,27 @@ the schedule is then a gentle one.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
 from typing import Any
 
 from dragoman.data.corpora import CorpusSettings, read_pairs
-from dragoman.data.split import SplitSettings
 from dragoman.errors import DataError, RecipeError
-from dragoman.forms.identification import identify
+from dragoman.forms.identification import language_of
 from dragoman.forms.labels import MOST, plain
-from dragoman.forms.languages import NAMES
 from dragoman.recipe import Recipe
+from dragoman.tasks.size import Size, data_of, like, row_of
 
 _LOOKED_AT = 20_000
 """Examples by which columns are told apart, and words counted."""
 COLUMNS = "label,text", "text,label"
 
 
-@dataclass(frozen=True)
-class LabelSize:
-    """One row: what is chosen below so many examples."""
-
-    examples: float
-    vocabulary: int
-    model_dim: int
-    heads: int
-    layers: int
-    dropout: float
-    tokens_per_update: int
-    warmup: int
-    peak: float
-    epochs: int
-    """How long to train if no time is given."""
-
-
 LABEL_TABLE = (
-    LabelSize(2_000, 2_000, 64, 4, 1, 0.3, 1_024, 50, 2e-3, 30),
-    LabelSize(20_000, 8_000, 128, 4, 2, 0.3, 4_096, 200, 1.5e-3, 15),
-    LabelSize(200_000, 16_000, 256, 8, 3, 0.2, 8_192, 500, 1e-3, 8),
-    LabelSize(float("inf"), 16_000, 256, 8, 4, 0.1, 16_384, 1_000, 1e-3, 4),
+    Size(2_000, 2_000, 64, 4, 1, 0.3, 1_024, 50, 2e-3, 30),
+    Size(20_000, 8_000, 128, 4, 2, 0.3, 4_096, 200, 1.5e-3, 15),
+    Size(200_000, 16_000, 256, 8, 3, 0.2, 8_192, 500, 1e-3, 8),
+    Size(float("inf"), 16_000, 256, 8, 4, 0.1, 16_384, 1_000, 1e-3, 4),
 )
 """What is begun with, not tuned; docs/recipes.md shows it for users."""
 
@@ -131,45 +112,25 @@ def recipe_for_labels(
             "there is nothing to tell apart. Give examples of two labels at least"
         )
     if language == "und":
-        found = [code for code in identify(first) if code in NAMES]
-        language = found[0] if len(found) == 1 else "und"
-    split = SplitSettings.for_pairs(examples, dev=dev is None, test=test is None)
-    data = {
-        "train": [train.model_dump(exclude_none=True)],
-        "split": split.model_dump(),
-        **({"dev": dev.model_dump(exclude_none=True)} if dev else {}),
-        **({"test": test.model_dump(exclude_none=True)} if test else {}),
-    }
+        language = language_of(first)
     about: dict[str, Any] = {
-        "name": Path(train.source).name.split(".")[0], "languages": {"source": language},
-    }  # fmt: skip
+        "name": Path(train.source).name.split(".")[0],
+        "languages": {"source": language},
+        "data": data_of([train], examples, dev, test),
+    }
     if base is not None:
-        values = Recipe.load(base).model_dump(mode="json", exclude_none=True)
         if language == "und":
-            about["languages"] = values["languages"]
-        kept = {key: values["data"][key] for key in ("moses", "cleaning") if key in values["data"]}
-        return Recipe.parse({**values, **about, "data": kept | data}), None
-    row = next(row for row in LABEL_TABLE if examples < row.examples)
-    # Every word and character of the text could be a token; 259 are the special and byte tokens.
-    vocabulary = min(row.vocabulary, 259 + len(letters) + len(words) // 2)
+            del about["languages"]
+        return like(Recipe.load(base), about), None
+    row = row_of(LABEL_TABLE, examples)
+    vocabulary = row.tokens(len(letters), len(words))
     values = {
         **about,
         "task": "classification",
-        "data": data | {"cleaning": {"max_length": 0}},
+        "data": about["data"] | {"cleaning": {"max_length": 0}},
         "text": {"vocabulary": vocabulary, "character_coverage": 0.9999},
-        "model": {
-            "kind": "encoder", "model_dim": row.model_dim, "ffn_dim": 4 * row.model_dim,
-            "layers": row.layers, "dropout": row.dropout, "attention": {"num_heads": row.heads},
-        },
-        "plan": {
-            "tokens_per_update": row.tokens_per_update,
-            "tokens_per_micro_batch": min(4096, row.tokens_per_update),
-        },
-        "training": {
-            "updates": 10 * row.warmup,
-            "clip_norm": 1.0,
-            "label_smoothing": 0.0,
-            "schedule": {"kind": "cosine", "warmup": row.warmup, "peak": row.peak},
-        },
-    }  # fmt: skip
+        "model": {"kind": "encoder", **row.stack},
+        "plan": row.plan,
+        "training": {**row.training("cosine"), "label_smoothing": 0.0},
+    }
     return Recipe.parse(values), row.epochs

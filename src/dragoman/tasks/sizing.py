@@ -9,18 +9,17 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from dragoman.data.corpora import CorpusSettings, read_pairs
-from dragoman.data.split import SplitSettings
 from dragoman.errors import DataError, RecipeError
 from dragoman.models.settings import EncoderSettings, ModelSettings, TransformerSettings
 from dragoman.recipe import LanguageSettings, Recipe
 from dragoman.task import TASKS
 from dragoman.tasks.settings import Taken
+from dragoman.tasks.size import Size, data_of, like, row_of
 from dragoman.training.minutes import SHARE, VALIDATIONS, updates_in
 from dragoman.training.schedule import make_schedule
 
@@ -28,50 +27,17 @@ if TYPE_CHECKING:
     from dragoman.training.throughput import Throughput
 
 
-@dataclass(frozen=True)
-class Size:
-    """One row: what is chosen below ``pairs`` sentence pairs."""
-
-    pairs: float
-    vocabulary: int
-    model_dim: int
-    ffn_dim: int
-    heads: int
-    layers: int
-    dropout: float
-    tokens_per_update: int
-    warmup: int
-    peak: float
-    epochs: int
-    """How long to train if no time is given."""
-
-    @property
-    def model(self) -> dict[str, Any]:
-        """The section ``model`` of a recipe."""
-        return {
-            "model_dim": self.model_dim,
-            "ffn_dim": self.ffn_dim,
-            "encoder_layers": self.layers,
-            "decoder_layers": self.layers,
-            "dropout": self.dropout,
-            "attention": {"num_heads": self.heads},
-        }
-
-
 TABLE = (
-    Size(5_000, 2_000, 128, 512, 4, 2, 0.3, 2_048, 400, 3e-3, 100),
-    Size(100_000, 8_000, 256, 1_024, 8, 3, 0.3, 4_096, 1_000, 2e-3, 40),
-    Size(1_000_000, 16_000, 256, 1_024, 8, 4, 0.2, 8_192, 2_000, 1.5e-3, 15),
-    Size(10_000_000, 32_000, 512, 2_048, 8, 6, 0.1, 16_384, 4_000, 7e-4, 6),
-    Size(float("inf"), 37_000, 512, 2_048, 8, 6, 0.1, 25_000, 4_000, 7e-4, 3),
+    Size(5_000, 2_000, 128, 4, 2, 0.3, 2_048, 400, 3e-3, 100),
+    Size(100_000, 8_000, 256, 8, 3, 0.3, 4_096, 1_000, 2e-3, 40),
+    Size(1_000_000, 16_000, 256, 8, 4, 0.2, 8_192, 2_000, 1.5e-3, 15),
+    Size(10_000_000, 32_000, 512, 8, 6, 0.1, 16_384, 4_000, 7e-4, 6),
+    Size(float("inf"), 37_000, 512, 8, 6, 0.1, 25_000, 4_000, 7e-4, 3),
 )
 """Chosen by experience with corpora of these sizes; docs/recipes.md shows it for users."""
 
 FINE_TUNING = 10
 """Fine-tuning learns at so small a part of the rate, for so small a part of the epochs."""
-
-_TEXT = ("embedded", "train", "dev", "test", "split")
-"""Of a recipe's section ``data``: what its text is, as against how text is treated."""
 
 _LEAST_TOKENS_PER_WIDTH = 2_000
 _LOOKED_AT = 100_000
@@ -80,7 +46,7 @@ _NOT_LANGUAGES = ("txt", "tsv", "tok", "bpe", "src", "tgt", "raw", "mrg", "ptb")
 
 def row_for(pairs: int) -> Size:
     """The row of ``TABLE`` for so many pairs: what suits them if time does not matter."""
-    return next(row for row in TABLE if pairs < row.pairs)
+    return row_of(TABLE, pairs)
 
 
 def recipe_for(
@@ -100,48 +66,27 @@ def recipe_for(
     Errors: ``DataError`` for files that cannot be used.
     """
     pairs, sources, words, characters = _look(train)
-    split = SplitSettings.for_pairs(sources, dev=dev is None, test=test is None)
-    data = {
-        "train": [corpus.model_dump(exclude_none=True) for corpus in train],
-        "split": split.model_dump(),
-        **({"dev": dev.model_dump(exclude_none=True)} if dev else {}),
-        **({"test": test.model_dump(exclude_none=True)} if test else {}),
-    }
-    values: dict[str, Any] = {}
-    if base is not None:
-        model = Recipe.load(base)
+    model = None if base is None else Recipe.load(base)
+    if model is not None:
         languages = _known(languages, model.languages)
-        values = model.model_dump(mode="json", exclude_none=True)
-        data |= {key: value for key, value in values["data"].items() if key not in _TEXT}
     name = "-".join(languages)
     if "und" in languages:
         name = Path(train[0].source).name.split(".")[0]
     source, target = languages
-    about = {"name": name, "languages": {"source": source, "target": target}, "data": data}
-    if base is not None:
-        return Recipe.parse({**values, **about}), pairs
+    about = {
+        "name": name,
+        "languages": {"source": source, "target": target},
+        "data": data_of(train, sources, dev, test),
+    }
+    if model is not None:
+        return like(model, about), pairs
     size = size_for(pairs)
-    # Every word and character of the text could be a token, so this much is always possible;
-    # 259 are the special and the byte tokens.
-    vocabulary = min(size.vocabulary, 259 + characters + words // 2)
     values = {
         **about,
-        "text": {"vocabulary": vocabulary, "character_coverage": 0.9999},
-        "model": size.model,
-        "plan": {
-            "tokens_per_update": size.tokens_per_update,
-            "tokens_per_micro_batch": min(4096, size.tokens_per_update),
-        },
-        "training": {
-            "updates": 10 * size.warmup,
-            "average_last": 5,
-            "clip_norm": 1.0,
-            "schedule": {
-                "kind": "inverse_square_root",
-                "warmup": size.warmup,
-                "peak": size.peak,
-            },
-        },
+        "text": {"vocabulary": size.tokens(characters, words), "character_coverage": 0.9999},
+        "model": size.both,
+        "plan": size.plan,
+        "training": {**size.training("inverse_square_root"), "average_last": 5},
     }
     return Recipe.parse(values), pairs
 

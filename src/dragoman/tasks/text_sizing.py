@@ -7,17 +7,17 @@ apart and how much is held out follow from the text too; all of it is written in
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import replace
 from itertools import islice
 from pathlib import Path
-from typing import Any
+from typing import NamedTuple
 
 from dragoman.data.corpora import BY, CorpusSettings, read_pairs
-from dragoman.data.split import SplitSettings
 from dragoman.errors import DataError, RecipeError
-from dragoman.forms.identification import identify
-from dragoman.forms.languages import NAMES
+from dragoman.forms.identification import language_of
 from dragoman.recipe import Recipe
+from dragoman.task import TASKS
+from dragoman.tasks.size import Size, data_of, like
 
 _SECTIONS = 200
 """A text is cut into so many at least, so that a part can be held out; but none is shorter than"""
@@ -26,31 +26,21 @@ _SHORTEST = 500
 _LOOKED_AT = 50
 
 
-@dataclass(frozen=True)
-class TextSize:
+class TextSize(NamedTuple):
     """One row: what is chosen below so many characters of text."""
 
-    characters: float
     kind: str
-    vocabulary: int
-    model_dim: int
-    heads: int
-    layers: int
-    dropout: float
+    """Of the vocabulary."""
     context: int
-    tokens_per_update: int
-    warmup: int
-    peak: float
-    epochs: int
-    """How long to train if no time is given."""
+    size: Size
 
 
 TEXT_TABLE = (
-    TextSize(300_000, "char", 1_000, 128, 4, 3, 0.2, 256, 4_096, 100, 2e-3, 40),
-    TextSize(3_000_000, "bpe", 2_000, 192, 6, 4, 0.3, 256, 4_096, 400, 2e-3, 30),
-    TextSize(30_000_000, "bpe", 4_000, 256, 8, 4, 0.2, 256, 8_192, 1_000, 1.5e-3, 10),
-    TextSize(300_000_000, "bpe", 8_000, 384, 6, 6, 0.1, 512, 16_384, 2_000, 1e-3, 3),
-    TextSize(float("inf"), "bpe", 16_000, 512, 8, 6, 0.1, 512, 16_384, 2_000, 7e-4, 1),
+    TextSize("char", 256, Size(300_000, 1_000, 128, 4, 3, 0.2, 4_096, 100, 2e-3, 40)),
+    TextSize("bpe", 256, Size(3_000_000, 2_000, 192, 6, 4, 0.3, 4_096, 400, 2e-3, 30)),
+    TextSize("bpe", 256, Size(30_000_000, 4_000, 256, 8, 4, 0.2, 8_192, 1_000, 1.5e-3, 10)),
+    TextSize("bpe", 512, Size(300_000_000, 8_000, 384, 6, 6, 0.1, 16_384, 2_000, 1e-3, 3)),
+    TextSize("bpe", 512, Size(float("inf"), 16_000, 512, 8, 6, 0.1, 16_384, 2_000, 7e-4, 1)),
 )
 """Chosen by experience with texts of these sizes; docs/recipes.md shows it for users."""
 
@@ -90,54 +80,36 @@ def recipe_for_texts(
         corpus = corpus.model_copy(update={"section": section})
         texts = max(texts, characters // section)
     if language == "und":
-        language = _language(first)
+        language = language_of(first)
     if language == "und" and model is not None:
         language = model.languages.target
-    split = SplitSettings.for_pairs(texts)
-    data = {"train": [corpus.model_dump(exclude_none=True)], "split": split.model_dump()}
-    about: dict[str, Any] = {
-        "name": Path(path).name.split(".")[0], "languages": {"target": language},
-    }  # fmt: skip
+    data = data_of([corpus], texts)
+    about = {
+        "name": Path(path).name.split(".")[0],
+        "languages": {"target": language},
+        "data": data,
+    }
     if model is not None:
-        values = model.model_dump(mode="json", exclude_none=True)
-        kept = {key: value for key, value in values["data"].items() if key in _KEPT}
-        return Recipe.parse({**values, **about, "data": kept | data}), None
-    row = next(row for row in TEXT_TABLE if characters < row.characters)
+        return like(model, about), None
+    kind, context, row = next(row for row in TEXT_TABLE if characters < row.size.below)
     masked = task == "masked"
-    # A blank is to be a word, or a good part of one, and no letter.
-    kind, most = (row.kind, row.vocabulary) if not masked else ("bpe", max(2_000, row.vocabulary))
-    # Every word and character of the text could be a token; 259 are the special and byte tokens.
-    vocabulary = min(most, 259 + masked + len(letters) + len(words) // 2)
+    if masked:  # a blank is to be a word, or a good part of one, and no letter
+        kind, row = "bpe", replace(row, vocabulary=max(2_000, row.vocabulary))
+    vocabulary = row.tokens(len(letters), len(words), symbols=len(TASKS[task].symbols))
     values = {
         **about,
         "task": task,
         "data": data | {"cleaning": _CLEANING},
         "text": {"kind": kind, "vocabulary": vocabulary, "lossless": True},
-        "model": {
-            "kind": "encoder" if masked else "decoder",
-            "model_dim": row.model_dim, "ffn_dim": 4 * row.model_dim,
-            "layers": row.layers, "dropout": row.dropout, "attention": {"num_heads": row.heads},
-        },
-        "plan": {
-            "tokens_per_update": row.tokens_per_update,
-            "tokens_per_micro_batch": min(4096, row.tokens_per_update),
-            "context": row.context,
-        },
-        "training": {
-            "updates": 10 * row.warmup,
-            "clip_norm": 1.0,
-            "label_smoothing": 0.0,
-            "schedule": {"kind": "cosine", "warmup": row.warmup, "peak": row.peak},
-        },
-    }  # fmt: skip
+        "model": {"kind": "encoder" if masked else "decoder", **row.stack},
+        "plan": {**row.plan, "context": context},
+        "training": {**row.training("cosine"), "label_smoothing": 0.0},
+    }
     return Recipe.parse(values), row.epochs
 
 
 _CLEANING = {"max_length": 0, "control_characters": False, "invalid_utf8": False}
 """A section is many lines: one odd character is no reason to lose them all."""
-
-_KEPT = ("moses", "cleaning")
-"""Of a recipe's section ``data``: how text is treated, as against what it is."""
 
 
 def _format(path: str, base: Recipe | None) -> str:
@@ -151,9 +123,3 @@ def _format(path: str, base: Recipe | None) -> str:
     # Blank lines part texts; without any the file is one, which is read in sections.
     texts = read_pairs(CorpusSettings(source=path, format="documents", section=100_000))
     return "documents" if len(list(islice(texts, 2))) == 2 else "file"
-
-
-def _language(texts: list[str]) -> str:
-    """What the texts are written in, if that is sure."""
-    found = [code for code in identify(texts) if code in NAMES]
-    return found[0] if len(found) == 1 else "und"

@@ -6,38 +6,19 @@ from it too; all of it is written into the recipe.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from dragoman.data.corpora import CorpusSettings, read_pairs
-from dragoman.data.split import SplitSettings
 from dragoman.errors import DataError
 from dragoman.recipe import Recipe
-
-
-@dataclass(frozen=True)
-class TreeSize:
-    """One row: what is chosen below so many trees."""
-
-    trees: float
-    vocabulary: int
-    model_dim: int
-    heads: int
-    layers: int
-    dropout: float
-    tokens_per_update: int
-    warmup: int
-    peak: float
-    epochs: int
-    """How long to train if no time is given."""
-
+from dragoman.tasks.size import Size, data_of, like, row_of
 
 TREE_TABLE = (
-    TreeSize(1_000, 1_000, 128, 4, 2, 0.3, 2_048, 200, 3e-3, 100),
-    TreeSize(10_000, 4_000, 256, 8, 3, 0.3, 4_096, 800, 1.5e-3, 60),
-    TreeSize(100_000, 8_000, 256, 8, 4, 0.2, 8_192, 2_000, 1.5e-3, 25),
-    TreeSize(float("inf"), 16_000, 512, 8, 6, 0.1, 16_384, 4_000, 7e-4, 8),
+    Size(1_000, 1_000, 128, 4, 2, 0.3, 2_048, 200, 3e-3, 100),
+    Size(10_000, 4_000, 256, 8, 3, 0.3, 4_096, 800, 1.5e-3, 60),
+    Size(100_000, 8_000, 256, 8, 4, 0.2, 8_192, 2_000, 1.5e-3, 25),
+    Size(float("inf"), 16_000, 512, 8, 6, 0.1, 16_384, 4_000, 7e-4, 8),
 )
 """docs/recipes.md shows it for users."""
 
@@ -59,48 +40,28 @@ def recipe_for_trees(
     if not trees:
         raise DataError(f"{path} holds no tree")
     letters = len({letter for word in words for letter in word})
-    data = {
-        "train": [corpus.model_dump(exclude_none=True)],
-        "split": SplitSettings.for_pairs(trees).model_dump(),
-    }
     about: dict[str, Any] = {
-        "name": Path(path).name.split(".")[0], "languages": {"source": language},
-    }  # fmt: skip
+        "name": Path(path).name.split(".")[0],
+        "languages": {"source": language},
+        "data": data_of([corpus], trees),
+    }
     if base is not None:
-        values = Recipe.load(base).model_dump(mode="json", exclude_none=True)
-        kept = {"cleaning": values["data"]["cleaning"]}
         if language == "und":
             del about["languages"]
-        return Recipe.parse({**values, **about, "data": kept | data}), None
-    row = next(row for row in TREE_TABLE if trees < row.trees)
-    # Every word and character of the text could be a token; 259 are the special and byte tokens.
-    vocabulary = min(row.vocabulary, 259 + letters + len(words) // 2)
+        return like(Recipe.load(base), about), None
+    row = row_of(TREE_TABLE, trees)
+    vocabulary = row.tokens(letters, len(words))
     values = {
         **about,
         "task": "parsing",
-        "data": data | {"cleaning": CLEANING},
+        "data": about["data"] | {"cleaning": CLEANING},
         "text": {"vocabulary": vocabulary, "shared": False, "normalization": "identity"},
-        "model": {
-            "model_dim": row.model_dim, "ffn_dim": 4 * row.model_dim,
-            "encoder_layers": row.layers, "decoder_layers": row.layers, "dropout": row.dropout,
-            "attention": {"num_heads": row.heads}, "tie": "target",
-        },
-        "plan": {
-            "tokens_per_update": row.tokens_per_update,
-            "tokens_per_micro_batch": min(4096, row.tokens_per_update),
-            "max_target": 600,
-        },
-        "training": {
-            "updates": 10 * row.warmup,
-            "average_last": 5,
-            "clip_norm": 1.0,
-            "schedule": {
-                "kind": "inverse_square_root", "warmup": row.warmup, "peak": row.peak,
-            },
-        },
+        "model": {**row.both, "tie": "target"},
+        "plan": {**row.plan, "max_target": 600},
+        "training": {**row.training("inverse_square_root"), "average_last": 5},
         "search": {"beam": 10, "length_penalty": 0.0},
         "evaluation": {"dev_sentences": 200},
-    }  # fmt: skip
+    }
     return Recipe.parse(values), row.epochs
 
 

@@ -1,0 +1,108 @@
+"""A row of a table of sizes, and what follows from it in a recipe, whatever is learned.
+
+The tables stand in ``sizing.py``, ``text_sizing.py``, ``label_sizing.py`` and ``tree_sizing.py``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from dragoman.data.corpora import CorpusSettings
+from dragoman.data.split import SplitSettings
+from dragoman.recipe import Recipe
+
+_TEXT = ("embedded", "train", "dev", "test", "split")
+"""Of a recipe's section ``data``: what its text is, as against how text is treated."""
+
+
+@dataclass(frozen=True)
+class Size:
+    """What is chosen for less than so much text."""
+
+    below: float
+    """In what the table counts: pairs, labelled texts, trees, characters."""
+    vocabulary: int
+    model_dim: int
+    heads: int
+    layers: int
+    dropout: float
+    tokens_per_update: int
+    warmup: int
+    peak: float
+    epochs: int
+    """How long to train if no time is given."""
+
+    def tokens(self, characters: int, words: int, symbols: int = 0) -> int:
+        """A vocabulary that a text of so many different characters and words allows.
+
+        Every one of them could be a token, so this much is always possible; 259 are the special
+        and the byte tokens, and ``symbols`` further ones that the task has.
+        """
+        return min(self.vocabulary, 259 + symbols + characters + words // 2)
+
+    @property
+    def stack(self) -> dict[str, Any]:
+        """The section ``model`` of a recipe whose model is one stack, but for its kind."""
+        return {**self._widths, "layers": self.layers}
+
+    @property
+    def both(self) -> dict[str, Any]:
+        """The section ``model`` of one with an encoder and a decoder."""
+        return {**self._widths, "encoder_layers": self.layers, "decoder_layers": self.layers}
+
+    @property
+    def _widths(self) -> dict[str, Any]:
+        return {
+            "model_dim": self.model_dim,
+            "ffn_dim": 4 * self.model_dim,
+            "dropout": self.dropout,
+            "attention": {"num_heads": self.heads},
+        }
+
+    @property
+    def plan(self) -> dict[str, Any]:
+        """The section ``plan``."""
+        return {
+            "tokens_per_update": self.tokens_per_update,
+            "tokens_per_micro_batch": min(4096, self.tokens_per_update),
+        }
+
+    def training(self, schedule: str) -> dict[str, Any]:
+        """The section ``training``, with that kind of schedule."""
+        return {
+            "updates": 10 * self.warmup,
+            "clip_norm": 1.0,
+            "schedule": {"kind": schedule, "warmup": self.warmup, "peak": self.peak},
+        }
+
+
+def row_of(table: Sequence[Size], count: int) -> Size:
+    """The row for so much."""
+    return next(row for row in table if count < row.below)
+
+
+def data_of(
+    train: Sequence[CorpusSettings],
+    different: int,
+    dev: CorpusSettings | None = None,
+    test: CorpusSettings | None = None,
+) -> dict[str, Any]:
+    """The section ``data``: of ``different`` examples a part is held out for what is not given."""
+    given = {"dev": dev, "test": test}
+    return {
+        "train": [corpus.model_dump(exclude_none=True) for corpus in train],
+        "split": SplitSettings.for_pairs(
+            different, dev=dev is None, test=test is None
+        ).model_dump(),
+        **{side: corpus.model_dump(exclude_none=True) for side, corpus in given.items() if corpus},
+    }
+
+
+def like(base: Recipe, about: dict[str, Any]) -> Recipe:
+    """The recipe ``base``, but with the sections of ``about``. Of the section ``data`` how text is
+    treated is kept."""
+    values = base.model_dump(mode="json", exclude_none=True)
+    kept = {key: value for key, value in values["data"].items() if key not in _TEXT}
+    return Recipe.parse({**values, **about, "data": kept | about["data"]})
