@@ -13,7 +13,7 @@ from torch import Tensor
 
 from dragoman.models.interface import Memory
 from dragoman.nn.layout import Layout, Sequences
-from dragoman.search.windows import score_windows
+from dragoman.search.windows import score_windows, whole
 
 BOS, EOS = 1, 2
 NOTHING = torch.tensor([EOS])
@@ -48,18 +48,20 @@ def test_a_long_text_equals_a_plain_loop_over_its_windows(budget: int) -> None:
     model, some = decoder(), texts(23, 0, 5, 40, 8)
     for context, stride in ((100, 50), (8, 8), (8, 3), (8, 1)):
         found = list(
-            score_windows(
-                model, some, source=NOTHING, bos=BOS, eos=EOS,
-                context=context, stride=stride, tokens_per_batch=budget,
+            whole(
+                score_windows(
+                    model, some, source=NOTHING, bos=BOS, eos=EOS,
+                    context=context, stride=stride, tokens_per_batch=budget,
+                )
             )
         )  # fmt: skip
         assert [len(one) for one in found] == [len(text) + 1 for text in some]
         for text, one in zip(some, found, strict=True):
-            whole = [BOS, *text, EOS]
-            expected = plain(model, whole, 0, context)
+            tokens = [BOS, *text, EOS]
+            expected = plain(model, tokens, 0, context)
             while len(expected) < len(text) + 1:
                 begin = len(expected) - (context - stride)
-                expected += plain(model, whole, begin, begin + context)[context - stride :]
+                expected += plain(model, tokens, begin, begin + context)[context - stride :]
             assert one == pytest.approx(expected, rel=1e-6), (context, stride)
 
 
@@ -77,8 +79,8 @@ class Uniform:
 
 
 def test_who_knows_nothing_needs_log2_v_bits_a_token() -> None:
-    (found,) = score_windows(
-        Uniform(), texts(30), source=NOTHING, bos=BOS, eos=EOS, context=7, stride=2
+    (found,) = whole(
+        score_windows(Uniform(), texts(30), source=NOTHING, bos=BOS, eos=EOS, context=7, stride=2)
     )
     assert [-one / math.log(2) for one in found] == pytest.approx([math.log2(TARGET)] * 31)
 
@@ -93,8 +95,10 @@ def test_texts_are_read_as_their_scores_are_taken() -> None:
             read += 1
             yield [3] * 20
 
-    scored = score_windows(
-        Uniform(), endless(), source=NOTHING, bos=BOS, eos=EOS,
-        context=8, stride=4, tokens_per_batch=64,
+    scored = whole(
+        score_windows(
+            Uniform(), endless(), source=NOTHING, bos=BOS, eos=EOS,
+            context=8, stride=4, tokens_per_batch=64,
+        )
     )  # fmt: skip
     assert [len(next(scored)) for _ in range(5)] == [21] * 5 and read < 10

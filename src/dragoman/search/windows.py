@@ -42,38 +42,13 @@ def score_windows(
     stride: int,
     tokens_per_batch: int = TOKENS_PER_BATCH,
     device: torch.device | str = "cpu",
-) -> Iterator[list[float]]:
-    """For each text (bare tokens), in order: log P, in nats, of each token and of the end symbol.
+) -> Iterator[tuple[list[float], bool]]:
+    """log P, in nats, of each token of each text (bare tokens) and of its end symbol: what each
+    window predicts that none before it has, and whether it is the last of its text.
 
     ``source``: what the model encodes for each, as in ``Request``. The results are those of one
     window at a time, whatever ``tokens_per_batch`` puts together.
     """
-    found: list[float] = []
-    parts = score_parts(
-        model, texts, source=source, bos=bos, eos=eos, context=context, stride=stride,
-        tokens_per_batch=tokens_per_batch, device=device,
-    )  # fmt: skip
-    for log_probabilities, is_last in parts:
-        found += log_probabilities
-        if is_last:
-            yield found
-            found = []
-
-
-def score_parts(
-    model: Scores,
-    texts: Iterable[Sequence[int]],
-    *,
-    source: Tensor,
-    bos: int,
-    eos: int,
-    context: int,
-    stride: int,
-    tokens_per_batch: int = TOKENS_PER_BATCH,
-    device: torch.device | str = "cpu",
-) -> Iterator[tuple[list[float], bool]]:
-    """The same window by window, for those who have other work between: what each window predicts
-    that none before it has, and whether it is the last of its text."""
     waiting: list[_Job] = []
 
     def scored() -> Iterator[tuple[list[float], bool]]:
@@ -98,6 +73,16 @@ def score_parts(
             waiting.append(job)
     if waiting:
         yield from scored()
+
+
+def whole(windows: Iterable[tuple[list[float], bool]]) -> Iterator[list[float]]:
+    """What ``score_windows`` gives, text by text."""
+    found: list[float] = []
+    for log_probabilities, is_last in windows:
+        found += log_probabilities
+        if is_last:
+            yield found
+            found = []
 
 
 def _jobs(text: Tokens, context: int, stride: int, bos: int, eos: int) -> Iterator[_Job]:

@@ -297,17 +297,17 @@ class Engine:
     ) -> Iterator[list[float]]:
         """log P of each token of each text, and of its end symbol, where nothing is read: window by
         window (``search/windows.py``)."""
-        from dragoman.search.windows import score_windows
+        from dragoman.search.windows import score_windows, whole
 
-        return score_windows(texts=texts, context=context, stride=stride, **self._alone)
+        return whole(score_windows(texts=texts, context=context, stride=stride, **self._alone))
 
     def score_parts(
         self, tokens: Sequence[int], context: int, stride: int, together: int
     ) -> Iterator[list[float]]:
         """The same of one text, as it comes: windows of ``together`` tokens at a time, or one."""
-        from dragoman.search.windows import score_parts
+        from dragoman.search.windows import score_windows
 
-        for part, _ in score_parts(
+        for part, _ in score_windows(
             texts=[tokens], context=context, stride=stride, tokens_per_batch=together, **self._alone
         ):
             yield part
