@@ -20,11 +20,11 @@ from typing import Literal
 import torch
 from torch import Tensor
 
-from dragoman.models.encoding import embed_source, read
+from dragoman.models.encoding import embed_source, parts_of, read
 from dragoman.models.interface import AttentionLayer, Memory, Network
 from dragoman.models.settings import EncoderSettings
 from dragoman.nn.dropout import Dropout
-from dragoman.nn.layers import EncoderLayer, LayerNorm, LayerParts, Stack
+from dragoman.nn.layers import EncoderLayer, LayerNorm, Stack
 from dragoman.nn.layout import Sequences
 from dragoman.nn.linear import Embedding, Linear
 from dragoman.nn.positions import Positions
@@ -48,14 +48,7 @@ class Encoder(Network):
         width = settings.model_dim
         if settings.tie:
             assert source_vocabulary == target_vocabulary, "a shared matrix needs one vocabulary"
-        layer = LayerParts(
-            model_dim=width,
-            ffn_dim=settings.ffn_dim,
-            attention=settings.attention,
-            dropout=settings.dropout,
-            activation_dropout=settings.activation_dropout,
-            norm=settings.norm,
-        )
+        layer = parts_of(settings)
         self.source_embedding = Embedding(source_vocabulary, width)
         self.output = None if settings.tie else Linear(width, target_vocabulary, bias=False)
         self.source_positions = Positions(settings.positions, width)

@@ -11,15 +11,27 @@ import torch
 from torch import Tensor
 
 from dragoman.models.interface import Memory
-from dragoman.models.settings import UNKNOWN
+from dragoman.models.settings import UNKNOWN, EncoderSettings, TransformerSettings
 from dragoman.nn import masks, probes
 from dragoman.nn.dropout import Dropout
 from dragoman.nn.embedding import embed
-from dragoman.nn.layers import EncoderLayer, LayerNorm
+from dragoman.nn.layers import EncoderLayer, LayerNorm, LayerParts
 from dragoman.nn.layout import Sequences
 from dragoman.nn.linear import Embedding
 from dragoman.nn.positions import Positions
 from dragoman.nn.settings import PositionSettings
+
+
+def parts_of(settings: TransformerSettings | EncoderSettings) -> LayerParts:
+    """What each of its layers is made of."""
+    return LayerParts(
+        model_dim=settings.model_dim,
+        ffn_dim=settings.ffn_dim,
+        attention=settings.attention,
+        dropout=settings.dropout,
+        activation_dropout=settings.activation_dropout,
+        norm=settings.norm,
+    )
 
 
 def embed_source(

@@ -17,14 +17,14 @@ from torch import Tensor
 from torch.nn import functional as F
 
 from dragoman.models.cached_state import CachedState
-from dragoman.models.encoding import attended, embed_source, read
+from dragoman.models.encoding import attended, embed_source, parts_of, read
 from dragoman.models.interface import AttentionLayer, DecodeState, Memory, Part, Writing
 from dragoman.models.settings import TransformerSettings
 from dragoman.nn import masks
 from dragoman.nn.attention import MultiHeadAttention
 from dragoman.nn.dropout import Dropout
 from dragoman.nn.embedding import embed
-from dragoman.nn.layers import DecoderLayer, EncoderLayer, LayerNorm, LayerParts, Stack
+from dragoman.nn.layers import DecoderLayer, EncoderLayer, LayerNorm, Stack
 from dragoman.nn.layout import Sequences
 from dragoman.nn.linear import Embedding, Linear
 from dragoman.nn.positions import Positions
@@ -86,14 +86,7 @@ class Transformer(Writing):
             own = width - positions.width
         if settings.tie == "all":
             assert source_vocabulary == target_vocabulary, "a shared matrix needs one vocabulary"
-        layer = LayerParts(
-            model_dim=width,
-            ffn_dim=settings.ffn_dim,
-            attention=settings.attention,
-            dropout=settings.dropout,
-            activation_dropout=settings.activation_dropout,
-            norm=settings.norm,
-        )
+        layer = parts_of(settings)
         self.source_embedding = Embedding(source_vocabulary, own)
         self.target_embedding = None if settings.tie == "all" else Embedding(target_vocabulary, own)
         self.output = (
