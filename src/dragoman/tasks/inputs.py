@@ -111,12 +111,8 @@ def recipe_of(
         trees, epochs = recipe_for_trees(
             _absolute(inputs[0]), _language(languages, inputs[0]), base
         )
-        if start_from is not None:
-            tuned = for_fine_tuning(trees, start_from.recipe)
-            trees = tuned.model_copy(update={"name": f"{start_from.recipe.name}-tuned"})
-            if base is None and epochs is not None:
-                trees, epochs = gently(trees, start_from.recipe), epochs / FINE_TUNING
-        return trees.change(changes), epochs
+        recipe, epochs = _begun(trees, epochs, start_from, take)
+        return recipe.change(changes), epochs
     chosen = TASKS[task or told or "translation"]
     alone = chosen.called if len(chosen.sides) == 1 else ""
     labels = chosen.labels and _is_text(inputs[0])
@@ -147,13 +143,7 @@ def recipe_of(
         recipe, epochs = recipe_for_texts(
             _absolute(inputs[0]), texts, _language(languages, inputs[0]), base, chosen.name
         )
-        if start_from is not None and take is not None:
-            recipe = for_part(recipe, start_from.recipe, take)
-        elif start_from is not None:
-            tuned = for_fine_tuning(recipe, start_from.recipe)
-            recipe = tuned.model_copy(update={"name": f"{start_from.recipe.name}-tuned"})
-            if base is None and epochs is not None:
-                recipe, epochs = gently(recipe, start_from.recipe), epochs / FINE_TUNING
+        recipe, epochs = _begun(recipe, epochs, start_from, take)
         return recipe.change(changes), epochs
     if len(inputs) == 1 and not _is_corpus(inputs[0]):
         options = {
@@ -190,15 +180,24 @@ def recipe_of(
         size_for,
     )
     epochs = None if base else row_for(pairs).epochs
-    if start_from is not None and take is not None:
-        recipe = for_part(recipe, start_from.recipe, take)
-    elif start_from is not None:
-        tuned = for_fine_tuning(recipe, start_from.recipe)
-        recipe = tuned.model_copy(update={"name": f"{start_from.recipe.name}-tuned"})
-        if base is None:
-            recipe = gently(recipe, start_from.recipe)
-            epochs = row_for(pairs).epochs / FINE_TUNING
+    recipe, epochs = _begun(recipe, epochs, start_from, take)
     return recipe.change(changes), epochs
+
+
+def _begun(
+    recipe: Recipe, epochs: float | None, start_from: Run | None, take: Taken | None
+) -> tuple[Recipe, float | None]:
+    """A recipe as it begins: with a part of a run, with all of it, which it fine-tunes, or with
+    nothing. Where no other recipe says how long (``epochs``), it is fine-tuned gently."""
+    if start_from is None:
+        return recipe, epochs
+    if take is not None:
+        return for_part(recipe, start_from.recipe, take), epochs
+    tuned = for_fine_tuning(recipe, start_from.recipe)
+    tuned = tuned.model_copy(update={"name": f"{start_from.recipe.name}-tuned"})
+    if epochs is None:
+        return tuned, None
+    return gently(tuned, start_from.recipe), epochs / FINE_TUNING
 
 
 def _labelled(
