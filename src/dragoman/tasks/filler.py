@@ -18,7 +18,7 @@ import numpy.typing as npt
 from dragoman.errors import DragomanError, RunError
 from dragoman.search.hypothesis import Hypothesis, hypothesis_of
 from dragoman.tasks.engine import Engine
-from dragoman.tasks.predictor import Predictor
+from dragoman.tasks.predictor import Predictor, require_task
 from dragoman.tasks.run import Run
 from dragoman.tasks.settings import EngineSettings
 
@@ -87,8 +87,7 @@ class Filler(Predictor):
 
     def __init__(self, run: Run, settings: EngineSettings | None = None) -> None:
         """Errors: ``RunError``, also for a run of another task."""
-        if run.task.name != "masked":
-            raise RunError(f"{run.folder} is a {run.task.called}, which fills no blanks: {run.use}")
+        require_task(run, "masked", "which fills no blanks")
         super().__init__(run, Engine.reading(run, settings or EngineSettings(precision="fp32")))
         vocabulary = run.target_text
         if vocabulary.mask is None:

@@ -13,11 +13,11 @@ import numpy.typing as npt
 import torch
 
 from dragoman.data.labelled import Reading
-from dragoman.errors import DragomanError, RunError
+from dragoman.errors import DragomanError
 from dragoman.models.interface import Network
 from dragoman.tasks.engine import Engine
 from dragoman.tasks.examples import reading_of
-from dragoman.tasks.predictor import Predictor
+from dragoman.tasks.predictor import Predictor, require_task
 from dragoman.tasks.run import Run
 from dragoman.tasks.settings import EngineSettings
 
@@ -78,11 +78,7 @@ class Labeller(Predictor):
 
     def __init__(self, run: Run, settings: EngineSettings | None = None) -> None:
         """Errors: ``RunError``, also for a run that does something else."""
-        if not run.task.labels:
-            raise RunError(
-                f"{run.folder} is a {run.task.name}, which does not label: "
-                f"dragoman {run.task.verbs[0][0]} {run.folder}"
-            )
+        require_task(run, "classification", "which does not label")
         super().__init__(run, Engine.reading(run, settings or EngineSettings(precision="fp32")))
         self.network: Network = self.engine.network
         self.labels = run.forms.labels

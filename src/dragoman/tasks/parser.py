@@ -10,13 +10,13 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import islice
 
-from dragoman.errors import DataError, RunError
+from dragoman.errors import DataError
 from dragoman.forms.tree_form import TreeForm, words_of
 from dragoman.search.hypothesis import Hypothesis
 from dragoman.search.request import Request
 from dragoman.search.settings import SearchSettings
 from dragoman.tasks.engine import Engine
-from dragoman.tasks.predictor import Predictor
+from dragoman.tasks.predictor import Predictor, require_task
 from dragoman.tasks.run import Run
 from dragoman.tasks.settings import EngineSettings
 from dragoman.tree import Tree
@@ -58,8 +58,7 @@ class Parser(Predictor):
         search_settings: SearchSettings | None = None,
     ) -> None:
         """Errors: ``RunError``, also for a run that does not parse."""
-        if run.task.name != "parsing":
-            raise RunError(f"{run.folder} is a {run.task.called}, which does not parse: {run.use}")
+        require_task(run, "parsing", "which does not parse")
         super().__init__(
             run, Engine.open(run, settings or EngineSettings(longest=LONGEST), search_settings)
         )

@@ -11,6 +11,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Protocol
 
+from dragoman.errors import RunError
 from dragoman.search.hypothesis import Hypothesis
 from dragoman.tasks.engine import Engine
 from dragoman.tasks.run import Run
@@ -33,6 +34,12 @@ class Output(Protocol):
 
     @property
     def score(self) -> float: ...
+
+
+def require_task(run: Run, name: str, other: str) -> None:
+    """Errors: ``RunError`` for a run that is of another task, ``other`` in words."""
+    if run.task.name != name:
+        raise RunError(f"{run.folder} is a {run.task.called}, {other}: {run.use}")
 
 
 class Predictor(ABC):

@@ -29,7 +29,7 @@ from dragoman.search.settings import SearchSettings
 from dragoman.tasks.engine import Engine
 from dragoman.tasks.lines import Lines
 from dragoman.tasks.minimum_risk import candidates_of, expected_chrf
-from dragoman.tasks.predictor import Predictor
+from dragoman.tasks.predictor import Predictor, require_task
 from dragoman.tasks.run import Run, load_shortlist
 from dragoman.tasks.search_settings import with_beams
 from dragoman.tasks.settings import TranslatorSettings
@@ -123,10 +123,7 @@ class Translator(Predictor):
         Errors: ``RunError``, also for a run that does not translate, and for runs that cannot
         translate together.
         """
-        if run.task.name != "translation":
-            raise RunError(
-                f"{run.folder} is a {run.task.called}, which does not translate: {run.use}"
-            )
+        require_task(run, "translation", "which does not translate")
         self.settings = settings or TranslatorSettings()
         self.ensemble = tuple(ensemble)
         if self.ensemble and self.settings.shortlist:

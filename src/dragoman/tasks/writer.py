@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
-from dragoman.errors import DragomanError, RunError
+from dragoman.errors import DragomanError
 from dragoman.search.hypothesis import Hypothesis
 from dragoman.search.request import Request
 from dragoman.search.settings import SearchSettings
 from dragoman.tasks.engine import Engine
 from dragoman.tasks.growing import LONGEST, Growth, text_of
-from dragoman.tasks.predictor import Predictor
+from dragoman.tasks.predictor import Predictor, require_task
 from dragoman.tasks.run import Run
 from dragoman.tasks.settings import EngineSettings
 
@@ -44,8 +44,7 @@ class Writer(Predictor):
         search_settings: SearchSettings | None = None,
     ) -> None:
         """Errors: ``RunError``, also for a run that translates."""
-        if run.task.name != "language-model":
-            raise RunError(f"{run.folder} is a {run.task.called}, not a language model: {run.use}")
+        require_task(run, "language-model", "not a language model")
         super().__init__(run, Engine.open(run, settings or EngineSettings(), search_settings))
         self.context = run.recipe.evaluation.window or run.recipe.plan.context
         """Tokens that the model reads at once."""
