@@ -56,7 +56,7 @@ def demo(
     It downloads nothing and asks nothing. On two processor cores it takes about two minutes with
     AVX-512 and over three with AVX2 alone; how long here, it measures and says before it trains.
     """
-    from dragoman.cli.console import command, log_to_stderr, prepare_process, program
+    from dragoman.cli.console import log_to_stderr, prepare_process, program, train_demo
 
     prepare_process()
     import shutil
@@ -64,10 +64,10 @@ def demo(
     from rich.console import Console
 
     from dragoman.cli.demo_write import write
-    from dragoman.data.demo_corpus import NOTICE, pronoun_probes
+    from dragoman.data.demo_corpus import pronoun_probes
     from dragoman.errors import RecipeError, RunError
     from dragoman.recipe import Recipe
-    from dragoman.tasks.run import RECIPE, Run
+    from dragoman.tasks.run import RECIPE
     from dragoman.training.lock import locked
 
     log_to_stderr(quiet=True)
@@ -92,16 +92,9 @@ def demo(
     from dragoman.pictures.terminal import hops_text
     from dragoman.tasks.evaluation import evaluate_run
     from dragoman.tasks.report import write_report
-    from dragoman.tasks.training import train
     from dragoman.tasks.translator import Translator
 
-    console.print(NOTICE, style="bold")
-    console.print(f"Training into {to}: a Transformer, English to German.\n")
-    outcome = train(recipe, to, say=console.print, resume_command=command("resume", to))
-    if outcome.reason == "interrupted":
-        raise typer.Exit(130)
-
-    run = Run.open(to)
+    run = train_demo(recipe, to, console, "a Transformer, English to German")
     result = evaluate_run(run)
     console.print(f"\nTest: {len(result.pairs):,} sentences whose combinations were held out")
     console.print(f"BLEU {result.scores['BLEU']:.1f}, chrF {result.scores['chrF']:.1f}")
@@ -130,23 +123,15 @@ def demo(
 
 def classify(recipe: Recipe, to: Path, console: Console) -> None:
     """Which German pronoun an English "it" becomes: trained, measured, drawn."""
-    from dragoman.cli.console import command
-    from dragoman.data.demo_corpus import NOTICE
+    from dragoman.cli.console import command, train_demo
     from dragoman.pictures.terminal import heatmap_text
     from dragoman.tasks.classification import evaluate_run
     from dragoman.tasks.confusions import drawn
     from dragoman.tasks.labeller import Labeller
     from dragoman.tasks.report import write_report
-    from dragoman.tasks.run import Run
-    from dragoman.tasks.training import train
 
-    console.print(NOTICE, style="bold")
-    console.print(f"Training into {to}: an encoder, which gives each English sentence a label, the")
-    console.print("German pronoun (er, sie or es) that its “it” becomes.\n")
-    outcome = train(recipe, to, say=console.print, resume_command=command("resume", to))
-    if outcome.reason == "interrupted":
-        raise typer.Exit(130)
-    run = Run.open(to)
+    what = "an encoder, which gives each English sentence a label, the\nGerman pronoun"
+    run = train_demo(recipe, to, console, f"{what} (er, sie or es) that its “it” becomes")
     found = evaluate_run(run)
     scores = found.scores
     console.print(

@@ -5,8 +5,6 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import typer
-
 if TYPE_CHECKING:
     from rich.console import Console
 
@@ -21,23 +19,15 @@ _BLANKS = (
 
 def fill(recipe: Recipe, to: Path, console: Console) -> None:
     """What may stand in the blanks of English sentences: trained, measured, drawn."""
-    from dragoman.cli.console import command
-    from dragoman.data.demo_corpus import NOTICE
+    from dragoman.cli.console import command, train_demo
     from dragoman.pictures.plain_table import plain_table
     from dragoman.pictures.terminal import heatmap_text
     from dragoman.pictures.words import in_words
     from dragoman.tasks.filler import Filler
     from dragoman.tasks.masked import evaluate_run
     from dragoman.tasks.report import write_report
-    from dragoman.tasks.run import Run
-    from dragoman.tasks.training import train
 
-    console.print(NOTICE, style="bold")
-    console.print(f"Training into {to}: an encoder, which fills in blanks of English sentences.\n")
-    outcome = train(recipe, to, say=console.print, resume_command=command("resume", to))
-    if outcome.reason == "interrupted":
-        raise typer.Exit(130)
-    run = Run.open(to)
+    run = train_demo(recipe, to, console, "an encoder, which fills in blanks of English sentences")
     console.print(f"\n{evaluate_run(run).table()}\n", markup=False)
     filler = Filler(run)
     console.print("What may stand in a blank, by the text on both sides of it:\n")

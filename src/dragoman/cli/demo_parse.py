@@ -6,8 +6,6 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import typer
-
 if TYPE_CHECKING:
     from rich.console import Console
 
@@ -20,8 +18,7 @@ PICTURES = ("tree-1.svg", "tree-2.svg")
 def parse(recipe: Recipe, to: Path, console: Console) -> None:
     """Constituency trees of English sentences: trained, measured, drawn."""
     from dragoman.atomic import write_text
-    from dragoman.cli.console import command
-    from dragoman.data.demo_corpus import NOTICE
+    from dragoman.cli.console import command, train_demo
     from dragoman.data.demo_trees import SHOWN, demo_trees
     from dragoman.metrics.parseval import Parseval, score_parse
     from dragoman.metrics.right_branching import RightBranching
@@ -30,15 +27,8 @@ def parse(recipe: Recipe, to: Path, console: Console) -> None:
     from dragoman.tasks.parser import Parser
     from dragoman.tasks.parsing import evaluate_run
     from dragoman.tasks.report import write_report
-    from dragoman.tasks.run import Run
-    from dragoman.tasks.training import train
 
-    console.print(NOTICE, style="bold")
-    console.print(f"Training into {to}: a Transformer, English sentences to their trees.\n")
-    outcome = train(recipe, to, say=console.print, resume_command=command("resume", to))
-    if outcome.reason == "interrupted":
-        raise typer.Exit(130)
-    run = Run.open(to)
+    run = train_demo(recipe, to, console, "a Transformer, English sentences to their trees")
     found = evaluate_run(run)
     references = demo_trees().test
     branching = RightBranching(demo_trees().train)

@@ -5,8 +5,6 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import typer
-
 if TYPE_CHECKING:
     from rich.console import Console
 
@@ -27,25 +25,16 @@ def write(recipe: Recipe, to: Path, console: Console) -> None:
     from rich.text import Text
 
     from dragoman.atomic import write_text
-    from dragoman.cli.console import command, program
+    from dragoman.cli.console import program, train_demo
     from dragoman.cli.score_texts import LEGEND, coloured
-    from dragoman.data.demo_corpus import NOTICE
     from dragoman.pictures.surprise import surprise_svg
     from dragoman.search.settings import SamplingSettings, SearchSettings
     from dragoman.tasks.language_model import evaluate_run, windows_of
     from dragoman.tasks.report import write_report
-    from dragoman.tasks.run import Run
     from dragoman.tasks.surprise import Scorer
-    from dragoman.tasks.training import train
     from dragoman.tasks.writer import Writer
 
-    console.print(NOTICE, style="bold")
-    console.print(f"Training into {to}: a decoder-only Transformer over the letters of German.\n")
-    outcome = train(recipe, to, say=console.print, resume_command=command("resume", to))
-    if outcome.reason == "interrupted":
-        raise typer.Exit(130)
-
-    run = Run.open(to)
+    run = train_demo(recipe, to, console, "a decoder-only Transformer over the letters of German")
     measured = evaluate_run(run)
     console.print(f"\nTest: {measured.texts:,} sentences whose combinations were held out")
     scores = measured.scores
