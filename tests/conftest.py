@@ -46,6 +46,17 @@ def own_cache(tmp_path_factory: pytest.TempPathFactory) -> None:
     os.environ["DRAGOMAN_CACHE"] = str(tmp_path_factory.mktemp("cache"))
 
 
+@pytest.fixture
+def in_fp64() -> Iterator[None]:
+    """Whatever is made is double, and drawn alike each time."""
+    import torch
+
+    torch.manual_seed(0)
+    torch.set_default_dtype(torch.float64)
+    yield
+    torch.set_default_dtype(torch.float32)
+
+
 @pytest.fixture(scope="session")
 def parallel_text(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
     """Two small files of the demo's sentences: my.en and my.de."""

@@ -26,6 +26,7 @@ from dragoman.models.settings import (
     ConvolutionalSettings,
     DecoderSettings,
     EncoderSettings,
+    ModelSettings,
     RecurrentDecoderSettings,
     RecurrentSettings,
     TransformerSettings,
@@ -34,6 +35,7 @@ from dragoman.models.transformer import Transformer
 from dragoman.models.transformer.cpu import CpuTransformer
 from dragoman.models.transformer.int8 import Int8Transformer, why_not_here
 from dragoman.nn.layout import Sequences
+from dragoman.nn.settings import AttentionSettings
 
 SOURCE, TARGET = 40, 40
 """Vocabularies; one size, so that tied matrices are possible."""
@@ -95,6 +97,15 @@ def recurrent(**changes: Any) -> Recurrent:
     model = Recurrent(RecurrentSettings.model_validate(defaults | changes), SOURCE, TARGET)
     drawn(model)
     return model
+
+
+_TWO_HEADS = AttentionSettings(num_heads=2)
+STACKS: tuple[ModelSettings, ...] = (
+    EncoderSettings(model_dim=16, ffn_dim=32, layers=2, attention=_TWO_HEADS),
+    DecoderSettings(model_dim=16, ffn_dim=32, layers=2, attention=_TWO_HEADS),
+    RecurrentDecoderSettings(model_dim=16, layers=2),
+)
+"""Of models that are one stack of layers, of each kind."""
 
 
 def convolutional(**changes: Any) -> Convolutional:

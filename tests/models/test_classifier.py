@@ -5,27 +5,16 @@ from __future__ import annotations
 import numpy as np
 import pytest
 import torch
+from implementations import STACKS
 
 from dragoman.data.labelled import Reading, labelled_batch
 from dragoman.models.classifier import Classifier, new_classifier
 from dragoman.models.interface import writing
-from dragoman.models.settings import (
-    DecoderSettings,
-    EncoderSettings,
-    ModelSettings,
-    RecurrentDecoderSettings,
-)
+from dragoman.models.settings import ModelSettings
 from dragoman.nn.layout import Sequences
 from dragoman.nn.linear import kernels_fit, use_precision
-from dragoman.nn.settings import AttentionSettings
 from dragoman.training.objectives import label
 
-HEADS = AttentionSettings(num_heads=2)
-KINDS: list[ModelSettings] = [
-    EncoderSettings(model_dim=16, ffn_dim=32, layers=2, attention=HEADS),
-    DecoderSettings(model_dim=16, ffn_dim=32, layers=2, attention=HEADS),
-    RecurrentDecoderSettings(model_dim=16, layers=2),
-]
 TEXTS = [np.array(text, np.int32) for text in ([5, 6, 7], [8], [9, 10, 11, 12, 13], [5])]
 
 
@@ -38,7 +27,7 @@ def made(settings: ModelSettings) -> Classifier:
     return new_classifier(settings, 20, 3).eval()
 
 
-@pytest.mark.parametrize("settings", KINDS, ids=lambda one: one.kind)
+@pytest.mark.parametrize("settings", STACKS, ids=lambda one: one.kind)
 def test_a_text_gets_the_same_in_any_company(settings: ModelSettings) -> None:
     model, read = made(settings), reading(settings)
     together = model.project(model.encode(read.texts(TEXTS)).rows)
@@ -48,7 +37,7 @@ def test_a_text_gets_the_same_in_any_company(settings: ModelSettings) -> None:
         assert torch.allclose(alone[0], row, atol=1e-6)
 
 
-@pytest.mark.parametrize("settings", KINDS, ids=lambda one: one.kind)
+@pytest.mark.parametrize("settings", STACKS, ids=lambda one: one.kind)
 def test_what_is_labelled_is_the_mean_of_the_last_rows(settings: ModelSettings) -> None:
     model = made(settings)
     symbol, before = (2, False) if settings.reads else (1, True)
@@ -62,14 +51,14 @@ def test_what_is_labelled_is_the_mean_of_the_last_rows(settings: ModelSettings) 
 
 
 def test_a_long_text_is_read_from_its_beginning() -> None:
-    for settings in KINDS:
+    for settings in STACKS:
         model = made(settings)
         short = model.encode(reading(settings).texts([TEXTS[2][:3]])).rows
         cut = model.encode(reading(settings, longest=4).texts([TEXTS[2]])).rows
         assert torch.equal(short, cut)
 
 
-@pytest.mark.parametrize("settings", KINDS, ids=lambda one: one.kind)
+@pytest.mark.parametrize("settings", STACKS, ids=lambda one: one.kind)
 def test_the_objective_is_cross_entropy_over_labels(settings: ModelSettings) -> None:
     model = made(settings)
     batch = labelled_batch(TEXTS, [0, 2, 1, 1], reading(settings), ids=[4, 5, 6, 7])
@@ -86,7 +75,7 @@ def test_the_objective_is_cross_entropy_over_labels(settings: ModelSettings) -> 
 
 
 def test_the_halves_of_a_batch_are_the_batch() -> None:
-    read = reading(KINDS[0])
+    read = reading(STACKS[0])
     batch = labelled_batch(TEXTS, [0, 2, 1, 1], read, ids=[4, 5, 6, 7])
     halves = batch.split()
     assert [len(half) for half in halves] == [3, 1] or len(halves[0]) + len(halves[1]) == 4
@@ -98,11 +87,11 @@ def test_the_halves_of_a_batch_are_the_batch() -> None:
 
 
 def test_any_number_of_labels_leaves_the_kernels_to_the_body() -> None:
-    model = made(KINDS[0])
+    model = made(STACKS[0])
     if not kernels_fit(model.body, "bf16"):
         pytest.skip("this machine has no native kernels for bf16")
     assert kernels_fit(model, "bf16")  # three labels, an odd number
-    before = model.project(model.encode(reading(KINDS[0]).texts(TEXTS)).rows)
+    before = model.project(model.encode(reading(STACKS[0]).texts(TEXTS)).rows)
     use_precision(model, "bf16", by_kernels=True)
-    after = model.project(model.encode(reading(KINDS[0]).texts(TEXTS)).rows)
+    after = model.project(model.encode(reading(STACKS[0]).texts(TEXTS)).rows)
     assert after.dtype == torch.float32 and torch.allclose(before, after, atol=0.05)

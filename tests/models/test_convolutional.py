@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -21,20 +20,14 @@ from dragoman.nn.layout import Sequences
 from dragoman.nn.linear import Precision, kernels_fit, use_precision
 from dragoman.nn.probes import Probe
 
+pytestmark = pytest.mark.usefixtures("in_fp64")
+
 HALF = math.sqrt(0.5)
 NEAR = {"atol": 0.02, "rtol": 0.02}
 CHOICES: dict[str, dict[str, Any]] = {
     "four and three": {},
     "windows of five": {"kernel_width": 5, "tie": "target", "encoder_layers": 2},
 }
-
-
-@pytest.fixture(autouse=True)
-def in_fp64() -> Iterator[None]:
-    torch.manual_seed(0)
-    torch.set_default_dtype(torch.float64)
-    yield
-    torch.set_default_dtype(torch.float32)
 
 
 def sequences(vocabulary: int, *lengths: int) -> Sequences:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Iterator
 
 import pytest
 import torch
@@ -15,15 +14,9 @@ from dragoman.models.settings import EncoderSettings
 from dragoman.nn.layout import Sequences
 from dragoman.nn.linear import kernels_fit, use_precision
 
+pytestmark = pytest.mark.usefixtures("in_fp64")
+
 VOCABULARY = 40
-
-
-@pytest.fixture(autouse=True)
-def _double() -> Iterator[None]:
-    torch.set_default_dtype(torch.float64)
-    torch.manual_seed(0)
-    yield
-    torch.set_default_dtype(torch.float32)
 
 
 def sentences(*lengths: int) -> Sequences:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -19,6 +18,8 @@ from dragoman.nn.layout import Sequences
 from dragoman.nn.linear import Precision, kernels_fit, use_precision
 from dragoman.nn.probes import Probe
 
+pytestmark = pytest.mark.usefixtures("in_fp64")
+
 CHOICES: dict[str, dict[str, Any]] = {
     "Luong": {},
     "Luong, dot, fed": {"attention": "dot", "input_feeding": True, "decoder_layers": 3},
@@ -26,14 +27,6 @@ CHOICES: dict[str, dict[str, Any]] = {
     "GNMT": {"attends": "first", "attention": "additive", "decoder_layers": 3},
     "GNMT, fed": {"attends": "first", "attention": "additive", "input_feeding": True},
 }
-
-
-@pytest.fixture(autouse=True)
-def in_fp64() -> Iterator[None]:
-    torch.manual_seed(0)
-    torch.set_default_dtype(torch.float64)
-    yield
-    torch.set_default_dtype(torch.float32)
 
 
 def sequences(vocabulary: int, *lengths: int) -> Sequences:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 import pytest
 import torch
 from implementations import TARGET, recurrent_decoder
@@ -16,14 +14,6 @@ from dragoman.nn.layout import Layout, Sequences
 from dragoman.nn.linear import Precision, kernels_fit, use_precision
 
 EOS = 2
-
-
-@pytest.fixture
-def in_fp64() -> Iterator[None]:
-    torch.manual_seed(0)
-    torch.set_default_dtype(torch.float64)
-    yield
-    torch.set_default_dtype(torch.float32)
 
 
 def sequences(*lengths: int) -> Sequences:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Iterator
 
 import pytest
 import torch
@@ -18,15 +17,9 @@ from dragoman.nn.positions import sinusoidal
 from dragoman.nn.probes import Probe
 from dragoman.nn.settings import AttentionSettings, PositionSettings
 
+pytestmark = pytest.mark.usefixtures("in_fp64")
+
 VOCABULARY = 38
-
-
-@pytest.fixture(autouse=True)
-def _double() -> Iterator[None]:
-    torch.set_default_dtype(torch.float64)
-    torch.manual_seed(0)
-    yield
-    torch.set_default_dtype(torch.float32)
 
 
 def settings(**changes: object) -> TransformerSettings:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
 from copy import deepcopy
 
 import pytest
@@ -16,16 +15,10 @@ from dragoman.nn.convolution import NormedLinear, Windows, unfold
 from dragoman.nn.layout import Layout
 from dragoman.nn.linear import Precision, kernels_fit, use_precision
 
+pytestmark = pytest.mark.usefixtures("in_fp64")
+
 LENGTHS = [3, 7, 1, 4]
 ROWS, WIDTH = sum(LENGTHS), 6
-
-
-@pytest.fixture(autouse=True)
-def in_fp64() -> Iterator[None]:
-    torch.manual_seed(0)
-    torch.set_default_dtype(torch.float64)
-    yield
-    torch.set_default_dtype(torch.float32)
 
 
 @pytest.mark.parametrize("causal", [False, True])

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from copy import deepcopy
 
 import pytest
@@ -15,16 +14,10 @@ from dragoman.nn.linear import Precision, kernels_fit, refresh, use_precision
 from dragoman.nn.lstm import Lstm
 from dragoman.nn.recurrence import Steps
 
+pytestmark = pytest.mark.usefixtures("in_fp64")
+
 LENGTHS = [3, 7, 1, 7, 4]
 ROWS, WAYS = sum(LENGTHS), (False, True)
-
-
-@pytest.fixture(autouse=True)
-def in_fp64() -> Iterator[None]:
-    torch.manual_seed(0)
-    torch.set_default_dtype(torch.float64)
-    yield
-    torch.set_default_dtype(torch.float32)
 
 
 def apart(found: Tensor, expected: Tensor) -> float:

@@ -19,14 +19,6 @@ BOS, EOS = 1, 2
 NOTHING = torch.tensor([EOS])
 
 
-@pytest.fixture
-def precise() -> Iterator[None]:
-    torch.set_default_dtype(torch.float64)
-    torch.manual_seed(0)
-    yield
-    torch.set_default_dtype(torch.float32)
-
-
 def texts(*lengths: int) -> list[list[int]]:
     random = np.random.default_rng(1)
     return [random.integers(3, TARGET, length).tolist() for length in lengths]
@@ -42,7 +34,7 @@ def plain(model: object, whole: list[int], begin: int, end: int) -> list[float]:
     return found
 
 
-@pytest.mark.usefixtures("precise")
+@pytest.mark.usefixtures("in_fp64")
 @pytest.mark.parametrize("budget", [1, 17, 10_000])
 def test_a_long_text_equals_a_plain_loop_over_its_windows(budget: int) -> None:
     model, some = decoder(), texts(23, 0, 5, 40, 8)

@@ -13,6 +13,7 @@ import httpx
 import pytest
 from pydantic import BaseModel
 from serving_echo import client_of, echo_run, meters_of, post, until
+from slow_work import SlowWork
 from untrained_run import TOPICS, untrained_run
 
 from dragoman.forms.text import Text
@@ -247,30 +248,16 @@ def test_many_texts_are_labelled_in_turns(topics: Run, monkeypatch: pytest.Monke
 def test_nothing_slow_is_done_on_the_event_loop(
     topics: Run, served: Served, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    ran_in: dict[str, set[int]] = {}
-
-    def watch(owner: Any, name: str) -> None:
-        original = getattr(owner, name)
-
-        def watched(*arguments: Any, **named: Any) -> Any:
-            ran_in.setdefault(name, set()).add(threading.get_ident())
-            return original(*arguments, **named)
-
-        monkeypatch.setattr(owner, name, watched)
-
     slow = [
         (Text, "encode_lists"), (BaseModel, "model_dump_json"), (labelling, "reasons"),
         (labelling, "_told"), (connection, "_parsed"),
     ]  # fmt: skip
     monkeypatch.setattr(connection, "SMALL", 0)
-    for owner, name in slow:
-        watch(owner, name)
+    work = SlowWork(slow, monkeypatch)
 
     async def check() -> None:
         async with served() as client:
-            await post(client, "/v1/classify", text=[TEXT, LONG], why=True)
-        assert len(ran_in) == len(slow), "each was called"
-        loop = threading.get_ident()
-        assert {name for name, idents in ran_in.items() if loop in idents} == set()
+            await work.ask(client, [("/v1/classify", {"text": [TEXT, LONG], "why": True})])
+        work.require_elsewhere()
 
     asyncio.run(check())

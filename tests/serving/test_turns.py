@@ -17,6 +17,7 @@ import pytest
 import uvicorn
 from pydantic import BaseModel
 from serving_echo import client_of, echo_run, served_by, tiny_model, until
+from slow_work import SlowWork
 from tiny_recipe import TINY
 from untrained_run import untrained_run
 
@@ -64,19 +65,6 @@ def test_nothing_is_cut_decoded_or_written_on_the_event_loop(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """Whatever is asked: the thread in which each slow function ran is never the loop's."""
-    ran_in: dict[str, set[int]] = {}
-
-    def watch(owner: Any, name: str) -> None:
-        original = getattr(owner, name)
-
-        def watched(*arguments: Any, **named: Any) -> Any:
-            of_class = f"{getattr(owner, '__name__', owner)}.{name}"
-            ran_in.setdefault(of_class, set()).add(threading.get_ident())
-            return original(*arguments, **named)
-
-        is_class_method = isinstance(vars(owner).get(name), classmethod)
-        monkeypatch.setattr(owner, name, staticmethod(watched) if is_class_method else watched)
-
     slow = [
         (Text, "encode_lists"), (Text, "decode_batch"), (Text, "pieces"), (HtmlDocument, "reading"),
         (HtmlDocument, "join"), (Detector, "rank"), (BaseModel, "model_dump_json"), (Engine, "cut"),
@@ -86,8 +74,7 @@ def test_nothing_is_cut_decoded_or_written_on_the_event_loop(
     ]  # fmt: skip
     of_folder = ServedRun.open(Run.open(untrained), ServeSettings(precision="fp32"), "read")
     monkeypatch.setattr(connection, "SMALL", 0)
-    for owner, name in slow:
-        watch(owner, name)
+    work = SlowWork(slow, monkeypatch)
 
     async def check() -> None:
         async with client_of(seen_inside(tiny_model()), of_folder) as client:
@@ -102,18 +89,13 @@ def test_nothing_is_cut_decoded_or_written_on_the_event_loop(
                 ("/v1/look/attention", {"text": text, "part": "cross", "layer": 0}),
                 ("/v1/look/word", {"text": text, "side": "target", "first": 0}),
             ]
-            for path, values in asked:
-                answer = await client.post(path, json=values)
-                assert answer.status_code == 200, (path, answer.text)
-                assert "event: error" not in answer.text
+            await work.ask(client, asked)
             # A model that an endpoint leaves to the framework is written on the loop.
             monkeypatch.setattr(fastapi.routing, "serialize_response", None)
             for _ in range(2):  # read from the folder, and known
                 told = await client.get("/v1/runs/read")
                 assert told.status_code == 200 and told.json()["recipe"], told.text
-        assert len(ran_in) == len(slow), "each was called"
-        on_the_loop = {name for name, idents in ran_in.items() if threading.get_ident() in idents}
-        assert on_the_loop == set()
+        work.require_elsewhere()
 
     asyncio.run(check())
 

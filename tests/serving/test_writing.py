@@ -27,6 +27,7 @@ from serving_echo import (
     tiny_model,
     until,
 )
+from slow_work import SlowWork
 from untrained_run import untrained_run
 
 from dragoman.forms.nothing import Nothing
@@ -363,18 +364,6 @@ def test_nothing_is_cut_decoded_or_written_on_the_event_loop(
     letters: Run, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """As for translation (``test_turns.py``): each slow function ran, and never on the loop."""
-    ran_in: dict[str, set[int]] = {}
-
-    def watch(owner: Any, name: str) -> None:
-        original = getattr(owner, name)
-
-        def watched(*arguments: Any, **named: Any) -> Any:
-            of_owner = f"{getattr(owner, '__name__', owner)}.{name}"
-            ran_in.setdefault(of_owner, set()).add(threading.get_ident())
-            return original(*arguments, **named)
-
-        monkeypatch.setattr(owner, name, watched)
-
     slow = [
         (Text, "encode_lists"), (Text, "decode_exact"), (Text, "pieces"),
         (BaseModel, "model_dump_json"), (Growth, "take"), (Growth, "next"), (Growth, "words"),
@@ -384,8 +373,7 @@ def test_nothing_is_cut_decoded_or_written_on_the_event_loop(
     ]  # fmt: skip
     run = ServedRun.open(letters, ServeSettings(precision="fp32"), "letters")
     monkeypatch.setattr(connection, "SMALL", 0)
-    for owner, name in slow:
-        watch(owner, name)
+    work = SlowWork(slow, monkeypatch)
     scored_in: set[int] = set()
     original = Engine.score_parts
 
@@ -406,14 +394,9 @@ def test_nothing_is_cut_decoded_or_written_on_the_event_loop(
                 ("/v1/look", {"text": BEGIN, "maps": 4, "choices": 2}),
                 ("/v1/look/attention", {"text": BEGIN, "part": "decoder", "layer": 0}),
             ]
-            for path, values in asked:
-                answer = await client.post(path, json=values)
-                assert answer.status_code == 200, (path, answer.text)
-                assert "event: error" not in answer.text
-        assert len(ran_in) == len(slow), "each was called"
-        loop = threading.get_ident()
-        assert {name for name, idents in ran_in.items() if loop in idents} == set()
-        assert scored_in and loop not in scored_in
+            await work.ask(client, asked)
+        work.require_elsewhere()
+        assert scored_in and threading.get_ident() not in scored_in
 
     asyncio.run(check())
 

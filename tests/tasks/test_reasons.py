@@ -8,29 +8,17 @@ import numpy as np
 import pytest
 import torch
 from command_line import Dragoman
+from implementations import STACKS
 
 from dragoman.models.classifier import new_classifier
-from dragoman.models.settings import (
-    DecoderSettings,
-    EncoderSettings,
-    ModelSettings,
-    RecurrentDecoderSettings,
-)
+from dragoman.models.settings import ModelSettings
 from dragoman.nn.probes import Probe
-from dragoman.nn.settings import AttentionSettings
 from dragoman.recipe import Recipe
 from dragoman.tasks.inputs import recipe_of
 from dragoman.tasks.labeller import Labeller
 from dragoman.tasks.reasons import WARNING, reasons
 from dragoman.tasks.run import Run
 from dragoman.tasks.training import train
-
-HEADS = AttentionSettings(num_heads=2)
-KINDS: list[ModelSettings] = [
-    EncoderSettings(model_dim=16, ffn_dim=32, layers=2, attention=HEADS),
-    DecoderSettings(model_dim=16, ffn_dim=32, layers=2, attention=HEADS),
-    RecurrentDecoderSettings(model_dim=16, layers=2),
-]
 
 
 class Stretching(Probe):
@@ -71,7 +59,7 @@ def labeller_of(run: Run, settings: ModelSettings) -> Labeller:
     return labeller
 
 
-@pytest.mark.parametrize("settings", KINDS, ids=lambda one: one.kind)
+@pytest.mark.parametrize("settings", STACKS, ids=lambda one: one.kind)
 def test_gradients_are_those_of_small_steps(run: Run, settings: ModelSettings) -> None:
     """e · dlogP/de is how fast log P grows when the embeddings of a word are stretched."""
     labeller = labeller_of(run, settings)
