@@ -12,6 +12,7 @@ import pytest
 import torch
 from command_line import Dragoman
 from tiny_recipe import TINY
+from trained_run import trained_run
 
 from dragoman.errors import DataError, RecipeError, RunError
 from dragoman.metrics.classification import Confusion
@@ -67,8 +68,7 @@ def topics(labelled: Path, tmp_path_factory: pytest.TempPathFactory) -> Run:
     """An encoder from nothing."""
     recipe, _ = recipe_of([str(labelled)], task="classification", changes=SMALL)
     folder = tmp_path_factory.mktemp("runs") / "topics"
-    train(recipe, folder, say=lambda _: None, display=False, measure=False)
-    return Run.open(folder)
+    return trained_run(recipe, folder, measure=False)
 
 
 def test_it_learns_and_says_so_in_its_own_terms(topics: Run) -> None:
@@ -241,8 +241,7 @@ def writer(labelled: Path, tmp_path_factory: pytest.TempPathFactory) -> Run:
     small = [one for one in SMALL if not one.startswith("data")]
     changes = [*small, "training.updates=10", "training.validate_every=10", "plan.context=32"]
     recipe, _ = recipe_of([str(texts)], task="language-model", texts="text", changes=changes)
-    train(recipe, folder, say=lambda _: None, display=False, measure=False)
-    return Run.open(folder)
+    return trained_run(recipe, folder, measure=False)
 
 
 def test_it_begins_with_a_language_model(writer: Run, labelled: Path, tmp_path: Path) -> None:
@@ -389,8 +388,7 @@ def test_it_begins_with_a_masked_model(labelled: Path, tmp_path: Path) -> None:
     changes = [*small, "training.updates=2", "training.validate_every=2", "plan.context=32",
                "languages.target=en"]  # fmt: skip
     masked, _ = recipe_of([str(texts)], task="masked", texts="text", changes=changes)
-    train(masked, tmp_path / "masked", say=lambda _: None, display=False, measure=False)
-    learned = Run.open(tmp_path / "masked")
+    learned = trained_run(masked, tmp_path / "masked", measure=False)
     few = ["training.updates=1", "training.validate_every=0", "training.schedule.peak=1e-9",
            "training.precision=fp32"]  # fmt: skip
     recipe, _ = recipe_of([str(labelled)], task="classification", start_from=learned, changes=few)

@@ -13,6 +13,7 @@ import pytest
 import torch
 from command_line import Dragoman
 from serving_echo import client_of, echo_run
+from trained_run import on_texts, trained_run
 
 from dragoman.data.corpora import Pair
 from dragoman.errors import DragomanError, RecipeError, RunError
@@ -28,7 +29,6 @@ from dragoman.tasks.inputs import recipe_of
 from dragoman.tasks.language_model import evaluate_run, texts_of
 from dragoman.tasks.run import Forms, Run
 from dragoman.tasks.settings import EngineSettings
-from dragoman.tasks.training import train
 from dragoman.tasks.translator import Translator
 from dragoman.tasks.validation import new_validation
 from dragoman.tasks.writer import Writer
@@ -47,20 +47,13 @@ def texts(parallel_text: tuple[Path, Path]) -> Path:
 
 
 def recipe_of_letters(texts: Path, *changes: str) -> Recipe:
-    data = f'data.train=[{{source="{texts}", format="text"}}]'
-    recipe = Recipe.load("demo-letters")
-    plain = recipe.model_dump(mode="json", exclude_none=True)
-    del plain["data"]["embedded"]
-    return Recipe.parse(
-        plain, [data, "data.split.dev=0.1", "data.split.test=0.1", *SMALL, *changes]
-    )
+    return on_texts("demo-letters", texts, *SMALL, *changes)
 
 
 @pytest.fixture(scope="module")
 def letters(texts: Path, tmp_path_factory: pytest.TempPathFactory) -> Run:
     folder = tmp_path_factory.mktemp("runs") / "letters"
-    train(recipe_of_letters(texts), folder, say=lambda _: None, display=False)
-    return Run.open(folder)
+    return trained_run(recipe_of_letters(texts), folder)
 
 
 def test_it_learns_and_says_so_in_its_own_terms(letters: Run) -> None:
@@ -220,8 +213,7 @@ def test_lstm_layers_learn_and_write_as_any_other_kind(texts: Path, tmp_path: Pa
     changes = ["plan.context=32", "evaluation.window=500", "plan.tokens_per_update=512",
                "training.updates=30", "training.validate_every=15"]  # fmt: skip
     recipe = Recipe.parse(plain, changes)
-    train(recipe, tmp_path / "run", say=lambda _: None, display=False)
-    run = Run.open(tmp_path / "run")
+    run = trained_run(recipe, tmp_path / "run")
     losses = [one["scores"]["loss"] for one in run.metrics() if one["kind"] == "validation"]
     assert losses[-1] < losses[0] < math.log(run.target.size)
     assert len("".join(Writer(run).stream("Der", SearchSettings(beam=1), longest=20))) > 5
@@ -323,8 +315,7 @@ def test_documents_longer_than_the_context_are_learned_whole(
             "training.updates=20", "training.validate_every=20",
         ],
     )  # fmt: skip
-    train(recipe, tmp_path / "run", say=lambda _: None, display=False)
-    run = Run.open(tmp_path / "run")
+    run = trained_run(recipe, tmp_path / "run")
     pairs = run.notes()["pairs"]
     assert min(pairs.values()) > 0 and sum(pairs.values()) > 20
     part = tmp_path / "part.txt"

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 import torch
 from command_line import Dragoman
+from trained_run import on_texts, trained_run
 
 import dragoman as package
 from dragoman.data.batches import Tokens
@@ -53,19 +54,13 @@ def texts(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def recipe_of_likes(texts: Path, *changes: str) -> Recipe:
-    data = f'data.train=[{{source="{texts}", format="text"}}]'
-    plain = Recipe.load("demo-masked").model_dump(mode="json", exclude_none=True)
-    del plain["data"]["embedded"]
-    return Recipe.parse(
-        plain, [data, "data.split.dev=0.1", "data.split.test=0.1", *SMALL, *changes]
-    )
+    return on_texts("demo-masked", texts, *SMALL, *changes)
 
 
 @pytest.fixture(scope="module")
 def likes(texts: Path, tmp_path_factory: pytest.TempPathFactory) -> Run:
     folder = tmp_path_factory.mktemp("runs") / "likes"
-    train(recipe_of_likes(texts), folder, say=lambda _: None, display=False)
-    return Run.open(folder)
+    return trained_run(recipe_of_likes(texts), folder)
 
 
 def log_probabilities(run: Run, values: list[int]) -> torch.Tensor:
@@ -155,8 +150,7 @@ def test_blanks_stand_where_a_token_stood(texts: Path, tmp_path: Path, lossless:
         texts, f"text.lossless={str(lossless).lower()}", "text.byte_fallback=true",
         "text.vocabulary=360", "training.updates=1", "training.validate_every=0",
     )  # fmt: skip
-    train(recipe, tmp_path / "run", say=lambda _: None, display=False, measure=False)
-    run = Run.open(tmp_path / "run")
+    run = trained_run(recipe, tmp_path / "run", measure=False)
     filler, vocabulary = Filler(run), run.target_text
     text = "The smallest child likes milky cakes, today (always)."
     (tokens,) = vocabulary.encode_lists([text])
@@ -324,8 +318,7 @@ def test_other_runs_do_not_fill(texts: Path, tmp_path: Path) -> None:
     plain = recipe.model_dump(mode="json", exclude_none=True)
     del plain["data"]["embedded"]
     recipe = Recipe.parse(plain, [f'data.train=[{{source="{texts}", format="text"}}]'])
-    train(recipe, tmp_path / "letters", say=lambda _: None, display=False, measure=False)
-    run = Run.open(tmp_path / "letters")
+    run = trained_run(recipe, tmp_path / "letters", measure=False)
     with pytest.raises(RunError, match="fills no blanks: dragoman write"):
         Filler(run)
     assert Writer(run) and package.Filler is Filler

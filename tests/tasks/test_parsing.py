@@ -10,6 +10,7 @@ from xml.etree import ElementTree
 import pytest
 from command_line import Dragoman
 from tiny_treebank import treebank, write_treebank
+from trained_run import trained_run
 
 from dragoman.data.corpora import CorpusSettings, Pair, read_pairs
 from dragoman.errors import DataError, DragomanError, RecipeError, RunError
@@ -49,8 +50,7 @@ def recipe_of_trees(trees: Path, *changes: str) -> Recipe:
 @pytest.fixture(scope="module")
 def toy(trees: Path, tmp_path_factory: pytest.TempPathFactory) -> Run:
     folder = tmp_path_factory.mktemp("runs") / "toy"
-    train(recipe_of_trees(trees), folder, say=lambda _: None, display=False)
-    return Run.open(folder)
+    return trained_run(recipe_of_trees(trees), folder)
 
 
 def test_it_learns_a_small_grammar_in_seconds(toy: Run) -> None:
@@ -118,8 +118,7 @@ def test_a_parser_goes_on_with_other_trees(toy: Run, tmp_path: Path) -> None:
     few = ["training.updates=2", "training.validate_every=2", "training.precision=fp32"]
     recipe, _ = recipe_of([str(other)], start_from=toy, changes=few)
     assert recipe.model == toy.recipe.model and recipe.trees == toy.recipe.trees
-    train(recipe, tmp_path / "run", start_from=toy, say=lambda _: None, display=False)
-    tuned = Run.open(tmp_path / "run")
+    tuned = trained_run(recipe, tmp_path / "run", start_from=toy)
     assert tuned.target.fingerprint == toy.target.fingerprint
     assert evaluate_run(tuned, [other]).scores["f1"] > 60, "it has not begun anew"
     with pytest.raises(RecipeError, match="--take encoder: a parser goes on from all of another"):
@@ -129,8 +128,7 @@ def test_a_parser_goes_on_with_other_trees(toy: Run, tmp_path: Path) -> None:
 @pytest.mark.slow  # trains another parser
 def test_tags_are_learned_if_they_are_wanted(trees: Path, tmp_path: Path) -> None:
     recipe = recipe_of_trees(trees, "trees.tags=kept")
-    train(recipe, tmp_path / "run", say=lambda _: None, display=False)
-    run = Run.open(tmp_path / "run")
+    run = trained_run(recipe, tmp_path / "run")
     found = evaluate_run(run)
     assert found.scores["f1"] > 75 and found.scores["tags"] > 60 and Parser(run).no_tag == ""
     tags = {leaf.label for leaf in Parser(run)("the cat sleeps .").tree.leaves()}

@@ -9,6 +9,7 @@ import pytest
 import torch
 from command_line import Dragoman
 from implementations import STACKS
+from trained_run import trained_run
 
 from dragoman.models.classifier import new_classifier
 from dragoman.models.settings import ModelSettings
@@ -18,7 +19,6 @@ from dragoman.tasks.inputs import recipe_of
 from dragoman.tasks.labeller import Labeller
 from dragoman.tasks.reasons import WARNING, reasons
 from dragoman.tasks.run import Run
-from dragoman.tasks.training import train
 
 
 class Stretching(Probe):
@@ -42,8 +42,7 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Run:
     changes = ["model.model_dim=16", "model.ffn_dim=16", "model.attention.num_heads=2",
                "training.updates=2", "training.validate_every=0"]  # fmt: skip
     recipe, _ = recipe_of([str(folder / "x.tsv")], task="classification", changes=changes)
-    train(recipe, folder / "run", say=lambda _: None, display=False, measure=False)
-    return Run.open(folder / "run")
+    return trained_run(recipe, folder / "run", measure=False)
 
 
 def labeller_of(run: Run, settings: ModelSettings) -> Labeller:
