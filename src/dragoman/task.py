@@ -2,11 +2,10 @@
 
 An example has sides: what is read (``source``) and what is written (``target``). A task says which
 of them its examples have, what the model is trained to do with them, and how it is measured; all
-that trains is the same for every task, and all that searches, serves and looks inside for every
-task whose target is a text. Of a masked text, what is read is made of the text itself, the one
+that trains is the same for every task, and all that searches and looks inside for every task whose
+target is a text. Of a masked text, what is read is made of the text itself, the one
 side there is. Where the target is a label (``labels``), a model scores all there are and none is
-searched for. A tree (``trees``) is searched for as a text is, but neither served nor looked into
-yet.
+searched for. A tree (``trees``) is searched for as a text is.
 """
 
 from __future__ import annotations

@@ -144,7 +144,6 @@ def test_the_verb_gives_a_line_for_a_line(topics: Run, dragoman: Dragoman, tmp_p
         (("shortlist", topics.folder), "writes no text"),
         (("score", topics.folder, tmp_path), "dragoman classify --all says"),
         (("look", topics.folder, "the dog"), "dragoman classify"),
-        (("serve", topics.folder), "writes no text"),
         (("compare", topics.folder, topics.folder, "--to", tmp_path / "x.html"), "leave it out"),
         (("figure", "temperature", "--run", topics.folder), "dragoman classify"),
         (("align", topics.folder), "nothing to align"),

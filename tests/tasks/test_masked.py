@@ -272,7 +272,6 @@ def test_the_command_line_knows_the_task(likes: Run, texts: Path, dragoman: Drag
         (("write", likes.folder, "The"), use),
         (("translate", likes.folder, "The cat."), use),
         (("score", likes.folder, texts), use),
-        (("serve", likes.folder), use),
         (("align", likes.folder, "a", "b"), "nothing to align"),
         (("shortlist", likes.folder), use),
     ):

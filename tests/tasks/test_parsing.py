@@ -184,7 +184,6 @@ def test_the_command_line_knows_the_task(toy: Run, dragoman: Dragoman, tmp_path:
         (("evaluate", toy.folder, tmp_path / "t.svg"), "t.svg, line 1: "),
         (("shortlist", toy.folder), "it writes no text"),
         (("align", toy.folder, gold, gold), "there is nothing to align"),
-        (("serve", toy.folder), "it writes no text"),
         (("look", toy.folder, "a dog runs ."), "does not translate: dragoman parse"),
     ):
         refused = dragoman(*wrong)

@@ -19,6 +19,8 @@ from dragoman.serving import page, schema
 from dragoman.serving.catalogue import Catalogue
 from dragoman.serving.classify import v1 as classify_v1
 from dragoman.serving.classify.schema import ClassifyRequest
+from dragoman.serving.fill import v1 as fill_v1
+from dragoman.serving.fill.schema import FillRequest
 from dragoman.serving.http.addresses import Networks
 from dragoman.serving.http.compression import Compressed
 from dragoman.serving.http.connection import ClientGone
@@ -31,6 +33,8 @@ from dragoman.serving.http.refusals import FAILED, Refusal, not_found
 from dragoman.serving.look import figures, inside, run_view
 from dragoman.serving.look.schema import AttentionRequest, CellRequest, LookRequest, WordRequest
 from dragoman.serving.operate.meters import CONTENT_TYPE, Meters
+from dragoman.serving.parse import v1 as parse_v1
+from dragoman.serving.parse.schema import ParseRequest
 from dragoman.serving.served import ServedRun
 from dragoman.serving.service import Service
 from dragoman.serving.settings import ServeSettings
@@ -44,7 +48,8 @@ logger = logging.getLogger("dragoman")
 ABOUT = (
     "Translation by models that were trained here. The endpoints of LibreTranslate, for its "
     "clients, and our own under `/v1`, which tell what the model knows of its translation; others "
-    "are for runs of other tasks: to go on with a text, to label one. Every "
+    "are for runs of other tasks: to go on with a text, to label one, to fill in blanks, to parse. "
+    "Every "
     'error is `{"error": "…"}` and says what to do.'
 )
 
@@ -88,6 +93,8 @@ def create_app(runs: Sequence[ServedRun], settings: ServeSettings, detector: Det
     app.include_router(v1.router(service))
     app.include_router(write_v1.router(service))
     app.include_router(classify_v1.router(service))
+    app.include_router(fill_v1.router(service))
+    app.include_router(parse_v1.router(service))
     app.include_router(inside.router(service))
     app.include_router(figures.router(service))
     _add_operation(app, service)
@@ -102,6 +109,8 @@ def create_app(runs: Sequence[ServedRun], settings: ServeSettings, detector: Det
         SurpriseRequest,
         ContinuationsRequest,
         ClassifyRequest,
+        FillRequest,
+        ParseRequest,
         LookRequest,
         AttentionRequest,
         WordRequest,

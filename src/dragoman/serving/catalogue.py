@@ -8,7 +8,9 @@ from dataclasses import dataclass
 
 from dragoman.forms.languages import base, name_of
 from dragoman.serving.classify.labelling import Labelling
+from dragoman.serving.fill.filling import Filling
 from dragoman.serving.http.refusals import Refusal, bad_request
+from dragoman.serving.parse.bracketing import Bracketing
 from dragoman.serving.schema import DetectedLanguage, Language
 from dragoman.serving.served import ServedRun
 from dragoman.serving.translate.languages import Detector
@@ -76,6 +78,18 @@ class Catalogue:
         run = self.of("classification", name)
         assert run.labelling is not None
         return run, run.labelling
+
+    def filling(self, name: str | None) -> tuple[ServedRun, Filling]:
+        """The run that fills in blanks. Raises as ``of``."""
+        run = self.of("masked", name)
+        assert run.filling is not None
+        return run, run.filling
+
+    def bracketing(self, name: str | None) -> tuple[ServedRun, Bracketing]:
+        """The run that parses. Raises as ``of``."""
+        run = self.of("parsing", name)
+        assert run.bracketing is not None
+        return run, run.bracketing
 
     def choose(
         self, text: str, source: str, target: str | None, name: str | None, *, looking: bool

@@ -288,7 +288,7 @@ class RunInfo(Message):
     name: str
     task: TaskName
     """What it does, and so where it is asked: translation (/v1/translate), language-model
-    (/v1/write), classification (/v1/classify)."""
+    (/v1/write), masked (/v1/fill), classification (/v1/classify), parsing (/v1/parse)."""
     look: bool
     """Whether it can be looked into (/v1/look)."""
     source: str

@@ -15,11 +15,13 @@ from dragoman.search.request import Request
 from dragoman.search.settings import SearchSettings
 from dragoman.serving import schema
 from dragoman.serving.classify.labelling import Labelling
+from dragoman.serving.fill.filling import Filling
 from dragoman.serving.http.refusals import bad_request
 from dragoman.serving.look.answer import look_answer
 from dragoman.serving.look.looker import Looker
 from dragoman.serving.look.schema import LookAnswer, LookRequest
 from dragoman.serving.look.sight import Asked, Cut, LookRecord
+from dragoman.serving.parse.bracketing import Bracketing
 from dragoman.serving.settings import ServeSettings
 from dragoman.serving.translate.knowledge import NOTHING_KNOWN, knowledge_of
 from dragoman.serving.translate.proofs import Proofs, sources_of
@@ -29,6 +31,7 @@ from dragoman.serving.turns import Turns
 from dragoman.serving.uses import TaskName
 from dragoman.serving.write.composer import Composer
 from dragoman.tasks.engine import Alignment, Engine, TokenPair
+from dragoman.tasks.filler import Filler
 from dragoman.tasks.labeller import Labeller
 from dragoman.tasks.language_model import windows_of
 from dragoman.tasks.proofreading.proofreader import Proof, Proofreader
@@ -62,10 +65,12 @@ class ServedRun:
         proofreader: Proofreader | None = None,
         composer: Composer | None = None,
         labelling: Labelling | None = None,
+        filling: Filling | None = None,
+        bracketing: Bracketing | None = None,
     ) -> None:
         """``run``: its folder, for what is told of it; ``knowledge`` and ``proofreader``: what it
-        has learned from, and who knows that. ``composer``, ``labelling``: what a run does that does
-        not translate."""
+        has learned from, and who knows that. ``composer``, ``labelling``, ``filling``,
+        ``bracketing``: what a run does that does not translate."""
         self.name = name
         self.knowledge = knowledge or NOTHING_KNOWN
         self.engine = engine
@@ -75,7 +80,10 @@ class ServedRun:
         self.run = run
         self.composer = composer
         self.labelling = labelling
-        self._looker = Looker(engine) if engine.writes else None
+        self.filling = filling
+        self.bracketing = bracketing
+        # What is searched for by rules, the looker does not search for.
+        self._looker = Looker(engine) if engine.writes and bracketing is None else None
         self._settings = settings
         self._aligning = Turns("align")
         self.proofs = Proofs(engine, proofreader or Proofreader(engine), self._aligning)
@@ -97,8 +105,18 @@ class ServedRun:
                 name=name, engine=labeller.engine, settings=settings, run=run,
                 knowledge=knowledge, labelling=Labelling(labeller),
             )  # fmt: skip
-        _ = run.target_text
+        if not run.task.writes:
+            filler = Filler(run, settings)
+            return cls(
+                name=name, engine=filler.engine, settings=settings, run=run,
+                knowledge=knowledge, filling=Filling(filler),
+            )  # fmt: skip
         engine = Engine.open(run, settings)
+        if run.task.trees:
+            return cls(
+                name=name, engine=engine, settings=settings, run=run, knowledge=knowledge,
+                bracketing=Bracketing(engine),
+            )  # fmt: skip
         proofreader = Proofreader(engine)
         try:
             proofreader = Proofreader.of(run, engine)
@@ -115,6 +133,10 @@ class ServedRun:
         """What it is asked for."""
         if self.labelling is not None:
             return "classification"
+        if self.filling is not None:
+            return "masked"
+        if self.bracketing is not None:
+            return "parsing"
         return "language-model" if self.composer is not None else "translation"
 
     @property
@@ -138,7 +160,7 @@ class ServedRun:
         """Finish what was taken."""
         await self.queue.close()
         self._aligning.close()
-        for part in (self._looker, self.composer, self.labelling):
+        for part in (self._looker, self.composer, self.labelling, self.filling):
             if part is not None:
                 part.close()
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Sequence
+from collections.abc import Generator, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -25,9 +25,15 @@ from dragoman.tasks.settings import EngineSettings
 BEST = 5
 """Candidates of a blank, unless it is said how many."""
 
-_BLANK = re.compile("_{3,}")
-_MOST_PIECES = 8
+MOST_PIECES = 8
+BLANK = re.compile("_{3,}")
+_SHOWN = 60
+"""Characters of a text in a message."""
 _SPACE = "▁"
+
+_Ids = tuple[int, ...]
+_Scored = tuple[_Ids, float]
+"""Tokens of a blank, and log P of them."""
 
 Scores = npt.NDArray[np.float32]
 """(V,) log P of every token at one place."""
@@ -106,25 +112,36 @@ class Filler(Predictor):
 
         Errors: ``DragomanError`` for a text without a blank, or longer than ``context`` tokens.
         """
+        *_, filled = self.parts(text, best, pieces)
+        assert filled is not None, "what was asked for comes last"
+        return filled
+
+    def parts(self, text: str, best: int = BEST, pieces: int = 1) -> Iterator[Filled | None]:
+        """The same, step by step: None whenever the model has been asked, and the filled text
+        last."""
         given = self._read(text, pieces)
+        shown = text if len(text) <= _SHOWN else f"{text[:_SHOWN]}…"
         if not given.blanks:
-            raise DragomanError(f"{text!r} has no blank: write ___ where a word is to be filled in")
+            raise DragomanError(
+                f"{shown!r} has no blank: write ___ where a word is to be filled in"
+            )
         values = list(given.values)
-        found = [self._candidates(values, blank, best) for blank in given.blanks]
-        if not all(found):
-            raise DragomanError(f"{text!r}: no token of the vocabulary can stand in a blank there")
+        open_ones = dict(enumerate(given.blanks))
+        first = found = yield from self._candidates(values, open_ones, best)
+        if not all(first.values()):
+            raise DragomanError(f"{shown!r}: no token of the vocabulary can stand in a blank there")
         chosen: dict[int, Candidate] = {}
-        open_ones = dict(enumerate(found))
         while open_ones:
-            sure = max(open_ones, key=lambda number: open_ones[number][0].probability)
-            chosen[sure] = open_ones.pop(sure)[0]
-            for place, token in zip(given.blanks[sure].places, chosen[sure].ids, strict=True):
+            sure = max(open_ones, key=lambda number: found[number][0].probability)
+            chosen[sure] = found[sure][0]
+            for place, token in zip(open_ones.pop(sure).places, chosen[sure].ids, strict=True):
                 values[place] = token
-            open_ones = {n: self._candidates(values, given.blanks[n], 1) for n in open_ones}
+            if open_ones:
+                found = yield from self._candidates(values, open_ones, 1)
         picked = tuple(chosen[number] for number in range(len(given.blanks)))
-        return Filled(
+        yield Filled(
             _joined(given, [one.text for one in picked]),
-            tuple(tuple(one) for one in found),
+            tuple(tuple(first[number]) for number in range(len(given.blanks))),
             picked,
             math.fsum(math.log(max(one.probability, 1e-300)) for one in picked),
         )
@@ -134,7 +151,7 @@ class Filler(Predictor):
         for a prefix."""
         if prefix:
             raise DragomanError("a text is filled in, not begun: leave the beginning out")
-        if not _BLANK.search(text):
+        if not BLANK.search(text):
             return Filled(text, (), (), 0.0)
         return self(text)
 
@@ -160,10 +177,10 @@ class Filler(Predictor):
     def _read(self, text: str, pieces: int) -> _Text:
         """A text with blanks of ``pieces`` tokens as the model reads it. Errors: ``DragomanError``
         for one that is too long."""
-        if not 1 <= pieces <= _MOST_PIECES:
-            raise DragomanError(f"{pieces} tokens for a blank: it is 1 to {_MOST_PIECES}")
+        if not 1 <= pieces <= MOST_PIECES:
+            raise DragomanError(f"{pieces} tokens for a blank: it is 1 to {MOST_PIECES}")
         vocabulary, settings = self._vocabulary, self._vocabulary.settings
-        around = _BLANK.split(text)
+        around = BLANK.split(text)
         tokens: list[int] = []
         blanks = []
         for number, part in enumerate(around):
@@ -188,10 +205,30 @@ class Filler(Predictor):
             )
         return _Text((*tokens, self.engine.source.eos), tuple(blanks), tuple(around))
 
-    def _candidates(self, values: Sequence[int], blank: _Blank, best: int) -> list[Candidate]:
-        """The likeliest of one blank, by a beam over its tokens."""
-        width = best if len(blank.places) == 1 else max(best, 2 * BEST)
-        beam: list[tuple[tuple[int, ...], float]] = [((), 0.0)]
+    def _candidates(
+        self, values: Sequence[int], blanks: Mapping[int, _Blank], best: int
+    ) -> Generator[None, None, dict[int, list[Candidate]]]:
+        """The likeliest of some blanks while all of them are open, by their numbers. Yields when
+        the model has been asked."""
+        found = {}
+        if all(len(blank.places) == 1 for blank in blanks.values()):
+            places = [blank.places[0] for blank in blanks.values()]
+            (rows,) = self.engine.said([values], [places])
+            yield
+            for row, (number, blank) in zip(rows, blanks.items(), strict=True):
+                grown = self._grown((), 0.0, self._allowed(row, blank, 0), best)
+                found[number] = self._as_text(grown)
+            return found
+        for number, blank in blanks.items():
+            found[number] = yield from self._beam(values, blank, best)
+        return found
+
+    def _beam(
+        self, values: Sequence[int], blank: _Blank, best: int
+    ) -> Generator[None, None, list[Candidate]]:
+        """The likeliest of one blank of several tokens, by a beam over them."""
+        width = max(best, 2 * BEST)
+        beam: list[_Scored] = [((), 0.0)]
         for number, place in enumerate(blank.places):
             tried = []
             for ids, _ in beam:
@@ -200,16 +237,25 @@ class Filler(Predictor):
                     one[taken] = token
                 tried.append(one)
             rows = self.engine.said(tried, [[place]] * len(tried))
+            yield
             grown = []
             for (ids, score), row in zip(beam, rows, strict=True):
-                scores = self._allowed(row[0], blank, number)
-                for token in np.argsort(-scores, kind="stable")[:width].tolist():
-                    if np.isfinite(scores[token]):
-                        grown.append(((*ids, token), score + float(scores[token])))
+                grown += self._grown(ids, score, self._allowed(row[0], blank, number), width)
             beam = sorted(grown, key=lambda one: -one[1])[:width]
+        return self._as_text(beam[:best])
+
+    def _grown(self, ids: _Ids, score: float, scores: Scores, width: int) -> list[_Scored]:
+        """Some tokens with each of the likeliest next ones."""
+        return [
+            ((*ids, token), score + float(scores[token]))
+            for token in np.argsort(-scores, kind="stable")[:width].tolist()
+            if np.isfinite(scores[token])
+        ]
+
+    def _as_text(self, beam: Sequence[_Scored]) -> list[Candidate]:
         return [
             Candidate(self._vocabulary.decode(ids).strip(), math.exp(score), ids)
-            for ids, score in beam[:best]
+            for ids, score in beam
         ]
 
     def _allowed(self, scores: Scores, blank: _Blank, number: int) -> Scores:

@@ -9,7 +9,7 @@
 
 import type { Task } from "./api";
 
-export const views = ["translate", "write", "classify", "look", "figures", "run"] as const;
+export const views = ["translate", "write", "classify", "fill", "parse", "look", "figures", "run"] as const;
 export type View = (typeof views)[number];
 
 /** What runs do that a view is for; others are for runs of any kind. */
@@ -17,6 +17,8 @@ export const taskOf: Partial<Record<View, Task>> = {
   translate: "translation",
   write: "language-model",
   classify: "classification",
+  fill: "masked",
+  parse: "parsing",
 };
 
 /** Of what is written behind the view. An address of another version tells its run and text alone. */

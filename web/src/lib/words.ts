@@ -1,9 +1,11 @@
 // The words of the page, in English and in Korean.
 
 import { classifyEnglish, classifyKorean } from "./words_classify";
+import { fillEnglish, fillKorean } from "./words_fill";
 import { figuresEnglish, figuresKorean } from "./words_figures";
 import { lookEnglish } from "./words_look";
 import { lookKorean } from "./words_look_korean";
+import { parseEnglish, parseKorean } from "./words_parse";
 import { runEnglish, runWordsKorean } from "./words_run";
 import { translateEnglish, translateKorean } from "./words_translate";
 import { aloneEnglish, aloneKorean, writeEnglish, writeKorean } from "./words_write";
@@ -15,6 +17,8 @@ const en = {
   ...translateEnglish,
   ...writeEnglish,
   ...classifyEnglish,
+  ...fillEnglish,
+  ...parseEnglish,
   tagline: "A translator over models that were trained here",
   skip: "Skip to the translator",
   tabs: "Views",
@@ -86,6 +90,8 @@ const ko: Words = {
   ...translateKorean,
   ...writeKorean,
   ...classifyKorean,
+  ...fillKorean,
+  ...parseKorean,
   tagline: "여기서 직접 학습한 모델로 번역합니다",
   skip: "번역기로 건너뛰기",
   tabs: "보기",

@@ -26,6 +26,7 @@ from dragoman.serving.schema import Message
 from dragoman.serving.served import ServedRun
 from dragoman.serving.service import Service
 from dragoman.serving.turns import GivenUp
+from dragoman.serving.uses import USES
 
 MOST_KEPT = 48_000_000
 """Bytes of figures that are kept, and subjects that are."""
@@ -247,11 +248,11 @@ def _missing(name: str, run: ServedRun) -> TwoLanguages | None:
             en=f"{run.name} cannot be looked into.",
             ko=f"{run.name} 모델은 들여다볼 수 없습니다.",
         )
-    if run.task == "classification":
+    if run.task in ("classification", "parsing"):
         return TwoLanguages(
-            en=f"{run.name} labels texts; figures look into runs that write or fill in.",
-            ko=f"{run.name} 모델은 글에 레이블을 붙입니다. 그림은 글을 쓰거나 빈칸을 채우는 모델만 "
-            "들여다봅니다.",
+            en=f"{run.name} {USES[run.task].does}; figures look into runs that write or fill in.",
+            ko=f"그림은 글을 쓰거나 빈칸을 채우는 모델만 들여다봅니다. {run.name} 모델은 다른 일을 "
+            "합니다.",
         )
     recipe, model = run.run.recipe, run.engine.network
     needed = missing(name, model)

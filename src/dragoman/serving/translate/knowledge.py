@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+from collections.abc import Iterable
 
 from dragoman.data.demo_corpus import NOTICE
 from dragoman.errors import RunError
@@ -38,7 +39,7 @@ def knowledge_of(run: Run) -> schema.Knowledge:
                 "pairs": run.notes().get("pairs", {}).get("train"),
                 "words": None if lexicon is None else len(lexicon),
                 "commonest": [] if lexicon is None else list(lexicon.counts)[:_COMMONEST],
-                "examples": _examples(run) if run.source.reads else _beginnings(run),
+                "examples": _examples(run) if run.task.reads else _beginnings(run),
             }
         )
     except RunError as error:  # it must not keep the run from translating
@@ -48,17 +49,25 @@ def knowledge_of(run: Run) -> schema.Knowledge:
 
 def _beginnings(run: Run) -> list[str]:
     """How some texts begin that a language model was measured on while it learned."""
+    return _short(" ".join(text.split()[:_FIRST_WORDS]) for text in _while_learning(run))
+
+
+def _examples(run: Run) -> list[str]:
+    """Some texts of different lengths that it was measured on, with blanks where it fills them."""
+    sources = [sample["source"] for sample in run.scores().get("samples", [])]
+    return sorted(_short(sources or _while_learning(run)), key=len)
+
+
+def _while_learning(run: Run) -> list[str]:
+    """What it was measured on last while it learned."""
     samples: list[dict[str, str]] = []
     for line in run.metrics():
         if line["kind"] == "validation":
             samples = line.get("samples", [])
-    beginnings = (" ".join(one["source"].split()[:_FIRST_WORDS]) for one in samples)
-    short = dict.fromkeys(one for one in beginnings if one and len(one) <= _LONGEST_EXAMPLE)
+    return [sample["source"] for sample in samples]
+
+
+def _short(texts: Iterable[str]) -> list[str]:
+    """Some of them, each once."""
+    short = dict.fromkeys(one for one in texts if one and len(one) <= _LONGEST_EXAMPLE)
     return list(short)[:_EXAMPLES]
-
-
-def _examples(run: Run) -> list[str]:
-    """Some sources of different lengths that it was measured on."""
-    sources = [sample["source"] for sample in run.scores().get("samples", [])]
-    short = dict.fromkeys(one for one in sources if one and len(one) <= _LONGEST_EXAMPLE)
-    return sorted(list(short)[:_EXAMPLES], key=len)

@@ -1,0 +1,1 @@
+"""Filling in: what may stand in the blanks of a text."""

@@ -1,0 +1,85 @@
+"""What one masked model does with texts that have blanks: for a thread beside the event loop."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from dragoman.errors import DragomanError
+from dragoman.serving.fill.schema import Blank, Candidate, FillAnswer, FillRequest
+from dragoman.serving.http.refusals import bad_request
+from dragoman.serving.turns import Turns
+from dragoman.tasks.filler import BLANK, Filled, Filler
+
+OF_CLIENT, OF_ALL = 8, 64
+"""Requests that may wait to have their blanks filled, of one client and of all."""
+MOST_BLANKS = 32
+"""In one text: after each that is filled the model is asked again for all others."""
+MOST = 5000
+"""Candidates in one answer, those of all blanks together."""
+
+
+class Filling:
+    """A masked model that is served."""
+
+    def __init__(self, filler: Filler) -> None:
+        self.filler = filler
+        self.turns = Turns("fill", of_client=OF_CLIENT, of_all=OF_ALL)
+        """Where blanks are filled."""
+
+    def close(self) -> None:
+        self.turns.close()
+
+    def check(self, request: FillRequest, widest: int) -> None:
+        """``widest``: the most that a beam may hold. Raises Refusal 400."""
+        blanks = sum(1 for _ in BLANK.finditer(request.text))
+        if not blanks:
+            raise bad_request(
+                "text: there is no blank in it. Write ___, three underscores, where a word is to "
+                "be filled in."
+            )
+        if blanks > MOST_BLANKS:
+            raise bad_request(
+                f"The text has {blanks:,} blanks; this server fills {MOST_BLANKS} at once. Send "
+                "it in parts."
+            )
+        if blanks * request.top > MOST:
+            raise bad_request(
+                f"{request.top:,} candidates of each of {blanks} blanks are "
+                f"{blanks * request.top:,}; this server gives {MOST:,} at once. Ask for fewer "
+                "(top)."
+            )
+        if request.pieces > 1 and request.top > widest:
+            raise bad_request(
+                f"top: {request.top} were asked for; of blanks of several pieces this server "
+                f"gives {widest} candidates at most."
+            )
+
+    def parts(self, request: FillRequest) -> Iterator[Filled | None]:
+        """The filled text last; None each time that the model has been asked, so that others have
+        their turn. Raises Refusal 400 for what cannot be filled."""
+        try:
+            yield from self.filler.parts(request.text, request.top, request.pieces)
+        except DragomanError as error:
+            raise bad_request(f"{error}.") from None
+
+
+def told(run: str, text: str, found: Filled) -> FillAnswer:
+    """A filled text, as the API tells it."""
+    blanks = zip(BLANK.finditer(text), found.blanks, found.chosen, strict=True)
+    return FillAnswer(
+        run=run,
+        text=found.text,
+        log_probability=round(found.score, 5),
+        blanks=[
+            Blank(
+                begin=blank.start(),
+                end=blank.end(),
+                candidates=[
+                    Candidate(text=one.text, probability=round(one.probability, 6))
+                    for one in candidates
+                ],
+                chosen=chosen.text,
+            )
+            for blank, candidates, chosen in blanks
+        ],
+    )

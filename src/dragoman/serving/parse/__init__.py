@@ -1,0 +1,1 @@
+"""Parsing: the constituency trees of sentences."""

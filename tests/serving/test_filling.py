@@ -1,0 +1,189 @@
+"""The API of a masked model: what the verb says, in turns, within limits, with clear errors."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections.abc import Callable
+from contextlib import AbstractAsyncContextManager
+from typing import Any
+
+import httpx
+import pytest
+from serving_echo import client_of, echo_run, meters_of, post, until
+from untrained_run import untrained_run
+
+from dragoman.serving.fill import filling
+from dragoman.serving.fill.schema import FillRequest
+from dragoman.serving.http.limits import LimitSettings
+from dragoman.serving.served import ServedRun
+from dragoman.serving.settings import ServeSettings
+from dragoman.tasks.engine import Engine
+from dragoman.tasks.filler import Filler
+from dragoman.tasks.run import Run
+
+SMALL = ("model.model_dim=32", "model.ffn_dim=32", "model.layers=2", "plan.context=48")
+TEXT = "The ___ eats the _____ , and 字 ___."
+
+
+@pytest.fixture(scope="module")
+def blanks(tmp_path_factory: pytest.TempPathFactory) -> Run:
+    """A masked model of random weights."""
+    folder = tmp_path_factory.mktemp("blanks")
+    return Run.open(untrained_run(folder, *SMALL, recipe_name="demo-masked"))
+
+
+Served = Callable[..., AbstractAsyncContextManager[httpx.AsyncClient]]
+
+
+@pytest.fixture
+def served(blanks: Run) -> Served:
+    """A client of a server of it."""
+
+    def open_run(**changes: Any) -> AbstractAsyncContextManager[httpx.AsyncClient]:
+        settings = ServeSettings(**changes)
+        return client_of(ServedRun.open(blanks, settings, "blanks"), settings=settings)
+
+    return open_run
+
+
+@pytest.mark.parametrize("pieces", [1, 2])
+def test_it_answers_what_the_verb_does(blanks: Run, served: Served, pieces: int) -> None:
+    wanted = Filler(blanks)(TEXT, best=3, pieces=pieces)
+
+    async def check() -> None:
+        async with served() as client:
+            told = await post(client, "/v1/fill", text=TEXT, top=3, pieces=pieces)
+            assert (told["run"], told["text"]) == ("blanks", wanted.text)
+            assert told["log_probability"] == pytest.approx(wanted.score, abs=1e-3)
+            assert len(told["blanks"]) == 3
+            for one, candidates, chosen in zip(
+                told["blanks"], wanted.blanks, wanted.chosen, strict=True
+            ):
+                assert set(TEXT[one["begin"] : one["end"]]) == {"_"}
+                assert one["chosen"] == chosen.text
+                assert [c["text"] for c in one["candidates"]] == [c.text for c in candidates]
+                assert [c["probability"] for c in one["candidates"]] == pytest.approx(
+                    [c.probability for c in candidates], abs=1e-4
+                )
+            # A blank that is filled by somebody changes what the others are asked.
+            word = told["blanks"][0]["candidates"][2]["text"]
+            other = await post(client, "/v1/fill", text=TEXT.replace("___", word, 1), pieces=pieces)
+            assert len(other["blanks"]) == 2
+
+    asyncio.run(check())
+
+
+@pytest.mark.parametrize(
+    ("path", "values", "status", "words"),
+    [
+        ("/v1/fill", {}, 400, "missing text"),
+        ("/v1/fill", {"text": ["___"]}, 400, "text"),
+        ("/v1/fill", {"text": "no blank, but __"}, 400, "Write ___"),
+        ("/v1/fill", {"text": "___ " * 33}, 400, "fills 32 at once"),
+        ("/v1/fill", {"text": "word " * 100 + "___"}, 400, "reads 47 at once"),
+        ("/v1/fill", {"text": "___" + "a" * 20_000}, 400, "20,000 at once"),
+        ("/v1/fill", {"text": "___", "pieces": 9}, 400, "pieces"),
+        ("/v1/fill", {"text": "___", "top": 0}, 400, "top"),
+        ("/v1/fill", {"text": "___ " * 6, "top": 1000}, 400, "5,000 at once"),
+        ("/v1/fill", {"text": "___", "top": 17, "pieces": 2}, 400, "16 candidates at most"),
+        ("/v1/fill", {"text": "___", "best": 3}, 400, "best"),
+        ("/v1/fill", {"text": "___", "run": "nobody"}, 404, "there are: blanks, echo"),
+        ("/v1/fill", {"text": "___", "run": "echo"}, 400, "asked of /v1/translate"),
+        ("/v1/translate", {"text": "a", "run": "blanks"}, 400, "asked of /v1/fill"),
+        ("/v1/classify", {"text": "a", "run": "blanks"}, 400, "asked of /v1/fill"),
+    ],
+)
+def test_errors_are_clear(
+    blanks: Run, path: str, values: dict[str, Any], status: int, words: str
+) -> None:
+    async def check() -> None:
+        both = ServedRun.open(blanks, ServeSettings(), "blanks"), echo_run()
+        async with client_of(*both) as client:
+            answer = await client.post(path, json=values)
+            assert answer.status_code == status, answer.text
+            assert list(answer.json()) == ["error"] and words in answer.json()["error"]
+            assert len(answer.json()["error"]) < 300
+            assert (await client.get("/health")).json() == {"status": "ok"}
+
+    asyncio.run(check())
+
+
+def test_a_server_that_does_not_fill_says_so_and_one_that_does_alone_is_whole(
+    served: Served,
+) -> None:
+    async def check() -> None:
+        async with client_of() as client:
+            answer = await client.post("/v1/fill", json={"text": "___"})
+            assert answer.status_code == 400 and "--task masked" in answer.json()["error"]
+        # The time that a figure takes is not what is tested here.
+        async with served(limits=LimitSettings(seconds=600)) as client:
+            (told,) = (await client.get("/v1/info")).json()["runs"]
+            assert (told["task"], told["target"]) == ("masked", "en")
+            assert (await client.get("/ready")).json()["ready"]
+            assert (await client.get("/v1/runs/blanks")).status_code == 200
+            figure = {"name": "attention-encoder", "run": "blanks", "sentence": "The ___ eats."}
+            assert (await client.post("/v1/figures", json=figure)).status_code == 200
+            described = (await client.get("/openapi.json")).json()["components"]["schemas"]
+            assert "FillRequest" in described
+
+    asyncio.run(check())
+
+
+@pytest.mark.parametrize(("pieces", "questions"), [(1, 3), (2, 12)])
+def test_the_model_is_asked_in_turns(
+    blanks: Run, monkeypatch: pytest.MonkeyPatch, pieces: int, questions: int
+) -> None:
+    """Once for all open blanks of one piece, and for each piece of each of longer ones."""
+    asked: list[int] = []
+    original = Engine.said
+
+    def counted(self: Engine, values: Any, places: Any) -> Any:
+        asked.append(len(values))
+        return original(self, values, places)
+
+    monkeypatch.setattr(Engine, "said", counted)
+    found = ServedRun.open(blanks, ServeSettings(), "blanks").filling
+    assert found is not None
+    parts = found.parts(FillRequest(text=TEXT, pieces=pieces))
+    assert next(parts) is None and len(asked) == 1
+    *between, last = parts
+    assert last is not None and all(one is None for one in between)
+    assert len(asked) == questions
+    found.close()
+
+
+def test_turns_are_fair_and_bounded_and_nobody_is_filled_for_who_is_gone(
+    blanks: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    gate, asked, original = threading.Event(), list[int](), Engine.said
+
+    def waiting(self: Engine, values: Any, places: Any) -> Any:
+        asked.append(threading.get_ident())
+        gate.wait(30)
+        return original(self, values, places)
+
+    monkeypatch.setattr(Engine, "said", waiting)
+    monkeypatch.setattr(filling, "OF_CLIENT", 2)
+    settings = ServeSettings()
+    run = ServedRun.open(blanks, settings, "blanks")
+    assert run.filling is not None
+    turns = run.filling.turns
+
+    async def check() -> None:
+        async with client_of(run, settings=settings) as client:
+            long = {"text": "___ " * 8, "pieces": 2}
+            held = [asyncio.ensure_future(client.post("/v1/fill", json=long)) for _ in range(3)]
+            await until(lambda: turns.waiting == 2 and any(one.done() for one in held))
+            statuses = {one.result().status_code for one in held if one.done()}
+            assert statuses == {429}
+            for one in held:
+                one.cancel()
+            await until(lambda: turns.waiting == 0)
+            gate.set()
+            told = await post(client, "/v1/fill", text="A ___.")
+            assert told["blanks"] and threading.get_ident() not in asked
+            assert len(asked) < 10, "who has gone is filled in for no longer"
+            assert b'dragoman_characters_total{run="blanks"} 6.0' in meters_of(client).text()
+
+    asyncio.run(check())

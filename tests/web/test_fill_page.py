@@ -1,0 +1,114 @@
+"""The view of a masked model: the candidates of each blank, put in one by one."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote
+
+import pytest
+from opening import Open, accessible, fits, opening, serving
+from playwright.sync_api import Browser, Page, expect
+from untrained_run import untrained_run
+
+TEXT = "The ___ eats the ___."
+SMALL = ("model.model_dim=32", "model.ffn_dim=32", "model.layers=2")
+
+
+@pytest.fixture(scope="module")
+def filling(built: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """A masked model of random weights, served by the program itself."""
+    folder = tmp_path_factory.mktemp("blanks")
+    with serving(untrained_run(folder, *SMALL, recipe_name="demo-masked")) as address:
+        yield address
+
+
+@pytest.fixture
+def opened(chromium: Browser, filling: str) -> Open:
+    return opening(chromium, filling)
+
+
+def fill(page: Page, text: str) -> None:
+    page.get_by_role("textbox", name="Text with blanks").fill(text)
+    expect(page.locator("p.text")).to_have_attribute("data-status", "done")
+
+
+def told(page: Page, text: str) -> dict[str, Any]:
+    """What the API says of a text."""
+    answer: dict[str, Any] = page.evaluate(
+        "fetch('v1/fill', {method: 'POST', headers: {'Content-Type': 'application/json'},"
+        f" body: JSON.stringify({{text: {text!r}, top: 8}})}}).then((one) => one.json())"
+    )
+    return answer
+
+
+def test_candidates_are_those_of_the_api_and_a_click_asks_the_others_again(opened: Open) -> None:
+    with opened() as page:
+        expect(page.get_by_role("tab")).to_have_text(["Fill in", "Figures", "Run"])
+        fill(page, TEXT)
+        found = told(page, TEXT)
+        shown = [one["chosen"] for one in found["blanks"]]
+        expect(page.locator("p.text mark")).to_have_text([f"{shown[0]}1", f"{shown[1]}2"])
+        lists = [page.get_by_role("list", name=f"Candidates of blank {n}") for n in (1, 2)]
+        for blank, bars in zip(found["blanks"], lists, strict=True):
+            expect(bars.locator(".name")).to_have_text([c["text"] for c in blank["candidates"]])
+            first = blank["candidates"][0]["probability"]
+            width = bars.locator(".bar").first.evaluate("(bar) => bar.style.width")
+            assert float(width[:-1]) == pytest.approx(100 * first, abs=0.1)
+        word = found["blanks"][0]["candidates"][3]["text"]
+        lists[0].get_by_role("button").nth(3).click()
+        one_left = TEXT.replace("___", word, 1)
+        expect(page.get_by_role("textbox", name="Text with blanks")).to_have_value(one_left)
+        expect(page.locator("p.text mark")).to_have_count(1)
+        again = told(page, one_left)["blanks"][0]["candidates"]
+        expect(lists[0].locator(".name")).to_have_text([c["text"] for c in again])
+        expect(page.locator(".target")).to_be_focused()
+        expect(page.locator(".target [aria-live]")).to_contain_text(f"“{word}” is put in")
+        lists[0].get_by_role("button").first.press("Enter")
+        whole = one_left.replace("___", again[0]["text"])
+        expect(page.locator("p.text")).to_have_text(whole)
+        expect(page.get_by_text("No blank is left.")).to_be_visible()
+        undo = page.get_by_role("button", name="Undo")
+        undo.click()
+        expect(page.get_by_role("textbox", name="Text with blanks")).to_have_value(one_left)
+        undo.click()
+        expect(page.get_by_role("textbox", name="Text with blanks")).to_have_value(TEXT)
+        expect(undo).to_have_count(0)
+        expect(page.locator("p.text mark")).to_have_count(2)
+
+
+def test_a_blank_is_put_where_the_cursor_stands_and_may_have_several_pieces(opened: Open) -> None:
+    with opened() as page:
+        field = page.get_by_role("textbox", name="Text with blanks")
+        field.fill("The  sleeps.")
+        for _ in range(8):
+            field.press("ArrowLeft")
+        page.get_by_role("button", name="Blank", exact=True).click()
+        expect(field).to_have_value("The ___ sleeps.")
+        expect(field).to_be_focused()
+        expect(page.locator("p.text mark")).to_have_count(1)
+        names = page.get_by_role("list", name="Candidates of blank 1").locator(".name")
+        before = names.all_inner_texts()
+        page.get_by_role("combobox", name="Pieces of a blank").select_option("2")
+        expect(names).not_to_have_text(before)
+        page.wait_for_url("**pieces=2**")
+
+
+def test_an_address_holds_text_and_pieces_and_an_error_is_said(opened: Open) -> None:
+    with opened(f"#fill?v=1&text={quote(TEXT)}&pieces=3") as page:
+        expect(page.get_by_role("textbox", name="Text with blanks")).to_have_value(TEXT)
+        expect(page.get_by_role("combobox", name="Pieces of a blank")).to_have_value("3")
+        expect(page.locator("p.text")).to_have_attribute("data-status", "done")
+
+
+@pytest.mark.parametrize("language", ["en", "ko"])
+@pytest.mark.parametrize(("scheme", "width"), [("light", 1280), ("dark", 390)])
+def test_accessible_and_within_the_window(
+    opened: Open, language: str, scheme: str, width: int
+) -> None:
+    with opened(language=language, scheme=scheme, width=width) as page:
+        page.locator("textarea").fill(TEXT)
+        expect(page.locator("p.text")).to_have_attribute("data-status", "done")
+        accessible(page)
+        fits(page)

@@ -1,0 +1,123 @@
+"""The view of a parser: its tree drawn, and where it looked when it opened each bracket."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote
+
+import pytest
+from opening import Open, accessible, fits, opening, serving
+from playwright.sync_api import Browser, Page, expect
+from untrained_run import untrained_run
+
+TEXT = "the small cat sees the dog of the house ."
+SMALL = (
+    "model.model_dim=32", "model.ffn_dim=32", "model.encoder_layers=1", "model.decoder_layers=2",
+    "model.attention.num_heads=2", "text.vocabulary=400", "search.beam=2",
+)  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def parsing(built: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """A parser of random weights, served by the program itself."""
+    folder = tmp_path_factory.mktemp("trees")
+    with serving(untrained_run(folder, *SMALL, recipe_name="wsj-sample")) as address:
+        yield address
+
+
+@pytest.fixture
+def opened(chromium: Browser, parsing: str) -> Open:
+    return opening(chromium, parsing)
+
+
+def parse(page: Page, text: str) -> None:
+    page.get_by_role("textbox", name="Sentence to parse").fill(text)
+    expect(page.locator(".drawing")).to_have_attribute("data-status", "done")
+
+
+def told(page: Page, text: str) -> dict[str, Any]:
+    """The tree that the API gives."""
+    answer: dict[str, Any] = page.evaluate(
+        "fetch('v1/parse', {method: 'POST', headers: {'Content-Type': 'application/json'},"
+        f" body: JSON.stringify({{text: {text!r}, attention: true}})}}).then((one) => one.json())"
+    )
+    tree: dict[str, Any] = answer["sentences"][0]["trees"][0]
+    return tree
+
+
+def test_the_tree_is_that_of_the_api_and_brackets_stand_above_what_they_hold(opened: Open) -> None:
+    with opened() as page:
+        expect(page.get_by_role("tab")).to_have_text(["Parse", "Figures", "Run"])
+        parse(page, TEXT)
+        tree = told(page, TEXT)
+        words = page.locator("svg text.word")
+        expect(words).to_have_text(TEXT.split())
+        brackets = page.locator("svg .bracket")
+        expect(brackets).to_have_text([one["label"] for one in tree["brackets"]])
+        where = [box for one in words.all() if (box := one.bounding_box())]
+        rights = [box["x"] + box["width"] for box in where]
+        assert all(box["x"] >= right for box, right in zip(where[1:], rights, strict=False))
+        places = [box for one in brackets.all() if (box := one.bounding_box())]
+        assert len(where) == len(TEXT.split()) and len(places) == len(tree["brackets"])
+        for place, one in zip(places, tree["brackets"], strict=True):
+            held = where[one["first"] : one["first"] + one["count"]]
+            middle = place["x"] + place["width"] / 2
+            assert held[0]["x"] <= middle <= held[-1]["x"] + held[-1]["width"] + 20
+            assert place["y"] < held[0]["y"]
+            if "parent" in one:
+                assert places[one["parent"]]["y"] < place["y"]
+
+
+def test_a_bracket_that_is_pointed_at_shows_where_the_model_looked(opened: Open) -> None:
+    with opened() as page:
+        parse(page, TEXT)
+        tree = told(page, TEXT)
+        expect(page.locator("svg .look")).to_have_count(0)
+        expect(page.locator("p.told")).to_contain_text("Point at a bracket")
+        last = len(tree["brackets"]) - 1
+        page.locator(f'[data-bracket="{last}"]').hover()
+        shares = tree["brackets"][last]["attention"]
+        most = shares.index(max(shares))
+        for number in (0, most):
+            depth = page.locator(f'svg .look[data-word="{number}"]').get_attribute("fill-opacity")
+            assert float(depth or 0) == pytest.approx(0.5 * shares[number] / max(shares), abs=0.01)
+        best = f"{TEXT.split()[most]} {100 * max(shares):.0f} %"
+        expect(page.locator("p.told")).to_contain_text(f"looked at: {best}")
+        page.locator("h2").hover()
+        expect(page.locator("svg .look")).to_have_count(0)
+
+
+def test_by_keyboard_alone(opened: Open) -> None:
+    with opened(f"#parse?v=1&text={quote(TEXT)}") as page:
+        expect(page.get_by_role("textbox", name="Sentence to parse")).to_have_value(TEXT)
+        expect(page.locator(".drawing")).to_have_attribute("data-status", "done")
+        tree = told(page, TEXT)
+        page.locator('[data-bracket="0"]').focus()
+        expect(page.locator("p.told")).to_contain_text("looked at")
+        inside = [n for n, one in enumerate(tree["brackets"]) if one.get("parent") == 0]
+        if inside:
+            page.keyboard.press("ArrowDown")
+            expect(page.locator(f'[data-bracket="{inside[0]}"]')).to_be_focused()
+        for number in inside[1:]:
+            page.keyboard.press("ArrowRight")
+            expect(page.locator(f'[data-bracket="{number}"]')).to_be_focused()
+        page.keyboard.press("ArrowUp")
+        expect(page.locator('[data-bracket="0"]')).to_be_focused()
+        page.get_by_role("button", name="Copy").click()
+        expect(page.get_by_text("Copied")).to_be_visible()
+        assert page.evaluate("navigator.clipboard.readText()") == tree["text"]
+
+
+@pytest.mark.parametrize("language", ["en", "ko"])
+@pytest.mark.parametrize(("scheme", "width"), [("light", 1280), ("dark", 390)])
+def test_accessible_and_within_the_window(
+    opened: Open, language: str, scheme: str, width: int
+) -> None:
+    with opened(language=language, scheme=scheme, width=width) as page:
+        page.locator("textarea").fill(TEXT)
+        expect(page.locator(".drawing")).to_have_attribute("data-status", "done")
+        page.locator('[data-bracket="0"]').focus()
+        accessible(page)
+        fits(page)
