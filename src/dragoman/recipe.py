@@ -177,20 +177,20 @@ class Recipe(Settings):
                     else f"{corpus.name}: a {task.called} has two sides; format {corpus.format} "
                     f"has one, as {alone} have"
                 )
-            if (corpus.format == "trees") != task.trees:
+            if (corpus.format == "trees") != (task.target == "tree"):
                 raise ValueError(
                     f"{corpus.name}: a {task.called} learns from bracketed trees: format = trees"
-                    if task.trees
+                    if task.target == "tree"
                     else f"{corpus.name}: format trees is for parsing, and this is a {task.called}"
                 )
-        if self.data.embedded not in (None, "demo-trees" if task.trees else "demo"):
-            other = "demo-trees" if task.trees else "demo"
+        if self.data.embedded not in (None, "demo-trees" if task.target == "tree" else "demo"):
+            other = "demo-trees" if task.target == "tree" else "demo"
             raise ValueError(
                 f'data.embedded = "{self.data.embedded}" is no corpus for a {task.called}: '
                 f'"{other}" is'
             )
         asked, model = (task.reads, task.writes), self.model
-        if task.labels:
+        if task.target == "label":
             self._check_labelling(task)
         elif (model.reads, model.writes) != asked:
             kinds = [kind for kind, (one, _) in KINDS.items() if (one.reads, one.writes) == asked]
@@ -215,7 +215,7 @@ class Recipe(Settings):
             raise ValueError(
                 f"a {task.called} fills blanks in text as it stands: set data.moses = false"
             )
-        if task.trees:
+        if task.target == "tree":
             self._check_trees()
         elif not self.text.shared and self.model.shares_vocabulary:
             raise ValueError(

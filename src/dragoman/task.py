@@ -3,9 +3,9 @@
 An example has sides: what is read (``source``) and what is written (``target``). A task says which
 of them its examples have, what the model is trained to do with them, and how it is measured; all
 that trains is the same for every task, and all that searches and looks inside for every task whose
-target is a text. Of a masked text, what is read is made of the text itself, the one
-side there is. Where the target is a label (``labels``), a model scores all there are and none is
-searched for. A tree (``trees``) is searched for as a text is.
+target is a text. Of a masked text, what is read is made of the text itself, the one side there is.
+Where the ``target`` is a label, a model scores all there are and none is searched for. A tree is
+searched for as a text is.
 """
 
 from __future__ import annotations
@@ -18,6 +18,9 @@ from dragoman.address import found_at
 
 Side = Literal["source", "target"]
 """What a model reads, or what it writes."""
+
+Target = Literal["text", "label", "tree"]
+"""A text; one of some labels (``forms/labels.py``); a tree (``forms/tree_form.py``)."""
 
 Better = Literal["lower", "higher"]
 
@@ -61,17 +64,15 @@ class Task:
     """What report and card warn of."""
     symbols: tuple[str, ...] = ()
     """Tokens of its vocabulary that stand for no text, beside those that every one has."""
-    labels: bool = False
-    """Whether the target is one of some labels (``forms/labels.py``), and no text."""
-    trees: bool = False
-    """Whether the target is a tree (``forms/tree_form.py``), and no text."""
+    target: Target = "text"
+    """What the target of an example is."""
     network: str = "dragoman.models.kinds.new_network"
     """(settings of the model, sizes of both forms) -> a network with fresh weights."""
 
     @property
     def texts(self) -> tuple[Side, ...]:
         """The sides that are texts, each with a vocabulary."""
-        return ("source",) if self.labels or self.trees else self.sides
+        return self.sides if self.target == "text" else ("source",)
 
     @property
     def evaluate(self) -> Any:
@@ -167,7 +168,7 @@ TASKS = {
             limits=(
                 "It chooses among the labels that it was trained on, also where none of them fits.",
             ),
-            labels=True,
+            target="label",
             network="dragoman.models.classifier.new_classifier",
         ),
         Task(
@@ -198,7 +199,7 @@ TASKS = {
                 "It parses sentences whose words are cut as those of its treebank are.",
                 "Each parse is a tree over all words, also where the sentence makes no sense.",
             ),
-            trees=True,
+            target="tree",
         ),
     )
 }

@@ -35,11 +35,11 @@ def untrained_run(folder: Path, *changes: str, recipe_name: str = "demo") -> Pat
     )
     source = TextForm(text, "en")
     target: Form = source
-    text.save(folder / vocabulary_name(recipe, "source" if task.labels or task.trees else "target"))
-    if task.labels:
+    text.save(folder / vocabulary_name(recipe, "target" if task.target == "text" else "source"))
+    if task.target == "label":
         target = Labels(TOPICS)
         target.save(folder / LABELS)
-    elif task.trees:
+    elif task.target == "tree":
         target = TreeForm(TreeSymbols.learn(treebank(40), recipe.trees))
         target.save(folder / BRACKETS)
     torch.manual_seed(1)

@@ -127,7 +127,8 @@ def finish_run(folder: Path, outcome: Outcome) -> None:
     if run.notes().get("pairs", {}).get("test", has_test_set(run.recipe)):
         typer.echo(run.task.evaluate(run).table())
     else:
-        files = ["test.tsv"] if run.task.labels else [f"test.{side}" for side in run.task.sides]
+        task = run.task
+        files = ["test.tsv"] if task.target == "label" else [f"test.{side}" for side in task.sides]
         typer.echo(
             f"The run has no {run.task.noun} to be measured on. Others do it: "
             + command("evaluate", folder, *files)

@@ -99,7 +99,7 @@ class ServedRun:
     def open(cls, run: Run, settings: ServeSettings, name: str) -> ServedRun:
         """Load a run for serving. Errors: ``RunError``."""
         knowledge = knowledge_of(run)
-        if run.task.labels:
+        if run.task.target == "label":
             labeller = Labeller(run, settings)
             return cls(
                 name=name, engine=labeller.engine, settings=settings, run=run,
@@ -112,7 +112,7 @@ class ServedRun:
                 knowledge=knowledge, filling=Filling(filler),
             )  # fmt: skip
         engine = Engine.open(run, settings)
-        if run.task.trees:
+        if run.task.target == "tree":
             return cls(
                 name=name, engine=engine, settings=settings, run=run, knowledge=knowledge,
                 bracketing=Bracketing(engine),

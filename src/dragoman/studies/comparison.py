@@ -133,7 +133,7 @@ def chosen_test(name: str) -> Test:
 
 def labelling(paths: Sequence[Path]) -> bool:
     """Whether what lies at ``paths`` are runs, and the first of them labels."""
-    return all(path.is_dir() for path in paths) and runs_of(paths[0])[0].task.labels
+    return all(path.is_dir() for path in paths) and runs_of(paths[0])[0].task.target == "label"
 
 
 def systems_at(paths: Sequence[Path]) -> list[System]:

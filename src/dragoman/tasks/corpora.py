@@ -35,7 +35,7 @@ def corpora_of(recipe: Recipe, side: str, cleaner: Cleaner | None = None) -> lis
     corpora = _plain_corpora(recipe, side, cleaner)
     if not recipe.data.moses:
         return corpora
-    labelled = TASKS[recipe.task].labels
+    labelled = TASKS[recipe.task].target == "label"
     source, target = (
         MosesText(code) for code in (recipe.languages.source, recipe.languages.target)
     )

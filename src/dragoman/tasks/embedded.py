@@ -18,11 +18,11 @@ from dragoman.tree import Tree
 def embedded_pairs(recipe: Recipe, side: str) -> Iterator[Pair]:
     """One part ("train", "dev" or "test") of the embedded corpus, with the sides that the task has;
     of one side the English, if that is its language, or else the German."""
-    if TASKS[recipe.task].trees:
+    if TASKS[recipe.task].target == "tree":
         return _of_trees(getattr(demo_trees(), side))
     corpus = demo_corpus()
     pairs = enumerate(getattr(corpus, side), 1)
-    if TASKS[recipe.task].labels:
+    if TASKS[recipe.task].target == "label":
         labelled = ((line, pair.source, label_of(pair)) for line, pair in pairs)
         return (Pair(line, text, label) for line, text, label in labelled if label is not None)
     if "source" in TASKS[recipe.task].sides:
@@ -37,7 +37,7 @@ def embedded_pairs(recipe: Recipe, side: str) -> Iterator[Pair]:
 
 def all_embedded_pairs(recipe: Recipe) -> Iterator[Pair]:
     """All parts of the embedded corpus, one behind the other, whatever sides the task has."""
-    if TASKS[recipe.task].trees:
+    if TASKS[recipe.task].target == "tree":
         trees = demo_trees()
         yield from _of_trees((*trees.train, *trees.dev, *trees.test))
         return
@@ -48,7 +48,7 @@ def all_embedded_pairs(recipe: Recipe) -> Iterator[Pair]:
 
 def embedded_fingerprint(recipe: Recipe) -> str:
     """Of the corpus that is trained on, whichever of its sides the task has."""
-    if TASKS[recipe.task].trees:
+    if TASKS[recipe.task].target == "tree":
         return store_key(json.dumps([str(tree) for tree in demo_trees().train]))
     return store_key(json.dumps([pair[:2] for pair in demo_corpus().train]))
 

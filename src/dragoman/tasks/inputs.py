@@ -115,7 +115,7 @@ def recipe_of(
         return recipe.change(changes), epochs
     chosen = TASKS[task or told or "translation"]
     alone = chosen.called if len(chosen.sides) == 1 else ""
-    labels = chosen.labels and _is_text(inputs[0])
+    labels = chosen.target == "label" and _is_text(inputs[0])
     if columns is not None and not labels:
         raise RecipeError("--columns is of labelled texts: --task classification")
     if labels:

@@ -161,7 +161,7 @@ def warn_of_overlap(
         corpus.pairs for corpus in corpora_of(recipe, "train")
     )
     held: dict[str, Sequence[Pair]] = {"dev": dev, "test": test}
-    if TASKS[recipe.task].labels:  # which all overlap: texts are compared alone
+    if TASKS[recipe.task].target == "label":  # which all overlap: texts are compared alone
         train = map(_alone, train)
         held = {name: [_alone(pair) for pair in pairs] for name, pairs in held.items()}
     seen = find_overlaps(train, held)

@@ -57,7 +57,7 @@ def write_report(
 
 def look_at_samples(run: Run) -> list[AttentionRecord]:
     """Where every layer and head looked while the run translated some of its test sentences."""
-    if run.task.trees:
+    if run.task.target == "tree":
         return []
     sources = [sample["source"] for sample in run.scores().get("samples", [])]
     short = [source for source in sources if 0 < len(source) <= _LONGEST_LOOKED_AT][:_LOOKED_AT]
@@ -167,11 +167,11 @@ def _confusions(scores: dict[str, Any]) -> list[Heatmap]:
 
 def _vocabulary(run: Run) -> str:
     kind = run.recipe.text.kind
-    if run.task.labels:
+    if run.task.target == "label":
         return f"{run.source.size:,} {kind} tokens; {run.forms.labels.size:,} labels"
     if len(run.task.sides) == 1:
         return f"{run.target.size:,} {kind} tokens"
-    if run.task.trees:
+    if run.task.target == "tree":
         return f"{run.source.size:,} {kind} tokens, {run.target.size:,} symbols of trees"
     if run.recipe.text.shared:
         return f"{run.source.size:,} {kind} tokens, shared"

@@ -83,13 +83,13 @@ class Forms(NamedTuple):
 
     @property
     def labels(self) -> Labels:
-        """The target of a task that labels (``Task.labels``)."""
+        """The target of a task that labels (``Task.target``)."""
         assert isinstance(self.target, Labels)
         return self.target
 
     @property
     def trees(self) -> TreeForm:
-        """The target of a task that parses (``Task.trees``)."""
+        """The target of a task that parses (``Task.target``)."""
         assert isinstance(self.target, TreeForm)
         return self.target
 
@@ -163,7 +163,7 @@ class Run:
     @property
     def target(self) -> Form:
         """What the model writes. Errors: as ``source``, or that it labels and writes no text."""
-        if self.task.labels:
+        if self.task.target == "label":
             raise RunError(self.writes_no_text)
         return self.forms.target
 
@@ -313,10 +313,10 @@ def load_forms(recipe: Recipe, folder: Path, *, prepared: bool = False) -> Forms
         return TextForm(vocabulary, language, moses)
 
     task = TASKS[recipe.task]
-    if task.labels:
+    if task.target == "label":
         read = Text.load(folder / vocabulary_name(recipe, "source"))
         return Forms(form(read, recipe.languages.source), Labels.load(folder / LABELS))
-    if task.trees:
+    if task.target == "tree":
         read = Text.load(folder / vocabulary_name(recipe, "source"))
         symbols = TreeSymbols.load(folder / BRACKETS)
         return Forms(form(read, recipe.languages.source), TreeForm(symbols))

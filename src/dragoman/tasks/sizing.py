@@ -186,7 +186,7 @@ def for_part(recipe: Recipe, learned: Recipe, take: Taken) -> Recipe:
 def part_to_take(task: str, learned: Recipe) -> Taken | None:
     """What a task takes of a run with the recipe ``learned``, where nobody says it: all (None) of
     one of its own, of another what makes rows of a text, if labels are to be given to that."""
-    if task == learned.task or task not in TASKS or not TASKS[task].labels:
+    if task == learned.task or task not in TASKS or TASKS[task].target != "label":
         return None
     return part_of(learned.model)
 
@@ -259,7 +259,7 @@ def in_words(recipe: Recipe, measured: Throughput, per_epoch: int) -> str:
 def too_short(recipe: Recipe, measured: Throughput, per_epoch: int) -> str | None:
     """A warning where a run is given too little time to learn anything. How many texts labels
     take follows from the labels, so nothing is said of those."""
-    if TASKS[recipe.task].labels:
+    if TASKS[recipe.task].target == "label":
         return None
     tokens_per_update = measured.tokens_per_second * measured.seconds_per_update
     needed = math.ceil(least_tokens(recipe.model.model_dim) / tokens_per_update)

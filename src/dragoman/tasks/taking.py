@@ -131,7 +131,8 @@ def take_vocabulary(start_from: Run, part: Taken, path: Path) -> None:
     """
     forms = start_from.forms
     vocabulary = (forms.source if part == "encoder" else forms.target).vocabulary
-    if part == "decoder" and start_from.task.labels:  # its body, which goes over what is read
+    if part == "decoder" and start_from.task.target == "label":
+        # Its body, which goes over what is read.
         vocabulary = forms.source.vocabulary
     if vocabulary is None:
         raise RunError(f"{start_from.folder} is a {start_from.task.name} and has no {part}")

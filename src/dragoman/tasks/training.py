@@ -110,7 +110,7 @@ def train(
                 if start_from is None:
                     learn_vocabularies(recipe, folder, say)
                 elif take is None:
-                    if TASKS[recipe.task].labels:
+                    if TASKS[recipe.task].target == "label":
                         check_labels(recipe, start_from.forms.labels, start_from.folder)
                     _take_over(start_from, folder)
                 else:
@@ -212,9 +212,9 @@ def _take_over(start_from: Run, folder: Path) -> None:
     forms = start_from.forms._asdict()
     for side in start_from.task.texts:
         forms[side].save(folder / vocabulary_name(start_from.recipe, side))
-    if start_from.task.labels:
+    if start_from.task.target == "label":
         start_from.forms.target.save(folder / LABELS)
-    if start_from.task.trees:
+    if start_from.task.target == "tree":
         start_from.forms.target.save(folder / BRACKETS)
     save_weights(folder / WEIGHTS, start_from.model().state_dict(), {"weights": _START})
 

@@ -32,9 +32,9 @@ def learn_vocabularies(recipe: Recipe, folder: Path, say: Say, known: Collection
     and for labels between which there is nothing to choose.
     ``known``: files that are there already.
     """
-    if TASKS[recipe.task].labels:
+    if TASKS[recipe.task].target == "label":
         learn_labels(recipe, folder, say)
-    if TASKS[recipe.task].trees:
+    if TASKS[recipe.task].target == "tree":
         learn_brackets(recipe, folder, say)
 
     def sentences(sides: tuple[str, ...]) -> Iterator[str]:
