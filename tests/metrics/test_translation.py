@@ -178,6 +178,15 @@ def test_tokenised_bleu_is_the_plain_formula(errors: float) -> None:
     assert "tok:none" in score.signature and "smooth:none" in score.signature
 
 
+def test_who_asks_for_tokens_is_not_told_to_detokenise(caplog: pytest.LogCaptureFixture) -> None:
+    lines = ["a cat sleeps ."] * 120
+    with caplog.at_level("WARNING", logger="sacrebleu"):
+        evaluate_translation(lines, [lines], "en", tokenizer="none", metrics=("BLEU",))
+        assert not caplog.records
+        evaluate_translation(lines, [lines], "en", metrics=("BLEU",))
+        assert caplog.records, "the advice is there for everybody else"
+
+
 def test_tokenised_bleu_neither_cuts_nor_smooths() -> None:
     assert tokenised_bleu(["a b c d"], [["a b x d"]]).value == 0  # no 3-gram matches
     assert tokenised_bleu(["es regnet heute nicht."], [["es regnet heute nicht ."]]).value == 0

@@ -136,8 +136,7 @@ def tokenised_bleu(hypotheses: Sequence[str], references: References) -> Score:
         DataError: different numbers of hypotheses and references, or none at all.
     """
     check_lengths(hypotheses, references)
-    # "force" only silences the advice to detokenise; here tokens are what is wanted.
-    metric = BLEU(tokenize="none", smooth_method="none", force=True)
+    metric = BLEU(tokenize="none", smooth_method="none", force=True)  # as in build_metric
     result = metric.corpus_score(hypotheses, references)
     return Score("BLEU", result.score, str(metric.get_signature()), result._verbose)
 
@@ -167,7 +166,8 @@ def bleu_tokenizer(language: str, tokenizer: str | None = None) -> tuple[str, tu
 def build_metric(name: MetricName, tokenizer: str, lowercase: bool) -> Metric:
     """sacreBLEU's object for one metric; ``tokenizer`` concerns BLEU alone."""
     if name == "BLEU":
-        return BLEU(tokenize=tokenizer, lowercase=lowercase)
+        # "force" only silences the advice to detokenise, given to who has asked for tokens as well.
+        return BLEU(tokenize=tokenizer, lowercase=lowercase, force=tokenizer == "none")
     if name == "TER":
         return TER(case_sensitive=not lowercase)
     return CHRF(word_order=2 if name == "chrF++" else 0, lowercase=lowercase)
