@@ -3,19 +3,25 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from dragoman.data.corpora import read_lines
 from dragoman.errors import DataError, DragomanError
+from dragoman.forms.moses import MosesText
 from dragoman.metrics.significance import Significance, Test, compare_systems
 from dragoman.studies.seeds import runs_of
 from dragoman.tasks.evaluation_set import EvaluationSet
 from dragoman.tasks.run import Run
 
 logger = logging.getLogger("dragoman")
+
+PREPARED = (
+    "All figures are over lower-cased, Moses-tokenised text, since a run here knows no other: they "
+    "compare with those of papers that do so, not with BLEU over plain text."
+)
 
 
 @dataclass(frozen=True)
@@ -28,18 +34,27 @@ class System:
     """None of a file."""
     path: Path
 
-    def translations(self, measured: EvaluationSet) -> list[list[str]]:
-        """Of all sentences, by each of its runs; what the file holds."""
+    def translations(
+        self, measured: EvaluationSet, prepare: Callable[[str], str] | None = None
+    ) -> list[list[str]]:
+        """Of all sentences, by each of its runs; what the file holds. With ``prepare`` as Moses
+        prepares text: a run that speaks it says its own tokens."""
         if not self.runs:
-            return [list(read_lines(self.path))]
+            lines = list(read_lines(self.path))
+            return [lines if prepare is None else list(map(prepare, lines))]
         from dragoman.tasks.translator import Translator  # finished translations need no torch
 
         found = []
         for run in self.runs:
             translator = Translator(run)
             logger.info("%s translates: %s", run.folder, translator.description)
-            sources = (pair.source for pair in measured.pairs)
-            found.append([translation.text for translation in translator.stream(sources)])
+            said = list(translator.stream(pair.source for pair in measured.pairs))
+            if prepare is None:
+                found.append([translation.text for translation in said])
+            elif run.recipe.data.moses:
+                found.append([translation.prepared for translation in said])
+            else:
+                found.append([prepare(translation.text) for translation in said])
         return found
 
 
@@ -74,7 +89,11 @@ class Translated:
     measured: EvaluationSet
     """The sentences."""
     outputs: Mapping[str, Sequence[Sequence[str]]]
-    """What each run of each system made of them."""
+    """What each run of each system made of them, as it is compared."""
+    references: Sequence[Sequence[str]]
+    """As they are compared."""
+    tokenizer: str | None
+    """Of BLEU; None: the usual one."""
 
     def against(self, name: str) -> Significance:
         """The same with another system as the baseline."""
@@ -85,7 +104,7 @@ class Translated:
         )
         language = next((run.recipe.languages.target for run in runs), "und")
         return compare_systems(
-            systems, self.measured.references, language, quality.test,
+            systems, self.references, language, quality.test, tokenizer=self.tokenizer,
             samples=quality.samples, seed=quality.seed,
         )  # fmt: skip
 
@@ -117,11 +136,20 @@ def compare(
     else:
         measured = EvaluationSet.of_references(references)
     language = runs[0].recipe.languages.target if runs else "und"
-    outputs = {system.name: system.translations(measured) for system in systems}
+    # A run that knows lower-cased tokens alone has no case to be measured by, nor have those that
+    # are compared with it.
+    moses = MosesText(language).prepare if any(run.recipe.data.moses for run in runs) else None
+    outputs = {system.name: system.translations(measured, moses) for system in systems}
+    wanted, tokenizer = measured.references, None
+    if moses is not None:
+        wanted, tokenizer = [list(map(moses, lines)) for lines in wanted], "none"
     quality = compare_systems(
-        outputs, measured.references, language, chosen, samples=samples, seed=seed
+        outputs, wanted, language, chosen, tokenizer=tokenizer, samples=samples, seed=seed
     )
-    return Translated(Compared(tuple(systems), measured.name, quality), measured, outputs)
+    if moses is not None:
+        quality = replace(quality, notes=(*quality.notes, PREPARED))
+    compared = Compared(tuple(systems), measured.name, quality)
+    return Translated(compared, measured, outputs, wanted, tokenizer)
 
 
 def chosen_test(name: str) -> Test:

@@ -145,14 +145,13 @@ class Report:
         for comparison in quality.comparisons:
             header += [comparison.metric, "p"]
         signatures = "; ".join(f"{c.metric}: {c.signature}" for c in quality.comparisons)
+        notes = " ".join((f"{signatures}.", *quality.notes))
         return Section(
             "Quality",
             f"{tests[quality.test]}, {quality.samples:,} samples; p: against "
             f"{next(iter(columns))}, below {SIGNIFICANT} it is hardly luck; ±: half the 95 % "
             "interval over sentences; sd: over runs that differ by their seed.",
-            tables=[
-                Table("", header, [[name, *cells] for name, cells in columns.items()], signatures)
-            ],
+            tables=[Table("", header, [[name, *cells] for name, cells in columns.items()], notes)],
         )
 
     def _learning(self) -> Section:

@@ -1,0 +1,36 @@
+"""What systems are compared by."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from untrained_run import untrained_run
+
+from dragoman.studies.comparison import PREPARED, compare
+
+
+def test_a_run_without_case_is_compared_without_case(tmp_path: Path) -> None:
+    """Of a run that says lower-cased tokens, BLEU over plain text would count nothing but that."""
+    pytest.importorskip("sacremoses")
+    lines = ["The cat's tail is long, isn't it?", "He (often) sleeps."]
+    for name in ("en", "de"):
+        (tmp_path / f"my.{name}").write_text("".join(f"{line}\n" for line in lines))
+    lower = tmp_path / "lower.de"
+    lower.write_text("".join(f"{line.lower()}\n" for line in lines))
+    files = tmp_path / "my.en", (tmp_path / "my.de",)
+    for name in ("moses", "plain"):
+        (tmp_path / name).mkdir()
+    small = "model.model_dim=16", "model.ffn_dim=16", "search.beam=1"
+    run = untrained_run(tmp_path / "moses", "data.moses=true", *small)
+    found = compare([run, lower], *files, samples=10)
+    assert found.references[0][0].endswith("&apos; t it ?") and found.tokenizer == "none"
+    bleu = found.compared.quality.comparisons[0]
+    assert bleu.scores[1].value == pytest.approx(100) and "tok:none" in bleu.signature
+    assert PREPARED in found.compared.table()
+    assert found.against("lower.de").comparisons[0].scores[0].value == pytest.approx(100)
+    run = untrained_run(tmp_path / "plain", *small)
+    found = compare([run, lower], *files, samples=10)
+    bleu = found.compared.quality.comparisons[0]
+    assert bleu.scores[1].value < 90 and "tok:13a" in bleu.signature
+    assert not found.compared.quality.notes
