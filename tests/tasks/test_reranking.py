@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from pathlib import Path
 from types import SimpleNamespace
@@ -14,7 +15,7 @@ from untrained_run import untrained_run
 from dragoman.data.corpora import Pair
 from dragoman.errors import RunError
 from dragoman.search.hypothesis import length_penalty
-from dragoman.tasks.reranking import Reranker, choose_weight, reordered
+from dragoman.tasks.reranking import Reranker, choose_weight, doubts_of, reordered
 from dragoman.tasks.run import Run
 from dragoman.tasks.surprise import Scorer
 from dragoman.tasks.translator import Translation
@@ -100,6 +101,39 @@ def test_the_command_line_reranks(tiny_run: Path, letters: Path, dragoman: Drago
     assert chosen.code == 0 and "--rerank-weight" in chosen.err and "dev pairs" in chosen.err
 
 
+def test_nothing_and_one_sentence_are_put_in_order_too(
+    tiny_run: Path, letters: Path, dragoman: Dragoman
+) -> None:
+    how = ("translate", tiny_run, "--rerank", letters, "--rerank-weight", "0.5")
+    assert dragoman(*how, stdin=b"").out == ""
+    said = dragoman(*how, stdin=b"\nThe dog sleeps.\n\n")
+    assert said.code == 0 and len(said.out.splitlines()) == 3
+    assert [bool(line) for line in said.out.splitlines()] == [False, True, False]
+    assert "has a vocabulary of its own (" in said.err
+    assert "vocabulary" not in dragoman(*how, "-q", stdin=b"The dog.").err
+    one = dragoman(*how, "--n-best", "1", "--set", "sampling.temperature=1", stdin=b"The dog.")
+    assert one.code == 0 and one.out.startswith("1\t") and one.out.count("\n") == 1
+
+
+def test_what_the_model_cannot_read_is_not_likely(letters: Path) -> None:
+    run = Run.open(letters)
+    scorer = Scorer(run, 256, 128)
+    plain, strange = "Der Hund.", "Der 漢字."
+    costs = [found.log_probability for found in scorer([plain, strange])]
+    found = Reranker(run, "de").log_probabilities([plain, strange])
+    assert found[0] == pytest.approx(costs[0])
+    assert found[1] == pytest.approx(costs[1] - len("漢字".encode()) * 8 * math.log(2))
+
+
+def test_a_language_that_nobody_knows_is_said(tiny_run: Path, letters: Path) -> None:
+    known, unknown = Run.open(tiny_run), Run.open(letters)
+    assert not any("not known" in words for words in doubts_of(known, unknown))
+    languages = unknown.recipe.languages.model_copy(update={"target": "und"})
+    recipe = unknown.recipe.model_copy(update={"languages": languages})
+    (first, _) = doubts_of(known, Run(unknown.folder, recipe))
+    assert f"the language that {letters} writes is not known" in first
+
+
 def test_what_cannot_judge_is_said(tiny_run: Path, letters: Path, dragoman: Dragoman) -> None:
     for wrong, words in (
         (("--rerank", tiny_run), "takes a language model"),
@@ -108,5 +142,8 @@ def test_what_cannot_judge_is_said(tiny_run: Path, letters: Path, dragoman: Drag
     ):
         said = dragoman("translate", tiny_run, "The dog.", *wrong)
         assert said.code == 1 and words in said.err and not said.out
+    for number in ("nan", "inf"):
+        said = dragoman("translate", tiny_run, "x", "--rerank", letters, "--rerank-weight", number)
+        assert said.code == 1 and "it is a number, such as 0.2" in said.err
     with pytest.raises(RunError, match="writes de, and the translations are en"):
         Reranker(Run.open(letters), "en")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 import sys
 from collections.abc import Iterator, Sequence
@@ -77,7 +78,9 @@ def translate(
     rerank_weight: Annotated[
         float | None,
         typer.Option(
-            min=0.0, help="How much it counts beside RUN; left out: chosen by BLEU on dev pairs."
+            min=0.0,
+            help="λ in log P of RUN + λ log P of the language model: at 0 it says nothing, at 1 as "
+            "much as RUN. Left out: chosen by BLEU on RUN's dev pairs.",
         ),
     ] = None,
     long_lines: Annotated[
@@ -141,6 +144,8 @@ def translate(
         )
     if rerank is None and rerank_weight is not None:
         raise DragomanError("--rerank-weight is of a language model: --rerank RUN")
+    if rerank_weight is not None and not math.isfinite(rerank_weight):
+        raise DragomanError(f"--rerank-weight {rerank_weight}: it is a number, such as 0.2")
     if rerank is not None and paragraphs:
         raise DragomanError("--rerank is for lines: leave --paragraphs out")
     if rerank is not None and mbr:

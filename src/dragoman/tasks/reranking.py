@@ -3,8 +3,9 @@
     score(y) = (log P(y | x) + λ log P_LM(y)) / lp(|y|)
 
 (Shallow fusion's sum, Gülçehre et al., 2015, over whole hypotheses; lp: ``search/hypothesis.py``.)
-Both models may cut text into tokens of their own: |y| counts the translation's. λ is given, or
-chosen on development text: that of a few values whose BLEU is best, 0 among them.
+Both models may cut text into tokens of their own: log P_LM is of the whole text, and |y| counts the
+translation's tokens. λ is given, or chosen on development text: that of a few values whose BLEU is
+best, 0 among them.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ from dragoman.data.corpora import Pair
 from dragoman.errors import RunError
 from dragoman.metrics.translation import evaluate_translation
 from dragoman.search.hypothesis import length_penalty
+from dragoman.tasks.code_length import Length
 from dragoman.tasks.corpora import plain_pairs
 from dragoman.tasks.language_model import windows_in
 from dragoman.tasks.run import Run
@@ -29,6 +31,7 @@ WEIGHTS = (0.0, 0.05, 0.1, 0.2, 0.3, 0.5, 0.7, 1.0)
 CANDIDATES = 10
 """Translations of each source that are compared, unless more are asked for."""
 _TOGETHER = 64
+_NATS_OF_A_BYTE = 8 * math.log(2)
 
 
 class Reranker:
@@ -45,8 +48,18 @@ class Reranker:
         self._scorer = Scorer(run, *windows_in(run.recipe.evaluation, run.recipe.plan.context))
 
     def log_probabilities(self, texts: Sequence[str]) -> list[float]:
-        """log P of each text, in nats, its end included."""
-        return [found.log_probability for found in self._scorer(texts)]
+        """log P of each text, in nats, its end included. A byte that the vocabulary does not know
+        costs 8 bits, as ``dragoman evaluate`` counts: one unknown token may stand for any text, and
+        what it is likely as would speak for translations that the model cannot read."""
+        form = self._scorer.engine.written
+        unknown = [
+            Length.of(form.vocabulary, text, tokens).unknown
+            for text, tokens in zip(texts, form.tokens(texts), strict=True)
+        ]
+        return [
+            found.log_probability - _NATS_OF_A_BYTE * count
+            for found, count in zip(self._scorer(texts), unknown, strict=True)
+        ]
 
     def each(
         self, translations: Sequence[Translation], weight: float, alpha: float
@@ -84,7 +97,10 @@ def rerank_by(
     ``weight``: λ; None: chosen on the dev pairs of the translator's run, and said.
     Errors: ``RunError`` for a run that does not fit, or one without dev pairs to choose by.
     """
-    reranker = Reranker(run, translator.run.recipe.languages.target)
+    language = translator.run.recipe.languages.target
+    reranker = Reranker(run, language)
+    for words in doubts_of(translator.run, run):
+        say(words)
     alpha = translator.search_settings.length_penalty
     if weight is None:
         recipe = translator.run.recipe
@@ -108,6 +124,26 @@ def rerank_by(
             yield from reranker.each(some, chosen, alpha)
 
     return in_order
+
+
+def doubts_of(translating: Run, judging: Run) -> list[str]:
+    """What somebody should know of a language model beside the run that translates, a line each."""
+    found = []
+    language, written = translating.recipe.languages.target, judging.recipe.languages.target
+    if "und" in (language, written):
+        unknown = judging.folder if written == "und" else translating.folder
+        found.append(
+            f"warning: the language that {unknown} writes is not known; --rerank takes a model of "
+            "the language that is translated into"
+        )
+    own, other = judging.target, translating.target
+    if own.fingerprint != other.fingerprint:
+        found.append(
+            f"{judging.folder} has a vocabulary of its own ({own.size:,} tokens, "
+            f"{translating.folder} {other.size:,}): it judges whole texts, so they compare all the "
+            "same"
+        )
+    return found
 
 
 def choose_weight(
