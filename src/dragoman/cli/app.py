@@ -37,6 +37,7 @@ from dragoman.cli import (
     translate,
     write,
 )
+from dragoman.cli.one_or_two import OneOrTwo
 from dragoman.errors import DragomanError
 
 
@@ -66,7 +67,7 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 app.command("demo", rich_help_panel="Train")(demo.demo)
-app.command("train", rich_help_panel="Train")(train.train)
+app.command("train", cls=OneOrTwo, rich_help_panel="Train")(train.train)
 app.command("resume", rich_help_panel="Train")(train.resume)
 app.command("sweep", rich_help_panel="Train")(sweep.sweep)
 app.command("ablate", rich_help_panel="Train")(ablate.ablate)

@@ -75,7 +75,7 @@ def classify(
         typer.echo(WARNING, err=True)
     if cut:
         typer.echo(
-            f"{cut:,} lines are longer than the {labeller.longest:,} tokens that the model reads: "
-            "what is behind was not looked at.",
+            f"{'a line is' if cut == 1 else f'{cut:,} lines are'} longer than the "
+            f"{labeller.longest:,} tokens that the model reads: what is behind was not looked at.",
             err=True,
         )

@@ -66,7 +66,10 @@ def fill(
     filler = Filler(opened)
     lines = iter(texts) if texts else decode_lines(sys.stdin.buffer)
     for number, text in enumerate(lines):
-        found = filler(text, best, pieces)
+        try:
+            found = filler(text, best, pieces)
+        except DragomanError as error:
+            raise error if texts else DragomanError(f"line {number + 1}: {error}") from error
         if text_only:
             typer.echo(found.text)
         elif as_json:

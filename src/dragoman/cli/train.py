@@ -57,10 +57,18 @@ def train(
         ),
     ] = None,
     dev: Annotated[
-        tuple[str, str] | None, typer.Option(help="Source and target to validate on.")
+        tuple[str, str] | None,
+        typer.Option(
+            help="What to validate on: two files, or one, as those to train on are. Of one name it "
+            "behind these.",
+            metavar="SOURCE TARGET | FILE",
+        ),
     ] = None,
     test: Annotated[
-        tuple[str, str] | None, typer.Option(help="Source and target to measure on at the end.")
+        tuple[str, str] | None,
+        typer.Option(
+            help="What to measure on at the end, likewise.", metavar="SOURCE TARGET | FILE"
+        ),
     ] = None,
     languages: Annotated[
         str | None,
@@ -123,7 +131,7 @@ def train(
 
       dragoman train diary.txt --task masked --minutes 10
 
-      dragoman train reviews.tsv --task classification --from runs/diary
+      dragoman train reviews.tsv --task classification --from runs/diary --test new-reviews.tsv
 
       dragoman train trees.mrg --task parsing --minutes 20
 

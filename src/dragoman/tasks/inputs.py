@@ -12,7 +12,13 @@ from dragoman.errors import RecipeError
 from dragoman.forms.identification import language_of
 from dragoman.recipe import Recipe
 from dragoman.task import TASKS
-from dragoman.tasks.label_sizing import EPOCHS_FROM, labelled_corpus, recipe_for_labels
+from dragoman.tasks.held_out import held_corpus
+from dragoman.tasks.label_sizing import (
+    EPOCHS_FROM,
+    is_tabbed,
+    labelled_corpus,
+    recipe_for_labels,
+)
 from dragoman.tasks.prepare import Say
 from dragoman.tasks.run import Run
 from dragoman.tasks.settings import Taken
@@ -55,8 +61,8 @@ def recipe_of(
     task: str | None = None,
     texts: str | None = None,
     base: str | None = None,
-    dev: tuple[str, str] | None = None,
-    test: tuple[str, str] | None = None,
+    dev: Sequence[str] | None = None,
+    test: Sequence[str] | None = None,
     languages: str | None = None,
     keys: tuple[str, str] | None = None,
     columns: str | None = None,
@@ -73,7 +79,8 @@ def recipe_of(
     ``task``: what files of text are to teach, where neither ``base`` nor ``start_from`` says it.
     ``texts``: what ends a text that stands alone, as ``CorpusSettings.format`` has it; None: that
     is found out. ``keys``: where a JSON Lines file holds source and target; ``columns``: in which
-    order a tab-separated one holds texts and labels (``label_sizing.COLUMNS``). ``start_from``: the
+    order a tab-separated one holds texts and labels (``label_sizing.COLUMNS``). ``dev``, ``test``:
+    files of their own, as many as the task has (``held_out.py``). ``start_from``: the
     run to fine-tune, or to ``take`` a part of.
     Errors: ``RecipeError`` for inputs that are neither files nor a recipe, ``DataError`` for files
     that cannot be used.
@@ -95,21 +102,20 @@ def recipe_of(
     if task is not None and told not in (None, task):
         raise RecipeError(f"--task {task}: {base or start_from.folder} is of a {told}")  # type: ignore[union-attr]
     epochs: float | None
-    if task is None and told is None and len(inputs) == 1 and _is_treebank(inputs[0]):
+    if task is None and told is None and len(inputs) == 1 and is_treebank(inputs[0]):
         task = "parsing"
     if task == "parsing" or (told == "parsing" and _is_text(inputs[0])):
-        if len(inputs) > 1 or dev is not None or test is not None or keys is not None:
+        if len(inputs) > 1 or keys is not None:
             raise RecipeError(
                 "a parser learns from bracketed trees: give one file, or a folder of files. What "
-                "it is measured on is held out of it, or named by --set data.dev.source=FILE "
-                "--set data.dev.format=trees (data.test as well)"
+                "it is measured on is held out of it, or named by --dev FILE and --test FILE"
             )
         if take is not None:
             raise RecipeError(
                 f"--take {take}: a parser goes on from all of another (--from RUN), or from nothing"
             )
         trees, epochs = recipe_for_trees(
-            _absolute(inputs[0]), _language(languages, inputs[0]), base
+            _absolute(inputs[0]), _language(languages, inputs[0]), base, dev, test
         )
         recipe, epochs = _begun(trees, epochs, start_from, take)
         return recipe.change(changes), epochs
@@ -135,17 +141,18 @@ def recipe_of(
             "--texts is for texts that stand alone: --task language-model, or --task masked"
         )
     if alone:
-        if len(inputs) > 1 or dev is not None or test is not None or keys is not None:
+        if len(inputs) > 1 or keys is not None:
             raise RecipeError(
                 f"a {alone} learns from texts alone: give one file, or a folder of files; "
-                "what it is measured on is held out of it"
+                "what it is measured on is held out of it, or named by --dev FILE and --test FILE"
             )
         recipe, epochs = recipe_for_texts(
-            _absolute(inputs[0]), texts, _language(languages, inputs[0]), base, chosen.name
-        )
+            _absolute(inputs[0]), texts, _language(languages, inputs[0]), base, chosen.name,
+            dev, test,
+        )  # fmt: skip
         recipe, epochs = _begun(recipe, epochs, start_from, take)
         return recipe.change(changes), epochs
-    if len(inputs) == 1 and not _is_corpus(inputs[0]):
+    if len(inputs) == 1 and not is_corpus(inputs[0]):
         options = {
             "--dev": dev, "--test": test, "--recipe": base, "--keys": keys, "--languages": languages
         }  # fmt: skip
@@ -171,10 +178,11 @@ def recipe_of(
         from dragoman.tasks.budget import size_in  # torch, which text alone does not need
 
         size_for = partial(size_in, minutes, say)
+    corpus = _corpus(inputs, keys)
     recipe, pairs = recipe_for(
-        [_corpus(inputs, keys)],
-        _held(dev),
-        _held(test),
+        [corpus],
+        held_corpus("--dev", dev, corpus, chosen.noun),
+        held_corpus("--test", test, corpus, chosen.noun),
         _languages(languages) if languages else languages_of(inputs),
         base,
         size_for,
@@ -203,8 +211,8 @@ def _begun(
 def _labelled(
     inputs: Sequence[str],
     base: str | None,
-    dev: tuple[str, str] | None,
-    test: tuple[str, str] | None,
+    dev: Sequence[str] | None,
+    test: Sequence[str] | None,
     languages: str | None,
     keys: tuple[str, str] | None,
     columns: str | None,
@@ -218,7 +226,9 @@ def _labelled(
     else:
         corpus = labelled_corpus(_absolute(inputs[0]), columns, keys)
     language = _language(languages, inputs[0]) if languages else "und"
-    recipe, epochs = recipe_for_labels(corpus, _held(dev), _held(test), language, base)
+    held = (_labelled_held(option, files, corpus, columns, keys)
+            for option, files in (("--dev", dev), ("--test", test)))  # fmt: skip
+    recipe, epochs = recipe_for_labels(corpus, *held, language, base)
     if start_from is None:
         return recipe.change(changes), epochs
     if take is None:
@@ -229,6 +239,20 @@ def _labelled(
     if base is None:
         recipe, epochs = gently(recipe, start_from.recipe), EPOCHS_FROM
     return recipe.change(changes), epochs
+
+
+def _labelled_held(
+    option: str,
+    files: Sequence[str] | None,
+    train: CorpusSettings,
+    columns: str | None,
+    keys: tuple[str, str] | None,
+) -> CorpusSettings | None:
+    """A file of another kind than the training file's has its own columns or keys."""
+    named = [name for name in files or () if name]
+    if len(named) == 1 and (train.target or is_tabbed(named[0]) != is_tabbed(train.source)):
+        train = labelled_corpus(_absolute(named[0]), columns, keys)
+    return held_corpus(option, files, train, "labelled texts")
 
 
 def _check_is_read(path: Path) -> None:
@@ -275,19 +299,17 @@ def _corpus(inputs: Sequence[str], keys: tuple[str, str] | None) -> CorpusSettin
     return corpus.model_copy(update={"source_key": keys[0], "target_key": keys[1]})
 
 
-def _held(files: tuple[str, str] | None) -> CorpusSettings | None:
-    return CorpusSettings(source=_absolute(files[0]), target=_absolute(files[1])) if files else None
-
-
 def _is_text(path: str) -> bool:
     return Path(path).exists() and not path.endswith(".toml")
 
 
-def _is_treebank(path: str) -> bool:
+def is_treebank(path: str) -> bool:
+    """Whether its name is that of a file of bracketed trees."""
     return path.removesuffix(".gz").endswith(_TREES)
 
 
-def _is_corpus(path: str) -> bool:
+def is_corpus(path: str) -> bool:
+    """Whether its name is that of one file with both sides."""
     return path.removesuffix(".gz").endswith(_ONE_FILE)
 
 

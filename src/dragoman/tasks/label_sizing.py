@@ -45,7 +45,7 @@ def labelled_corpus(path: str, columns: str | None, keys: tuple[str, str] | None
     """
     if keys is not None:
         return CorpusSettings(source=path, source_key=keys[0], target_key=keys[1])
-    if not _is_tabbed(path):
+    if not is_tabbed(path):
         return CorpusSettings(source=path, source_key="text", target_key="label")
     if columns is None:
         columns = _columns_found(path)
@@ -55,7 +55,8 @@ def labelled_corpus(path: str, columns: str | None, keys: tuple[str, str] | None
     return CorpusSettings(source=path, format="tsv", source_column=text, target_column=label)
 
 
-def _is_tabbed(path: str) -> bool:
+def is_tabbed(path: str) -> bool:
+    """Whether a file of labelled texts is tab-separated, and not JSON Lines, by its name."""
     return not path.removesuffix(".gz").lower().endswith((".jsonl", ".ndjson", ".json"))
 
 

@@ -7,6 +7,7 @@ apart and how much is held out follow from the text too; all of it is written in
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from itertools import islice
 from pathlib import Path
@@ -17,6 +18,7 @@ from dragoman.errors import DataError, RecipeError
 from dragoman.forms.identification import language_of
 from dragoman.recipe import Recipe
 from dragoman.task import TASKS
+from dragoman.tasks.held_out import held_corpus
 from dragoman.tasks.size import Size, data_of, like
 
 _SECTIONS = 200
@@ -51,11 +53,14 @@ def recipe_for_texts(
     language: str,
     base: str | None = None,
     task: str = "language-model",
+    dev: Sequence[str] | None = None,
+    test: Sequence[str] | None = None,
 ) -> tuple[Recipe, int | None]:
     """A recipe for a file or a folder of texts, by ``TEXT_TABLE`` or by the recipe ``base``, and
     how many epochs it wants (None: ``base`` says how long).
 
     ``how``: what ends a text, as ``CorpusSettings.format``; None: as ``base`` has it, or found out.
+    ``dev``, ``test``: files of their own; without one, a part of the text is held out.
     Errors: ``DataError`` for files that cannot be used, ``RecipeError`` for another ``how``.
     """
     if how not in (None, *BY):
@@ -83,7 +88,9 @@ def recipe_for_texts(
         language = language_of(first)
     if language == "und" and model is not None:
         language = model.languages.target
-    data = data_of([corpus], texts)
+    held = (held_corpus(option, files, corpus, "texts")
+            for option, files in (("--dev", dev), ("--test", test)))  # fmt: skip
+    data = data_of([corpus], texts, *held)
     about = {
         "name": Path(path).name.split(".")[0],
         "languages": {"target": language},

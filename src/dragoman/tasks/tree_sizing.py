@@ -6,12 +6,14 @@ from it too; all of it is written into the recipe.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 from dragoman.data.corpora import CorpusSettings, read_pairs
 from dragoman.errors import DataError
 from dragoman.recipe import Recipe
+from dragoman.tasks.held_out import held_corpus
 from dragoman.tasks.size import Size, data_of, like, row_of
 
 TREE_TABLE = (
@@ -24,10 +26,15 @@ TREE_TABLE = (
 
 
 def recipe_for_trees(
-    path: str, language: str = "und", base: str | None = None
+    path: str,
+    language: str = "und",
+    base: str | None = None,
+    dev: Sequence[str] | None = None,
+    test: Sequence[str] | None = None,
 ) -> tuple[Recipe, int | None]:
     """A recipe for a file or a folder of bracketed trees, by ``TREE_TABLE`` or by the recipe
-    ``base``, and how many epochs it wants (None: ``base`` says how long).
+    ``base``, and how many epochs it wants (None: ``base`` says how long). ``dev``, ``test``: files
+    of their own; without one, a part of the trees is held out.
 
     Errors: ``DataError`` for files that cannot be used.
     """
@@ -40,10 +47,12 @@ def recipe_for_trees(
     if not trees:
         raise DataError(f"{path} holds no tree")
     letters = len({letter for word in words for letter in word})
+    held = (held_corpus(option, files, corpus, "trees")
+            for option, files in (("--dev", dev), ("--test", test)))  # fmt: skip
     about: dict[str, Any] = {
         "name": Path(path).name.split(".")[0],
         "languages": {"source": language},
-        "data": data_of([corpus], trees),
+        "data": data_of([corpus], trees, *held),
     }
     if base is not None:
         if language == "und":

@@ -1,0 +1,36 @@
+"""Dev and test files that a user names beside those to train on: laid out as these are."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from dragoman.data.corpora import CorpusSettings, read_pairs
+from dragoman.errors import RecipeError
+
+
+def held_corpus(
+    option: str, files: Sequence[str] | None, train: CorpusSettings, noun: str
+) -> CorpusSettings | None:
+    """What ``option`` names: one file that is read as the training file is, or two, of lines.
+
+    ``noun``: what the examples of the task are called. Errors: ``RecipeError`` for another number
+    of files than the task has, ``DataError`` for files that cannot be read.
+    """
+    named = [str(Path(name).absolute()) for name in files or () if name]
+    if not named:
+        return None
+    one_side = train.is_alone or train.format == "trees"
+    if len(named) > 1 and one_side:
+        raise RecipeError(
+            f"{option} {' '.join(files or ())}: {noun} are in one file, or in a folder of files"
+        )
+    if len(named) > 1:
+        corpus = CorpusSettings(source=named[0], target=named[1])
+    elif train.target is not None:
+        corpus = CorpusSettings(source=named[0])
+    else:
+        corpus = train.model_copy(update={"source": named[0]})
+    if next(read_pairs(corpus), None) is None:
+        raise RecipeError(f"{option} {named[0]}: there are no {noun} in it")
+    return corpus
