@@ -63,7 +63,7 @@ def test_of_a_tree_of_traces_nothing_is_left() -> None:
         ("(S (NP (NN a))", 1, "never closed"),
         (f"{CAT}\n\n(S (NN a)\n", 3, "never closed"),
         (f"{CAT}\n(NP (NN a)))", 2, "closed that was not opened"),
-        (f"{CAT}\ntitle", 2, "title stands outside"),
+        (f"{CAT}\ntitle", 2, "'title' stands outside"),
         ("(S\n(NP ))", 2, r"\(NP\) holds no word"),
         ("()", 1, "neither label nor word"),
         ("(S (NN a)\n((NN b)))", 2, "no label"),

@@ -157,7 +157,7 @@ def _check_may_open(opened: list[_Open], line: int) -> None:
 def _take(opened: list[_Open], symbol: str, line: int) -> None:
     """A symbol that is no bracket: the label if it comes first, else the word."""
     if not opened:
-        raise TreeError(line, f"{_shown(symbol)} stands outside of all brackets")
+        raise TreeError(line, f"{_shown(symbol)!r} stands outside of all brackets")
     now = opened[-1]
     if now.label is None:
         now.label = symbol

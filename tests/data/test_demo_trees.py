@@ -58,7 +58,24 @@ def test_training_shows_no_combination_that_is_held_out() -> None:
     for tree in small().train:
         text = " ".join(tree.words).lower()
         assert "dog of the king" not in text and "dogs of the king" not in text
-    assert not set(SHOWN) & train
+    assert not {" ".join(tree.words) for tree in SHOWN} & train
+
+
+def test_what_is_shown_is_of_the_grammar() -> None:
+    """Each of them is what it writes for these words, where it writes them."""
+    assert len({str(tree) for tree in SHOWN}) == 4
+    (high, low), (of_dog, of_kings) = SHOWN[:2], SHOWN[2:]
+    assert with_phrases(high) == [(5, 8, "VP")] and with_phrases(low) == [(5, 8, "NP")]
+    random = Random(9)
+    shapes = {_shape(sentence(Draw(random))) for _ in range(8000)}
+    assert {_shape(tree) for tree in (high, low, of_dog, of_kings)} <= shapes
+
+
+def _shape(tree: Tree) -> str:
+    """Without words, and the number of a verb or noun."""
+    if tree.is_leaf:
+        return tree.label[:2]
+    return f"({tree.label} {' '.join(map(_shape, tree.children))})"
 
 
 def test_verb_and_noun_decide_what_a_phrase_belongs_to() -> None:

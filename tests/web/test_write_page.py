@@ -87,14 +87,14 @@ def test_it_writes_on_and_another_seed_writes_otherwise(opened: Open) -> None:
 
 
 def test_it_stops(opened: Open) -> None:
-    with opened() as page:
+    with opened(width=800) as page:
         read(page, BEGIN)
         page.get_by_role("spinbutton", name="Tokens").fill("1000")
         before_it = page.get_by_role("button", name="Write on").bounding_box()
         page.get_by_role("textbox", name="How the text begins").press("Control+Enter")
         stop = page.get_by_role("button", name="Stop")
         # Far more text than the pane holds when it is empty, and the button is where it was.
-        page.wait_for_function("document.querySelector('p.text').clientHeight > 300")
+        expect(page.locator("p.text")).to_have_text(re.compile(".{300}", re.DOTALL))
         after = stop.bounding_box()
         assert before_it and after and after["y"] == before_it["y"]
         stop.click()

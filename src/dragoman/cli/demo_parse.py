@@ -52,9 +52,11 @@ def parse(recipe: Recipe, to: Path, console: Console) -> None:
         "sleeps:\n"
     )
     parser = Parser(run)
-    trees = [parser(text).tree for text in SHOWN]
-    for text, tree in zip(SHOWN, trees, strict=True):
-        console.print(f"  {text}", style="bold")
+    texts = [" ".join(tree.words) for tree in SHOWN]
+    trees = [parser(text).tree for text in texts]
+    for text, tree, reference in zip(texts, trees, SHOWN, strict=True):
+        is_right = score_parse(reference, tree).brackets.is_exact
+        console.print(f"  [bold]{text}[/bold]  ({'right' if is_right else 'wrong'})")
         drawn = tree_text(tree, parser.no_tag).splitlines()
         console.print("\n".join(f"  {line}" for line in drawn) + "\n", markup=False)
     for name, tree in zip(PICTURES, trees, strict=False):

@@ -15,13 +15,33 @@ from typing import NamedTuple
 
 from dragoman.data.demo_corpus import Split, split_of
 from dragoman.data.demo_tree_grammar import Draw, sentence
-from dragoman.tree import Tree
+from dragoman.tree import Tree, read_trees
 
-SHOWN = (
-    "The man watches the dog with the telescope .",
-    "The man watches the dog with the crown .",
-    "The dog of the kings that sleeps likes the cat .",
-    "The dog of the kings that sleep likes the cat .",
+_MAN, _DOG, _CAT, _KINGS = (
+    f"(NP (DT {article}) ({tag} {noun}))"
+    for article, tag, noun in (
+        ("The", "NN", "man"), ("the", "NN", "dog"), ("the", "NN", "cat"), ("the", "NNS", "kings"),
+    )
+)  # fmt: skip
+_WATCHES = "(VBZ watches)"
+_TELESCOPE, _CROWN = (
+    f"(PP (IN with) (NP (DT the) (NN {noun})))" for noun in ("telescope", "crown")
+)
+_LIKES = f"(VP (VBZ likes) {_CAT}) (. .)"
+_SLEEPS, _SLEEP = (
+    f"(SBAR (WHNP (WDT that)) (S (VP ({verb}))))" for verb in ("VBZ sleeps", "VBP sleep")
+)
+_THE_DOG = "(NP (DT The) (NN dog))"
+SHOWN = tuple(
+    tree
+    for _, tree in read_trees(
+        (
+            f"(S {_MAN} (VP {_WATCHES} {_DOG} {_TELESCOPE}) (. .))",
+            f"(S {_MAN} (VP {_WATCHES} (NP {_DOG} {_CROWN})) (. .))",
+            f"(S (NP (NP {_THE_DOG} (PP (IN of) {_KINGS})) {_SLEEPS}) {_LIKES})",
+            f"(S (NP {_THE_DOG} (PP (IN of) (NP {_KINGS} {_SLEEP}))) {_LIKES})",
+        )
+    )
 )
 """Pairs that one word parts: the last one of the first pair, the number of a verb in the second."""
 _HELD_OUT = frozenset({"watch dog with telescope", "watch dog with crown", "dog of king"})
