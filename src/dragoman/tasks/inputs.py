@@ -226,9 +226,13 @@ def _labelled(
     else:
         corpus = labelled_corpus(_absolute(inputs[0]), columns, keys)
     language = _language(languages, inputs[0]) if languages else "und"
-    held = (_labelled_held(option, files, corpus, columns, keys)
-            for option, files in (("--dev", dev), ("--test", test)))  # fmt: skip
-    recipe, epochs = recipe_for_labels(corpus, *held, language, base)
+    recipe, epochs = recipe_for_labels(
+        corpus,
+        _labelled_held("--dev", dev, corpus, columns, keys),
+        _labelled_held("--test", test, corpus, columns, keys),
+        language,
+        base,
+    )
     if start_from is None:
         return recipe.change(changes), epochs
     if take is None:
