@@ -232,7 +232,10 @@ def test_evaluate_score_and_compare(dragoman: Dragoman, tiny_run: Path, tmp_path
         )  # fmt: skip
         assert said.code == 0, said.err
         assert "100.00" in said.out
-    for options, why in (((), "two systems or more"), (("--test", "luck"), "it is bootstrap or")):
+    for options, why in (
+        ((), "two systems or more: run"),
+        (("--test", "luck"), "it is bootstrap or"),
+    ):
         said = dragoman("compare", tiny_run, *options)
         assert said.code == 1 and why in said.err
 

@@ -2,21 +2,45 @@
 
 from __future__ import annotations
 
+import asyncio
 import html
 import math
 import re
+from collections.abc import AsyncGenerator
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from serving_echo import TEXT
 
-from dragoman.errors import DataError
+from dragoman.errors import DataError, SearchError
 from dragoman.forms.moses import MosesText
 from dragoman.serving.http.limits import ApiKeys, Client, Limiter, LimitSettings
-from dragoman.serving.http.refusals import Refusal
+from dragoman.serving.http.refusals import FAILED, Refusal
+from dragoman.serving.http.stream import _all_told, event_of
 from dragoman.serving.translate.fair import FairQueue
 from dragoman.serving.translate.words import words_of
+
+
+@pytest.mark.parametrize(
+    ("error", "said"),
+    [
+        (TimeoutError(), "too slow"),
+        (Refusal(429, "slow down"), "slow down"),
+        (SearchError("too long"), "too long"),
+        (ValueError("nobody's business"), FAILED),
+    ],
+)
+def test_every_end_of_a_stream_is_told(error: Exception, said: str) -> None:
+    async def parts() -> AsyncGenerator[bytes, None]:
+        yield b"first"
+        raise error
+
+    async def check() -> None:
+        told = [part async for part in _all_told(parts(), Refusal(504, "too slow"))]
+        assert told == [b"first", event_of("error", {"error": said})]
+
+    asyncio.run(check())
 
 
 class Book:
