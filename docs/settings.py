@@ -13,6 +13,7 @@ from pydantic.fields import FieldInfo
 from dragoman.models.kinds import KINDS
 from dragoman.models.settings import ModelSettings
 from dragoman.recipe import Recipe
+from dragoman.recipe_text import settings_in
 from dragoman.settings import help_texts
 
 _HEAD = """\
@@ -44,7 +45,7 @@ def _section(settings: type[BaseModel], path: str) -> list[str]:
         if isinstance(field.default, ModelSettings):
             inner += [(kind, f"{path}{name}.") for kind, _ in KINDS.values()]
             continue
-        found = _settings_in(field.annotation)
+        found = settings_in(field.annotation)
         if found is None or not _is_section(field):
             rows.append(_row(f"{path}{name}", field, helps.get(name, "")))
         if found is not None and found not in [settings for settings, _ in inner]:
@@ -102,12 +103,6 @@ def _choices(annotation: Any) -> tuple[Any, ...]:
     if get_origin(annotation) is Literal:
         return get_args(annotation)
     return next((found for a in get_args(annotation) if (found := _choices(a))), ())
-
-
-def _settings_in(annotation: Any) -> type[BaseModel] | None:
-    if isinstance(annotation, type) and issubclass(annotation, BaseModel):
-        return annotation
-    return next((found for a in get_args(annotation) if (found := _settings_in(a))), None)
 
 
 def _is_section(field: FieldInfo) -> bool:

@@ -29,6 +29,7 @@ LEVELS = (
     {"nn", "forms", "metrics", "pictures"},
     {"models", "data"},
     {"training", "search", "inference"},
+    {"recipe_text"},
     {"recipe"},
     {"tasks"},
     {"insight"},

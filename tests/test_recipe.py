@@ -7,7 +7,8 @@ from pathlib import Path
 import pytest
 
 from dragoman.errors import RecipeError
-from dragoman.recipe import Recipe, shipped_recipes
+from dragoman.recipe import Recipe
+from dragoman.recipe_text import shipped_recipes
 
 
 @pytest.mark.parametrize("name", shipped_recipes())

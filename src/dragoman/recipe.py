@@ -1,23 +1,20 @@
 """A recipe: one TOML file that says everything about a run.
 
 Each section is the settings of one component, defined beside it; here they are only composed,
-read, merged with ``--set``, checked and written. Paths in a recipe file are relative to that file;
+checked and written. Paths in a recipe file are relative to that file;
 in a recipe that ships with the program, to the folder in which the program is run.
 """
 
 from __future__ import annotations
 
-import difflib
 import os
 import tomllib
 from collections.abc import Mapping, Sequence
-from importlib import resources
 from pathlib import Path
-from types import UnionType
-from typing import Any, Literal, Self, Union, get_args, get_origin
+from typing import Any, Literal, Self
 
 import tomli_w
-from pydantic import BaseModel, Field, ValidationError, field_validator, model_validator
+from pydantic import Field, ValidationError, field_validator, model_validator
 
 from dragoman.atomic import write_text
 from dragoman.data.cleaning import CleaningSettings
@@ -25,22 +22,16 @@ from dragoman.data.corpora import CorpusSettings
 from dragoman.data.masking import MaskingSettings
 from dragoman.data.plan import PlanSettings
 from dragoman.data.split import SplitSettings
-from dragoman.errors import RecipeError, RunError
+from dragoman.errors import RecipeError
 from dragoman.forms.text import TextSettings
 from dragoman.forms.tree_symbols import TreeSettings
 from dragoman.models.kinds import KINDS, AnyModel
 from dragoman.models.settings import TransformerSettings
-from dragoman.reading import read_bytes
+from dragoman.recipe_text import explain, map_paths, merge, read_text, shipped
 from dragoman.search.settings import SearchSettings
 from dragoman.settings import Settings
 from dragoman.task import TASKS, Task
 from dragoman.training.settings import TrainingSettings
-
-_MOST = 1 << 20
-"""Bytes of a recipe file."""
-
-_TOLD, _SHOWN = 20, 200
-"""Mistakes of a recipe that are told at once, and characters that are shown of each."""
 
 _ABLE = {
     (True, True): "reads a source and writes",
@@ -283,7 +274,7 @@ class Recipe(Settings):
         if path.suffix == ".toml" or path.is_file():
             text, base, where = read_text(path), path.resolve().parent, str(path)
         else:
-            text, base, where = _shipped(str(source)), Path.cwd(), f"recipe {source}"
+            text, base, where = shipped(str(source)), Path.cwd(), f"recipe {source}"
         try:
             values = tomllib.loads(text)
         except (ValueError, RecursionError) as error:
@@ -295,7 +286,7 @@ class Recipe(Settings):
                 f"(Read as a recipe it is not valid TOML: {error})"
             ) from error
         return cls.parse(
-            _map_paths(values, lambda p: os.path.normpath(os.path.join(base, p))), changes, where
+            map_paths(values, lambda p: os.path.normpath(os.path.join(base, p))), changes, where
         )
 
     @classmethod
@@ -311,11 +302,11 @@ class Recipe(Settings):
             )
         merged = dict(values)
         for change in changes:
-            merged = _merge(merged, change)
+            merged = merge(merged, change)
         try:
             return cls.model_validate(merged)
         except ValidationError as error:
-            raise RecipeError(_explain(error, where)) from None
+            raise RecipeError(explain(error, cls, where)) from None
 
     def change(self, changes: Sequence[str]) -> Recipe:
         """The same recipe with ``section.key=value`` merged in, checked again."""
@@ -324,140 +315,8 @@ class Recipe(Settings):
     def to_toml(self, base: Path) -> str:
         """The whole recipe as TOML, defaults included; paths are relative to ``base``."""
         values = self.model_dump(mode="json", exclude_none=True)
-        return tomli_w.dumps(_map_paths(values, lambda p: os.path.relpath(p, base)))
+        return tomli_w.dumps(map_paths(values, lambda p: os.path.relpath(p, base)))
 
     def save(self, path: Path) -> None:
         """Write ``to_toml`` for the folder of ``path``, whole or not at all."""
         write_text(path, self.to_toml(path.resolve().parent))
-
-
-def shipped_recipes() -> list[str]:
-    """Names of the recipes that come with the program."""
-    folder = resources.files("dragoman") / "recipes"
-    return sorted(
-        f.name.removesuffix(".toml") for f in folder.iterdir() if f.name.endswith(".toml")
-    )
-
-
-def read_text(path: Path) -> str:
-    """The text of a recipe file. Errors: ``RecipeError`` if it cannot be read as text."""
-    if not path.exists():
-        raise RecipeError(
-            f"there is no recipe {path}. Recipes that ship: {', '.join(shipped_recipes())}"
-        )
-    try:
-        return read_bytes(path, _MOST).decode("utf-8")
-    except (RunError, UnicodeDecodeError) as error:
-        raise RecipeError(f"recipe {path}: {error}") from error
-
-
-def _shipped(name: str) -> str:
-    names = shipped_recipes()
-    if name not in names:
-        near = difflib.get_close_matches(name, names, 1)
-        hint = f" Did you mean {near[0]}?" if near else ""
-        raise RecipeError(
-            f"{name!r} is neither a file nor a recipe that ships ({', '.join(names)}).{hint}"
-        )
-    return (resources.files("dragoman") / "recipes" / f"{name}.toml").read_text(encoding="utf-8")
-
-
-def _map_paths(values: Mapping[str, Any], change: Any) -> dict[str, Any]:
-    """``change`` applied to every path under ``data``: the only section that names files."""
-    data = values.get("data")
-    if not isinstance(data, Mapping):
-        return dict(values)
-
-    def corpus(entry: Any) -> Any:
-        if not isinstance(entry, Mapping):
-            return entry
-        return {
-            key: change(value)
-            if key in ("source", "target", "links") and isinstance(value, str)
-            else value
-            for key, value in entry.items()
-        }
-
-    mapped = dict(data)
-    if isinstance(mapped.get("train"), list):
-        mapped["train"] = [corpus(entry) for entry in mapped["train"]]
-    for key in ("dev", "test"):
-        if key in mapped:
-            mapped[key] = corpus(mapped[key])
-    return {**values, "data": mapped}
-
-
-def _merge(values: Mapping[str, Any], change: str) -> dict[str, Any]:
-    """``section.key=value`` merged into ``values``; the value is TOML, or else a plain string."""
-    key, equals, raw = change.partition("=")
-    if not equals or not key.strip():
-        raise RecipeError(f"--set {change!r} is not of the form section.key=value")
-    try:
-        value = tomllib.loads(f"value = {raw}")["value"]
-    except (ValueError, RecursionError):
-        value = raw
-    merged = dict(values)
-    inner = merged
-    *sections, last = key.strip().split(".")
-    for section in sections:
-        below = inner.get(section, {})
-        if not isinstance(below, Mapping):
-            raise RecipeError(f"--set {change}: {section!r} is a value, not a section")
-        inner[section] = dict(below)
-        inner = inner[section]
-    inner[last] = value
-    return merged
-
-
-def _explain(error: ValidationError, where: str) -> str:
-    """One line per mistake: the key, what is wrong, and the nearest key or what is allowed."""
-    lines = []
-    for problem in error.errors()[:_TOLD]:
-        location = [part for part in problem["loc"] if isinstance(part, str | int)]
-        # pydantic names the kind of model behind the section that holds it.
-        has_kind = location[:1] == ["model"] and len(location) > 1 and location[1] in KINDS
-        written = location[:1] + location[2:] if has_kind else location
-        key = _short(".".join(str(part) for part in written))
-        if problem["type"] == "extra_forbidden":
-            known = sorted(_section(Recipe, location[:-1]))
-            near = difflib.get_close_matches(str(location[-1]), known, 1, 0.5)
-            hint = f"did you mean {near[0]!r}?" if near else "known are " + ", ".join(known)
-            lines.append(f"unknown key {key!r}; {hint}")
-        elif problem["type"] == "missing":
-            lines.append(f"{key!r} is missing")
-        else:
-            message = problem["msg"].removeprefix("Value error, ")
-            given = problem["input"]
-            is_simple = not isinstance(given, dict | list | tuple)
-            shown = f" (given: {_short(repr(given))})" if is_simple else ""
-            lines.append(f"{key}: {message}{shown}" if key else f"{message}{shown}")
-    return f"{where}: " + "\n  ".join(lines)
-
-
-def _short(text: str) -> str:
-    return text if len(text) <= _SHOWN else f"{text[:_SHOWN]}…"
-
-
-def _section(model: type[BaseModel], location: Sequence[str | int]) -> list[str]:
-    """The field names of the settings at ``location`` within ``model``."""
-    for part in location:
-        if part in KINDS:
-            model = KINDS[str(part)][0]
-        if isinstance(part, int) or part not in model.model_fields:
-            continue
-        found = _settings_in(model.model_fields[part].annotation)
-        if found is not None:
-            model = found
-    return list(model.model_fields)
-
-
-def _settings_in(annotation: Any) -> type[BaseModel] | None:
-    """The settings class inside an annotation such as ``CorpusSettings | None``."""
-    if isinstance(annotation, type) and issubclass(annotation, BaseModel):
-        return annotation
-    if get_origin(annotation) in (Union, UnionType, tuple, list):
-        for inner in get_args(annotation):
-            found = _settings_in(inner)
-            if found is not None:
-                return found
-    return None

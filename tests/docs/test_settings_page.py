@@ -18,7 +18,8 @@ from pydantic.fields import FieldInfo
 
 import dragoman
 from dragoman.errors import RecipeError
-from dragoman.recipe import Recipe, _settings_in
+from dragoman.recipe import Recipe
+from dragoman.recipe_text import settings_in
 from dragoman.settings import Settings, help_texts
 
 ROOT = Path(__file__).parents[2]
@@ -28,7 +29,7 @@ def settings_within(settings: type[BaseModel]) -> list[type[BaseModel]]:
     """A class of settings and all that it is made of."""
     found = [settings]
     for field in settings.model_fields.values():
-        inner = _settings_in(field.annotation)
+        inner = settings_in(field.annotation)
         if inner is not None:
             found += settings_within(inner)
     return found

@@ -13,7 +13,8 @@ from tiny_recipe import TINY
 
 from dragoman.errors import DragomanError
 from dragoman.metrics.interval import estimate
-from dragoman.recipe import Recipe, shipped_recipes
+from dragoman.recipe import Recipe
+from dragoman.recipe_text import shipped_recipes
 from dragoman.studies import several
 from dragoman.studies.ablation import Ablation, begin_ablation
 from dragoman.studies.ablation_rows import GROUPS, PAPER_BASE, chosen, rows_of

@@ -14,7 +14,8 @@ from hypothesis import strategies as st
 
 from dragoman.data.corpora import CorpusSettings
 from dragoman.errors import RecipeError
-from dragoman.recipe import Recipe, shipped_recipes
+from dragoman.recipe import Recipe
+from dragoman.recipe_text import shipped_recipes
 from dragoman.tasks import budget
 from dragoman.tasks.inputs import recipe_of
 from dragoman.tasks.run import Run

@@ -77,7 +77,7 @@ def get(
 
     from dragoman.cli.console import command
     from dragoman.data.download import fetch, named_download
-    from dragoman.recipe import shipped_recipes
+    from dragoman.recipe_text import shipped_recipes
 
     download = named_download(name)
     folder = to or Path("data") / name

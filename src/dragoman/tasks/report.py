@@ -25,7 +25,7 @@ from dragoman.pictures.records import (
 )
 from dragoman.pictures.report import report_html
 from dragoman.pictures.words import in_words
-from dragoman.recipe import read_text
+from dragoman.recipe_text import read_text
 from dragoman.tasks.confusions import drawn
 from dragoman.tasks.machine import machine_facts
 from dragoman.tasks.run import RECIPE, Run

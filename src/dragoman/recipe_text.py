@@ -1,0 +1,161 @@
+"""A recipe before it is checked: its text, its paths, what ``--set`` changes; and what is said of
+its mistakes.
+"""
+
+from __future__ import annotations
+
+import difflib
+import tomllib
+from collections.abc import Mapping, Sequence
+from importlib import resources
+from pathlib import Path
+from types import UnionType
+from typing import Any, Union, get_args, get_origin
+
+from pydantic import BaseModel, ValidationError
+
+from dragoman.errors import RecipeError, RunError
+from dragoman.models.kinds import KINDS
+from dragoman.reading import read_bytes
+
+_MOST = 1 << 20
+"""Bytes of a recipe file."""
+
+_TOLD, _SHOWN = 20, 200
+"""Mistakes of a recipe that are told at once, and characters that are shown of each."""
+
+
+def shipped_recipes() -> list[str]:
+    """Names of the recipes that come with the program."""
+    folder = resources.files("dragoman") / "recipes"
+    return sorted(
+        f.name.removesuffix(".toml") for f in folder.iterdir() if f.name.endswith(".toml")
+    )
+
+
+def read_text(path: Path) -> str:
+    """The text of a recipe file. Errors: ``RecipeError`` if it cannot be read as text."""
+    if not path.exists():
+        raise RecipeError(
+            f"there is no recipe {path}. Recipes that ship: {', '.join(shipped_recipes())}"
+        )
+    try:
+        return read_bytes(path, _MOST).decode("utf-8")
+    except (RunError, UnicodeDecodeError) as error:
+        raise RecipeError(f"recipe {path}: {error}") from error
+
+
+def shipped(name: str) -> str:
+    """The text of a recipe that comes with the program. Errors: ``RecipeError``."""
+    names = shipped_recipes()
+    if name not in names:
+        near = difflib.get_close_matches(name, names, 1)
+        hint = f" Did you mean {near[0]}?" if near else ""
+        raise RecipeError(
+            f"{name!r} is neither a file nor a recipe that ships ({', '.join(names)}).{hint}"
+        )
+    return (resources.files("dragoman") / "recipes" / f"{name}.toml").read_text(encoding="utf-8")
+
+
+def map_paths(values: Mapping[str, Any], change: Any) -> dict[str, Any]:
+    """``change`` applied to every path under ``data``: the only section that names files."""
+    data = values.get("data")
+    if not isinstance(data, Mapping):
+        return dict(values)
+
+    def corpus(entry: Any) -> Any:
+        if not isinstance(entry, Mapping):
+            return entry
+        return {
+            key: change(value)
+            if key in ("source", "target", "links") and isinstance(value, str)
+            else value
+            for key, value in entry.items()
+        }
+
+    mapped = dict(data)
+    if isinstance(mapped.get("train"), list):
+        mapped["train"] = [corpus(entry) for entry in mapped["train"]]
+    for key in ("dev", "test"):
+        if key in mapped:
+            mapped[key] = corpus(mapped[key])
+    return {**values, "data": mapped}
+
+
+def merge(values: Mapping[str, Any], change: str) -> dict[str, Any]:
+    """``section.key=value`` merged into ``values``; the value is TOML, or else a plain string.
+
+    Errors: ``RecipeError`` for what is of another form.
+    """
+    key, equals, raw = change.partition("=")
+    if not equals or not key.strip():
+        raise RecipeError(f"--set {change!r} is not of the form section.key=value")
+    try:
+        value = tomllib.loads(f"value = {raw}")["value"]
+    except (ValueError, RecursionError):
+        value = raw
+    merged = dict(values)
+    inner = merged
+    *sections, last = key.strip().split(".")
+    for section in sections:
+        below = inner.get(section, {})
+        if not isinstance(below, Mapping):
+            raise RecipeError(f"--set {change}: {section!r} is a value, not a section")
+        inner[section] = dict(below)
+        inner = inner[section]
+    inner[last] = value
+    return merged
+
+
+def explain(error: ValidationError, recipe: type[BaseModel], where: str) -> str:
+    """One line per mistake: the key, what is wrong, and the nearest key or what is allowed."""
+    lines = []
+    for problem in error.errors()[:_TOLD]:
+        location = [part for part in problem["loc"] if isinstance(part, str | int)]
+        # pydantic names the kind of model behind the section that holds it.
+        has_kind = location[:1] == ["model"] and len(location) > 1 and location[1] in KINDS
+        written = location[:1] + location[2:] if has_kind else location
+        key = _short(".".join(str(part) for part in written))
+        if problem["type"] == "extra_forbidden":
+            known = sorted(_section(recipe, location[:-1]))
+            near = difflib.get_close_matches(str(location[-1]), known, 1, 0.5)
+            hint = f"did you mean {near[0]!r}?" if near else "known are " + ", ".join(known)
+            lines.append(f"unknown key {key!r}; {hint}")
+        elif problem["type"] == "missing":
+            lines.append(f"{key!r} is missing")
+        else:
+            message = problem["msg"].removeprefix("Value error, ")
+            given = problem["input"]
+            is_simple = not isinstance(given, dict | list | tuple)
+            shown = f" (given: {_short(repr(given))})" if is_simple else ""
+            lines.append(f"{key}: {message}{shown}" if key else f"{message}{shown}")
+    return f"{where}: " + "\n  ".join(lines)
+
+
+def _short(text: str) -> str:
+    return text if len(text) <= _SHOWN else f"{text[:_SHOWN]}…"
+
+
+def _section(model: type[BaseModel], location: Sequence[str | int]) -> list[str]:
+    """The field names of the settings at ``location`` within ``model``."""
+    for part in location:
+        if part in KINDS:
+            model = KINDS[str(part)][0]
+        if isinstance(part, int) or part not in model.model_fields:
+            continue
+        found = settings_in(model.model_fields[part].annotation)
+        if found is not None:
+            model = found
+    return list(model.model_fields)
+
+
+def settings_in(annotation: Any) -> type[BaseModel] | None:
+    """The settings class inside an annotation such as ``CorpusSettings | None``."""
+    if isinstance(annotation, type) and issubclass(annotation, BaseModel):
+        return annotation
+    if get_origin(annotation) in (Union, UnionType, tuple, list):
+        for inner in get_args(annotation):
+            found = settings_in(inner)
+            if found is not None:
+                return found
+    return None
