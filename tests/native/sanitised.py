@@ -521,7 +521,7 @@ def work(path: str, levels: list[str], seconds: float, spoil: str | None) -> Non
         if " dragoman_" in line
     }
     if spoil:  # does it notice? One row too few, in both kinds of memory.
-        k, m = Kernels(library, "avx2", called), Memory(0)
+        k, m = Kernels(library, levels[-1], called), Memory(0)
         m.guarded = spoil == "page"
         k("norm_forward_fp32", m.real(5, 16), None, m.real(16), m.real(16), m.out(4, 16), None,
           None, 5, 16, 1e-5, 0.5, c_uint64(1), None)  # fmt: skip

@@ -98,7 +98,7 @@ def test_no_library_or_a_damaged_one_falls_back_with_one_line(
 def test_a_library_that_only_translates_leaves_training_to_torch(
     built: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """That for ARM has the decoder and nothing else; it is the comparison that asks first."""
+    """As one for a new processor may; it is the comparison that asks first."""
     from dragoman.models.transformer.int8 import why_not_here
 
     find = loader.function
@@ -119,6 +119,16 @@ def test_a_library_that_only_translates_leaves_training_to_torch(
         for embed in (embedding.embed, embedding.embed_plain)
     )
     torch.testing.assert_close(mine, twin)
+
+
+def test_what_no_machine_was_tried_with_is_said_in_the_line(
+    built: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert set(loader.NEVER_RUN) == {"neon"} and "never run" not in library.status().reason
+    monkeypatch.setitem(loader.NEVER_RUN, built, "right in an emulator, never run")
+    library.reset()
+    assert library.status().reason.endswith("; right in an emulator, never run")
+    assert "\n" not in library.status().reason
 
 
 def test_a_stale_library_is_not_used(built: str, monkeypatch: pytest.MonkeyPatch) -> None:

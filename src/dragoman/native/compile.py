@@ -129,8 +129,7 @@ def needed_glibc(library: Path) -> tuple[int, int] | None:
 
 
 def is_supported() -> bool:
-    """Kernels exist for Linux on 64-bit x86 and, to translate, on 64-bit ARM; elsewhere plain torch
-    does the work."""
+    """Kernels exist for Linux on 64-bit x86 and 64-bit ARM; elsewhere plain torch does the work."""
     machines = {"x86_64", "amd64", "aarch64", "arm64"}
     return sys.platform == "linux" and platform.machine().lower() in machines
 

@@ -31,7 +31,10 @@ def status() -> Status:
     wrong = first_difference()
     if wrong is None:
         threads = "torch's threads" if loader.share_threads() else "its own threads"
-        return Status(found.level, f"{found.reason}, on {threads}")
+        never = loader.NEVER_RUN.get(str(found.level))
+        return Status(
+            found.level, f"{found.reason}, on {threads}" + (f"; {never}" if never else "")
+        )
     loader.refuse()
     return loader.without(
         f"{wrong} differs from its plain twin on this machine ({loader.remedy()})"

@@ -29,6 +29,10 @@ from dragoman.native import compile as building
 LEVELS = ("avx512", "avx512vnni", "avxvnni", "avx2", "neon")
 """Instruction sets, best first. A level may use the kernels of those behind it."""
 
+NEVER_RUN = {"neon": "right in an emulator, never run on a real ARM processor"}
+"""Instruction sets that no machine of their own was tried with, and what was done in its place. The
+comparison at the start (``library.py``) decides on such a machine, as on every other."""
+
 CHOICES = ("auto", "off", *LEVELS)
 
 logger = logging.getLogger("dragoman.native")
@@ -92,7 +96,7 @@ def loaded() -> bool:
 
 
 def trains() -> bool:
-    """Whether there are kernels that train; for ARM there are those that translate alone."""
+    """Whether there are kernels that train, and not those alone that translate."""
     return function("norm_forward_fp32") is not None
 
 

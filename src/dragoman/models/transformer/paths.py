@@ -16,6 +16,7 @@ from dragoman.models.transformer import int8_weights
 from dragoman.models.transformer.int8_model import Int8Model
 from dragoman.models.transformer.int8_search import Int8Search, why_never
 from dragoman.native import library
+from dragoman.native.loader import NEVER_RUN
 from dragoman.native.processor import no_bf16_units
 
 if TYPE_CHECKING:
@@ -28,7 +29,7 @@ UNITS = {
     "avx512vnni": "on AVX512-VNNI, without bf16 units",
     "avxvnni": "on AVX-VNNI, two thirds as fast as AVX512-VNNI",
     "avx2": "on AVX2 alone, at half the speed of AVX512-VNNI",
-    "neon": "on NEON with dot products: right in an emulator, never run on a real ARM processor",
+    "neon": f"on NEON with dot products: {NEVER_RUN['neon']}",
 }
 """What the int8 kernels run on at each of ``library.LEVELS``."""
 

@@ -1,4 +1,4 @@
-// levels: avx512 avx2
+// levels: avx512 avx2 neon
 // Cross-entropy with label smoothing and its gradients, without stored logits (native/loss.py).
 //
 // Rows are taken a block at a time: their logits, in the thread's own memory, become their loss and

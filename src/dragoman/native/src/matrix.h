@@ -150,7 +150,8 @@ static __attribute__((noinline)) void tile(const uint32_t *a, int64_t row, int64
 
 constexpr int64_t MOST_STEPS = 192;  // a panel's steps and six rows of A in the first-level cache
 
-// Half of the columns at a time: 6 rows x 2 vectors and what they are made of fill 16 registers.
+// Half of the columns at a time: 6 rows x 2 vectors and what they are made of fill 16 registers,
+// or with NEON 32, which hold half as much.
 template <bool BF16, int ROWS>
 static __attribute__((noinline)) void tile(const uint32_t *a, int64_t row, int64_t step,
                                            const uint32_t *b, int64_t steps, const float *start,
@@ -170,7 +171,7 @@ static __attribute__((noinline)) void tile(const uint32_t *a, int64_t row, int64
     for (int64_t s = 0; s < steps; s++, from += step, panel += PANEL) {
       const Vec first = load(panel), second = load(panel + LANES);
       if ((s & 3) == 0) {
-        _mm_prefetch(next, _MM_HINT_T1);
+        fetch(next);
         next += ahead.stride;
       }
 #pragma GCC unroll 6
