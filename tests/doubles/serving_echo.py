@@ -16,7 +16,7 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -42,6 +42,10 @@ from dragoman.serving.server import serve_app
 from dragoman.serving.settings import ServeSettings, parse_settings
 from dragoman.serving.translate.languages import Detector
 from dragoman.tasks.engine import Engine
+from dragoman.tasks.run import Run
+
+Served = Callable[..., contextlib.AbstractAsyncContextManager[httpx.AsyncClient]]
+"""Settings of a server -> a client of it."""
 
 SENTENCES = [
     "The animal didn't cross the street because it was too tired.",
@@ -196,6 +200,16 @@ async def client_of(
         transport = httpx.ASGITransport(app, raise_app_exceptions=False)
         async with httpx.AsyncClient(transport=transport, base_url="http://echo") as client:
             yield client
+
+
+def serves(run: Run, name: str, **always: Any) -> Served:
+    """Opens a client of a server of that run alone; ``always``: settings that it always has."""
+
+    def open_run(**changes: Any) -> contextlib.AbstractAsyncContextManager[httpx.AsyncClient]:
+        settings = ServeSettings(**always, **changes)
+        return client_of(ServedRun.open(run, settings, name), settings=settings)
+
+    return open_run
 
 
 async def post(client: httpx.AsyncClient, path: str, **values: Any) -> Any:

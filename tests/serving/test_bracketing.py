@@ -4,14 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import threading
-from collections.abc import Callable
-from contextlib import AbstractAsyncContextManager
 from typing import Any
 
-import httpx
 import numpy as np
 import pytest
-from serving_echo import client_of, echo_run, meters_of, post
+from serving_echo import Served, client_of, echo_run, meters_of, post, serves
 from untrained_run import untrained_run
 
 from dragoman.forms.tree_form import tree_of
@@ -39,18 +36,9 @@ def trees(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFacto
     return Run.open(untrained_run(folder, *changes, recipe_name="wsj-sample"))
 
 
-Served = Callable[..., AbstractAsyncContextManager[httpx.AsyncClient]]
-
-
 @pytest.fixture
 def served(trees: Run) -> Served:
-    """A client of a server of it."""
-
-    def open_run(**changes: Any) -> AbstractAsyncContextManager[httpx.AsyncClient]:
-        settings = ServeSettings(precision="fp32", **changes)
-        return client_of(ServedRun.open(trees, settings, "trees"), settings=settings)
-
-    return open_run
+    return serves(trees, "trees", precision="fp32")
 
 
 def rebuilt(told: dict[str, Any]) -> Tree:

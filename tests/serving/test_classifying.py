@@ -4,15 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import threading
-from collections.abc import Callable
-from contextlib import AbstractAsyncContextManager
 from pathlib import Path
 from typing import Any
 
 import httpx
 import pytest
 from pydantic import BaseModel
-from serving_echo import client_of, echo_run, meters_of, post, until
+from serving_echo import Served, client_of, echo_run, meters_of, post, serves, until
 from slow_work import SlowWork
 from untrained_run import TOPICS, untrained_run
 
@@ -40,18 +38,9 @@ def topics(tmp_path_factory: pytest.TempPathFactory) -> Run:
     return Run.open(untrained_run(folder, *SMALL, recipe_name="demo-labels"))
 
 
-Served = Callable[..., AbstractAsyncContextManager[httpx.AsyncClient]]
-
-
 @pytest.fixture
 def served(topics: Run) -> Served:
-    """A client of a server of it."""
-
-    def open_run(**changes: Any) -> AbstractAsyncContextManager[httpx.AsyncClient]:
-        settings = ServeSettings(**changes)
-        return client_of(ServedRun.open(topics, settings, "topics"), settings=settings)
-
-    return open_run
+    return serves(topics, "topics")
 
 
 def labelling_of(run: Run) -> Labelling:

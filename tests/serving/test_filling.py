@@ -4,13 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import threading
-from collections.abc import Callable
-from contextlib import AbstractAsyncContextManager
 from typing import Any
 
-import httpx
 import pytest
-from serving_echo import client_of, echo_run, meters_of, post, until
+from serving_echo import Served, client_of, echo_run, meters_of, post, serves, until
 from untrained_run import untrained_run
 
 from dragoman.serving.fill import filling
@@ -33,18 +30,9 @@ def blanks(tmp_path_factory: pytest.TempPathFactory) -> Run:
     return Run.open(untrained_run(folder, *SMALL, recipe_name="demo-masked"))
 
 
-Served = Callable[..., AbstractAsyncContextManager[httpx.AsyncClient]]
-
-
 @pytest.fixture
 def served(blanks: Run) -> Served:
-    """A client of a server of it."""
-
-    def open_run(**changes: Any) -> AbstractAsyncContextManager[httpx.AsyncClient]:
-        settings = ServeSettings(**changes)
-        return client_of(ServedRun.open(blanks, settings, "blanks"), settings=settings)
-
-    return open_run
+    return serves(blanks, "blanks")
 
 
 @pytest.mark.parametrize("pieces", [1, 2])

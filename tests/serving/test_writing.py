@@ -5,12 +5,10 @@ from __future__ import annotations
 import asyncio
 import math
 import threading
-from collections.abc import Callable, Iterator
-from contextlib import AbstractAsyncContextManager
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-import httpx
 import numpy as np
 import pytest
 import torch
@@ -18,12 +16,14 @@ from pydantic import BaseModel
 from serving_echo import (
     TEXT,
     EchoModel,
+    Served,
     client_of,
     echo_run,
     events_of,
     meters_of,
     post,
     served_by,
+    serves,
     tiny_model,
     until,
 )
@@ -60,18 +60,9 @@ def letters(tmp_path_factory: pytest.TempPathFactory) -> Run:
     return Run.open(untrained_run(folder, *SMALL, recipe_name="demo-letters"))
 
 
-Served = Callable[..., AbstractAsyncContextManager[httpx.AsyncClient]]
-
-
 @pytest.fixture
 def served(letters: Run) -> Served:
-    """A client of a server of the letters."""
-
-    def open_run(**changes: Any) -> AbstractAsyncContextManager[httpx.AsyncClient]:
-        settings = ServeSettings(precision="fp32", **changes)
-        return client_of(ServedRun.open(letters, settings, "letters"), settings=settings)
-
-    return open_run
+    return serves(letters, "letters", precision="fp32")
 
 
 def joined(words: list[dict[str, Any]]) -> str:

@@ -15,8 +15,9 @@ from pathlib import Path
 from types import ModuleType
 
 import pytest
-from opening import AXE, serving
+from opening import AXE, Open, opening, serving
 from playwright.sync_api import Browser, sync_playwright
+from untrained_run import untrained_run
 
 ROOT = Path(__file__).parents[2]
 BUILT = ROOT / "src" / "dragoman" / "serving" / "web" / "index.html"
@@ -72,6 +73,23 @@ def address(built: Path, demo: tuple[Path, str]) -> Iterator[str]:
     """The demo run, served by the program itself."""
     with serving(demo[0]) as address:
         yield address
+
+
+@pytest.fixture(scope="module")
+def untrained(
+    built: Path, request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[str]:
+    """A run of random weights, of the ``RECIPE`` and the ``SMALL`` changes that a module names,
+    served by the program itself."""
+    folder = tmp_path_factory.mktemp("untrained")
+    module = request.module
+    with serving(untrained_run(folder, *module.SMALL, recipe_name=module.RECIPE)) as address:
+        yield address
+
+
+@pytest.fixture
+def opened(chromium: Browser, untrained: str) -> Open:
+    return opening(chromium, untrained)
 
 
 def _builder() -> ModuleType:

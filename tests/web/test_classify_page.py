@@ -3,31 +3,17 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
 import pytest
-from opening import Open, accessible, fits, opening, serving
-from playwright.sync_api import Browser, Page, expect
-from untrained_run import TOPICS, untrained_run
+from opening import Open, accessible, fits
+from playwright.sync_api import Page, expect
+from untrained_run import TOPICS
 
 TEXT = "The dog ate the soup."
+RECIPE = "demo-labels"
 SMALL = ("model.model_dim=32", "model.ffn_dim=32", "model.layers=2", "plan.context=24")
-
-
-@pytest.fixture(scope="module")
-def labelling(built: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    """A run of random weights that labels, served by the program itself."""
-    folder = tmp_path_factory.mktemp("topics")
-    with serving(untrained_run(folder, *SMALL, recipe_name="demo-labels")) as address:
-        yield address
-
-
-@pytest.fixture
-def opened(chromium: Browser, labelling: str) -> Open:
-    return opening(chromium, labelling)
 
 
 def label(page: Page, text: str) -> None:

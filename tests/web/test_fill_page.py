@@ -2,31 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
 import pytest
-from opening import Open, accessible, fits, opening, serving
-from playwright.sync_api import Browser, Page, expect
-from untrained_run import untrained_run
+from opening import Open, accessible, fits
+from playwright.sync_api import Page, expect
 
 TEXT = "The ___ eats the ___."
+RECIPE = "demo-masked"
 SMALL = ("model.model_dim=32", "model.ffn_dim=32", "model.layers=2")
-
-
-@pytest.fixture(scope="module")
-def filling(built: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    """A masked model of random weights, served by the program itself."""
-    folder = tmp_path_factory.mktemp("blanks")
-    with serving(untrained_run(folder, *SMALL, recipe_name="demo-masked")) as address:
-        yield address
-
-
-@pytest.fixture
-def opened(chromium: Browser, filling: str) -> Open:
-    return opening(chromium, filling)
 
 
 def fill(page: Page, text: str) -> None:

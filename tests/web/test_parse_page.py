@@ -2,34 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
 import pytest
-from opening import Open, accessible, fits, opening, serving
-from playwright.sync_api import Browser, Page, expect
-from untrained_run import untrained_run
+from opening import Open, accessible, fits
+from playwright.sync_api import Page, expect
 
 TEXT = "the small cat sees the dog of the house ."
+RECIPE = "wsj-sample"
 SMALL = (
     "model.model_dim=32", "model.ffn_dim=32", "model.encoder_layers=1", "model.decoder_layers=2",
     "model.attention.num_heads=2", "text.vocabulary=400", "search.beam=2",
 )  # fmt: skip
-
-
-@pytest.fixture(scope="module")
-def parsing(built: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    """A parser of random weights, served by the program itself."""
-    folder = tmp_path_factory.mktemp("trees")
-    with serving(untrained_run(folder, *SMALL, recipe_name="wsj-sample")) as address:
-        yield address
-
-
-@pytest.fixture
-def opened(chromium: Browser, parsing: str) -> Open:
-    return opening(chromium, parsing)
 
 
 def parse(page: Page, text: str) -> None:

@@ -3,30 +3,15 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
-from pathlib import Path
 from urllib.parse import quote
 
 import pytest
-from opening import Open, accessible, fits, opening, serving
-from playwright.sync_api import Browser, Page, expect
-from untrained_run import untrained_run
+from opening import Open, accessible, fits
+from playwright.sync_api import Page, expect
 
 BEGIN = "Der Hund schläft und"
+RECIPE = "demo-letters"
 SMALL = ("model.model_dim=32", "model.ffn_dim=32", "model.layers=2")
-
-
-@pytest.fixture(scope="module")
-def writing(built: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    """A language model of random weights over letters, served by the program itself."""
-    folder = tmp_path_factory.mktemp("letters")
-    with serving(untrained_run(folder, *SMALL, recipe_name="demo-letters")) as address:
-        yield address
-
-
-@pytest.fixture
-def opened(chromium: Browser, writing: str) -> Open:
-    return opening(chromium, writing)
 
 
 def read(page: Page, text: str) -> None:
