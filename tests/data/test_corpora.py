@@ -47,7 +47,7 @@ def test_two_files(tmp_path: Path) -> None:
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 def test_lines_end_at_newline_alone(tmp_path: Path, lines: list[str]) -> None:
     """U+2028, U+0085, form feeds and lone carriage returns stay inside their line."""
-    lines = ["x", *lines]
+    lines = ["x" * 2000, *lines]  # enough for a file of text, whatever else is in it
     path = tmp_path / "lines"
     path.write_bytes("".join(line + "\n" for line in lines).encode())
     assert list(read_lines(path)) == [line.removesuffix("\r") for line in lines]
@@ -97,6 +97,9 @@ def test_files_that_cannot_be_read(tmp_path: Path) -> None:
         (whole[: len(whole) // 2], "damaged or cut off"),
         (whole[:12] + b"\xff" * 9 + whole[21:], "damaged or cut off"),
         ("one\n".encode("utf-16"), "UTF-16.*iconv"),
+        (b"\x89PNG\r\n\x1a\n" + bytes(range(256)) * 4, "is no text: .* control characters"),
+        (gzip.compress(bytes(range(256)) * 4), "is no text"),
+        ("one two three four\n".encode("utf-16-le"), "is no text"),
     ):
         with pytest.raises(DataError, match=message):
             list(read_pairs(_corpus(tmp_path, content, b"eins\n" * 1000)))

@@ -30,6 +30,12 @@ from dragoman.settings import Settings
 _GZIP = b"\x1f\x8b"
 _UTF8_MARK = b"\xef\xbb\xbf"
 _UTF16_MARKS = (b"\xff\xfe", b"\xfe\xff")
+_FEW = 8
+
+_LOOKED_AT = 8192
+"""Bytes by which text is told from pictures and programs."""
+_NOT_WRITTEN = bytes({*range(32)} - set(b"\t\n\v\f\r\x1b"))
+"""Bytes of characters that nobody writes; of any other kind of file they are a tenth and more."""
 
 _SECTION = 20_000
 
@@ -284,6 +290,17 @@ def _shown(text: str, width: int = 60) -> str:
     return repr(text if len(text) <= width else text[:width] + "…")
 
 
+def _check_is_text(start: bytes, path: Path) -> None:
+    """Errors: ``DataError`` for the beginning of a file that is of another kind. A few odd
+    characters are left to cleaning."""
+    odd = len(start) - len(start.translate(None, _NOT_WRITTEN))
+    if odd > max(_FEW, len(start) // 20):
+        raise DataError(
+            f"{path} is no text: {odd:,} of its first {len(start):,} bytes are control characters, "
+            "as in a picture, a program or an archive"
+        )
+
+
 @contextmanager
 def _opened(path: Path, *, packed: bool = False) -> Iterator[BinaryIO]:
     """A file of bytes, unpacked if it is gzip, unless asked for as it lies.
@@ -292,7 +309,7 @@ def _opened(path: Path, *, packed: bool = False) -> Iterator[BinaryIO]:
     """
     try:
         with path.open("rb") as file:
-            start = file.read(3)
+            start = file.read(_LOOKED_AT)
             if not start:
                 raise DataError(f"{path} is empty")
             if start[:2] in _UTF16_MARKS:
@@ -302,11 +319,15 @@ def _opened(path: Path, *, packed: bool = False) -> Iterator[BinaryIO]:
                 )
             file.seek(0)
             if start[:2] != _GZIP or packed:
+                if not packed:
+                    _check_is_text(start, path)
                 yield file
                 return
             with gzip.open(file) as unpacked:
-                if not unpacked.peek(1):
+                start = unpacked.peek(_LOOKED_AT)[:_LOOKED_AT]
+                if not start:
                     raise DataError(f"{path} is empty inside")
+                _check_is_text(start, path)
                 yield unpacked  # type: ignore[misc]  # a GzipFile reads like any binary file
     except (EOFError, gzip.BadGzipFile, zlib.error) as error:
         raise DataError(f"{path} is damaged or cut off: {error}") from error
