@@ -22,6 +22,9 @@ from dragoman.tasks.run import Run
 from dragoman.tasks.settings import EngineSettings
 
 _TOKENS_AT_ONCE = 8192
+_CHARACTERS = 1000
+"""Of a text that are looked at for each token that is read: no token writes so many, and what lies
+behind, up to a gigabyte on one line, is not cut into tokens for nothing."""
 
 Probabilities = npt.NDArray[np.float64]
 
@@ -101,7 +104,8 @@ class Labeller(Predictor):
     ) -> Iterator[tuple[int, Labelled]]:
         """The same as it comes, the shortest texts first, each with its number; so many tokens are
         read at once."""
-        tokens = [np.array(one, np.int32) for one in self.run.source.tokens(given)]
+        looked_at = [text[: self.longest * _CHARACTERS] for text in given]
+        tokens = [np.array(one, np.int32) for one in self.run.source.tokens(looked_at)]
         order = sorted(range(len(given)), key=lambda number: len(tokens[number]))
         lengths = [len(tokens[number]) for number in order]
         for part in in_batches(lengths, self.reading, together):
