@@ -180,7 +180,7 @@ def _tools(wanted: str | None) -> _Tools:
     if find_spec("ziglang") is None:
         raise CompileError(f"no compiler for {wanted} (looked for: pip install {ZIG})")
     oldest = f".{_OLDEST_GLIBC}" if wanted.endswith("-gnu") else ""
-    zig = [sys.executable, "-m", "ziglang", "c++", "-target", wanted + oldest]
+    zig = [sys.executable, "-m", "ziglang", "c++", "-s", "-target", wanted + oldest]
     if own is not None and wanted == own_platform():
         # zig brings C functions of its own, memcpy and logf among them, in place of the system's;
         # what else is needed beside those is the compiler's.
