@@ -2,10 +2,10 @@
 
 An example has sides: what is read (``source``) and what is written (``target``). A task says which
 of them its examples have, what the model is trained to do with them, and how it is measured; all
-that trains is the same for every task, and all that searches and looks inside for every task whose
-target is a text. Of a masked text, what is read is made of the text itself, the one side there is.
-Where the ``target`` is a label, a model scores all there are and none is searched for. A tree is
-searched for as a text is.
+that trains is the same for every task, and all that searches for every task that writes. Of a
+masked text, what is read is made of the text itself, the one side there is. Where the ``target``
+is a label, a model scores all there are and none is searched for. A tree is searched for as a text
+is.
 """
 
 from __future__ import annotations

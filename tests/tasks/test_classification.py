@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 import random
+import re
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -18,11 +19,13 @@ from untrained_run import untrained_run
 
 from dragoman.errors import DataError, RecipeError, RunError
 from dragoman.metrics.classification import Confusion
+from dragoman.pictures.words import words as words_of
 from dragoman.recipe import Recipe
 from dragoman.tasks.classification import evaluate_run
 from dragoman.tasks.confusions import drawn
 from dragoman.tasks.inputs import recipe_of
 from dragoman.tasks.labeller import Labeller
+from dragoman.tasks.reasons import reasons
 from dragoman.tasks.report import write_report
 from dragoman.tasks.run import Run
 from dragoman.tasks.taking import fitting, places
@@ -145,7 +148,8 @@ def test_the_verb_gives_a_line_for_a_line(topics: Run, dragoman: Dragoman, tmp_p
         (("evaluate", topics.folder, "--set", "window=2"), "nothing can be set"),
         (("shortlist", topics.folder), "writes no text"),
         (("score", topics.folder, tmp_path), "dragoman classify --all says"),
-        (("look", topics.folder, "the dog"), "dragoman classify"),
+        (("look", topics.folder, "the dog", "--target", "x"), "it says something of what it reads"),
+        (("look", topics.folder, "dog " * 1200), "tokens; look at a part of it"),
         (("compare", topics.folder, topics.folder, "--to", tmp_path / "x.html"), "leave it out"),
         (("figure", "temperature", "--run", topics.folder), "dragoman classify"),
         (("align", topics.folder), "nothing to align"),
@@ -424,3 +428,24 @@ def test_of_a_long_line_no_more_is_cut_into_tokens_than_may_be_read(
     assert found.text == long and found.cut and short.cut
     assert found.log_probabilities == pytest.approx(short.log_probabilities)
     assert max(lengths) < len(long) / 10
+
+
+def test_a_label_is_looked_into(topics: Run, dragoman: Dragoman) -> None:
+    """Where the encoder looked; and how sure the label is when a word is hidden."""
+    text = "the dog barks today"
+    said = dragoman("look", topics.folder, text, "--hide", "dog")
+    assert said.code == 0, said.err
+    before = Labeller(topics)([text])[0]
+    lines = [line.rstrip() for line in said.out.splitlines()]
+    assert lines[0] == f"{before.label}  {before.probability:.4f}"
+    assert "hidden: “dog”" in said.out and "barks" in said.out
+    (doubt,) = [line for line in lines if line.startswith("log P of the first output")]
+    old, new = (float(one.strip(" ,")) for one in re.findall(r"-?\d+\.\d+", doubt))
+    assert old == pytest.approx(before.log_probabilities.max(), abs=0.006) and new != old
+    labeller = Labeller(topics)
+    record = labeller.look(text, ())
+    names, word_of = words_of(record.source)
+    assert list(names[:-1]) == text.split() and not record.target
+    shares = np.bincount(word_of, record.encoder[-1].mean(axis=(0, 1)))
+    wanted = [word.attention for word in reasons(labeller, text).words]
+    assert shares[: len(wanted)].tolist() == pytest.approx(wanted, abs=1e-4)

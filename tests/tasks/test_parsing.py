@@ -16,6 +16,7 @@ from dragoman.data.corpora import CorpusSettings, Pair, read_pairs
 from dragoman.errors import DataError, DragomanError, RecipeError, RunError
 from dragoman.forms.tree_form import tree_of
 from dragoman.metrics.parseval import Parseval, score_parse
+from dragoman.pictures.words import in_words
 from dragoman.recipe import Recipe
 from dragoman.search.settings import SamplingSettings, SearchSettings
 from dragoman.task import TASKS
@@ -23,6 +24,7 @@ from dragoman.tasks.inputs import recipe_of
 from dragoman.tasks.parser import Parser
 from dragoman.tasks.parsing import evaluate_run
 from dragoman.tasks.run import Run
+from dragoman.tasks.settings import EngineSettings
 from dragoman.tasks.training import resume, train
 from dragoman.tasks.translator import Translator
 from dragoman.tree import Tree
@@ -184,7 +186,8 @@ def test_the_command_line_knows_the_task(toy: Run, dragoman: Dragoman, tmp_path:
         (("evaluate", toy.folder, tmp_path / "t.svg"), "t.svg, line 1: "),
         (("shortlist", toy.folder), "it writes no text"),
         (("align", toy.folder, gold, gold), "there is nothing to align"),
-        (("look", toy.folder, "a dog runs ."), "does not translate: dragoman parse"),
+        (("look", toy.folder, "a dog runs .", "--prefix", "x"), "writes the tree of what it reads"),
+        (("figure", "temperature", "--run", toy.folder), "dragoman parse"),
     ):
         refused = dragoman(*wrong)
         assert refused.code == (1 if words else 0), (wrong, refused)
@@ -250,3 +253,21 @@ def test_files_of_trees_are_read_one_by_one(tmp_path: Path) -> None:
             list(read_pairs(corpus))
     with pytest.raises(DragomanError, match="does not exist"):
         list(read_pairs(CorpusSettings(source=str(tmp_path / "none.mrg"), format="trees")))
+
+
+def test_a_tree_is_looked_into(toy: Run, dragoman: Dragoman) -> None:
+    """Where each bracket looked, by the words that stand in it; and what if a head were off."""
+    parser, text = Parser(toy, EngineSettings(precision="fp32")), "the cat of a dog sleeps ."
+    best = parser(text)
+    record = in_words(parser.look(text, best.ids))
+    words = best.tree.words
+    assert list(record.source) == [*words, "</s>"]
+    symbols = [name for name in record.target[:-1] if name[0] not in "()"]
+    assert symbols == words, "a word stands where its tag is written"
+    brackets = [name[1:] for name in record.target if name[0] == "(" and name[1:]]
+    assert brackets == [one.label for one in best.tree.brackets()]
+    assert record.cross.sum(axis=-1) == pytest.approx(1, abs=1e-4)
+    said = dragoman("look", toy.folder, text, "--head-off", "cross.1.*")
+    assert said.code == 0, said.err
+    assert said.out.startswith(best.text[:20]) and "What if heads off: cross.1.1" in said.out
+    assert "log P of the first output" in said.out

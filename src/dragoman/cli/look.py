@@ -60,7 +60,8 @@ def look(
     ] = None,
 ) -> None:
     """Show where every layer and head of a run looked while it wrote: the translation of a sentence
-    or, of a language model, the text that is given; or while a masked model filled in blanks.
+    or, of a language model, the text that is given; its tree; or while it read, to fill in blanks
+    or to give a label.
 
     The terminal shows one of them; --to look.html writes a page with all, to look around in.
 

@@ -1,4 +1,4 @@
-"""``dragoman serve``: a translator in the browser and behind an API."""
+"""``dragoman serve``: runs in the browser and behind an API."""
 
 from __future__ import annotations
 
@@ -27,10 +27,11 @@ def serve(
     ] = None,
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Say nothing but errors.")] = False,
 ) -> None:
-    """Serve runs: a page to translate in, and an API that LibreTranslate's clients know.
+    """Serve runs: a page, and an API that LibreTranslate's clients know.
 
-    Several runs are told apart by the languages that their recipes name, or by their names.
-    SIGTERM and Ctrl-C finish what was taken before it stops.
+    Each run has the view and the endpoints of its task: to translate, to go on with a text, to fill
+    in blanks, to label or to parse. Several are told apart by the languages that their recipes
+    name, or by their names. SIGTERM and Ctrl-C finish what was taken before it stops.
 
     Example: dragoman serve runs/demo, then open http://127.0.0.1:5050
     """

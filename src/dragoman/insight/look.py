@@ -160,12 +160,14 @@ def look_at_sentence(run: Path, options: LookOptions) -> LookResult:
         raise DragomanError(f"--kind {options.kind}: it is one of {', '.join(_KINDS)}")
     if not options.sentence.strip():
         raise DragomanError("there is nothing to look at: the sentence is empty")
-    subject = Subject.open(run, options.sentence)
+    subject = Subject.open(run, options.sentence, looking=True)
     predictor = subject.predictor
     if not predictor.reads:
         _check_alone(run, options)
     elif not predictor.run.task.writes:
-        _check_filled(run, options)
+        _check_read(run, options)
+    elif predictor.run.task.target == "tree":
+        _check_parsed(run, options)
     ids = predictor.given_ids(options.sentence)
     longest = predictor.engine.longest
     if len(ids) > longest:
@@ -242,34 +244,39 @@ def look_at_sentence(run: Path, options: LookOptions) -> LookResult:
 
 def _check_alone(run: Path, options: LookOptions) -> None:
     """Errors: ``DragomanError`` for what only those have that read one text and write another."""
-    given = {
-        "--target": options.target is not None,
-        "--hide": bool(options.hide),
-        "--prefix": bool(options.prefix),
-        "--gold": options.gold is not None,
-    }
-    wrong = [name for name, is_given in given.items() if is_given]
-    if wrong:
-        raise DragomanError(
-            f"{', '.join(wrong)}: {run} reads nothing before it writes; the text that you give is "
-            "what is looked at. --head-off, --kind, --layer and --head go with it"
-        )
+    _refuse(
+        options,
+        ("target", "hide", "prefix", "gold"),
+        f"{run} reads nothing before it writes; the text that you give is what is looked at. "
+        "--head-off, --kind, --layer and --head go with it",
+    )
 
 
-def _check_filled(run: Path, options: LookOptions) -> None:
+def _check_read(run: Path, options: LookOptions) -> None:
     """Errors: ``DragomanError`` for what only those have that write."""
-    given = {
-        "--target": options.target is not None,
-        "--prefix": bool(options.prefix),
-        "--gold": options.gold is not None,
-        "--importance": options.importance,
-    }
-    wrong = [name for name, is_given in given.items() if is_given]
+    _refuse(
+        options,
+        ("target", "prefix", "gold", "importance"),
+        f"{run} writes nothing, it says something of what it reads. --hide, --head-off, --kind, "
+        "--layer and --head go with it",
+    )
+
+
+def _check_parsed(run: Path, options: LookOptions) -> None:
+    """Errors: ``DragomanError`` for what only those have that write text."""
+    _refuse(
+        options,
+        ("target", "prefix", "gold"),
+        f"{run} writes the tree of what it reads, and no text. --hide, --head-off, --kind, "
+        "--layer, --head and --importance go with it",
+    )
+
+
+def _refuse(options: LookOptions, names: Sequence[str], why: str) -> None:
+    """Errors: ``DragomanError`` if any of some options was given."""
+    wrong = [f"--{name}" for name in names if getattr(options, name) not in (None, "", (), False)]
     if wrong:
-        raise DragomanError(
-            f"{', '.join(wrong)}: {run} writes nothing, it fills in what it reads. --hide, "
-            "--head-off, --kind, --layer and --head go with it"
-        )
+        raise DragomanError(f"{', '.join(wrong)}: {why}")
 
 
 def _likeliest(record: AttentionRecord) -> AttentionKind:

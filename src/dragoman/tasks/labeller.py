@@ -15,6 +15,9 @@ import torch
 from dragoman.data.labelled import Reading
 from dragoman.errors import DragomanError
 from dragoman.models.interface import Network
+from dragoman.nn.probes import Probe
+from dragoman.pictures.records import AttentionRecord
+from dragoman.search.hypothesis import Hypothesis, hypothesis_of
 from dragoman.tasks.engine import Engine
 from dragoman.tasks.examples import reading_of
 from dragoman.tasks.predictor import Predictor, require_task
@@ -62,18 +65,20 @@ class Labelled:
         order = np.argsort(-self.log_probabilities, kind="stable")
         return [(self.names[k], float(self.probabilities[k])) for k in order]
 
-    @property
-    def ids(self) -> tuple[int, ...]:
-        """None: nothing is written."""
-        return ()
-
-    @property
-    def score(self) -> float:
-        """log P of the label, in nats."""
-        return float(self.log_probabilities.max())
-
     def __str__(self) -> str:
         return self.label
+
+
+@dataclass(frozen=True)
+class ChosenLabel:
+    """What is shown of a text that is looked into."""
+
+    text: str
+    """The label and its probability."""
+    ids: tuple[int, ...]
+    """Its value."""
+    score: float
+    """log P of it, in nats."""
 
 
 class Labeller(Predictor):
@@ -121,17 +126,48 @@ class Labeller(Predictor):
                     Labelled(given[number], self.labels.names, log_probabilities, is_cut),
                 )
 
-    def shown(self, text: str, prefix: str = "") -> Labelled:
+    # ---- looking
+
+    def shown(self, text: str, prefix: str = "") -> ChosenLabel:
         """Its label. Errors: ``DragomanError`` for a prefix."""
         if prefix:
             raise DragomanError("a label is given no beginning: leave the prefix out")
         (found,) = self([text])
-        return found
+        value = int(found.log_probabilities.argmax())
+        told = f"{found.label}  {found.probability:.4f}"
+        return ChosenLabel(told, (value,), float(found.log_probabilities[value]))
 
     def source_ids(self, text: str) -> list[int]:
         """What the model reads of a text: its tokens, a symbol before or behind them."""
         (tokens,) = self.run.source.encode([text])
-        return self.reading.texts([tokens]).values.tolist()
+        read: list[int] = self.reading.texts([tokens]).values.tolist()
+        return read
+
+    def given_ids(self, text: str) -> list[int]:
+        """All of a text, whatever is read of it."""
+        return self.run.source.values([text])[0]
+
+    def score_ids(
+        self, sources: Sequence[str], targets: Sequence[Sequence[int]]
+    ) -> list[Hypothesis]:
+        """log P of a label for each text, given by its value."""
+        found = self(sources)
+        return [
+            hypothesis_of(target, [float(one.log_probabilities[target[0]])], 0.0, finished=False)
+            for one, target in zip(found, targets, strict=True)
+        ]
+
+    def look(
+        self, source: str, target_ids: Sequence[int], through: Probe | None = None
+    ) -> AttentionRecord:
+        """Where the encoder looked. Errors: ``DragomanError`` for a model that goes over a text
+        from left to right, which has no encoder."""
+        if self.reading.before:
+            raise DragomanError(
+                f"{self.run.folder} goes over a text from left to right, and has no encoder to "
+                f"look into: dragoman classify {self.run.folder} --why tells what each word got"
+            )
+        return super().look(source, target_ids, through)
 
 
 def in_batches(lengths: Sequence[int], reading: Reading, tokens: int) -> Iterator[list[int]]:

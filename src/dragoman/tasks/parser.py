@@ -7,11 +7,13 @@ Treebank parts ``do n't`` and ``sleeps .``).
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import islice
+from typing import TYPE_CHECKING
 
 from dragoman.errors import DataError
 from dragoman.forms.tree_form import TreeForm, words_of
+from dragoman.pictures.labels import WORD_START
 from dragoman.search.hypothesis import Hypothesis
 from dragoman.search.request import Request
 from dragoman.search.settings import SearchSettings
@@ -20,6 +22,10 @@ from dragoman.tasks.predictor import Predictor, require_task
 from dragoman.tasks.run import Run
 from dragoman.tasks.settings import EngineSettings
 from dragoman.tree import Tree
+
+if TYPE_CHECKING:
+    from dragoman.nn.probes import Probe
+    from dragoman.pictures.records import AttentionRecord
 
 LONGEST = 1000
 """Tokens of a sentence that are read, if the settings do not say otherwise: there is no half of a
@@ -88,11 +94,32 @@ class Parser(Predictor):
         ((best, *_),) = parse_all(self.engine, _read([(1, sentence)], self.engine), settings)
         return best
 
+    # ---- looking
+
     def shown(self, text: str, prefix: str = "") -> Parse:
         """Its best tree. Errors: ``DataError`` for a prefix."""
         if prefix:
             raise DataError("a tree is given no beginning: leave the prefix out")
         return self(text)
+
+    def source_ids(self, text: str) -> list[int]:
+        """What the model reads: the words as treebanks write them, the end symbol behind."""
+        return self.engine.source.values([" ".join(words_of(text))])[0]
+
+    def look(
+        self, source: str, target_ids: Sequence[int], through: Probe | None = None
+    ) -> AttentionRecord:
+        """Every attention weight of a tree. What it writes is shown as brackets and as the words
+        themselves, with their tags where these were learned: dog/NN."""
+        record = super().look(source, target_ids, through)
+        symbols, left = tree_form(self.engine).symbols, iter(words_of(source))
+        names = []
+        for symbol, name in zip(target_ids, symbols.shown(target_ids), strict=True):
+            if symbol in symbols.words:
+                word = next(left)
+                name = f"{word}/{name}" if symbols.with_tags else word
+            names.append(WORD_START + name)
+        return replace(record, target=(*names, record.target[-1]))
 
 
 def _read(lines: Sequence[tuple[int, str]], engine: Engine) -> list[str]:

@@ -87,7 +87,7 @@ class Predictor(ABC):
         self, sources: Sequence[str], targets: Sequence[Sequence[int]]
     ) -> list[Hypothesis]:
         """Force decoding of outputs that are given as tokens, without end symbols."""
-        return self.engine.score(self.engine.source.values(sources), targets)
+        return self.engine.score([self.source_ids(source) for source in sources], targets)
 
     def look(
         self, source: str, target_ids: Sequence[int], through: Probe | None = None

@@ -9,7 +9,7 @@ from pathlib import Path
 import torch
 
 from dragoman.data.demo_corpus import demo_corpus, pronoun_probes
-from dragoman.errors import DragomanError
+from dragoman.errors import DragomanError, RunError
 from dragoman.insight.head import Array
 from dragoman.insight.needs import transformer_of
 from dragoman.insight.parts import begin_part
@@ -20,6 +20,8 @@ from dragoman.pictures.records import AttentionRecord
 from dragoman.search.hypothesis import Hypothesis
 from dragoman.search.settings import SearchSettings
 from dragoman.tasks.filler import Filler
+from dragoman.tasks.labeller import Labeller
+from dragoman.tasks.parser import Parser
 from dragoman.tasks.predictor import Output, Predictor
 from dragoman.tasks.run import Run
 from dragoman.tasks.settings import EngineSettings, TranslatorSettings
@@ -32,6 +34,21 @@ DEMO = Path("runs/demo")
 _PAIRS = 40
 _CANDIDATES = 16
 """Held-out sentences that a figure may choose from: as many as do not keep a reader waiting."""
+
+
+def _predictor(run: Run, looking: bool) -> Predictor:
+    """On the plain path. Errors: ``RunError`` for a run that figures are not of."""
+    plain = EngineSettings(precision="fp32")
+    if run.task.target != "text":
+        if not looking:
+            raise RunError(
+                f"{run.folder} is a {run.task.called}; figures look into runs that write text or "
+                f"fill it in. What it does: {run.use}"
+            )
+        return Labeller(run, plain) if run.task.target == "label" else Parser(run, plain)
+    if "source" in run.task.sides:
+        return Translator(run, TranslatorSettings(precision="fp32", whole=True))
+    return Filler(run) if run.task.reads else Writer(run, plain)
 
 
 @dataclass(frozen=True)
@@ -47,20 +64,15 @@ class Subject:
     """Whether somebody asked for this sentence."""
 
     @classmethod
-    def open(cls, folder: Path, sentence: str | None = None) -> Subject:
+    def open(cls, folder: Path, sentence: str | None = None, *, looking: bool = False) -> Subject:
         """``sentence``: given, or the demo's own, or the first sample of the run's evaluation.
+        ``looking``: it is looked into, also where the figures cannot be made.
 
         Errors: ``RunError``; ``DragomanError`` if there is no sentence to show.
         """
         is_given = bool(sentence)
         run = Run.open(folder)
-        predictor: Predictor
-        if "source" in run.task.sides:
-            predictor = Translator(run, TranslatorSettings(precision="fp32", whole=True))
-        elif run.task.reads:
-            predictor = Filler(run)
-        else:
-            predictor = Writer(run, EngineSettings(precision="fp32"))
+        predictor = _predictor(run, looking)
         reads = predictor.reads
         samples = [(s["source"], s["reference"]) for s in run.scores().get("samples", [])]
         if run.recipe.data.embedded == "demo":
