@@ -54,6 +54,8 @@ def test_training_shows_no_combination_that_is_held_out() -> None:
             held += 1
             assert words not in train
     assert held > 300
+    for shown in ("watch dog with telescope", "watch dog with crown", "dog of king"):
+        assert tree_split_of(shown) == "test"
     # What is shown at the end: neither these pairs of words nor another number of them.
     for tree in small().train:
         text = " ".join(tree.words).lower()
@@ -121,5 +123,25 @@ def test_a_clause_is_about_the_noun_whose_number_its_verb_has() -> None:
             words = noun.words
             head = words[words.index("of") - 1] if "of" in words else words[-1]
             assert (head.lower() in plural) == (verb == "are"), str(node)
+            checked += 1
+    assert checked > 50
+
+
+def test_of_two_nouns_that_a_clause_may_be_about_one_is_plural() -> None:
+    """Else its verb would not tell which."""
+    plural = {noun.plural for noun in WHO}
+    nouns = plural | {noun.singular for noun in WHO}
+    checked = 0
+    for tree in small().train:
+        words = [word.lower() for word in tree.words]
+        for place, word in enumerate(words[:-2]):
+            # "the dog of the old kings that sleep": no verb between the nouns and "that".
+            behind = words[place + 1 : place + 5]
+            if word != "of" or "that" not in behind:
+                continue
+            second = words[place + behind.index("that")]
+            if second not in nouns:  # "the dog of the king said that ..."
+                continue
+            assert (words[place - 1] in plural) != (second in plural), " ".join(words)
             checked += 1
     assert checked > 50
