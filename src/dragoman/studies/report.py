@@ -5,7 +5,7 @@ each, beside what the paper prints (its tables 1 and 2).
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from importlib import metadata
 from pathlib import Path
 from statistics import fmean
@@ -262,7 +262,10 @@ class Report:
             base = sweep.base.training.updates
             note = f"{len(rows)} trials of {base:,} updates: {' '.join(sweep.plan.over)}"
             tables.append(Table(sweep.folder.name, header, rows, note))
-            charts += sweep.charts()
+            charts += [
+                replace(chart, title=f"{sweep.folder.name}: {chart.title}")
+                for chart in sweep.charts()
+            ]
         return Section(
             "What was searched before",
             "The sweep that lies beside each run; a system without one was not tuned here.",
