@@ -433,6 +433,7 @@ FRAMES = """async (moves) => {
 }"""
 
 
+@pytest.mark.slow  # a large model, and a minute's work of a page: it tells how long frames take
 def test_five_hundred_tokens(opened_large: Open, capsys: pytest.CaptureFixture[str]) -> None:
     """Twelve layers of eight heads over 500 tokens on either side: all can be
     used; how long frames take is told."""
