@@ -81,7 +81,7 @@ def test_every_request_is_a_line_without_its_text(caplog: pytest.LogCaptureFixtu
 def test_a_failure_is_logged_with_its_place_and_without_text(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    def fail(_: Any, text: str, *more: Any) -> None:
+    def fail(_: Any, text: str, *more: Any, looking: bool) -> None:
         raise ValueError(f"cannot choose for {text}")
 
     monkeypatch.setattr("dragoman.serving.catalogue.Catalogue.choose", fail)
@@ -450,8 +450,9 @@ def test_an_image_is_whole_or_none(
             pass
 
         PageError = CompileError
+        LIBRARY = Path("no-library.so")
 
-        def compile_library(self) -> None:
+        def compile_library(self, _: Path, *, wanted: str | None) -> None:
             raise self.CompileError("no compiler")
 
         def build_page(self, _: Path) -> None:

@@ -237,19 +237,9 @@ def test_a_recipe_must_fit_its_task(texts: Path, parallel_text: tuple[Path, Path
 
 def test_it_is_served_and_looked_into_as_any_run(letters: Run) -> None:
     served = ServedRun.open(letters, ServeSettings(), "letters")
-    (alone,) = Writer(letters)(["Der Hund"], SearchSettings(beam=4, max_length=30))[0]
 
     async def check() -> None:
         async with client_of(served) as client:
-            asked = {"text": "", "prefix": "Der Hund", "run": "letters", "max_length": 30}
-            answer = await client.post("/v1/translate", json=asked)
-            (sentence,) = answer.json()["translations"][0]["sentences"]
-            assert sentence["hypotheses"][0]["text"] == alone.text
-            assert sentence["hypotheses"][0]["score"] == pytest.approx(alone.score, rel=1e-3)
-            drawn = asked | {"sampling": {"seed": 5}, "n_best": 3}
-            answer = await client.post("/v1/translate", json=drawn)
-            (sentence,) = answer.json()["translations"][0]["sentences"]
-            assert len({one["text"] for one in sentence["hypotheses"]}) > 1
             look = {"text": "", "run": "letters", "attention": ["decoder"], "max_length": 12}
             answer = await client.post("/v1/look", json=look)
             assert answer.status_code == 200, answer.text
@@ -358,7 +348,7 @@ def test_a_client_is_told_that_its_text_is_not_read(letters: Run) -> None:
         async with client_of(served, echo_run("a", ("en", "de"))) as client:
             asked = {"text": "Der Hund", "run": "letters"}
             answer = await client.post("/v1/translate", json=asked)
-            assert answer.status_code == 400 and "/v1/write goes on" in answer.json()["error"]
+            assert answer.status_code == 400 and "asked of /v1/write" in answer.json()["error"]
             languages = (await client.get("/languages")).json()
             assert [language["code"] for language in languages] == ["en", "de"]
             answer = await client.post(

@@ -296,7 +296,7 @@ def test_it_is_looked_into(likes: Run, dragoman: Dragoman, tmp_path: Path) -> No
         refused = dragoman("figure", name, *about)
         assert refused.code == 1 and "This encoder model writes nothing" in refused.err, refused.err
     refused = dragoman("look", likes.folder, "The cat ___.", "--prefix", "The")
-    assert refused.code == 1 and "writes nothing, it fills" in refused.err
+    assert refused.code == 1 and "writes nothing, it says something" in refused.err
 
 
 def test_the_demo_trains_measures_and_fills(dragoman: Dragoman, tmp_path: Path) -> None:
