@@ -25,6 +25,7 @@ SHORT = (
 )  # fmt: skip
 
 
+@pytest.mark.slow  # 600 sentences are parsed: half a minute, the longest of all
 def test_a_parser_from_nothing(dragoman: Dragoman, tmp_path: Path) -> None:
     to = tmp_path / "trees"
     changes = [word for change in SHORT for word in ("--set", change)]
