@@ -26,8 +26,7 @@ def additive_scores(query: Tensor, keys: Tensor, energy: Tensor, allowed: Tensor
 
     Where a key is not allowed the score means nothing, and whoever reads it masks it.
     """
-    fast = is_plain(query, keys, energy) and query.dtype == keys.dtype
-    if not (fast and loader.function("additive_forward_fp32") is not None):
+    if not (is_plain(query, keys, energy) and query.dtype == keys.dtype and loader.trains()):
         return additive_scores_plain(query, keys, energy)
     out: Tensor = _Scores.apply(query, keys, energy, allowed)  # type: ignore[no-untyped-call]
     return out

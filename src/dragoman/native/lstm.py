@@ -21,11 +21,7 @@ from dragoman.native.pointers import SUFFIXES, address, as_rows, is_plain
 
 def takes(gates: Tensor, before: Tensor) -> bool:
     """Whether the kernels know such rows and cells."""
-    return is_plain(gates) and is_plain(before) and before.dtype == torch.float32 and _built()
-
-
-def _built() -> bool:
-    return loader.function("lstm_forward_fp32") is not None
+    return is_plain(gates, before) and before.dtype == torch.float32 and loader.trains()
 
 
 def cell(gates: Tensor, again: Tensor, bias: Tensor, before: Tensor) -> tuple[Tensor, Tensor]:

@@ -98,10 +98,8 @@ class Translated:
     def against(self, name: str) -> Significance:
         """The same with another system as the baseline."""
         systems = {name: self.outputs[name], **self.outputs}
-        quality, runs = (
-            self.compared.quality,
-            (run for s in self.compared.systems for run in s.runs),
-        )
+        quality = self.compared.quality
+        runs = (run for system in self.compared.systems for run in system.runs)
         language = next((run.recipe.languages.target for run in runs), "und")
         return compare_systems(
             systems, self.references, language, quality.test, tokenizer=self.tokenizer,
