@@ -219,6 +219,25 @@ async def post(client: httpx.AsyncClient, path: str, **values: Any) -> Any:
     return answer.json()
 
 
+def refused(
+    run: Run, name: str, path: str, values: Any, status: int, words: str, **settings: Any
+) -> str:
+    """The one error that a server of that run and of an echo gives, with some words in it; it is
+    served on."""
+
+    async def check() -> str:
+        both = ServedRun.open(run, ServeSettings(**settings), name), echo_run()
+        async with client_of(*both) as client:
+            answer = await client.post(path, json=values)
+            assert answer.status_code == status, answer.text
+            assert list(answer.json()) == ["error"] and words in answer.json()["error"]
+            assert (await client.get("/health")).json() == {"status": "ok"}
+            error: str = answer.json()["error"]
+            return error
+
+    return asyncio.run(check())
+
+
 def events_of(body: str) -> list[tuple[str, Any]]:
     """The events of a stream."""
     found = []

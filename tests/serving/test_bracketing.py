@@ -8,13 +8,11 @@ from typing import Any
 
 import numpy as np
 import pytest
-from serving_echo import Served, client_of, echo_run, meters_of, post, serves
+from serving_echo import Served, client_of, meters_of, post, refused, serves
 from untrained_run import untrained_run
 
 from dragoman.forms.tree_form import tree_of
 from dragoman.serving.parse.bracketing import Bracketing
-from dragoman.serving.served import ServedRun
-from dragoman.serving.settings import ServeSettings
 from dragoman.tasks.engine import Engine
 from dragoman.tasks.parser import Parser
 from dragoman.tasks.run import Run
@@ -139,15 +137,7 @@ def test_each_bracket_tells_where_the_model_looked_when_it_opened_it(
 def test_errors_are_clear(
     trees: Run, path: str, values: dict[str, Any], status: int, words: str
 ) -> None:
-    async def check() -> None:
-        both = ServedRun.open(trees, ServeSettings(precision="fp32"), "trees"), echo_run()
-        async with client_of(*both) as client:
-            answer = await client.post(path, json=values)
-            assert answer.status_code == status, answer.text
-            assert list(answer.json()) == ["error"] and words in answer.json()["error"]
-            assert (await client.get("/health")).json() == {"status": "ok"}
-
-    asyncio.run(check())
+    refused(trees, "trees", path, values, status, words, precision="fp32")
 
 
 def test_a_server_that_does_not_parse_says_so_and_one_that_does_alone_is_whole(

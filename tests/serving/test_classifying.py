@@ -10,7 +10,7 @@ from typing import Any
 import httpx
 import pytest
 from pydantic import BaseModel
-from serving_echo import Served, client_of, echo_run, meters_of, post, serves, until
+from serving_echo import Served, client_of, meters_of, post, refused, serves, until
 from slow_work import SlowWork
 from untrained_run import TOPICS, untrained_run
 
@@ -117,15 +117,7 @@ def test_why_gives_every_word_both_measures(topics: Run, served: Served) -> None
 def test_errors_are_clear(
     topics: Run, path: str, values: dict[str, Any], status: int, words: str
 ) -> None:
-    async def check() -> None:
-        both = ServedRun.open(topics, ServeSettings(), "topics"), echo_run()
-        async with client_of(*both) as client:
-            answer = await client.post(path, json=values)
-            assert answer.status_code == status, answer.text
-            assert list(answer.json()) == ["error"] and words in answer.json()["error"]
-            assert (await client.get("/health")).json() == {"status": "ok"}
-
-    asyncio.run(check())
+    refused(topics, "topics", path, values, status, words)
 
 
 def test_an_answer_holds_only_so_many_labels(

@@ -18,10 +18,10 @@ from serving_echo import (
     EchoModel,
     Served,
     client_of,
-    echo_run,
     events_of,
     meters_of,
     post,
+    refused,
     served_by,
     serves,
     tiny_model,
@@ -299,15 +299,7 @@ def test_an_end_that_could_come_is_told_as_such() -> None:
 def test_errors_are_clear(
     letters: Run, path: str, values: dict[str, Any], status: int, words: str
 ) -> None:
-    async def check() -> None:
-        both = ServedRun.open(letters, ServeSettings(precision="fp32"), "letters"), echo_run()
-        async with client_of(*both) as client:
-            answer = await client.post(path, json=values)
-            assert answer.status_code == status, answer.text
-            assert list(answer.json()) == ["error"] and words in answer.json()["error"]
-            assert (await client.get("/health")).json() == {"status": "ok"}
-
-    asyncio.run(check())
+    refused(letters, "letters", path, values, status, words, precision="fp32")
 
 
 def test_a_server_without_a_language_model_says_so() -> None:
