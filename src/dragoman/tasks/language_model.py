@@ -32,6 +32,8 @@ from dragoman.tasks.validation import TOKENS_AT_ONCE, Validation, next_token_los
 from dragoman.training.records import Evaluation, Sample
 
 _SAMPLES = 3
+_SHOWN = 64
+"""Tokens of a sample, of which the model is given the first half."""
 _TOGETHER = 100
 
 
@@ -71,18 +73,22 @@ class Texts(Validation[Batch]):
         return Evaluation(scores, self._samples())
 
     def _samples(self) -> tuple[Sample, ...]:
-        engine, context = self.engine(), self.recipe.plan.context
-        some = [tokens[: context // 2] for tokens in engine.target.tokens(
-            [pair.target for pair in self.some()]
-        )]  # fmt: skip
+        """How some texts begin, how they go on, and how the model does."""
+        engine = self.engine()
+        longest = min(_SHOWN, self.recipe.plan.context // 2)
+        texts = [pair.target for pair in self.some()]
+        some = [tokens[:longest] for tokens in engine.target.tokens(texts)]
         begun = [tokens[: len(tokens) // 2] for tokens in some]
         nothing = engine.source.values([""] * len(some))
         found = engine.search(
-            engine.request(source, SearchSettings(beam=1, max_length=2 * len(whole)), begin)
+            engine.request(source, SearchSettings(beam=1, max_length=len(whole)), begin)
             for source, whole, begin in zip(nothing, some, begun, strict=True)
         )
-        gone_on = [best.tokens for best, *_ in found]
-        three = [engine.target.raw(tokens) for tokens in (begun, some, gone_on)]
+        goes_on, model = (
+            [tokens[len(begin) :] for tokens, begin in zip(every, begun, strict=True)]
+            for every in (some, [best.tokens for best, *_ in found])
+        )
+        three = [engine.target.raw(tokens) for tokens in (begun, goes_on, model)]
         return tuple(Sample(*texts) for texts in zip(*three, strict=True))
 
 

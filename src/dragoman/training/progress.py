@@ -219,9 +219,9 @@ def score_list(scores: Mapping[str, float]) -> str:
 def sample_lines(samples: Iterable[Sample]) -> Iterable[str]:
     """Three lines for each of the first few samples."""
     for sample in list(samples)[:_SAMPLES_SHOWN]:
-        yield f"source      {_harmless(sample.source)}"
-        yield f"translation {_harmless(sample.translation)}"
-        yield f"reference   {_harmless(sample.reference)}"
+        yield f"source    {_harmless(sample.source)}"
+        yield f"model     {_harmless(sample.translation)}"
+        yield f"reference {_harmless(sample.reference)}"
 
 
 def clock(seconds: float) -> str:
