@@ -1,6 +1,7 @@
 """Parsers beside right-branching trees and a PCFG, on the same trees.
 
-    dragoman train wsj-sample --minutes 60
+    dragoman train wsj-sample
+    dragoman train wsj-sample-lstm
     python benchmarks/parsing.py runs/wsj-sample runs/wsj-sample-lstm
 
 For each run: its parses of its test trees, those of a PCFG with parent annotation that is counted

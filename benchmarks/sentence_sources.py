@@ -12,7 +12,8 @@ over, and repeated ones.
 Files are cut into blocks of 100 lines, of which every tenth is for dev and every tenth for test, so
 that a held-out sentence rarely has a neighbour in training; it may still be of the same document.
 Written are ``train.tsv``, ``dev.tsv``, ``test.tsv`` (text, tab, label), and ``train-100.tsv`` and
-``train-1000.tsv`` with so many of the training examples, drawn at random, to learn from few.
+``train-1000.tsv`` with so many of the training examples, drawn at random, to learn from few;
+``train.txt`` has the texts of ``train.tsv`` without their labels, for models that read first.
 """
 
 from __future__ import annotations
@@ -77,6 +78,8 @@ def main() -> None:
         counts = Counter(label for _, label in rows)
         told = ", ".join(f"{label} {count:,}" for label, count in sorted(counts.items()))
         print(f"{name}: {len(rows):,} ({told})")
+    texts = "".join(f"{text}\n" for text, _ in parts["train"])
+    (given.to / "train.txt").write_text(texts, encoding="utf-8")
     for few in FEW:
         write(given.to / f"train-{few}.tsv", parts["train"][:few])
 
