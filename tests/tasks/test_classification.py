@@ -6,7 +6,6 @@ import json
 import math
 import random
 import re
-from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
@@ -15,7 +14,6 @@ import torch
 from command_line import Dragoman
 from tiny_recipe import TINY
 from trained_run import trained_run
-from untrained_run import untrained_run
 
 from dragoman.errors import DataError, RecipeError, RunError
 from dragoman.metrics.classification import Confusion
@@ -408,26 +406,6 @@ def test_it_begins_with_a_masked_model(labelled: Path, tmp_path: Path) -> None:
         if not name.startswith("output"):
             assert torch.allclose(new[f"body.{name}"], value, atol=1e-6), name
     assert run.notes()["start"]["part"] == "encoder" and not run.notes()["start"]["did_not_fit"]
-
-
-def test_of_a_long_line_no_more_is_cut_into_tokens_than_may_be_read(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    small = ("model.model_dim=16", "model.ffn_dim=16", "model.attention.num_heads=2")
-    labeller = Labeller(Run.open(untrained_run(tmp_path, *small, recipe_name="demo-labels")))
-    source, lengths = labeller.run.source, list[int]()
-    tokens = source.tokens
-
-    def watched(texts: Sequence[str]) -> list[list[int]]:
-        lengths.extend(map(len, texts))
-        return tokens(texts)
-
-    monkeypatch.setattr(source, "tokens", watched)
-    long = "The dog sleeps. " * 50_000
-    found, short = labeller([long, long[:2000]])
-    assert found.text == long and found.cut and short.cut
-    assert found.log_probabilities == pytest.approx(short.log_probabilities)
-    assert max(lengths) < len(long) / 10
 
 
 def test_a_label_is_looked_into(topics: Run, dragoman: Dragoman) -> None:

@@ -68,7 +68,7 @@ def classify(
             cut += sum(one.cut for one in found)
             for one in found:
                 out.write(f"{written(one)}\n")
-                if why and one.text.split():
+                if why and one.text.strip():
                     out.write(f"{table(reasons(labeller, one.text))}\n\n")
             out.flush()
     if why:

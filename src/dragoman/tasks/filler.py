@@ -18,6 +18,7 @@ import numpy.typing as npt
 from dragoman.errors import DragomanError, RunError
 from dragoman.search.hypothesis import Hypothesis, hypothesis_of
 from dragoman.tasks.engine import Engine
+from dragoman.tasks.long_texts import far_too_long
 from dragoman.tasks.predictor import Predictor, require_task
 from dragoman.tasks.run import Run
 from dragoman.tasks.settings import EngineSettings
@@ -179,6 +180,8 @@ class Filler(Predictor):
         for one that is too long."""
         if not 1 <= pieces <= MOST_PIECES:
             raise DragomanError(f"{pieces} tokens for a blank: it is 1 to {MOST_PIECES}")
+        if far_too_long(text, self.context):
+            raise self._too_long(f"{len(text):,} characters")
         vocabulary, settings = self._vocabulary, self._vocabulary.settings
         around = BLANK.split(text)
         tokens: list[int] = []
@@ -199,11 +202,14 @@ class Filler(Predictor):
                 blanks.append(_Blank(tuple(range(len(tokens), len(tokens) + pieces)), begins_word))
                 tokens += [self._mask] * pieces
         if len(tokens) >= self.context:
-            raise DragomanError(
-                f"the text has {len(tokens):,} tokens, and this model reads {self.context - 1:,} "
-                "at once: take a part of it"
-            )
+            raise self._too_long(f"{len(tokens):,} tokens")
         return _Text((*tokens, self.engine.source.eos), tuple(blanks), tuple(around))
+
+    def _too_long(self, length: str) -> DragomanError:
+        return DragomanError(
+            f"the text has {length}, and this model reads {self.context - 1:,} tokens at once: "
+            "take a part of it"
+        )
 
     def _candidates(
         self, values: Sequence[int], blanks: Mapping[int, _Blank], best: int

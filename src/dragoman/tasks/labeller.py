@@ -20,14 +20,12 @@ from dragoman.pictures.records import AttentionRecord
 from dragoman.search.hypothesis import Hypothesis, hypothesis_of
 from dragoman.tasks.engine import Engine
 from dragoman.tasks.examples import reading_of
+from dragoman.tasks.long_texts import beginning
 from dragoman.tasks.predictor import Predictor, require_task
 from dragoman.tasks.run import Run
 from dragoman.tasks.settings import EngineSettings
 
 _TOKENS_AT_ONCE = 8192
-_CHARACTERS = 1000
-"""Of a text that are looked at for each token that is read: no token writes so many, and what lies
-behind, up to a gigabyte on one line, is not cut into tokens for nothing."""
 
 Probabilities = npt.NDArray[np.float64]
 
@@ -97,6 +95,10 @@ class Labeller(Predictor):
         """Tokens that are read of a text, a symbol before or behind it counted."""
         return self.reading.longest
 
+    def looked_at(self, text: str) -> str:
+        """What is cut into tokens of a text, whatever is read of them."""
+        return beginning(text, self.longest)
+
     def __call__(self, texts: Iterable[str]) -> list[Labelled]:
         """Each text with the probabilities of all labels. One without tokens has those of a text
         in which nothing stands."""
@@ -109,7 +111,7 @@ class Labeller(Predictor):
     ) -> Iterator[tuple[int, Labelled]]:
         """The same as it comes, the shortest texts first, each with its number; so many tokens are
         read at once."""
-        looked_at = [text[: self.longest * _CHARACTERS] for text in given]
+        looked_at = [self.looked_at(text) for text in given]
         tokens = [np.array(one, np.int32) for one in self.run.source.tokens(looked_at)]
         order = sorted(range(len(given)), key=lambda number: len(tokens[number]))
         lengths = [len(tokens[number]) for number in order]
@@ -139,13 +141,13 @@ class Labeller(Predictor):
 
     def source_ids(self, text: str) -> list[int]:
         """What the model reads of a text: its tokens, a symbol before or behind them."""
-        (tokens,) = self.run.source.encode([text])
+        (tokens,) = self.run.source.encode([self.looked_at(text)])
         read: list[int] = self.reading.texts([tokens]).values.tolist()
         return read
 
     def given_ids(self, text: str) -> list[int]:
-        """All of a text, whatever is read of it."""
-        return self.run.source.values([text])[0]
+        """All of a text, whatever is read of it; of a very long one the beginning."""
+        return self.run.source.values([self.looked_at(text)])[0]
 
     def score_ids(
         self, sources: Sequence[str], targets: Sequence[Sequence[int]]

@@ -18,6 +18,7 @@ from dragoman.search.hypothesis import Hypothesis
 from dragoman.search.request import Request
 from dragoman.search.settings import SearchSettings
 from dragoman.tasks.engine import Engine
+from dragoman.tasks.long_texts import far_too_long
 from dragoman.tasks.predictor import Predictor, require_task
 from dragoman.tasks.run import Run
 from dragoman.tasks.settings import EngineSettings
@@ -128,15 +129,29 @@ def _read(lines: Sequence[tuple[int, str]], engine: Engine) -> list[str]:
     for number, line in lines:
         if not line.strip():
             continue
-        sentence = " ".join(words_of(line))
-        tokens = len(engine.source.values([sentence])[0])
-        if tokens > engine.longest:
+        try:
+            sentence, _ = read_sentence(line, engine)
+        except DataError as error:
             raise DataError(
-                f"line {number} has {tokens:,} tokens, and {engine.longest:,} are read at once. "
-                "One line is one sentence, its words between spaces: cut it into sentences"
-            )
+                f"line {number} {error}. One line is one sentence, its words between spaces: cut "
+                "it into sentences"
+            ) from error
         sentences.append(sentence)
     return sentences
+
+
+def read_sentence(text: str, engine: Engine) -> tuple[str, list[int]]:
+    """A sentence as a treebank writes it, and what the model reads of it.
+
+    Errors: ``DataError`` for one that is too long; the message goes on from its name ("line 3")."""
+    if far_too_long(text, engine.longest):
+        length = f"{len(text):,} characters"
+        raise DataError(f"has {length}, and {engine.longest:,} tokens are read at once")
+    sentence = " ".join(words_of(text))
+    (values,) = engine.source.values([sentence])
+    if len(values) > engine.longest:
+        raise DataError(f"has {len(values):,} tokens, and {engine.longest:,} are read at once")
+    return sentence, values
 
 
 def parse_all(

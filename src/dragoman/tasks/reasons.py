@@ -67,6 +67,7 @@ def table(found: Reasons) -> str:
 def reasons(labeller: Labeller, text: str) -> Reasons:
     """Of the most probable label of a text."""
     form, network = labeller.run.source, labeller.network
+    text = labeller.looked_at(text)
     ((tokens, numbers),) = form.tokens_of_words([text])
     source = labeller.reading.texts([np.array(tokens, np.int32)])
     read = source.layout.total - 1  # of the text's own tokens

@@ -10,7 +10,6 @@ import numpy as np
 import numpy.typing as npt
 
 from dragoman.errors import DataError, RecipeError
-from dragoman.forms.tree_form import words_of
 from dragoman.search.hypothesis import Hypothesis
 from dragoman.search.request import Request
 from dragoman.search.settings import SearchSettings
@@ -23,7 +22,7 @@ from dragoman.serving.parse.schema import (
     TreeWord,
 )
 from dragoman.tasks.engine import Alignment, Engine, TokenPair
-from dragoman.tasks.parser import no_tag, tree_form
+from dragoman.tasks.parser import no_tag, read_sentence, tree_form
 from dragoman.tasks.search_settings import with_beams
 from dragoman.tree import Tree
 
@@ -60,16 +59,14 @@ class Bracketing:
         """One after another, cut and ready to be searched for. Raises Refusal 400."""
         for number, text in enumerate(texts):
             which = "text" if len(texts) == 1 else f"text, number {number} from 0"
-            words = words_of(text)
-            if not words:
+            if not text.strip():
                 raise bad_request(f"{which}: there are no words in it, and so no tree.")
-            sentence = " ".join(words)
-            (values,) = self._engine.source.values([sentence])
-            if len(values) > self._engine.longest:
+            try:
+                sentence, values = read_sentence(text, self._engine)
+            except DataError as error:
                 raise bad_request(
-                    f"{which}: it has {len(values):,} tokens, and {self._engine.longest:,} are "
-                    "read at once. One text is one sentence: cut it into sentences."
-                )
+                    f"{which}: it {error}. One text is one sentence: cut it into sentences."
+                ) from None
             try:
                 request = self._engine.request(values, settings, raw=sentence)
             except DataError as error:

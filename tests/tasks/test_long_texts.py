@@ -1,0 +1,77 @@
+"""What is far longer than a model reads is refused, or its end left out, before it is cut into
+tokens, which would take seventy times its memory."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+from untrained_run import untrained_run
+
+from dragoman.errors import DragomanError
+from dragoman.forms.text import Text
+from dragoman.tasks.filler import Filler
+from dragoman.tasks.labeller import Labeller
+from dragoman.tasks.long_texts import beginning, far_too_long
+from dragoman.tasks.parser import Parser
+from dragoman.tasks.reasons import reasons
+from dragoman.tasks.run import Run
+
+SMALL = ("model.model_dim=16", "model.ffn_dim=16", "model.attention.num_heads=2")
+FAR = 2_000_000
+
+
+@pytest.fixture
+def cut(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """The length of every text that was made tokens."""
+    lengths = list[int]()
+    encode_lists = Text.encode_lists
+
+    def watched(self: Text, texts: Sequence[str]) -> list[list[int]]:
+        lengths.extend(map(len, texts))
+        return encode_lists(self, texts)
+
+    monkeypatch.setattr(Text, "encode_lists", watched)
+    return lengths
+
+
+def test_a_text_is_far_too_long_only_where_its_beginning_is_less() -> None:
+    for text in ("a" * 1999, "a" * 2000, "a" * 2001):
+        assert far_too_long(text, 2) == (beginning(text, 2) != text) == (len(text) > 2000)
+
+
+def test_a_masked_model_refuses_it(tmp_path: Path, cut: list[int]) -> None:
+    filler = Filler(Run.open(untrained_run(tmp_path, *SMALL, recipe_name="demo-masked")))
+    reads = f"this model reads {filler.context - 1:,} tokens at once: take a part of it"
+    cut.clear()
+    with pytest.raises(DragomanError) as far:
+        filler("The ___ sleeps. " * (FAR // 16))
+    assert str(far.value) == f"the text has 2,000,000 characters, and {reads}" and not cut
+    with pytest.raises(DragomanError, match=r"the text has [\d,]+ tokens, and " + reads):
+        filler("The ___ sleeps. " * 200)
+
+
+def test_a_parser_refuses_it_and_says_where_it_is(tmp_path: Path, cut: list[int]) -> None:
+    run = Run.open(untrained_run(tmp_path, *SMALL, recipe_name="demo-trees"))
+    parser, line = Parser(run), "a b " * (FAR // 4)
+    cut.clear()
+    with pytest.raises(DragomanError) as far:
+        list(parser.stream(["the cat sleeps .", line]))
+    assert str(far.value) == (
+        "line 2 has 2,000,000 characters, and 1,000 tokens are read at once. One line is one "
+        "sentence, its words between spaces: cut it into sentences"
+    )
+    assert max(cut) < 100
+
+
+def test_a_run_that_labels_looks_at_the_beginning_alone(tmp_path: Path, cut: list[int]) -> None:
+    labeller = Labeller(Run.open(untrained_run(tmp_path, *SMALL, recipe_name="demo-labels")))
+    long = "The dog sleeps. " * 50_000
+    cut.clear()
+    (found,), short = labeller([long]), long[:5000]
+    assert found.text == long and found.cut
+    assert found.log_probabilities == pytest.approx(labeller([short])[0].log_probabilities)
+    assert reasons(labeller, long) == reasons(labeller, short)
+    assert labeller.source_ids(long) == labeller.source_ids(short)
+    assert 0 < max(cut) < len(long) / 4
