@@ -101,7 +101,7 @@ def test_each_bracket_tells_where_the_model_looked_when_it_opened_it(
             best, other = answer["sentences"][0]["trees"]
             assert all("attention" not in bracket for bracket in other["brackets"])
             (symbols,) = engine.target.tokens([best["text"]])
-            ((alignment,),) = engine.align([(tokens, symbols)])
+            ((alignment,),) = engine.attention.align([(tokens, symbols)])
             opening = [n for n, s in enumerate(engine.target.shown(symbols)) if s.startswith("(")]
             assert len(opening) == len(best["brackets"])
             for place, bracket in zip(opening, best["brackets"], strict=True):

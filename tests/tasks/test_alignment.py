@@ -157,7 +157,7 @@ def by_hand(run: Path, head: AligningHead, source: str, target: str) -> Links:
         for vocabulary, text in ((forms.source_text, source), (forms.target_text, target))
     ]
     ids = [[token for word in side for token in word] for side in cut]
-    record = translator.engine.look([*ids[0], forms.target.eos], ids[1])
+    record = translator.engine.attention.record([*ids[0], forms.target.eos], ids[1])
     layer = record.cross[head.layer]
     weights = layer.mean(axis=0) if head.head is None else layer[head.head]
     found, place = set(), 0

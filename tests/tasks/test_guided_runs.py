@@ -86,8 +86,8 @@ def test_a_head_is_taught_and_then_used(parallel_text: tuple[Path, Path], tmp_pa
         engine.source.tokens(["The dog sleeps."])[0],
         engine.target.tokens(["Der Hund."])[0],
     )
-    ((weights,),) = engine.align([(source, target)])
-    record = engine.look([*source, engine.source.eos], target)
+    ((weights,),) = engine.attention.align([(source, target)])
+    record = engine.attention.record([*source, engine.source.eos], target)
     np.testing.assert_allclose(weights, record.cross[0, 2, 1:, :-1], atol=1e-5)
 
 

@@ -30,7 +30,8 @@ from dragoman.serving.translate.words import Word, words_of
 from dragoman.serving.turns import Turns
 from dragoman.serving.uses import TaskName
 from dragoman.serving.write.composer import Composer
-from dragoman.tasks.engine import Alignment, Engine, TokenPair
+from dragoman.tasks.alignment import Alignment, TokenPair
+from dragoman.tasks.engine import Engine
 from dragoman.tasks.filler import Filler
 from dragoman.tasks.labeller import Labeller
 from dragoman.tasks.language_model import windows_of
@@ -269,7 +270,7 @@ class ServedRun:
 
     async def align(self, pairs: Sequence[TokenPair], client: str) -> list[Alignment]:
         """How much each token of a translation looked at each token of its source."""
-        batches = await self._aligning.all(client, self.engine.align(pairs))
+        batches = await self._aligning.all(client, self.engine.attention.align(pairs))
         return [alignment for batch in batches for alignment in batch]
 
     def sentence(

@@ -67,7 +67,7 @@ class Aligner:
             )
         places = engine.network.settings.longest  # end symbols stand in some
         self._longest = LONGEST if places is None else min(LONGEST, places - 1)
-        self.head = head or engine.aligning
+        self.head = head or engine.attention.taught
         if self.head is not None:
             self.head.check(layers)
 
@@ -125,7 +125,9 @@ class Aligner:
                     longest, self._longest, pairs[number][0][:40],
                 )  # fmt: skip
                 sides[number] = ([], []), ([], [])
-        weights = chain.from_iterable(self._engine.cross([(s[0], t[0]) for s, t in sides]))
+        weights = chain.from_iterable(
+            self._engine.attention.cross([(s[0], t[0]) for s, t in sides])
+        )
         for pair, (source, target), cross in zip(pairs, sides, weights, strict=True):
             yield Looked.of(cross, source[1], target[1], _sizes(pair))
 

@@ -29,6 +29,10 @@ if TYPE_CHECKING:
     from dragoman.pictures.records import AttentionRecord
 
 Weights = NDArray[np.floating]
+Alignment = NDArray[np.float64]
+"""(T, S): how much each token of an output looked at each of its source."""
+TokenPair = tuple[Sequence[int], Sequence[int]]
+"""Tokens of a source and of an output, without start and end symbols."""
 
 When = Literal["choosing", "having read"]
 MOMENTS: tuple[When, ...] = ("choosing", "having read")

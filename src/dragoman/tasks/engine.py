@@ -3,12 +3,13 @@ machine has, and the limits of its search.
 
 Whoever translates, writes, measures, serves or looks inside does it through an ``Engine``. The
 forms say which symbols an output may not hold, how an input is cut and how long an output may
-become; here it is seen to, and chosen what runs the model::
+become; the engine sees to it, and chooses what runs the model::
 
     raw --source form--> values --request, search--> hypotheses --target form--> raw
 
 Tokens in, hypotheses out; ``Translator`` and the server put text around it. Where kernels run the
-model, and the machine is known, torch is not imported before something asks for the network itself.
+model, and the machine is known, torch is not imported before something asks for the network itself:
+to score an output that is given, or to see where the model looks (``attention.py``).
 """
 
 from __future__ import annotations
@@ -43,24 +44,10 @@ if TYPE_CHECKING:
 
     from dragoman.models.ensemble import Ensemble
     from dragoman.models.interface import Network, Writing
-    from dragoman.nn.probes import Probe
-    from dragoman.pictures.records import AttentionRecord
-    from dragoman.tasks.alignment import AligningHead
+    from dragoman.tasks.attention import AttentionReader
     from dragoman.training.settings import GuidedSettings
 
 Made = TypeVar("Made")
-Weights = npt.NDArray[np.float32]
-Alignment = npt.NDArray[np.float64]
-"""(T, S): how much each token of an output looked at each of its source."""
-TokenPair = tuple[Sequence[int], Sequence[int]]
-"""Tokens of a source and of an output, without start and end symbols."""
-
-Cross = npt.NDArray[np.float32]
-"""(L, H, T + 1, S + 1): every weight of the attention over the source, while a pair was read; the
-end symbols stand last."""
-
-MOST_WEIGHTS = 4_000_000
-"""Attention weights held at once while aligning, over all layers and heads: 16 MB."""
 
 
 class Engine:
@@ -183,15 +170,20 @@ class Engine:
             )
         return self._network
 
-    @cached_property
-    def aligning(self) -> AligningHead | None:
-        """The head that was taught to align; None where none was. Errors: ``DragomanError`` for one
-        that the network has not."""
-        if self._guided is None or not self._guided.weight:
-            return None
-        from dragoman.tasks.alignment import AligningHead
+    @property
+    def has_inside(self) -> bool:
+        """Whether there is one ``network`` to look into; an ensemble is several."""
+        return self._ensemble is None
 
-        return AligningHead.taught(self._guided, self._network.attentions_of("cross"))
+    @cached_property
+    def attention(self) -> AttentionReader:
+        """Where the network looks. Errors: ``DragomanError`` for an ensemble."""
+        from dragoman.tasks.attention import AttentionReader
+
+        writes = self.writes and self.network.settings.writes
+        return AttentionReader(
+            self.network, self.source, self.target, writes=writes, guided=self._guided
+        )
 
     def over(self, network: Network) -> Engine:
         """The same with another network, run as it is."""
@@ -272,7 +264,7 @@ class Engine:
         """The n best hypotheses of each request."""
         return list(self._searcher(requests))
 
-    # ---- scoring and looking, by the network itself
+    # ---- scoring, by the network itself
 
     def score(
         self, sources: Sequence[Sequence[int]], targets: Sequence[Sequence[int]]
@@ -314,7 +306,7 @@ class Engine:
 
     def said(
         self, values: Sequence[Sequence[int]], places: Sequence[Sequence[int]]
-    ) -> list[Weights]:
+    ) -> list[npt.NDArray[np.float32]]:
         """What a model that writes nothing says of some places of each input: log P of every
         output, (places, V) for each."""
         import torch
@@ -331,94 +323,7 @@ class Engine:
             found = torch.log_softmax(self.network.project(hidden).float(), dim=-1).cpu()
         return [part.numpy() for part in found.split([len(some) for some in places])]
 
-    def look(
-        self, values: Sequence[int], tokens: Sequence[int], through: Probe | None = None
-    ) -> AttentionRecord:
-        """Every attention weight of one output. Parts that the model has not are of 0 layers; one
-        that writes nothing has no ``tokens`` either.
-
-        ``through``: a recording probe that reaches in, with heads switched off or words hidden.
-        """
-        import torch
-
-        from dragoman.nn.layout import Sequences
-        from dragoman.nn.probes import Probe
-        from dragoman.pictures.records import AttentionRecord
-
-        writes = self.writes and self.network.settings.writes
-        given = [self.target.bos, *tokens] if writes else []
-        with torch.inference_mode(), through or Probe() as probe:
-            memory = self.network.encode(Sequences.of([torch.tensor(values)]))
-            if writes:
-                _writing(self.network).decode(Sequences.of([torch.tensor(given)]), memory)
-        s, t = len(values), len(given)
-        return AttentionRecord(
-            source=self.source.shown(values),
-            target=self.target.shown([*tokens, self.target.eos]) if writes else [],
-            encoder=self._weights(probe, "encoder", s, s),
-            decoder=self._weights(probe, "decoder", t, t),
-            cross=self._weights(probe, "cross", t, s),
-        )
-
-    def align(self, pairs: Sequence[TokenPair]) -> Iterator[list[Alignment]]:
-        """How much each token of an output looked at each of its source, (T, S) for each of
-        ``pairs``, a batch of them at a time: by the head that was taught to align; without one the
-        mean of the heads of the layer that looks most surely at one token. Nothing, where a model
-        has no such attention; an ensemble has none."""
-        from dragoman.tasks.alignment import AligningHead
-
-        if self._ensemble is not None:
-            yield [np.zeros((len(target), len(source))) for source, target in pairs]
-            return
-        for batch in self.cross(pairs):
-            yield [
-                (self.aligning or AligningHead.guess(cross)).weights(cross).astype(np.float64)
-                if len(cross)
-                else np.zeros((cross.shape[2] - 1, cross.shape[3] - 1))
-                for cross in batch
-            ]
-
-    def cross(self, pairs: Sequence[TokenPair]) -> Iterator[list[Cross]]:
-        """Every weight of the attention over the source, for each of ``pairs``, a batch of them at
-        a time; of 0 layers, where a model has no such attention."""
-        import torch
-
-        from dragoman.nn.layout import Sequences
-        from dragoman.nn.probes import Probe
-
-        layers = self.network.attentions_of("cross")
-        for batch in self._batches(pairs):
-            if not layers:
-                yield [np.zeros((0, 0, len(t) + 1, len(s) + 1), np.float32) for s, t in batch]
-                continue
-            given = [torch.tensor([*source, self.source.eos]) for source, _ in batch]
-            written = [torch.tensor([self.target.bos, *target]) for _, target in batch]
-            with torch.inference_mode(), Probe() as probe:
-                memory = self.network.encode(Sequences.of(given))
-                _writing(self.network).decode(Sequences.of(written), memory)
-            # (L, B, H, T, S)
-            cross = torch.stack([probe.attention[one.name] for one in layers]).float().numpy()
-            yield [
-                cross[:, number, :, : len(target) + 1, : len(source) + 1]
-                for number, (source, target) in enumerate(batch)
-            ]
-
     # ---- inside
-
-    def _batches(self, pairs: Sequence[TokenPair]) -> Iterator[list[TokenPair]]:
-        """In order, as many together as keep their attention within bounds."""
-        maps = sum(attention.heads for attention in self.network.attentions)
-        batch: list[TokenPair] = []
-        longest = 0
-        for pair in pairs:
-            length = max(longest, *(len(tokens) + 1 for tokens in pair))
-            if batch and maps * (len(batch) + 1) * length * length > MOST_WEIGHTS:
-                yield batch
-                batch, length = [], max(len(tokens) + 1 for tokens in pair)
-            batch.append(pair)
-            longest = length
-        if batch:
-            yield batch
 
     @cached_property
     def _searcher(self) -> Searcher:
@@ -447,14 +352,6 @@ class Engine:
             "forbidden": self.target.forbidden,
             "capacity_rows": self.settings.rows,
         }
-
-    def _weights(self, probe: Probe, part: str, rows: int, columns: int) -> Weights:
-        """(L, H, rows, columns) of one sentence."""
-        import torch
-
-        names = [attention.name for attention in self.network.attentions_of(part)]
-        weights: Weights = probe.maps(names, rows, columns, torch.float32).numpy()
-        return weights
 
 
 def _writing(network: Network) -> Writing:

@@ -96,4 +96,4 @@ class Predictor(ABC):
 
         ``through``: a recording probe that reaches in, with heads switched off or words hidden.
         """
-        return self.engine.look(self.source_ids(source), target_ids, through)
+        return self.engine.attention.record(self.source_ids(source), target_ids, through)

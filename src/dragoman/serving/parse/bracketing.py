@@ -21,7 +21,8 @@ from dragoman.serving.parse.schema import (
     ParseRequest,
     TreeWord,
 )
-from dragoman.tasks.engine import Alignment, Engine, TokenPair
+from dragoman.tasks.alignment import Alignment, TokenPair
+from dragoman.tasks.engine import Engine
 from dragoman.tasks.parser import no_tag, read_sentence, tree_form
 from dragoman.tasks.search_settings import with_beams
 from dragoman.tree import Tree

@@ -15,7 +15,7 @@ from dragoman.serving.parse.bracketing import Bracketing, Sentence
 from dragoman.serving.parse.schema import ParseAnswer, ParsedSentence, ParseRequest
 from dragoman.serving.served import ServedRun
 from dragoman.serving.service import Service
-from dragoman.tasks.engine import Alignment
+from dragoman.tasks.alignment import Alignment
 
 
 def router(service: Service) -> APIRouter:

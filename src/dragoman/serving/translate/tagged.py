@@ -18,7 +18,7 @@ from dragoman.serving.served import ServedRun
 from dragoman.serving.translate.html_document import Running, Tag
 from dragoman.serving.translate.tag_projection import project
 from dragoman.serving.turns import Turns
-from dragoman.tasks.engine import Alignment, TokenPair
+from dragoman.tasks.alignment import Alignment, TokenPair
 
 
 @dataclass(frozen=True)

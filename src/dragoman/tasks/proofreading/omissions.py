@@ -12,7 +12,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from dragoman.forms.lexicon import Lexicon, Span
-from dragoman.tasks.engine import Alignment, Engine
+from dragoman.tasks.alignment import Alignment
+from dragoman.tasks.engine import Engine
 from dragoman.tasks.proofreading.source import ReadSource
 
 _LOOKED_AT = 0.3

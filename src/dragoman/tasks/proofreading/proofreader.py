@@ -19,10 +19,13 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
+import numpy as np
+
 from dragoman.data.length_ratio import LengthRatio
 from dragoman.forms.lexicon import Lexicon, Span
 from dragoman.forms.repetition import repetitions
-from dragoman.tasks.engine import Alignment, Engine
+from dragoman.tasks.alignment import Alignment, TokenPair
+from dragoman.tasks.engine import Engine
 from dragoman.tasks.proofreading.omissions import omitted, suspects_of
 from dragoman.tasks.proofreading.source import ReadSource
 from dragoman.tasks.proofreading.unknown import another_language, unknown_words
@@ -77,7 +80,7 @@ class Proofreader:
             (source.tokens, one.tokens) for source, one in zip(sources, translations, strict=True)
         ]
         done = 0
-        for of_tokens in self._engine.align(pairs):
+        for of_tokens in self._aligned(pairs):
             batch = slice(done, done + len(of_tokens))
             done = batch.stop
             alignments = [
@@ -85,6 +88,12 @@ class Proofreader:
                 for alignment, source in zip(of_tokens, sources[batch], strict=True)
             ]
             yield self._proofs(sources[batch], translations[batch], alignments)
+
+    def _aligned(self, pairs: Sequence[TokenPair]) -> Iterator[list[Alignment]]:
+        """As ``AttentionReader.align``; of an ensemble, which has no attention, all 0."""
+        if self._engine.has_inside:
+            return self._engine.attention.align(pairs)
+        return iter([[np.zeros((len(output), len(source))) for source, output in pairs]])
 
     def _proofs(
         self,
