@@ -23,7 +23,8 @@ if TYPE_CHECKING:
     from dragoman.tasks.filler import Filled, Filler
     from dragoman.tasks.run import Run
     from dragoman.tasks.settings import TranslatorSettings
-    from dragoman.tasks.translator import Translation, Translator
+    from dragoman.tasks.translation_result import Translation
+    from dragoman.tasks.translator import Translator
     from dragoman.training.trainer import Outcome
 
 __all__ = [
@@ -51,7 +52,7 @@ _HOME = {
     "Run": "dragoman.tasks.run",
     "SamplingSettings": "dragoman.search.settings",
     "SearchSettings": "dragoman.search.settings",
-    "Translation": "dragoman.tasks.translator",
+    "Translation": "dragoman.tasks.translation_result",
     "Translator": "dragoman.tasks.translator",
     "TranslatorSettings": "dragoman.tasks.settings",
 }

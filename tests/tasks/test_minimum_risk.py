@@ -15,7 +15,9 @@ from dragoman.errors import DragomanError
 from dragoman.search.hypothesis import Hypothesis, hypothesis_of
 from dragoman.search.settings import SamplingSettings, SearchSettings
 from dragoman.tasks.minimum_risk import candidates_of, expected_chrf
-from dragoman.tasks.translator import Translation, Translator, TranslatorSettings
+from dragoman.tasks.settings import TranslatorSettings
+from dragoman.tasks.translation_result import Translation
+from dragoman.tasks.translator import Translator
 
 SOURCES = ["The dog sleeps.", "Who sees the old queen?", "The small man eats the dinosaur."]
 SAMPLING = SearchSettings(n_best=2, max_length=7, sampling=SamplingSettings(seed=3, top_k=20))

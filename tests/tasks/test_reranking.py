@@ -18,7 +18,7 @@ from dragoman.search.hypothesis import length_penalty
 from dragoman.tasks.reranking import Reranker, choose_weight, doubts_of, reordered
 from dragoman.tasks.run import Run
 from dragoman.tasks.surprise import Scorer
-from dragoman.tasks.translator import Translation
+from dragoman.tasks.translation_result import Translation
 
 ALPHA = 0.6
 

@@ -28,9 +28,11 @@ from dragoman.tasks.inputs import recipe_of
 from dragoman.tasks.prepare import prepare
 from dragoman.tasks.run import NOTES, SEVERAL_SENTENCES, Run
 from dragoman.tasks.search_settings import parse_search
+from dragoman.tasks.settings import TranslatorSettings
 from dragoman.tasks.shortlist import learn_shortlist
 from dragoman.tasks.streaming import windows
-from dragoman.tasks.translator import Translation, Translator, TranslatorSettings
+from dragoman.tasks.translation_result import Translation
+from dragoman.tasks.translator import Translator
 from dragoman.tasks.vocabularies import learn_vocabularies
 from dragoman.training.weights import load_weights, save_weights
 
@@ -305,13 +307,13 @@ def test_each_comes_as_soon_as_it_can(
     expected = translator.batch(texts, prefixes=["Der"] * len(texts))
     monkeypatch.setattr(translator.engine._searcher, "_window", 4)
     made = []
-    right = Translator._translation
+    right = Translation.of
 
     def counted(*arguments: Any, **named: Any) -> Translation:
         made.append(1)
         return right(*arguments, **named)
 
-    monkeypatch.setattr(Translator, "_translation", counted)
+    monkeypatch.setattr(Translation, "of", counted)
     waiting = translator.each(texts, prefix="Der")
     found = [next(waiting)]
     assert len(made) < 20, "two windows of four, and what runs"

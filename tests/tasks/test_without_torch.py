@@ -23,7 +23,9 @@ from dragoman.models.transformer.int8_search import Int8Search
 from dragoman.native import library, loader
 from dragoman.search.settings import SamplingSettings, SearchSettings
 from dragoman.tasks.run import SHORTLIST, WEIGHTS, Run
-from dragoman.tasks.translator import Translation, Translator, TranslatorSettings
+from dragoman.tasks.settings import TranslatorSettings
+from dragoman.tasks.translation_result import Translation
+from dragoman.tasks.translator import Translator
 from dragoman.tasks.user_cache import cache_folder
 from dragoman.training.weights import load_weights, save_weights
 

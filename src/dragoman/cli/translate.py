@@ -159,7 +159,8 @@ def translate(
     from dragoman.tasks.search_settings import parse_search, with_beams
     from dragoman.tasks.settings import TranslatorSettings
     from dragoman.tasks.streaming import windows
-    from dragoman.tasks.translator import Translation, Translator
+    from dragoman.tasks.translation_result import Translation
+    from dragoman.tasks.translator import Translator
 
     changes = list(set_ or [])
     if temperature is not None:

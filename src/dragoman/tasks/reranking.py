@@ -24,7 +24,8 @@ from dragoman.tasks.corpora import plain_pairs
 from dragoman.tasks.language_model import windows_in
 from dragoman.tasks.run import Run
 from dragoman.tasks.surprise import Scorer
-from dragoman.tasks.translator import Translation, Translator
+from dragoman.tasks.translation_result import Translation
+from dragoman.tasks.translator import Translator
 
 WEIGHTS = (0.0, 0.05, 0.1, 0.2, 0.3, 0.5, 0.7, 1.0)
 """What λ is chosen among."""

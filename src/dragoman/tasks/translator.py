@@ -12,18 +12,16 @@ tokens to text again. A line may be cut first: see ``tasks/lines.py``.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from functools import cached_property
 from itertools import chain, islice
 from pathlib import Path
-from statistics import fmean
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from dragoman.errors import DragomanError, RunError
 from dragoman.forms.passage import Passage
-from dragoman.forms.text import Text
 from dragoman.search.hypothesis import Hypothesis
 from dragoman.search.settings import SearchSettings
 from dragoman.tasks.engine import Engine
@@ -33,76 +31,15 @@ from dragoman.tasks.predictor import Predictor, require_task
 from dragoman.tasks.run import Run, load_shortlist
 from dragoman.tasks.search_settings import with_beams
 from dragoman.tasks.settings import TranslatorSettings
+from dragoman.tasks.translation_result import Translation
 
 if TYPE_CHECKING:
     from dragoman.metrics.alignment import Links
-    from dragoman.pictures.records import AttentionRecord
     from dragoman.tasks.proofreading.proofreader import Proofreader
     from dragoman.tasks.proofreading.warning import TranslationWarning
 
 WINDOW = 1000
 """Lines that ``stream`` holds at once: enough to sort by length, little enough to stay small."""
-
-
-@dataclass(frozen=True)
-class Translation:
-    """One translation. ``str(translation)`` is its text."""
-
-    source: str
-    """The text that was given."""
-    text: str
-    """Its translation: one line for one line."""
-    score: float
-    """Log-probability over length penalty (see ``search.hypothesis``); higher is better. Summed
-    over the sentences of a text that was split."""
-    token_log_probabilities: tuple[float, ...]
-    """log P of each token, in nats, and of the end symbol if the model ended the sentence. With a
-    shortlist, P is the share among the tokens that it allows."""
-    alternatives: tuple[Translation, ...] = ()
-    """The further hypotheses when more than one was asked for, best first."""
-    ids: tuple[int, ...] = ()
-    """The tokens as ids."""
-    prepared: str = ""
-    """What the model wrote before it was put back into plain text; the same as ``text`` but where
-    the model was trained on text prepared by Moses."""
-    expected_chrf: float | None = None
-    """Against all candidates, 0 to 100, where it was chosen by that (``TranslatorSettings.mbr``);
-    of a text that was split the mean over its sentences."""
-    finished: bool = True
-    """Whether the model ended it; False where it was cut at its greatest length."""
-    parts: tuple[Translation, ...] = ()
-    """The translations of its sentences, where the text was cut into them."""
-    attention: AttentionRecord | None = None
-    """Where every layer and head looked, when asked for."""
-    vocabulary: Text | None = field(default=None, repr=False, compare=False)
-    """What the ids are of."""
-
-    @cached_property
-    def tokens(self) -> tuple[str, ...]:
-        """Target tokens as the vocabulary writes them, without the end symbol."""
-        return () if self.vocabulary is None else tuple(self.vocabulary.pieces(self.ids))
-
-    def __str__(self) -> str:
-        return self.text
-
-    def __getstate__(self) -> dict[str, Any]:
-        """To another process goes what the tokens are, not the whole vocabulary."""
-        return {**self.__dict__, "tokens": self.tokens, "vocabulary": None}
-
-    def _repr_html_(self) -> str:
-        """How a notebook shows it: the probability of each token, attention if asked for."""
-        from dragoman.pictures.notebook import translation_html
-        from dragoman.pictures.words import in_words
-
-        return translation_html(
-            self.source,
-            self.text,
-            self.tokens,
-            self.token_log_probabilities,
-            self.score,
-            [(other.text, other.score) for other in self.alternatives],
-            None if self.attention is None else in_words(self.attention),
-        )
 
 
 class Translator(Predictor):
@@ -242,11 +179,11 @@ class Translator(Predictor):
         def made(n: int, hypotheses: list[Hypothesis]) -> Translation:
             if risk:
                 return self._agreed(spoken[n], hypotheses, settings)
-            return self._translation(spoken[n], *hypotheses)
+            return Translation.of(spoken[n], hypotheses, self.engine.written)
 
         found = self.engine.each(requests, made)
         for text, passage in zip(texts, passages, strict=True):
-            yield self._join(text, passage, list(islice(found, len(passage.pieces))))
+            yield Translation.join(text, passage, list(islice(found, len(passage.pieces))))
 
     def stream(
         self, texts: Iterable[str], *, settings: SearchSettings | None = None
@@ -311,7 +248,7 @@ class Translator(Predictor):
         sources = [source for source, _ in pairs]
         targets = self.engine.target.tokens([target for _, target in pairs])
         return [
-            self._translation(source, hypothesis, text=target)
+            Translation.of(source, [hypothesis], self.engine.written, target)
             for (source, target), hypothesis in zip(
                 pairs, self.score_ids(sources, targets), strict=True
             )
@@ -344,36 +281,12 @@ class Translator(Predictor):
 
         return Proofreader.of(self.run, self.engine)
 
-    def _join(self, source: str, passage: Passage, parts: Sequence[Translation]) -> Translation:
-        """One translation of the pieces of a text, with what stands around each."""
-        if len(parts) == 1 and passage.is_bare:
-            return parts[0]
-        expected = [part.expected_chrf for part in parts if part.expected_chrf is not None]
-        return Translation(
-            source,
-            passage.join([part.text for part in parts]),
-            sum(part.score for part in parts),
-            tuple(value for part in parts for value in part.token_log_probabilities),
-            ids=tuple(i for part in parts for i in part.ids),
-            alternatives=tuple(
-                self._join(source, passage, [other])
-                for part in parts
-                for other in part.alternatives
-                if len(parts) == 1
-            ),
-            prepared=passage.join([part.prepared for part in parts]),
-            expected_chrf=fmean(expected) if expected else None,
-            finished=all(part.finished for part in parts),
-            parts=tuple(parts),
-            vocabulary=self.run.target_text if parts else None,
-        )
-
     def _agreed(
         self, source: str, candidates: Sequence[Hypothesis], settings: SearchSettings
     ) -> Translation:
         """The candidate that the others agree with most, and behind it as many more as are asked
         for, without those of the same text."""
-        every = [self._translation(source, one) for one in candidates]
+        every = [Translation.of(source, [one], self.engine.written) for one in candidates]
         sampled = settings.sampling is not None
         expected = expected_chrf([one.text for one in every], candidates, sampled=sampled)
         best: dict[str, Translation] = {}
@@ -381,24 +294,6 @@ class Translator(Predictor):
             best.setdefault(one.text, replace(one, expected_chrf=value))
         first, *others = list(best.values())[: settings.n_best]
         return replace(first, alternatives=tuple(others))
-
-    def _translation(
-        self, source: str, hypothesis: Hypothesis, *others: Hypothesis, text: str | None = None
-    ) -> Translation:
-        """``others`` become its alternatives; ``text`` is what was given, where it was."""
-        target = self.engine.written
-        prepared = target.vocabulary.decode(hypothesis.tokens)
-        return Translation(
-            source,
-            target.restore(prepared) if text is None else text,
-            hypothesis.score,
-            hypothesis.token_log_probabilities,
-            tuple(self._translation(source, other) for other in others),
-            ids=hypothesis.tokens,
-            prepared=prepared,
-            finished=hypothesis.finished,
-            vocabulary=target.vocabulary,
-        )
 
 
 def _reopened(

@@ -1,0 +1,123 @@
+"""A translation as a ``Translator`` gives it: the text, and what is known of it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from statistics import fmean
+from typing import TYPE_CHECKING, Any
+
+from dragoman.forms.passage import Passage
+from dragoman.forms.text import Text
+from dragoman.forms.text_form import TextForm
+from dragoman.search.hypothesis import Hypothesis
+
+if TYPE_CHECKING:
+    from dragoman.pictures.records import AttentionRecord
+
+
+@dataclass(frozen=True)
+class Translation:
+    """One translation. ``str(translation)`` is its text."""
+
+    source: str
+    """The text that was given."""
+    text: str
+    """Its translation: one line for one line."""
+    score: float
+    """Log-probability over length penalty (see ``search.hypothesis``); higher is better. Summed
+    over the sentences of a text that was split."""
+    token_log_probabilities: tuple[float, ...]
+    """log P of each token, in nats, and of the end symbol if the model ended the sentence. With a
+    shortlist, P is the share among the tokens that it allows."""
+    alternatives: tuple[Translation, ...] = ()
+    """The further hypotheses when more than one was asked for, best first."""
+    ids: tuple[int, ...] = ()
+    """The tokens as ids."""
+    prepared: str = ""
+    """What the model wrote before it was put back into plain text; the same as ``text`` but where
+    the model was trained on text prepared by Moses."""
+    expected_chrf: float | None = None
+    """Against all candidates, 0 to 100, where it was chosen by that (``TranslatorSettings.mbr``);
+    of a text that was split the mean over its sentences."""
+    finished: bool = True
+    """Whether the model ended it; False where it was cut at its greatest length."""
+    parts: tuple[Translation, ...] = ()
+    """The translations of its sentences, where the text was cut into them."""
+    attention: AttentionRecord | None = None
+    """Where every layer and head looked, when asked for."""
+    vocabulary: Text | None = field(default=None, repr=False, compare=False)
+    """What the ids are of."""
+
+    @classmethod
+    def of(
+        cls,
+        source: str,
+        hypotheses: Sequence[Hypothesis],
+        target: TextForm,
+        text: str | None = None,
+    ) -> Translation:
+        """The first of some hypotheses; the others become its alternatives. ``text``: the
+        translation itself, where it was given and not found."""
+        best, *others = hypotheses
+        prepared = target.vocabulary.decode(best.tokens)
+        return cls(
+            source,
+            target.restore(prepared) if text is None else text,
+            best.score,
+            best.token_log_probabilities,
+            tuple(cls.of(source, [other], target) for other in others),
+            ids=best.tokens,
+            prepared=prepared,
+            finished=best.finished,
+            vocabulary=target.vocabulary,
+        )
+
+    @classmethod
+    def join(cls, source: str, passage: Passage, parts: Sequence[Translation]) -> Translation:
+        """One translation of the pieces of a text, with what stands around each."""
+        if len(parts) == 1 and passage.is_bare:
+            return parts[0]
+        expected = [part.expected_chrf for part in parts if part.expected_chrf is not None]
+        others = parts[0].alternatives if len(parts) == 1 else ()
+        return cls(
+            source,
+            passage.join([part.text for part in parts]),
+            sum(part.score for part in parts),
+            tuple(value for part in parts for value in part.token_log_probabilities),
+            tuple(cls.join(source, passage, [other]) for other in others),
+            ids=tuple(i for part in parts for i in part.ids),
+            prepared=passage.join([part.prepared for part in parts]),
+            expected_chrf=fmean(expected) if expected else None,
+            finished=all(part.finished for part in parts),
+            parts=tuple(parts),
+            vocabulary=parts[0].vocabulary if parts else None,
+        )
+
+    @cached_property
+    def tokens(self) -> tuple[str, ...]:
+        """Target tokens as the vocabulary writes them, without the end symbol."""
+        return () if self.vocabulary is None else tuple(self.vocabulary.pieces(self.ids))
+
+    def __str__(self) -> str:
+        return self.text
+
+    def __getstate__(self) -> dict[str, Any]:
+        """To another process goes what the tokens are, not the whole vocabulary."""
+        return {**self.__dict__, "tokens": self.tokens, "vocabulary": None}
+
+    def _repr_html_(self) -> str:
+        """How a notebook shows it: the probability of each token, attention if asked for."""
+        from dragoman.pictures.notebook import translation_html
+        from dragoman.pictures.words import in_words
+
+        return translation_html(
+            self.source,
+            self.text,
+            self.tokens,
+            self.token_log_probabilities,
+            self.score,
+            [(other.text, other.score) for other in self.alternatives],
+            None if self.attention is None else in_words(self.attention),
+        )
