@@ -37,7 +37,7 @@ from dragoman.pictures.look import Compared, Exhibit, look_html
 from dragoman.pictures.records import AttentionKind, AttentionRecord, Heatmap
 from dragoman.pictures.words import in_words
 from dragoman.tasks.alignment import AlignmentScores, Looked
-from dragoman.tasks.predictor import Output
+from dragoman.tasks.predictor import Output, Predictor
 from dragoman.tasks.translator import Translator
 
 _KINDS: tuple[AttentionKind, ...] = ("encoder", "decoder", "cross")
@@ -162,12 +162,7 @@ def look_at_sentence(run: Path, options: LookOptions) -> LookResult:
         raise DragomanError("there is nothing to look at: the sentence is empty")
     subject = Subject.open(run, options.sentence, looking=True)
     predictor = subject.predictor
-    if not predictor.reads:
-        _check_alone(run, options)
-    elif not predictor.run.task.writes:
-        _check_read(run, options)
-    elif predictor.run.task.target == "tree":
-        _check_parsed(run, options)
+    _refuse_without_meaning(run, predictor, options)
     ids = predictor.given_ids(options.sentence)
     longest = predictor.engine.longest
     if len(ids) > longest:
@@ -242,41 +237,32 @@ def look_at_sentence(run: Path, options: LookOptions) -> LookResult:
     )
 
 
-def _check_alone(run: Path, options: LookOptions) -> None:
-    """Errors: ``DragomanError`` for what only those have that read one text and write another."""
-    _refuse(
-        options,
-        ("target", "hide", "prefix", "gold"),
-        f"{run} reads nothing before it writes; the text that you give is what is looked at. "
-        "--head-off, --kind, --layer and --head go with it",
-    )
-
-
-def _check_read(run: Path, options: LookOptions) -> None:
-    """Errors: ``DragomanError`` for what only those have that write."""
-    _refuse(
-        options,
-        ("target", "prefix", "gold", "importance"),
-        f"{run} writes nothing, it says something of what it reads. --hide, --head-off, --kind, "
-        "--layer and --head go with it",
-    )
-
-
-def _check_parsed(run: Path, options: LookOptions) -> None:
-    """Errors: ``DragomanError`` for what only those have that write text."""
-    _refuse(
-        options,
-        ("target", "prefix", "gold"),
-        f"{run} writes the tree of what it reads, and no text. --hide, --head-off, --kind, "
-        "--layer, --head and --importance go with it",
-    )
-
-
-def _refuse(options: LookOptions, names: Sequence[str], why: str) -> None:
-    """Errors: ``DragomanError`` if any of some options was given."""
+def _refuse_without_meaning(run: Path, predictor: Predictor, options: LookOptions) -> None:
+    """Errors: ``DragomanError`` for options that mean nothing to a run that does other than read
+    one text and write another."""
+    if not predictor.reads:
+        names = ["target", "hide", "prefix", "gold"]
+        why = (
+            "reads nothing before it writes; the text that you give is what is looked at. "
+            "--head-off, --kind, --layer and --head go with it"
+        )
+    elif not predictor.run.task.writes:
+        names = ["target", "prefix", "gold", "importance"]
+        why = (
+            "writes nothing, it says something of what it reads. --hide, --head-off, --kind, "
+            "--layer and --head go with it"
+        )
+    elif predictor.run.task.target == "tree":
+        names = ["target", "prefix", "gold"]
+        why = (
+            "writes the tree of what it reads, and no text. --hide, --head-off, --kind, --layer, "
+            "--head and --importance go with it"
+        )
+    else:
+        return
     wrong = [f"--{name}" for name in names if getattr(options, name) not in (None, "", (), False)]
     if wrong:
-        raise DragomanError(f"{', '.join(wrong)}: {why}")
+        raise DragomanError(f"{', '.join(wrong)}: {run} {why}")
 
 
 def _likeliest(record: AttentionRecord) -> AttentionKind:
