@@ -26,7 +26,7 @@ from dragoman.errors import DataError, FileError, RunError
 from dragoman.inference.path import fastest
 from dragoman.recipe import Recipe
 from dragoman.search.offline import Searcher
-from dragoman.tasks import training
+from dragoman.tasks import new_run
 from dragoman.tasks.inputs import recipe_of
 from dragoman.tasks.run import Forms, Run
 from dragoman.tasks.sizing import for_fine_tuning, gently, with_updates
@@ -348,14 +348,14 @@ def test_who_changes_a_run_is_alone_with_it(
     assert dragoman("average", run).code == 0
 
 
-@pytest.mark.parametrize("where", ["learn_vocabularies", "Trainer.run"])
+@pytest.mark.parametrize("where", ["new_run.learn_vocabularies", "training.Trainer.run"])
 def test_two_trainings_never_share_a_folder(
     parallel_text: tuple[Path, Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, where: str
 ) -> None:
     """The second begins while the first prepares, or trains; it leaves no trace."""
     folder = tmp_path / "run"
     recipe, _ = recipe_of([*map(str, parallel_text)], changes=[*STILL, "text.vocabulary=600"])
-    original = training.learn_vocabularies if where == "learn_vocabularies" else Trainer.run
+    original = Trainer.run if where == "training.Trainer.run" else new_run.learn_vocabularies
 
     def meanwhile(*arguments: Any) -> Any:
         before = everything(folder)
@@ -364,7 +364,7 @@ def test_two_trainings_never_share_a_folder(
         assert everything(folder) == before
         return original(*arguments)
 
-    monkeypatch.setattr(f"dragoman.tasks.training.{where}", meanwhile)
+    monkeypatch.setattr(f"dragoman.tasks.{where}", meanwhile)
     train(recipe, folder, say=lambda _: None, display=False)
     assert Recipe.load(folder / "recipe.toml").seed == 1
 

@@ -23,10 +23,10 @@ from dragoman.forms.text_form import TextForm
 from dragoman.models.settings import TransformerSettings
 from dragoman.models.transformer import Transformer
 from dragoman.recipe import Recipe
-from dragoman.tasks.examples import Pairs
+from dragoman.tasks.examples import Pairs, TrainingBatches
 from dragoman.tasks.inputs import recipe_of
 from dragoman.tasks.run import Forms, Run
-from dragoman.tasks.training import TrainingBatches, train
+from dragoman.tasks.training import train
 from dragoman.training.checkpoint import TrainingState
 from dragoman.training.distributed import Ranks
 from dragoman.training.guided import GuidedAlignment

@@ -23,7 +23,7 @@ def average(
     from dragoman.tasks.run import Run
 
     Run.open(run)  # a wrong folder is said before torch is imported
-    from dragoman.tasks.training import average_run
+    from dragoman.tasks.averaging import average_run
 
     path, used = average_run(run, last, to)
     typer.echo(f"{path} now holds the mean of updates {', '.join(str(u) for u in used)}")

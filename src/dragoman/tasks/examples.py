@@ -8,6 +8,7 @@ examples; here those numbers become batches, as pure functions of the seed.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import Protocol
 
 import numpy as np
@@ -18,12 +19,15 @@ from dragoman.data.batches import Batch, Tokens, make_batch, window_batch
 from dragoman.data.labelled import LabelledBatch, Reading, labelled_batch
 from dragoman.data.masked_batches import MaskedBatch, masked_batch
 from dragoman.data.masking import Masking
+from dragoman.data.plan import MicroBatch as Share
+from dragoman.data.plan import Plan
 from dragoman.data.store import CorpusRange, Store
 from dragoman.data.windows import Pieces, Windows
 from dragoman.forms.form import Form
 from dragoman.recipe import Recipe
 from dragoman.task import TASKS
 from dragoman.tasks.run import Forms
+from dragoman.training.gradients import MakeBatch
 from dragoman.training.objectives import MicroBatch
 from dragoman.training.seeding import key
 
@@ -45,6 +49,23 @@ def examples_of(store: Store, recipe: Recipe, forms: Forms) -> Examples:
     """The examples of a recipe's task."""
     made: Examples = found_at(TASKS[recipe.task].examples)(store, recipe, forms)
     return made
+
+
+class TrainingBatches:
+    """A process's share of an update, micro-batches that are made when they are asked for.
+
+    A pure function of the plan's seed and the examples'.
+    """
+
+    def __init__(self, plan: Plan, examples: Examples) -> None:
+        self._plan = plan
+        self._examples = examples
+
+    def __call__(self, update: int, rank: int = 0, ranks: int = 1) -> Sequence[MakeBatch]:
+        return [partial(self._make, share) for share in self._plan.update(update, rank, ranks)]
+
+    def _make(self, micro_batch: Share) -> MicroBatch:
+        return self._examples.batch(micro_batch.update, micro_batch.examples.tolist())
 
 
 class Pairs:

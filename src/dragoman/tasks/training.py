@@ -1,22 +1,18 @@
 """Training by a recipe: everything that it needs, put together in one visible place.
 
-``train`` and ``resume`` make a run folder, whatever the task; ``engine.py`` is what uses it.
+``train`` and ``resume`` make a run folder, whatever the task (``new_run.py`` says what is in it
+before the first update); ``engine.py`` is what uses it.
 """
 
 from __future__ import annotations
 
-import json
 import shutil
-from collections.abc import Sequence
 from contextlib import nullcontext
-from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
 import torch
 
-from dragoman.atomic import write_text
-from dragoman.data.plan import MicroBatch as Share
 from dragoman.data.plan import Plan
 from dragoman.data.word_links import word_starts
 from dragoman.errors import RunError
@@ -24,50 +20,26 @@ from dragoman.models.interface import Network
 from dragoman.recipe import Recipe
 from dragoman.task import TASKS
 from dragoman.tasks.alignment import AligningHead
-from dragoman.tasks.corpora import doubts_of
-from dragoman.tasks.examples import Examples, examples_of
+from dragoman.tasks.examples import TrainingBatches, examples_of
 from dragoman.tasks.model import build_model, fill_model
-from dragoman.tasks.prepare import (
-    Prepared,
-    Say,
-    check_unchanged,
-    count_words,
-    prepare,
-    warn_of_overlap,
-)
-from dragoman.tasks.run import (
-    BRACKETS,
-    LABELS,
-    LEXICON,
-    NOTES,
-    RECIPE,
-    WEIGHTS,
-    Run,
-    refuse_run,
-    vocabulary_name,
-)
+from dragoman.tasks.new_run import fill_new_run, has_learned
+from dragoman.tasks.prepare import Prepared, Say, check_unchanged, prepare
+from dragoman.tasks.run import RECIPE, WEIGHTS, Run, refuse_run
 from dragoman.tasks.settings import Taken
 from dragoman.tasks.sizing import for_minutes, in_words, too_short, with_updates
-from dragoman.tasks.taking import side_of, take_vocabulary, take_weights
 from dragoman.tasks.validation import new_validation, time_validation
-from dragoman.tasks.vocabularies import check_labels, learn_vocabularies
-from dragoman.training.averaging import average_weights
+from dragoman.tasks.vocabularies import learn_vocabularies
 from dragoman.training.checkpoint import Checkpoints
 from dragoman.training.distributed import Ranks
-from dragoman.training.gradients import MakeBatch
 from dragoman.training.guided import GuidedAlignment
 from dragoman.training.lock import locked
 from dragoman.training.minutes import Correction, planned_schedule
-from dragoman.training.objectives import MicroBatch, Objective
+from dragoman.training.objectives import Objective
 from dragoman.training.progress import make_display
 from dragoman.training.seeding import key
 from dragoman.training.settings import TrainingSettings
 from dragoman.training.throughput import measure_throughput
 from dragoman.training.trainer import Outcome, Trainer
-from dragoman.training.weights import open_weights, save_weights
-
-_START = "start"
-"""What the metadata of weights say that a fine-tuned run has taken over, and not yet changed."""
 
 
 def train(
@@ -104,30 +76,7 @@ def train(
             refuse_run(folder)
         try:
             if ranks.first:
-                doubts = doubts_of(recipe)
-                for doubt in doubts:
-                    say(f"warning: {doubt}")
-                if start_from is None:
-                    learn_vocabularies(recipe, folder, say)
-                elif take is None:
-                    if TASKS[recipe.task].target == "label":
-                        check_labels(recipe, start_from.forms.labels, start_from.folder)
-                    _take_over(start_from, folder)
-                else:
-                    side = vocabulary_name(recipe, side_of(recipe, take))
-                    take_vocabulary(start_from, take, folder / side)
-                    learn_vocabularies(recipe, folder, say, known=[side])
-                prepared = prepare(recipe, folder, say)
-                notes = prepared.notes | warn_of_overlap(recipe, prepared.dev, prepared.test, say)
-                notes["doubts"] = [doubt.to_dict() for doubt in doubts]
-                if start_from is not None and take is not None:
-                    torch.manual_seed(key(recipe.seed))
-                    model = build_model(recipe, *prepared.forms)
-                    fit = take_weights(start_from, take, model, folder / WEIGHTS, _START)
-                    say(fit.in_words(start_from.folder))
-                    notes["start"] = fit.to_dict(start_from)
-                _write_lexicon(recipe, prepared, start_from, folder)
-                write_text(folder / NOTES, json.dumps(notes, indent=2, ensure_ascii=False) + "\n")
+                prepared = fill_new_run(recipe, folder, start_from, take, say)
             # Each may have measured this machine for itself: the first one's sizes count.
             recipe = Recipe.model_validate_json(ranks.broadcast_text(recipe.model_dump_json()))
             if not ranks.first:
@@ -159,7 +108,7 @@ def resume(
     other errors of ``train``.
     """
     run = Run.open(folder)
-    if not Checkpoints(folder / "training").exists and _has_learned(folder):
+    if not Checkpoints(folder / "training").exists and has_learned(folder):
         raise RunError(
             f"{folder / 'training'} is gone, so this run cannot be trained further; its model "
             f"still works. To train from its weights: dragoman train FILES --from {folder}"
@@ -205,38 +154,6 @@ def count_updates(recipe: Recipe, minutes: float, say: Say = print) -> Recipe:
         counted, _ = _fit_updates(recipe, prepared, ranks, minutes, None, say)
     training = counted.training.model_copy(update={"minutes": 0.0})
     return counted.model_copy(update={"training": training})
-
-
-def _take_over(start_from: Run, folder: Path) -> None:
-    """Vocabularies and weights of a run into a new one, which may be killed at any moment."""
-    forms = start_from.forms._asdict()
-    for side in start_from.task.texts:
-        forms[side].save(folder / vocabulary_name(start_from.recipe, side))
-    if start_from.task.target == "label":
-        start_from.forms.target.save(folder / LABELS)
-    if start_from.task.target == "tree":
-        start_from.forms.target.save(folder / BRACKETS)
-    save_weights(folder / WEIGHTS, start_from.model().state_dict(), {"weights": _START})
-
-
-def _write_lexicon(
-    recipe: Recipe, prepared: Prepared, start_from: Run | None, folder: Path
-) -> None:
-    """The words that a new run will have read, those of the run that it begins with among them."""
-    read = count_words(recipe, prepared)
-    before = None if start_from is None else start_from.lexicon()
-    if read is None or (start_from is not None and before is None):
-        return  # what is not known in whole would take known words for unknown ones
-    (read if before is None else read.joined(before)).save(folder / LEXICON)
-
-
-def _has_learned(folder: Path) -> bool:
-    """Whether a run's weights are its own, and not those that it began with."""
-    path = folder / WEIGHTS
-    if not path.is_file():
-        return False
-    with open_weights(path) as file:
-        return file.metadata.get("weights") != _START
 
 
 def _train(
@@ -355,45 +272,6 @@ def _fit_updates(
     if minutes is not None and (warning := too_short(recipe, measured, per_epoch)):
         say(warning)
     return recipe, validation
-
-
-class TrainingBatches:
-    """A process's share of an update, micro-batches that are made when they are asked for.
-
-    A pure function of the plan's seed and the examples'.
-    """
-
-    def __init__(self, plan: Plan, examples: Examples) -> None:
-        self._plan = plan
-        self._examples = examples
-
-    def __call__(self, update: int, rank: int = 0, ranks: int = 1) -> Sequence[MakeBatch]:
-        return [partial(self._make, share) for share in self._plan.update(update, rank, ranks)]
-
-    def _make(self, micro_batch: Share) -> MicroBatch:
-        return self._examples.batch(micro_batch.update, micro_batch.examples.tolist())
-
-
-def average_run(folder: Path, last: int, to: Path | None) -> tuple[Path, list[int]]:
-    """Replace the weights of a run (or write ``to``) by the mean of its ``last`` snapshots.
-
-    -> the file, and the updates whose weights went into it. Errors: ``RunError`` without any, or
-    if the run's own weights are asked for while it is trained, ``FileError`` when the disk is full.
-    """
-    run = Run.open(folder)
-    with locked(folder) if to is None else nullcontext():
-        snapshots = Checkpoints(folder / "training").snapshots()[-last:]
-        if not snapshots:
-            raise RunError(
-                f"{folder / 'training'} holds no snapshots to average; they are kept while "
-                "training (training.keep_snapshots) and are gone if that folder was deleted"
-            )
-        updates = [update for update, _ in snapshots]
-        path = to or run.folder / WEIGHTS
-        weights = average_weights([file for _, file in snapshots])
-        # "updates" tells the trainer that these were not measured, should the run go on.
-        save_weights(path, weights, {"weights": "average", "updates": " ".join(map(str, updates))})
-    return path, updates
 
 
 def _say_nothing(_: str) -> None:

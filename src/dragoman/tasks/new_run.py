@@ -1,0 +1,89 @@
+"""What the folder of a new run holds before its first update: vocabularies, the weights that it
+begins with, notes of its data, and the words that it will have read."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import torch
+
+from dragoman.atomic import write_text
+from dragoman.recipe import Recipe
+from dragoman.task import TASKS
+from dragoman.tasks.corpora import doubts_of
+from dragoman.tasks.model import build_model
+from dragoman.tasks.prepare import Prepared, Say, count_words, prepare, warn_of_overlap
+from dragoman.tasks.run import BRACKETS, LABELS, LEXICON, NOTES, WEIGHTS, Run, vocabulary_name
+from dragoman.tasks.settings import Taken
+from dragoman.tasks.taking import side_of, take_vocabulary, take_weights
+from dragoman.tasks.vocabularies import check_labels, learn_vocabularies
+from dragoman.training.seeding import key
+from dragoman.training.weights import open_weights, save_weights
+
+_START = "start"
+"""What the metadata of weights say that a fine-tuned run has taken over, and not yet changed."""
+
+
+def fill_new_run(
+    recipe: Recipe, folder: Path, start_from: Run | None, take: Taken | None, say: Say
+) -> Prepared:
+    """Write all of it but the recipe, and prepare the data. ``start_from`` and ``take``: as
+    ``train`` has them. Errors: those of ``train``."""
+    doubts = doubts_of(recipe)
+    for doubt in doubts:
+        say(f"warning: {doubt}")
+    if start_from is None:
+        learn_vocabularies(recipe, folder, say)
+    elif take is None:
+        if TASKS[recipe.task].target == "label":
+            check_labels(recipe, start_from.forms.labels, start_from.folder)
+        _take_over(start_from, folder)
+    else:
+        side = vocabulary_name(recipe, side_of(recipe, take))
+        take_vocabulary(start_from, take, folder / side)
+        learn_vocabularies(recipe, folder, say, known=[side])
+    prepared = prepare(recipe, folder, say)
+    notes = prepared.notes | warn_of_overlap(recipe, prepared.dev, prepared.test, say)
+    notes["doubts"] = [doubt.to_dict() for doubt in doubts]
+    if start_from is not None and take is not None:
+        torch.manual_seed(key(recipe.seed))
+        model = build_model(recipe, *prepared.forms)
+        fit = take_weights(start_from, take, model, folder / WEIGHTS, _START)
+        say(fit.in_words(start_from.folder))
+        notes["start"] = fit.to_dict(start_from)
+    _write_lexicon(recipe, prepared, start_from, folder)
+    write_text(folder / NOTES, json.dumps(notes, indent=2, ensure_ascii=False) + "\n")
+    return prepared
+
+
+def has_learned(folder: Path) -> bool:
+    """Whether a run's weights are its own, and not those that it began with."""
+    path = folder / WEIGHTS
+    if not path.is_file():
+        return False
+    with open_weights(path) as file:
+        return file.metadata.get("weights") != _START
+
+
+def _take_over(start_from: Run, folder: Path) -> None:
+    """Vocabularies and weights of a run into a new one, which may be killed at any moment."""
+    forms = start_from.forms._asdict()
+    for side in start_from.task.texts:
+        forms[side].save(folder / vocabulary_name(start_from.recipe, side))
+    if start_from.task.target == "label":
+        start_from.forms.target.save(folder / LABELS)
+    if start_from.task.target == "tree":
+        start_from.forms.target.save(folder / BRACKETS)
+    save_weights(folder / WEIGHTS, start_from.model().state_dict(), {"weights": _START})
+
+
+def _write_lexicon(
+    recipe: Recipe, prepared: Prepared, start_from: Run | None, folder: Path
+) -> None:
+    """The words that a new run will have read, those of the run that it begins with among them."""
+    read = count_words(recipe, prepared)
+    before = None if start_from is None else start_from.lexicon()
+    if read is None or (start_from is not None and before is None):
+        return  # what is not known in whole would take known words for unknown ones
+    (read if before is None else read.joined(before)).save(folder / LEXICON)
