@@ -43,7 +43,8 @@ from training.systems import Program, System, programs, wanted
 from translating.works import lines_of
 from turns import MOST, take_turns
 
-from dragoman.forms.text import Text, TextSettings
+from dragoman.forms.text import Text
+from dragoman.forms.text_settings import TextSettings
 from dragoman.models.settings import TransformerSettings
 from dragoman.models.transformer import Transformer
 from dragoman.nn.inference_linear import InferenceLinear

@@ -23,7 +23,7 @@ from dragoman.data.masking import MaskingSettings
 from dragoman.data.plan import PlanSettings
 from dragoman.data.split import SplitSettings
 from dragoman.errors import RecipeError
-from dragoman.forms.text import TextSettings
+from dragoman.forms.text_settings import TextSettings
 from dragoman.forms.tree_symbols import TreeSettings
 from dragoman.models.kinds import KINDS, AnyModel
 from dragoman.models.settings import TransformerSettings

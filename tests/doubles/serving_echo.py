@@ -24,8 +24,9 @@ import httpx
 import torch
 from torch import Tensor
 
-from dragoman.forms.text import Text, TextSettings
+from dragoman.forms.text import Text
 from dragoman.forms.text_form import TextForm
+from dragoman.forms.text_settings import TextSettings
 from dragoman.models.interface import AttentionLayer, DecodeState, Memory, Writing
 from dragoman.models.settings import ModelSettings, TransformerSettings
 from dragoman.models.transformer import Transformer

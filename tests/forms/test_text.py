@@ -14,8 +14,11 @@ from hypothesis import strategies as st
 from pydantic import ValidationError
 
 from dragoman.errors import DataError, RunError
-from dragoman.forms.sampling import BpeDropout, Pieces, UnigramSampling
-from dragoman.forms.text import Text, TextSettings
+from dragoman.forms.bpe_dropout import BpeDropout
+from dragoman.forms.sampling import Pieces
+from dragoman.forms.text import Text
+from dragoman.forms.text_settings import TextSettings
+from dragoman.forms.unigram_sampling import UnigramSampling
 
 _SYLLABLES = ["ka", "lo", "mi", "ru", "se", "tan", "vor", "wel", "ö", "ß", "한", "국"]
 
@@ -213,7 +216,7 @@ def test_sampling_is_a_pure_function_of_text_and_key(kind: str) -> None:
 
 def test_forgetting_changes_nothing(plain: Text, monkeypatch: pytest.MonkeyPatch) -> None:
     expected = [_sampling(plain, 0.3).sample(string, 5) for string in CORPUS[:50]]
-    monkeypatch.setattr("dragoman.forms.sampling._CACHED_NODES", 3)
+    monkeypatch.setattr("dragoman.forms.bpe_dropout.CACHED_NODES", 3)
     forgetful = _sampling(plain, 0.3)
     assert all(
         np.array_equal(forgetful.sample(string, 5), ids)

@@ -10,7 +10,8 @@ from typing import Any, Literal, Union, get_args, get_origin
 import pytest
 
 from dragoman.errors import RecipeError
-from dragoman.forms.text import Text, TextSettings
+from dragoman.forms.text import Text
+from dragoman.forms.text_settings import TextSettings
 from dragoman.recipe import Recipe
 from dragoman.settings import Settings
 from dragoman.tasks.prepare import prepare

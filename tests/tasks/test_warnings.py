@@ -17,8 +17,9 @@ from dragoman.data.demo_corpus import demo_corpus
 from dragoman.data.length_ratio import LengthRatio
 from dragoman.forms.lexicon import Lexicon, words_in
 from dragoman.forms.nothing import Nothing
-from dragoman.forms.text import Text, TextSettings
+from dragoman.forms.text import Text
 from dragoman.forms.text_form import TextForm
+from dragoman.forms.text_settings import TextSettings
 from dragoman.search.settings import SearchSettings
 from dragoman.tasks.engine import Engine
 from dragoman.tasks.proofreading.omissions import suspects_of

@@ -18,8 +18,9 @@ from dragoman.data.corpora import Pair
 from dragoman.data.plan import Plan, PlanSettings
 from dragoman.data.store import WeightedPairs, build_store
 from dragoman.data.word_links import WordLinks
-from dragoman.forms.text import Text, TextSettings
+from dragoman.forms.text import Text
 from dragoman.forms.text_form import TextForm
+from dragoman.forms.text_settings import TextSettings
 from dragoman.models.settings import TransformerSettings
 from dragoman.models.transformer import Transformer
 from dragoman.recipe import Recipe

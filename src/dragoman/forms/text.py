@@ -10,82 +10,34 @@ The paper (section 5.1) uses byte-pair encoding with a vocabulary shared by both
 from __future__ import annotations
 
 import hashlib
-import io
 import os
-import random
-import re
-import unicodedata
 from collections.abc import Iterable, Sequence
 from functools import cached_property
 from pathlib import Path
-from typing import Any, Literal, Self
 
 import numpy as np
 import numpy.typing as npt
 import sentencepiece
-from pydantic import Field, ValidationError, model_validator
+from pydantic import ValidationError
 
 from dragoman.atomic import replacing_file
-from dragoman.errors import DataError, RunError
+from dragoman.errors import RunError
+from dragoman.forms.bpe_dropout import BpeDropout
 from dragoman.forms.model_file import note_in, with_note
-from dragoman.forms.sampling import SPACE, BpeDropout, Pieces, Sampler, UnigramSampling
+from dragoman.forms.sampling import SPACE, Pieces, Sampler
+from dragoman.forms.text_settings import MOST_TOKENS, TextSettings, prepare
+from dragoman.forms.unigram_sampling import UnigramSampling
+from dragoman.forms.vocabulary_learning import learn_model
 from dragoman.reading import read_bytes
-from dragoman.settings import Settings
-
-_THREADS = 4
-"""Of vocabulary training. Fixed: unigram sums depend on the number of threads in the last bits."""
 
 _FEW = 32
 """Texts that are decoded one by one: starting SentencePiece's threads takes longer than they do."""
-
 
 _MOST_BYTES = 6 << 20
 """Of a vocabulary file. The largest in use, of 256,000 tokens, have some five million."""
 
 MASK = "<mask>"
 """A symbol that stands for a hidden token. No text can hold it: written out, it is read as text."""
-
-MOST_TOKENS = 300_000
-"""Of a vocabulary. SentencePiece takes up to 270 bytes of memory for each, however short."""
-
-
-class TextSettings(Settings):
-    """How text is cut into tokens."""
-
-    kind: Literal["bpe", "unigram", "char", "word"] = "bpe"
-    """Byte-pair encoding, unigram language model, characters, or words."""
-    vocabulary: int = Field(8000, ge=8, le=MOST_TOKENS)
-    """Tokens in the vocabulary, special and byte tokens included; an upper limit for char, word."""
-    shared: bool = True
-    """One vocabulary for source and target (section 5.1 of the paper) instead of one for each."""
-    byte_fallback: bool = True
-    """Write characters outside the vocabulary as their UTF-8 bytes, so that none is unknown."""
-    normalization: Literal["nmt_nfkc", "nfkc", "nmt_nfkc_cf", "nfkc_cf", "nfc", "identity"] = (
-        "nmt_nfkc"
-    )
-    """Unicode normalisation: cf folds case; nmt also tidies spaces and control characters."""
-    lossless: bool = False
-    """Every valid string comes back exactly: no normalisation, all spaces kept."""
-    character_coverage: float = Field(0.9995, gt=0, le=1)
-    """Share of the text's characters that get a token of their own; the rest are rare."""
-    user_symbols: tuple[str, ...] = ()
-    """Strings that are always one token, such as markup or language tags."""
-    sampling: float = Field(0.0, ge=0, lt=1)
-    """Training only. bpe: probability to drop a merge (0.1 is usual); unigram: the exponent α of
-    sampling (0.2 is usual). 0 switches it off."""
-    sample_sentences: int = Field(1_000_000, ge=1, le=1_000_000_000)
-    """At most so many sentences, drawn at random, are read to learn the vocabulary."""
-
-    @model_validator(mode="after")
-    def _agree(self) -> Self:
-        if self.lossless and (not self.byte_fallback or self.kind == "word"):
-            raise ValueError("lossless needs byte_fallback = true and a kind other than word")
-        if self.sampling and self.kind not in ("bpe", "unigram"):
-            raise ValueError(f"sampling is for kind bpe or unigram; kind {self.kind} has one way")
-        for symbol in self.user_symbols:
-            if not symbol or any(c.isspace() or c == SPACE for c in symbol):
-                raise ValueError(f"user symbol {symbol!r} is empty or holds a space")
-        return self
 
 
 class Text:
@@ -122,23 +74,7 @@ class Text:
 
         Raises DataError if the text is empty or does not support a vocabulary of this size.
         """
-        chosen = _reservoir(sentences, settings.sample_sentences, seed)
-        prepared = [_prepare(sentence, settings) for sentence in chosen]
-        if not any(sentence.strip() for sentence in prepared):
-            raise DataError("no text to learn a vocabulary from: every sentence is empty")
-        if settings.lossless:
-            prepared.append(" ")  # a space must be among the tokens, also if no sentence has one
-        written = io.BytesIO()
-        try:
-            sentencepiece.SentencePieceTrainer.train(
-                sentence_iterator=iter(prepared),
-                model_writer=written,
-                control_symbols=list(symbols),
-                **_trainer_arguments(settings, max(len(s.encode("utf-8")) for s in prepared)),
-            )
-        except RuntimeError as error:
-            raise _vocabulary_error(str(error), settings) from error
-        return cls(written.getvalue(), settings)
+        return cls(learn_model(sentences, settings, seed=seed, symbols=symbols), settings)
 
     @classmethod
     def load(cls, path: str | os.PathLike[str], settings: TextSettings | None = None) -> Text:
@@ -200,7 +136,7 @@ class Text:
 
     def encode_lists(self, texts: Sequence[str]) -> list[list[int]]:
         """``encode`` as lists."""
-        prepared = [_prepare(text, self.settings) for text in texts]
+        prepared = [prepare(text, self.settings) for text in texts]
         if self.settings.lossless:
             return [self._encode_lossless(text) for text in prepared]
         if len(prepared) > 1:
@@ -225,7 +161,7 @@ class Text:
         """
         if self._sampler is None:
             return self.encode([text])[0]
-        prepared = _prepare(text, self.settings)
+        prepared = prepare(text, self.settings)
         if not self.settings.lossless or SPACE not in prepared:
             return np.array(self._sampler.segment(self._normalise(prepared), key), np.int32)
         ids: list[int] = []
@@ -262,7 +198,7 @@ class Text:
     def known_as(self, text: str) -> str:
         """The text that the tokens of ``text`` stand for, unknown characters included: normalised,
         but with ``lossless``."""
-        prepared = _prepare(text, self.settings)
+        prepared = prepare(text, self.settings)
         if self.settings.lossless:
             return prepared
         return self._normalise(prepared).removeprefix(SPACE).replace(SPACE, " ")
@@ -314,70 +250,5 @@ class Text:
         )
 
 
-def _prepare(text: str, settings: TextSettings) -> str:
-    """What SentencePiece cannot do itself: NFC, and bytes that were not valid UTF-8."""
-    if settings.normalization == "nfc" and not settings.lossless:
-        text = unicodedata.normalize("NFC", text)
-    # Lone surrogates are how Python carries invalid UTF-8; U+FFFD says "unreadable" to a reader.
-    return text if text.isascii() else _SURROGATE.sub("\ufffd", text)
-
-
 _STRANGER = "\ue000"
 """A character of nobody's: for private use."""
-
-_SURROGATE = re.compile("[\ud800-\udfff]")
-
-
-def _trainer_arguments(settings: TextSettings, longest: int) -> dict[str, Any]:
-    """Our settings in SentencePiece's words. ``longest`` sentence in bytes."""
-    normalization = settings.normalization
-    if settings.lossless or normalization == "nfc":
-        normalization = "identity"
-    return {
-        "model_type": settings.kind,
-        "vocab_size": settings.vocabulary,
-        "hard_vocab_limit": settings.kind in ("bpe", "unigram"),
-        "byte_fallback": settings.byte_fallback,
-        "normalization_rule_name": normalization,
-        "add_dummy_prefix": not settings.lossless,
-        "remove_extra_whitespaces": not settings.lossless,
-        "character_coverage": settings.character_coverage,
-        "required_chars": SPACE,
-        "user_defined_symbols": list(settings.user_symbols),
-        "max_sentence_length": max(longest + 1, 10),  # its own least
-        "num_threads": _THREADS,
-        "unk_id": 0,
-        "bos_id": 1,
-        "eos_id": 2,
-        "pad_id": -1,
-        "minloglevel": 2,
-    }
-
-
-def _vocabulary_error(message: str, settings: TextSettings) -> DataError:
-    """SentencePiece's complaint about the size, as an error that says what to do."""
-    asked = settings.vocabulary
-    if largest := re.search(r"value <= (\d+)", message):
-        return DataError(
-            f"a {settings.kind} vocabulary of {asked:,} is larger than this text supports: "
-            f"the largest possible is {int(largest[1]):,}. Set text.vocabulary to that or less."
-        )
-    if smallest := re.search(r"required_chars\. \d+ vs (\d+)", message):
-        return DataError(
-            f"a vocabulary of {asked:,} is too small for the characters of this text: "
-            f"text.vocabulary must be at least {int(smallest[1]):,}, or text.character_coverage "
-            f"less than {settings.character_coverage}."
-        )
-    return DataError(f"no vocabulary of {asked:,} can be learned from this text: {message.strip()}")
-
-
-def _reservoir(sentences: Iterable[str], limit: int, seed: int) -> list[str]:
-    """At most ``limit`` of the sentences, each equally likely, in one pass and bounded memory."""
-    chosen: list[str] = []
-    generator = random.Random(seed)
-    for count, sentence in enumerate(sentences):
-        if count < limit:
-            chosen.append(sentence)
-        elif (place := generator.randrange(count + 1)) < limit:
-            chosen[place] = sentence
-    return chosen
