@@ -16,9 +16,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dragoman.data import store as store_module
+from dragoman.data import store_writer
 from dragoman.data.corpora import Pair
-from dragoman.data.store import Store, Tokens, WeightedPairs, build_store, store_key
+from dragoman.data.store import Store, Tokens
+from dragoman.data.store_writer import WeightedPairs, build_store, store_key
 from dragoman.errors import DataError, FileError
 
 
@@ -39,8 +40,8 @@ PAIRS = [Pair(n + 1, f"source {n}" * (n % 4), f"{'x' * (n % 7)}🙂 {n}") for n 
 
 @pytest.fixture(autouse=True)
 def small(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(store_module, "_SHARD_EXAMPLES", 8)
-    monkeypatch.setattr(store_module, "_ENCODED_TOGETHER", 3)
+    monkeypatch.setattr(store_writer, "_SHARD_EXAMPLES", 8)
+    monkeypatch.setattr(store_writer, "_ENCODED_TOGETHER", 3)
 
 
 def _holds(store: Store, pairs: Sequence[Pair]) -> bool:
@@ -73,8 +74,8 @@ def test_long_texts_are_encoded_few_at_a_time(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """What is held at once does not grow with the texts."""
-    monkeypatch.setattr(store_module, "_CHARACTERS_TOGETHER", 50)
-    monkeypatch.setattr(store_module, "_ENCODED_TOGETHER", 1000)
+    monkeypatch.setattr(store_writer, "_CHARACTERS_TOGETHER", 50)
+    monkeypatch.setattr(store_writer, "_ENCODED_TOGETHER", 1000)
     together: list[int] = []
 
     class Counting(Codepoints):
@@ -138,7 +139,7 @@ def test_a_full_disk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def full(_file: BinaryIO) -> None:
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
-    monkeypatch.setattr(store_module, "_settle", full)
+    monkeypatch.setattr(store_writer, "_settle", full)
     with pytest.raises(FileError, match="cannot write the tokens: No space left"):
         build_store([WeightedPairs(PAIRS)], BOTH, tmp_path, "key")
     assert [path.name for path in tmp_path.iterdir()] == [".key.lock"]

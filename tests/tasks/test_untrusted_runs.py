@@ -28,7 +28,8 @@ from safetensors.numpy import save_file
 from untrained_run import untrained_run
 
 from dragoman.data.corpora import Pair
-from dragoman.data.store import Store, WeightedPairs, build_store
+from dragoman.data.store import Store
+from dragoman.data.store_writer import WeightedPairs, build_store
 from dragoman.errors import DragomanError, RunError, TrainingError
 from dragoman.forms.lexicon import Lexicon
 from dragoman.inference.measured import NAME, microseconds

@@ -13,7 +13,7 @@ import pytest
 from untrained_run import untrained_run
 
 import dragoman
-from dragoman.data import store as stores
+from dragoman.data import store_writer
 from dragoman.errors import FileError
 from dragoman.inference import measured
 from dragoman.tasks.inputs import recipe_of
@@ -110,14 +110,14 @@ def test_tokens_go_into_the_run_where_the_cache_is_full(
     parallel_text: tuple[Path, Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("DRAGOMAN_CACHE", str(tmp_path / "cache"))
-    settle, full = stores._settle, [tmp_path / "cache"]
+    settle, full = store_writer._settle, [tmp_path / "cache"]
 
     def no_room(file: Any) -> None:
         if any(Path(file.name).is_relative_to(folder) for folder in full):
             raise OSError(errno.ENOSPC, "No space left on device")
         settle(file)
 
-    monkeypatch.setattr(stores, "_settle", no_room)
+    monkeypatch.setattr(store_writer, "_settle", no_room)
     found, said = prepared(parallel_text, tmp_path / "run")
     assert found.train.folder.is_relative_to(tmp_path / "run") and len(found.train) > 500
     assert found.train.notes["cleaning"]["read"] == 600  # counted once

@@ -16,7 +16,7 @@ from training_toy import as_rank, free_port, next_token_in_pieces, start
 
 from dragoman.data.corpora import Pair
 from dragoman.data.plan import Plan, PlanSettings
-from dragoman.data.store import WeightedPairs, build_store
+from dragoman.data.store_writer import WeightedPairs, build_store
 from dragoman.data.word_links import WordLinks
 from dragoman.forms.text import Text
 from dragoman.forms.text_form import TextForm

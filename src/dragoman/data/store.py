@@ -3,7 +3,7 @@
 A store is a folder of shards, each with some hundred thousand examples, that is read through
 memory maps: whatever the size of the corpus, only the pages in use are in memory. It is named by
 a key of everything it was made from (content, cleaning, vocabularies), so it is found again when
-nothing changed, and it appears by one rename, so it is whole or absent.
+nothing changed. ``store_writer.py`` makes it.
 
     KEY/store.json            what is inside
     KEY/SIDE.lengths          int32, one per example, over all shards
@@ -15,54 +15,24 @@ for each SIDE that the examples of the task have, ``source`` and ``target`` or o
 
 from __future__ import annotations
 
-import fcntl
-import hashlib
-import json
 import os
-import shutil
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import lru_cache
-from itertools import chain, islice
 from pathlib import Path
-from typing import Any, BinaryIO, Literal, Protocol
+from typing import Any, Literal
 
 import numpy as np
 import numpy.typing as npt
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
-from dragoman.data.corpora import Pair
-from dragoman.errors import DataError, FileError, RunError
+from dragoman.errors import DataError, RunError
 from dragoman.reading import read_json
 
 Tokens = npt.NDArray[np.int32]
 
-_FORMAT = 1
-_SHARD_EXAMPLES = 1 << 18
-_ENCODED_TOGETHER = 1 << 12
-_CHARACTERS_TOGETHER = 1 << 20
-
-
-class Tokeniser(Protocol):
-    """What a store needs of a form: text in, tokens out."""
-
-    @property
-    def size(self) -> int:
-        """The number of different tokens."""
-
-    def encode(self, texts: Sequence[str]) -> list[Tokens]:
-        """Tokens of each text, without special symbols."""
-
-
-@dataclass(frozen=True)
-class WeightedPairs:
-    """A corpus on its way into a store, which takes the sides that its task has."""
-
-    pairs: Iterable[Pair]
-    weight: float = 1.0
-    """How often each pair is seen in an epoch."""
-    name: str = ""
+FORMAT = 1
+"""Of the files of a store."""
 
 
 @dataclass(frozen=True)
@@ -92,9 +62,9 @@ class Store:
         self._sizes = sizes or {}
         try:
             found = read_json(self.folder / "store.json")
-            if isinstance(found, dict) and found.get("format") not in (None, _FORMAT):
+            if isinstance(found, dict) and found.get("format") not in (None, FORMAT):
                 raise DataError(
-                    f"{self.folder} has format {found['format']!r:.20}, not {_FORMAT}: delete it"
+                    f"{self.folder} has format {found['format']!r:.20}, not {FORMAT}: delete it"
                 )
             about = _About.model_validate(found)
         except (RunError, ValidationError) as error:
@@ -224,163 +194,3 @@ class _Side:
     offsets: npt.NDArray[np.int64]
     text: npt.NDArray[np.uint8]
     text_offsets: npt.NDArray[np.int64]
-
-
-def store_key(*parts: str) -> str:
-    """A short name for all that a store is made from: fingerprints of corpora, forms, settings."""
-    return hashlib.sha256(json.dumps([_FORMAT, *parts]).encode()).hexdigest()[:24]
-
-
-def build_store(
-    corpora: Sequence[WeightedPairs],
-    tokenisers: Mapping[str, Tokeniser],
-    folder: str | os.PathLike[str],
-    key: str,
-    *,
-    notes: Callable[[], dict[str, Any]] = dict,
-) -> Store:
-    """Tokenise corpora into ``folder/key``, or open what is there already.
-
-    ``tokenisers``: of each side that the store will have. The corpora are read only if they must
-    be. ``notes`` is called after that, and what it returns is kept with the store. A second process
-    waits for the first and shares its work.
-
-    Raises DataError if no pair is left, FileError if the disk is full or cannot be written to;
-    nothing half-written stays behind.
-    """
-    root = Path(folder)
-    finished = root / key
-    sizes = {side: tokeniser.size for side, tokeniser in tokenisers.items()}
-    if (finished / "store.json").exists():
-        return Store(finished, sizes)
-    partial = root / f".{key}.partial"
-    try:
-        root.mkdir(parents=True, exist_ok=True)
-        with _alone(root / f".{key}.lock"):
-            if not (finished / "store.json").exists():
-                shutil.rmtree(partial, ignore_errors=True)  # of a process that was killed
-                partial.mkdir()
-                try:
-                    _write(corpora, tokenisers, partial, notes)
-                    partial.rename(finished)
-                finally:
-                    shutil.rmtree(partial, ignore_errors=True)
-    except OSError as error:
-        raise FileError(f"{finished}: cannot write the tokens: {error.strerror}") from error
-    return Store(finished, sizes)
-
-
-@contextmanager
-def _alone(path: Path) -> Iterator[None]:
-    """Hold a lock that goes with the process, however it ends."""
-    with path.open("wb") as file:
-        fcntl.flock(file, fcntl.LOCK_EX)
-        yield
-
-
-def _write(
-    corpora: Sequence[WeightedPairs],
-    tokenisers: Mapping[str, Tokeniser],
-    folder: Path,
-    notes: Callable[[], dict[str, Any]],
-) -> None:
-    widths = {
-        side: "uint16" if tokeniser.size <= 1 << 16 else "int32"
-        for side, tokeniser in tokenisers.items()
-    }
-    ranges: list[CorpusRange] = []
-    total = shard = 0
-
-    def counted() -> Iterator[Pair]:
-        nonlocal total
-        for corpus in corpora:
-            first = total
-            for pair in corpus.pairs:
-                total += 1
-                yield pair
-            ranges.append(CorpusRange(first, total, corpus.weight, corpus.name))
-
-    pairs = counted()
-    with ExitStack() as stack:
-        lengths = {
-            side: stack.enter_context((folder / f"{side}.lengths").open("wb"))
-            for side in tokenisers
-        }
-        for first in pairs:
-            of_shard = islice(chain([first], pairs), _SHARD_EXAMPLES)
-            _write_shard(of_shard, tokenisers, widths, folder, shard, lengths)
-            shard += 1
-        if not total:
-            raise DataError(
-                "nothing is left to train on: the corpora or what cleaning leaves of them are empty"
-            )
-        for file in lengths.values():
-            _settle(file)
-    about = {
-        "format": _FORMAT,
-        "examples": total,
-        "shard_examples": _SHARD_EXAMPLES,
-        "tokens": widths,
-        "corpora": [
-            {"first": c.first, "last": c.last, "weight": c.weight, "name": c.name} for c in ranges
-        ],
-        "notes": notes(),
-    }
-    with (folder / "store.json").open("wb") as file:
-        file.write(json.dumps(about, indent=1).encode())
-        _settle(file)
-
-
-def _write_shard(
-    pairs: Iterator[Pair],
-    tokenisers: Mapping[str, Tokeniser],
-    widths: Mapping[str, str],
-    folder: Path,
-    shard: int,
-    lengths: Mapping[str, BinaryIO],
-) -> None:
-    """One shard, a few thousand sentences or a million characters at a time."""
-    with ExitStack() as stack:
-        files = {
-            (side, kind): stack.enter_context((folder / f"{shard:05}.{side}.{kind}").open("wb"))
-            for side in tokenisers
-            for kind in ("tokens", "offsets", "text", "text-offsets")
-        }
-        ends = dict.fromkeys(files, 0)
-        for side in tokenisers:
-            for kind in ("offsets", "text-offsets"):
-                files[side, kind].write(np.zeros(1, np.int64).tobytes())
-        while some := _some(pairs):
-            for side, tokeniser in tokenisers.items():
-                texts = [getattr(pair, side) for pair in some]
-                encoded = tokeniser.encode(texts)
-                written = [text.encode("utf-8", "surrogatepass") for text in texts]
-                counts = np.fromiter(map(len, encoded), np.int64, len(encoded))
-                lengths[side].write(counts.astype(np.int32).tobytes())
-                files[side, "tokens"].write(np.concatenate(encoded).astype(widths[side]).tobytes())
-                files[side, "text"].write(b"".join(written))
-                sizes = np.fromiter(map(len, written), np.int64, len(written))
-                for kind, added in (("offsets", counts), ("text-offsets", sizes)):
-                    offsets = ends[side, kind] + added.cumsum()
-                    files[side, kind].write(offsets.tobytes())
-                    ends[side, kind] = int(offsets[-1])
-        for file in files.values():
-            _settle(file)
-
-
-def _some(pairs: Iterator[Pair]) -> list[Pair]:
-    """The next examples that are encoded together; the last of them may be long."""
-    some: list[Pair] = []
-    characters = 0
-    for pair in pairs:
-        some.append(pair)
-        characters += len(pair.source) + len(pair.target)
-        if len(some) >= _ENCODED_TOGETHER or characters >= _CHARACTERS_TOGETHER:
-            break
-    return some
-
-
-def _settle(file: BinaryIO) -> None:
-    """On disk, not only on its way there."""
-    file.flush()
-    os.fsync(file.fileno())

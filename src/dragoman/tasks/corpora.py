@@ -10,7 +10,8 @@ from dragoman.data.corpora import CorpusSettings, Pair, read_pairs
 from dragoman.data.correspondence import Sampler
 from dragoman.data.doubts import Doubt, find_doubts
 from dragoman.data.split import SplitSettings, split_pairs
-from dragoman.data.store import Tokens, WeightedPairs
+from dragoman.data.store import Tokens
+from dragoman.data.store_writer import WeightedPairs
 from dragoman.errors import RecipeError
 from dragoman.forms.moses import MosesText
 from dragoman.forms.text import Text

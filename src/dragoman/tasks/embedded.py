@@ -9,7 +9,7 @@ from dragoman.data.corpora import Pair
 from dragoman.data.demo_corpus import demo_corpus
 from dragoman.data.demo_labels import label_of
 from dragoman.data.demo_trees import demo_trees
-from dragoman.data.store import store_key
+from dragoman.data.store_writer import store_key
 from dragoman.recipe import Recipe
 from dragoman.task import TASKS
 from dragoman.tree import Tree

@@ -8,7 +8,8 @@ from pathlib import Path
 
 from dragoman.data.corpora import CorpusSettings, Pair, corpus_fingerprint, read_lines, read_pairs
 from dragoman.data.hmm import StatisticalAligner, TokenPair
-from dragoman.data.store import Store, WeightedPairs
+from dragoman.data.store import Store
+from dragoman.data.store_writer import WeightedPairs
 from dragoman.data.word_links import Booleans, WordLinks, word_starts, words_of
 from dragoman.errors import DataError
 from dragoman.forms.text import Text

@@ -17,7 +17,8 @@ from typing import Any
 from dragoman.data.corpora import Pair, corpus_fingerprint
 from dragoman.data.length_ratio import LengthRatio
 from dragoman.data.split import find_overlaps
-from dragoman.data.store import Store, build_store, store_key
+from dragoman.data.store import Store
+from dragoman.data.store_writer import build_store, store_key
 from dragoman.data.word_links import WordLinks
 from dragoman.errors import FileError, RunError
 from dragoman.forms.form import Form
