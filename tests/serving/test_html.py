@@ -21,7 +21,7 @@ from dragoman.search.hypothesis import Hypothesis
 from dragoman.search.settings import SearchSettings
 from dragoman.serving.served import ServedRun
 from dragoman.serving.translate.html_document import KEPT, NEVER, SHOWN, HtmlDocument, Running, Tag
-from dragoman.serving.translate.open_elements import FORMATTING
+from dragoman.serving.translate.html_elements import FORMATTING
 from dragoman.serving.translate.tag_projection import Alignment, project
 from dragoman.serving.translate.tagged import Translated, with_tags
 from dragoman.serving.translate.words import words_of

@@ -12,66 +12,25 @@ from collections.abc import Collection
 from dataclasses import dataclass, replace
 from itertools import zip_longest
 
+from dragoman.serving.translate.html_elements import (
+    BLOCKS,
+    CELLS,
+    ENDS_FOREIGN,
+    ENDS_P,
+    FORMATTING,
+    HEADINGS,
+    HTML_IN,
+    IMPLIED,
+    IN_HEAD,
+    IN_TABLE,
+    MARKERS,
+    PARTS,
+    SCOPE,
+    SPECIAL,
+    TABLE_PARTS,
+    VOID,
+)
 from dragoman.serving.translate.html_tokens import Token
-
-VOID = {
-    *("area", "base", "basefont", "bgsound", "br", "col", "embed", "frame", "hr", "image", "img"),
-    *("input", "keygen", "link", "meta", "param", "source", "track", "wbr"),
-}
-"""Elements without an inside."""
-
-FORMATTING = {
-    *("a", "b", "big", "code", "em", "font", "i", "nobr", "s", "small", "strike", "strong", "tt"),
-    "u",
-}
-"""Elements that go on in the next block until they are ended."""
-
-_HEADINGS = {"h1", "h2", "h3", "h4", "h5", "h6"}
-_BLOCKS = {
-    *("address", "article", "aside", "blockquote", "center", "details", "dialog", "dir", "div"),
-    *("dl", "fieldset", "figcaption", "figure", "footer", "form", "header", "hgroup", "listing"),
-    *("main", "menu", "nav", "ol", "pre", "search", "section", "summary", "ul"),
-}
-_ENDS_P = {*_BLOCKS, *_HEADINGS, "p", "li", "dd", "dt", "hr", "plaintext", "xmp"}
-"""Elements before which a paragraph ends."""
-_IMPLIED = {"dd", "dt", "li", "optgroup", "option", "p", "rb", "rp", "rt", "rtc"}
-_CELLS = {"td", "th", "caption"}
-_IN_TABLE = {"tbody", "thead", "tfoot", "tr", "table"}
-_MARKERS = {*_CELLS, "applet", "marquee", "object", "template"}
-"""Elements at which what goes on from block to block begins anew."""
-_SPECIAL = {
-    *_BLOCKS, *_HEADINGS, *_MARKERS, *_IN_TABLE, *VOID, "p", "li", "dd", "dt", "body", "button",
-    "colgroup", "frameset", "head", "html", "iframe", "noembed", "noframes", "noscript",
-    "plaintext", "script", "select", "style", "textarea", "title", "xmp",
-}  # fmt: skip
-_SCOPE = {*_MARKERS, "html", "table"}
-_IN_HEAD = {
-    *("base", "basefont", "bgsound", "head", "html", "link", "meta", "noframes", "noscript"),
-    *("script", "style", "template", "title"),
-}
-_PARTS = {*_CELLS, *_IN_TABLE, "colgroup", "script", "style", "template"} - {"table"}
-"""What stands in a table, and not loose beside its cells."""
-_GROUPS = {"caption", "colgroup", "tbody", "thead", "tfoot"}
-_TABLE_PARTS = {
-    **dict.fromkeys((*_GROUPS, "col"), _GROUPS),
-    "tr": {"caption", "colgroup", "tr"},
-    "td": {"caption", "colgroup", "td", "th"},
-    "th": {"caption", "colgroup", "td", "th"},
-}
-"""Parts of a table, and which other parts each of them ends."""
-_HTML_IN = {
-    "svg": {"desc", "foreignobject", "title"},
-    "math": {"annotation-xml", "mi", "mn", "mo", "ms", "mtext"},
-}
-"""Elements of SVG and MathML in which HTML stands again."""
-_ENDS_FOREIGN = {
-    *("b", "big", "blockquote", "body", "br", "center", "code", "dd", "div", "dl", "dt", "em"),
-    *("embed", "h1", "h2", "h3", "h4", "h5", "h6", "head", "hr", "i", "img", "li", "listing"),
-    *("menu", "meta", "nobr", "ol", "p", "pre", "ruby", "s", "small", "span", "strong", "strike"),
-    *("sub", "sup", "table", "tt", "u", "ul", "var"),
-}
-"""HTML that cannot stand in SVG or MathML: both end there."""
-
 
 MOST_OPEN = 128
 """Elements that are nested deeper are not followed; browsers have such a limit too."""
@@ -91,12 +50,12 @@ class Element:
 
     @property
     def holds_html(self) -> bool:
-        return not self.foreign or self.name in _HTML_IN[self.foreign]
+        return not self.foreign or self.name in HTML_IN[self.foreign]
 
     @property
     def special(self) -> bool:
         """Whether an end tag does not end it from within, unless it is its own."""
-        return self.holds_html if self.foreign else self.name in _SPECIAL
+        return self.holds_html if self.foreign else self.name in SPECIAL
 
 
 class OpenElements:
@@ -127,7 +86,7 @@ class OpenElements:
                 before_table = said
             if one.translates is not None:
                 said = one.translates
-            if one.name in _IN_TABLE and (following is None or following.name not in _PARTS):
+            if one.name in IN_TABLE and (following is None or following.name not in PARTS):
                 said = before_table
         return said
 
@@ -144,7 +103,7 @@ class OpenElements:
         """
         name = token.name
         if self.foreign:
-            if name not in _ENDS_FOREIGN:
+            if name not in ENDS_FOREIGN:
                 if token.closes_itself or len(self._stack) >= MOST_OPEN:
                     return None
                 foreign = self._stack[-1].foreign
@@ -152,27 +111,27 @@ class OpenElements:
                 return self._stack[-1]
             while self.foreign:
                 self._stack.pop()
-        if name not in _IN_HEAD:
+        if name not in IN_HEAD:
             self._leave_head()
-        if name in _TABLE_PARTS:
+        if name in TABLE_PARTS:
             if not self._part_of_table(name):
                 return None
         elif name in ("html", "head", "body"):
             if any(one.name == name for one in self._stack):
                 return None
-        elif name == "form" and (self._in_form or self._current in _IN_TABLE):
+        elif name == "form" and (self._in_form or self._current in IN_TABLE):
             return None
         else:
             self._in_form |= name == "form"
             self._end_before(name)
-        foreign = name if name in _HTML_IN else ""
+        foreign = name if name in HTML_IN else ""
         if name in VOID or (foreign and token.closes_itself) or len(self._stack) >= MOST_OPEN:
             return None
         element = Element(name, token.written, translates, foreign)
         self._stack.append(element)
         if name in FORMATTING:
             self._goes_on(element)
-        elif name in _MARKERS:
+        elif name in MARKERS:
             self._formatting.append(None)
         return element
 
@@ -190,20 +149,20 @@ class OpenElements:
             self._stack.pop()
         if name in FORMATTING:
             self._end_formatting(name)
-        elif name in _HEADINGS:
-            self._pop_to(_HEADINGS, _SCOPE)
+        elif name in HEADINGS:
+            self._pop_to(HEADINGS, SCOPE)
         elif name == "p":
-            self._pop_to({"p"}, {*_SCOPE, "button"})
+            self._pop_to({"p"}, {*SCOPE, "button"})
         elif name == "li":
-            self._pop_to({"li"}, {*_SCOPE, "ol", "ul"})
-        elif name in _TABLE_PARTS or name == "table":
+            self._pop_to({"li"}, {*SCOPE, "ol", "ul"})
+        elif name in TABLE_PARTS or name == "table":
             self._pop_to({name}, {"table", "template"})
         elif name == "template":
             self._pop_to({name}, ())
         elif name == "form":
             self._end_form()
-        elif name in _MARKERS or name in _BLOCKS or name in ("dd", "dt", "button"):
-            self._pop_to({name}, _SCOPE)
+        elif name in MARKERS or name in BLOCKS or name in ("dd", "dt", "button"):
+            self._pop_to({name}, SCOPE)
         elif name == "head":
             self._leave_head()
         elif name not in ("body", "html"):
@@ -221,19 +180,19 @@ class OpenElements:
             self._end_item({"li"})
         elif name in ("dd", "dt"):
             self._end_item({"dd", "dt"})
-        if name in _ENDS_P:
-            self._pop_to({"p"}, {*_SCOPE, "button"})
+        if name in ENDS_P:
+            self._pop_to({"p"}, {*SCOPE, "button"})
         top = self._stack[-1].name if self._stack else ""
-        if name in _HEADINGS and top in _HEADINGS:
+        if name in HEADINGS and top in HEADINGS:
             self._stack.pop()
         elif name in ("option", "optgroup"):
             if top == "option":
                 self._stack.pop()
         elif name == "button":
-            self._pop_to({"button"}, _SCOPE)
+            self._pop_to({"button"}, SCOPE)
         elif name in ("rb", "rtc", "rp", "rt"):
             kept = {"rtc"} if name in ("rp", "rt") else set()
-            while self._stack and self._stack[-1].name in _IMPLIED - kept:
+            while self._stack and self._stack[-1].name in IMPLIED - kept:
                 self._stack.pop()
         elif name == "a" and (open_link := self._formatting_of("a")):
             self._end_formatting("a")
@@ -241,8 +200,8 @@ class OpenElements:
         elif name == "nobr" and self._formatting_of("nobr"):
             self._end_formatting("nobr")
         if name == "table":  # in a table, but not in a cell of it
-            self._pop_to({"table"}, {*_CELLS, "template"})
-        if name not in _ENDS_P and name not in {*_IN_HEAD, "table", "param", "source", "track"}:
+            self._pop_to({"table"}, {*CELLS, "template"})
+        if name not in ENDS_P and name not in {*IN_HEAD, "table", "param", "source", "track"}:
             self._reopen()
 
     @property
@@ -263,14 +222,14 @@ class OpenElements:
         place = self._place_of({"table", "template"}, ())
         if place is None or self._stack[place].name == "template":
             return False
-        ended = _TABLE_PARTS[name]
+        ended = TABLE_PARTS[name]
         for inner in range(place + 1, len(self._stack)):
             if self._stack[inner].name in ended:
                 self._cut(inner)
                 break
         # Nothing but parts of a table stands between it and its parts.
         for inner in range(place + 1, len(self._stack)):
-            if self._stack[inner].name not in _IN_TABLE:
+            if self._stack[inner].name not in IN_TABLE:
                 self._cut(inner)
                 break
         return True
@@ -295,7 +254,7 @@ class OpenElements:
 
     def _cut(self, place: int) -> None:
         for one in self._stack[place:]:
-            if one.name in _MARKERS and not one.foreign and None in self._formatting:
+            if one.name in MARKERS and not one.foreign and None in self._formatting:
                 last = len(self._formatting) - 1 - self._formatting[::-1].index(None)
                 del self._formatting[last:]
         del self._stack[place:]
@@ -305,9 +264,9 @@ class OpenElements:
     def _end_form(self) -> None:
         """A form ends alone: what was begun in it goes on, and stays inside."""
         self._in_form = False
-        place = self._place_of({"form"}, _SCOPE)
+        place = self._place_of({"form"}, SCOPE)
         if place is not None:
-            while self._current in _IMPLIED:
+            while self._current in IMPLIED:
                 self._cut(len(self._stack) - 1)
             self._stack[place] = replace(self._stack[place], name="")
             self._cut(len(self._stack))
@@ -372,7 +331,7 @@ class OpenElements:
                 self._formatting.remove(element)
                 return
             place = self._stack.index(element)
-            if any(one.name in _SCOPE for one in self._stack[place + 1 :] if not one.foreign):
+            if any(one.name in SCOPE for one in self._stack[place + 1 :] if not one.foreign):
                 return
             inner = range(place + 1, len(self._stack))
             furthest = next((n for n in inner if self._stack[n].special), None)

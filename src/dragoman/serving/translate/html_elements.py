@@ -1,0 +1,66 @@
+"""Elements of HTML by what they do to those that are open around them: the sets of names that
+https://html.spec.whatwg.org/multipage/parsing.html#parsing-main-inbody goes by."""
+
+VOID = {
+    *("area", "base", "basefont", "bgsound", "br", "col", "embed", "frame", "hr", "image", "img"),
+    *("input", "keygen", "link", "meta", "param", "source", "track", "wbr"),
+}
+"""Elements without an inside."""
+
+FORMATTING = {
+    *("a", "b", "big", "code", "em", "font", "i", "nobr", "s", "small", "strike", "strong", "tt"),
+    "u",
+}
+"""Elements that go on in the next block until they are ended."""
+
+HEADINGS = {"h1", "h2", "h3", "h4", "h5", "h6"}
+BLOCKS = {
+    *("address", "article", "aside", "blockquote", "center", "details", "dialog", "dir", "div"),
+    *("dl", "fieldset", "figcaption", "figure", "footer", "form", "header", "hgroup", "listing"),
+    *("main", "menu", "nav", "ol", "pre", "search", "section", "summary", "ul"),
+}
+ENDS_P = {*BLOCKS, *HEADINGS, "p", "li", "dd", "dt", "hr", "plaintext", "xmp"}
+"""Elements before which a paragraph ends."""
+IMPLIED = {"dd", "dt", "li", "optgroup", "option", "p", "rb", "rp", "rt", "rtc"}
+"""Elements that may end without an end tag."""
+CELLS = {"td", "th", "caption"}
+"""Parts of a table that hold text,"""
+IN_TABLE = {"tbody", "thead", "tfoot", "tr", "table"}
+"""and those that hold only other parts."""
+MARKERS = {*CELLS, "applet", "marquee", "object", "template"}
+"""Elements at which what goes on from block to block begins anew."""
+SPECIAL = {
+    *BLOCKS, *HEADINGS, *MARKERS, *IN_TABLE, *VOID, "p", "li", "dd", "dt", "body", "button",
+    "colgroup", "frameset", "head", "html", "iframe", "noembed", "noframes", "noscript",
+    "plaintext", "script", "select", "style", "textarea", "title", "xmp",
+}  # fmt: skip
+"""Elements that the end tag of another one does not end."""
+SCOPE = {*MARKERS, "html", "table"}
+"""Elements across which most end tags do not reach."""
+IN_HEAD = {
+    *("base", "basefont", "bgsound", "head", "html", "link", "meta", "noframes", "noscript"),
+    *("script", "style", "template", "title"),
+}
+"""Elements that may stand in the head of a document."""
+PARTS = {*CELLS, *IN_TABLE, "colgroup", "script", "style", "template"} - {"table"}
+"""What stands in a table, and not loose beside its cells."""
+_GROUPS = {"caption", "colgroup", "tbody", "thead", "tfoot"}
+TABLE_PARTS = {
+    **dict.fromkeys((*_GROUPS, "col"), _GROUPS),
+    "tr": {"caption", "colgroup", "tr"},
+    "td": {"caption", "colgroup", "td", "th"},
+    "th": {"caption", "colgroup", "td", "th"},
+}
+"""Parts of a table, and which other parts each of them ends."""
+HTML_IN = {
+    "svg": {"desc", "foreignobject", "title"},
+    "math": {"annotation-xml", "mi", "mn", "mo", "ms", "mtext"},
+}
+"""Elements of SVG and MathML in which HTML stands again."""
+ENDS_FOREIGN = {
+    *("b", "big", "blockquote", "body", "br", "center", "code", "dd", "div", "dl", "dt", "em"),
+    *("embed", "h1", "h2", "h3", "h4", "h5", "h6", "head", "hr", "i", "img", "li", "listing"),
+    *("menu", "meta", "nobr", "ol", "p", "pre", "ruby", "s", "small", "span", "strong", "strike"),
+    *("sub", "sup", "table", "tt", "u", "ul", "var"),
+}
+"""HTML that cannot stand in SVG or MathML: both end there."""
