@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import AsyncGenerator, Iterator, Sequence
+from collections.abc import AsyncGenerator, Sequence
 from dataclasses import dataclass
 
 from pydantic import ValidationError
 
 from dragoman.errors import RunError
-from dragoman.forms.passage import Passage, Piece
+from dragoman.forms.passage import Passage
 from dragoman.search.hypothesis import Hypothesis
 from dragoman.search.request import Request
 from dragoman.search.settings import SearchSettings
@@ -23,10 +23,10 @@ from dragoman.serving.look.schema import LookAnswer, LookRequest
 from dragoman.serving.look.sight import Asked, Cut, LookRecord
 from dragoman.serving.parse.bracketing import Bracketing
 from dragoman.serving.settings import ServeSettings
+from dragoman.serving.translate.answer import hypothesis_message
 from dragoman.serving.translate.knowledge import NOTHING_KNOWN, knowledge_of
-from dragoman.serving.translate.proofs import Proofs, sources_of
+from dragoman.serving.translate.proofs import Proofs
 from dragoman.serving.translate.queue import Answer, Draft, SearchQueue
-from dragoman.serving.translate.words import Word, words_of
 from dragoman.serving.turns import Turns
 from dragoman.serving.uses import TaskName
 from dragoman.serving.write.composer import Composer
@@ -35,8 +35,7 @@ from dragoman.tasks.engine import Engine
 from dragoman.tasks.filler import Filler
 from dragoman.tasks.labeller import Labeller
 from dragoman.tasks.language_model import windows_of
-from dragoman.tasks.proofreading.proofreader import Proof, Proofreader
-from dragoman.tasks.proofreading.warning import TranslationWarning
+from dragoman.tasks.proofreading.proofreader import Proofreader
 from dragoman.tasks.run import Run
 
 logger = logging.getLogger("dragoman")
@@ -242,109 +241,29 @@ class ServedRun:
         return look_answer(
             cut,
             seen,
-            self.hypothesis(seen.best),
+            hypothesis_message(self.engine.target, seen.best),
             run=self.name,
             engine=self.engine,
             detected=detected,
         )
-
-    # ---- what was found, for the API
-
-    def plain(self, hypothesis: Hypothesis) -> str:
-        """The text of a hypothesis."""
-        return self.plains([hypothesis])[0]
-
-    def plains(self, hypotheses: Sequence[Hypothesis]) -> list[str]:
-        """The texts of some hypotheses."""
-        return self.engine.target.raw([one.tokens for one in hypotheses])
-
-    def words(self, hypothesis: Hypothesis) -> list[Word]:
-        """The words of a hypothesis, for placing tags between them."""
-        text, pieces = self.plain(hypothesis), self.engine.target.shown(hypothesis.tokens)
-        values = hypothesis.token_log_probabilities
-        return words_of(text, pieces, values, spaced=self.engine.target.spaced)
-
-    def source_pieces(self, ids: Sequence[int]) -> list[str]:
-        """Source tokens as the vocabulary writes them."""
-        return self.engine.source.shown(ids)
 
     async def align(self, pairs: Sequence[TokenPair], client: str) -> list[Alignment]:
         """How much each token of a translation looked at each token of its source."""
         batches = await self._aligning.all(client, self.engine.attention.align(pairs))
         return [alignment for batch in batches for alignment in batch]
 
-    def sentence(
-        self, piece: Piece, hypotheses: Sequence[Hypothesis], proof: Proof | None = None
-    ) -> schema.Sentence:
-        """A sentence with all that is known of its translations; ``proof``: of the best."""
-        return schema.Sentence(
-            source=piece.text,
-            behind=piece.behind,
-            hypotheses=[
-                self.hypothesis(hypothesis, proof if number == 0 else None)
-                for number, hypothesis in enumerate(hypotheses)
-            ],
-        )
-
-    def translation(
-        self,
-        passage: Passage,
-        found: Sequence[Sequence[Hypothesis]],
-        detected: schema.DetectedLanguage | None,
-        proofs: Sequence[Proof] | None = None,
-    ) -> Iterator[bytes]:
-        """A whole text with all that is known of its translation: JSON, part by part. ``proofs``:
-        of the best translation of each sentence."""
-        texts = []
-        for hypotheses in found:
-            texts.append(self.plain(hypotheses[0]))
-            yield b""
-        head = schema.Translation(
-            text=passage.join(texts),
+    def head(
+        self, passage: Passage, detected: schema.DetectedLanguage | None
+    ) -> schema.Translation:
+        """A translation as the API tells it, without its text and sentences."""
+        return schema.Translation(
+            text="",
             source=self.source,
             target=self.target,
             run=self.name,
             detected=detected,
             before=passage.before,
             sentences=[],
-        )
-        whole = head.model_dump_json(exclude_none=True)
-        assert whole.endswith("]}"), "the sentences stand last"
-        yield whole[:-2].encode()
-        for number, (piece, hypotheses) in enumerate(zip(passage.pieces, found, strict=True)):
-            comma = "," if number else ""
-            sentence = self.sentence(piece, hypotheses, proofs[number] if proofs else None)
-            yield (comma + sentence.model_dump_json(exclude_none=True)).encode()
-        yield b"]}"
-
-    def hypothesis(self, hypothesis: Hypothesis, proof: Proof | None = None) -> schema.Hypothesis:
-        """One translation of one sentence, with its words and tokens, and what is doubtful."""
-        text = self.plain(hypothesis)
-        pieces = self.engine.target.shown(hypothesis.tokens)
-        values = hypothesis.token_log_probabilities
-        words = words_of(text, pieces, values, spaced=self.engine.target.spaced)
-        sources = [None] * len(words) if proof is None else sources_of(words, proof)
-        return schema.Hypothesis(
-            text=text,
-            score=hypothesis.score,
-            log_probability=hypothesis.log_probability,
-            finished=hypothesis.finished,
-            words=[
-                schema.Word(
-                    before=word.before,
-                    text=word.text,
-                    probability=word.probability,
-                    first=word.first,
-                    count=word.count,
-                    source=source,
-                )
-                for word, source in zip(words, sources, strict=True)
-            ],
-            warnings=None if proof is None else [_warning(one) for one in proof.warnings],
-            tokens=[
-                schema.Token(id=token, piece=piece, log_probability=value)
-                for token, piece, value in zip(hypothesis.tokens, pieces, values, strict=False)
-            ],
         )
 
     # ---- inside
@@ -357,18 +276,6 @@ class ServedRun:
             for passage in passages
             for place, piece in enumerate(passage.pieces)
         ]
-
-
-def _warning(found: TranslationWarning) -> schema.TranslationWarning:
-    return schema.TranslationWarning(
-        code=found.code,
-        side=found.side,
-        begin=found.begin,
-        end=found.end,
-        text=found.text,
-        languages=list(found.languages),
-        message=str(found),
-    )
 
 
 def first_problem(error: ValidationError) -> str:

@@ -22,6 +22,7 @@ from dragoman.serving.http.openapi import REFUSALS, body_of, json_response, writ
 from dragoman.serving.http.refusals import bad_request
 from dragoman.serving.served import ServedRun, TranslationOptions
 from dragoman.serving.service import Service
+from dragoman.serving.translate.answer import texts_of
 from dragoman.serving.translate.html_document import HtmlDocument
 from dragoman.serving.translate.tagged import Translated, with_tags
 
@@ -113,7 +114,8 @@ async def _translate(service: Service, request: schema.LibreTranslateRequest, cl
         for choice, (passage, hypotheses) in zip(choices, found, strict=True):
             every.append([])
             for rank in ranks:
-                every[-1].append(passage.join(choice.run.plains(_of_rank(hypotheses, rank))))
+                spoken = texts_of(choice.run.engine.target, _of_rank(hypotheses, rank))
+                every[-1].append(passage.join(spoken))
                 yield b""
         yield written(_answer(request, choices, every))
 

@@ -15,6 +15,7 @@ from typing import TypeAlias
 from dragoman.forms.passage import Passage
 from dragoman.search.hypothesis import Hypothesis
 from dragoman.serving.served import ServedRun
+from dragoman.serving.translate.answer import texts_of, words_in
 from dragoman.serving.translate.html_document import Running, Tag
 from dragoman.serving.translate.tag_projection import project
 from dragoman.serving.turns import Turns
@@ -66,15 +67,15 @@ def _plan(one: Translated) -> _Plan:
 
 
 def _divided(run: ServedRun, plan: _Plan, alignments: Sequence[Alignment]) -> list[str]:
-    one = plan.one
-    spoken = [[text] for text in run.plains(one.found)]
+    one, source, target = plan.one, run.engine.source, run.engine.target
+    spoken = [[text] for text in texts_of(target, one.found)]
     for (s, tags), alignment in zip(plan.inside.items(), alignments, strict=True):
         piece, begin = one.passage.pieces[s], plan.places[s][0]
         spoken[s] = project(
             [tag.moved(-begin) for tag in tags],
             piece.text,
-            run.source_pieces(piece.values[:-1]),
-            run.words(one.found[s]),
+            source.shown(piece.values[:-1]),
+            words_in(target, one.found[s]),
             alignment,
         )
     return _joined(one, plan.places, spoken)

@@ -22,6 +22,12 @@ from dragoman.serving.http.refusals import bad_request
 from dragoman.serving.http.stream import event, event_of, event_stream, json_stream, until
 from dragoman.serving.served import ServedRun, TranslationOptions
 from dragoman.serving.service import Service
+from dragoman.serving.translate.answer import (
+    hypothesis_message,
+    sentence_message,
+    texts_of,
+    translation_message,
+)
 from dragoman.serving.translate.queue import Answer, Draft
 from dragoman.tasks.proofreading.proofreader import Proof
 
@@ -150,7 +156,11 @@ async def _translate(
         yield b'{"translations":['
         for number, (choice, (passage, hypotheses)) in enumerate(zip(choices, found, strict=True)):
             yield b"," if number else b""
-            yield from choice.run.translation(passage, hypotheses, choice.detected, proofs[number])
+            run = choice.run
+            head = run.head(passage, choice.detected)
+            yield from translation_message(
+                head, run.engine.target, passage, hypotheses, proofs[number]
+            )
         yield b"]}"
 
     async for some, is_last in service.texts.each(client, parts()):
@@ -211,25 +221,18 @@ async def _events(
 
 def _start(choice: ChosenRun, passage: Passage) -> bytes:
     """The event that tells how a text was cut."""
-    run = choice.run
-    start = schema.Translation(
-        text="",
-        source=run.source,
-        target=run.target,
-        run=run.name,
-        detected=choice.detected,
-        before=passage.before,
-        sentences=[run.sentence(piece, []) for piece in passage.pieces],
-    )
+    target = choice.run.engine.target
+    sentences = [sentence_message(target, piece, []) for piece in passage.pieces]
+    start = choice.run.head(passage, choice.detected).model_copy(update={"sentences": sentences})
     return event("start", start.model_dump_json(exclude_none=True))
 
 
 def _told(run: ServedRun, piece: Piece, news: Draft | Answer) -> bytes:
     """The event that tells how a sentence stands."""
     if isinstance(news, Draft):
-        text = run.plain(news.hypothesis)
+        (text,) = texts_of(run.engine.target, [news.hypothesis])
         return event_of("draft", {"sentence": news.number, "text": text})
-    hypotheses = run.sentence(piece, news.hypotheses).hypotheses
+    hypotheses = sentence_message(run.engine.target, piece, news.hypotheses).hypotheses
     dumped = [one.model_dump(mode="json", exclude_none=True) for one in hypotheses]
     return event_of("sentence", {"sentence": news.number, "hypotheses": dumped})
 
@@ -242,7 +245,8 @@ async def _proof(
     (proof,) = await run.proofs([(piece, best)], client)
 
     def told() -> bytes:
-        found = run.hypothesis(best, proof).model_dump(mode="json", include={"warnings", "words"})
-        return event_of("warnings", {"sentence": answer.number, **found})
+        found = hypothesis_message(run.engine.target, best, proof)
+        shown = found.model_dump(mode="json", include={"warnings", "words"})
+        return event_of("warnings", {"sentence": answer.number, **shown})
 
     return await service.texts.do(client, told)
