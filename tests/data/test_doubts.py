@@ -8,8 +8,9 @@ from functools import cache
 
 import pytest
 
+from dragoman.data.block_sampler import BlockSampler
 from dragoman.data.corpora import CorpusSettings, Pair
-from dragoman.data.correspondence import Sampler, find_correspondence, words_of
+from dragoman.data.correspondence import find_correspondence
 from dragoman.data.demo_corpus import demo_corpus
 from dragoman.data.doubts import Doubt, find_doubts
 from dragoman.forms.identification import can_identify, close_to, identify
@@ -45,8 +46,8 @@ def sound(code: str = "de") -> tuple[tuple[str, str], ...]:
     return tuple((pair.source, pair.target) for pair in pairs)
 
 
-def looked_at(lines: Sequence[tuple[str, str]]) -> Sampler:
-    sampler = Sampler()
+def looked_at(lines: Sequence[tuple[str, str]]) -> BlockSampler:
+    sampler = BlockSampler()
     pairs = [Pair(number, *line) for number, line in enumerate(lines, 1)]
     assert list(sampler.watch(iter(pairs))) == pairs
     return sampler
@@ -174,13 +175,6 @@ def test_a_sample_is_spread_over_everything_and_bounded(pairs: int) -> None:
         assert firsts[0] == 1
         gaps = [b - a for a, b in zip(firsts, [*firsts[1:], pairs + 1], strict=True)]
         assert max(gaps) <= 4 * min(gaps[:-1] or gaps) + 32
-
-
-def test_words_of_every_script() -> None:
-    assert words_of("The dogs, 12 of them") == ["the", "dogs", "12", "of", "them"]
-    assert words_of("Hunde Hundehütte") == ["hunde", "hunde"]
-    assert words_of("我住在北京。") == list("我住在北京")
-    assert words_of("고양이가 잔다") == ["고양", "잔다"]
 
 
 LANGUAGES = {

@@ -9,29 +9,23 @@ sources with targets from elsewhere in the sample.
 - *moved*: a run of lines whose sources score better with the target some lines further on.
 - *reversed*: pairs whose source is in the words of the target side, and the other way round.
 
-Nothing here knows any language. Words are cut to their beginnings, so that inflections count as
-one; scripts without spaces are read character by character.
+Nothing here knows any language: words are cut to their beginnings (``word_beginnings.py``).
 """
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import groupby
-from typing import TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
+from dragoman.data.block_sampler import Block, spread
 from dragoman.data.corpora import Pair
 from dragoman.data.dictionary import Dictionary, learn_dictionary
+from dragoman.data.word_beginnings import words_of
 
-_BLOCK = 32
-_BLOCKS = 128
-_WORDS = 16
-"""Of a side that are looked at; a dictionary grows with their square."""
-_CHARACTERS = 400
 _LINKS = 500_000
 """Pairs of words in the sample: they bound the time."""
 _ROUNDS = 3
@@ -54,51 +48,9 @@ _RUN = 2
 _REVERSED = 2.0
 """Nats by which each side of a pair must be likelier as the other one."""
 _EXAMPLES = 3
-_WORD = re.compile(r"[^\W\d_]+|\d+")
-_SPACELESS = re.compile(
-    "[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff]"
-)
-_HANGUL = re.compile("[\uac00-\ud7a3]")
 
 Floats = npt.NDArray[np.float64]
 Integers = npt.NDArray[np.int64]
-Block = list[Pair]
-"""Consecutive pairs."""
-Item = TypeVar("Item")
-
-
-class Sampler:
-    """Blocks of consecutive pairs, evenly spread over a corpus of any length, from its first on."""
-
-    def __init__(self) -> None:
-        self._kept: list[Block] = []
-        self._every = 1
-
-    def watch(self, pairs: Iterable[Pair]) -> Iterator[Pair]:
-        """Hand all pairs on, and keep some."""
-        block: Block = []
-        number = count = 0
-        for pair in pairs:
-            if number % self._every == 0:
-                block.append(pair)
-            count += 1
-            if count == _BLOCK:
-                self._keep(block)
-                block, count, number = [], 0, number + 1
-            yield pair
-        self._keep(block)
-
-    @property
-    def blocks(self) -> list[Block]:
-        """Those that were kept, in order: at most 128."""
-        return _spread(self._kept, _BLOCKS)
-
-    def _keep(self, block: Block) -> None:
-        if block:
-            self._kept.append(block)
-        if len(self._kept) >= 2 * _BLOCKS:
-            self._kept = self._kept[::2]
-            self._every *= 2
 
 
 @dataclass(frozen=True)
@@ -184,7 +136,7 @@ class _Sample:
     def __init__(self, blocks: Sequence[Block]) -> None:
         cut = [[(words_of(p.source), words_of(p.target)) for p in block] for block in blocks]
         links = sum(len(s) * len(t) for block in cut for s, t in block)
-        kept = _spread(range(len(blocks)), max(2, len(blocks) * _LINKS // max(_LINKS, links)))
+        kept = spread(range(len(blocks)), max(2, len(blocks) * _LINKS // max(_LINKS, links)))
         self.blocks = [blocks[number] for number in kept]
         self.pairs = [pair for block in self.blocks for pair in block]
         numbers: dict[str, int] = {}
@@ -296,7 +248,7 @@ def _find_moved(blocks: Sequence[Block], sample: _Sample, here: _Judged) -> tupl
     best, dictionaries = 0, here.dictionaries
     if _unrelated(here, here.usable) > _SUSPICIOUS:
         # Where all lines are moved, nothing was learned at their own places: look where it can be.
-        rough = _Sample(_spread(blocks, _ROUGH_BLOCKS))
+        rough = _Sample(spread(blocks, _ROUGH_BLOCKS))
         gains = {by: rough.judge(by).gain for by in range(-_FURTHEST, _FURTHEST + 1)}
         best = max(gains, key=gains.__getitem__)
         if gains[best] < gains[0] + _MOVED_GAIN:
@@ -358,27 +310,3 @@ def _sums(values: Floats, side: list[Integers]) -> Floats:
     place = np.repeat(np.arange(len(side)), lengths)
     words = np.concatenate([*side, np.zeros(0, np.int64)])
     return np.bincount(place, values[words], len(side)).astype(np.float64)
-
-
-def _spread(items: Sequence[Item], most: int) -> list[Item]:
-    """At most so many of the items, evenly spread."""
-    places = np.linspace(0, len(items) - 1, min(len(items), most)).round().astype(int)
-    return [items[place] for place in places.tolist()]
-
-
-def count_spaceless(text: str) -> int:
-    """How many of its characters belong to scripts that write no spaces between words."""
-    return 0 if text.isascii() else len(_SPACELESS.findall(text))
-
-
-def words_of(text: str) -> list[str]:
-    """The first words of a text, cut to their beginnings."""
-    words: list[str] = []
-    for word in _WORD.findall(text[:_CHARACTERS].lower()):
-        if _SPACELESS.match(word):
-            words.extend(word)
-        else:
-            words.append(word[: 2 if _HANGUL.match(word) else 5])
-        if len(words) >= _WORDS:
-            break
-    return words[:_WORDS]

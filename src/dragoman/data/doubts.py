@@ -14,8 +14,9 @@ from itertools import chain
 from pathlib import Path
 from typing import Any
 
+from dragoman.data.block_sampler import Block
 from dragoman.data.corpora import CorpusSettings, Pair
-from dragoman.data.correspondence import Block, Correspondence, Moved, find_correspondence
+from dragoman.data.correspondence import Correspondence, Moved, find_correspondence
 from dragoman.forms.identification import can_identify, identify
 from dragoman.forms.languages import NAMES, base, name_of
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain, islice
 
+from dragoman.data.block_sampler import BlockSampler
 from dragoman.data.cleaning import Cleaner
 from dragoman.data.corpora import CorpusSettings, Pair, read_pairs
-from dragoman.data.correspondence import Sampler
 from dragoman.data.doubts import Doubt, find_doubts
 from dragoman.data.split import SplitSettings, split_pairs
 from dragoman.data.store import Tokens
@@ -85,7 +85,7 @@ def training_pairs(
         return
     _require_text(recipe)
     for corpus in data.train:
-        sampler = Sampler()
+        sampler = BlockSampler()
         yield from cleaner.pairs(sampler.watch(read_pairs(corpus)), corpus.name)
         if doubts is not None and len(TASKS[recipe.task].texts) > 1:
             doubts += _doubts(recipe, corpus, sampler)
@@ -123,14 +123,14 @@ def doubts_of(recipe: Recipe, sides: Sequence[str] = ("train", "dev", "test")) -
     }  # fmt: skip
     found = []
     for corpus in filter(None, chain.from_iterable(corpora[side] for side in sides)):
-        sampler = Sampler()
+        sampler = BlockSampler()
         for _ in sampler.watch(read_pairs(corpus)):
             pass
         found += _doubts(recipe, corpus, sampler)
     return found
 
 
-def _doubts(recipe: Recipe, corpus: CorpusSettings, sampler: Sampler) -> list[Doubt]:
+def _doubts(recipe: Recipe, corpus: CorpusSettings, sampler: BlockSampler) -> list[Doubt]:
     return find_doubts(corpus, sampler.blocks, (recipe.languages.source, recipe.languages.target))
 
 

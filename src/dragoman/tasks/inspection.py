@@ -11,9 +11,9 @@ import numpy as np
 import numpy.typing as npt
 
 from dragoman.data.cleaning import CleaningReport
-from dragoman.data.correspondence import count_spaceless
 from dragoman.data.doubts import Doubt
 from dragoman.data.split import side_of
+from dragoman.data.word_beginnings import count_spaceless
 from dragoman.recipe import Recipe
 from dragoman.task import TASKS
 from dragoman.tasks.corpora import doubts_of, new_cleaner, training_pairs
