@@ -87,11 +87,12 @@ def compare(
         from dragoman.atomic import write_text
         from dragoman.pictures.comparison import comparison_html
         from dragoman.studies.report import report
+        from dragoman.studies.report_page import report_page
         from dragoman.studies.verdict import verdict
 
         found = report(translated, lambda text: typer.echo(text, err=True))
         numbers = json.dumps(found.to_dict(), indent=2, ensure_ascii=False)
-        write_text(to, comparison_html(found.page()))
+        write_text(to, comparison_html(report_page(found)))
         write_text(to.with_suffix(".json"), numbers + "\n")
         if not as_json:
             say("\n" + "\n".join(verdict(found.standings)))

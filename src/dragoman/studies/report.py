@@ -1,27 +1,24 @@
 """A comparison of trained runs in full: quality, training cost, speed, memory, layers, the sweep of
-each, beside what the paper prints (its tables 1 and 2).
+each. ``report_page.py`` shows it beside what the paper prints.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import asdict, dataclass, replace
-from importlib import metadata
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from statistics import fmean
 from typing import Any
 
 from dragoman.insight.cost import Cost, attention_cost, convolution_cost, recurrence_cost
-from dragoman.metrics.significance import SIGNIFICANT, Comparison
+from dragoman.metrics.significance import Comparison
 from dragoman.models.settings import ModelSettings
-from dragoman.pictures.comparison import ComparisonPage, Section
-from dragoman.pictures.records import Chart, Series, Table
 from dragoman.studies.comparison import Compared, System, Translated
 from dragoman.studies.operations import operations_per_token
 from dragoman.studies.published import LAYERS, MODELS
 from dragoman.studies.sweep import PLAN, Sweep
 from dragoman.studies.turns import Pace, measure_in_turns
-from dragoman.studies.verdict import FAMILIES, Point, Standing, verdict
+from dragoman.studies.verdict import Point, Standing, verdict
 from dragoman.tasks.machine import machine_facts
 from dragoman.tasks.model import hollow_model
 from dragoman.tasks.prepare import Say
@@ -115,163 +112,6 @@ class Report:
             },
             "machine": dict(self.machine),
         }
-
-    def page(self) -> ComparisonPage:
-        """For people."""
-        return ComparisonPage(
-            title=" · ".join(system.name for system in self.compared.systems),
-            lead=f"Compared on {self.compared.test}, {self.compared.quality.sentences:,} "
-            "sentences.",
-            verdict=verdict(self.standings),
-            sections=[
-                self._quality(), self._learning(), self._using(), self._layers(), self._paper(),
-                self._searched(),
-                Section("Machine", tables=[Table("", ("what", "value"), self.machine)]),
-            ],
-            made_by=f"dragoman {metadata.version('dragoman')}",
-        )  # fmt: skip
-
-    def _quality(self) -> Section:
-        tests = {"bootstrap": "paired bootstrap", "randomisation": "approximate randomisation"}
-        quality = self.compared.quality
-        columns: dict[str, list[str]] = {}
-        for comparison in quality.comparisons:
-            for score in comparison.scores:
-                sd = "" if score.deviation is None else f" sd {score.deviation:.2f}"
-                within = "" if score.interval is None else f" ± {score.interval:.2f}"
-                p = "" if score.p_value is None else f"{score.p_value:.4f}"
-                columns.setdefault(score.system, []).extend((f"{score.value:.2f}{within}{sd}", p))
-        header = ["system"]
-        for comparison in quality.comparisons:
-            header += [comparison.metric, "p"]
-        signatures = "; ".join(f"{c.metric}: {c.signature}" for c in quality.comparisons)
-        notes = " ".join((f"{signatures}.", *quality.notes))
-        return Section(
-            "Quality",
-            f"{tests[quality.test]}, {quality.samples:,} samples; p: against "
-            f"{next(iter(columns))}, below {SIGNIFICANT} it is hardly luck; ±: half the 95 % "
-            "interval over sentences; sd: over runs that differ by their seed.",
-            tables=[Table("", header, [[name, *cells] for name, cells in columns.items()], notes)],
-        )
-
-    def _learning(self) -> Section:
-        def chart(title: str, label: str, x: Callable[[Point], float]) -> Chart:
-            series = [
-                Series(one.name, [x(p) for p in one.curve], [p.value for p in one.curve])
-                for one in self.trained
-                if one.curve
-            ]
-            return Chart(title, series, x_label=label, from_zero=True)
-
-        rows = [
-            (
-                one.name, FAMILIES.get(one.kind, one.kind), f"{one.parameters:,}",
-                f"{one.updates:,}", f"{one.tokens:,}", f"{one.minutes:.1f}",
-                f"{one.operations:.2e}",
-            )
-            for one in self.trained
-        ]  # fmt: skip
-        header = ("system", "model", "parameters", "updates", "target tokens", "minutes",
-                  "operations")  # fmt: skip
-        note = (
-            "Minutes of training with its validations, on the machine that trained. Operations are "
-            "those of matrix products and convolutions, forward and backward, counted on "
-            f"{self.counted} test sentences, times the tokens of the training."
-        )
-        charts = (
-            chart("dev BLEU over updates", "update", lambda point: point.update),
-            chart("dev BLEU over minutes", "minutes", lambda point: point.minutes),
-        )
-        return Section(
-            "Training", "Curves are of the first run of each.",
-            [one for one in charts if one.series], [Table("", header, rows, note)],
-        )  # fmt: skip
-
-    def _using(self) -> Section:
-        rows = [
-            (
-                one.name, f"{one.pace.sentences_per_second:,.0f}", f"{one.pace.megabytes:,.0f}",
-                one.pace.path,
-            )
-            for one in self.trained
-        ]  # fmt: skip
-        pace = self.trained[0].pace
-        return Section(
-            "Translating",
-            f"{pace.sentences:,} test sentences, each run in a process of its own, in "
-            f"{len(pace.seconds)} turns after one to warm up; the fastest turn. Memory is the most "
-            "that the process took, program included.",
-            tables=[Table("", ("system", "sentences/s", "memory, MB", "computed by"), rows)],
-        )
-
-    def _layers(self) -> Section:
-        published = {layer.kind: layer for layer in LAYERS}
-        rows = []
-        for one in self.trained:
-            layer = published.get(one.kind)
-            if layer is None or one.layer is None:
-                continue
-            cost = one.layer
-            rows.append(
-                (
-                    one.name, cost.kind, layer.operations, f"{cost.core:,}", f"{cost.whole:,}",
-                    layer.sequential, f"{cost.sequential:,}", layer.path, f"{cost.path:,}",
-                )
-            )  # fmt: skip
-        header = (
-            "system", "layer", "paper: operations", "here", "with projections",
-            "paper: steps in turn", "here", "paper: longest path", "here",
-        )  # fmt: skip
-        return Section(
-            "Layers, beside the paper's table 1",
-            f"One layer of each over {self.length} tokens, the mean length of the test sentences, "
-            "at the width of the model. The path is how many steps a signal takes from end to end; "
-            "a gated convolution makes two such products.",
-            tables=[Table("", header, rows)] if rows else [],
-        )
-
-    def _paper(self) -> Section:
-        bleu = {score.system: score.value for score in self.best.scores}
-        rows: list[tuple[str, ...]] = []
-        for model in MODELS:
-            here = [one for one in self.trained if one.kind == model.kind]
-            rows.append(
-                (
-                    model.name, f"{model.german:.2f}", f"{model.french:.2f}",
-                    f"{model.german_operations:.1e}", f"{model.french_operations:.1e}",
-                    ", ".join(one.name for one in here) or "not measured here",
-                    ", ".join(f"{bleu[one.name]:.2f}" for one in here),
-                    ", ".join(f"{one.operations:.1e}" for one in here),
-                )
-            )  # fmt: skip
-        header = (
-            "paper", "EN-DE", "EN-FR", "operations EN-DE", "operations EN-FR", "here", "BLEU",
-            "operations",
-        )  # fmt: skip
-        return Section(
-            "The paper's table 2",
-            "Other text, other sizes and other machines: what can be compared is the order of the "
-            "models, and the relation of their costs.",
-            tables=[Table("", header, rows)],
-        )
-
-    def _searched(self) -> Section:
-        tables, charts = [], []
-        for sweep in self.sweeps:
-            header, rows = sweep.rows()
-            base = sweep.base.training.updates
-            note = f"{len(rows)} trials of {base:,} updates: {' '.join(sweep.plan.over)}"
-            tables.append(Table(sweep.folder.name, header, rows, note))
-            charts += [
-                replace(chart, title=f"{sweep.folder.name}: {chart.title}")
-                for chart in sweep.charts()
-            ]
-        return Section(
-            "What was searched before",
-            "The sweep that lies beside each run; a system without one was not tuned here.",
-            charts,
-            tables,
-        )
 
 
 def report(translated: Translated, say: Say) -> Report:

@@ -1,0 +1,178 @@
+"""The report of a comparison as a page for people, beside what the paper prints (its tables 1 and
+2)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from importlib import metadata
+
+from dragoman.metrics.significance import SIGNIFICANT
+from dragoman.pictures.comparison import ComparisonPage, Section
+from dragoman.pictures.records import Chart, Series, Table
+from dragoman.studies.published import LAYERS, MODELS
+from dragoman.studies.report import Report
+from dragoman.studies.verdict import FAMILIES, Point, verdict
+
+
+def report_page(report: Report) -> ComparisonPage:
+    """Quality first, then what it cost to train and to use, and what was searched."""
+    return ComparisonPage(
+        title=" · ".join(system.name for system in report.compared.systems),
+        lead=f"Compared on {report.compared.test}, {report.compared.quality.sentences:,} "
+        "sentences.",
+        verdict=verdict(report.standings),
+        sections=[
+            _quality(report), _learning(report), _using(report), _layers(report), _paper(report),
+            _searched(report),
+            Section("Machine", tables=[Table("", ("what", "value"), report.machine)]),
+        ],
+        made_by=f"dragoman {metadata.version('dragoman')}",
+    )  # fmt: skip
+
+
+def _quality(report: Report) -> Section:
+    tests = {"bootstrap": "paired bootstrap", "randomisation": "approximate randomisation"}
+    quality = report.compared.quality
+    columns: dict[str, list[str]] = {}
+    for comparison in quality.comparisons:
+        for score in comparison.scores:
+            sd = "" if score.deviation is None else f" sd {score.deviation:.2f}"
+            within = "" if score.interval is None else f" ± {score.interval:.2f}"
+            p = "" if score.p_value is None else f"{score.p_value:.4f}"
+            columns.setdefault(score.system, []).extend((f"{score.value:.2f}{within}{sd}", p))
+    header = ["system"]
+    for comparison in quality.comparisons:
+        header += [comparison.metric, "p"]
+    signatures = "; ".join(f"{c.metric}: {c.signature}" for c in quality.comparisons)
+    notes = " ".join((f"{signatures}.", *quality.notes))
+    return Section(
+        "Quality",
+        f"{tests[quality.test]}, {quality.samples:,} samples; p: against "
+        f"{next(iter(columns))}, below {SIGNIFICANT} it is hardly luck; ±: half the 95 % "
+        "interval over sentences; sd: over runs that differ by their seed.",
+        tables=[Table("", header, [[name, *cells] for name, cells in columns.items()], notes)],
+    )
+
+
+def _learning(report: Report) -> Section:
+    def chart(title: str, label: str, x: Callable[[Point], float]) -> Chart:
+        series = [
+            Series(one.name, [x(p) for p in one.curve], [p.value for p in one.curve])
+            for one in report.trained
+            if one.curve
+        ]
+        return Chart(title, series, x_label=label, from_zero=True)
+
+    rows = [
+        (
+            one.name, FAMILIES.get(one.kind, one.kind), f"{one.parameters:,}",
+            f"{one.updates:,}", f"{one.tokens:,}", f"{one.minutes:.1f}",
+            f"{one.operations:.2e}",
+        )
+        for one in report.trained
+    ]  # fmt: skip
+    header = ("system", "model", "parameters", "updates", "target tokens", "minutes",
+              "operations")  # fmt: skip
+    note = (
+        "Minutes of training with its validations, on the machine that trained. Operations are "
+        "those of matrix products and convolutions, forward and backward, counted on "
+        f"{report.counted} test sentences, times the tokens of the training."
+    )
+    charts = (
+        chart("dev BLEU over updates", "update", lambda point: point.update),
+        chart("dev BLEU over minutes", "minutes", lambda point: point.minutes),
+    )
+    return Section(
+        "Training", "Curves are of the first run of each.",
+        [one for one in charts if one.series], [Table("", header, rows, note)],
+    )  # fmt: skip
+
+
+def _using(report: Report) -> Section:
+    rows = [
+        (
+            one.name, f"{one.pace.sentences_per_second:,.0f}", f"{one.pace.megabytes:,.0f}",
+            one.pace.path,
+        )
+        for one in report.trained
+    ]  # fmt: skip
+    pace = report.trained[0].pace
+    return Section(
+        "Translating",
+        f"{pace.sentences:,} test sentences, each run in a process of its own, in "
+        f"{len(pace.seconds)} turns after one to warm up; the fastest turn. Memory is the most "
+        "that the process took, program included.",
+        tables=[Table("", ("system", "sentences/s", "memory, MB", "computed by"), rows)],
+    )
+
+
+def _layers(report: Report) -> Section:
+    published = {layer.kind: layer for layer in LAYERS}
+    rows = []
+    for one in report.trained:
+        layer = published.get(one.kind)
+        if layer is None or one.layer is None:
+            continue
+        cost = one.layer
+        rows.append(
+            (
+                one.name, cost.kind, layer.operations, f"{cost.core:,}", f"{cost.whole:,}",
+                layer.sequential, f"{cost.sequential:,}", layer.path, f"{cost.path:,}",
+            )
+        )  # fmt: skip
+    header = (
+        "system", "layer", "paper: operations", "here", "with projections",
+        "paper: steps in turn", "here", "paper: longest path", "here",
+    )  # fmt: skip
+    return Section(
+        "Layers, beside the paper's table 1",
+        f"One layer of each over {report.length} tokens, the mean length of the test sentences, "
+        "at the width of the model. The path is how many steps a signal takes from end to end; "
+        "a gated convolution makes two such products.",
+        tables=[Table("", header, rows)] if rows else [],
+    )
+
+
+def _paper(report: Report) -> Section:
+    bleu = {score.system: score.value for score in report.best.scores}
+    rows: list[tuple[str, ...]] = []
+    for model in MODELS:
+        here = [one for one in report.trained if one.kind == model.kind]
+        rows.append(
+            (
+                model.name, f"{model.german:.2f}", f"{model.french:.2f}",
+                f"{model.german_operations:.1e}", f"{model.french_operations:.1e}",
+                ", ".join(one.name for one in here) or "not measured here",
+                ", ".join(f"{bleu[one.name]:.2f}" for one in here),
+                ", ".join(f"{one.operations:.1e}" for one in here),
+            )
+        )  # fmt: skip
+    header = (
+        "paper", "EN-DE", "EN-FR", "operations EN-DE", "operations EN-FR", "here", "BLEU",
+        "operations",
+    )  # fmt: skip
+    return Section(
+        "The paper's table 2",
+        "Other text, other sizes and other machines: what can be compared is the order of the "
+        "models, and the relation of their costs.",
+        tables=[Table("", header, rows)],
+    )
+
+
+def _searched(report: Report) -> Section:
+    tables, charts = [], []
+    for sweep in report.sweeps:
+        header, rows = sweep.rows()
+        base = sweep.base.training.updates
+        note = f"{len(rows)} trials of {base:,} updates: {' '.join(sweep.plan.over)}"
+        tables.append(Table(sweep.folder.name, header, rows, note))
+        charts += [
+            replace(chart, title=f"{sweep.folder.name}: {chart.title}") for chart in sweep.charts()
+        ]
+    return Section(
+        "What was searched before",
+        "The sweep that lies beside each run; a system without one was not tuned here.",
+        charts,
+        tables,
+    )
