@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import contextmanager
 
 import pytest
 import torch
@@ -12,18 +13,27 @@ from dragoman.native import library, linear
 from dragoman.native.linear import Precision
 
 
-@pytest.fixture(params=["avx512", "avx2"])
-def level(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
-    """The kernels of one instruction set; skipped where library or processor has none of it."""
-    monkeypatch.setenv("DRAGOMAN_NATIVE", request.param)
-    library.reset()
-    if not library.available():
-        monkeypatch.undo()
+@contextmanager
+def kernels_of(level: str) -> Iterator[None]:
+    """The kernels of one instruction set alone, or "off" for none of any. The test is skipped where
+    library or processor has none of it."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("DRAGOMAN_NATIVE", level)
         library.reset()
-        pytest.skip(f"no native kernels for {request.param} here")
-    yield request.param
-    monkeypatch.undo()
-    library.reset()
+        try:
+            if level != "off" and not library.available():
+                pytest.skip(f"no native kernels for {level} here")
+            yield
+        finally:
+            patch.undo()
+            library.reset()
+
+
+@pytest.fixture(params=["avx512", "avx2"])
+def level(request: pytest.FixtureRequest) -> Iterator[str]:
+    """Each instruction set in turn."""
+    with kernels_of(request.param):
+        yield request.param
 
 
 def skip_without(level: str, precision: Precision) -> None:

@@ -3,22 +3,22 @@
 from __future__ import annotations
 
 import gc
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import numpy as np
 import pytest
 import torch
+from native_levels import kernels_of
+from random_transformer import distance, random_sources, random_transformer
 from searching import search
 from torch import Tensor
 
 from dragoman.errors import DragomanError, SearchError
 from dragoman.inference.path import fastest, in_words
 from dragoman.models.interface import Memory
-from dragoman.models.settings import TransformerSettings
 from dragoman.models.shortlist import Shortlist
-from dragoman.models.transformer import Transformer
 from dragoman.models.transformer.cpu import CpuTransformer
 from dragoman.models.transformer.int8 import Int8State, Int8Transformer, why_not
 from dragoman.models.transformer.paths import UNITS
@@ -37,34 +37,6 @@ WITHIN = 0.03
 to one part in 254 of the largest of its row, and a few layers add that up."""
 
 BOS = 1
-
-
-def model_of(vocabulary: int = 50, seed: int = 0, **changes: Any) -> Transformer:
-    """A random model, biases and norms too."""
-    torch.manual_seed(seed)
-    defaults: dict[str, Any] = {
-        "model_dim": 48, "ffn_dim": 70, "encoder_layers": 2, "decoder_layers": 2,
-        "attention": {"num_heads": 4},
-    }  # fmt: skip
-    settings = TransformerSettings.model_validate(defaults | changes)
-    target = vocabulary if settings.tie == "all" else vocabulary + 13
-    model = Transformer(settings, vocabulary, target).eval()
-    with torch.no_grad():
-        for name, parameter in model.named_parameters():
-            if name.endswith("bias"):
-                parameter.normal_(0.0, 0.2)
-            elif "norm" in name:
-                parameter.uniform_(0.7, 1.3)
-    return model.requires_grad_(False)
-
-
-def sources_of(lengths: Sequence[int], vocabulary: int = 50, seed: int = 0) -> list[Tensor]:
-    generator = torch.Generator().manual_seed(seed)
-    return [torch.randint(0, vocabulary, (n,), generator=generator) for n in lengths]
-
-
-def distance(found: Tensor, expected: Tensor) -> float:
-    return float((found - expected).norm() / expected.norm())
 
 
 def follow(model: Any, memory: Memory, tokens: Tensor, cut: int = 1) -> Tensor:
@@ -93,29 +65,25 @@ SHAPES: dict[str, dict[str, Any]] = {
 @needs_native
 @pytest.mark.parametrize("name", SHAPES)
 def test_equals_plain(name: str) -> None:
-    model = model_of(**SHAPES[name])
+    model = random_transformer(**SHAPES[name])
     fast = Int8Transformer(model)
-    source = Sequences.of(sources_of((1, 7, 40, 2, 17, 33)))
+    source = Sequences.of(random_sources((1, 7, 40, 2, 17, 33)))
     plain_memory, fast_memory = model.encode(source), fast.encode(source)
     assert distance(fast_memory.rows, plain_memory.rows) < WITHIN
-    tokens = torch.stack(sources_of([9] * 6, vocabulary=50, seed=1))
+    tokens = torch.stack(random_sources([9] * 6, vocabulary=50, seed=1))
     expected = follow(model, plain_memory, tokens)
     assert distance(follow(fast, fast_memory, tokens), expected) < WITHIN
 
 
 @needs_native
 @pytest.mark.parametrize("level", library.LEVELS)
-def test_every_instruction_set_agrees(level: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    model = model_of(model_dim=64, attention={"num_heads": 8})
-    source = Sequences.of(sources_of((5, 21, 1)))
-    tokens = torch.stack(sources_of([6] * 3, seed=1))
+def test_every_instruction_set_agrees(level: str) -> None:
+    model = random_transformer(model_dim=64, attention={"num_heads": 8})
+    source = Sequences.of(random_sources((5, 21, 1)))
+    tokens = torch.stack(random_sources([6] * 3, seed=1))
     best = Int8Transformer(model)
     expected = follow(best, best.encode(source), tokens)
-    monkeypatch.setenv("DRAGOMAN_NATIVE", level)
-    library.reset()
-    try:
-        if why_not(model.settings) is not None:
-            pytest.skip(f"this processor cannot run {level}")
+    with kernels_of(level):
         forced = Int8Transformer(model)
         found = follow(forced, forced.encode(source), tokens)
         # Integer products are exact everywhere; only the order of fp32 sums differs, which now
@@ -128,41 +96,31 @@ def test_every_instruction_set_agrees(level: str, monkeypatch: pytest.MonkeyPatc
             forced.step(tokens[:, :1], forced.start(forced.encode(source))), -1
         )
         torch.testing.assert_close(scores, check.gather(1, ids), atol=1e-4, rtol=0)
-    finally:
-        monkeypatch.undo()
-        library.reset()
 
 
 @needs_native
 @pytest.mark.parametrize("level", library.LEVELS)
-def test_weights_of_one_sign_do_not_overflow(level: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_weights_of_one_sign_do_not_overflow(level: str) -> None:
     """Where products are added in 16 bits, weights that all pull one way are the worst of cases."""
-    model = model_of(model_dim=64, ffn_dim=128)
+    model = random_transformer(model_dim=64, ffn_dim=128)
     with torch.no_grad():
         for name, parameter in model.named_parameters():
             if parameter.dim() == 2 and "embedding" not in name:
                 parameter.abs_()
                 parameter[::2].neg_()
-    source = Sequences.of(sources_of((5, 21, 1)))
-    tokens = torch.stack(sources_of([6] * 3, seed=1))
+    source = Sequences.of(random_sources((5, 21, 1)))
+    tokens = torch.stack(random_sources([6] * 3, seed=1))
     expected = follow(model, model.encode(source), tokens)
-    monkeypatch.setenv("DRAGOMAN_NATIVE", level)
-    library.reset()
-    try:
-        if why_not(model.settings) is not None:
-            pytest.skip(f"this processor cannot run {level}")
+    with kernels_of(level):
         forced = Int8Transformer(model)
         assert distance(follow(forced, forced.encode(source), tokens), expected) < 2 * WITHIN
-    finally:
-        monkeypatch.undo()
-        library.reset()
 
 
 @needs_native
 def test_however_the_prefix_is_cut() -> None:
-    fast = Int8Transformer(model_of())
-    memory = fast.encode(Sequences.of(sources_of((3, 12, 7))))
-    tokens = torch.stack(sources_of([12] * 3, seed=1))
+    fast = Int8Transformer(random_transformer())
+    memory = fast.encode(Sequences.of(random_sources((3, 12, 7))))
+    tokens = torch.stack(random_sources([12] * 3, seed=1))
     whole = follow(fast, memory, tokens)
     for cut in (2, 3, 12):
         assert torch.equal(follow(fast, memory, tokens, cut), whole[:, cut - 1 :: cut])
@@ -172,9 +130,9 @@ def test_however_the_prefix_is_cut() -> None:
 @pytest.mark.parametrize("seed", range(6))
 def test_neighbours_change_nothing(seed: int) -> None:
     """Hypotheses that are repeated, reordered, dropped and joined get what they get alone."""
-    fast = Int8Transformer(model_of(attend_unknown=seed % 2 == 0))
+    fast = Int8Transformer(random_transformer(attend_unknown=seed % 2 == 0))
     generator = torch.Generator().manual_seed(seed)
-    sources = sources_of([int(n) for n in torch.randint(1, 40, (30,), generator=generator)])
+    sources = random_sources([int(n) for n in torch.randint(1, 40, (30,), generator=generator)])
     waiting = list(range(len(sources)))
     under_way: list[tuple[int, list[int]]] = []  # of each row: its source, its tokens
     state = fast.start(fast.encode(Sequences.of([sources[i] for i in waiting[:3]])))
@@ -208,14 +166,14 @@ def test_neighbours_change_nothing(seed: int) -> None:
 
 @needs_native
 def test_a_long_sentence_beside_short_ones() -> None:
-    model = model_of(encoder_layers=1, decoder_layers=1)
+    model = random_transformer(encoder_layers=1, decoder_layers=1)
     fast = Int8Transformer(model)
-    source = Sequences.of(sources_of((3, 2000, 1)))
+    source = Sequences.of(random_sources((3, 2000, 1)))
     memory = fast.encode(source)
     assert distance(memory.rows, model.encode(source).rows) < WITHIN
     alone = fast.encode(Sequences.of([source.values[:3]]))
     assert torch.equal(memory.rows[:3], alone.rows)
-    tokens = torch.stack(sources_of([70] * 3, seed=1))  # more than one page of slots
+    tokens = torch.stack(random_sources([70] * 3, seed=1))  # more than one page of slots
     expected = follow(model, model.encode(source), tokens)
     assert distance(follow(fast, memory, tokens), expected) < WITHIN
 
@@ -224,11 +182,11 @@ def test_a_long_sentence_beside_short_ones() -> None:
 @pytest.mark.parametrize("k", [1, 4, 16, 17, 64, 200])
 @pytest.mark.parametrize("vocabulary", [50, 300])
 def test_best_is_step_and_the_k_best(k: int, vocabulary: int) -> None:
-    model = model_of(vocabulary=vocabulary)
+    model = random_transformer(vocabulary=vocabulary)
     with torch.no_grad():
         model.source_embedding.weight.mul_(4.0)  # sharper than fresh logits are
     fast = Int8Transformer(model)
-    memory = fast.encode(Sequences.of(sources_of((4, 9, 2, 30, 8, 1, 6, 5), vocabulary)))
+    memory = fast.encode(Sequences.of(random_sources((4, 9, 2, 30, 8, 1, 6, 5), vocabulary)))
     tokens = torch.full((8, 1), BOS)
     expected = torch.log_softmax(fast.step(tokens, fast.start(memory)), -1)
     scores, ids = fast.best(tokens, fast.start(memory), k)
@@ -240,13 +198,13 @@ def test_best_is_step_and_the_k_best(k: int, vocabulary: int) -> None:
 
 @needs_native
 def test_a_memory_whose_words_are_hidden() -> None:
-    model = model_of()
+    model = random_transformer()
     fast = Int8Transformer(model)
-    source = Sequences.of(sources_of((4, 9, 3)))
+    source = Sequences.of(random_sources((4, 9, 3)))
     key_mask = torch.ones(16, dtype=torch.bool)
     key_mask[5] = False
     key_mask[13:] = False  # the last sentence whole
-    tokens = torch.stack(sources_of([4] * 3, seed=1))
+    tokens = torch.stack(random_sources([4] * 3, seed=1))
     plain, quick = model.encode(source), fast.encode(source)
     expected = follow(model, Memory(plain.rows, plain.layout, key_mask), tokens)
     found = follow(fast, Memory(quick.rows, quick.layout, key_mask), tokens)
@@ -256,11 +214,11 @@ def test_a_memory_whose_words_are_hidden() -> None:
 
 @needs_native
 def test_one_model_in_several_threads() -> None:
-    fast = Int8Transformer(model_of())
-    tokens = torch.stack(sources_of([20] * 3, seed=1))
+    fast = Int8Transformer(random_transformer())
+    tokens = torch.stack(random_sources([20] * 3, seed=1))
 
     def run(seed: int) -> Tensor:
-        source = Sequences.of(sources_of((3, 11, 6), seed=seed))
+        source = Sequences.of(random_sources((3, 11, 6), seed=seed))
         return follow(fast, fast.encode(source), tokens)
 
     expected = [run(seed) for seed in range(8)]
@@ -271,8 +229,8 @@ def test_one_model_in_several_threads() -> None:
 
 @needs_native
 def test_an_empty_state_is_filled_again() -> None:
-    fast = Int8Transformer(model_of())
-    memory = fast.encode(Sequences.of(sources_of((4, 9))))
+    fast = Int8Transformer(random_transformer())
+    memory = fast.encode(Sequences.of(random_sources((4, 9))))
     tokens = torch.full((2, 1), BOS)
     state = fast.start(memory)
     expected = fast.step(tokens, state)
@@ -284,8 +242,8 @@ def test_an_empty_state_is_filled_again() -> None:
 
 @needs_native
 def test_what_does_not_exist_is_refused() -> None:
-    fast = Int8Transformer(model_of(positions={"kind": "learned", "maximum": 10}))
-    state = fast.start(fast.encode(Sequences.of(sources_of((4, 9)))))
+    fast = Int8Transformer(random_transformer(positions={"kind": "learned", "maximum": 10}))
+    state = fast.start(fast.encode(Sequences.of(random_sources((4, 9)))))
     with pytest.raises(IndexError, match="select"):
         state.select(torch.tensor([0, 2]))
     with pytest.raises(IndexError, match="target vocabulary"):
@@ -297,21 +255,18 @@ def test_what_does_not_exist_is_refused() -> None:
     with pytest.raises(SearchError, match="learned table of 10"):
         fast.step(torch.full((2, 1), BOS), state)
     with pytest.raises(SearchError, match="learned table of 10"):
-        fast.encode(Sequences.of(sources_of((11,))))
+        fast.encode(Sequences.of(random_sources((11,))))
 
 
 @pytest.fixture
-def without_native(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    monkeypatch.setenv("DRAGOMAN_NATIVE", "off")
-    library.reset()
-    yield
-    monkeypatch.undo()
-    library.reset()
+def without_native() -> Iterator[None]:
+    with kernels_of("off"):
+        yield
 
 
 @needs_native
 def test_kernels_that_differ_are_not_used(monkeypatch: pytest.MonkeyPatch) -> None:
-    model = model_of()
+    model = random_transformer()
     assert why_not(model.settings) is None
     monkeypatch.setattr("dragoman.models.transformer.int8._agrees", lambda: False)
     path = fastest(model)
@@ -320,7 +275,7 @@ def test_kernels_that_differ_are_not_used(monkeypatch: pytest.MonkeyPatch) -> No
 
 @pytest.mark.usefixtures("without_native")
 def test_without_kernels_plain_torch_does_the_work() -> None:
-    model = model_of()
+    model = random_transformer()
     path = fastest(model, "int8")
     assert isinstance(path.model, CpuTransformer) and path.precision in ("bf16", "fp32")
     assert "no int8" in path.reason and "\n" not in path.reason
@@ -329,8 +284,8 @@ def test_without_kernels_plain_torch_does_the_work() -> None:
 
 
 def test_the_reference_when_asked_for() -> None:
-    model = model_of()
-    source = Sequences.of(sources_of((4, 9)))
+    model = random_transformer()
+    source = Sequences.of(random_sources((4, 9)))
     expected = model.encode(source).rows
     path = fastest(model, "fp32")
     assert path.model is model and path.precision == "fp32"
@@ -339,9 +294,9 @@ def test_the_reference_when_asked_for() -> None:
 
 @needs_native
 def test_fastest_says_what_it_chose() -> None:
-    path = fastest(model_of())
+    path = fastest(random_transformer())
     assert path.precision == "int8" and str(library.status().level) in path.reason
-    concatenated = model_of(
+    concatenated = random_transformer(
         model_dim=32, tie="none", positions={"combine": "concatenate", "width": 8}
     )
     path = fastest(concatenated)
@@ -374,9 +329,9 @@ def shortlist_of(vocabulary: int, seed: int = 0) -> Shortlist:
 @pytest.mark.parametrize("k", [1, 5, 20])
 def test_a_shortlist_is_a_softmax_over_what_it_allows(k: int) -> None:
     """Each row sees the tokens of its own source alone, whatever its neighbours brought."""
-    model, shortlist = model_of(vocabulary=300), shortlist_of(300)
+    model, shortlist = random_transformer(vocabulary=300), shortlist_of(300)
     full, short = Int8Transformer(model), Int8Transformer(model, shortlist)
-    sources = sources_of((4, 9, 2, 30, 8), 300)
+    sources = random_sources((4, 9, 2, 30, 8), 300)
     tokens = torch.full((5, 1), BOS)
     logits = full.step(tokens, full.start(full.encode(Sequences.of(sources))))
     state = short.start(short.encode(Sequences.of(sources[:2])))
@@ -399,9 +354,9 @@ def test_a_shortlist_is_a_softmax_over_what_it_allows(k: int) -> None:
 def test_constraints_on_a_shortlist() -> None:
     """The probabilities stay those of ``best`` without constraints, and the list holds; but what a
     constraint leaves as the only token is taken although it is not on the list."""
-    model, shortlist = model_of(vocabulary=300), shortlist_of(300)
+    model, shortlist = random_transformer(vocabulary=300), shortlist_of(300)
     short = Int8Transformer(model, shortlist)
-    sources = sources_of((4, 9, 2), 300)
+    sources = random_sources((4, 9, 2), 300)
     memory, tokens = short.encode(Sequences.of(sources)), torch.full((3, 1), BOS)
     free = short.best(tokens, short.start(memory), 5)
     missing = next(t for t in range(300) if t not in shortlist.allowed(sources[1].numpy()))
@@ -427,8 +382,8 @@ def test_constraints_on_a_shortlist() -> None:
 
 @needs_native
 def test_a_search_that_is_done_leaves_its_memory_to_the_next() -> None:
-    fast = Int8Transformer(model_of())
-    memory = fast.encode(Sequences.of(sources_of((4, 9))))
+    fast = Int8Transformer(random_transformer())
+    memory = fast.encode(Sequences.of(random_sources((4, 9))))
     tokens = torch.full((2, 1), BOS)
     state = fast.start(memory)
     expected, handle = fast.step(tokens, state), state.searching.state.handle
@@ -451,8 +406,8 @@ def test_a_search_goes_before_its_model_where_both_are_garbage_at_once(
     free, leave = decoder._free_model, NativeModel.leave_state
     monkeypatch.setattr(decoder, "_free_model", lambda *x: (gone.append("model"), free(*x)))
     monkeypatch.setattr(NativeModel, "leave_state", lambda *x: (gone.append("state"), leave(*x)))
-    fast = Int8Transformer(model_of(), checked=True)
-    state = fast.start(fast.encode(Sequences.of(sources_of((4,)))))
+    fast = Int8Transformer(random_transformer(), checked=True)
+    state = fast.start(fast.encode(Sequences.of(random_sources((4,)))))
     circle: list[object] = [fast, state]
     circle.append(circle)
     del fast, state, circle
@@ -465,10 +420,10 @@ def test_a_search_goes_before_its_model_where_both_are_garbage_at_once(
 def test_steps_in_one_native_call_are_those_of_python(
     beam: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    model = model_of(positions={"kind": "learned", "maximum": 40})
+    model = random_transformer(positions={"kind": "learned", "maximum": 40})
     fast = Int8Transformer(model)
     settings = SearchSettings(beam=beam, max_length=30)
-    asked = [Request(source, settings) for source in sources_of((4, 9, 2, 30, 8, 1))]
+    asked = [Request(source, settings) for source in random_sources((4, 9, 2, 30, 8, 1))]
     together = list(search(fast, asked, bos=BOS, eos=2, capacity_rows=12))
     monkeypatch.setattr(Int8State, "native", lambda *_: None)
     assert together == list(search(fast, asked, bos=BOS, eos=2, capacity_rows=12))
@@ -485,12 +440,12 @@ def test_steps_in_one_native_call_are_those_of_python(
 
 @needs_native
 def test_a_shortlist_of_everything_changes_nothing() -> None:
-    model = model_of()
+    model = random_transformer()
     everything = Shortlist(
         np.arange(50, dtype=np.int32), np.zeros(51, np.int32), np.zeros(0, np.int32)
     )
     full, short = Int8Transformer(model), Int8Transformer(model, everything)
-    sources = Sequences.of(sources_of((4, 9, 2)))
+    sources = Sequences.of(random_sources((4, 9, 2)))
     tokens = torch.full((3, 1), BOS)
     expected = full.best(tokens, full.start(full.encode(sources)), 10)
     found = short.best(tokens, short.start(short.encode(sources)), 10)

@@ -17,6 +17,7 @@ from typing import Any, NoReturn
 import numpy as np
 import pytest
 import torch
+from native_levels import kernels_of
 
 from dragoman.errors import RunError
 from dragoman.inference import held_weights, packed_models
@@ -110,14 +111,9 @@ def test_what_is_read_is_what_was_packed(
     level: str,
     tmp_path: Path,
     folder: Path,
-    monkeypatch: pytest.MonkeyPatch,
     packs_no_more: Callable[[], None],
 ) -> None:
-    monkeypatch.setenv("DRAGOMAN_NATIVE", level)
-    library.reset()
-    try:
-        if not library.available():
-            pytest.skip(f"this machine has no {level}")
+    with kernels_of(level):
         settings = settings_of(changes)
         weights = weights_file(tmp_path / "model.safetensors", settings)
         named = HeldWeights(weights).read(way().shapes(settings, *SIZES))
@@ -133,9 +129,6 @@ def test_what_is_read_is_what_was_packed(
         for side, table in packed.learned.items():
             assert isinstance(found, Int8Model) and np.array_equal(table, found.learned[side])
             assert np.array_equal(table, named[f"{side}_positions.table"])
-    finally:
-        monkeypatch.undo()
-        library.reset()
 
 
 def test_a_model_that_is_made_has_room_and_nothing_in_it(settings: TransformerSettings) -> None:

@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
 import pytest
 import torch
+from random_transformer import distance, random_sources, random_transformer
 from searching import search
 from torch import Tensor
 
 from dragoman.models.candidates import COLUMNS, best_of
 from dragoman.models.interface import Memory
-from dragoman.models.settings import TransformerSettings
-from dragoman.models.transformer import Transformer
 from dragoman.models.transformer.cpu import CpuTransformer
 from dragoman.nn import inference_linear
 from dragoman.nn.inference_linear import InferenceLinear, has_onednn, rounded
@@ -37,42 +35,17 @@ SHAPES: dict[str, dict[str, Any]] = {
 }
 
 
-def model_of(vocabulary: int = 50, seed: int = 0, **changes: Any) -> Transformer:
-    """A random model, biases and norms too."""
-    torch.manual_seed(seed)
-    defaults: dict[str, Any] = {
-        "model_dim": 48, "ffn_dim": 70, "encoder_layers": 2, "decoder_layers": 2,
-        "attention": {"num_heads": 4},
-    }  # fmt: skip
-    settings = TransformerSettings.model_validate(defaults | changes)
-    target = vocabulary if settings.tie == "all" else vocabulary + 13
-    model = Transformer(settings, vocabulary, target).eval()
-    with torch.no_grad():
-        for name, parameter in model.named_parameters():
-            if name.endswith("bias"):
-                parameter.normal_(0.0, 0.2)
-            elif "norm" in name:
-                parameter.uniform_(0.7, 1.3)
-    return model
-
-
-def sources_of(lengths: Sequence[int], vocabulary: int = 50, seed: int = 0) -> Sequences:
-    generator = torch.Generator().manual_seed(seed)
-    return Sequences.of([torch.randint(0, vocabulary, (n,), generator=generator) for n in lengths])
-
-
-def distance(found: Tensor, expected: Tensor) -> float:
-    return float((found - expected).norm() / expected.norm())
-
-
 @pytest.mark.parametrize("name", SHAPES)
 @torch.no_grad()
 def test_a_search_that_does_everything(name: str) -> None:
     """Steps of one token and of several, rows that move, double, go and come: as the plain one."""
-    model = model_of(**SHAPES[name])
+    model = random_transformer(**SHAPES[name])
     fast = CpuTransformer(model, torch.float32)
     generator = torch.Generator().manual_seed(1)
-    source, more = sources_of((7, 1, 23, 4, 11)), sources_of((31, 2), seed=3)
+    source, more = (
+        Sequences.of(random_sources((7, 1, 23, 4, 11))),
+        Sequences.of(random_sources((31, 2), seed=3)),
+    )
     memories = [(m.encode(source), m.encode(more)) for m in (model, fast)]
     for plain_memory, fast_memory in zip(*memories, strict=True):
         assert distance(fast_memory.rows, plain_memory.rows) < 1e-5
@@ -110,8 +83,8 @@ def test_a_search_that_does_everything(name: str) -> None:
 
 @torch.no_grad()
 def test_adjust_sees_every_token() -> None:
-    model = model_of(vocabulary=300)
-    fast, source = CpuTransformer(model, torch.float32), sources_of((4, 9), 300)
+    model = random_transformer(vocabulary=300)
+    fast, source = CpuTransformer(model, torch.float32), Sequences.of(random_sources((4, 9), 300))
 
     def only(log_probabilities: Tensor) -> Tensor:
         assert log_probabilities.shape == (2, 300)
@@ -130,7 +103,7 @@ def test_adjust_sees_every_token() -> None:
 def test_searches_are_the_same(beam: int) -> None:
     """Natural ends, a small batch that is refilled: every hypothesis as the plain model finds it,
     whatever stood beside it."""
-    model = model_of(vocabulary=40)
+    model = random_transformer(vocabulary=40)
     fast = CpuTransformer(model, torch.float32)
     generator = torch.Generator().manual_seed(5)
     settings = SearchSettings(beam=beam, n_best=min(beam, 2), max_length=20)
@@ -145,8 +118,8 @@ def test_searches_are_the_same(beam: int) -> None:
 
 @torch.no_grad()
 def test_bf16_is_as_near_as_bf16_is() -> None:
-    model = model_of()
-    fast, source = CpuTransformer(model, torch.bfloat16), sources_of((7, 1, 23))
+    model = random_transformer()
+    fast, source = CpuTransformer(model, torch.bfloat16), Sequences.of(random_sources((7, 1, 23)))
     memory = fast.encode(source)
     assert distance(memory.rows, model.encode(source).rows) < 0.03
     tokens = torch.randint(0, 50, (3, 4))
@@ -158,14 +131,17 @@ def test_bf16_is_as_near_as_bf16_is() -> None:
 def test_long_and_short_sources_together(monkeypatch: pytest.MonkeyPatch) -> None:
     """Read in several grids."""
     monkeypatch.setattr("dragoman.models.transformer.cpu.CELLS", 600)
-    model, source = model_of(attend_unknown=False), sources_of((70, 3, 5, 4, 20, 1, 2))
+    model, source = (
+        random_transformer(attend_unknown=False),
+        Sequences.of(random_sources((70, 3, 5, 4, 20, 1, 2))),
+    )
     found = CpuTransformer(model, torch.float32).encode(source)
     assert distance(found.rows, model.encode(source).rows) < 1e-5
 
 
 @torch.no_grad()
 def test_a_source_of_which_nothing_may_be_seen() -> None:
-    model = model_of(attend_unknown=False)
+    model = random_transformer(attend_unknown=False)
     fast = CpuTransformer(model, torch.float32)
     source = Sequences.of([torch.zeros(3, dtype=torch.int64), torch.tensor([4, 0, 6])])
     plain, ours = model.encode(source), fast.encode(source)

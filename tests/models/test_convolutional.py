@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 import torch
 from implementations import SOURCE, TARGET, convolutional
+from model_gradient import logits_and_gradient
 from pydantic import ValidationError
 from torch import Tensor
 from torch.nn import functional as F
@@ -109,19 +110,10 @@ def test_native_kernels_follow_plain_torch(precision: Precision, least: float) -
     if not kernels_fit(model, precision):
         pytest.skip("no native kernels on this machine")
     source, target = sequences(SOURCE, 9, 1, 7), sequences(TARGET, 8, 3, 9)
-    weights = torch.randn(20, TARGET)
-
-    def gradient() -> tuple[Tensor, Tensor]:
-        model.zero_grad()
-        logits = model.project(model.decode(target, model.encode(source))).float()
-        (logits * weights).sum().backward()
-        slopes = [p.grad.flatten() for p in model.parameters() if p.grad is not None]
-        assert len(slopes) == len(list(model.parameters()))
-        return logits.detach(), torch.cat(slopes)
-
-    exact = gradient()
+    of = model, source, target, torch.randn(20, TARGET)
+    exact = logits_and_gradient(*of)
     use_precision(model, precision, by_kernels=True)
-    for found, expected in zip(gradient(), exact, strict=True):
+    for found, expected in zip(logits_and_gradient(*of), exact, strict=True):
         assert torch.cosine_similarity(found.flatten(), expected.flatten(), dim=0) > least
     with Probe() as probe, torch.no_grad():
         hidden = model.decode(target, model.encode(source))
@@ -129,7 +121,7 @@ def test_native_kernels_follow_plain_torch(precision: Precision, least: float) -
     torch.testing.assert_close(some.float(), model.project(hidden)[:, [3, 1]].float(), **NEAR)
     assert len(probe.attention) == 3
     use_precision(model, "bf16")
-    for found, expected in zip(gradient(), exact, strict=True):
+    for found, expected in zip(logits_and_gradient(*of), exact, strict=True):
         assert torch.cosine_similarity(found.flatten(), expected.flatten(), dim=0) > 0.99
 
 

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 import torch
 from implementations import SOURCE, TARGET, recurrent
+from model_gradient import logits_and_gradient
 from pydantic import ValidationError
 from torch import Tensor, nn
 
@@ -121,25 +122,16 @@ def test_native_kernels_follow_plain_torch(choice: str, precision: Precision, le
     if not kernels_fit(model, precision):
         pytest.skip("no native kernels on this machine")
     source, target = sequences(SOURCE, 9, 1, 7), sequences(TARGET, 8, 3, 9)
-    weights = torch.randn(20, TARGET)
-
-    def gradient() -> tuple[Tensor, Tensor]:
-        model.zero_grad()
-        logits = model.project(model.decode(target, model.encode(source))).float()
-        (logits * weights).sum().backward()
-        slopes = [p.grad.flatten() for p in model.parameters() if p.grad is not None]
-        assert len(slopes) == len(list(model.parameters()))
-        return logits.detach(), torch.cat(slopes)
-
-    exact = gradient()
+    of = model, source, target, torch.randn(20, TARGET)
+    exact = logits_and_gradient(*of)
     use_precision(model, precision, by_kernels=True)
-    for found, expected in zip(gradient(), exact, strict=True):
+    for found, expected in zip(logits_and_gradient(*of), exact, strict=True):
         assert torch.cosine_similarity(found.flatten(), expected.flatten(), dim=0) > least
     with Probe() as probe, torch.no_grad():
         model.decode(target, model.encode(source))
     assert len(probe.attention) == 1
     use_precision(model, "bf16")
-    for found, expected in zip(gradient(), exact, strict=True):
+    for found, expected in zip(logits_and_gradient(*of), exact, strict=True):
         assert torch.cosine_similarity(found.flatten(), expected.flatten(), dim=0) > 0.995
 
 

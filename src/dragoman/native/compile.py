@@ -47,35 +47,15 @@ COMMON_FLAGS = [
     "-Wno-unused-function",
     "-Wno-maybe-uninitialized",
 ]
+_AVX2 = ["-mavx2", "-mfma", "-mf16c", "-mbmi2"]
+_AVX512 = ["-mavx512f", "-mavx512bw", "-mavx512vl", "-mavx512dq", "-mavx512vnni"]
+_WIDE = "-mprefer-vector-width=512"
 LEVEL_FLAGS = {
-    "avx512": [
-        "-mavx2",
-        "-mfma",
-        "-mf16c",
-        "-mbmi2",
-        "-mavx512f",
-        "-mavx512bw",
-        "-mavx512vl",
-        "-mavx512dq",
-        "-mavx512vnni",
-        "-mavx512bf16",
-        "-mprefer-vector-width=512",
-    ],
+    "avx512": [*_AVX2, *_AVX512, "-mavx512bf16", _WIDE],
     # Without bf16: Cascade Lake, Ice Lake.
-    "avx512vnni": [
-        "-mavx2",
-        "-mfma",
-        "-mf16c",
-        "-mbmi2",
-        "-mavx512f",
-        "-mavx512bw",
-        "-mavx512vl",
-        "-mavx512dq",
-        "-mavx512vnni",
-        "-mprefer-vector-width=512",
-    ],
-    "avxvnni": ["-mavx2", "-mfma", "-mf16c", "-mbmi2", "-mavxvnni"],
-    "avx2": ["-mavx2", "-mfma", "-mf16c", "-mbmi2"],
+    "avx512vnni": [*_AVX2, *_AVX512, _WIDE],
+    "avxvnni": [*_AVX2, "-mavxvnni"],
+    "avx2": _AVX2,
     # Products of bytes (FEAT_DotProd): Armv8.2 and later, Apple's and Amazon's among them.
     "neon": ["-march=armv8.2-a+dotprod"],
 }
