@@ -9,13 +9,26 @@ import sys
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
+from typing import Any
 from urllib.parse import urlsplit
 
+import pytest
 from playwright.sync_api import Browser, Page, expect
 
 AXE = Path(__file__).parents[2] / "web" / "node_modules" / "axe-core" / "axe.min.js"
 
 Open = Callable[..., AbstractContextManager[Page]]
+
+in_every_look = pytest.mark.parametrize(
+    "look",
+    [
+        {"language": language, "scheme": scheme, "width": width}
+        for language in ("en", "ko")
+        for scheme, width in (("light", 1280), ("dark", 390))
+    ],
+    ids=lambda look: "-".join(map(str, look.values())),
+)
+"""A view in both languages, light on a desk and dark on a phone: opened with ``**look``."""
 
 
 def opening(chromium: Browser, address: str) -> Open:
@@ -47,6 +60,20 @@ def opening(chromium: Browser, address: str) -> Open:
         assert not complaints
 
     return open_page
+
+
+def told(page: Page, path: str, **asked: Any) -> Any:
+    """What the API answers."""
+    return page.evaluate(
+        "([path, asked]) => fetch(path, {method: 'POST', body: JSON.stringify(asked),"
+        " headers: {'Content-Type': 'application/json'}}).then((one) => one.json())",
+        [path, asked],
+    )
+
+
+def accessible_and_fits(page: Page) -> None:
+    accessible(page)
+    fits(page)
 
 
 def accessible(page: Page) -> None:

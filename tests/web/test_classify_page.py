@@ -7,7 +7,7 @@ from typing import Any
 from urllib.parse import quote
 
 import pytest
-from opening import Open, accessible, fits
+from opening import Open, accessible_and_fits, in_every_look, told
 from playwright.sync_api import Page, expect
 from untrained_run import TOPICS
 
@@ -21,23 +21,12 @@ def label(page: Page, text: str) -> None:
     expect(page.locator("p.text")).to_have_attribute("data-status", "done")
 
 
-def told(page: Page, text: str) -> dict[str, Any]:
-    """What the API says of a text."""
-    body = f"JSON.stringify({{text: {text!r}, why: true}})"
-    answer: dict[str, Any] = page.evaluate(
-        "fetch('v1/classify', {method: 'POST', headers: {'Content-Type': 'application/json'},"
-        f" body: {body}}}).then((one) => one.json())"
-    )
-    found: dict[str, Any] = answer["texts"][0]
-    return found
-
-
 def test_labels_and_words_are_those_of_the_api(opened: Open) -> None:
     with opened() as page:
         expect(page.get_by_role("tab")).to_have_text(["Classify", "Figures", "Run"])
         expect(page.get_by_role("tab", name="Classify")).to_have_attribute("aria-selected", "true")
         label(page, TEXT)
-        found = told(page, TEXT)
+        found = told(page, "v1/classify", text=TEXT, why=True)["texts"][0]
         expect(page.locator("p.text")).to_have_text(found["label"])
         rows = page.get_by_role("list", name="All labels").get_by_role("listitem")
         expect(rows).to_have_count(len(TOPICS))
@@ -62,7 +51,7 @@ def test_labels_and_words_are_those_of_the_api(opened: Open) -> None:
 def test_the_two_measures_are_switched_and_stand_beside_each_other(opened: Open) -> None:
     with opened() as page:
         label(page, TEXT)
-        found = told(page, TEXT)
+        found = told(page, "v1/classify", text=TEXT, why=True)["texts"][0]
         words = page.locator(".words .word")
         before = [one.get_attribute("style") for one in words.all()]
         switch = page.get_by_role("button", name="Attention")
@@ -99,14 +88,10 @@ def test_an_address_holds_the_text(opened: Open) -> None:
         assert quote(TEXT, safe="").replace("%20", "+") in page.url
 
 
-@pytest.mark.parametrize("language", ["en", "ko"])
-@pytest.mark.parametrize(("scheme", "width"), [("light", 1280), ("dark", 390)])
-def test_accessible_and_within_the_window(
-    opened: Open, language: str, scheme: str, width: int
-) -> None:
-    with opened(language=language, scheme=scheme, width=width) as page:
+@in_every_look
+def test_accessible_and_within_the_window(opened: Open, look: dict[str, Any]) -> None:
+    with opened(**look) as page:
         page.locator("textarea").fill(TEXT)
         expect(page.locator("p.text")).to_have_attribute("data-status", "done")
         page.locator("details.both summary").click()
-        accessible(page)
-        fits(page)
+        accessible_and_fits(page)

@@ -6,7 +6,7 @@ from typing import Any
 from urllib.parse import quote
 
 import pytest
-from opening import Open, accessible, fits
+from opening import Open, accessible_and_fits, in_every_look, told
 from playwright.sync_api import Page, expect
 
 TEXT = "The ___ eats the ___."
@@ -19,20 +19,11 @@ def fill(page: Page, text: str) -> None:
     expect(page.locator("p.text")).to_have_attribute("data-status", "done")
 
 
-def told(page: Page, text: str) -> dict[str, Any]:
-    """What the API says of a text."""
-    answer: dict[str, Any] = page.evaluate(
-        "fetch('v1/fill', {method: 'POST', headers: {'Content-Type': 'application/json'},"
-        f" body: JSON.stringify({{text: {text!r}, top: 8}})}}).then((one) => one.json())"
-    )
-    return answer
-
-
 def test_candidates_are_those_of_the_api_and_a_click_asks_the_others_again(opened: Open) -> None:
     with opened() as page:
         expect(page.get_by_role("tab")).to_have_text(["Fill in", "Figures", "Run"])
         fill(page, TEXT)
-        found = told(page, TEXT)
+        found = told(page, "v1/fill", text=TEXT, top=8)
         shown = [one["chosen"] for one in found["blanks"]]
         expect(page.locator("p.text mark")).to_have_text([f"{shown[0]}1", f"{shown[1]}2"])
         lists = [page.get_by_role("list", name=f"Candidates of blank {n}") for n in (1, 2)]
@@ -46,7 +37,7 @@ def test_candidates_are_those_of_the_api_and_a_click_asks_the_others_again(opene
         one_left = TEXT.replace("___", word, 1)
         expect(page.get_by_role("textbox", name="Text with blanks")).to_have_value(one_left)
         expect(page.locator("p.text mark")).to_have_count(1)
-        again = told(page, one_left)["blanks"][0]["candidates"]
+        again = told(page, "v1/fill", text=one_left, top=8)["blanks"][0]["candidates"]
         expect(lists[0].locator(".name")).to_have_text([c["text"] for c in again])
         expect(page.locator(".target")).to_be_focused()
         expect(page.locator(".target [aria-live]")).to_contain_text(f"“{word}” is put in")
@@ -87,13 +78,9 @@ def test_an_address_holds_text_and_pieces_and_an_error_is_said(opened: Open) -> 
         expect(page.locator("p.text")).to_have_attribute("data-status", "done")
 
 
-@pytest.mark.parametrize("language", ["en", "ko"])
-@pytest.mark.parametrize(("scheme", "width"), [("light", 1280), ("dark", 390)])
-def test_accessible_and_within_the_window(
-    opened: Open, language: str, scheme: str, width: int
-) -> None:
-    with opened(language=language, scheme=scheme, width=width) as page:
+@in_every_look
+def test_accessible_and_within_the_window(opened: Open, look: dict[str, Any]) -> None:
+    with opened(**look) as page:
         page.locator("textarea").fill(TEXT)
         expect(page.locator("p.text")).to_have_attribute("data-status", "done")
-        accessible(page)
-        fits(page)
+        accessible_and_fits(page)

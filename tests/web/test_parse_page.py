@@ -6,7 +6,7 @@ from typing import Any
 from urllib.parse import quote
 
 import pytest
-from opening import Open, accessible, fits
+from opening import Open, accessible_and_fits, in_every_look, told
 from playwright.sync_api import Page, expect
 
 TEXT = "the small cat sees the dog of the house ."
@@ -22,21 +22,11 @@ def parse(page: Page, text: str) -> None:
     expect(page.locator(".drawing")).to_have_attribute("data-status", "done")
 
 
-def told(page: Page, text: str) -> dict[str, Any]:
-    """The tree that the API gives."""
-    answer: dict[str, Any] = page.evaluate(
-        "fetch('v1/parse', {method: 'POST', headers: {'Content-Type': 'application/json'},"
-        f" body: JSON.stringify({{text: {text!r}, attention: true}})}}).then((one) => one.json())"
-    )
-    tree: dict[str, Any] = answer["sentences"][0]["trees"][0]
-    return tree
-
-
 def test_the_tree_is_that_of_the_api_and_brackets_stand_above_what_they_hold(opened: Open) -> None:
     with opened() as page:
         expect(page.get_by_role("tab")).to_have_text(["Parse", "Figures", "Run"])
         parse(page, TEXT)
-        tree = told(page, TEXT)
+        tree = told(page, "v1/parse", text=TEXT, attention=True)["sentences"][0]["trees"][0]
         words = page.locator("svg text.word")
         expect(words).to_have_text(TEXT.split())
         brackets = page.locator("svg .bracket")
@@ -58,7 +48,7 @@ def test_the_tree_is_that_of_the_api_and_brackets_stand_above_what_they_hold(ope
 def test_a_bracket_that_is_pointed_at_shows_where_the_model_looked(opened: Open) -> None:
     with opened() as page:
         parse(page, TEXT)
-        tree = told(page, TEXT)
+        tree = told(page, "v1/parse", text=TEXT, attention=True)["sentences"][0]["trees"][0]
         expect(page.locator("svg .look")).to_have_count(0)
         expect(page.locator("p.told")).to_contain_text("Point at a bracket")
         last = len(tree["brackets"]) - 1
@@ -78,7 +68,7 @@ def test_by_keyboard_alone(opened: Open) -> None:
     with opened(f"#parse?v=1&text={quote(TEXT)}") as page:
         expect(page.get_by_role("textbox", name="Sentence to parse")).to_have_value(TEXT)
         expect(page.locator(".drawing")).to_have_attribute("data-status", "done")
-        tree = told(page, TEXT)
+        tree = told(page, "v1/parse", text=TEXT, attention=True)["sentences"][0]["trees"][0]
         page.locator('[data-bracket="0"]').focus()
         expect(page.locator("p.told")).to_contain_text("looked at")
         inside = [n for n, one in enumerate(tree["brackets"]) if one.get("parent") == 0]
@@ -95,14 +85,10 @@ def test_by_keyboard_alone(opened: Open) -> None:
         assert page.evaluate("navigator.clipboard.readText()") == tree["text"]
 
 
-@pytest.mark.parametrize("language", ["en", "ko"])
-@pytest.mark.parametrize(("scheme", "width"), [("light", 1280), ("dark", 390)])
-def test_accessible_and_within_the_window(
-    opened: Open, language: str, scheme: str, width: int
-) -> None:
-    with opened(language=language, scheme=scheme, width=width) as page:
+@in_every_look
+def test_accessible_and_within_the_window(opened: Open, look: dict[str, Any]) -> None:
+    with opened(**look) as page:
         page.locator("textarea").fill(TEXT)
         expect(page.locator(".drawing")).to_have_attribute("data-status", "done")
         page.locator('[data-bracket="0"]').focus()
-        accessible(page)
-        fits(page)
+        accessible_and_fits(page)

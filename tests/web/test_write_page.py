@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import re
+from typing import Any
 from urllib.parse import quote
 
-import pytest
-from opening import Open, accessible, fits
+from opening import Open, accessible, accessible_and_fits, in_every_look, told
 from playwright.sync_api import Page, expect
 
 BEGIN = "Der Hund schläft und"
@@ -39,11 +39,8 @@ def test_every_word_is_coloured_by_its_surprise(opened: Open) -> None:
     with opened() as page:
         read(page, BEGIN)
         expect(page.locator(".word")).to_have_text(BEGIN.split())
-        told = page.evaluate(
-            "fetch('v1/surprise', {method: 'POST', headers: {'Content-Type': 'application/json'},"
-            f" body: JSON.stringify({{text: '{BEGIN}'}})}}).then((one) => one.json())"
-        )
-        for number, word in enumerate(told["texts"][0]["words"]):
+        (found,) = told(page, "v1/surprise", text=BEGIN)["texts"]
+        for number, word in enumerate(found["words"]):
             shown = page.locator(".word").nth(number)
             bits = f"{word['bits']:.1f}"
             expect(shown).to_have_attribute("aria-label", re.compile(f": {bits} bits"))
@@ -191,16 +188,12 @@ def test_what_was_written_is_looked_into(opened: Open) -> None:
         expect(page.locator(".both .old")).to_have_text(BEGIN)
         page.get_by_role("button", name="Take all back").click()
         expect(words).to_have_text([*BEGIN.split(), "</s>"])
-        accessible(page)
-        fits(page)
+        accessible_and_fits(page)
 
 
-@pytest.mark.parametrize("language", ["en", "ko"])
-@pytest.mark.parametrize(("scheme", "width"), [("light", 1280), ("dark", 390)])
-def test_accessible_and_within_the_window(
-    opened: Open, language: str, scheme: str, width: int
-) -> None:
-    with opened(language=language, scheme=scheme, width=width) as page:
+@in_every_look
+def test_accessible_and_within_the_window(opened: Open, look: dict[str, Any]) -> None:
+    with opened(**look) as page:
         expect(page.locator("textarea")).to_be_visible()
         accessible(page)
         page.locator("textarea").fill(BEGIN)
@@ -209,5 +202,4 @@ def test_accessible_and_within_the_window(
         written(page)
         page.locator(".word").nth(1).click()
         expect(page.locator(".continuations li").first).to_be_visible()
-        accessible(page)
-        fits(page)
+        accessible_and_fits(page)
