@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 import numpy as np
@@ -16,6 +17,7 @@ import numpy.typing as npt
 from dragoman.models.searched import Searched
 from dragoman.models.settings import ModelSettings
 from dragoman.models.shortlist import Shortlist
+from dragoman.native.processor import no_bf16_units
 
 if TYPE_CHECKING:
     from dragoman.models.interface import Model, Writing
@@ -77,6 +79,33 @@ class FastPath:
     @property
     def remembered_as(self) -> str:
         return self.trial_name or self.precision
+
+
+def on_plain_torch(
+    make: Callable[[Literal["bf16", "fp32"], Any, Shortlist | None], Model],
+    small: Callable[[], Writing],
+    trial_name: str = "",
+) -> tuple[FastPath, FastPath]:
+    """The paths that plain torch runs: in bf16 where the processor has units for it, and in fp32.
+
+    ``make``: of a precision. ``small``: a model to try them with. ``trial_name``: what their trials
+    are remembered by, before the precision.
+    """
+
+    def path(
+        precision: Literal["bf16", "fp32"], why_not: Callable[[ModelSettings | None], str | None]
+    ) -> FastPath:
+        return FastPath(
+            precision,
+            make=partial(make, precision),
+            why_not=why_not,
+            trial=partial(trial, small, partial(make, precision)),
+            line=lambda: f"{precision} on plain torch",
+            units=lambda: f"{precision} on plain torch",
+            trial_name=trial_name and f"{trial_name} {precision}",
+        )
+
+    return path("bf16", lambda _: no_bf16_units()), path("fp32", lambda _: None)
 
 
 TRIAL_TOKENS = 2000

@@ -8,8 +8,6 @@ the fast paths of the kinds whose networks are ``Advancing``.
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable
-from functools import partial
 from typing import Any, Literal
 
 import torch
@@ -17,12 +15,11 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from dragoman.models.candidates import COLUMNS, NEVER, best_of
-from dragoman.models.fast_path import TRIAL_TOKENS, FastPath, trial
+from dragoman.models.fast_path import TRIAL_TOKENS, on_plain_torch
 from dragoman.models.interface import Adjust, Advancing, DecodeState, Memory, Model
 from dragoman.models.recurrent import Recurrent
 from dragoman.models.settings import RecurrentSettings
 from dragoman.models.shortlist import Shortlist
-from dragoman.native.processor import no_bf16_units
 from dragoman.nn.inference_linear import InferenceLinear
 from dragoman.nn.layout import Sequences
 from dragoman.nn.linear import prepare
@@ -98,8 +95,8 @@ def _precise(memory: Memory, network: nn.Module) -> Memory:
 # ---- fast paths
 
 
-def _make(dtype: torch.dtype, network: Advancing, _: Shortlist | None) -> Model:
-    return Prepared(network, dtype)
+def _make(precision: Literal["bf16", "fp32"], network: Advancing, _: Shortlist | None) -> Model:
+    return Prepared(network, {"bf16": torch.bfloat16, "fp32": torch.float32}[precision])
 
 
 def _small() -> Recurrent:
@@ -107,18 +104,5 @@ def _small() -> Recurrent:
     return Recurrent(settings, TRIAL_TOKENS, TRIAL_TOKENS)
 
 
-def _path(precision: Literal["bf16", "fp32"], why_not: Callable[[Any], str | None]) -> FastPath:
-    make = partial(_make, {"bf16": torch.bfloat16, "fp32": torch.float32}[precision])
-    return FastPath(
-        precision,
-        make=make,
-        why_not=why_not,
-        trial=partial(trial, _small, make),
-        line=lambda: f"{precision} on plain torch",
-        units=lambda: f"{precision} on plain torch",
-        trial_name=f"prepared {precision}",
-    )
-
-
-PATHS = (_path("bf16", lambda _: no_bf16_units()), _path("fp32", lambda _: None))
+PATHS = on_plain_torch(_make, _small, "prepared")
 """The first is the fastest nearly everywhere that it can be had."""

@@ -52,18 +52,9 @@ def attention(
         scale = 1.0 / math.sqrt(key.shape[-1] // heads)
     if not (_takes(query, key, value)):
         return attention_plain(
-            query,
-            key,
-            value,
-            query_offsets,
-            key_offsets,
-            heads=heads,
-            causal=causal,
-            scale=scale,
-            dropout=dropout,
-            seed=seed,
-            names=names,
-        )
+            query, key, value, query_offsets, key_offsets,
+            heads=heads, causal=causal, scale=scale, dropout=dropout, seed=seed, names=names,
+        )  # fmt: skip
     choices = (heads, causal, scale, dropout, seed, names)
     widths = (query.shape[-1], key.shape[-1], value.shape[-1])
     out: Tensor = _Function.apply(  # type: ignore[no-untyped-call]
@@ -91,18 +82,9 @@ def self_attention(
     if not _takes(joint):
         query, key, value = joint.split(widths, dim=-1)
         return attention_plain(
-            query,
-            key,
-            value,
-            offsets,
-            offsets,
-            heads=heads,
-            causal=causal,
-            scale=scale,
-            dropout=dropout,
-            seed=seed,
-            names=names,
-        )
+            query, key, value, offsets, offsets,
+            heads=heads, causal=causal, scale=scale, dropout=dropout, seed=seed, names=names,
+        )  # fmt: skip
     choices = (heads, causal, scale, dropout, seed, names)
     out: Tensor = _Function.apply(offsets, offsets, widths, choices, joint)  # type: ignore[no-untyped-call]
     return out
@@ -127,18 +109,9 @@ def cross_attention(
     if not (_takes(query, joint)):
         key, value = joint.split(widths[1:], dim=-1)
         return attention_plain(
-            query,
-            key,
-            value,
-            query_offsets,
-            key_offsets,
-            heads=heads,
-            causal=False,
-            scale=scale,
-            dropout=dropout,
-            seed=seed,
-            names=names,
-        )
+            query, key, value, query_offsets, key_offsets,
+            heads=heads, causal=False, scale=scale, dropout=dropout, seed=seed, names=names,
+        )  # fmt: skip
     choices = (heads, False, scale, dropout, seed, names)
     out: Tensor = _Function.apply(query_offsets, key_offsets, widths, choices, query, joint)  # type: ignore[no-untyped-call]
     return out

@@ -51,6 +51,12 @@ def _wide(name: str, values: Array) -> DataTable:
     return DataTable(name, header, rows)
 
 
+def _encoding(title: str, table: Array, width: float) -> Cells:
+    """table (length, dimension), whose cells are ``width`` wide."""
+    cell = width, 300 / len(table)
+    return Cells(Matrix(title, table, cell=cell, down="position", across="dimension"))
+
+
 def _map(values: Array, title: str = "Similarity, dot product") -> Panel:
     side = 300 / len(values)
     return Cells(Matrix(title, values, cell=(side, side), down="position", across="position"))
@@ -119,24 +125,8 @@ def binary_figure(*, dimension: int = WIDTH, length: int = PLACES) -> Drawn:
     flipped = np.abs(np.diff(small, axis=0)).sum(axis=1)
     return Drawn(
         [
-            Cells(
-                Matrix(
-                    "8 dimensions, lowest digit first",
-                    small,
-                    cell=(13, 300 / length),
-                    down="position",
-                    across="dimension",
-                )
-            ),
-            Cells(
-                Matrix(
-                    f"{dimension} dimensions",
-                    large,
-                    cell=(358.4 / dimension, 300 / length),
-                    down="position",
-                    across="dimension",
-                )
-            ),
+            _encoding("8 dimensions, lowest digit first", small, 13),
+            _encoding(f"{dimension} dimensions", large, 358.4 / dimension),
             _map(similarity(large)),
         ],
         [
@@ -162,17 +152,10 @@ def sinusoidal_figure(*, dimension: int = WIDTH, length: int = PLACES) -> Drawn:
         )
         if d < dimension
     ]
+    title = f"Encoding, positions 0–{length - 1}, {dimension} dimensions"
     return Drawn(
         [
-            Cells(
-                Matrix(
-                    f"Encoding, positions 0–{length - 1}, {dimension} dimensions",
-                    table,
-                    cell=(614.4 / dimension, 300 / length),
-                    down="position",
-                    across="dimension",
-                )
-            ),
+            _encoding(title, table, 614.4 / dimension),
             _map(similarity(table)),
             Lines(Chart("Some of the dimensions", waves, x_label="position"), 760, 220),
         ],

@@ -5,11 +5,10 @@ The list is read without torch; what needs it is imported by what makes a path.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from functools import partial
 from typing import TYPE_CHECKING, Any, Literal
 
-from dragoman.models.fast_path import TRIAL_TOKENS, FastPath, WithoutTorch, trial
+from dragoman.models.fast_path import TRIAL_TOKENS, FastPath, WithoutTorch, on_plain_torch, trial
 from dragoman.models.settings import TransformerSettings
 from dragoman.models.shortlist import Shortlist
 from dragoman.models.transformer import int8_weights
@@ -17,7 +16,6 @@ from dragoman.models.transformer.int8_model import Int8Model
 from dragoman.models.transformer.int8_search import Int8Search, why_never
 from dragoman.native import library
 from dragoman.native.loader import NEVER_RUN
-from dragoman.native.processor import no_bf16_units
 
 if TYPE_CHECKING:
     from dragoman.models.interface import Model
@@ -44,12 +42,12 @@ def _search_of(made: Int8Transformer) -> Int8Search:
     return made.search
 
 
-def _plain(dtype: Literal["bf16", "fp32"], model: Transformer, _: Shortlist | None) -> Model:
+def _plain(precision: Literal["bf16", "fp32"], model: Transformer, _: Shortlist | None) -> Model:
     import torch
 
     from dragoman.models.transformer.cpu import CpuTransformer
 
-    return CpuTransformer(model, {"bf16": torch.bfloat16, "fp32": torch.float32}[dtype])
+    return CpuTransformer(model, {"bf16": torch.bfloat16, "fp32": torch.float32}[precision])
 
 
 def _why_not_int8(settings: Any) -> str | None:
@@ -67,19 +65,6 @@ def _small() -> Transformer:
     return Transformer(settings, TRIAL_TOKENS, TRIAL_TOKENS)
 
 
-def _path(precision: Literal["bf16", "fp32"], why_not: Callable[[Any], str | None]) -> FastPath:
-    """On plain torch."""
-    make = partial(_plain, precision)
-    return FastPath(
-        precision,
-        make=make,
-        why_not=why_not,
-        trial=partial(trial, _small, make),
-        line=lambda: f"{precision} on plain torch",
-        units=lambda: f"{precision} on plain torch",
-    )
-
-
 PATHS = (
     FastPath(
         "int8",
@@ -92,7 +77,6 @@ PATHS = (
         searched=_search_of,
         without_torch=WithoutTorch(int8_weights.shapes, Int8Model, Int8Search, why_never),
     ),
-    _path("bf16", lambda _: no_bf16_units()),
-    _path("fp32", lambda _: None),
+    *on_plain_torch(_plain, _small),
 )
 """The first is the fastest nearly everywhere; the others too stand in order."""
