@@ -19,7 +19,8 @@ from dragoman.search import scheduler
 from dragoman.search.beam import PlainBeam, candidates_wanted
 from dragoman.search.constraints import NOTHING
 from dragoman.search.hypothesis import Floats32, Hypothesis, Integers
-from dragoman.search.live import Job, Live
+from dragoman.search.job import Job
+from dragoman.search.live import Live
 from dragoman.search.native_beam import NativeBeam, fastest_beam
 from dragoman.search.request import Request
 from dragoman.search.settings import SamplingSettings, SearchSettings

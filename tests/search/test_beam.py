@@ -10,7 +10,8 @@ from table_model import BOS, EOS, TableModel, exhaustive, same
 
 from dragoman.search.beam import PlainBeam
 from dragoman.search.hypothesis import Hypothesis
-from dragoman.search.live import Job, Live
+from dragoman.search.job import Job
+from dragoman.search.live import Live
 from dragoman.search.record import StepRecord
 from dragoman.search.request import Request
 from dragoman.search.settings import SearchSettings

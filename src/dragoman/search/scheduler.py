@@ -21,7 +21,8 @@ from dragoman.models.searched import Constrain, Searched, Searching
 from dragoman.search.beam import candidates_wanted
 from dragoman.search.constraints import Forbidden, forbidden_tokens, only_tokens
 from dragoman.search.hypothesis import Booleans, Floats32, Hypothesis, ranked
-from dragoman.search.live import Job, Live, Pool
+from dragoman.search.job import Job, Pool
+from dragoman.search.live import Live
 from dragoman.search.native_beam import fastest_beam
 from dragoman.search.record import Continuation, StepRecord
 from dragoman.search.request import Request

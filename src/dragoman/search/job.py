@@ -1,0 +1,49 @@
+"""One request while it is searched for, and the best ended hypotheses of each of its groups."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from dragoman.search.hypothesis import Hypothesis
+from dragoman.search.request import Request
+
+
+@dataclass
+class Job:
+    """One request under way."""
+
+    ticket: int
+    request: Request
+    open: int
+    """How many of its groups are not done."""
+    rows: int
+    """The most rows that it takes up."""
+    source_length: int
+    answers: list[Hypothesis] = field(default_factory=list)
+    """Those of the groups that are done."""
+
+
+@dataclass
+class Pool:
+    """The best ended hypotheses of one group, best first; those that were cut stand behind."""
+
+    job: Job
+    branch: int
+    """Which of its request's groups it is."""
+    keep: int
+    hypotheses: list[Hypothesis] = field(default_factory=list)
+    worst: float = -np.inf
+    """The score of the last, once there are ``keep``."""
+
+    def offer(self, hypothesis: Hypothesis) -> None:
+        """Keep it if it is among the best."""
+        self.hypotheses.append(hypothesis)
+        if self.keep > 1:
+            self.hypotheses.sort(key=lambda h: (not h.finished, -h.score))
+        elif len(self.hypotheses) > 1 and hypothesis.score > self.worst:
+            self.hypotheses.reverse()
+        del self.hypotheses[self.keep :]
+        if len(self.hypotheses) == self.keep:
+            self.worst = self.hypotheses[-1].score
