@@ -9,7 +9,8 @@ from dragoman.nn.cache import Cache
 
 
 class CachedState(DecodeState):
-    """A ``Cache``; ``admit`` is the model's to say, by what it makes of its sources."""
+    """A search whose rows keep a ``Cache``. Each model writes ``admit`` for itself, since it alone
+    knows what it keeps of a source."""
 
     def __init__(self, memory: Memory) -> None:
         self.cache = Cache(memory.rows.device)

@@ -18,7 +18,7 @@ COLUMNS = 512
 """Also the greatest k. torch sorts 5 of 512 numbers twice as fast as 5 of 256."""
 
 NEVER = -1e30
-"""The logit of a token that is none; finite, so that it cannot become a NaN on its way."""
+"""The logit of a column that stands for no token; finite, so that no NaN can come of it."""
 
 
 def best_of(logits: Tensor, k: int) -> tuple[Tensor, Tensor]:

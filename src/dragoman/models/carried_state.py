@@ -13,7 +13,7 @@ from dragoman.models.source import Source
 from dragoman.nn.layout import Layout
 
 Carried = tuple[Tensor, ...]
-"""Each (L, N, ...), of L layers and N rows."""
+"""What N rows carry in L layers: tensors (L, N, ...)."""
 
 Prepare = Callable[[Memory], tuple[Carried, Source]]
 """What rows begin with, one for each source, and what they attend to."""
@@ -42,7 +42,7 @@ class CarriedState(DecodeState):
         return Layout(self._counts, self.source.keys.device)
 
     def moved(self, carried: Carried) -> None:
-        """Every row has taken in a token."""
+        """The state after every row has taken in a token."""
         self.carried, self._lengths = carried, self._lengths + 1
 
     def select(self, rows: Tensor) -> None:

@@ -203,7 +203,7 @@ class Convolutional(Advancing):
         return self.dropout.forward(x, names)
 
     def _begin(self, memory: Memory) -> tuple[Carried, Source]:
-        """Nothing but zeros stands before the first token."""
+        """What a search carries before the first token: windows of zeros, and its sources."""
         settings, rows = self.settings, memory.rows
         sizes = settings.decoder_layers, memory.layout.batch, settings.kernel_width - 1
         past = rows.new_zeros(*sizes, settings.channels)

@@ -66,9 +66,9 @@ class FastPath:
     trial: Callable[[], Callable[[], None]]
     """Makes some work of a small model, whose time tells what this path is worth here."""
     line: Callable[[], str]
-    """What does the work, as the choice of a path is told."""
+    """One line for a person: what runs the model."""
     units: Callable[[], str]
-    """The same for whoever asks what the machine can do."""
+    """One line for ``dragoman doctor``: what of this machine does the work."""
     takes_shortlist: bool = False
     trial_name: str = ""
     """What its trial is remembered by; left out, its precision."""
@@ -109,7 +109,7 @@ def on_plain_torch(
 
 
 TRIAL_TOKENS = 2000
-"""Of the vocabularies of a small model that is tried."""
+"""Tokens in each vocabulary of the small model that a trial runs."""
 
 
 def trial(network: Callable[[], Writing], make: Callable[[Any, None], Model]) -> Callable[[], None]:

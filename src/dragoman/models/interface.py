@@ -148,7 +148,7 @@ class DecodeState(ABC):
 
 
 class Encodes(ABC):
-    """What every model does first."""
+    """Every model reads something first."""
 
     @abstractmethod
     def encode(self, source: Sequences) -> Memory:
@@ -156,7 +156,7 @@ class Encodes(ABC):
 
 
 class Projects(ABC):
-    """What makes logits of hidden rows."""
+    """Every model turns hidden rows into logits."""
 
     @abstractmethod
     def project(self, hidden: Tensor, ids: Tensor | None = None) -> Tensor:
@@ -164,7 +164,7 @@ class Projects(ABC):
 
 
 class Scores(Encodes, Projects):
-    """What training and force decoding ask for: outputs are given."""
+    """What training and force decoding ask of a model that writes: its outputs are given."""
 
     @abstractmethod
     def decode(self, target_in: Sequences, memory: Memory) -> Tensor:
@@ -176,7 +176,7 @@ class Scores(Encodes, Projects):
 
 
 class Generates(Encodes):
-    """What search asks for: outputs are made, token by token."""
+    """What a search asks of a model that writes: its outputs are made, token by token."""
 
     @abstractmethod
     def start(self, memory: Memory) -> DecodeState:

@@ -19,7 +19,7 @@ from dragoman.nn.layout import Layout, Sequences
 
 
 class OnTorch(Searched):
-    """``model``, which stands on ``device``."""
+    """A search's view of ``model``, which lies on ``device``."""
 
     def __init__(self, model: Generates, device: torch.device | str = "cpu") -> None:
         self.model = model

@@ -1,4 +1,4 @@
-"""What a search speaks with a model: arrays in, arrays out, on the host.
+"""What a search asks of a model: arrays in, arrays out, on the host.
 
 Search needs of a model that it reads sources, takes a token for each hypothesis and says which
 tokens may follow best. Models that torch runs are spoken to through ``on_torch.py``; what kernels

@@ -22,7 +22,7 @@ class Job:
     """The most rows that it takes up."""
     source_length: int
     answers: list[Hypothesis] = field(default_factory=list)
-    """Those of the groups that are done."""
+    """The hypotheses of the groups that are done."""
 
 
 @dataclass
@@ -31,11 +31,11 @@ class Pool:
 
     job: Job
     branch: int
-    """Which of its request's groups it is."""
+    """The number of this group among those of its request."""
     keep: int
     hypotheses: list[Hypothesis] = field(default_factory=list)
     worst: float = -np.inf
-    """The score of the last, once there are ``keep``."""
+    """The score of the last hypothesis, once there are ``keep``; -inf before."""
 
     def offer(self, hypothesis: Hypothesis) -> None:
         """Keep it if it is among the best."""

@@ -31,7 +31,7 @@ from dragoman.search.sampling import sampling_key
 from dragoman.search.settings import SamplingSettings, SearchSettings
 
 NEVER = 2**62
-"""A quota that is not reached."""
+"""A quota of ended hypotheses that is never reached."""
 
 SPARE_PLACES = 32
 """By how many places the history grows when it is full."""
@@ -43,7 +43,7 @@ Records = npt.NDArray[np.void]
 
 
 def _quota(width: int, settings: SearchSettings) -> int:
-    """Greedy search ends with its first end symbol, whatever a wider one would do."""
+    """How many hypotheses end a search. Greedy search ends with its first end symbol."""
     return width if width == 1 or settings.stop == "full" else NEVER
 
 
@@ -178,7 +178,7 @@ class Live:
         return self._longest
 
     def grew(self, steps: int = 1) -> None:
-        """After some steps: see to it that there is a place for one more token."""
+        """To be called after ``steps`` steps: makes a place for one more token."""
         self._longest += steps
         if self._longest == self.all_tokens.shape[1]:
             self._longest = int(self.groups["length"].max(initial=0))
@@ -282,7 +282,8 @@ class Live:
         return list(ways.items())
 
     def _note(self) -> None:
-        """What no group asks for costs nothing in a step: find out when groups come and go."""
+        """Find out, when groups come and go, what no group asks for: it then costs nothing in a
+        step."""
         self.groups = groups = self.all_groups[: len(self.pools)]
         self.widest = int(groups["width"].max(initial=1))
         if 2 * self.widest > self.all_looked.shape[1]:

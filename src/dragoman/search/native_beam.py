@@ -104,6 +104,6 @@ class NativeBeam:
 
 
 def fastest_beam(live: Live) -> BeamStep:
-    """Native where the library was found, else plain."""
+    """The native beam where the library was found, else the plain one."""
     kernels = Kernels.bind() if library.available() else None
     return PlainBeam(live) if kernels is None else NativeBeam(live, kernels)

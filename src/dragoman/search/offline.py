@@ -27,11 +27,11 @@ WINDOW = 1000
 """Requests that are sorted together."""
 
 STEPS_AT_ONCE = 64
-"""Of a native search, before Python looks at it again."""
+"""Steps of a native search before Python looks at it again."""
 
 REFILL_SHARE = 0.75
-"""New requests wait until so large a part of the rows is free. To let them in is Python's work,
-which is slow each time it begins: the processor's caches are full of weights then."""
+"""New requests wait until so large a part of the rows is free. Python admits them, and is slow at
+first each time, because the processor's caches are full of weights then."""
 
 Made = TypeVar("Made")
 Then = Callable[[int, list[Hypothesis]], Made]
@@ -144,7 +144,7 @@ class _Windows:
         return len(part)
 
     def take(self) -> tuple[int, Request] | None:
-        """The next one; None where there is none now."""
+        """The next request; None where there is none now."""
         try:
             return self._waiting.popleft()
         except IndexError:

@@ -10,15 +10,15 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Continuation:
-    """One way on that a search looked at."""
+    """A hypothesis with one more token, which a search looked at."""
 
     parent: int
     """Which of the continuations that went on in the step before (counted from 0) it extends."""
     token: int
     log_probability: float
-    """Of the token alone, in nats."""
+    """log P of the token alone, in nats."""
     total: float
-    """Of the whole hypothesis, in nats."""
+    """log P of the whole hypothesis, in nats."""
     outcome: str
     """kept: went on; ended: finished here; dropped: fell out of the beam."""
 

@@ -250,7 +250,7 @@ class Scheduler:
             self._follow()
 
     def _follow(self) -> None:
-        """Let the model's state have the rows that are live now."""
+        """Make the rows of the model's state those that are live now."""
         if not self._live.rows:
             self._state = None
         elif self._state is not None:

@@ -1,4 +1,4 @@
-"""Force decoding: what the model thinks of outputs that are given.
+"""Force decoding: the probability that a model gives to outputs that are given.
 
 Shapes: P packed rows of a batch, D width, V vocabulary.
 """

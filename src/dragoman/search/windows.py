@@ -24,9 +24,9 @@ class _Job(NamedTuple):
     """One window of a text."""
 
     is_last: bool
-    """Of its text."""
+    """Whether it is the last window of its text."""
     old: int
-    """Places that are read again, and predicted already."""
+    """How many places at its beginning are read again, and were predicted before."""
     read: Tensor
     predicted: Tensor
 
@@ -76,7 +76,7 @@ def score_windows(
 
 
 def whole(windows: Iterable[tuple[list[float], bool]]) -> Iterator[list[float]]:
-    """What ``score_windows`` gives, text by text."""
+    """Join what ``score_windows`` gives to one list for each text."""
     found: list[float] = []
     for log_probabilities, is_last in windows:
         found += log_probabilities

@@ -34,7 +34,7 @@ TextPair = tuple[str, str]
 """A sentence and its translation."""
 
 Side = tuple[list[int], list[int]]
-"""Tokens of a sentence, and the number of each one's word."""
+"""Tokens of a sentence, and for each token the number of the word that it belongs to."""
 
 
 @dataclass(frozen=True)
@@ -42,7 +42,7 @@ class Measured:
     """Links of some pairs, and how good they are beside those that people made."""
 
     links: list[Links]
-    """Of all pairs."""
+    """The links of each pair."""
     quality: AlignmentQuality
     how: str
     """What made the links, how it was chosen, and on which pairs it was measured."""
@@ -73,7 +73,7 @@ class Aligner:
 
     @classmethod
     def open(cls, run: Run, head: AligningHead | None = None) -> Aligner:
-        """Of a run. Errors: as above, and ``RunError``."""
+        """The aligner of a run. Errors: those of the constructor, and ``RunError``."""
         return cls(Engine.open(run, EngineSettings(precision="fp32")), head)
 
     @property
@@ -150,7 +150,7 @@ class TextAligner:
         )
 
     def __call__(self, pairs: Sequence[TextPair]) -> Iterator[Links]:
-        """Links of each pair, in their order: words of which any tokens are linked."""
+        """Links of each pair, in their order. Two words are linked if any of their tokens are."""
         sides = list(_cut(self._run.source, self._run.target, pairs))
         found = self._aligner.align([(np.array(s[0]), np.array(t[0])) for s, t in sides])
         for links, (source, target) in zip(found, sides, strict=True):
@@ -173,5 +173,5 @@ def _cut(source: Form, target: Form, pairs: Sequence[TextPair]) -> Iterator[tupl
 
 
 def _sizes(pair: TextPair) -> tuple[int, int]:
-    """Words of each side."""
+    """How many words each side has."""
     return len(pair[0].split()), len(pair[1].split())

@@ -159,14 +159,15 @@ class Looked:
 
     @classmethod
     def of_record(cls, record: AttentionRecord) -> Looked:
-        """Of a record of pieces with their ``▁``; the end symbols stand last in both."""
+        """From a record whose tokens are pieces with their ``▁``; each side ends with the end
+        symbol."""
         (source, of_source), (target, of_target) = (
             words(side[:-1]) for side in (record.source, record.target)
         )
         return cls.of(record.cross, of_source, of_target, (len(source), len(target)))
 
     def by(self, head: AligningHead) -> Links:
-        """What a head links."""
+        """The links that a head makes."""
         row = self.source[head.when][head.layer, -1 if head.head is None else head.head]
         return frozenset(zip(row.tolist(), self.target.tolist(), strict=True))
 
@@ -216,11 +217,11 @@ class AlignmentScores:
         return AligningHead(when, int(layer), None if mean else int(head))
 
     def part(self, first: int, last: int | None = None) -> AlignmentScores:
-        """Of some of the pairs."""
+        """The scores of pairs ``first`` to ``last`` alone, last excluded."""
         return replace(self, counts={w: c[first:last] for w, c in self.counts.items()})
 
     def quality(self, head: AligningHead) -> AlignmentQuality:
-        """Of one head, over all pairs together."""
+        """The alignment error rate of one head and its parts, over all pairs together."""
         counts = self.counts[head.when][:, head.layer, -1 if head.head is None else head.head]
         return AlignmentQuality(*counts.sum(axis=0).tolist())
 

@@ -115,7 +115,7 @@ class AttentionReader:
             ]
 
     def _batches(self, pairs: Sequence[TokenPair]) -> Iterator[list[TokenPair]]:
-        """In order, as many together as keep their attention within bounds."""
+        """Pairs in their order, as many in a batch as have ``MOST_WEIGHTS`` together at most."""
         maps = sum(attention.heads for attention in self._network.attentions)
         batch: list[TokenPair] = []
         longest = 0

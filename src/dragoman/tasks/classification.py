@@ -95,9 +95,9 @@ class Mistake:
     true: str
     chosen: str
     probability: float
-    """Of what was chosen."""
+    """The probability of the label that was chosen."""
     of_true: float
-    """Of its own label."""
+    """The probability of its own label."""
 
     def in_words(self) -> str:
         """One line."""
@@ -123,10 +123,10 @@ class Evaluated:
     worst: tuple[Mistake, ...]
     """The mistakes of which the model was surest."""
     cut: int
-    """Texts that are longer than what is read."""
+    """How many texts are longer than what is read of them."""
     longest: int
     left_out: int
-    """Texts of a label that training had not, which are not measured."""
+    """How many texts have a label that training had not; they are not measured."""
 
     @property
     def scores(self) -> dict[str, float]:
@@ -267,7 +267,7 @@ class LabelledSet(NamedTuple):
 
 
 def labelled_set(run: Run, files: Sequence[Path] = ()) -> LabelledSet:
-    """Those of a file (and a file of labels); the test set of the run's recipe, if there is none.
+    """The texts of a file (and a file of labels); without one, the test set of the run's recipe.
 
     Errors: as ``evaluate_run``.
     """

@@ -1,4 +1,4 @@
-"""What a run takes for what, as a picture."""
+"""A confusion matrix as a picture: which label a run chooses for texts of each label."""
 
 from __future__ import annotations
 

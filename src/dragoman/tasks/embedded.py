@@ -47,7 +47,7 @@ def all_embedded_pairs(recipe: Recipe) -> Iterator[Pair]:
 
 
 def embedded_fingerprint(recipe: Recipe) -> str:
-    """Of the corpus that is trained on, whichever of its sides the task has."""
+    """The fingerprint of the embedded training corpus, whichever of its sides the task has."""
     if TASKS[recipe.task].target == "tree":
         return store_key(json.dumps([str(tree) for tree in demo_trees().train]))
     return store_key(json.dumps([pair[:2] for pair in demo_corpus().train]))

@@ -186,7 +186,7 @@ class Engine:
         )
 
     def over(self, network: Network) -> Engine:
-        """The same with another network, run as it is."""
+        """An engine with the same forms and search, but another network, which runs as it is."""
         return Engine(network, self.source, self.target, self.search_settings)
 
     @property
@@ -196,22 +196,22 @@ class Engine:
 
     @property
     def workers(self) -> int:
-        """Threads that search most on this machine, each with a batch of its own."""
+        """How many threads make searching fastest on this machine, each with a batch of its own."""
         if not self.writes:
             return 0
         return (self.settings.threads or cores()) if self.path.one_core_each else 1
 
     @property
     def longest(self) -> int:
-        """Values of a source that are read at once: what was asked for, and no more than the model
-        can tell the places of."""
+        """The most values of a source that are read at once: as many as the settings say, and no
+        more than the model has positions for."""
         wished = self.settings.longest
         return wished if self._places is None else min(wished, self._places)
 
     # ---- text to values
 
     def cut(self, texts: Sequence[str], *, whole: bool) -> list[Passage]:
-        """Texts in the pieces that are searched for: see ``Form.cut``."""
+        """Each text cut into the pieces that are searched for one by one: see ``Form.cut``."""
         return self.source.cut(texts, self.target, longest=self.longest, whole=whole)
 
     def request(
@@ -250,7 +250,7 @@ class Engine:
     # ---- generating
 
     def scheduler(self) -> Scheduler:
-        """A batch that searches join and leave: what a server drives, one in each thread."""
+        """A batch that searches join and leave, for a server: each of its threads drives one."""
         return Scheduler(self.path.searched, **self._batch)
 
     def each(
@@ -296,7 +296,8 @@ class Engine:
     def score_parts(
         self, tokens: Sequence[int], context: int, stride: int, together: int
     ) -> Iterator[list[float]]:
-        """The same of one text, as it comes: windows of ``together`` tokens at a time, or one."""
+        """As ``score_windows``, for one text and while it is scored: windows of ``together`` tokens
+        at a time, or at least one window."""
         from dragoman.search.windows import score_windows
 
         for part, _ in score_windows(
@@ -307,8 +308,8 @@ class Engine:
     def said(
         self, values: Sequence[Sequence[int]], places: Sequence[Sequence[int]]
     ) -> list[npt.NDArray[np.float32]]:
-        """What a model that writes nothing says of some places of each input: log P of every
-        output, (places, V) for each."""
+        """For a model that writes nothing: log P of every output at some places of each input,
+        (places, V) for each input."""
         import torch
 
         from dragoman.nn.layout import Sequences
@@ -331,7 +332,7 @@ class Engine:
 
     @property
     def _alone(self) -> dict[str, Any]:
-        """What scores texts where nothing is read."""
+        """Arguments for scoring texts where nothing is read."""
         import torch
 
         (nothing,) = self.source.values([""])
@@ -345,7 +346,7 @@ class Engine:
 
     @property
     def _batch(self) -> dict[str, Any]:
-        """What every batch of searches is told."""
+        """Arguments of every batch of searches."""
         return {
             "bos": self.target.bos,
             "eos": self.target.eos,

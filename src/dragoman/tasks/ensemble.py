@@ -15,7 +15,7 @@ from dragoman.tasks.run import Run
 
 
 def readers_of(runs: Sequence[Run]) -> list[Reader | None]:
-    """How each of ``runs`` reads what the source form of the first has read; None: as it stands.
+    """What turns tokens of the first run's source into those of each run; None: they are the same.
 
     Errors: ``RunError`` for a run that cannot write together with the first.
     """
@@ -53,7 +53,7 @@ def _reads_alike(first: Run, run: Run) -> bool:
 
 
 def _reader(given: Form, form: Form) -> Reader:
-    """From the tokens of one form to the text that they spell, and to the tokens of another."""
+    """What joins tokens of one form to the text that they spell, and cuts that into another's."""
 
     def read(source: Sequences) -> Sequences:
         sentences = source.values.split(list(source.layout.lengths))

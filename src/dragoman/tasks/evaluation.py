@@ -29,13 +29,13 @@ logger = logging.getLogger("dragoman")
 
 @dataclass(frozen=True)
 class Evaluated:
-    """A test set as a run translates it, and what that scores."""
+    """The translations of a test set by a run, and their scores."""
 
     run: str
     weights: str
     """Which weights these are: best, average or last, and of which update."""
     test: str
-    """Which sentences."""
+    """The name of the test set."""
     search: str
     path: str
     """What translated: int8 kernels, or torch in bf16 or fp32."""

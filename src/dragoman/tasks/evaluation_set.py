@@ -17,14 +17,14 @@ class EvaluationSet:
     """Sources to translate, each with one reference or several."""
 
     pairs: Sequence[Pair]
-    """With the first reference."""
+    """Each source with its first reference."""
     references: Sequence[Sequence[str]]
-    """One list of all lines for each reference that a source has."""
+    """One list for each reference that a source has, as long as the test set."""
     name: str
 
     @classmethod
     def of(cls, run: Run, files: Sequence[Path]) -> EvaluationSet:
-        """That of some files, sources first; the test set of the run's recipe, if there are none.
+        """The set in some files, sources first; without files, the test set of the run's recipe.
 
         Errors: ``DragomanError`` where there is nothing to measure on, ``DataError`` for files
         whose lines do not pair up.

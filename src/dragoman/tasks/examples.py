@@ -42,7 +42,7 @@ class Examples(Protocol):
     def lengths(self) -> Mapping[str, npt.NDArray[np.int32]]: ...
 
     def batch(self, update: int, examples: Sequence[int]) -> MicroBatch:
-        """The examples of these numbers, as update ``update`` takes them."""
+        """The examples with these numbers, as a batch of update ``update``."""
 
 
 def examples_of(store: Store, recipe: Recipe, forms: Forms) -> Examples:
@@ -52,9 +52,9 @@ def examples_of(store: Store, recipe: Recipe, forms: Forms) -> Examples:
 
 
 class TrainingBatches:
-    """A process's share of an update, micro-batches that are made when they are asked for.
+    """The micro-batches of an update that one process takes, each made when it is asked for.
 
-    A pure function of the plan's seed and the examples'.
+    A pure function of the plan's seed and that of the examples.
     """
 
     def __init__(self, plan: Plan, examples: Examples) -> None:
@@ -69,7 +69,7 @@ class TrainingBatches:
 
 
 class Pairs:
-    """A text that is read and what is written of it."""
+    """Pairs of a text that is read and an output that is written."""
 
     def __init__(self, store: Store, recipe: Recipe, forms: Forms) -> None:
         self.corpora = store.corpora
@@ -87,7 +87,7 @@ class Pairs:
     def _side(
         self, side: str, stream: int, form: Form, update: int, examples: Sequence[int]
     ) -> list[Tokens]:
-        """Tokens of each example; ``stream``: of random numbers."""
+        """Tokens of one side of each example; ``stream``: which random numbers this side takes."""
         store, vocabulary = self._store, form.vocabulary
         if vocabulary is None or not vocabulary.settings.sampling:
             return [store.tokens(side, example) for example in examples]

@@ -1,4 +1,4 @@
-"""A text as a language model goes on with it: what to search for next, and what to show of it.
+"""A text while a language model writes it: what to search for next, and what to show so far.
 
 Whoever drives a search, ``Writer`` or the server, asks for the ``next`` request and hands in what
 is found as it grows. A text may become longer than what the model reads at once; then it goes on
@@ -86,8 +86,8 @@ class Growth:
         return self._engine.request(nothing, settings, self.tokens[self._kept :])
 
     def take(self, found: Hypothesis, is_last: bool) -> str:
-        """What may be shown more: ``found`` is how the window stands, or with ``is_last`` its
-        end."""
+        """The text that may now be shown in addition. ``found``: what the window holds so far, or
+        with ``is_last`` its end."""
         if not is_last and len(found.tokens) <= self._new - self._kept:
             return ""  # what was given is still read
         known = self._new if self._kept else 0
@@ -108,7 +108,7 @@ class Growth:
         return more
 
     def rest(self) -> str:
-        """What was held back, when the text has ended."""
+        """The text that was held back, once the whole has ended."""
         more = self._held.rest()
         self.text += more
         return more
@@ -135,7 +135,7 @@ class Growth:
 
 
 def text_of(engine: Engine, tokens: Sequence[int]) -> str:
-    """Exactly what is written, line ends included."""
+    """Exactly the text that is written, line ends included."""
     form = engine.written
     return form.restore(form.vocabulary.decode_exact(tokens))
 
@@ -155,7 +155,7 @@ class _Held:
         self.stopped = False
 
     def take(self, text: str) -> str:
-        """More text in, what may be shown out."""
+        """Take in more text -> the text that may be shown."""
         held = self._held + text
         places = [place for one in self._stop if (place := held.find(one)) >= 0]
         if places:
@@ -170,7 +170,7 @@ class _Held:
         return held[: len(held) - keep]
 
     def rest(self) -> str:
-        """What is still held, at the end."""
+        """The text that is still held back, at the end."""
         held, self._held = self._held, ""
         return held
 
@@ -189,7 +189,7 @@ def _without_end(words: Sequence[Word], characters: int) -> list[Word]:
 
 
 def _of_turn(settings: SearchSettings, turn: int, limit: int) -> SearchSettings:
-    """For one text of at most ``limit`` tokens; each turn draws other numbers."""
+    """Search settings for one text of at most ``limit`` tokens; each turn samples anew."""
     sampling = settings.sampling
     if sampling is not None:
         seed = (sampling.seed + turn * _NEXT_TURN) % 2**63

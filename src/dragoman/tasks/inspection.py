@@ -38,7 +38,7 @@ class SideStatistics:
         self._lengths = np.zeros((2, _LONGEST_COUNTED + 1), np.int64)
 
     def count(self, text: str) -> None:
-        """One more sentence."""
+        """Count one more sentence."""
         words = text.split()
         self.words += len(words)
         self.characters += len(text)
@@ -62,17 +62,17 @@ class SideStatistics:
 
     @property
     def units(self) -> int:
-        """How many there are in all."""
+        """How many words or characters there are in all."""
         return self.characters if self.by_characters else self.words
 
     @property
     def different(self) -> int:
-        """How many different ones."""
+        """How many different words or characters there are."""
         return len(self._different[self.by_characters])
 
     @property
     def lengths(self) -> npt.NDArray[np.int64]:
-        """How many sentences have 0, 1, 2, … of them."""
+        """How many sentences have 0, 1, 2, … words or characters."""
         lengths: npt.NDArray[np.int64] = self._lengths[int(self.by_characters)]
         return lengths
 

@@ -36,25 +36,25 @@ class Labelled:
 
     text: str
     names: tuple[str, ...]
-    """All labels there are."""
+    """The names of all labels."""
     log_probabilities: Probabilities
-    """(K,) of each of them, in nats."""
+    """(K,) log P of each label, in nats."""
     cut: bool
     """Whether the text is longer than what was read of it."""
 
     @property
     def probabilities(self) -> Probabilities:
-        """(K,)"""
+        """(K,) the probability of each label."""
         return np.exp(self.log_probabilities)
 
     @property
     def label(self) -> str:
-        """The most probable one."""
+        """The most probable label."""
         return self.names[int(self.log_probabilities.argmax())]
 
     @property
     def probability(self) -> float:
-        """Of that."""
+        """The probability of the most probable label."""
         return float(self.probabilities.max())
 
     @property
@@ -74,9 +74,9 @@ class ChosenLabel:
     text: str
     """The label and its probability."""
     ids: tuple[int, ...]
-    """Its value."""
+    """The number of the label."""
     score: float
-    """log P of it, in nats."""
+    """log P of the label, in nats."""
 
 
 class Labeller(Predictor):

@@ -102,7 +102,7 @@ class Evaluated:
     texts: int
     seconds: float
     nll: float
-    """-log P of all of them, in nats."""
+    """-log P of all texts, in nats."""
     length: Length
     context: int
     stride: int

@@ -105,12 +105,12 @@ def with_blanks(vocabulary: Text, tokens: Tokens, places: Iterable[int]) -> str:
 
 @dataclass(frozen=True)
 class Sums:
-    """Over tokens that are asked for."""
+    """Sums over the tokens that a model was asked for."""
 
     nll: float = 0.0
-    """-log P of what stands there, in nats."""
+    """-log P of the true tokens, in nats."""
     right: int = 0
-    """How often that is what the model finds most probable."""
+    """How often the true token is the most probable one."""
     tokens: int = 0
 
     @classmethod
@@ -155,7 +155,7 @@ class Evaluated:
     seconds: float
     masked: Sums
     alone: Sums
-    """Of tokens that were hidden one at a time."""
+    """The sums over tokens that were hidden one at a time (pseudo-perplexity)."""
     context: int
     share: float
     whole_words: bool
@@ -297,7 +297,7 @@ def _measured(
 
 
 def _batches(pieces: Sequence[tuple[Tokens, Masked]], eos: int) -> Iterator[MaskedBatch]:
-    """As many together as have ``TOKENS_AT_ONCE`` tokens."""
+    """Pieces in batches of about ``TOKENS_AT_ONCE`` tokens."""
     part: list[tuple[Tokens, Masked]] = []
     size = 0
     for piece in pieces:
@@ -311,5 +311,5 @@ def _batches(pieces: Sequence[tuple[Tokens, Masked]], eos: int) -> Iterator[Mask
 
 
 def _logits(model: Network, batch: MaskedBatch) -> torch.Tensor:
-    """(M, V) of what is asked for."""
+    """(M, V): logits of the M tokens that are asked for."""
     return model.project(model.encode(batch.source).rows[batch.places]).float()

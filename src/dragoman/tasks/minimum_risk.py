@@ -30,7 +30,7 @@ def candidates_of(settings: SearchSettings, count: int) -> SearchSettings:
 def expected_chrf(
     texts: Sequence[str], hypotheses: Sequence[Hypothesis], *, sampled: bool
 ) -> list[float]:
-    """Of each candidate, 0 to 100."""
+    """The expected chrF of each candidate against all others, 0 to 100."""
     weights = np.ones(len(texts))
     if not sampled:
         known = np.array([one.log_probability for one in hypotheses])

@@ -76,7 +76,7 @@ class Predictor(ABC):
         return self.engine.path.precision if self.engine.writes else "fp32"
 
     def source_ids(self, text: str) -> list[int]:
-        """Source tokens with the end symbol; that alone where nothing is read."""
+        """Tokens of a source with the end symbol; the end symbol alone where nothing is read."""
         return self.engine.source.values([text])[0]
 
     def given_ids(self, text: str) -> list[int]:

@@ -38,7 +38,7 @@ _MOST_READ = 1_000_000
 """Training sources whose words are counted: what is not among them is rare at least."""
 
 Say = Callable[[str], None]
-"""Tells a person one line."""
+"""What shows a person one line of text."""
 
 
 @dataclass(frozen=True)
@@ -50,7 +50,7 @@ class Prepared:
     dev: list[Pair]
     test: list[Pair]
     links: WordLinks | None
-    """Of the words of each training example, where a head is taught to align."""
+    """Links between the words of each training example, where a head is taught to align."""
     notes: dict[str, Any]
     """The cleaning report, hashes of the corpora, how many pairs each part has."""
 
@@ -113,7 +113,7 @@ def _say_dropped(cleaning: dict[str, Any], noun: str, say: Say) -> None:
 
 
 def _several_sentences(store: Store, language: str) -> float:
-    """Of sources spread over the whole store."""
+    """The share of sources with more than one sentence, of some that are spread over the store."""
     examples = range(0, len(store), max(1, len(store) // _LOOKED_AT))
     several = sum(len(segment(store.text("source", n).strip(), language)) > 1 for n in examples)
     return round(several / max(1, len(examples)), 4)
@@ -173,7 +173,7 @@ def warn_of_overlap(
 
 
 def _alone(pair: Pair) -> Pair:
-    """What is read of a pair, as a text that stands alone."""
+    """The source of a pair as a text that stands alone."""
     return Pair(pair.line, "", pair.source)
 
 
@@ -235,6 +235,7 @@ def _fingerprints(recipe: Recipe) -> list[tuple[str, str, float]]:
 
 
 def _held_fingerprints(recipe: Recipe) -> dict[str, str]:
-    """Of the dev and test files that the recipe names; what is split off follows from the rest."""
+    """Fingerprints of the dev and test files that the recipe names; what is split off follows from
+    the rest."""
     named = {"dev": recipe.data.dev, "test": recipe.data.test}
     return {side: corpus_fingerprint(corpus) for side, corpus in named.items() if corpus}

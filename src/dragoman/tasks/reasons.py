@@ -31,7 +31,7 @@ WARNING = (
 
 @dataclass(frozen=True)
 class Word:
-    """One word, and what its tokens sum up to."""
+    """One word, and the sums over its tokens."""
 
     text: str
     number: int
@@ -53,7 +53,7 @@ class Reasons:
 
 
 def table(found: Reasons) -> str:
-    """A row a word, as plain text."""
+    """A table in plain text with a row for each word."""
     has_attention = any(word.attention is not None for word in found.words)
     header = ["word", "gradient", *(["attention %"] if has_attention else [])]
     rows: list[list[str | int | float]] = []
@@ -65,7 +65,7 @@ def table(found: Reasons) -> str:
 
 
 def reasons(labeller: Labeller, text: str) -> Reasons:
-    """Of the most probable label of a text."""
+    """Why a text got its most probable label."""
     form, network = labeller.run.source, labeller.network
     text = labeller.looked_at(text)
     ((tokens, numbers),) = form.tokens_of_words([text])

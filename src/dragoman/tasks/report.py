@@ -127,7 +127,7 @@ def summarise(
 
 
 def _label_tables(scores: dict[str, Any]) -> list[Table]:
-    """Of a run that labels; of another none."""
+    """The tables of a run that labels; none for another run."""
     labels, worst = scores.get("labels", []), scores.get("worst", [])
     tables = []
     if labels:

@@ -65,12 +65,13 @@ class Reranker:
     def each(
         self, translations: Sequence[Translation], weight: float, alpha: float
     ) -> list[Translation]:
-        """Each with its alternatives in the new order, which the scores are of. ``alpha`` of lp."""
+        """Each translation with its alternatives in the new order, and with joint scores.
+        ``alpha``: of the length penalty."""
         judged = self.judged(translations)
         return [reordered(one, costs, weight, alpha) for one, costs in judged]
 
     def judged(self, translations: Sequence[Translation]) -> list[tuple[Translation, list[float]]]:
-        """Each with log P_LM of itself and of its alternatives."""
+        """Each translation, and log P_LM of it and of its alternatives."""
         groups = [[one, *one.alternatives] for one in translations]
         costs = iter(self.log_probabilities([one.text for group in groups for one in group]))
         return [(group[0], [next(costs) for _ in group]) for group in groups]

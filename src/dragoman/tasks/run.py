@@ -71,7 +71,7 @@ SEVERAL_SENTENCES = "several_sentences"
 
 
 class Forms(NamedTuple):
-    """Of both sides of a model."""
+    """The forms of both sides of a model."""
 
     source: Form
     target: Form
@@ -128,13 +128,13 @@ class Run:
 
     @property
     def use(self) -> str:
-        """What it is asked by: a line for a shell."""
+        """A line for a shell that shows how the run is asked."""
         verb, rest = self.task.verbs[0]
         return f"dragoman {verb} {self.folder} {rest}"
 
     @property
     def writes_no_text(self) -> str:
-        """What is said where it is asked to."""
+        """The message for somebody who asks it to write text."""
         return f"{self.folder} is a {self.task.called}: it writes no text. What it does: {self.use}"
 
     @property
@@ -268,7 +268,7 @@ class Run:
 
     @cached_property
     def forms(self) -> Forms:
-        """Of both sides, whatever they are. Errors: as ``source``."""
+        """The forms of both sides. Errors: as ``source``."""
         return load_forms(self.recipe, self.folder)
 
 

@@ -18,7 +18,7 @@ def write_scores(run: Run, found: Mapping[str, Any]) -> None:
 
 
 def signed(scores: Mapping[str, float], signature: str) -> dict[str, dict[str, Any]]:
-    """Each score with how it was taken."""
+    """Each score with its signature: how it was computed."""
     return {name: {"value": value, "signature": signature} for name, value in scores.items()}
 
 

@@ -9,7 +9,7 @@ from dragoman.search.settings import SearchSettings
 
 
 def with_beams(settings: SearchSettings, beam: int | None, n_best: int | None) -> SearchSettings:
-    """Another width, more hypotheses; the beam is widened to hold them unless it is given.
+    """Settings with another beam or n-best; a beam that is not given is widened to hold the n best.
 
     Errors: ``RecipeError`` where the two do not agree.
     """

@@ -29,9 +29,9 @@ class LearnedShortlist:
     path: Path
     shortlist: Shortlist
     vocabulary: int
-    """All target tokens."""
+    """How many target tokens there are in all."""
     sentences: int
-    """Of the dev set, on which the rest was measured; 0 if the run has none."""
+    """How many sentences of the dev set the rest was measured on; 0 if the run has none."""
     allowed: float
     """Target tokens that a sentence may use, in the mean."""
     unchanged: float | None

@@ -19,10 +19,11 @@ _TEXT = ("embedded", "train", "dev", "test", "split")
 
 @dataclass(frozen=True)
 class Size:
-    """What is chosen for less than so much text."""
+    """A model and its training for text of up to a certain amount."""
 
     below: float
-    """In what the table counts: pairs, labelled texts, trees, characters."""
+    """The row is for less text than this, counted as its table does: in pairs, labelled texts,
+    trees or characters."""
     vocabulary: int
     model_dim: int
     heads: int
@@ -79,7 +80,7 @@ class Size:
 
 
 def row_of(table: Sequence[Size], count: int) -> Size:
-    """The row for so much."""
+    """The row of a table for ``count`` of what the table counts."""
     return next(row for row in table if count < row.below)
 
 

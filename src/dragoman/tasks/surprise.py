@@ -43,7 +43,7 @@ class Surprise:
     tokens: tuple[str, ...]
     """As the vocabulary writes them; the end symbol last."""
     log_probabilities: tuple[float, ...]
-    """Of each, in nats."""
+    """log P of each token, in nats."""
     words: tuple[Word, ...]
     """The whole text; what its end costs is that of ``END``, which is the last."""
 
@@ -54,7 +54,7 @@ class Surprise:
 
     @property
     def perplexity(self) -> float:
-        """Per token."""
+        """The perplexity per token."""
         return perplexity(-self.log_probability / len(self.tokens))
 
 

@@ -35,13 +35,13 @@ def cache_folder(part: str = "") -> Path | None:
 
 
 def packed_folder() -> Path | None:
-    """Of packed weights and of what finds them (``inference/packed_models.py``)."""
+    """The folder of packed weights and of what finds them (``inference/packed_models.py``)."""
     return cache_folder("packed")
 
 
 @cache
 def _warn(doubt: str) -> None:
-    """Once a process."""
+    """Warn once in a process."""
     logger.warning("the cache is left alone, because %s", doubt)
 
 

@@ -37,7 +37,7 @@ _SAMPLES = 5
 
 
 Measured = TypeVar("Measured")
-"""The batches of a task."""
+"""The type of a task's batches."""
 
 
 class Validation(ABC, Generic[Measured]):
@@ -70,7 +70,7 @@ class Validation(ABC, Generic[Measured]):
     @property
     @abstractmethod
     def without(self) -> str:
-        """What those are that are left out, in words."""
+        """In words: which examples are left out."""
 
     @abstractmethod
     def __call__(self, update: int) -> Evaluation:
@@ -78,17 +78,17 @@ class Validation(ABC, Generic[Measured]):
 
     @abstractmethod
     def searched(self, examples: int) -> int:
-        """How many of so many examples it searches for, which takes most of its time."""
+        """For how many of so many examples outputs are searched: what takes most of the time."""
 
     def some(self) -> list[Pair]:
-        """Those that are searched for at each validation, spread over the whole set, so that a part
-        of it stands for all of it."""
+        """The pairs whose outputs are searched for at each validation: a part of the set, spread
+        over all of it, so that it stands for the whole."""
         wanted = self.searched(len(self.pairs))
         step = max(1, len(self.pairs) // max(1, wanted))
         return self.pairs[::step][:wanted]
 
     def search_settings(self) -> SearchSettings:
-        """How those are searched for: one output each, by the beam of ``evaluation.dev_beam``."""
+        """How outputs are searched for: one for each pair, by ``evaluation.dev_beam``."""
         how = {"beam": self.recipe.evaluation.dev_beam, "n_best": 1, "sampling": None}
         return self.recipe.search.model_copy(update=how)
 

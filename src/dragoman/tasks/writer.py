@@ -21,7 +21,7 @@ class Written:
     """One text. ``str(written)`` is it."""
 
     text: str
-    """The beginning that was given included."""
+    """The whole text, with the beginning that was given."""
     score: float
     """Log-probability over length penalty (see ``search.hypothesis``), higher is better."""
     token_log_probabilities: tuple[float, ...]

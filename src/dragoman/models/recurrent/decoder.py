@@ -56,7 +56,7 @@ class RecurrentDecoderState(DecodeState):
         return self._lengths
 
     def moved(self, carried: Carried) -> None:
-        """Every row has taken in a token."""
+        """The state after every row has taken in a token."""
         self.carried, self._lengths = carried, self._lengths + 1
 
     def select(self, rows: Tensor) -> None:

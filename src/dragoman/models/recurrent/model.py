@@ -45,7 +45,7 @@ from dragoman.nn.lstm import Lstm
 from dragoman.nn.recurrence import Steps
 
 CROSS = "decoder.attention"
-"""What probes know its one attention by."""
+"""The name by which probes know its one attention."""
 
 Look = Callable[[Tensor], Tensor]
 """Rows of the decoder -> what they find in their sources, of the same shape."""

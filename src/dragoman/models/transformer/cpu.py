@@ -272,7 +272,7 @@ class CpuTransformer(Model):
         return self._widths[0], *self._widths
 
     def _rows(self, x: Tensor) -> Tensor:
-        """In the precision of the products, and as many as they like."""
+        """Rows in the precision of the products, as many as these take at a time."""
         return F.pad(x.to(self._dtype), (0, 0, 0, rounded(len(x)) - len(x)))
 
     def _around(self, x: Tensor, sublayer: Callable[[Tensor], Tensor], norm: _Norm) -> Tensor:

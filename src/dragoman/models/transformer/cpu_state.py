@@ -169,7 +169,7 @@ class CpuState(DecodeState):
 
     @property
     def slots(self) -> int:
-        """n: what a step works on."""
+        """n, the number of slots that a step works on."""
         return self._starts.shape[0]
 
     def select(self, rows: Tensor) -> None:

@@ -22,8 +22,8 @@ class Int8Model:
     """Packed weights of one model, which any number of searches and threads may share."""
 
     def __init__(self, settings: TransformerSettings, source: int, target: int) -> None:
-        """Room for those of a model with so many source and target tokens: ``pack`` fills it, or
-        who has kept what ``parts`` of such a model held."""
+        """Room for the weights of a model with so many source and target tokens. ``pack`` fills it,
+        or a copy of the ``parts`` of such a model."""
         self.settings = settings
         self.vocabulary = target
         self.native = NativeModel(*sizes(settings, source, target))
@@ -37,7 +37,7 @@ class Int8Model:
 
     @classmethod
     def of(cls, settings: TransformerSettings, source: int, target: int, named: Named) -> Int8Model:
-        """Packed now; later changes of the weights do not show."""
+        """The weights packed now; later changes of ``named`` do not show."""
         made = cls(settings, source, target)
         made.pack(named)
         return made

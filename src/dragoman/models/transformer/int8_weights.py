@@ -68,7 +68,7 @@ class PositionTable:
 
 
 def sizes(settings: TransformerSettings, source: int, target: int) -> tuple[Shape, Factors]:
-    """Of a model with so many source and target tokens."""
+    """The sizes of a model with so many source and target tokens, as the kernels take them."""
     attention = settings.attention
     key_width, value_width = _head_widths(settings)
     shape = Shape(

@@ -70,11 +70,11 @@ class Proofreader:
 
     @classmethod
     def of(cls, run: Run, engine: Engine) -> Proofreader:
-        """Of an engine's run. Errors: ``RunError`` for files of it that are damaged."""
+        """The proofreader of a run and its engine. Errors: ``RunError`` for damaged files."""
         return cls(engine, run.lexicon(), run.length_ratio())
 
     def __call__(self, translations: Sequence[ToProofread]) -> Iterator[list[Proof]]:
-        """What is seen in each, a batch of them at a time, in their order."""
+        """The proof of each translation, a batch at a time, in their order."""
         sources = [ReadSource.of(self._engine.source, one.source) for one in translations]
         pairs = [
             (source.tokens, one.tokens) for source, one in zip(sources, translations, strict=True)

@@ -38,7 +38,7 @@ class ReadSource:
         return cls(text, tokens, pieces, spans, words)
 
     def at(self, place: Span) -> str:
-        """What stands there."""
+        """The text of a span."""
         return self.text[slice(*place)]
 
     @cached_property

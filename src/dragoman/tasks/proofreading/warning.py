@@ -18,24 +18,24 @@ class TranslationWarning:
 
     code: Code
     side: Side
-    """In which text it stands."""
+    """Which text the doubt is about."""
     begin: int
     end: int
-    """Characters of that text: the first, and the one behind the last."""
+    """``begin`` and ``end``: the first character of that text, and the one behind the last."""
     text: str
-    """What stands there."""
+    """The words between ``begin`` and ``end``."""
     languages: tuple[str, ...] = ()
-    """Of another language: those that it may be in, if that can be told."""
+    """For code ``language``: those that the text may be in, if that can be told."""
 
     @classmethod
     def at(
         cls, code: Code, side: Side, text: str, place: Span, languages: tuple[str, ...] = ()
     ) -> TranslationWarning:
-        """About a place in a text."""
+        """A warning about the characters ``place`` of ``text``."""
         return cls(code, side, *place, text[slice(*place)], languages)
 
     def moved(self, source: int, target: int) -> TranslationWarning:
-        """The same of a text in which the sentences begin there."""
+        """The same warning where the two sentences begin at ``source`` and ``target`` of a text."""
         by = source if self.side == "source" else target
         return TranslationWarning(
             self.code, self.side, self.begin + by, self.end + by, self.text, self.languages
