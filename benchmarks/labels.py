@@ -1,17 +1,20 @@
 """How many labels a classifier needs, from nothing and from models that have read without labels.
 
     python benchmarks/sentence_sources.py data/mono-en/*.txt.gz --to data/sentence-sources
-    dragoman train data/sentence-sources/train.txt --task masked --minutes 10 --to runs/masked
-    dragoman train data/sentence-sources/train.txt --task language-model --minutes 10 --to runs/left
+    TEXTS="data/sentence-sources/train.txt --minutes 6"
+    SIZE="--set model.model_dim=128 --set model.ffn_dim=512 --set model.attention.num_heads=4
+      --set model.layers=3 --set plan.tokens_per_update=2048 --set plan.tokens_per_micro_batch=2048"
+    dragoman train $TEXTS --task masked --to runs/masked $SIZE
+    dragoman train $TEXTS --task language-model --to runs/left $SIZE
     python benchmarks/labels.py data/sentence-sources --from runs/masked --from runs/left
 
 For each number of labels (100, 1,000, all) a classifier is trained from nothing and from each run,
 with three seeds and equal updates for every start (``PLAN``); then accuracy and macro F1 on the
 test set, the mean and standard deviation over the seeds, and how sure the difference from nothing
-is (``dragoman compare``, paired bootstrap). From nothing the size is the one that so many labels
-get by themselves. ``--ulmfit`` also begins from each run by ULMFiT's rules: layers learn at falling
-rates and thaw one by one. A group of runs that stands already is not trained again, so it goes
-on after a stop. Written to ``benchmarks/results/labels.json``, and by tables.py into README.md.
+is (``dragoman compare``, paired bootstrap). From nothing the network is of the first run's size.
+``--ulmfit`` also begins from each run by ULMFiT's rules: layers learn at falling rates and thaw one
+by one. A group of runs that stands already is not trained again, so it goes on after a stop.
+Written to ``benchmarks/results/labels.json``, and by tables.py into README.md.
 """
 
 from __future__ import annotations
@@ -32,11 +35,12 @@ from dragoman.metrics.significance import SIGNIFICANT
 from dragoman.studies.label_comparison import compare_labels
 from dragoman.studies.seeds import parse_seeds, seed_folder
 from dragoman.tasks.label_sizing import recipe_for_labels
-from dragoman.tasks.run import SCORES
+from dragoman.tasks.run import SCORES, Run
 
 RESULTS = Path(__file__).resolve().parent / "results" / "labels.json"
-PLAN = {"100": (200, 1024), "1000": (500, 2048), "all": (400, 8192)}
+PLAN = {"100": (200, 1024), "1000": (500, 2048), "all": (600, 4096)}
 """Of so many labels: updates, and tokens of each."""
+SIZES = ("model_dim", "ffn_dim", "layers", "dropout")
 
 
 @dataclass(frozen=True)
@@ -67,8 +71,13 @@ def starts(runs: Sequence[Path], ulmfit: bool) -> list[Start]:
     return found
 
 
-def train(data: Path, count: str, start: Start, seeds: str, updates: int, to: Path) -> None:
-    """The runs of one start, a folder for each seed; those that stand finished are left."""
+def train(
+    data: Path, count: str, start: Start, seeds: str, updates: int, like: Path, to: Path
+) -> None:
+    """The runs of one start, a folder for each seed; those that stand finished are left.
+
+    ``like``: a run whose sizes a network from nothing has.
+    """
     if all((seed_folder(to, seed) / SCORES).exists() for seed in parse_seeds(seeds)):
         return
     if to.exists():
@@ -93,6 +102,10 @@ def train(data: Path, count: str, start: Start, seeds: str, updates: int, to: Pa
         ]
         words = ["train", str(recipe_file), "--seeds", seeds, "--to", str(to)]
         words += start.options(updates)
+        if start.run is None:
+            sizes = Run.open(like).recipe.model
+            settings += [f"model.{name}={getattr(sizes, name)}" for name in SIZES]
+            settings.append(f"model.attention.num_heads={sizes.attention.num_heads}")
         words += [word for setting in settings for word in ("--set", setting)]
     subprocess.run([sys.executable, "-m", "dragoman", *words], check=True)
 
@@ -134,8 +147,8 @@ def main() -> None:
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("data", type=Path, help="folder that sentence_sources.py has written")
-    parser.add_argument("--from", dest="runs", type=Path, action="append", default=[],
-                        help="a run that has read; may be given again")  # fmt: skip
+    parser.add_argument("--from", dest="runs", type=Path, action="append",
+                        required=True, help="a run that has read; may be given again")  # fmt: skip
     parser.add_argument("--ulmfit", action="store_true", help="by ULMFiT's rules too")
     parser.add_argument("--counts", nargs="+", choices=PLAN, default=list(PLAN))
     parser.add_argument("--seeds", default="1,2,3")
@@ -149,7 +162,7 @@ def main() -> None:
         groups = []
         for start in starts(given.runs, given.ulmfit):
             to = given.to / f"{start.name}-{count}"
-            train(given.data, count, start, given.seeds, updates, to)
+            train(given.data, count, start, given.seeds, updates, given.runs[0], to)
             groups.append((start, to))
         row = {"labels": count, "updates": updates, "tokens": PLAN[count][1],
                "starts": measured(groups)}  # fmt: skip
