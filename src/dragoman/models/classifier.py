@@ -26,8 +26,8 @@ from dragoman.nn.linear import Linear, Precision
 
 
 class Head(Linear):
-    """Computes in fp32 whatever computes below it: it has B rows, and bf16 kernels would want an
-    even number of labels."""
+    """The linear layer. It computes in fp32 also over a body in bf16: it has but B rows, and bf16
+    kernels would want an even number of labels."""
 
     def choose(self, precision: Precision, by_kernels: bool) -> None:
         pass

@@ -80,7 +80,7 @@ class Encoder(Network):
         )
 
     def embedded(self, tokens: Tensor, side: Literal["source", "target"]) -> dict[str, Tensor]:
-        """There is one side, whichever is asked for."""
+        """As ``Network.embedded``. An encoder has one side, so ``side`` does not matter."""
         lengths, places = torch.full_like(tokens, len(tokens)), torch.arange(len(tokens))
         word = self.source_embedding(tokens) * math.sqrt(self.settings.model_dim)
         place = self.source_positions(places, lengths, word.dtype)

@@ -37,8 +37,8 @@ def drop_forbidden(log_probabilities: Floats32, ids: Integers, forbidden: Intege
     return np.where(is_forbidden, np.float32(-np.inf), log_probabilities)
 
 
-class Ran(NamedTuple):
-    """What came of steps that were taken in native code."""
+class StepsTaken(NamedTuple):
+    """The result of steps that native code took."""
 
     steps: int
     any_done: bool
@@ -71,7 +71,7 @@ class BeamStep(Protocol):
 
     def run(
         self, step: Step, k: int, eos: int, forbidden: Integers, steps: int, enough: int
-    ) -> Ran | None:
+    ) -> StepsTaken | None:
         """Take up to ``steps`` steps of a ``plain`` Live, the model's own included, until groups
         that may have ``enough`` rows in all are done; None if that cannot be done here.
 
@@ -171,5 +171,5 @@ class PlainBeam:
 
     def run(
         self, step: Step, k: int, eos: int, forbidden: Integers, steps: int, enough: int
-    ) -> Ran | None:
+    ) -> StepsTaken | None:
         return None

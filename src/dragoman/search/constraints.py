@@ -1,4 +1,4 @@
-"""What a search may not say, and what it must.
+"""Constraints of a search: tokens that may not follow, and tokens that must.
 
 *Forbidden* tokens never need the whole vocabulary: whoever wants k candidates of which m at most
 are forbidden asks for k + m and drops those. So n-gram blocking, minimum length and forbidden
@@ -27,12 +27,12 @@ NOTHING = -1
 
 @dataclass(frozen=True)
 class Forbidden:
-    """What may not follow each row."""
+    """The tokens that may not follow each row."""
 
     ids: Integers
     """(N, F), filled up with ``NOTHING``."""
     most: int
-    """The most that any row has."""
+    """The greatest number of forbidden tokens of a row."""
 
 
 def repeating_tokens(tokens: npt.NDArray[np.int32], length: Integers, ngram: int) -> Integers:
@@ -163,7 +163,7 @@ def only_tokens(live: Live, is_forced: Booleans | None, forbidden: Forbidden | N
 
 
 def _allowed(live: Live) -> list[tuple[slice, Booleans]]:
-    """What may follow the rows of each group that has rules."""
+    """The tokens that may follow the rows of each group that has rules."""
     found = []
     ends = live.groups["rows"].cumsum().tolist()
     for pool, begin, end, length in zip(

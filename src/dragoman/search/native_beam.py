@@ -10,7 +10,7 @@ import numpy as np
 from dragoman.native import abi, library
 from dragoman.native.abi import Step
 from dragoman.native.beam import Kernels, at
-from dragoman.search.beam import BeamStep, PlainBeam, Ran
+from dragoman.search.beam import BeamStep, PlainBeam, StepsTaken
 from dragoman.search.hypothesis import Floats32, Integers
 from dragoman.search.live import Live
 
@@ -69,7 +69,7 @@ class NativeBeam:
 
     def run(
         self, step: Step, k: int, eos: int, forbidden: Integers, steps: int, enough: int
-    ) -> Ran:
+    ) -> StepsTaken:
         live, asked = self._live, self._asked
         if live.moves != self._seen:
             self._find()
@@ -83,7 +83,7 @@ class NativeBeam:
         asked.steps, asked.enough = steps, enough
         self._run(self._address, at(step), self._asked_address)
         live.rows = asked.rows
-        return Ran(asked.steps, bool(asked.any_done), asked.wrong)
+        return StepsTaken(asked.steps, bool(asked.any_done), asked.wrong)
 
     def _find(self) -> None:
         live, arrays = self._live, self._arrays

@@ -27,24 +27,25 @@ from dragoman.training.settings import TrainingSettings
 from dragoman.training.throughput import measure_throughput
 
 SMALLEST = replace(TABLE[0], below=0, vocabulary=1_000, model_dim=64, tokens_per_update=1_024)
-"""For times in which not even the first row of the table learns anything."""
+"""The size for times so short that even the first row of the table would learn nothing."""
 
 UPDATES_WANTED = 2_000
-"""A model that sees few tokens sees them in so many updates, if they then hold enough each."""
+"""Where tokens are few, updates are made smaller until there are so many of them."""
 SMALLEST_UPDATE = 512
-"""Target tokens; smaller ones are noise, and no faster."""
+"""The fewest target tokens of an update: smaller ones are noise, and no faster."""
 ENOUGH = 4.0
-"""Times what a model must see before it translates anything: then it learns more than a smaller
-one in the same time (docs/experiments.md)."""
+"""A size is taken if it sees so many times the tokens that it needs before it translates anything:
+then it learns more than a smaller one in the same time (docs/experiments.md)."""
 
 _SENTENCES = 64
 _LENGTH = 16
 
 
 def size_in(minutes: float, say: Say, pairs: int) -> Size:
-    """The size for so many pairs and minutes; ``say`` gets what it is, where it is not the row's.
+    """The size for so many pairs and minutes. ``say`` is told which, where the table has another
+    one for the pairs.
 
-    Its updates are smaller than the row's where there would be too few of them.
+    Its updates are smaller than in the table where there would be too few of them.
     """
     row = row_for(pairs)
     size, tokens = SMALLEST, 0.0

@@ -25,22 +25,23 @@ _BYTE = re.compile("<0x[0-9A-F]{2}>")
 
 @dataclass(frozen=True)
 class Length:
-    """How long texts are, in what their code is counted by."""
+    """How long texts are, in all units that a model's scores are given by."""
 
     tokens: int = 0
-    """End symbols counted."""
+    """Tokens, end symbols counted."""
     bytes: int = 0
-    """UTF-8, of the texts as the vocabulary knows them, and one for the end of each, as a file with
-    a text a line has it."""
+    """UTF-8 bytes of the texts as the vocabulary knows them, and one for the end of each, as in a
+    file with a text on each line."""
     given: int = 0
-    """The same of the texts as they are given: more where normalisation loses something."""
+    """UTF-8 bytes of the texts as they are given: more than ``bytes`` where normalisation loses
+    something."""
     unknown: int = 0
     """Bytes that stand behind unknown tokens. An unknown token does not say which characters it
     is, so in bits per byte each of them costs 8 bits more."""
 
     @classmethod
     def of(cls, vocabulary: Text, text: str, tokens: Sequence[int] | Tokens) -> Self:
-        """Of one text and its bare tokens."""
+        """The length of one text. ``tokens``: without special symbols."""
         known = vocabulary.known_as(text)
         length, unknown = _bytes(known), 0
         if vocabulary.unknown in tokens:
@@ -52,7 +53,7 @@ class Length:
 
     @classmethod
     def sum(cls, lengths: Iterable[Length]) -> Length:
-        """Of many texts."""
+        """The length of many texts together."""
         total = Length()
         for one in lengths:
             total = Length(
@@ -64,7 +65,7 @@ class Length:
         return total
 
     def scores(self, nll: float) -> dict[str, float]:
-        """Of texts of this length and their -log P in nats."""
+        """The scores of texts of this length. ``nll``: their -log P in nats."""
         bits = nll / math.log(2) + _BITS_OF_A_BYTE * self.unknown
         return {
             "perplexity": perplexity(nll / max(self.tokens, 1)),

@@ -1,4 +1,4 @@
-"""Dev and test files that a user names beside those to train on: laid out as these are."""
+"""Dev and test files that a user names: they are laid out as the training files are."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from dragoman.errors import RecipeError
 def held_corpus(
     option: str, files: Sequence[str] | None, train: CorpusSettings, noun: str
 ) -> CorpusSettings | None:
-    """What ``option`` names: one file that is read as the training file is, or two, of lines.
+    """The corpus of ``option``: one file in the format of the training file, or two files of lines.
 
     ``noun``: what the examples of the task are called. Errors: ``RecipeError`` for another number
     of files than the task has, ``DataError`` for files that cannot be read.

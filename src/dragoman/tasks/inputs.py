@@ -37,7 +37,7 @@ from dragoman.tasks.tree_sizing import recipe_for_trees
 
 _LINES_READ = 400
 _TREES = (".mrg", ".ptb", ".parse")
-"""What treebanks call files of bracketed trees."""
+"""How names of files of bracketed trees end."""
 _ONE_FILE = (".tsv", ".tab", ".jsonl", ".ndjson", ".json")
 
 _AS_TSV = "Save it as tab-separated text (.tsv), source first, without a header"
@@ -52,7 +52,7 @@ _NOT_READ = {
     ".po": "Write its msgid and msgstr as tab-separated text (.tsv), or as JSON Lines (.jsonl)",
     ".zip": "Unpack it",
 }
-"""What people keep their translations in, and how it can be read."""
+"""Formats that are not read -> what to do with such a file."""
 
 
 def recipe_of(
@@ -322,7 +322,7 @@ def _absolute(path: str) -> str:
 
 
 def _language(code: str | None, path: str) -> str:
-    """Of texts that stand alone: as it is said, or as the name of their file has it."""
+    """The language of texts that stand alone: as the user says, or from the name of their file."""
     if code is not None and "-" in code:
         raise RecipeError(f"--languages {code}: texts that stand alone have one, such as en")
     return code or languages_of([path, path])[0]

@@ -29,10 +29,10 @@ LABEL_TABLE = (
     Size(200_000, 16_000, 256, 8, 3, 0.2, 8_192, 500, 1e-3, 8),
     Size(float("inf"), 16_000, 256, 8, 4, 0.1, 16_384, 1_000, 1e-3, 4),
 )
-"""What is begun with, not tuned; docs/recipes.md shows it for users."""
+"""A first choice that was not tuned; docs/recipes.md shows it for users."""
 
 EPOCHS_FROM = 4
-"""Epochs where a run is begun from whose body has read text already."""
+"""Epochs of a run that begins with the weights of another one, which has read text already."""
 
 
 def labelled_corpus(path: str, columns: str | None, keys: tuple[str, str] | None) -> CorpusSettings:

@@ -18,7 +18,7 @@ from dragoman.task import TASKS
 from dragoman.training.weights import open_weights, weights_in
 
 _BYTES_TO_TRAIN = 16
-"""Of each parameter: itself, its gradient and two moments, fp32."""
+"""Bytes for each parameter in training: itself, its gradient and two moments, in fp32."""
 
 
 _DRAWS = (torch.Tensor.uniform_, torch.Tensor.normal_, nn.init.uniform_, nn.init.normal_)

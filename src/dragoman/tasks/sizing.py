@@ -37,7 +37,7 @@ TABLE = (
 """Chosen by experience with corpora of these sizes; docs/recipes.md shows it for users."""
 
 FINE_TUNING = 10
-"""Fine-tuning learns at so small a part of the rate, for so small a part of the epochs."""
+"""By which fine-tuning divides the learning rate and the epochs."""
 
 _LEAST_TOKENS_PER_WIDTH = 2_000
 _LOOKED_AT = 100_000
@@ -184,20 +184,21 @@ def for_part(recipe: Recipe, learned: Recipe, take: Taken) -> Recipe:
 
 
 def part_to_take(task: str, learned: Recipe) -> Taken | None:
-    """What a task takes of a run with the recipe ``learned``, where nobody says it: all (None) of
-    one of its own, of another what makes rows of a text, if labels are to be given to that."""
+    """The part of a run with the recipe ``learned`` that a new run of ``task`` begins with, where
+    nobody names one. A run that labels texts begins with the encoder (or decoder) of a run of
+    another task; any other run begins with the whole (None)."""
     if task == learned.task or task not in TASKS or TASKS[task].target != "label":
         return None
     return part_of(learned.model)
 
 
 def part_of(model: ModelSettings) -> Taken:
-    """What another model begins with, unless it is said: the encoder of a model that reads."""
+    """The part of a model that another one begins with, unless one is named."""
     return "encoder" if model.reads else "decoder"
 
 
 def encoder_of(model: TransformerSettings) -> EncoderSettings:
-    """An encoder by itself, of the sizes and choices of a Transformer's."""
+    """Settings of an encoder by itself, with the sizes and choices of a Transformer's encoder."""
     kept = model.model_dump(
         include={"model_dim", "ffn_dim", "attention", "dropout", "activation_dropout", "norm",
                  "positions", "attend_unknown"}
@@ -206,7 +207,8 @@ def encoder_of(model: TransformerSettings) -> EncoderSettings:
 
 
 def gently(recipe: Recipe, learned: Recipe) -> Recipe:
-    """A schedule for fine-tuning: a tenth of the highest rate at which the run learned."""
+    """The recipe with a schedule for fine-tuning: its peak is a tenth of the highest learning rate
+    of the run."""
     training = learned.training
     rate = make_schedule(
         training.schedule, model_dim=learned.model.model_dim, updates=training.updates
@@ -222,8 +224,8 @@ def for_minutes(
 ) -> tuple[Recipe, float]:
     """The recipe for so many minutes, and the seconds of one of its validations.
 
-    ``validation``: what one takes as the recipe is. Where even the two at the end would take more
-    than their share of the time, fewer sentences are translated in each.
+    ``validation``: the seconds of one as the recipe is. Where the last two validations alone would
+    take more than their share of the time, fewer sentences are translated in each.
     """
     seconds = 60 * minutes
     if 2 * validation > SHARE * seconds:

@@ -47,7 +47,7 @@ class Fit:
     """Places of the part that the old model does not have, or in another shape; as the new one
     calls them."""
     why: str
-    """About the first of them."""
+    """Why the first of the missing places has no weight."""
     parameters: int
     of: int
     """Parameters that are taken, and all of the new model's."""
@@ -64,7 +64,7 @@ class Fit:
         return line
 
     def to_dict(self, run: Run) -> dict[str, object]:
-        """For the notes of the new run."""
+        """As plain values, for the notes of the new run."""
         return {
             "run": run.folder.name,
             "weights": run.weights_hash,

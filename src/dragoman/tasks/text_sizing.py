@@ -32,7 +32,7 @@ class TextSize(NamedTuple):
     """One row: what is chosen below so many characters of text."""
 
     kind: str
-    """Of the vocabulary."""
+    """The kind of vocabulary."""
     context: int
     size: Size
 

@@ -130,7 +130,7 @@ def begin_or_resume(
     measure: bool = True,
     resume_command: str = "",
 ) -> Outcome:
-    """One of several trainings: ``train``, or ``resume`` where it was begun already.
+    """``train``, or ``resume`` where the training was begun already: for one of several.
 
     Errors: those of both.
     """

@@ -24,7 +24,7 @@ from dragoman.nn.linear import Computing, Precision
 
 
 class Energy(Computing):
-    """v of the additive score, and the attention by it."""
+    """Additive attention: its vector v, and what it finds in the sources."""
 
     def __init__(self, width: int) -> None:
         super().__init__()
@@ -32,7 +32,7 @@ class Energy(Computing):
         nn.init.xavier_uniform_(self.weight)
 
     def choose(self, precision: Precision, by_kernels: bool) -> None:
-        """A vector is multiplied by in the type of what it meets."""
+        """Nothing to choose: v takes the type of the rows that it is multiplied by."""
 
     def forward(self, query: Tensor, source: Source) -> tuple[Tensor, Tensor]:
         """(B, R, D) over a source -> what is found (B, R, D), and weights (B, R, S)."""

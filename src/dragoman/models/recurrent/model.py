@@ -55,9 +55,9 @@ class Carried(NamedTuple):
     """What one step hands to the next."""
 
     hidden: Tensor
-    """(L, N, D)."""
+    """(L, N, D): hidden vectors."""
     cell: Tensor
-    """(L, N, D), never of low precision."""
+    """(L, N, D): cells, never of low precision."""
     fed: Tensor
     """(1, N, D): with input feeding, what was found at the step before; else (0, N, D)."""
 

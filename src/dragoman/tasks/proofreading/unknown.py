@@ -20,7 +20,7 @@ were: compounds, inflections."""
 _STRANGE = 0.6
 """Share of words never read from which on a sentence is of another language."""
 _FEW_WORDS = 3
-"""Words that are needed to see that by themselves."""
+"""The fewest words of a sentence whose language is judged by that share alone."""
 _TELLING_WORDS = 5
 """Words from which on small words tell a language, where it is not known what was read."""
 _SIGNS = frozenset("'\"‘’‚‛“”„‟«»‹›-‐‑‒–—―…,.;:!?()[]{}¡¿、。· \t\n\r")
