@@ -51,7 +51,7 @@ Made = TypeVar("Made")
 
 
 class Engine:
-    """One model, ready to be asked. Not for several threads at once, but for ``scheduler``."""
+    """One model, ready to be asked. Only its ``scheduler`` may be called by several threads."""
 
     def __init__(
         self,
@@ -69,12 +69,13 @@ class Engine:
         opens: Callable[[], Network] | None = None,
         writes: bool = True,
     ) -> None:
-        """``path``: what runs it; left out, the network itself, where it writes. ``search``: how,
-        unless a request says otherwise. ``ensemble``: the plain models of all, where ``path`` is of
-        several, of which ``network`` is the first. ``places``: how many it can tell apart on either
-        side, ``ModelSettings.longest``; left out, what ``network`` can. ``guided``: how a head was
-        taught to align. ``opens``: gives the network when it is first asked for, in its place.
-        ``writes``: whether it is searched; else it says something of what it has read."""
+        """``network``: the model in torch; None: ``opens`` gives it when it is first asked for.
+        ``search``: how to search, unless a request says otherwise. ``path``: what runs the model;
+        left out, the network itself. ``ensemble``: the plain models of several runs together, where
+        ``path`` runs several; ``network`` is then that of the first. ``places``: how many positions
+        the model has on either side (``ModelSettings.longest``); left out, those of ``network``.
+        ``guided``: how a head was taught to align. ``writes``: whether outputs are searched for;
+        False for a model that says something of what it has read."""
         self._made = network
         self._opens = opens
         self._ensemble = ensemble
@@ -222,18 +223,18 @@ class Engine:
         record: list[StepRecord] | None = None,
         raw: str | None = None,
     ) -> Request:
-        """What a search is asked. ``values`` are of the source form, the end symbol included;
+        """The request for a search. ``values`` are of the source form, the end symbol included;
         ``raw`` is the source as it was given, which a form whose outputs have rules needs.
 
-        An output ends where the model can tell no more places, whatever was asked for.
+        No output is longer than the model has positions for, whatever was asked for.
         Errors: ``SearchError`` if it must be longer than that; ``DataError`` for a source that has
         no output.
         """
         chosen = settings or self.search_settings
         source = np.asarray(values)
         longest = self.source.longest_output(len(source), chosen.max_extra)
-        if self._places is not None:
-            most = self._places - 1  # the begin symbol stands before them
+        most = None if self._places is None else self._places - 1  # the begin symbol takes one
+        if most is not None:
             if chosen.min_length > most:
                 raise SearchError(
                     f"min_length is {chosen.min_length}, and this model writes {most} tokens at "
@@ -241,10 +242,8 @@ class Engine:
                 )
             longest = min(longest, most)
             if chosen.max_length is not None:
-                asked = min(chosen.max_length, most)
-                chosen = chosen.model_copy(update={"max_length": asked})
-        places = None if self._places is None else self._places - 1
-        rules = None if raw is None else self.target.rules(raw, places)
+                chosen = chosen.model_copy(update={"max_length": min(chosen.max_length, most)})
+        rules = None if raw is None else self.target.rules(raw, most)
         return Request(source, chosen, tuple(prefix), record, longest, rules)
 
     # ---- generating
