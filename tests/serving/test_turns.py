@@ -31,7 +31,7 @@ from dragoman.serving.http.refusals import Refusal
 from dragoman.serving.look import looker, packed, run_view, sight
 from dragoman.serving.served import ServedRun
 from dragoman.serving.settings import ServeSettings
-from dragoman.serving.translate import libretranslate, tagged, v1
+from dragoman.serving.translate import answer, libretranslate, tagged, v1
 from dragoman.serving.translate.html_document import HtmlDocument
 from dragoman.serving.translate.languages import Detector
 from dragoman.serving.turns import Turns
@@ -68,7 +68,7 @@ def test_nothing_is_cut_decoded_or_written_on_the_event_loop(
     slow = [
         (Text, "encode_lists"), (Text, "decode_batch"), (Text, "pieces"), (HtmlDocument, "reading"),
         (HtmlDocument, "join"), (Detector, "rank"), (BaseModel, "model_dump_json"), (Engine, "cut"),
-        (served, "words_of"), (served, "look_answer"), (tagged, "project"),
+        (answer, "words_of"), (served, "look_answer"), (tagged, "project"),
         (AligningHead, "weights"), (looker, "weights_message"), (v1, "_start"), (v1, "_told"),
         (libretranslate, "_answer"), (connection, "_parsed"), (run_view, "view_of"),
     ]  # fmt: skip
