@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 import subprocess
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -35,11 +35,26 @@ class Stopped(Exception):
     """A program that did not start, or that stopped before it answered."""
 
 
-def begin(who: str, command: list[str | Path], more: Mapping[str, str]) -> tuple[Process, str]:
-    """Start a program, with ``more`` in its environment, and wait until it has loaded.
+def begin(
+    who: str,
+    python: Callable[[], Path],
+    arguments: list[str | Path],
+    *,
+    is_tuned: bool,
+    native: bool = True,
+) -> tuple[Process, str]:
+    """Start a program and wait until it has loaded.
 
-    -> the process and the version that it tells.
+    ``python``: that of its environment, which is made when first asked for. ``native``: whether our
+    kernels may be used. -> the process and the version that it tells.
     """
+    more = tuned() if is_tuned else {}
+    if not native:
+        more = {"DRAGOMAN_NATIVE": "off"}
+    try:
+        command = [python(), *arguments]
+    except subprocess.CalledProcessError as error:
+        raise Stopped(f"{who}: its environment could not be made") from error
     process = subprocess.Popen(
         command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
         env=os.environ | {"PYTHONUNBUFFERED": "1", "HF_HUB_OFFLINE": "1"} | more,

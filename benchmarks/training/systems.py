@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import subprocess
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -13,7 +12,7 @@ from typing import Any
 import torch
 from environments import environment
 from instructions import kept_to
-from peers import Process, Stopped, ask, begin, end, tuned
+from peers import Process, ask, begin, end
 from training.toolkits import TOOLKITS
 
 from dragoman.native.linear import supported
@@ -66,15 +65,10 @@ class Program:
         return f"{self.name}:{self.kind}:{self.precision}"
 
     def start(self, folder: Path) -> System:
-        more = tuned() if self.kind == "tuned" else {}
-        if self.last == "plain":
-            more = {"DRAGOMAN_NATIVE": "off"}
-        try:
-            python = self.python()
-        except subprocess.CalledProcessError as error:
-            raise Stopped(f"{self.label}: its environment could not be made") from error
-        command = [python, HERE / self.script, folder, self.precision, self.last]
-        return System(self.label, *begin(self.label, command, more))
+        arguments = [HERE / self.script, folder, self.precision, self.last]
+        tuned, native = self.kind == "tuned", self.last != "plain"
+        running = begin(self.label, self.python, arguments, is_tuned=tuned, native=native)
+        return System(self.label, *running)
 
 
 def precisions(device: str) -> tuple[str, ...]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import subprocess
 import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
@@ -12,7 +11,7 @@ from typing import Any
 import torch
 from choosing import Options
 from environments import environment
-from peers import Process, Stopped, ask, begin, end, tuned
+from peers import Process, ask, begin, end
 from translating.works import Work
 
 from dragoman.tasks.machine import cores
@@ -69,15 +68,10 @@ class Program:
     native: str = "auto"
 
     def start(self, work: Work) -> System:
-        more = tuned() if self.kind == "tuned" else {}
-        if self.native == "off":
-            more = {"DRAGOMAN_NATIVE": "off"}
-        try:
-            python = self.python()
-        except subprocess.CalledProcessError as error:
-            raise Stopped(f"{self.name}: its environment could not be made") from error
-        command = [python, HERE / self.script, work.folder]
-        return System(self.name, *begin(f"{self.name} ({self.kind})", command, more))
+        who, arguments = f"{self.name} ({self.kind})", [HERE / self.script, work.folder]
+        tuned, native = self.kind == "tuned", self.native != "off"
+        running = begin(who, self.python, arguments, is_tuned=tuned, native=native)
+        return System(self.name, *running)
 
 
 @dataclass(frozen=True)

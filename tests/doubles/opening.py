@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
@@ -14,6 +13,7 @@ from urllib.parse import urlsplit
 
 import pytest
 from playwright.sync_api import Browser, Page, expect
+from told_address import address_told
 
 AXE = Path(__file__).parents[2] / "web" / "node_modules" / "axe-core" / "axe.min.js"
 
@@ -99,15 +99,8 @@ def serving(run: Path) -> Iterator[str]:
     program = [sys.executable, "-m", "dragoman", "serve", str(run), "--port", "0"]
     process = subprocess.Popen(program, stderr=subprocess.PIPE, text=True)
     assert process.stderr is not None
-    said = ""
     try:
-        for line in process.stderr:
-            said += line
-            if found := re.search(r"http://[\d.]+:\d+", line):
-                break
-        else:
-            raise AssertionError(said)
-        yield found[0]
+        yield address_told(process.stderr)
     finally:
         process.terminate()
         process.wait(40)

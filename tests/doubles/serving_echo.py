@@ -11,7 +11,6 @@ import functools
 import json
 import logging
 import os
-import re
 import subprocess
 import sys
 import threading
@@ -22,6 +21,7 @@ from typing import Any
 
 import httpx
 import torch
+from told_address import address_told
 from torch import Tensor
 
 from dragoman.forms.text import Text
@@ -295,15 +295,9 @@ def _process(
     # A full pipe would hold up the server when it has something to say.
     reader = threading.Thread(target=process.stderr.read)
     try:
-        said = ""
-        for line in process.stderr:
-            said += line
-            if found := re.search(r"http://[\d.]+:\d+", line):
-                break
-        else:
-            raise AssertionError(said)
+        address = address_told(process.stderr)
         reader.start()
-        yield process, found[0]
+        yield process, address
     finally:
         process.kill()
         process.wait()

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 import torch
 from implementations import decoder, recurrent, transformer
-from searching import search
+from searching import assert_force_decoding_agrees, search
 from table_model import BOS, EOS, TableModel, same
 from torch import Tensor
 
@@ -13,7 +13,6 @@ from dragoman.models.ensemble import Ensemble, mixture
 from dragoman.models.interface import Memory, Model
 from dragoman.nn.layout import Sequences
 from dragoman.search.request import Request
-from dragoman.search.scoring import force_decode
 from dragoman.search.settings import SamplingSettings, SearchSettings
 from dragoman.search.textbook import textbook
 
@@ -86,17 +85,7 @@ def test_of_several_it_is_their_mixture(models: list[Model], which: tuple[int, .
 
 
 def test_given_outputs_are_scored_by_the_mixture(models: list[Model]) -> None:
-    requests = asked()
-    both = Ensemble(models[:2])
-    found = [h[0] for h in search(both, requests, bos=BOS, eos=EOS)]
-    scored = force_decode(
-        both, [r.source for r in requests], [h.tokens for h in found], bos=BOS, eos=EOS
-    )
-    for one, other in zip(found, scored, strict=True):
-        count = len(one.token_log_probabilities)
-        assert one.token_log_probabilities == pytest.approx(
-            other.token_log_probabilities[:count], abs=1e-4
-        )
+    assert_force_decoding_agrees(Ensemble(models[:2]), asked(), bos=BOS, eos=EOS)
 
 
 def test_what_one_model_rules_out_another_may_still_say() -> None:

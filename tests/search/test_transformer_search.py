@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import pytest
 import torch
-from searching import search
+from searching import assert_force_decoding_agrees, search
 from table_model import BOS, EOS, same
 
 from dragoman.models.settings import TransformerSettings
 from dragoman.models.transformer import Transformer
 from dragoman.nn.settings import AttentionSettings
 from dragoman.search.request import Request
-from dragoman.search.scoring import force_decode
 from dragoman.search.settings import SamplingSettings, SearchSettings
 from dragoman.search.textbook import textbook
 
@@ -59,16 +58,7 @@ def test_as_in_the_textbook(model: Transformer, rows: int) -> None:
 
 
 def test_force_decoding_agrees(model: Transformer) -> None:
-    requests = asked(8)
-    found = [h[0] for h in search(model, requests, bos=BOS, eos=EOS)]
-    scored = force_decode(
-        model, [r.source for r in requests], [h.tokens for h in found], bos=BOS, eos=EOS
-    )
-    for one, other in zip(found, scored, strict=True):
-        count = len(one.token_log_probabilities)
-        assert one.token_log_probabilities == pytest.approx(
-            other.token_log_probabilities[:count], abs=1e-4
-        )
+    assert_force_decoding_agrees(model, asked(8), bos=BOS, eos=EOS)
 
 
 def test_samples_do_not_depend_on_the_batch(model: Transformer) -> None:
