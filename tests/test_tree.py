@@ -1,11 +1,12 @@
 from __future__ import annotations
 
 import random
+from collections.abc import Iterator
 
 import pytest
 from random_trees import random_tree
 
-from dragoman.tree import DEEPEST, Tree, TreeError, plain, read_trees
+from dragoman.tree import DEEPEST, LONGEST, Tree, TreeError, plain, read_trees
 
 CAT = "(S (NP (DT The) (NN cat)) (VP (VBZ sleeps)) (. .))"
 
@@ -71,6 +72,7 @@ def test_of_a_tree_of_traces_nothing_is_left() -> None:
         ("(S (NN a (NN b)))", 1, "a word, a, and a bracket"),
         ("(S (NN a) b)", 1, "beside them a word, b"),
         ("(S " * (DEEPEST + 1), 1, "within each other"),
+        (f"(S\n(NN {'a' * (LONGEST + 1)}))", 2, r"'aaa[a…]+' has 10,001 characters"),
     ],
 )
 def test_brackets_that_are_no_tree_are_refused_with_their_line(
@@ -85,3 +87,26 @@ def test_the_deepest_tree_is_read_and_written() -> None:
     text = "(X " * (DEEPEST - 1) + "(NN a)" + ")" * (DEEPEST - 1)
     tree = one(text)
     assert str(tree) == text and tree == plain(tree) and len(list(tree.brackets())) == DEEPEST - 1
+
+
+def test_what_is_no_sentence_any_more_is_refused_before_all_of_it_is_read(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("dragoman.tree.MOST", 3000)
+    read = 0
+
+    def file(sentences: int) -> Iterator[str]:
+        """The first bracket of its second tree is closed behind all of them."""
+        nonlocal read
+        yield from (CAT, "(S")
+        for read in range(1, sentences + 1):  # noqa: B007
+            yield "(NP (DT the) (NN cat))"
+        yield ")"
+
+    *_, (_, largest) = read_trees(file(999))
+    assert len(largest.words) == 2 * 999
+    with pytest.raises(TreeError, match="more than 3,000 brackets; one tree is") as refused:
+        list(read_trees(file(20_000)))
+    assert refused.value.line == 2 and read == 1000
+    # Of a tree, not of a file.
+    assert sum(1 for _ in read_trees([CAT] * 3000)) == 3000

@@ -16,6 +16,12 @@ from dataclasses import dataclass, field
 DEEPEST = 200
 """Brackets within each other: real trees have some 30, and what walks a tree calls itself."""
 
+MOST = 100_000
+"""Brackets of one tree, those of its words counted: real trees have some hundreds, and a whole file
+becomes one tree where a bracket is not closed."""
+LONGEST = 10_000
+"""Characters of a word or of a label."""
+
 TOP = "TOP"
 """The label of what stands above all, where a treebank writes none."""
 TOPS = frozenset({"", TOP, "S1", "ROOT"})
@@ -114,14 +120,23 @@ class _Open:
 def read_trees(lines: Iterable[str]) -> Iterator[tuple[int, Tree]]:
     """Each tree, and the line (from 1) that it begins on; one tree is held at a time.
 
-    Raises ``TreeError`` for brackets that do not fit, or that have no label or no word. Only the
-    outermost bracket of a tree may do without a label.
+    Raises ``TreeError`` for brackets that do not fit, or that have no label or no word, and for a
+    tree of more than ``MOST`` brackets, ``DEEPEST`` of them within each other, as soon as it has
+    so many. Only the outermost bracket of a tree may do without a label.
     """
     opened: list[_Open] = []
+    brackets = 0
     for number, line in enumerate(lines, 1):
         for match in _BRACKET_OR_WORD.finditer(line):
             symbol = match.group()
             if symbol == "(":
+                brackets = brackets + 1 if opened else 1
+                if brackets > MOST:
+                    raise TreeError(
+                        opened[0].line,
+                        f"the tree that begins here has more than {MOST:,} brackets; one tree is "
+                        "one sentence, so a bracket that closes it may be missing",
+                    )
                 _check_may_open(opened, number)
                 opened.append(_Open(number))
             elif symbol != ")":
@@ -158,6 +173,12 @@ def _take(opened: list[_Open], symbol: str, line: int) -> None:
     """A symbol that is no bracket: the label if it comes first, else the word."""
     if not opened:
         raise TreeError(line, f"{_shown(symbol)!r} stands outside of all brackets")
+    if len(symbol) > LONGEST:
+        raise TreeError(
+            line,
+            f"{_shown(symbol)!r} has {len(symbol):,} characters, and a word or a label has "
+            f"{LONGEST:,} at most",
+        )
     now = opened[-1]
     if now.label is None:
         now.label = symbol
