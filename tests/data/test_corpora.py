@@ -85,7 +85,8 @@ def test_jsonl(tmp_path: Path) -> None:
 @pytest.mark.parametrize(("sources", "targets"), [(3, 5), (5, 3), (1, 100)])
 def test_different_line_counts_are_both_named(tmp_path: Path, sources: int, targets: int) -> None:
     corpus = _corpus(tmp_path, b"x\n" * sources, b"y\n" * targets)
-    with pytest.raises(DataError, match=rf"a\.txt has {sources} lines but .*b\.txt has {targets}:"):
+    lines = "1 line" if sources == 1 else f"{sources} lines"
+    with pytest.raises(DataError, match=rf"a\.txt has {lines} but .*b\.txt has {targets}:"):
         list(read_pairs(corpus))
 
 

@@ -96,6 +96,6 @@ def test_links_outside_of_their_sentences_are_refused() -> None:
             DataError, match=rf"pair 2: .*word {link[0]} to target word {link[1]}.*2 and 3"
         ):
             check_gold([inside, outside], [(2, 3), (2, 3)])
-    for count in (1, 3):
-        with pytest.raises(DataError, match=f"{count} lines of links"):
+    for count, told in ((1, "1 line of links for 2 pairs"), (3, "3 lines of links for 2 pairs")):
+        with pytest.raises(DataError, match=told):
             check_gold([inside] * count, [(2, 3), (2, 3)])

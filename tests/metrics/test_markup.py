@@ -40,5 +40,5 @@ def test_a_line_is_intact_with_all_of_its_marks_and_no_other(translation: str, i
     found = count_intact([source, plain], [translation, "**x**"], [source, plain])
     assert (found.lines, found.intact, found.references) == (1, intact, 1)
     assert str(found) == (
-        f"inline markup intact in {intact} of the 1 lines that have any (in the references: 1)"
+        f"inline markup intact in {intact} of the 1 line that has any (in the references: 1)"
     )

@@ -171,7 +171,7 @@ def test_seed_decides_the_draws() -> None:
 def test_needs_two_systems_of_the_right_length() -> None:
     with pytest.raises(DataError, match="two systems"):
         compare_systems({"one": [["a"]]}, [["a"]], "de")
-    with pytest.raises(DataError, match="short: 1 translations but 2 references"):
+    with pytest.raises(DataError, match="short: 1 translation but 2 references"):
         compare_systems({"one": [["a", "b"]], "short": [["a"]]}, [["a", "b"]], "de")
 
 

@@ -112,7 +112,7 @@ def test_table_and_json_hold_every_figure() -> None:
 
 
 def test_lengths_must_pair_up() -> None:
-    with pytest.raises(DataError, match="2 translations but 1 references"):
+    with pytest.raises(DataError, match="2 translations but 1 reference:"):
         evaluate_translation(["a", "b"], [["a"]], "de")
     with pytest.raises(DataError, match="nothing to score"):
         tokenised_bleu([], [[]])

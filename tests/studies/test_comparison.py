@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 from untrained_run import untrained_run
 
+from dragoman.errors import RunError
 from dragoman.studies.comparison import PREPARED, compare
 
 
@@ -34,3 +35,12 @@ def test_a_run_without_case_is_compared_without_case(tmp_path: Path) -> None:
     bleu = found.compared.quality.comparisons[0]
     assert bleu.scores[1].value < 90 and "tok:13a" in bleu.signature
     assert not found.compared.quality.notes
+
+
+def test_a_run_that_neither_translates_nor_labels_is_told_what_is_compared(tmp_path: Path) -> None:
+    run = untrained_run(
+        tmp_path, "model.model_dim=16", "model.ffn_dim=16", "model.attention.num_heads=2",
+        recipe_name="demo-trees",
+    )  # fmt: skip
+    with pytest.raises(RunError, match="is a parser: what is compared are runs that translate, or"):
+        compare([run, run])

@@ -166,7 +166,7 @@ def test_labels_that_cannot_be_used_are_said_in_one_line(
     files = {
         "empty.tsv": ("", "empty.tsv is empty"),
         "notab.tsv": (good + "no tab here\n", "notab.tsv, line 31: no tab"),
-        "one.tsv": ("same\tone text\nsame\tother text\n", "have the label 'same'"),
+        "one.tsv": ("same\tone text\nsame\tother text\n", "2 lines, and one label, 'same'"),
         "unclear.tsv": ("a\tb\nc\td\n", "it cannot be told which column holds the labels"),
         "blank.tsv": (good + " \tno label\n", "blank.tsv, line 31: the label is empty"),
     }

@@ -146,4 +146,4 @@ def test_the_verbs_take_it(tiny_run: Path, dragoman: Dragoman, tmp_path: Path) -
     assert sorted(path.name for path in tiny_run.iterdir()) == before, "scores are the run's own"
     (tmp_path / "short.de").write_text("Ein Hund schläft.\n", encoding="utf-8")
     said = dragoman("evaluate", tiny_run, *files[:2], tmp_path / "short.de")
-    assert said.code == 1 and "short.de has 1 lines, but there are 2" in said.err
+    assert said.code == 1 and "short.de has 1 line for 2 sentences" in said.err

@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from dragoman.plural import plural
+
 if TYPE_CHECKING:
     from dragoman.metrics.alignment import Gold
     from dragoman.tasks.aligner import Aligner, TextAligner, TextPair
@@ -120,7 +122,8 @@ def align(
         check_gold(links, [(len(s.split()), len(t.split())) for s, t in listed], str(gold))
         if gold_dev is not None and gold_dev >= len(links):
             raise DragomanError(
-                f"--gold-dev {gold_dev}: {gold} has {len(links)} lines; some must be left to "
+                f"--gold-dev {gold_dev}: {gold} has {plural(len(links), 'line')}; some must be "
+                "left to "
                 "measure on"
             )
     from dragoman.tasks.aligner import Aligner, TextAligner

@@ -8,6 +8,8 @@ from typing import Annotated
 
 import typer
 
+from dragoman.plural import plural
+
 
 def classify(
     run: Annotated[Path, typer.Argument(help="A run folder.", metavar="RUN")],
@@ -75,7 +77,7 @@ def classify(
         typer.echo(WARNING, err=True)
     if cut:
         typer.echo(
-            f"{'a line is' if cut == 1 else f'{cut:,} lines are'} longer than the "
+            f"{plural(cut, 'line is', 'lines are')} longer than the "
             f"{labeller.longest:,} tokens that the model reads: what is behind was not looked at.",
             err=True,
         )

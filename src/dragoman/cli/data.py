@@ -7,6 +7,8 @@ from typing import Annotated
 
 import typer
 
+from dragoman.plural import plural
+
 app = typer.Typer(
     help="Look at parallel text, or fetch some that is public.",
     no_args_is_help=True,
@@ -92,7 +94,7 @@ def get(
             source,
             lambda file, done, total: progress.update(tasks[file], completed=done, total=total),
         )
-    typer.echo(f"{len(paths)} files in {folder}, each of the right size and SHA-256")
+    typer.echo(f"{plural(len(paths), 'file')} in {folder}, each of the right size and SHA-256")
     typer.echo(f"licence: {download.licence}")
     recipes = [recipe for recipe in shipped_recipes() if recipe.startswith(name)]
     if to is None and recipes:  # a recipe that ships looks for its text there

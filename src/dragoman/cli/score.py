@@ -9,6 +9,8 @@ from typing import Annotated
 
 import typer
 
+from dragoman.plural import plural
+
 
 def score(
     run: Annotated[Path, typer.Argument(help="A run folder.", metavar="RUN")],
@@ -75,4 +77,6 @@ def score(
                 line += "\t" + " ".join(f"{token}:{value:.3f}" for token, value in every)
             typer.echo(line)
     if count:
-        typer.echo(f"perplexity {math.exp(-total / count):.3f} over {count} tokens", err=True)
+        typer.echo(
+            f"perplexity {math.exp(-total / count):.3f} over {plural(count, 'token')}", err=True
+        )

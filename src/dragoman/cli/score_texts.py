@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 import typer
 
 from dragoman.errors import DragomanError
+from dragoman.plural import plural
 
 if TYPE_CHECKING:
     from rich.text import Text
@@ -55,7 +56,7 @@ def score_texts(run: Run, path: Path, tokens: bool, words: bool) -> None:
         some = list(islice(texts, _TOGETHER))
     if words:
         typer.echo(LEGEND, err=True)
-    typer.echo(f"perplexity {math.exp(-total / count):.3f} over {count} tokens", err=True)
+    typer.echo(f"perplexity {math.exp(-total / count):.3f} over {plural(count, 'token')}", err=True)
 
 
 def coloured(words: Sequence[Word], *, plain: bool) -> Text:

@@ -25,6 +25,7 @@ from pydantic import Field, model_validator
 from dragoman.data.documents import By, read_texts
 from dragoman.data.trees import plain_trees
 from dragoman.errors import DataError
+from dragoman.plural import plural
 from dragoman.settings import Settings
 
 _GZIP = b"\x1f\x8b"
@@ -235,8 +236,8 @@ def _count(lines: Iterator[str]) -> int:
 
 def _different_counts(source: Path, sources: int, target: Path, targets: int) -> DataError:
     return DataError(
-        f"{source} has {sources:,} lines but {target} has {targets:,}: line n of one must be the "
-        "translation of line n of the other"
+        f"{source} has {plural(sources, 'line')} but {target} has {targets:,}: line n of one must "
+        "be the translation of line n of the other"
     )
 
 

@@ -18,6 +18,7 @@ from torch import Tensor
 
 from dragoman.data.batches import Tokens, first_names_of, join, rows_of
 from dragoman.nn.layout import Layout, Sequences
+from dragoman.plural import plural
 
 
 @dataclass(frozen=True)
@@ -80,7 +81,8 @@ class LabelledBatch:
     def in_words(self) -> str:
         """How large it is."""
         layout = self.source.layout
-        return f"{len(self)} texts, {layout.total} tokens, the longest {layout.longest}"
+        read = f"{plural(len(self), 'text')}, {plural(layout.total, 'token')}"
+        return f"{read}, the longest {layout.longest}"
 
     def _part(self, first: int, last: int) -> LabelledBatch:
         return LabelledBatch(

@@ -38,6 +38,7 @@ from pydantic import Field
 from dragoman.data.hashing import hashes, keyed
 from dragoman.data.store import CorpusRange
 from dragoman.errors import DataError
+from dragoman.plural import plural
 from dragoman.settings import Settings
 
 Indices = npt.NDArray[np.int64]
@@ -109,7 +110,7 @@ class LeftOut:
     def in_words(self) -> str:
         """How many are longer than what."""
         sides = " or ".join(f"{limit} {side}" for side, limit in self.limits.items())
-        return f"{self.examples:,} are longer than {sides} tokens"
+        return f"{plural(self.examples, 'is', 'are')} longer than {sides} tokens"
 
 
 class Plan:
@@ -129,7 +130,8 @@ class Plan:
         self._examples_an_epoch = sum(chunks.weight * chunks.examples for chunks in self._corpora)
         if not any(chunks.examples for chunks in self._corpora):
             raise DataError(
-                f"nothing to train on: all {self.left_out.in_words()}; raise "
+                f"nothing to train on: of {self.left_out.examples:,}, "
+                f"{self.left_out.in_words()}; raise "
                 + " and ".join(f"plan.max_{side}" for side in self._limits)
                 + ", and model.positions if positions are learned and so few"
             )

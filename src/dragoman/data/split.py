@@ -17,6 +17,7 @@ from typing import Literal, Self
 from pydantic import Field, model_validator
 
 from dragoman.data.corpora import Pair
+from dragoman.plural import plural
 from dragoman.settings import Settings
 
 Side = Literal["train", "dev", "test"]
@@ -89,11 +90,11 @@ class Overlap:
         lines = ", ".join(str(pair.line) for pair in self.first)
         if not any(pair.source for pair in self.first):
             return (
-                f"of {self.pairs:,} {name} texts, training has {self.target:,} (lines {lines}, …): "
-                f"scores on {name} may flatter"
+                f"of {plural(self.pairs, f'{name} text')}, training has {self.target:,} "
+                f"(lines {lines}, …): scores on {name} may flatter"
             )
         return (
-            f"of {self.pairs:,} {name} pairs, training has the source of {self.source:,}, "
+            f"of {plural(self.pairs, f'{name} pair')}, training has the source of {self.source:,}, "
             f"the target of {self.target:,} and the whole pair of {self.both:,} "
             f"(lines {lines}, …): scores on {name} may flatter"
         )

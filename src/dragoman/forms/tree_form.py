@@ -15,6 +15,7 @@ from dragoman.forms.passage import Passage
 from dragoman.forms.rules import Rules
 from dragoman.forms.tree_rules import TreeRules, usual_longest
 from dragoman.forms.tree_symbols import TreeSymbols
+from dragoman.plural import plural
 from dragoman.tree import Tree, TreeError, read_trees
 
 _ESCAPED = {"(": "-LRB-", ")": "-RRB-"}
@@ -81,7 +82,8 @@ class TreeForm(Form):
         longest = words + 2 if most is None else most
         if words == 0 or words + 2 > longest:
             raise DataError(
-                f"a sentence of {words:,} words has a tree of {words + 2:,} symbols at least, and "
+                f"a sentence of {plural(words, 'word')} has a tree of {words + 2:,} symbols at "
+                "least, and "
                 f"this model writes {longest:,} at most"
                 if words
                 else "an empty line has no tree"

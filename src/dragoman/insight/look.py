@@ -36,6 +36,7 @@ from dragoman.pictures.figure import DataTable
 from dragoman.pictures.look import Compared, Exhibit, look_html
 from dragoman.pictures.records import AttentionKind, AttentionRecord, Heatmap
 from dragoman.pictures.words import in_words
+from dragoman.plural import plural
 from dragoman.tasks.alignment import AlignmentScores, Looked
 from dragoman.tasks.predictor import Output, Predictor
 from dragoman.tasks.translator import Translator
@@ -193,8 +194,9 @@ def look_at_sentence(run: Path, options: LookOptions) -> LookResult:
     unknown = ids.count(given.unknown)
     if unknown:
         lines.append(
-            f"{unknown} of {len(ids)} tokens are unknown to the run's vocabulary; the model sees "
-            "that something stands there, not what."
+            f"{plural(unknown, 'token')} of {len(ids)} {'is' if unknown == 1 else 'are'} unknown "
+            "to the run's "
+            "vocabulary; the model sees that something stands there, not what."
         )
     importance = None
     if options.importance:
@@ -210,7 +212,7 @@ def look_at_sentence(run: Path, options: LookOptions) -> LookResult:
         gold = read_gold(options.gold, first=options.gold_base)
         if len(gold) != 1:
             raise DataError(
-                f"{options.gold} has {len(gold)} lines; one is needed, for this sentence"
+                f"{options.gold} has {plural(len(gold), 'line')}; one is needed, for this sentence"
             )
         looked = Looked.of_record(pieces)
         scores = AlignmentScores.of([looked], gold)

@@ -16,6 +16,7 @@ from dragoman.errors import DragomanError
 from dragoman.models.interface import Network
 from dragoman.nn.probes import Probe
 from dragoman.pictures.words import words
+from dragoman.plural import plural
 from dragoman.tasks.predictor import Output, Predictor
 
 _NO_HEADS: frozenset[tuple[str, int]] = frozenset()
@@ -164,4 +165,6 @@ def _check(predictor: Predictor, source: str, change: Change) -> None:
     names, _ = source_words(predictor, source)
     wrong = [word for word in change.hidden if not 0 <= word < len(names)]
     if wrong:
-        raise DragomanError(f"the sentence has {len(names)} words; there is no word {wrong[0]}")
+        raise DragomanError(
+            f"the sentence has {plural(len(names), 'word')}; there is no word {wrong[0]}"
+        )

@@ -23,6 +23,7 @@ from pathlib import Path
 from typing import Any
 
 from dragoman.errors import DataError
+from dragoman.plural import plural
 
 Links = frozenset[tuple[int, int]]
 """(source word, target word), counted from 0."""
@@ -181,7 +182,10 @@ def check_gold(
     """
     known = list(sizes)
     if len(known) != len(gold) or not gold:
-        raise DataError(f"{where}: {len(gold)} lines of links for {len(known)} pairs of sentences")
+        raise DataError(
+            f"{where}: {plural(len(gold), 'line')} of links for {plural(len(known), 'pair')} of "
+            "sentences"
+        )
     for number, (one, (sources, targets)) in enumerate(zip(gold, known, strict=True), 1):
         for source, target in sorted(one.possible):
             if source >= sources or target >= targets:

@@ -15,6 +15,8 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from dragoman.plural import plural
+
 _MARK = re.compile(
     r"``(?P<literal>.+?)``"
     r"|(?P<role>(?::[\w+.-]+)+:)`(?P<content>[^`]+)`"
@@ -38,7 +40,8 @@ class Markup:
 
     def __str__(self) -> str:
         return (
-            f"inline markup intact in {self.intact:,} of the {self.lines:,} lines that have any "
+            f"inline markup intact in {self.intact:,} of the "
+            f"{plural(self.lines, 'line that has', 'lines that have')} any "
             f"(in the references: {self.references:,})"
         )
 

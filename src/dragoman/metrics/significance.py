@@ -36,6 +36,7 @@ from dragoman.metrics.translation import (
     build_metric,
     check_lengths,
 )
+from dragoman.plural import plural
 
 Test = Literal["bootstrap", "randomisation"]
 DEFAULT_SAMPLES: dict[Test, int] = {"bootstrap": 1_000, "randomisation": 10_000}
@@ -102,8 +103,8 @@ class Significance:
         ]
         test = {"bootstrap": "paired bootstrap", "randomisation": "approximate randomisation"}
         legend = (
-            f"{test[self.test]}, {self.samples:,} samples, seed {self.seed}, {self.sentences:,} "
-            f"sentences; * differs from the baseline (p < {SIGNIFICANT})"
+            f"{test[self.test]}, {plural(self.samples, 'sample')}, seed {self.seed}, "
+            f"{plural(self.sentences, 'sentence')}; * differs from the baseline (p < {SIGNIFICANT})"
         )
         if any(score.runs for comparison in self.comparisons for score in comparison.scores):
             legend += "; sd: standard deviation over the runs of a system"

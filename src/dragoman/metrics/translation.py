@@ -21,6 +21,7 @@ from sacrebleu.metrics.chrf import CHRF
 from sacrebleu.metrics.ter import TER
 
 from dragoman.errors import DataError
+from dragoman.plural import plural
 
 MetricName = Literal["BLEU", "chrF", "chrF++", "TER"]
 References = Sequence[Sequence[str]]
@@ -178,8 +179,9 @@ def check_lengths(hypotheses: Sequence[str], references: References) -> None:
     for lines in references:
         if len(hypotheses) != len(lines):
             raise DataError(
-                f"{len(hypotheses):,} translations but {len(lines):,} references: each "
-                "translation needs its reference, line by line. Check that neither file is cut."
+                f"{plural(len(hypotheses), 'translation')} but "
+                f"{plural(len(lines), 'reference')}: each translation needs its reference, line by "
+                "line. Check that neither file is cut."
             )
     if not hypotheses or not references:
         raise DataError("There is nothing to score: no translations and no references.")

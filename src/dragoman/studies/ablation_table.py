@@ -13,6 +13,7 @@ from dragoman.pictures.figure import Cell, DataTable, Figure, Words
 from dragoman.pictures.intervals import IntervalRow, Intervals
 from dragoman.pictures.panels import Text
 from dragoman.pictures.plain_table import plain_table
+from dragoman.plural import plural
 from dragoman.studies.ablation import SCORES, Ablation, Measured
 from dragoman.studies.ablation_rows import BASE, PAPER_BASE, Row
 from dragoman.studies.several import Record, write_figure
@@ -84,7 +85,8 @@ def notes(ablation: Ablation) -> list[str]:
     if len(tokens) > 1:
         seen = f" ({min(tokens):,} to {max(tokens):,} target tokens)"
     what = (
-        f"Scores on dev. Every training has {ablation.base.training.updates:,} updates{seen}; "
+        "Scores on dev. Every training has "
+        f"{plural(ablation.base.training.updates, 'update')}{seen}; "
         f"seeds {', '.join(map(str, ablation.plan.seeds))}. ±: half the 95 % interval of the mean "
         "(Student), n: runs."
     )

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from dragoman.data.corpora import read_lines
-from dragoman.errors import DataError, DragomanError
+from dragoman.errors import DataError, DragomanError, RunError
 from dragoman.forms.moses import MosesText
 from dragoman.metrics.significance import Significance, Test, compare_systems
 from dragoman.studies.seeds import runs_of
@@ -121,10 +121,16 @@ def compare(
     ``source``, ``references``: the sentences; left out, the test set of the first run's recipe.
     ``test``: bootstrap or randomisation; ``samples`` None: as many as is usual for it.
     Errors: ``DataError`` if there are fewer than two systems, or lines do not pair up;
-    ``RunError`` for a folder that holds no run.
+    ``RunError`` for a folder that holds no run, or one that does not translate.
     """
     chosen, systems = chosen_test(test), systems_at(paths)
     runs = [run for system in systems for run in system.runs]
+    for run in runs:
+        if run.task.name != "translation":
+            raise RunError(
+                f"{run.folder} is a {run.task.called}: what is compared are runs that translate, "
+                f"or runs that label; dragoman evaluate {run.folder} tells what this one is worth"
+            )
     if runs and references and source is None:
         raise DragomanError("comparing runs on files needs --source and --reference")
     if not runs and not references:

@@ -10,6 +10,7 @@ from importlib import metadata
 from dragoman.metrics.significance import SIGNIFICANT
 from dragoman.pictures.comparison import ComparisonPage, Section
 from dragoman.pictures.records import Chart, Series, Table
+from dragoman.plural import plural
 from dragoman.studies.published import LAYERS, MODELS
 from dragoman.studies.report import Report
 from dragoman.studies.verdict import FAMILIES, Point, verdict
@@ -165,7 +166,9 @@ def _searched(report: Report) -> Section:
     for sweep in report.sweeps:
         header, rows = sweep.rows()
         base = sweep.base.training.updates
-        note = f"{len(rows)} trials of {base:,} updates: {' '.join(sweep.plan.over)}"
+        note = (
+            f"{plural(len(rows), 'trial')} of {plural(base, 'update')}: {' '.join(sweep.plan.over)}"
+        )
         tables.append(Table(sweep.folder.name, header, rows, note))
         charts += [
             replace(chart, title=f"{sweep.folder.name}: {chart.title}") for chart in sweep.charts()

@@ -15,6 +15,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from dragoman.atomic import write_text
 from dragoman.errors import DragomanError, RunError
+from dragoman.plural import plural
 from dragoman.reading import read_json
 from dragoman.recipe import Recipe
 from dragoman.tasks.run import RECIPE, Run, refuse_run
@@ -114,7 +115,8 @@ def summary(folder: Path) -> str:
     runs = runs_of(folder)
     scores = [run.scores().get("scores", {}) for run in runs]
     names = [name for name in scores[0] if all(name in one for one in scores)]
-    lines = [f"{len(runs)} runs in {folder}, seeds {', '.join(str(r.recipe.seed) for r in runs)}"]
+    seeds = ", ".join(str(run.recipe.seed) for run in runs)
+    lines = [f"{plural(len(runs), 'run')} in {folder}, seeds {seeds}"]
     for name in names:
         values = [one[name]["value"] for one in scores]
         deviation = f" sd {stdev(values):.2f}" if len(values) > 1 else ""

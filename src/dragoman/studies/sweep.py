@@ -22,6 +22,7 @@ from dragoman.pictures.figure import Cell, DataTable, Figure, Words
 from dragoman.pictures.panels import Lines, Text
 from dragoman.pictures.plain_table import plain_table
 from dragoman.pictures.records import Chart, Series
+from dragoman.plural import plural
 from dragoman.recipe import Recipe
 from dragoman.studies.search_space import Over, check_space, draw, parse_over, usual
 from dragoman.studies.several import (
@@ -163,7 +164,8 @@ class Sweep:
         """The score of every trial over each setting that was searched, and the table."""
         header, rows = self.rows()
         failed = sum(record.ended == "untrainable" for record in self.records)
-        words = f"{len(self.records)} trials of {self.base.training.updates:,} updates"
+        updates = plural(self.base.training.updates, "update")
+        words = f"{plural(len(self.records), 'trial')} of {updates}"
         told = f"{words}, seed {self.plan.seed}" + (f"; {failed} failed" if failed else "")
         return Figure(
             name="sweep",

@@ -18,6 +18,7 @@ from dragoman.data.hmm import StatisticalAligner
 from dragoman.errors import DragomanError
 from dragoman.forms.form import Form
 from dragoman.metrics.alignment import AlignmentQuality, Gold, Links, check_gold
+from dragoman.plural import plural
 from dragoman.tasks.alignment import AligningHead, AlignmentScores, Looked
 from dragoman.tasks.corpora import token_pairs
 from dragoman.tasks.engine import Engine
@@ -103,10 +104,10 @@ class Aligner:
         scores = AlignmentScores.of(looked, gold)
         if self.head is not None:
             best, rest = self.head, scores
-            how = f"{best}, on {len(gold)} pairs"
+            how = f"{best}, on {plural(len(gold), 'pair')}"
         elif not development:
             best, rest = scores.best, scores
-            how = f"{best}; an oracle, chosen by the very links of all {len(gold)} pairs"
+            how = f"{best}; an oracle, chosen by the very links of {plural(len(gold), 'pair')}"
         else:
             best, rest = scores.part(0, development).best, scores.part(development)
             how = (
@@ -160,7 +161,7 @@ class TextAligner:
         """Align pairs and measure it. Errors: ``DataError`` for links that do not fit them."""
         check_gold(gold, map(_sizes, pairs))
         links = list(self(pairs))
-        how = f"{self.description}, on {len(gold)} pairs"
+        how = f"{self.description}, on {plural(len(gold), 'pair')}"
         return Measured(links, AlignmentQuality.of(links, gold), how)
 
 

@@ -18,6 +18,7 @@ from dragoman.errors import DataError, DragomanError
 from dragoman.forms.labels import Labels, plain
 from dragoman.metrics.classification import Confusion
 from dragoman.pictures.plain_table import plain_table
+from dragoman.plural import plural
 from dragoman.tasks.confusions import MOST_DRAWN
 from dragoman.tasks.evaluation_set import nothing_to_measure, own_test_set
 from dragoman.tasks.examples import reading_of
@@ -136,7 +137,7 @@ class Evaluated:
     def table(self) -> str:
         """Plain text."""
         confusion, texts = self.confusion, self.confusion.texts
-        read = f"{texts:,} texts, {len(self.labels):,} labels; {self.seconds:.1f} s"
+        read = f"{plural(texts, 'text')}, {plural(len(self.labels), 'label')}; {self.seconds:.1f} s"
         parts = [
             f"{self.run} ({self.weights}) on {self.test}\n{read}",
             "\n".join(f"{name:<10} {value:8.3f}" for name, value in self.scores.items()),
@@ -182,13 +183,15 @@ class Evaluated:
     def _notes(self) -> Iterator[str]:
         if self.cut:
             yield (
-                f"{self.cut:,} texts are longer than the {self.longest:,} tokens that are read "
-                "(plan.context): what is behind was not looked at."
+                f"{plural(self.cut, 'text is', 'texts are')} longer than the {self.longest:,} "
+                "tokens that "
+                "are read (plan.context): what is behind was not looked at."
             )
         if self.left_out:
             yield (
-                f"{self.left_out:,} texts have a label that no training text has; they are not "
-                "counted, and could only have been wrong."
+                f"{plural(self.left_out, 'text has', 'texts have')} a label that no training text "
+                "has: not "
+                "counted, as only a wrong label could have been chosen."
             )
 
     def to_dict(self) -> dict[str, Any]:

@@ -20,6 +20,7 @@ from dragoman.metrics.translation import (
     evaluate_translation,
     tokenised_bleu,
 )
+from dragoman.plural import plural
 from dragoman.tasks.evaluation_set import EvaluationSet
 from dragoman.tasks.run import Run
 from dragoman.tasks.scores import samples, write_scores
@@ -51,8 +52,9 @@ class Evaluated:
     def table(self) -> str:
         """Plain text."""
         speed = len(self.hypotheses) / max(self.seconds, 1e-9)
+        sentences = plural(len(self.hypotheses), "sentence")
         lines = [
-            f"{self.run} ({self.weights}) on {self.test}, {len(self.hypotheses):,} sentences",
+            f"{self.run} ({self.weights}) on {self.test}, {sentences}",
             f"{self.search}; {self.path}; {self.seconds:.1f} s, {speed:,.0f} sentences/s",
             "",
             self.scores.table(),

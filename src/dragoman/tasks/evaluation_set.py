@@ -8,6 +8,7 @@ from pathlib import Path
 
 from dragoman.data.corpora import CorpusSettings, Pair, read_lines, read_pairs
 from dragoman.errors import DataError, DragomanError
+from dragoman.plural import plural
 from dragoman.tasks.corpora import has_test_set, plain_pairs
 from dragoman.tasks.run import Run
 
@@ -56,8 +57,8 @@ def _with_further(pairs: Sequence[Pair], further: Sequence[Path]) -> list[list[s
         sets.append(list(read_lines(path)))
         if len(sets[-1]) != len(pairs):
             raise DataError(
-                f"{path} has {len(sets[-1]):,} lines, but there are {len(pairs):,} sentences: "
-                "each file of references has one line for each"
+                f"{path} has {plural(len(sets[-1]), 'line')} for "
+                f"{plural(len(pairs), 'sentence')}: each file of references has one line for each"
             )
     return sets
 

@@ -14,6 +14,7 @@ from dragoman.data.word_links import Booleans, WordLinks, word_starts, words_of
 from dragoman.errors import DataError
 from dragoman.forms.text import Text
 from dragoman.metrics.alignment import Links, parse_links
+from dragoman.plural import plural
 from dragoman.recipe import Recipe
 
 FILE = "alignment.safetensors"
@@ -53,11 +54,11 @@ def training_links(
                 for _ in of_corpus:
                     pass
     if len(known) < len(named) or not named:
-        say(f"aligning {len(store):,} pairs, for the head that is taught to align")
+        say(f"aligning {plural(len(store), 'pair')}, for the head that is taught to align")
         learned = _learned(store, vocabularies, starts)
         links = dict(enumerate(learned)) | links
     found = WordLinks.of(links.get(example, frozenset()) for example in range(len(store)))
-    say(f"{found.linked:,} of {len(store):,} pairs have links")
+    say(f"{plural(found.linked, 'pair has', 'pairs have')} links, of {len(store):,}")
     folder.mkdir(parents=True, exist_ok=True)
     found.save(folder / FILE, key)
     return found
@@ -94,8 +95,8 @@ def _given(
     lines = list(read_lines(corpus.links))
     if len(lines) != (count := sum(1 for _ in read_pairs(corpus))):
         raise DataError(
-            f"{corpus.links} has {len(lines):,} lines but {corpus.name} has {count:,} pairs: line "
-            "n of the one must be the links of pair n of the other"
+            f"{corpus.links} has {plural(len(lines), 'line')} but {corpus.name} has "
+            f"{plural(count, 'pair')}: line n of the one must be the links of pair n of the other"
         )
     for pair, example in examples:
         where = f"{corpus.links}, line {pair.line}"

@@ -15,6 +15,7 @@ from dragoman.data.corpora import CorpusSettings, read_pairs
 from dragoman.errors import DataError, RecipeError
 from dragoman.forms.identification import language_of
 from dragoman.forms.labels import MOST, plain
+from dragoman.plural import plural
 from dragoman.recipe import Recipe
 from dragoman.tasks.size import Size, data_of, like, row_of
 
@@ -109,7 +110,7 @@ def recipe_for_labels(
             labels.add(plain(pair.target))
     if len(labels) < 2:
         raise DataError(
-            f"{train.source}: all of its {examples:,} lines have the label {next(iter(labels))!r}: "
+            f"{train.source}: {plural(examples, 'line')}, and one label, {next(iter(labels))!r}: "
             "there is nothing to tell apart. Give examples of two labels at least"
         )
     if language == "und":

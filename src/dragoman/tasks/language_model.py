@@ -22,6 +22,7 @@ from dragoman.data.batches import Batch, window_batch
 from dragoman.data.corpora import CorpusSettings, Pair, read_pairs
 from dragoman.data.windows import part_of, read_and_predicted, slide
 from dragoman.errors import DragomanError
+from dragoman.plural import plural
 from dragoman.recipe import EvaluationSettings
 from dragoman.search.settings import SearchSettings
 from dragoman.tasks.code_length import Length
@@ -121,8 +122,9 @@ class Evaluated:
         ]
         if length.unknown:
             notes.append(
-                f"{length.unknown:,} bytes are characters that the vocabulary does not know: bits "
-                "per byte count 8 bits for each beside the unknown token; perplexity does not."
+                f"{plural(length.unknown, 'byte is of a character', 'bytes are characters')} that "
+                "the vocabulary does not know: bits per byte count 8 bits for each beside the "
+                "unknown token; perplexity does not."
             )
         if length.given != length.bytes:
             notes.append(
@@ -130,7 +132,8 @@ class Evaluated:
                 f"{length.bytes:,} as the vocabulary knows them, by which bits are divided: what "
                 "normalisation changes is not modelled. text.lossless = true keeps every byte."
             )
-        read = f"{self.texts:,} texts, {length.tokens:,} tokens, {length.bytes:,} bytes"
+        tokens, count = plural(length.tokens, "token"), plural(length.bytes, "byte")
+        read = f"{plural(self.texts, 'text')}, {tokens}, {count}"
         return "\n".join(
             [
                 f"{self.run} ({self.weights}) on {self.test}",

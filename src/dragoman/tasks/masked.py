@@ -31,6 +31,7 @@ from dragoman.errors import DragomanError
 from dragoman.forms.text import Text
 from dragoman.metrics.perplexity import perplexity
 from dragoman.models.interface import Network
+from dragoman.plural import plural
 from dragoman.tasks.evaluation_set import nothing_to_measure
 from dragoman.tasks.language_model import texts_of
 from dragoman.tasks.run import Run
@@ -171,9 +172,10 @@ class Evaluated:
 
     def table(self) -> str:
         """Plain text."""
+        read = f"{plural(self.texts, 'text')}, {plural(self.tokens, 'token')}"
         whole = ", whole words" if self.whole_words else ""
         notes = (
-            f"Loss (nats), perplexity and accuracy are over {self.masked.tokens:,} tokens: "
+            f"Loss (nats), perplexity and accuracy are over {plural(self.masked.tokens, 'token')}: "
             f"{self.share:.0%} of them all{whole}, masked as in training.\n"
             f"Pseudo-perplexity hides one token at a time, {self.alone.tokens:,} of them, drawn "
             "evenly, with all others to see.\n"
@@ -183,7 +185,7 @@ class Evaluated:
         return "\n".join(
             [
                 f"{self.run} ({self.weights}) on {self.test}",
-                f"{self.texts:,} texts, {self.tokens:,} tokens; {self.seconds:.1f} s",
+                f"{read}; {self.seconds:.1f} s",
                 "",
                 *(f"{name:<18} {value:8.3f}" for name, value in self.scores.items()),
                 "",

@@ -13,6 +13,7 @@ from torch.overrides import TorchFunctionMode
 from dragoman.errors import RunError, UntrainableError
 from dragoman.forms.form import Form
 from dragoman.models.interface import Network
+from dragoman.plural import plural
 from dragoman.recipe import Recipe
 from dragoman.task import TASKS
 from dragoman.training.weights import open_weights, weights_in
@@ -84,7 +85,8 @@ def fill_model(model: Network, path: Path, recipe: str, *, assign: bool = False)
                 if expected.get(name) != file.shapes.get(name)
             )
             raise RunError(
-                f"{path} does not hold the model that {recipe} describes: {len(odd)} tensors "
-                f"differ, {odd[0]} first. Was the recipe edited?"
+                f"{path} does not hold the model that {recipe} describes: "
+                f"{plural(len(odd), 'tensor differs', 'tensors differ')}, {odd[0]} first. "
+                "Was the recipe edited?"
             )
         model.load_state_dict(weights_in(file), assign=assign)

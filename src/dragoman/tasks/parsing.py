@@ -17,6 +17,7 @@ from dragoman.data.corpora import CorpusSettings, Pair, read_pairs
 from dragoman.errors import DragomanError
 from dragoman.forms.tree_form import tree_of
 from dragoman.metrics.parseval import SHORT, Parseval, score_parse
+from dragoman.plural import plural
 from dragoman.tasks.evaluation_set import nothing_to_measure, own_test_set
 from dragoman.tasks.parser import Parse, Parser, no_tag, parse_all
 from dragoman.tasks.run import Run
@@ -106,7 +107,7 @@ class Evaluated:
             [
                 f"{self.run} ({self.weights}) on {self.test}",
                 f"{self.search}; {self.path}",
-                f"{self.found.sentences:,} sentences{skipped}, {self.seconds:.1f} s",
+                f"{plural(self.found.sentences, 'sentence')}{skipped}, {self.seconds:.1f} s",
                 "",
                 *(f"{named.get(name, name):<14} {value:7.2f}"
                   for name, value in self.scores.items()),

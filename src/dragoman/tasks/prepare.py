@@ -24,6 +24,7 @@ from dragoman.errors import FileError, RunError
 from dragoman.forms.form import Form
 from dragoman.forms.lexicon import Lexicon
 from dragoman.forms.segmentation import segment
+from dragoman.plural import plural
 from dragoman.recipe import Recipe
 from dragoman.task import TASKS
 from dragoman.tasks.corpora import corpora_of, new_cleaner
@@ -92,7 +93,8 @@ def prepare(recipe: Recipe, run_folder: Path, say: Say) -> Prepared:
     ):
         notes[LENGTHS] = found.to_dict()
     _say_dropped(store.notes.get("cleaning", {}), task.noun, say)
-    say(f"{len(store):,} {task.noun} to train on, {len(dev):,} dev, {len(test):,} test")
+    read = plural(len(store), task.noun.removesuffix("s"))
+    say(f"{read} to train on, {len(dev):,} dev, {len(test):,} test")
     links = None
     if recipe.training.guided.weight:
         source, target = forms.source.vocabulary, forms.written.vocabulary

@@ -25,6 +25,7 @@ from dragoman.pictures.records import (
 )
 from dragoman.pictures.report import report_html
 from dragoman.pictures.words import in_words
+from dragoman.plural import plural
 from dragoman.recipe_text import read_text
 from dragoman.tasks.confusions import drawn
 from dragoman.tasks.machine import machine_facts
@@ -89,7 +90,7 @@ def summarise(
             ("time", f"{seconds / 60:.1f} minutes, {tokens / max(seconds, 1e-9):,.0f} tokens/s"),
         ]
     facts.append(("weights", run.weights_in_words))
-    test = f"{scores.get('test', '')}, {scores.get('sentences', 0):,} sentences"
+    test = f"{scores.get('test', '')}, {plural(scores.get('sentences', 0), 'sentence')}"
     named = [
         Score(name, value["value"], test, value["signature"])
         for name, value in scores.get("scores", {}).items()
@@ -168,7 +169,7 @@ def _confusions(scores: dict[str, Any]) -> list[Heatmap]:
 def _vocabulary(run: Run) -> str:
     kind = run.recipe.text.kind
     if run.task.target == "label":
-        return f"{run.source.size:,} {kind} tokens; {run.forms.labels.size:,} labels"
+        return f"{run.source.size:,} {kind} tokens; {plural(run.forms.labels.size, 'label')}"
     if len(run.task.sides) == 1:
         return f"{run.target.size:,} {kind} tokens"
     if run.task.target == "tree":
@@ -206,6 +207,7 @@ def _data_tables(run: Run) -> list[Table]:
             )
             for name, filtered in cleaning["filters"].items()
         ]
-        note = f"{cleaning['read']:,} {run.task.noun} read, {cleaning['kept']:,} kept"
+        read = plural(cleaning["read"], run.task.noun.removesuffix("s"))
+        note = f"{read} read, {cleaning['kept']:,} kept"
         tables.append(Table("Cleaning", ("filter", "dropped", "first examples"), dropped, note))
     return tables

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING
 from dragoman.data.corpora import CorpusSettings, read_pairs
 from dragoman.errors import DataError, RecipeError
 from dragoman.models.settings import EncoderSettings, ModelSettings, TransformerSettings
+from dragoman.plural import plural
 from dragoman.recipe import LanguageSettings, Recipe
 from dragoman.task import TASKS
 from dragoman.tasks.settings import Taken
@@ -252,7 +253,7 @@ def in_words(recipe: Recipe, measured: Throughput, per_epoch: int) -> str:
     minutes = recipe.training.minutes or updates * measured.seconds_per_update / 0.9 / 60
     counted = TASKS[recipe.task].counted
     return (
-        f"{updates:,} updates, {updates / max(1, per_epoch):.1f} epochs: about "
+        f"{plural(updates, 'update')}, {updates / max(1, per_epoch):.1f} epochs: about "
         f"{_duration(minutes)} at {measured.tokens_per_second:,.0f} {counted}/s; "
         f"memory about {measured.peak_bytes / 2**30:.1f} GiB"
     )

@@ -18,6 +18,7 @@ from torch import Tensor
 
 from dragoman.errors import RunError
 from dragoman.models.interface import Network
+from dragoman.plural import plural
 from dragoman.recipe import Recipe
 from dragoman.task import TASKS
 from dragoman.tasks.run import Run
@@ -56,7 +57,8 @@ class Fit:
         """One line for people."""
         count = len(self.taken)
         line = (
-            f"taken from {run}: {count:,} tensors of its {self.part}, {self.parameters:,} of the "
+            f"taken from {run}: {plural(count, 'tensor')} of its {self.part}, {self.parameters:,} "
+            "of the "
             f"{self.of:,} parameters of the new model; the others begin anew"
         )
         if self.missing:

@@ -17,6 +17,7 @@ from dragoman.data.plan import Plan
 from dragoman.data.word_links import word_starts
 from dragoman.errors import RunError
 from dragoman.models.interface import Network
+from dragoman.plural import plural
 from dragoman.recipe import Recipe
 from dragoman.task import TASKS
 from dragoman.tasks.alignment import AligningHead
@@ -182,8 +183,9 @@ def _train(
     validation = new_validation(model, recipe, forms, prepared.dev, ranks.device)
     if validation.left_out and ranks.first:
         say(
-            f"{validation.left_out:,} of {len(prepared.dev):,} dev {task.noun} are "
-            f"{validation.without}: validation is without them"
+            f"of {len(prepared.dev):,} dev {task.noun}, "
+            f"{plural(validation.left_out, 'is', 'are')} {validation.without}, and left out of "
+            "validation"
         )
     elif not validation.pairs and settings.validate_every and ranks.first:
         say(f"there are no dev {task.noun}: the model is not validated while it trains")

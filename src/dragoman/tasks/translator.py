@@ -22,6 +22,7 @@ import numpy as np
 
 from dragoman.errors import DragomanError, RunError
 from dragoman.forms.passage import Passage
+from dragoman.plural import plural
 from dragoman.search.hypothesis import Hypothesis
 from dragoman.search.settings import SearchSettings
 from dragoman.tasks.engine import Engine
@@ -129,7 +130,10 @@ class Translator(Predictor):
         listed = _listed(texts, "batch")
         begun = None if prefixes is None else _listed(prefixes, "batch")
         if begun is not None and len(begun) != len(listed):
-            raise DragomanError(f"{len(listed)} texts and {len(begun)} prefixes: give one for each")
+            raise DragomanError(
+                f"{plural(len(listed), 'text')} and {plural(len(begun), 'prefix', 'prefixes')}: "
+                "give one for each"
+            )
         chosen = with_beams(settings or self.search_settings, beam, n_best)
         return list(self._translate(listed, chosen, begun, whole=self.settings.whole))
 

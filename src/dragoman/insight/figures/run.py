@@ -18,6 +18,7 @@ from dragoman.pictures.matrix import Matrix
 from dragoman.pictures.panels import Cells, Text, TwoHops, WordWeights
 from dragoman.pictures.records import Heatmap
 from dragoman.pictures.words import in_words
+from dragoman.plural import plural
 from dragoman.tasks.alignment import AlignmentScores, Looked
 
 _KINDS = {
@@ -149,7 +150,8 @@ def _importance_note(found: Importance) -> Words:
     count = len(found.ranked())
     english, korean = _KINDS[kind]
     return Words(
-        f"{found.sentences} sentences, {found.tokens} tokens, loss {found.whole:.3f} with all "
+        f"{plural(found.sentences, 'sentence')}, {plural(found.tokens, 'token')}, loss "
+        f"{found.whole:.3f} with all "
         f"heads. Most needed: {english}, layer {layer + 1}, head {head + 1} (+{growth:.2f}). "
         f"Of {count} heads, switched off one at a time, {idle or 'none'} "
         f"{'change' if idle > 1 else 'changes'} the loss by less than 0.01.",
