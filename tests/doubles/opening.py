@@ -72,6 +72,7 @@ def told(page: Page, path: str, **asked: Any) -> Any:
 
 
 def accessible_and_fits(page: Page) -> None:
+    """What every view is held to."""
     accessible(page)
     fits(page)
 

@@ -110,7 +110,7 @@ def test_why_gives_every_word_both_measures(topics: Run, served: Served) -> None
         ("/v1/translate", {"text": "a", "run": "topics", "prefix": "x"}, 400, "/v1/classify"),
         ("/v1/write", {"text": "a", "run": "topics"}, 400, "asked of /v1/classify"),
         ("/v1/write", {"text": "a"}, 400, "--task language-model"),
-        ("/v1/look", {"text": "a", "run": "topics"}, 400, "dragoman look"),
+        ("/v1/look", {"text": "a", "run": "topics", "given": [1]}, 400, "writes nothing"),
         ("/v1/figures", {"name": "attention-encoder", "run": "topics"}, 400, "labels texts"),
     ],
 )

@@ -38,7 +38,7 @@ from dragoman.search.hypothesis import Hypothesis
 from dragoman.search.settings import SamplingSettings, SearchSettings
 from dragoman.serving.http import connection
 from dragoman.serving.http.limits import LimitSettings
-from dragoman.serving.look import looker, sight
+from dragoman.serving.look import looker, writing_sight
 from dragoman.serving.served import ServedRun
 from dragoman.serving.settings import ServeSettings
 from dragoman.serving.write import composer, v1
@@ -352,7 +352,7 @@ def test_nothing_is_cut_decoded_or_written_on_the_event_loop(
         (BaseModel, "model_dump_json"), (Growth, "take"), (Growth, "next"), (Growth, "words"),
         (v1, "_text"), (v1, "_start"), (v1, "_answer"), (composer, "words_of"),
         (Composer, "surprise"), (Composer, "place"), (Composer, "continuations"),
-        (connection, "_parsed"), (sight.Sight, "look"), (looker, "weights_message"),
+        (connection, "_parsed"), (writing_sight.WritingSight, "look"), (looker, "weights_message"),
     ]  # fmt: skip
     run = ServedRun.open(letters, ServeSettings(precision="fp32"), "letters")
     monkeypatch.setattr(connection, "SMALL", 0)

@@ -23,7 +23,7 @@ def label(page: Page, text: str) -> None:
 
 def test_labels_and_words_are_those_of_the_api(opened: Open) -> None:
     with opened() as page:
-        expect(page.get_by_role("tab")).to_have_text(["Classify", "Figures", "Run"])
+        expect(page.get_by_role("tab")).to_have_text(["Classify", "Look", "Figures", "Run"])
         expect(page.get_by_role("tab", name="Classify")).to_have_attribute("aria-selected", "true")
         label(page, TEXT)
         found = told(page, "v1/classify", text=TEXT, why=True)["texts"][0]
@@ -86,6 +86,26 @@ def test_an_address_holds_the_text(opened: Open) -> None:
         page.get_by_role("button", name="Link").click()
         expect(page.get_by_text("Link copied")).to_be_visible()
         assert quote(TEXT, safe="").replace("%20", "+") in page.url
+
+
+def test_it_is_looked_into(opened: Open) -> None:
+    with opened() as page:
+        label(page, TEXT)
+        page.get_by_role("button", name="Look").click()
+        expect(page.get_by_role("tab", name="Look")).to_have_attribute("aria-selected", "true")
+        words = page.locator(".passage .source .w")
+        expect(words).to_have_text([*TEXT.split(), "</s>"])
+        expect(page.locator(".passage .target")).to_have_count(0)
+        seen = told(page, "v1/look", text=TEXT)
+        expect(page.locator(".says")).to_contain_text(seen["best"]["text"].split()[0])
+        layers, heads = seen["attention"]["encoder"]["shape"][:2]
+        expect(page.get_by_role("radio")).to_have_count(layers * (heads + 1))
+        words.nth(1).click()
+        expect(page.locator("#panel-look p.told")).to_contain_text("“dog” looked at:")
+        page.get_by_role("button", name="Hide this word").click()
+        expect(page.locator(".both .new")).to_be_visible()
+        expect(page.get_by_text("the model finds what it said at first")).to_be_visible()
+        accessible_and_fits(page)
 
 
 @in_every_look

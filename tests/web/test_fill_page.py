@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 from urllib.parse import quote
 
@@ -21,7 +22,7 @@ def fill(page: Page, text: str) -> None:
 
 def test_candidates_are_those_of_the_api_and_a_click_asks_the_others_again(opened: Open) -> None:
     with opened() as page:
-        expect(page.get_by_role("tab")).to_have_text(["Fill in", "Figures", "Run"])
+        expect(page.get_by_role("tab")).to_have_text(["Fill in", "Look", "Figures", "Run"])
         fill(page, TEXT)
         found = told(page, "v1/fill", text=TEXT, top=8)
         shown = [one["chosen"] for one in found["blanks"]]
@@ -76,6 +77,24 @@ def test_an_address_holds_text_and_pieces_and_an_error_is_said(opened: Open) -> 
         expect(page.get_by_role("textbox", name="Text with blanks")).to_have_value(TEXT)
         expect(page.get_by_role("combobox", name="Pieces of a blank")).to_have_value("3")
         expect(page.locator("p.text")).to_have_attribute("data-status", "done")
+
+
+def test_what_a_blank_looks_at_is_shown(opened: Open) -> None:
+    with opened() as page:
+        fill(page, TEXT)
+        page.get_by_role("button", name="Look").click()
+        words = page.locator(".passage .source .w")
+        expect(words).to_have_text(["The", "<mask>", "eats", "the", "<mask>", ".", "</s>"])
+        expect(words.nth(1)).to_have_attribute("aria-pressed", "true")  # the first blank
+        expect(page.locator("#panel-look p.told")).to_contain_text("“<mask>” looked at:")
+        seen = told(page, "v1/look", text=TEXT)
+        expect(page.locator(".says")).to_contain_text(seen["best"]["text"])
+        heads = page.get_by_role("group", name=re.compile("All heads, Encoder"))
+        heads.get_by_role("button").nth(1).click()
+        page.get_by_role("button", name="Switch this head off").click()
+        expect(page.locator(".both .old")).to_have_text(seen["best"]["text"])
+        expect(page.locator(".both .new")).to_be_visible()
+        accessible_and_fits(page)
 
 
 @in_every_look

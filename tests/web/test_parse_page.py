@@ -24,7 +24,7 @@ def parse(page: Page, text: str) -> None:
 
 def test_the_tree_is_that_of_the_api_and_brackets_stand_above_what_they_hold(opened: Open) -> None:
     with opened() as page:
-        expect(page.get_by_role("tab")).to_have_text(["Parse", "Figures", "Run"])
+        expect(page.get_by_role("tab")).to_have_text(["Parse", "Look", "Figures", "Run"])
         parse(page, TEXT)
         tree = told(page, "v1/parse", text=TEXT, attention=True)["sentences"][0]["trees"][0]
         words = page.locator("svg text.word")
@@ -83,6 +83,31 @@ def test_by_keyboard_alone(opened: Open) -> None:
         page.get_by_role("button", name="Copy").click()
         expect(page.get_by_text("Copied")).to_be_visible()
         assert page.evaluate("navigator.clipboard.readText()") == tree["text"]
+
+
+def test_every_symbol_of_the_tree_is_looked_into(opened: Open) -> None:
+    with opened() as page:
+        parse(page, TEXT)
+        page.get_by_role("button", name="Look").click()
+        words = page.locator(".passage .source .w")
+        expect(words).to_have_text([*TEXT.split(), "</s>"])
+        symbols = page.locator(".passage .target .w")
+        seen = told(page, "v1/look", text=TEXT)  # by the plain model, as Look is
+        shown = [one.removeprefix("▁") for one in seen["target_tokens"]]
+        expect(symbols).to_have_text(shown)
+        written = [one.split("/")[0] for one in shown[:-1] if one[0] not in "()"]
+        assert written == TEXT.split(), "a word stands where its tag is written"
+        symbols.nth(1).click()
+        expect(page.locator("#panel-look p.told")).to_contain_text(
+            f"To choose “{shown[1]}” the model"
+        )
+        parts = page.get_by_role("group", name="Which attention")
+        expect(parts.get_by_role("button")).to_have_count(3)
+        choice = page.locator(".choices li button:not([disabled])").first
+        choice.click()
+        expect(page.locator(".both .new")).to_be_visible()
+        expect(page.locator(".both .old")).to_have_text(seen["best"]["text"])
+        accessible_and_fits(page)
 
 
 @in_every_look

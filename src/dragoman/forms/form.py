@@ -76,6 +76,14 @@ class Form(ABC):
     def shown(self, tokens: Iterable[int]) -> list[str]:
         """Each token as it is shown to a person."""
 
+    def raw_for(self, source: str, tokens: Sequence[int]) -> str:
+        """What people read of an output beside the raw source that it is for."""
+        return self.raw([tokens])[0]
+
+    def shown_for(self, source: str, tokens: Sequence[int]) -> list[str]:
+        """Each of its tokens as it is shown there."""
+        return self.shown(tokens)
+
     @abstractmethod
     def cut(self, raws: Sequence[str], into: Form, *, longest: int, whole: bool) -> list[Passage]:
         """Each raw input in pieces that are read at once, to be written in another form.

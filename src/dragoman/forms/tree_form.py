@@ -12,6 +12,7 @@ from pathlib import Path
 from dragoman.errors import DataError
 from dragoman.forms.form import Form
 from dragoman.forms.passage import Passage
+from dragoman.forms.pieces import SPACE
 from dragoman.forms.rules import Rules
 from dragoman.forms.tree_rules import TreeRules, usual_longest
 from dragoman.forms.tree_symbols import TreeSymbols
@@ -69,6 +70,22 @@ class TreeForm(Form):
 
     def shown(self, tokens: Iterable[int]) -> list[str]:
         return self.symbols.shown(tokens)
+
+    def raw_for(self, source: str, tokens: Sequence[int]) -> str:
+        """The tree over the words of the source; brackets alone, where they make none."""
+        tree = self.symbols.decode(tokens, words_of(source))
+        return super().raw_for(source, tokens) if tree is None else str(tree)
+
+    def shown_for(self, source: str, tokens: Sequence[int]) -> list[str]:
+        """Brackets, and the words themselves, with their tags where these were learned: dog/NN.
+        Each is a word of its own to whoever joins pieces."""
+        left = iter(words_of(source))
+        names = []
+        for token, name in zip(tokens, self.symbols.shown(tokens), strict=True):
+            if token in self.symbols.words and (word := next(left, None)) is not None:
+                name = f"{word}/{name}" if self.symbols.with_tags else word
+            names.append(name if token == self.eos else SPACE + name)
+        return names
 
     def cut(self, raws: Sequence[str], into: Form, *, longest: int, whole: bool) -> list[Passage]:
         raise DataError("trees are written, not read")

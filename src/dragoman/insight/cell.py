@@ -15,8 +15,8 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from dragoman.models.interface import AttentionLayer
-from dragoman.models.transformer import Transformer
+from dragoman.models.interface import AttentionLayer, Network, writing
+from dragoman.nn.attention import MultiHeadAttention
 from dragoman.nn.layout import Sequences
 from dragoman.nn.probes import Probe
 
@@ -43,8 +43,14 @@ class OpenedCell:
     """(D,) what all looks of the head add to it."""
 
 
+def attention_of(model: Network, layer: AttentionLayer) -> MultiHeadAttention | None:
+    """What computes an attention of a model; None where that has no queries and keys."""
+    every = (one for one in model.modules() if isinstance(one, MultiHeadAttention))
+    return next((one for one in every if one.name == layer.name), None)
+
+
 def open_cell(
-    model: Transformer,
+    model: Network,
     attention: AttentionLayer,
     head: int,
     row: int,
@@ -55,13 +61,16 @@ def open_cell(
     heads_off: Collection[tuple[str, int]] = (),
     hidden: Collection[int] = (),
 ) -> OpenedCell:
-    """Run one translation and open one cell. ``source`` (S,) and ``target`` (T,), the latter with
-    the start symbol, are tokens; ``heads_off`` and ``hidden`` as ``Probe`` takes them."""
+    """Run a text and open one cell of an attention that has queries and keys (``attention_of``).
+    ``source`` (S,) and ``target`` (T,), the latter with the start symbol, are tokens; ``heads_off``
+    and ``hidden`` as ``Probe`` takes them."""
+    computes = attention_of(model, attention)
+    assert computes is not None, "an attention with queries and keys"
     probe = Probe(heads_off=heads_off, hidden=hidden, points=("query", "key", "value", "heads"))
     with torch.inference_mode(), probe:
         memory = model.encode(Sequences.of([source]))
         if attention.part != "encoder":
-            model.decode(Sequences.of([target]), memory)
+            writing(model).decode(Sequences.of([target]), memory)
     taken = {
         point: probe.taken[attention.name, point][0, head]
         for point in ("query", "key", "value", "heads")
@@ -69,7 +78,7 @@ def open_cell(
     query, key, value = taken["query"][row], taken["key"][column], taken["value"][column]
     weight = float(probe.attention[attention.name][0, head, row, column])
     width = len(value)
-    part = model.output_matrix(attention)[:, head * width : (head + 1) * width]  # W_i^O, (D, Kv)
+    part = computes.output.weight.detach()[:, head * width : (head + 1) * width]  # W_i^O, (D, Kv)
     is_off = (attention.name, head) in heads_off
     at_work = 0.0 if is_off else 1.0
     return OpenedCell(

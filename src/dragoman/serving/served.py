@@ -35,6 +35,8 @@ from dragoman.tasks.engine import Engine
 from dragoman.tasks.filler import Filler
 from dragoman.tasks.labeller import Labeller
 from dragoman.tasks.language_model import windows_of
+from dragoman.tasks.parser import Parser
+from dragoman.tasks.predictor import Predictor
 from dragoman.tasks.proofreading.proofreader import Proofreader
 from dragoman.tasks.run import Run
 
@@ -67,10 +69,12 @@ class ServedRun:
         labelling: Labelling | None = None,
         filling: Filling | None = None,
         bracketing: Bracketing | None = None,
+        predictor: Predictor | None = None,
     ) -> None:
         """``run``: its folder, for what is told of it; ``knowledge`` and ``proofreader``: what it
         has learned from, and who knows that. ``composer``, ``labelling``, ``filling``,
-        ``bracketing``: what a run does that does not translate."""
+        ``bracketing``: what a run does that does not translate. ``predictor``: who reads its text
+        as one."""
         self.name = name
         self.knowledge = knowledge or NOTHING_KNOWN
         self.engine = engine
@@ -82,8 +86,8 @@ class ServedRun:
         self.labelling = labelling
         self.filling = filling
         self.bracketing = bracketing
-        # What is searched for by rules, the looker does not search for.
-        self._looker = Looker(engine) if engine.writes and bracketing is None else None
+        has_inside = predictor is None or predictor.has_inside
+        self._looker = Looker(engine, predictor) if has_inside else None
         self._settings = settings
         self._aligning = Turns("align")
         self.proofs = Proofs(engine, proofreader or Proofreader(engine), self._aligning)
@@ -103,20 +107,21 @@ class ServedRun:
             labeller = Labeller(run, settings)
             return cls(
                 name=name, engine=labeller.engine, settings=settings, run=run,
-                knowledge=knowledge, labelling=Labelling(labeller),
+                knowledge=knowledge, labelling=Labelling(labeller), predictor=labeller,
             )  # fmt: skip
         if not run.task.writes:
             filler = Filler(run, settings)
             return cls(
                 name=name, engine=filler.engine, settings=settings, run=run,
-                knowledge=knowledge, filling=Filling(filler),
+                knowledge=knowledge, filling=Filling(filler), predictor=filler,
+            )  # fmt: skip
+        if run.task.target == "tree":
+            parser = Parser(run, settings)
+            return cls(
+                name=name, engine=parser.engine, settings=settings, run=run, knowledge=knowledge,
+                bracketing=Bracketing(parser.engine), predictor=parser,
             )  # fmt: skip
         engine = Engine.open(run, settings)
-        if run.task.target == "tree":
-            return cls(
-                name=name, engine=engine, settings=settings, run=run, knowledge=knowledge,
-                bracketing=Bracketing(engine),
-            )  # fmt: skip
         proofreader = Proofreader(engine)
         try:
             proofreader = Proofreader.of(run, engine)
@@ -149,7 +154,8 @@ class ServedRun:
         """Who looks inside. Raises Refusal 400 where that is not served."""
         if self._looker is None:
             raise bad_request(
-                f"The server cannot look into {self.name}; in a shell dragoman look can."
+                f"{self.name} cannot be looked into: it goes over a text from left to right to "
+                "label it, and has no encoder."
             )
         return self._looker
 
@@ -232,6 +238,8 @@ class ServedRun:
 
     def look_cut(self, request: Asked) -> Cut[Asked]:
         """What is looked at of a text. Raises Refusal for what cannot be."""
+        if self.filling is not None:
+            self.filling.check_blanks(request.text)
         return self.looker.cut(request, self._settings.look_longest)
 
     def look_answer(

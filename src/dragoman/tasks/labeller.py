@@ -159,12 +159,17 @@ class Labeller(Predictor):
             for one, target in zip(found, targets, strict=True)
         ]
 
+    @property
+    def has_inside(self) -> bool:
+        """Not of a model that goes over a text from left to right: it has no encoder."""
+        return not self.reading.before
+
     def look(
         self, source: str, target_ids: Sequence[int], through: Probe | None = None
     ) -> AttentionRecord:
         """Where the encoder looked. Errors: ``DragomanError`` for a model that goes over a text
         from left to right, which has no encoder."""
-        if self.reading.before:
+        if not self.has_inside:
             raise DragomanError(
                 f"{self.run.folder} goes over a text from left to right, and has no encoder to "
                 f"look into: dragoman classify {self.run.folder} --why tells what each word got"

@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING
 
 from dragoman.errors import DataError
 from dragoman.forms.tree_form import TreeForm, words_of
-from dragoman.pictures.labels import WORD_START
 from dragoman.search.hypothesis import Hypothesis
 from dragoman.search.request import Request
 from dragoman.search.settings import SearchSettings
@@ -110,17 +109,11 @@ class Parser(Predictor):
     def look(
         self, source: str, target_ids: Sequence[int], through: Probe | None = None
     ) -> AttentionRecord:
-        """Every attention weight of a tree. What it writes is shown as brackets and as the words
-        themselves, with their tags where these were learned: dog/NN."""
+        """Every attention weight of a tree, whose symbols are shown with the words that stand
+        there (``TreeForm.shown_for``)."""
         record = super().look(source, target_ids, through)
-        symbols, left = tree_form(self.engine).symbols, iter(words_of(source))
-        names = []
-        for symbol, name in zip(target_ids, symbols.shown(target_ids), strict=True):
-            if symbol in symbols.words:
-                word = next(left)
-                name = f"{word}/{name}" if symbols.with_tags else word
-            names.append(WORD_START + name)
-        return replace(record, target=(*names, record.target[-1]))
+        form = tree_form(self.engine)
+        return replace(record, target=form.shown_for(source, [*target_ids, form.eos]))
 
 
 def _read(lines: Sequence[tuple[int, str]], engine: Engine) -> list[str]:

@@ -60,6 +60,11 @@ class Predictor(ABC):
         return self.engine.source.reads
 
     @property
+    def has_inside(self) -> bool:
+        """Whether ``look`` has something to show."""
+        return True
+
+    @property
     def plain(self) -> Network:
         """The model without fast paths, for looking; whoever changes it opens his own. Errors:
         ``DragomanError`` for an ensemble."""

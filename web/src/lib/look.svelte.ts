@@ -79,7 +79,7 @@ export class LookState {
   /** What an address asked for and the next answer must not choose by itself. */
   #asked: LookPlace | null = null;
 
-  /** Whether the run translates; else it is the text itself that is looked into. */
+  /** Whether the run reads a text; else it is what it writes that is looked into. */
   readonly reads = $derived(this.run?.task !== "language-model");
   readonly focus = $derived(this.hovered ?? this.selected);
   readonly isChanged = $derived(

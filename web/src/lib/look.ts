@@ -164,6 +164,11 @@ export class Looking {
     this.maps = { encoder: map("encoder"), cross: map("cross"), decoder: map("decoder") };
   }
 
+  /** Whether something was written: else the model said something of what it read. */
+  get writes(): boolean {
+    return this.answer.target_tokens.length > 0;
+  }
+
   layers(part: Part): number {
     return this.answer.model.attentions[part].length;
   }

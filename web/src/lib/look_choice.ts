@@ -2,8 +2,14 @@
 
 import type { Looking, Part, Spot, Units } from "./look";
 
-/** The word of the translation that looked at most words of the source: the most to be seen. */
+/** The word of the translation that looked at most words of the source: the most to be seen. Of a
+ *  text that is only read its first blank, if it has one. */
 export function widest(looking: Looking, units: Units): Spot | null {
+  if (!looking.writes) {
+    const blank = looking.answer.source_tokens.indexOf("<mask>");
+    const unit = looking.units("source", units).findIndex((one) => one.first === blank);
+    return unit < 0 ? null : { side: "source", unit };
+  }
   const grid = looking.known("cross", clearest(looking, "cross"), null, units);
   if (!grid) return null;
   const words = looking.units("target", units);

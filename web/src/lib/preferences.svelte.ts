@@ -1,7 +1,7 @@
 // What a person set for this page, kept in this browser.
 
 import type { RunInfo } from "./api";
-import { alone, languages, type UiLanguage, type Words } from "./words";
+import { called, languages, type UiLanguage, type Words } from "./words";
 import { runKorean } from "./words_run";
 
 export type Theme = "auto" | "light" | "dark";
@@ -28,9 +28,9 @@ class Preferences {
     return languages[this.language];
   }
 
-  /** What is called otherwise where a run goes on with a text. */
+  /** With what is called otherwise where a run does not translate. */
   wordsOf(run: RunInfo | null): Words {
-    return (run?.task === "language-model" ? alone : languages)[this.language];
+    return (run ? called[run.task] : languages)[this.language];
   }
 
   setLanguage(language: UiLanguage): void {

@@ -1,10 +1,12 @@
 // The words of the page, in English and in Korean.
 
+import type { Task } from "./api";
 import { classifyEnglish, classifyKorean } from "./words_classify";
 import { fillEnglish, fillKorean } from "./words_fill";
 import { figuresEnglish, figuresKorean } from "./words_figures";
 import { lookEnglish } from "./words_look";
 import { lookKorean } from "./words_look_korean";
+import { readEnglish, readKorean, treeEnglish, treeKorean } from "./words_look_into";
 import { parseEnglish, parseKorean } from "./words_parse";
 import { runEnglish, runWordsKorean } from "./words_run";
 import { translateEnglish, translateKorean } from "./words_translate";
@@ -156,5 +158,13 @@ const ko: Words = {
 
 export const languages = { en, ko };
 /** The same for a run that translates nothing. */
-export const alone: typeof languages = { en: { ...en, ...aloneEnglish }, ko: { ...ko, ...aloneKorean } };
+/** What is called otherwise where a run does not translate. */
+const read = { en: { ...en, ...readEnglish }, ko: { ...ko, ...readKorean } };
+export const called: Record<Task, typeof languages> = {
+  translation: languages,
+  "language-model": { en: { ...en, ...aloneEnglish }, ko: { ...ko, ...aloneKorean } },
+  masked: read,
+  classification: read,
+  parsing: { en: { ...en, ...treeEnglish }, ko: { ...ko, ...treeKorean } },
+};
 export type UiLanguage = keyof typeof languages;

@@ -24,11 +24,14 @@ export const lookEnglish = {
   look_done: (text: string) => `Looked into. Translation: ${text}`,
   look_source: (language: string) => `Source, ${language}`,
   look_target: (language: string) => `Translation, ${language}`,
+  look_into_title: "See where every head looked in this text",
+  look_said: "What the model says of it",
   look_point: "Point at a word to see where it looked. Click it to keep it, and to change something.",
   /** What symbols stand for that are no words. */
   symbols: {
     "<s>": "start symbol: what the decoder reads before the first word",
     "</s>": "end symbol: here the sentence ends",
+    "<mask>": "a blank: the model says what could stand here",
     "<unk>": "something that the vocabulary does not have",
   } as Record<string, string>,
   look_keys: "Arrow keys go from word to word, Enter keeps one.",

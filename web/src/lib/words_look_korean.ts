@@ -26,10 +26,13 @@ export const lookKorean: typeof lookEnglish = {
   look_done: (text) => `계산이 끝났습니다. 번역: ${text}`,
   look_source: (language) => `${language} 원문`,
   look_target: (language) => `${language} 번역문`,
+  look_into_title: "이 글에서 각 헤드가 어디를 보았는지 봅니다",
+  look_said: "모델의 답",
   look_point: "단어를 가리키면 그 단어가 본 곳이 나타납니다. 누르면 고정되며, 그 단어를 바꿔 볼 수 있습니다.",
   symbols: {
     "<s>": "시작 기호: 디코더가 첫 단어보다 먼저 읽습니다",
     "</s>": "종료 기호: 문장이 여기서 끝납니다",
+    "<mask>": "빈칸: 이 자리에 올 수 있는 말을 모델에 묻습니다",
     "<unk>": "어휘에 없는 것",
   },
   look_keys: "화살표 키로 단어 사이를 옮기고, Enter 키로 고정합니다.",

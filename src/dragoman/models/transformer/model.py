@@ -140,11 +140,6 @@ class Transformer(Writing):
         (found,) = (one for _, _, one in self._attending() if one.name == attention.name)
         return found.query.weight.detach()
 
-    def output_matrix(self, attention: AttentionLayer) -> Tensor:
-        """W^O of all heads, (D, H x Kv)."""
-        (found,) = (one for _, _, one in self._attending() if one.name == attention.name)
-        return found.output.weight.detach()
-
     # ---- reading
 
     def encode(self, source: Sequences) -> Memory:

@@ -31,16 +31,11 @@ class Filling:
 
     def check(self, request: FillRequest, widest: int) -> None:
         """``widest``: the most that a beam may hold. Raises Refusal 400."""
-        blanks = sum(1 for _ in BLANK.finditer(request.text))
+        blanks = self.check_blanks(request.text)
         if not blanks:
             raise bad_request(
                 "text: there is no blank in it. Write ___, three underscores, where a word is to "
                 "be filled in."
-            )
-        if blanks > MOST_BLANKS:
-            raise bad_request(
-                f"The text has {blanks:,} blanks; this server fills {MOST_BLANKS} at once. Send "
-                "it in parts."
             )
         if blanks * request.top > MOST:
             raise bad_request(
@@ -53,6 +48,16 @@ class Filling:
                 f"top: {request.top} were asked for; of blanks of several pieces this server "
                 f"gives {widest} candidates at most."
             )
+
+    def check_blanks(self, text: str) -> int:
+        """How many a text has. Raises Refusal 400 for more than are filled at once."""
+        blanks = sum(1 for _ in BLANK.finditer(text))
+        if blanks > MOST_BLANKS:
+            raise bad_request(
+                f"The text has {blanks:,} blanks; this server fills {MOST_BLANKS} at once. Send "
+                "it in parts."
+            )
+        return blanks
 
     def parts(self, request: FillRequest) -> Iterator[Filled | None]:
         """The filled text last; None each time that the model has been asked, so that others have

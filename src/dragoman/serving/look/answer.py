@@ -29,12 +29,11 @@ def look_answer(
     """All that the request asked for. Raises Refusal for more than one answer may hold."""
     request, source, target = cut.request, engine.source, engine.target
     read = source.shown(seen.source_ids)
-    written = target.shown([*seen.best.tokens, target.eos])
     probabilities, ids = (one[:, : request.choices].tolist() for one in seen.choices)
     tokens = {token for row in ids for token in row}
     if request.steps:
         tokens |= {c.token for step in seen.steps for c in step.continuations}
-    names = {token: target.shown([token])[0] for token in tokens}
+    names = {token: target.shown_for("", [token])[0] for token in tokens}
     count = sum(seen.attention[part].numel() for part in request.attention)
     fits = request.attention_within is None or count <= request.attention_within
     return LookAnswer(
@@ -48,9 +47,9 @@ def look_answer(
         source_tokens=read,
         source_ids=seen.source_ids,
         source_words=list(words(read)[1]),
-        target_tokens=written,
-        target_words=list(words(written)[1]),
-        best=best,
+        target_tokens=seen.target,
+        target_words=list(words(seen.target)[1]),
+        best=best.model_copy(update={"text": seen.text}),
         compared=seen.compared,
         model=_sizes(engine),
         attention={
@@ -65,6 +64,7 @@ def look_answer(
             [
                 Choice(id=token, piece=names[token], probability=round(p, 5))
                 for p, token in zip(row, of_row, strict=True)
+                if p > 0
             ]
             for row, of_row in zip(probabilities, ids, strict=True)
             if request.choices

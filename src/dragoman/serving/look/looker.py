@@ -1,4 +1,4 @@
-"""Looking inside one translation: where every head looked, and what every step chose among.
+"""Looking inside one model at work: where every head looked, and what every step chose among.
 
 Such requests run on the plain model in a thread of their own, where clients take turns, so a head
 that is switched off or a word that is hidden for one of them is so for nobody else. What is too
@@ -10,15 +10,17 @@ one; one that has gone is made again from the request, which says everything.
 from __future__ import annotations
 
 from collections import OrderedDict
+from collections.abc import Sequence
 from typing import Any, get_args
 
 import torch
 
-from dragoman.insight.cell import open_cell
-from dragoman.models.transformer import Transformer
+from dragoman.errors import DragomanError
+from dragoman.insight.cell import attention_of, open_cell
 from dragoman.serving.http.openapi import written
 from dragoman.serving.http.refusals import bad_request
 from dragoman.serving.look.packed import weights_message
+from dragoman.serving.look.reading_sight import ReadingSight
 from dragoman.serving.look.schema import (
     AttentionRequest,
     CellAnswer,
@@ -31,8 +33,10 @@ from dragoman.serving.look.schema import (
     WordRequest,
 )
 from dragoman.serving.look.sight import Asked, Cut, LookRecord, Sight, Sizes
+from dragoman.serving.look.writing_sight import WritingSight
 from dragoman.serving.turns import GivenUp, Turns
 from dragoman.tasks.engine import Engine
+from dragoman.tasks.predictor import Predictor
 
 MOST_OF_CLIENT = 8
 """Requests of one client that may wait for one model to be looked into."""
@@ -47,11 +51,18 @@ MOST_MEASURED = 60_000
 class Looker:
     """Looks into one model. May be called by many; they take turns."""
 
-    def __init__(self, engine: Engine) -> None:
+    def __init__(self, engine: Engine, predictor: Predictor | None = None) -> None:
+        """``predictor``: who reads a text as one, where it is not cut into sentences."""
         self._engine = engine
+        self._predictor = predictor
         self.model = engine.network
         self._target = engine.target
-        self._sight = Sight(engine)
+        self._sight: Sight
+        if engine.writes:
+            self._sight = WritingSight(engine)
+        else:
+            assert predictor is not None, "what writes nothing is read by its predictor"
+            self._sight = ReadingSight(predictor)
         self._turns = Turns("look", of_client=MOST_OF_CLIENT, of_all=MOST_WAITING)
         self._kept: OrderedDict[str, LookRecord] = OrderedDict()
 
@@ -59,6 +70,8 @@ class Looker:
         """What is looked at of a text. Raises Refusal for what cannot be."""
         if not self._engine.source.reads and request.text.strip():
             return self._cut_alone(request, longest)
+        if self._predictor is not None and request.text.strip():
+            return self._cut_whole(request, longest, self._predictor)
         (passage,) = self._engine.cut([request.text], whole=False)
         sentences = [piece.text for piece in passage.pieces]
         if not sentences:
@@ -71,7 +84,22 @@ class Looker:
                 )
             changed = {"text": sentences[request.sentence], "sentence": None}
             request = request.model_copy(update=changed)
-        return Cut(sentences, request, self._checked(request, longest))
+        (ids,) = self._engine.source.values([request.text.strip()])
+        return Cut(sentences, self._checked(request, ids, longest), ids)
+
+    def _cut_whole(self, request: Asked, longest: int, predictor: Predictor) -> Cut[Asked]:
+        """Where a text is read as one."""
+        if request.sentence:
+            raise bad_request("sentence: this run looks at its text as one.")
+        if self._engine.writes:
+            longest = min(longest, self._engine.longest)
+        elif request.prefix_tokens or request.given:
+            raise bad_request("This run writes nothing: leave prefix_tokens and given out.")
+        try:
+            ids = predictor.source_ids(request.text)
+        except DragomanError as error:
+            raise bad_request(f"{error}.") from None
+        return Cut([request.text], self._checked(request, ids, longest), ids)
 
     def _cut_alone(self, request: Asked, longest: int) -> Cut[Asked]:
         """Where nothing is read: the text itself, or what else it begins with."""
@@ -87,11 +115,11 @@ class Looker:
             length = max(len(tokens), len(request.prefix_tokens))
             changed |= {"given": (), "max_length": request.max_length or length}
         alone = request.model_copy(update=changed)
-        return Cut([request.text], alone, self._checked(alone, longest))
+        (ids,) = self._engine.source.values([""])
+        return Cut([request.text], self._checked(alone, ids, longest), ids)
 
-    def _checked(self, request: LookRequest, longest: int) -> list[int]:
-        """The tokens of what is looked at. Raises Refusal for what cannot be."""
-        (ids,) = self._engine.source.values([request.text.strip()])
+    def _checked(self, request: Asked, ids: Sequence[int], longest: int) -> Asked:
+        """The same. ``ids``: tokens of what is looked at. Raises Refusal for what cannot be."""
         if len(ids) > longest:
             raise bad_request(_too_long(len(ids), longest))
         if any(place >= len(ids) for place in request.hidden):
@@ -104,7 +132,7 @@ class Looker:
             raise bad_request("given is a whole output without its end: leave prefix_tokens out.")
         for head in request.heads_off:
             self._sight.check_head(head.part, head.layer, head.head, "heads_off")
-        return ids
+        return request
 
     async def look(self, request: LookRequest, ids: list[int], client: str) -> LookRecord:
         """What was seen of a text whose tokens are ``ids``. Raises Refusal, ``SearchError``."""
@@ -157,7 +185,7 @@ class Looker:
             seen = self._seen(request, ids, given_up, most)
             places = slice(request.first, request.first + request.count)
             stages = seen.stages[request.side]
-            if request.first + request.count > len(next(iter(stages.values()))):
+            if request.first + request.count > len(next(iter(stages.values()), ())):
                 raise beyond
             attention, looked_at = seen.attention, {}
             if request.side == "source":
@@ -189,10 +217,11 @@ class Looker:
         """One weight opened, as JSON. Raises Refusal, ``SearchError``."""
         model, chosen = self.model, (request.part, request.layer, request.head)
         self._sight.check_head(*chosen, "this model")
-        if not isinstance(model, Transformer):
+        layer = model.attentions_of(request.part)[request.layer]
+        if attention_of(model, layer) is None:
             raise bad_request(
-                "Queries, keys and values are read from a Transformer; this run is a "
-                f"{model.settings.kind} model."
+                "Queries, keys and values are read from the attention of a Transformer; this run "
+                f"is a {model.settings.kind} model."
             )
 
         def find(given_up: GivenUp) -> bytes:
@@ -202,7 +231,7 @@ class Looker:
                 raise bad_request(f"row and column: {request.part} has {rows} by {columns} tokens.")
             found = open_cell(
                 model,
-                model.attentions_of(request.part)[request.layer],
+                layer,
                 request.head,
                 request.row,
                 request.column,

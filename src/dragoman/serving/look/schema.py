@@ -25,7 +25,8 @@ class Head(Message):
 
 class LookRequest(Message):
     """``POST /v1/look``: one sentence, translated by the plain model while it is watched. Where
-    nothing is read, as by language models, the text itself is what is looked at, as one."""
+    nothing is read, as by language models, the text itself is what is looked at, as one. A run that
+    fills in blanks, labels or parses reads its text as one."""
 
     text: str
     sentence: int | None = Field(default=None, ge=0)
@@ -168,7 +169,8 @@ class ModelInfo(Message):
 
 class LookAnswer(Message):
     """What was seen. Row t of ``decoder`` and ``cross`` belongs to the step that chose token t;
-    the columns of ``decoder`` are what that step had read, the start symbol first."""
+    the columns of ``decoder`` are what that step had read, the start symbol first. Where nothing is
+    written there are no target tokens, and ``best`` is what the run said of the text."""
 
     run: str
     source: str
