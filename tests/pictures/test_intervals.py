@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from itertools import pairwise
 from pathlib import Path
 from xml.etree import ElementTree
 
@@ -62,6 +63,24 @@ def test_matplotlib_draws_the_same(tmp_path: Path) -> None:
 
         draw_chart(axes_in(page, Box(8, 220, 400, 200), 52, 26, 14, 38), chart)
         assert page.axes[1].lines[0].get_linestyle() == "None"
+
+
+@pytest.mark.parametrize("size", [0.09, 3.0, 0.0009, 4e5])
+def test_the_numbers_of_an_axis_are_those_of_the_svg_and_do_not_touch(size: float) -> None:
+    pytest.importorskip("matplotlib")
+    rows = [IntervalRow("least", -0.7 * size, 0.2 * size), IntervalRow("most", 0.8 * size)]
+    picture = Intervals("Difference", "nats", rows)
+    with drawing() as page:
+        picture.paint(page, Box(8, 8, 450, 120))
+        page.canvas.draw()
+        (axes,) = page.axes
+        labels = axes.get_xticklabels()
+        boxes = [label.get_window_extent() for label in labels]
+        gaps = [after.x0 - before.x1 for before, after in pairwise(boxes)]
+        assert len(labels) > 3 and min(gaps) > 3
+        shown = [label.get_text() for label in labels]
+    texts = ElementTree.fromstring(picture.svg()).findall(f".//{SVG}text[@text-anchor='middle']")
+    assert [text.text for text in texts] == [*shown, "nats"]
 
 
 def test_points_are_not_joined() -> None:

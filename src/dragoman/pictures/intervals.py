@@ -62,7 +62,7 @@ class Intervals:
             parts.append(
                 f'<path class="rule" d="M{x:.1f} {_TOP - 6:.1f}V{bottom:.1f}"/>'
                 f'<text class="small muted" x="{x:.1f}" y="{bottom + 14:.1f}" text-anchor="middle">'
-                f"{compact_number(round(tick, 12))}</text>"
+                f"{_number(tick)}</text>"
             )
         x = across(self.marked)
         parts.append(f'<path class="axis" d="M{x:.1f} {_TOP - 6:.1f}V{bottom:.1f}"/>')
@@ -104,7 +104,7 @@ class Intervals:
 
         axes = axes_in(page, box, self._left(), _TOP - 10, _RIGHT, _BOTTOM)
         axes.set_facecolor(LIGHT.paper)
-        low, high, _ = self._axis()
+        low, high, step = self._axis()
         places = range(len(self.rows))
         for place, row in zip(places, self.rows, strict=True):
             if row.published is not None:
@@ -125,6 +125,9 @@ class Intervals:
         axes.axvline(self.marked, color=LIGHT.muted, linewidth=0.8)
         axes.set_yticks(list(places), [visible(row.label) for row in self.rows], fontsize=8)
         axes.set_ylim(len(self.rows) - 0.5, -0.5)
+        # Left to itself matplotlib takes twice as many, whose numbers touch.
+        ticks = _ticks(low, high, step)
+        axes.set_xticks(ticks, [_number(tick) for tick in ticks])
         axes.set_xlim(low, high)
         axes.grid(axis="x", color=LIGHT.rule, linewidth=0.8)
         axes.set_axisbelow(True)
@@ -163,6 +166,10 @@ class Intervals:
 
 def _ticks(low: float, high: float, step: float) -> list[float]:
     return [low + i * step for i in range(round((high - low) / step) + 1)]
+
+
+def _number(tick: float) -> str:
+    return compact_number(round(tick, 12))
 
 
 def _diamond(x: float, y: float) -> str:
