@@ -228,7 +228,7 @@ def test_labels_held_out_with_too_few_examples_are_said(labelled: Path, tmp_path
     said: list[str] = []
     train(recipe, tmp_path / "run", say=said.append, display=False, measure=False)
     assert any("fewer than 3 training examples, such as 'music' with 1" in line for line in said)
-    assert any("1 of 21 dev texts are without tokens, or of a label" in line for line in said)
+    assert any("of 21 dev texts, 1 is without tokens, or of a label" in line for line in said)
 
 
 # ---- beginning with another run

@@ -93,7 +93,7 @@ def test_dev_text_is_held_to_what_the_run_began_with_and_kept_apart_from_trainin
     run = tmp_path / "run"
     said: list[str] = []
     train(recipe, run, say=said.append, display=False)
-    for words in ("7 dev pairs, training has the source of 7", "1 test pairs"):
+    for words in ("7 dev pairs, training has the source of 7", "1 test pair, "):
         assert sum(words in line for line in said) == 1
         assert words in Run.open(run).notes()["overlap"]
     resume(run, say=lambda _: None, display=False)
