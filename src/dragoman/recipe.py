@@ -233,10 +233,10 @@ class Recipe(Settings):
             raise ValueError(
                 'words and brackets cannot share one matrix: set model.tie = "target" or "none"'
             )
-        if self.training.guided.weight or self.data.moses:
+        if self.data.moses:
             raise ValueError(
-                "training.guided and data.moses are of texts and their translations: leave them "
-                f"out of a {TASKS[self.task].called}"
+                "data.moses is of texts and their translations: leave it out of a "
+                f"{TASKS[self.task].called}"
             )
         if self.search.min_length or self.search.no_repeat_ngram:
             raise ValueError(

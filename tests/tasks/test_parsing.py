@@ -7,14 +7,16 @@ import math
 from pathlib import Path
 from xml.etree import ElementTree
 
+import numpy as np
 import pytest
 from command_line import Dragoman
 from tiny_treebank import treebank, write_treebank
 from trained_run import trained_run
 
 from dragoman.data.corpora import CorpusSettings, Pair, read_pairs
+from dragoman.data.word_links import word_starts, words_of
 from dragoman.errors import DataError, DragomanError, RecipeError, RunError
-from dragoman.forms.tree_form import tree_of
+from dragoman.forms.tree_form import TreeForm, tree_of
 from dragoman.metrics.parseval import Parseval, score_parse
 from dragoman.pictures.words import in_words
 from dragoman.recipe import Recipe
@@ -23,6 +25,7 @@ from dragoman.task import TASKS
 from dragoman.tasks.inputs import recipe_of
 from dragoman.tasks.parser import Parser
 from dragoman.tasks.parsing import evaluate_run
+from dragoman.tasks.prepare import prepare
 from dragoman.tasks.run import Run
 from dragoman.tasks.settings import EngineSettings
 from dragoman.tasks.training import resume, train
@@ -135,6 +138,29 @@ def test_tags_are_learned_if_they_are_wanted(trees: Path, tmp_path: Path) -> Non
     assert found.scores["f1"] > 75 and found.scores["tags"] > 60 and Parser(run).no_tag == ""
     tags = {leaf.label for leaf in Parser(run)("the cat sleeps .").tree.leaves()}
     assert tags <= {"DT", "NN", "VBP", "VBZ", "IN", "RB", "JJ", "."} and len(tags) > 1
+
+
+def test_a_head_can_be_taught_to_follow_the_words(trees: Path, tmp_path: Path) -> None:
+    """It looks at the word that comes next, which the trees themselves tell."""
+    recipe = recipe_of_trees(
+        trees, "training.guided.weight=1.0", "training.guided.head=2", "training.updates=150",
+        "training.validate_every=0", "training.schedule.warmup=20",
+    )  # fmt: skip
+    run = trained_run(recipe, tmp_path / "run")
+    engine, store = Parser(run).engine, prepare(recipe, run.folder, lambda _: None).train
+    form = engine.target
+    assert isinstance(form, TreeForm)
+    followed, symbols = np.zeros(4), 0
+    for example in range(40):
+        read, written = store.tokens("source", example), store.tokens("target", example)
+        (cross,) = next(engine.attention.cross([(read, written)]))
+        where = words_of(read, word_starts(run.source_text))  # of each token that is read
+        done = np.cumsum(np.isin(written, list(form.symbols.words)))
+        looked_at = cross[0, :, 1:, : len(read)].argmax(axis=2)  # of each head, by each symbol
+        left = done < done[-1]
+        followed += (where[looked_at] == done)[:, left].sum(axis=1)
+        symbols += int(left.sum())
+    assert followed[1] > 0.75 * symbols > 100 and followed.argmax() == 1, followed / symbols
 
 
 def test_any_kind_that_reads_can_learn_it(trees: Path, tmp_path: Path) -> None:

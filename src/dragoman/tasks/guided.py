@@ -1,4 +1,5 @@
-"""The links that guided alignment teaches: those that a corpus brings, else those of statistics."""
+"""The links that guided alignment teaches: those that a corpus brings, else those of statistics; of
+trees, those that the trees themselves tell."""
 
 from __future__ import annotations
 
@@ -6,13 +7,17 @@ import hashlib
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 
+import numpy as np
+
 from dragoman.data.corpora import CorpusSettings, Pair, corpus_fingerprint, read_lines, read_pairs
 from dragoman.data.hmm import StatisticalAligner, TokenPair
 from dragoman.data.store import Store
 from dragoman.data.store_writer import WeightedPairs
 from dragoman.data.word_links import Booleans, WordLinks, word_starts, words_of
 from dragoman.errors import DataError
+from dragoman.forms.form import Form
 from dragoman.forms.text import Text
+from dragoman.forms.tree_symbols import TreeSymbols
 from dragoman.metrics.alignment import Links, parse_links
 from dragoman.plural import plural
 from dragoman.recipe import Recipe
@@ -62,6 +67,29 @@ def training_links(
     folder.mkdir(parents=True, exist_ok=True)
     found.save(folder / FILE, key)
     return found
+
+
+def links_of_trees(store: Store, sentences: Text, symbols: TreeSymbols) -> WordLinks:
+    """Of each symbol the word that comes next when it has been written, so that a head follows
+    which words are left; nothing of sentences whose words the vocabulary begins elsewhere."""
+    begins = word_starts(sentences)
+
+    def links(example: int) -> Links:
+        written = np.isin(store.tokens("target", example), list(symbols.words))
+        words, read = int(written.sum()), store.tokens("source", example)
+        if not len(read) or words_of(read, begins)[-1] + 1 != words:
+            return frozenset()
+        following = np.cumsum(written)
+        return frozenset((int(word), t) for t, word in enumerate(following) if word < words)
+
+    return WordLinks.of(links(example) for example in range(len(store)))
+
+
+def starts_of(form: Form) -> Booleans:
+    """(V,): whether a token begins a word. Symbols of trees and what else is no text: each does."""
+    if form.vocabulary is None:
+        return np.ones(form.size, np.bool_)
+    return word_starts(form.vocabulary)
 
 
 def _learned(

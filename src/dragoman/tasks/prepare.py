@@ -24,12 +24,13 @@ from dragoman.errors import FileError, RunError
 from dragoman.forms.form import Form
 from dragoman.forms.lexicon import Lexicon
 from dragoman.forms.segmentation import segment
+from dragoman.forms.tree_form import TreeForm
 from dragoman.plural import plural
 from dragoman.recipe import Recipe
 from dragoman.task import TASKS
 from dragoman.tasks.corpora import corpora_of, new_cleaner
 from dragoman.tasks.embedded import embedded_fingerprint
-from dragoman.tasks.guided import training_links
+from dragoman.tasks.guided import links_of_trees, training_links
 from dragoman.tasks.run import LENGTHS, SEVERAL_SENTENCES, Forms, load_forms
 from dragoman.tasks.user_cache import cache_folder
 
@@ -97,12 +98,15 @@ def prepare(recipe: Recipe, run_folder: Path, say: Say) -> Prepared:
     say(f"{read} to train on, {len(dev):,} dev, {len(test):,} test")
     links = None
     if recipe.training.guided.weight:
-        source, target = forms.source.vocabulary, forms.written.vocabulary
+        source, target = forms.source.vocabulary, forms.target
         assert source is not None  # else the recipe is refused
-        links = training_links(
-            recipe, store, (source, target), lambda: corpora_of(recipe, "train"),
-            run_folder / "training", say,
-        )  # fmt: skip
+        if isinstance(target, TreeForm):
+            links = links_of_trees(store, source, target.symbols)
+        else:
+            links = training_links(
+                recipe, store, (source, forms.written.vocabulary),
+                lambda: corpora_of(recipe, "train"), run_folder / "training", say,
+            )  # fmt: skip
     return Prepared(forms, store, dev, test, links, notes)
 
 

@@ -14,7 +14,6 @@ from tempfile import TemporaryDirectory
 import torch
 
 from dragoman.data.plan import Plan
-from dragoman.data.word_links import word_starts
 from dragoman.errors import RunError
 from dragoman.models.interface import Network
 from dragoman.plural import plural
@@ -22,6 +21,7 @@ from dragoman.recipe import Recipe
 from dragoman.task import TASKS
 from dragoman.tasks.alignment import AligningHead
 from dragoman.tasks.examples import TrainingBatches, examples_of
+from dragoman.tasks.guided import starts_of
 from dragoman.tasks.model import build_model, fill_model
 from dragoman.tasks.new_run import fill_new_run, has_learned
 from dragoman.tasks.prepare import Prepared, Say, check_unchanged, prepare
@@ -216,14 +216,13 @@ def _objective(model: Network, recipe: Recipe, prepared: Prepared) -> Objective:
     objective: Objective = TASKS[recipe.task].new_objective(model, settings.label_smoothing)
     layers = model.attentions_of("cross")
     head = AligningHead.taught(settings.guided, layers)
-    source, target = (form.vocabulary for form in prepared.forms)
-    if head is None or prepared.links is None or source is None or target is None:
+    if head is None or prepared.links is None:
         return objective
     assert head.head is not None
     return GuidedAlignment(
         objective,
         prepared.links,
-        (word_starts(source), word_starts(target)),
+        (starts_of(prepared.forms.source), starts_of(prepared.forms.target)),
         attention=layers[head.layer].name,
         head=head.head,
         weight=settings.guided.weight,

@@ -40,7 +40,8 @@ class GuidedSettings(Settings):
 
     weight: float = Field(default=0.0, ge=0, le=1000)
     """How much the loss of its alignment counts beside that of the translation (λ; the paper has
-    0.05). 0: no head is taught. Links are those of a corpus (`links`), else of statistics."""
+    0.05). 0: no head is taught. Links are those of a corpus (`links`), else of statistics; those of
+    trees lead from each symbol to the word that comes next."""
     layer: int = Field(default=0, ge=0, le=1000)
     """Layer of the decoder, counted from 1; 0: the last but one, or the only one."""
     head: int = Field(default=1, ge=1, le=10_000)
