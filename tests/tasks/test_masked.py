@@ -264,7 +264,7 @@ def test_the_command_line_knows_the_task(likes: Run, texts: Path, dragoman: Drag
     use = f"dragoman fill {likes.folder}"
     for command, wrong in (
         (("fill", likes.folder, "The cat likes milk."), "has no blank: write ___"),
-        (("fill", likes.folder, long), "reads 31 at once"),
+        (("fill", likes.folder, long), "this model reads 31 tokens at once"),
         (("fill", likes.folder, "___", "--text", "--json"), "choose one"),
         (("evaluate", likes.folder, "--beam", "2"), "has no use for it"),
         (("evaluate", likes.folder, "--set", "window=9"), "what is --set window=9?"),

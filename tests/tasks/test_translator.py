@@ -374,7 +374,7 @@ def test_any_iterable_of_texts_is_taken(translator: Translator) -> None:
     assert translator.score(zip(texts, texts, strict=True)) == translator.score(
         list(zip(texts, texts, strict=True))
     )
-    with pytest.raises(DragomanError, match="2 texts and 1 prefixes"):
+    with pytest.raises(DragomanError, match="2 texts and 1 prefix:"):
         translator.batch(texts, prefixes=["Der"])
     for wrong in (translator.batch, translator.stream):
         with pytest.raises(TypeError, match=r"give .*one to translator\(\)"):

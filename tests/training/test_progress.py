@@ -77,7 +77,7 @@ def test_plain_lines_come_every_so_often() -> None:
     assert lines[0].startswith("update 1 of 100  loss 2.000  perplexity 7.39  200 tokens/s")
     assert lines[1].startswith("update 100 of 100  loss 2.000")  # nothing in between, then the last
     assert lines[2] == "validation at 100: loss 2.410, BLEU 24.90 (best so far), 21 s"
-    assert lines[3].strip().startswith("source      ein [bold]Haus")
+    assert lines[3].strip().startswith("source    ein [bold]Haus")
     assert lines[-1] == "a warning"
     assert "\x1b" not in stream.getvalue()
 

@@ -184,8 +184,8 @@ def _train(
     if validation.left_out and ranks.first:
         say(
             f"of {len(prepared.dev):,} dev {task.noun}, "
-            f"{plural(validation.left_out, 'is', 'are')} {validation.without}, and left out of "
-            "validation"
+            f"{plural(validation.left_out, 'is', 'are')} {validation.without}: validation is of "
+            f"the other {len(prepared.dev) - validation.left_out:,}"
         )
     elif not validation.pairs and settings.validate_every and ranks.first:
         say(f"there are no dev {task.noun}: the model is not validated while it trains")
