@@ -224,6 +224,66 @@ def cost(results: Row) -> str:
     return "\n\n".join(parts)
 
 
+def language_models(results: Row) -> str:
+    origin = Origin(results["rows"])
+    header = ["", "trained, minutes", "tokens learned from", "vocabulary", "perplexity",
+              "of the n-gram", "less by", "bits per byte", "of the n-gram",
+              *origin.header]  # fmt: skip
+    cells = []
+    for row in results["rows"]:
+        ours, other = row["ours"], row["ngram"]
+        cells.append((
+            f"`{row['run']}`", number(row["trained_minutes"], 1), number(row["train_tokens"]),
+            number(row["vocabulary"]), number(ours["perplexity"], 2),
+            number(other["perplexity"], 2),
+            f"{100 * (1 - ours['perplexity'] / other['perplexity']):.1f} %",
+            number(ours["bits_per_byte"], 4), number(other["bits_per_byte"], 4),
+            *origin.cells(row),
+        ))  # fmt: skip
+    return f"{origin.line}\n\n{markdown(header, cells)}"
+
+
+def parsing(results: Row) -> str:
+    origin = Origin(results["rows"])
+    header = ["", "trained, minutes", "F1", "precision", "recall", "exact", "not above it",
+              *origin.header]  # fmt: skip
+    cells = []
+    for row in results["rows"]:
+        for name, scores in row["scores"].items():
+            ours = name == "ours"
+            share = row["bootstrap_not_higher"].get(name)
+            cells.append((
+                f"`{row['run']}`" if ours else f"{name}, the same trees",
+                number(row["trained_minutes"], 1) if ours else "",
+                *(number(scores[key], 2) for key in ("f1", "precision", "recall", "exact")),
+                "" if share is None else f"{100 * share:.1f} %", *origin.cells(row),
+            ))  # fmt: skip
+    return f"{origin.line}\n\n{markdown(header, cells)}"
+
+
+def labels(results: Row) -> str:
+    origin = Origin(results["rows"])
+    header = ["labels", "from", "updates of tokens", "accuracy", "p", "macro F1", "p",
+              *origin.header]  # fmt: skip
+    cells = []
+    for row in results["rows"]:
+        for start in row["starts"]:
+            found = [start[metric] for metric in ("accuracy", "macro F1")]
+            measured = [
+                cell
+                for score in found
+                for cell in (
+                    f"{score['value']:.2f} ± {score['deviation'] or 0:.2f}",
+                    "" if score["p_value"] is None else f"{score['p_value']:.3f}",
+                )
+            ]
+            cells.append((
+                row["labels"], start["from"], f"{row['updates']:,} of {row['tokens']:,}",
+                *measured, *origin.cells(row),
+            ))  # fmt: skip
+    return f"{origin.line}\n\n{markdown(header, cells)}"
+
+
 def _titled(title: str, row: Row, origin: Origin) -> str:
     """A table that is one row of the results has what differs in its title."""
     pairs = zip(origin.header, origin.cells(row), strict=True)
@@ -239,6 +299,9 @@ TABLES: dict[str, Callable[[Row], str]] = {
     "translate-avx2": translate,
     "serve": serve,
     "cost": cost,
+    "language-models": language_models,
+    "parsing": parsing,
+    "labels": labels,
 }
 
 
