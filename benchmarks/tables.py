@@ -224,64 +224,63 @@ def cost(results: Row) -> str:
     return "\n\n".join(parts)
 
 
+def one_table(
+    results: Row, header: Sequence[str], lines: Callable[[Row], Iterable[Sequence[object]]]
+) -> str:
+    """Where the rows come from, and one table of them; a row may be several lines of it."""
+    rows = results["rows"]
+    origin = Origin(rows)
+    cells = [(*line, *origin.cells(row)) for row in rows for line in lines(row)]
+    return f"{origin.line}\n\n{markdown([*header, *origin.header], cells)}"
+
+
 def language_models(results: Row) -> str:
-    origin = Origin(results["rows"])
-    header = ["", "trained, minutes", "tokens learned from", "vocabulary", "perplexity",
-              "of the n-gram", "less by", "bits per byte", "of the n-gram",
-              *origin.header]  # fmt: skip
-    cells = []
-    for row in results["rows"]:
+    def lines(row: Row) -> Iterable[Sequence[object]]:
         ours, other = row["ours"], row["ngram"]
-        cells.append((
+        yield (
             f"`{row['run']}`", number(row["trained_minutes"], 1), number(row["train_tokens"]),
             number(row["vocabulary"]), number(ours["perplexity"], 2),
             number(other["perplexity"], 2),
             f"{100 * (1 - ours['perplexity'] / other['perplexity']):.1f} %",
             number(ours["bits_per_byte"], 4), number(other["bits_per_byte"], 4),
-            *origin.cells(row),
-        ))  # fmt: skip
-    return f"{origin.line}\n\n{markdown(header, cells)}"
+        )  # fmt: skip
+
+    header = ["", "trained, minutes", "tokens learned from", "vocabulary", "perplexity",
+              "of the n-gram", "less by", "bits per byte", "of the n-gram"]  # fmt: skip
+    return one_table(results, header, lines)
 
 
 def parsing(results: Row) -> str:
-    origin = Origin(results["rows"])
-    header = ["", "trained, minutes", "F1", "precision", "recall", "exact", "not above it",
-              *origin.header]  # fmt: skip
-    cells = []
-    for row in results["rows"]:
+    def lines(row: Row) -> Iterable[Sequence[object]]:
         for name, scores in row["scores"].items():
             ours = name == "ours"
             share = row["bootstrap_not_higher"].get(name)
-            cells.append((
+            yield (
                 f"`{row['run']}`" if ours else f"{name}, the same trees",
                 number(row["trained_minutes"], 1) if ours else "",
                 *(number(scores[key], 2) for key in ("f1", "precision", "recall", "exact")),
-                "" if share is None else f"{100 * share:.1f} %", *origin.cells(row),
-            ))  # fmt: skip
-    return f"{origin.line}\n\n{markdown(header, cells)}"
+                "" if share is None else f"{100 * share:.1f} %",
+            )
+
+    header = ["", "trained, minutes", "F1", "precision", "recall", "exact", "not above it"]
+    return one_table(results, header, lines)
 
 
 def labels(results: Row) -> str:
-    origin = Origin(results["rows"])
-    header = ["labels", "from", "updates of tokens", "accuracy", "p", "macro F1", "p",
-              *origin.header]  # fmt: skip
-    cells = []
-    for row in results["rows"]:
+    def score(found: Row) -> tuple[str, str]:
+        p = found["p_value"]
+        value = f"{found['value']:.2f} ± {found['deviation'] or 0:.2f}"
+        return value, "" if p is None else f"{p:.3f}"
+
+    def lines(row: Row) -> Iterable[Sequence[object]]:
         for start in row["starts"]:
-            found = [start[metric] for metric in ("accuracy", "macro F1")]
-            measured = [
-                cell
-                for score in found
-                for cell in (
-                    f"{score['value']:.2f} ± {score['deviation'] or 0:.2f}",
-                    "" if score["p_value"] is None else f"{score['p_value']:.3f}",
-                )
-            ]
-            cells.append((
+            yield (
                 row["labels"], start["from"], f"{row['updates']:,} of {row['tokens']:,}",
-                *measured, *origin.cells(row),
-            ))  # fmt: skip
-    return f"{origin.line}\n\n{markdown(header, cells)}"
+                *score(start["accuracy"]), *score(start["macro F1"]),
+            )  # fmt: skip
+
+    header = ["labels", "from", "updates of tokens", "accuracy", "p", "macro F1", "p"]
+    return one_table(results, header, lines)
 
 
 def _titled(title: str, row: Row, origin: Origin) -> str:

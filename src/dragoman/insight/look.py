@@ -195,8 +195,7 @@ def look_at_sentence(run: Path, options: LookOptions) -> LookResult:
     if unknown:
         lines.append(
             f"{plural(unknown, 'token')} of {len(ids)} {'is' if unknown == 1 else 'are'} unknown "
-            "to the run's "
-            "vocabulary; the model sees that something stands there, not what."
+            "to the run's vocabulary; the model sees that something stands there, not what."
         )
     importance = None
     if options.importance:
