@@ -190,6 +190,11 @@ class Recipe(Settings):
                 f"{task.called} asks for a model that {_ABLE[asked]}: choose one of "
                 f"{', '.join(kinds)}"
             )
+        if isinstance(model, TransformerSettings) and model.next_word and task.target != "tree":
+            raise ValueError(
+                "model.next_word is for outputs that keep the order of the words that were read, "
+                f"and a {task.called} writes others: leave it out"
+            )
         if self.training.guided.weight and len(task.sides) == 1:
             raise ValueError(
                 "training.guided teaches a head to align source and target, and a "

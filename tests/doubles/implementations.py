@@ -172,6 +172,7 @@ TRANSFORMERS: dict[str, dict[str, Any]] = {
         "positions": {"kind": "binary", "combine": "concatenate", "width": 5}, "tie": "none",
     },
     "no positions": {"positions": {"kind": "none"}},
+    "next word": {"next_word": True, "tie": "target"},
 }  # fmt: skip
 RECURRENT: dict[str, dict[str, Any]] = {
     "two and two": {},
@@ -193,10 +194,10 @@ CONVOLUTIONAL: dict[str, dict[str, Any]] = {
 FAST: dict[str, dict[str, Any]] = {
     name: TRANSFORMERS[name]
     for name in ("paper", "pre-norm", "untied", "target tied", "free value width", "sliced heads",
-                 "unscaled", "unknown masked", "learned", "no positions")
+                 "unscaled", "unknown masked", "learned", "no positions", "next word")
 }  # fmt: skip
 INT8: dict[str, dict[str, Any]] = {
-    **FAST,
+    **{name: changes for name, changes in FAST.items() if name != "next word"},
     "odd width": {"model_dim": 33, "ffn_dim": 67, "attention": {"num_heads": 3}},
     "six heads": {"model_dim": 66, "attention": {"num_heads": 6}},
     "twelve heads": {"model_dim": 96, "attention": {"num_heads": 12}, "encoder_layers": 1},

@@ -9,6 +9,7 @@ from xml.etree import ElementTree
 
 import numpy as np
 import pytest
+import torch
 from command_line import Dragoman
 from tiny_treebank import treebank, write_treebank
 from trained_run import trained_run
@@ -18,6 +19,7 @@ from dragoman.data.word_links import word_starts, words_of
 from dragoman.errors import DataError, DragomanError, RecipeError, RunError
 from dragoman.forms.tree_form import TreeForm, tree_of
 from dragoman.metrics.parseval import Parseval, score_parse
+from dragoman.models.transformer import Transformer
 from dragoman.pictures.words import in_words
 from dragoman.recipe import Recipe
 from dragoman.search.settings import SamplingSettings, SearchSettings
@@ -36,8 +38,8 @@ SMALL = [
     "model.model_dim=64", "model.ffn_dim=128", "model.encoder_layers=1", "model.decoder_layers=1",
     "model.attention.num_heads=4", "model.dropout=0.0", "text.vocabulary=300",
     "training.precision=fp32", "training.label_smoothing=0.0", "training.average_last=0",
-    "plan.tokens_per_update=1024", "plan.tokens_per_micro_batch=1024", "training.updates=450",
-    "training.validate_every=225", "training.schedule.warmup=60", "training.schedule.peak=6e-3",
+    "plan.tokens_per_update=1024", "plan.tokens_per_micro_batch=1024", "training.updates=200",
+    "training.validate_every=100", "training.schedule.warmup=30", "training.schedule.peak=6e-3",
     "evaluation.dev_sentences=20", "search.beam=4", "data.split.dev=0.05", "data.split.test=0.1",
 ]  # fmt: skip
 
@@ -144,7 +146,7 @@ def test_a_head_can_be_taught_to_follow_the_words(trees: Path, tmp_path: Path) -
     """It looks at the word that comes next, which the trees themselves tell."""
     recipe = recipe_of_trees(
         trees, "training.guided.weight=1.0", "training.guided.head=2", "training.updates=150",
-        "training.validate_every=0", "training.schedule.warmup=20",
+        "training.validate_every=0", "training.schedule.warmup=20", "model.next_word=false",
     )  # fmt: skip
     run = trained_run(recipe, tmp_path / "run")
     engine, store = Parser(run).engine, prepare(recipe, run.folder, lambda _: None).train
@@ -161,6 +163,28 @@ def test_a_head_can_be_taught_to_follow_the_words(trees: Path, tmp_path: Path) -
         followed += (where[looked_at] == done)[:, left].sum(axis=1)
         symbols += int(left.sum())
     assert followed[1] > 0.75 * symbols > 100 and followed.argmax() == 1, followed / symbols
+
+
+def test_a_run_knows_what_a_word_is(toy: Run) -> None:
+    """Its decoder is told of the word that comes next, from the vocabularies of the run."""
+    engine = Parser(toy).engine
+    model, form = Parser(toy).plain, engine.target
+    assert isinstance(model, Transformer) and model.next_word is not None
+    assert isinstance(form, TreeForm)
+    sentence = "the cat sleeps ."
+    source = engine.source.values([sentence])[0]
+    begins = model.next_word.begins[torch.tensor(source)].tolist()
+    assert len(source) > 5 and sum(begins) == 5, "four words and the end"
+    ids = form.symbols.encode(Parser(toy)(sentence).tree)
+    stands = model.next_word.stands[torch.tensor(ids)].tolist()
+    assert [form.shown([one])[0] for one, word in zip(ids, stands, strict=True) if word] == [
+        "XX"
+    ] * 4
+
+
+def test_only_trees_keep_the_words_in_order() -> None:
+    with pytest.raises(RecipeError, match="is for outputs that keep the order"):
+        Recipe.load("demo", ["model.next_word=true"])
 
 
 def test_any_kind_that_reads_can_learn_it(trees: Path, tmp_path: Path) -> None:

@@ -74,6 +74,9 @@ class TransformerSettings(ModelSettings):
     """One matrix for source, target and output (the paper), for target and output, or none."""
     attend_unknown: bool = True
     """Whether ``<unk>`` tokens may be attended to; off, they are masked as padding is."""
+    next_word: bool = False
+    """Whether the decoder is told what the encoder made of the word that its output comes to next
+    (Ma et al., 2017). For outputs that keep the order of the words: trees."""
 
     @property
     def shares_vocabulary(self) -> bool:

@@ -12,10 +12,13 @@ from torch.overrides import TorchFunctionMode
 
 from dragoman.errors import RunError, UntrainableError
 from dragoman.forms.form import Form
+from dragoman.forms.tree_form import TreeForm
 from dragoman.models.interface import Network
+from dragoman.models.transformer import Transformer
 from dragoman.plural import plural
 from dragoman.recipe import Recipe
 from dragoman.task import TASKS
+from dragoman.tasks.guided import starts_of
 from dragoman.training.weights import open_weights, weights_in
 
 _BYTES_TO_TRAIN = 16
@@ -67,6 +70,11 @@ def hollow_model(recipe: Recipe, source: Form, target: Form) -> Network:
 def _network(recipe: Recipe, source: Form, target: Form) -> Network:
     """The network of the recipe's task."""
     made: Network = TASKS[recipe.task].new_network(recipe.model, source.size, target.size)
+    if isinstance(made, Transformer) and made.next_word is not None:
+        assert isinstance(target, TreeForm), "recipes ask for it where trees are written"
+        begins = starts_of(source)
+        begins[source.eos] = True
+        made.next_word.tell(torch.from_numpy(begins), target.symbols.words)
     return made
 
 

@@ -65,7 +65,7 @@ def recipe_for_trees(
         "task": "parsing",
         "data": about["data"] | {"cleaning": CLEANING},
         "text": {"vocabulary": vocabulary, "shared": False, "normalization": "identity"},
-        "model": {**row.both, "tie": "target"},
+        "model": {**row.both, "tie": "target", "next_word": True},
         "plan": {**row.plan, "max_target": 600},
         "training": {**row.training("inverse_square_root"), "average_last": 5},
         "search": {"beam": 10, "length_penalty": 0.0},

@@ -153,7 +153,8 @@ class CpuTransformer(Model):
             x = self._around(x, layer.feed_forward, layer.feed_forward_norm)
         if self._encoder_norm is not None:
             x = self._encoder_norm(x)
-        return Memory(x[: layout.total].float(), layout, key_mask)
+        read = None if self.model.next_word is None else source.values
+        return Memory(x[: layout.total].float(), layout, key_mask, read)
 
     def _reading(self, layer: _EncoderLayer, grids: list[_Grid]) -> Callable[[Tensor], Tensor]:
         heads = self._heads
@@ -188,7 +189,8 @@ class CpuTransformer(Model):
         except IndexError:
             history = History(self._widths * len(self._decoder))
         hides = not self.model.settings.attend_unknown
-        state = CpuState(self._heads, history, self._sources_of, hides=hides)
+        next_word = self.model.next_word
+        state = CpuState(self._heads, history, self._sources_of, hides=hides, next_word=next_word)
         weakref.finalize(state, self._idle.append, history)
         state.admit(memory)
         return state
@@ -212,10 +214,14 @@ class CpuTransformer(Model):
     def _advance(self, tokens: Tensor, state: CpuState) -> Tensor:
         """Take in ``tokens`` (N, t) -> (n, D), what follows the last of each slot."""
         new = tokens.shape[1]
+        told = None if state.following is None else state.following.told(tokens)
         tokens = state.spread(tokens)
         key_mask = None if self.model.settings.attend_unknown else tokens != UNKNOWN
         places = state.positions(new)
-        x = self.model.embed_target(tokens.flatten(), places.flatten()).to(self._dtype)
+        x = self.model.embed_target(tokens.flatten(), places.flatten())
+        if told is not None:
+            x = x + state.spread(told.unflatten(0, (-1, new))).flatten(0, 1)
+        x = x.to(self._dtype)
         state.begin(new, key_mask)
         for i, layer in enumerate(self._decoder):
             x = self._around(x, self._looking_back(i, layer, state), layer.self_norm)

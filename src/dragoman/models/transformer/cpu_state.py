@@ -23,6 +23,7 @@ from torch.nn import functional as F
 
 from dragoman.models.interface import DecodeState, Memory
 from dragoman.models.transformer.history import History
+from dragoman.models.transformer.next_word import Following, NextWord, followed
 from dragoman.nn.inference_linear import rounded
 
 MASKED = torch.finfo(torch.float32).min / 2
@@ -127,6 +128,7 @@ class CpuState(DecodeState):
         read: Callable[[Memory], Sources],
         *,
         hides: bool,
+        next_word: NextWord | None = None,
     ) -> None:
         """``history``: for each layer a table of keys, H x K wide, and one of values, H x Kv; used
         by this search alone. ``read``: what the layers attend to of sources. ``hides``: some tokens
@@ -135,6 +137,9 @@ class CpuState(DecodeState):
         self._heads = heads
         self._history = history
         self._read = read
+        self._next_word = next_word
+        self.following: Following | None = None
+        """The words of the sources, where the decoder is told of the next one."""
         history.clear(1)
         self._row_slots = torch.zeros(0, dtype=torch.int64)  # (N,)
         self._starts = torch.zeros(1, dtype=torch.int64)
@@ -173,6 +178,8 @@ class CpuState(DecodeState):
         return self._starts.shape[0]
 
     def select(self, rows: Tensor) -> None:
+        if self.following is not None:
+            self.following.select(rows)
         kept = self._row_slots[rows]
         if len(set(kept.tolist())) < len(kept) or rounded(len(kept)) < self.slots:
             self._gather(kept, len(kept))
@@ -181,6 +188,7 @@ class CpuState(DecodeState):
             self._in_place = len(kept) == self.slots and torch.equal(kept, torch.arange(len(kept)))
 
     def admit(self, memory: Memory) -> None:
+        self.following = followed(self.following, self._next_word, memory)
         sources = self._read(memory)
         before, new = self.rows, len(sources.allowed)
         self._gather(self._row_slots, before + new)

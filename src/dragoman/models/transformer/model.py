@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 import torch
@@ -20,6 +20,7 @@ from dragoman.models.cached_state import CachedState
 from dragoman.models.encoding import attended, embed_source, parts_of, read
 from dragoman.models.interface import AttentionLayer, DecodeState, Memory, Part, Writing
 from dragoman.models.settings import TransformerSettings
+from dragoman.models.transformer.next_word import Following, NextWord, followed
 from dragoman.nn import masks
 from dragoman.nn.attention import MultiHeadAttention
 from dragoman.nn.dropout import Dropout
@@ -52,9 +53,17 @@ class TransformerState(CachedState):
 
     def __init__(self, model: Transformer, memory: Memory) -> None:
         self._model = model
+        self.following: Following | None = None
+        """The words of the sources, where the decoder is told of the next one."""
         super().__init__(memory)
 
+    def select(self, rows: Tensor) -> None:
+        super().select(rows)
+        if self.following is not None:
+            self.following.select(rows)
+
     def admit(self, memory: Memory) -> None:
+        self.following = followed(self.following, self._model.next_word, memory)
         layout = memory.layout
         sources = []
         for layer in self._model.decoder:
@@ -101,6 +110,9 @@ class Transformer(Writing):
         self.decoder: Stack[DecoderLayer] = Stack(
             [DecoderLayer(layer, f"decoder.{i}") for i in range(settings.decoder_layers)]
         )
+        self.next_word = (
+            NextWord(source_vocabulary, target_vocabulary, width) if settings.next_word else None
+        )
         pre = settings.norm == "pre"
         self.encoder_norm = LayerNorm(width) if pre else None
         self.decoder_norm = LayerNorm(width) if pre else None
@@ -143,13 +155,14 @@ class Transformer(Writing):
     # ---- reading
 
     def encode(self, source: Sequences) -> Memory:
-        return read(
+        memory = read(
             source,
             self.embed_source(source),
             self.encoder,
             self.encoder_norm,
             attend_unknown=self.settings.attend_unknown,
         )
+        return memory if self.next_word is None else replace(memory, tokens=source.values)
 
     # ---- writing
 
@@ -157,6 +170,9 @@ class Transformer(Writing):
         layout = target_in.layout
         key_mask = self._key_mask(target_in.values)
         x = self.embed_target(target_in.values, layout.positions, layout.names)
+        if self.next_word is not None:
+            told = self.next_word.told(target_in, memory)
+            x = x + self.dropout.forward(told, layout.names)
         for layer in self.decoder:
             x = layer(x, layout, key_mask, memory.rows, memory.layout, memory.key_mask)
         return x if self.decoder_norm is None else self.decoder_norm.forward(x)
@@ -170,6 +186,8 @@ class Transformer(Writing):
         key_mask = self._key_mask(tokens)
         places = cache.places(new)
         x = self.embed_target(tokens.flatten(), places.flatten())  # (N x t, D)
+        if state.following is not None:
+            x = x + state.following.told(tokens)
         cache.begin(key_mask, new)
         for layer, past in zip(self.decoder, cache.layers, strict=True):
             x = layer.step(x, new, past)

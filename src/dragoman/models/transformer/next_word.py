@@ -1,0 +1,123 @@
+"""What a decoder is told of the word that its output comes to next.
+
+An output that keeps the order of what was read (the brackets and tags of a tree) says itself how
+many words it has come past. The encoder's row of the first word that is left, or of the end, is
+added to what the decoder reads, so that it need not learn to count (deterministic attention: Ma et
+al., 2017, *Deterministic Attention for Sequence-to-Sequence Constituent Parsing*).
+
+Shapes: B sources, P packed rows, N rows of a search, t new tokens, D width, W most words of a
+source, its end counted.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import torch
+from torch import Tensor, nn
+
+from dragoman.models.interface import Memory
+from dragoman.nn.layout import Layout, Sequences
+from dragoman.nn.linear import Linear
+
+_SPECIAL = 3
+"""Tokens of every vocabulary that stand for nothing: unknown, begin, end."""
+
+
+class NextWord(nn.Module):
+    """Whoever knows both forms says by ``tell`` what a word is; until then each token read begins
+    one, and each token written stands for one."""
+
+    begins: Tensor
+    """(V of the source,) bool: whether a token begins a word; the end symbol does."""
+    stands: Tensor
+    """(V of the target,) int64: 1 for a token that stands for a word, else 0."""
+
+    def __init__(self, source_vocabulary: int, target_vocabulary: int, width: int) -> None:
+        super().__init__()
+        self.row = Linear(width, width, bias=False)
+        begins = torch.tensor([True] * source_vocabulary)
+        stands = torch.tensor([int(token >= _SPECIAL) for token in range(target_vocabulary)])
+        self.register_buffer("begins", begins, persistent=False)
+        self.register_buffer("stands", stands, persistent=False)
+
+    def tell(self, begins: Tensor, stands: Iterable[int]) -> None:
+        """``begins`` as it is kept; ``stands``: the ids of such tokens."""
+        self.begins.copy_(begins)
+        self.stands.zero_()
+        self.stands[torch.tensor(list(stands))] = 1
+
+    def words(self, memory: Memory) -> tuple[Tensor, Layout]:
+        """What the decoder is told of each word of B sources: (P, D), packed."""
+        assert memory.tokens is not None, "words are those of the tokens that were read"
+        layout = memory.layout
+        begins = self.begins[memory.tokens]
+        begins[layout.offsets[:-1].long()] = True
+        counts = torch.bincount(layout.sequence[begins], minlength=layout.batch)
+        return self.row(memory.rows[begins]), Layout(counts.tolist(), layout.device)
+
+    def told(self, target_in: Sequences, memory: Memory) -> Tensor:
+        """(P, D), under teacher forcing: a row for each of ``target_in``."""
+        words, of_words = self.words(memory)
+        layout = target_in.layout
+        stands = self.stands[target_in.values]
+        past = stands.cumsum(0)
+        before = (past - stands)[layout.offsets[:-1].long()]
+        past = past - before[layout.sequence]
+        begin, end = of_words.offsets[:-1].long(), of_words.offsets[1:].long()
+        place = torch.minimum(begin[layout.sequence] + past, end[layout.sequence] - 1)
+        return words.index_select(0, place)
+
+
+class Following:
+    """Of a search under way: the words of its sources, and how many each row has come past."""
+
+    def __init__(self, next_word: NextWord, memory: Memory) -> None:
+        self._next_word = next_word
+        self._words, self._last, self._owners, self._past = self._of(memory)
+
+    def told(self, tokens: Tensor) -> Tensor:
+        """(N x t, D): a row for each of the new ``tokens`` (N, t), which are written by this."""
+        past = self._past[:, None] + self._next_word.stands[tokens].cumsum(1)  # (N, t)
+        self._past = past[:, -1]
+        place = torch.minimum(past, self._last[self._owners][:, None])
+        return self._words[self._owners[:, None], place].flatten(0, 1)
+
+    def select(self, rows: Tensor) -> None:
+        """As ``DecodeState.select``."""
+        rows = rows.to(self._owners.device)
+        self._past = self._past[rows]
+        kept, self._owners = torch.unique(self._owners[rows], return_inverse=True)
+        if len(kept) < len(self._words):
+            self._words, self._last = self._words[kept], self._last[kept]
+
+    def admit(self, memory: Memory) -> None:
+        """As ``DecodeState.admit``."""
+        words, last, owners, past = self._of(memory)
+        longest = max(self._words.shape[1], words.shape[1])
+        self._owners = torch.cat([self._owners, len(self._words) + owners])
+        self._words = torch.cat([_longer(self._words, longest), _longer(words, longest)])
+        self._last, self._past = torch.cat([self._last, last]), torch.cat([self._past, past])
+
+    def _of(self, memory: Memory) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+        """Words (B, W, D), the place of each source's last one (B,), and of one row a source the
+        source (N,) and how many words it is past (N,)."""
+        words, layout = self._next_word.words(memory)
+        last = torch.tensor(layout.lengths, device=layout.device) - 1
+        owners = torch.arange(layout.batch, device=layout.device)
+        return layout.pad(words), last, owners, torch.zeros_like(owners)
+
+
+def followed(
+    following: Following | None, next_word: NextWord | None, memory: Memory
+) -> Following | None:
+    """What follows the sources of ``memory`` too, one row each; None where nothing is told."""
+    if following is not None:
+        following.admit(memory)
+        return following
+    return None if next_word is None else Following(next_word, memory)
+
+
+def _longer(words: Tensor, longest: int) -> Tensor:
+    """(B, W, D) with zeros behind, up to ``longest`` words."""
+    return nn.functional.pad(words, (0, 0, 0, longest - words.shape[1]))
