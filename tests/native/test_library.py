@@ -10,7 +10,10 @@ import re
 import shutil
 import subprocess
 import sys
+import threading
+import time
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +24,7 @@ from torch import nn
 from dragoman.errors import DragomanError
 from dragoman.native import abi, attention, check, embedding, library, loader, norm
 from dragoman.native import compile as building
+from dragoman.native.loader import Status
 from dragoman.nn.linear import Linear, kernels_fit
 
 
@@ -55,6 +59,28 @@ def test_off_means_plain_torch(monkeypatch: pytest.MonkeyPatch) -> None:
     assert library.function("norm_forward_fp32") is None
     assert library.status().reason.startswith("off")
     assert plain_norm_works()
+
+
+def test_threads_that_ask_together_wait_for_one_comparison(
+    built: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Two would draw each other's numbers, and one of them refuse kernels that are right."""
+    library.reset()
+    together, asked = threading.Barrier(3), []
+
+    def compare() -> None:
+        asked.append(threading.current_thread())
+        time.sleep(0.1)  # long enough for another to come in, were nobody waiting
+
+    def ask() -> Status:
+        together.wait()
+        return library.status()
+
+    monkeypatch.setattr(check, "first_difference", compare)
+    with ThreadPoolExecutor(3) as threads:
+        found = [one.result() for one in [threads.submit(ask) for _ in range(3)]]
+    assert len(asked) == 1
+    assert [one.level for one in found] == [built] * 3
 
 
 def test_a_wrong_choice_names_the_allowed_ones(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -6,6 +6,7 @@ Who chooses between a kernel and plain torch asks here, once; the kernels themse
 from __future__ import annotations
 
 from functools import cache
+from threading import Lock
 
 from dragoman.native import loader
 from dragoman.native.loader import LEVELS, Status, function, own_threads
@@ -16,11 +17,20 @@ __all__ = [
 ]  # fmt: skip
 
 _compared_before = False
+_deciding = Lock()
+"""The comparison draws from torch's one generator: two at once would draw each other's numbers, and
+find kernels wrong that are right."""
+
+
+def status() -> Status:
+    """What is in use, after the kernels were compared with their twins on small products. Whoever
+    asks meanwhile waits for it."""
+    with _deciding:
+        return _decided()
 
 
 @cache
-def status() -> Status:
-    """What is in use, after the kernels were compared with their twins on small products."""
+def _decided() -> Status:
     library, found = loader.load()
     if library is None:
         return found
@@ -53,7 +63,7 @@ def take_as_compared() -> None:
     (``inference/measured.py``).
     """
     global _compared_before
-    if not status.cache_info().currsize:
+    if not _decided.cache_info().currsize:
         _compared_before = True
 
 
@@ -67,4 +77,4 @@ def reset() -> None:
     global _compared_before
     _compared_before = False
     loader.reset()
-    status.cache_clear()
+    _decided.cache_clear()
