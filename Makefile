@@ -31,7 +31,7 @@ demo: $(CORE) ## train a small translator, measure it, look inside it (two minut
 	@$(BIN)/dragoman demo
 
 # In two processes, which take whole files in the order of tests/conftest.py.
-TWO := -n 2 --dist loadgroup --no-loadscope-reorder
+TWO := -n 2
 
 test: $(DEV) ## run the tests
 	@$(BIN)/python -m pytest -m 'not slow' $(TWO)

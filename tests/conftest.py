@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import contextlib
+import itertools
 import logging
 import os
 import signal
 import subprocess
 import sys
 import time
+from collections import Counter
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
+from typing import Any
 
 import hypothesis
 import pytest
@@ -32,12 +36,19 @@ hypothesis.settings.register_profile("dragoman", deadline=None, derandomize=True
 hypothesis.settings.load_profile("dragoman")
 
 
+@pytest.fixture(scope="session")
+def empty_folders(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    """One for each test, numbered here: for each new one ``mktemp`` reads the names of all."""
+    base = tmp_path_factory.mktemp("here")
+    return (base / str(number) for number in itertools.count())
+
+
 @pytest.fixture(autouse=True)
-def own_working_folder(
-    tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def own_working_folder(empty_folders: Iterator[Path], monkeypatch: pytest.MonkeyPatch) -> None:
     """Run in an empty folder: what a test writes by a relative path never lands in the tree."""
-    monkeypatch.chdir(tmp_path_factory.mktemp("here"))
+    folder = next(empty_folders)
+    folder.mkdir()
+    monkeypatch.chdir(folder)
 
 
 @pytest.fixture(scope="session", autouse=True)
@@ -77,7 +88,7 @@ def tiny_run(parallel_text: tuple[Path, Path], tmp_path_factory: pytest.TempPath
 
     folder = tmp_path_factory.mktemp("runs") / "tiny"
     recipe, _ = recipe_of([str(path) for path in parallel_text], changes=TINY)
-    train(recipe, folder, say=lambda _: None, display=False)
+    train(recipe, folder, say=lambda _: None, display=False, measure=False)
     return folder
 
 
@@ -92,15 +103,49 @@ def needs(item: pytest.Item, *fixtures: str) -> bool:
     return not set(fixtures).isdisjoint(getattr(item, "fixturenames", ()))
 
 
-def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Those that wait for the demo come last, and with them all that are shown in a browser, whose
-    driver keeps an event loop in this thread. So that this holds in each of several processes, they
-    take whole files in this order (``make test``), what comes last of a file by itself."""
-    items.sort(key=lambda item: needs(item, "demo", "chromium"))
-    if config.getoption("dist", "no") == "loadgroup":
-        for item in items:
-            part = "last" if needs(item, "demo", "chromium") else "first"
-            item.add_marker(pytest.mark.xdist_group(f"{part} of {item.path.name}"))
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Those that wait for the demo come late. All that are shown in a browser, whose driver keeps
+    an event loop in this thread, come last, the files of many tests first, so that several
+    processes end together."""
+
+    in_browser = Counter(item.path for item in items if needs(item, "chromium"))
+
+    def place(item: pytest.Item) -> tuple[int, int]:
+        if needs(item, "chromium"):
+            return 2, -in_browser[item.path]
+        return int(needs(item, "demo")), 0
+
+    items.sort(key=place)
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> object:
+    """Processes that share the tests (``-n``) take whole files in the order of collection: each
+    makes what it needs for a file once, and the browser comes last in all.
+
+    xdist's own ways know a file by its name, but some of its tests come first and others last; and
+    its groups, which could tell them apart, are overlooked with pytest 9.2 (pytest-xdist, issue
+    1386).
+    """
+    if config.getoption("dist") != "load":  # which -n means by itself
+        return None
+    from xdist.scheduler import LoadScopeScheduling
+
+    class WholeFiles(LoadScopeScheduling):
+        parts: dict[str, str] | None = None
+
+        def _split_scope(self, nodeid: str) -> str:
+            if self.parts is None:
+                files = itertools.groupby(self.collection, lambda one: one.partition("::")[0])
+                self.parts = {
+                    one: f"{number} {file}"
+                    for number, (file, together) in enumerate(files)
+                    for one in together
+                }
+            return self.parts[nodeid]
+
+    config.option.loadscopereorder = False
+    return WholeFiles(config, log)
 
 
 DEMO = (
@@ -169,10 +214,18 @@ def own_logging() -> Iterator[None]:
 
 @pytest.fixture
 def dragoman(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> Dragoman:
-    """Call the command line within this process: ``dragoman("translate", run, stdin=b"...")``."""
+    """Call the command line within this process: ``dragoman("translate", run, stdin=b"...")``.
+
+    How long a training will take is measured in three updates, not thirty: more than many of these
+    trainings make.
+    """
     import io
 
     from dragoman.cli import main
+    from dragoman.tasks import training
+
+    measured = partial(training.measure_throughput, most=3)
+    monkeypatch.setattr(training, "measure_throughput", measured)
 
     def call(*arguments: object, stdin: bytes = b"") -> Said:
         monkeypatch.setattr(sys, "argv", ["dragoman", *map(str, arguments)])

@@ -6,7 +6,8 @@ from pathlib import Path
 
 from command_line import Dragoman
 
-from dragoman.tasks.run import Run
+from dragoman.recipe import Recipe
+from dragoman.tasks.run import RECIPE, Run
 
 SHORT = (
     "model.model_dim=32", "model.ffn_dim=32", "model.layers=1", "plan.tokens_per_update=512",
@@ -16,6 +17,9 @@ SHORT = (
 
 def test_a_language_model_from_nothing(dragoman: Dragoman, tmp_path: Path) -> None:
     to = tmp_path / "letters"
+    to.mkdir()
+    Recipe.load("demo-letters").save(to / RECIPE)
+    (to / "older.txt").write_text("of the demo that was here before")
     changes = [word for change in SHORT for word in ("--set", change)]
     said = dragoman("demo", "--task", "write", "--to", to, *changes)
     assert said.code == 0, said.err
@@ -24,8 +28,7 @@ def test_a_language_model_from_nothing(dragoman: Dragoman, tmp_path: Path) -> No
     assert Run.open(to).task.name == "language-model"
     picture = (to / "surprise.svg").read_text(encoding="utf-8")
     assert picture.count(">müde<") == 2 and (to / "report.html").is_file()
-    again = dragoman("demo", "--task", "write", "--to", to, *changes)
-    assert again.code == 0  # over the old one
+    assert not (to / "older.txt").exists()
 
 
 def test_what_is_no_demo_is_left_alone(dragoman: Dragoman, tmp_path: Path) -> None:

@@ -9,7 +9,7 @@ import tomllib
 from pathlib import Path
 
 import pytest
-from command_line import Dragoman
+from command_line import Dragoman, Said
 from torch.distributed.run import get_args_parser
 
 from dragoman.cli import data
@@ -34,13 +34,23 @@ def _commands(page: Path) -> list[list[str]]:
     return found
 
 
+@pytest.fixture(scope="module")
+def explained() -> dict[tuple[str, ...], Said]:
+    """What verbs have said of themselves so far: the pages name each many times."""
+    return {}
+
+
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
-def test_every_verb_and_option_that_is_named_exists(dragoman: Dragoman, page: Path) -> None:
+def test_every_verb_and_option_that_is_named_exists(
+    dragoman: Dragoman, page: Path, explained: dict[tuple[str, ...], Said]
+) -> None:
     for words in _commands(page):
         if words[0].isupper():  # `dragoman VERB --help`
             continue
-        verb = words[:2] if words[0] == "data" and len(words) > 1 else words[:1]
-        said = dragoman(*verb, "--help")
+        verb = tuple(words[:2] if words[0] == "data" and len(words) > 1 else words[:1])
+        if verb not in explained:
+            explained[verb] = dragoman(*verb, "--help")
+        said = explained[verb]
         assert said.code == 0, f"{page.name}: {words}"
         for option in (word for word in words if re.fullmatch(r"--?[a-z][a-z-]*", word)):
             assert option in said.out, f"{page.name}: {words} has {option}"
