@@ -1,4 +1,4 @@
-"""Parsers beside right-branching trees and a PCFG, on the same trees.
+"""Parsers beside each other, right-branching trees and a PCFG, on the same trees.
 
     dragoman train wsj-sample
     dragoman train wsj-sample-lstm
@@ -7,7 +7,8 @@
 For each run: its parses of its test trees, those of a PCFG with parent annotation that is counted
 over the run's own training trees (``parsing_baselines.py``), and right-branching ones, scored as
 EVALB does; of each difference in F1 the share of paired bootstrap samples that have it the other
-way round. Printed whoever wins, and written to ``benchmarks/results/parsing.json``.
+way round. Each pair of the runs whose test trees are the same is tested as ``dragoman compare``
+does. Printed whoever wins, and written to ``benchmarks/results/parsing.json``.
 """
 
 from __future__ import annotations
@@ -17,13 +18,14 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 from parsing_baselines import Grammar
 from results import measure_runs
 
 from dragoman.forms.tree_form import tree_of
-from dragoman.metrics.parseval import Parseval, Sentence, score_parse
+from dragoman.metrics.parseval import Parseval, Sentence, f1s, score_parse, statistics_of
 from dragoman.metrics.right_branching import RightBranching
+from dragoman.metrics.significance import resampled
+from dragoman.studies.parse_comparison import parse_significance
 from dragoman.tasks.parsing import evaluate_run
 from dragoman.tasks.prepare import prepare
 from dragoman.tasks.run import Run
@@ -35,20 +37,48 @@ SAMPLES = 1000
 
 def beaten(ours: Sequence[Sentence], other: Sequence[Sentence]) -> float:
     """The share of bootstrap samples of the sentences in which the F1 of ``ours`` is not higher."""
-    draw = np.random.default_rng(1)
-    chosen = draw.integers(0, len(ours), (SAMPLES, len(ours)))
-    f1 = []
-    for sentences in (ours, other):
-        counts = np.array(
-            [(b.matched, b.reference + b.parse) for b in (one.brackets for one in sentences)]
-        )
-        sums = counts[chosen].sum(axis=1)  # (samples, 2)
-        f1.append(2 * sums[:, 0] / np.maximum(sums[:, 1], 1))
-    return float((f1[0] <= f1[1]).mean())
+    statistics = [[statistics_of(sentences)] for sentences in (ours, other)]
+    f1, of_other = resampled(statistics, f1s, SAMPLES, seed=1)
+    return float((f1 <= of_other).mean())
 
 
-def measured(run: Run) -> dict[str, Any]:
-    """Figures of the run and of both baselines."""
+class Parsers:
+    """Measures runs one after another, and tests each against those before it."""
+
+    def __init__(self) -> None:
+        self._before: dict[str, tuple[list[Tree], list[Sentence]]] = {}
+        """Of each run, by its name: the references, and its parses against them."""
+
+    def __call__(self, run: Run) -> dict[str, Any]:
+        """Figures of the run, of both baselines, and the tests."""
+        row, references, sentences = measured(run)
+        row["pairs"] = [
+            pair_of(run.folder.name, sentences, name, others)
+            for name, (trees, others) in self._before.items()
+            if trees == references and name != run.folder.name
+        ]
+        self._before[run.folder.name] = references, sentences
+        return row
+
+
+def pair_of(
+    name: str, sentences: Sequence[Sentence], other: str, others: Sequence[Sentence]
+) -> dict[str, Any]:
+    """Two runs on the same trees: F1 and exact parses of both, and how likely a difference as large
+    is if they are equally good."""
+    quality = parse_significance([other, name], [[others], [sentences]], samples=SAMPLES)
+    found = {
+        comparison.metric: {
+            "values": [score.value for score in comparison.scores],
+            "p_value": comparison.scores[1].p_value,
+        }
+        for comparison in quality.comparisons
+    }
+    return {"runs": [other, name], "samples": SAMPLES, **found}
+
+
+def measured(run: Run) -> tuple[dict[str, Any], list[Tree], list[Sentence]]:
+    """Figures of the run and of both baselines, the test trees, and its parses against them."""
     store = prepare(run.recipe, run.folder, lambda _: None).train
     train = [tree_of(store.text("target", example)) for example in range(len(store))]
     ours = evaluate_run(run, keep=False)
@@ -67,7 +97,7 @@ def measured(run: Run) -> dict[str, Any]:
         name: [score_parse(*both) for both in zip(references, trees, strict=True)]
         for name, trees in parses.items()
     }
-    return {
+    row = {
         "train_trees": len(train),
         "test_trees": len(references),
         "pcfg": {
@@ -82,6 +112,12 @@ def measured(run: Run) -> dict[str, Any]:
             if name != "ours"
         },
     }
+    return row, references, scored["ours"]
+
+
+def tests_of(pair: dict[str, Any]) -> list[tuple[str, dict[str, Any]]]:
+    """The metrics of a pair of runs, and what was found."""
+    return [(metric, pair[metric]) for metric in ("F1", "exact")]
 
 
 def table(row: dict[str, Any]) -> str:
@@ -99,10 +135,17 @@ def table(row: dict[str, Any]) -> str:
         )
     for name, share in row["bootstrap_not_higher"].items():
         lines.append(f"F1 not above that of {name} in {share:.1%} of bootstrap samples")
+    for pair in row["pairs"]:
+        both = " and ".join(pair["runs"])
+        lines += [
+            f"{metric} of {both}: {found['values'][0]:.2f} and {found['values'][1]:.2f}, "
+            f"p = {found['p_value']:.4f}"
+            for metric, found in tests_of(pair)
+        ]
     if missed := row["pcfg"]["without_a_tree"]:
         lines.append(f"the PCFG has no tree for {missed:,}: the right-branching one is taken")
     return "\n".join(lines)
 
 
 if __name__ == "__main__":
-    measure_runs(RESULTS, __doc__ or "", "parsers", measured, table)
+    measure_runs(RESULTS, __doc__ or "", "parsers", Parsers(), table)

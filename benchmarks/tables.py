@@ -263,7 +263,20 @@ def parsing(results: Row) -> str:
             )
 
     header = ["", "trained, minutes", "F1", "precision", "recall", "exact", "not above it"]
-    return one_table(results, header, lines)
+    table = one_table(results, header, lines)
+    pairs = [pair for row in results["rows"] for pair in row.get("pairs", ())]
+    cells = [
+        (
+            " and ".join(f"`{name}`" for name in pair["runs"]), metric,
+            *(number(value, 2) for value in pair[metric]["values"]),
+            f"{pair[metric]['p_value']:.4f}",
+        )
+        for pair in pairs for metric in ("F1", "exact")
+    ]  # fmt: skip
+    if not cells:
+        return table
+    of_pairs = markdown(["", "", "of the first", "of the second", "p"], cells)
+    return f"{table}\n\nEach pair of runs:\n\n{of_pairs}"
 
 
 def labels(results: Row) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 import random
 import sys
@@ -15,7 +16,8 @@ from tiny_treebank import treebank
 
 sys.path.insert(0, str(Path(__file__).parents[2] / "benchmarks"))
 
-from parsing import beaten
+import tables
+from parsing import beaten, pair_of
 from parsing_baselines import Grammar, _rules_of, look_of
 
 from dragoman.metrics.parseval import Parseval, score_parse
@@ -115,3 +117,20 @@ def test_a_grammar_does_better_than_a_shape_and_the_bootstrap_says_so() -> None:
     assert Parseval.of(pcfg).scores["f1"] > 80 > Parseval.of(shape).scores["f1"] > 10
     assert beaten(pcfg, shape) == 0 and beaten(shape, pcfg) == 1
     assert beaten(pcfg, pcfg) == 1
+    pair = pair_of("pcfg", pcfg, "shape", shape)
+    f1 = [Parseval.of(one).scores["f1"] for one in (shape, pcfg)]
+    assert pair["runs"] == ["shape", "pcfg"] and pair["F1"]["values"] == pytest.approx(f1)
+    assert pair["F1"]["p_value"] < 0.01 and pair_of("a", pcfg, "b", pcfg)["F1"]["p_value"] == 1
+
+
+def test_the_table_shows_each_pair_of_runs_where_one_was_tested() -> None:
+    path = Path(tables.HERE) / "results" / "parsing.json"
+    results = json.loads(path.read_text(encoding="utf-8"))
+    results["rows"] = [{**row, "pairs": []} for row in results["rows"]]
+    alone = tables.parsing(results)
+    assert "Each pair" not in alone
+    tested = {"values": [70.0, 72.5], "p_value": 0.012}
+    pair = {"runs": ["one", "other"], "samples": 1000, "F1": tested, "exact": tested}
+    results["rows"][-1]["pairs"] = [pair]
+    assert tables.parsing(results).startswith(alone)
+    assert "| `one` and `other` | F1 | 70.00 | 72.50 | 0.0120 |" in tables.parsing(results)

@@ -37,10 +37,11 @@ def test_a_run_without_case_is_compared_without_case(tmp_path: Path) -> None:
     assert not found.compared.quality.notes
 
 
-def test_a_run_that_neither_translates_nor_labels_is_told_what_is_compared(tmp_path: Path) -> None:
+def test_a_run_of_another_task_is_told_what_is_compared(tmp_path: Path) -> None:
     run = untrained_run(
         tmp_path, "model.model_dim=16", "model.ffn_dim=16", "model.attention.num_heads=2",
         recipe_name="demo-trees",
     )  # fmt: skip
-    with pytest.raises(RunError, match="is a parser: what is compared are runs that translate, or"):
+    words = "is a parser: what is compared are runs that all translate, that all label or that all"
+    with pytest.raises(RunError, match=words):
         compare([run, run])

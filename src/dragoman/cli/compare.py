@@ -4,9 +4,13 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
+
+if TYPE_CHECKING:
+    from dragoman.studies.comparison import Compared
+    from dragoman.studies.parse_comparison import ComparedParsers
 
 
 def compare(
@@ -17,7 +21,9 @@ def compare(
             "of translations; the first is the baseline."
         ),
     ],
-    source: Annotated[Path | None, typer.Option(help="Source sentences to translate.")] = None,
+    source: Annotated[
+        Path | None, typer.Option(help="Source sentences to translate; labelled texts; trees.")
+    ] = None,
     reference: Annotated[
         list[Path] | None,
         typer.Option(help="Their references; may be given again for further ones."),
@@ -50,7 +56,8 @@ def compare(
     of each (runs/x-sweep beside runs/x), and the paper's tables 1 and 2. Who wins is said first.
 
     Runs that label texts are compared by accuracy and macro F1 in the same way; --source is then a
-    file of labelled texts.
+    file of labelled texts. Parsers are compared by F1 of labelled brackets and by exact parses,
+    with precision, recall, tags and F1 by length beside; --source is then a file of trees.
 
     Example: dragoman compare runs/small runs/large --test bootstrap
 
@@ -59,7 +66,7 @@ def compare(
     from dragoman.cli.console import log_to_stderr, prepare_process, say
     from dragoman.errors import DragomanError
     from dragoman.studies.comparison import compare as compare_systems
-    from dragoman.studies.comparison import labelling
+    from dragoman.studies.comparison import target_of
 
     prepare_process()
     log_to_stderr()
@@ -73,12 +80,20 @@ def compare(
                 f"{path} is a file of translations, and a report (--to) is about runs, their "
                 "training and their speed: leave one of the two out"
             )
-    if labelling(systems):
-        if to is not None:
-            raise DragomanError("--to is a report of runs that translate: leave it out")
+    target = target_of(systems)
+    if target != "text" and to is not None:
+        raise DragomanError("--to is a report of runs that translate: leave it out")
+    compared: Compared | ComparedParsers
+    if target == "label":
         from dragoman.studies.label_comparison import compare_labels  # imports torch
 
         compared = compare_labels(systems, source, reference or (), test, samples, seed)
+    elif target == "tree":
+        from dragoman.studies.parse_comparison import compare_parsers  # imports torch
+
+        if reference:
+            raise DragomanError("trees hold their sentences: name them with --source alone")
+        compared = compare_parsers(systems, source, test, samples, seed)
     else:
         translated = compare_systems(systems, source, reference or (), test, samples, seed)
         compared = translated.compared

@@ -13,10 +13,13 @@ not count. Two departures, where EVALB gives no figure or a flattering one:
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import accumulate
 from typing import Any
+
+import numpy as np
+import numpy.typing as npt
 
 from dragoman.errors import DataError
 from dragoman.tree import EMPTY, TOPS, Tree
@@ -27,8 +30,11 @@ SHORT = 40
 """Words, punctuation included, of the sentences that are also scored by themselves."""
 
 _BINS = (10, 20, 30, SHORT)
+LENGTHS = (*_BINS, 0)
+"""Bins of sentences by the most words of each; 0 stands for those above all others."""
 _SAME = {"PRT": "ADVP"}
 
+Statistics = npt.NDArray[np.float64]
 Bracket = tuple[str, int, int]
 """A label, the first word that it holds, and the one behind the last."""
 
@@ -230,11 +236,9 @@ class Parseval:
 
     def tables(self) -> str:
         """By length and by label, in plain text: the most frequent labels first."""
-        rows = []
-        for most, least in zip((*_BINS, 0), (1, *(n + 1 for n in _BINS)), strict=True):
-            if most in self.by_length:
-                name = f"{least}-{most} words" if most else f"{least} words and more"
-                rows.append((name, self.by_length[most]))
+        rows = [
+            (length_name(most), self.by_length[most]) for most in LENGTHS if most in self.by_length
+        ]
         labels = sorted(self.by_label.items(), key=lambda one: (-one[1].reference, one[0]))
         head = f"{'':<20} {'F1':>7} {'prec.':>7} {'recall':>7} {'brackets':>9}"
         return "\n".join([head, *map(_row, rows), "", head, *map(_row, labels)])
@@ -248,6 +252,37 @@ class Parseval:
             "by_length": {str(most): vars(m) for most, m in sorted(self.by_length.items())},
             "by_label": {label: vars(m) for label, m in sorted(self.by_label.items())},
         }
+
+
+def length_name(most: int) -> str:
+    """What a bin of ``LENGTHS`` is called."""
+    place = LENGTHS.index(most)
+    least = LENGTHS[place - 1] + 1 if place else 1
+    return f"{least}-{most} words" if most else f"{least} words and more"
+
+
+# What is summed over sentences before it is scored, for tests of significance.
+
+
+def statistics_of(sentences: Sequence[Sentence]) -> Statistics:
+    """(N, 4) of each sentence: brackets matched; those of reference and parse together; 1 if it has
+    words that are scored; 1 if all its brackets are right, too."""
+    found = np.zeros((len(sentences), 4))
+    for place, sentence in enumerate(sentences):
+        brackets, counts = sentence.brackets, sentence.scored > 0
+        both = brackets.reference + brackets.parse
+        found[place] = brackets.matched, both, counts, counts and brackets.is_exact
+    return found
+
+
+def f1s(sums: Statistics) -> Statistics:
+    """F1 of sums of statistics, (M, 4) -> (M,), in percent."""
+    return np.asarray(200 * sums[:, 0] / np.maximum(sums[:, 1], 1))
+
+
+def exact_shares(sums: Statistics) -> Statistics:
+    """Exact parses of sums of statistics, (M, 4) -> (M,), in percent."""
+    return np.asarray(100 * sums[:, 3] / np.maximum(sums[:, 2], 1))
 
 
 def _row(named: tuple[str, Matched]) -> str:

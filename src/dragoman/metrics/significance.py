@@ -241,9 +241,14 @@ def compare_statistics(
     return Significance(test, count, seed, sentences, tuple(comparisons), notes)
 
 
-def _bootstrap(
-    names: list[str], statistics: list[list[_Array]], score: _Scorer, samples: int, seed: int
-) -> tuple[SystemScore, ...]:
+def resampled(
+    statistics: list[list[_Array]], score: _Scorer, samples: int, seed: int
+) -> list[_Array]:
+    """The scores of each system, (samples,), on test sets drawn with replacement from this one, the
+    same for all of them; the mean over the runs of a system.
+
+    ``statistics``: as those of ``Measured``.
+    """
     sentences = len(statistics[0][0])
     drawn = np.random.default_rng(seed).choice(sentences, size=(samples, sentences), replace=True)
     sampled = [np.empty(samples) for _ in statistics]
@@ -254,6 +259,13 @@ def _bootstrap(
         for values, system in zip(sampled, statistics, strict=True):
             scores = [score(times @ run) for run in system]
             values[start : start + len(rows)] = np.mean(scores, axis=0)
+    return sampled
+
+
+def _bootstrap(
+    names: list[str], statistics: list[list[_Array]], score: _Scorer, samples: int, seed: int
+) -> tuple[SystemScore, ...]:
+    sampled = resampled(statistics, score, samples, seed)
     results: list[SystemScore] = []
     for index, (name, values) in enumerate(zip(names, sampled, strict=True)):
         mean, interval = _interval(values)

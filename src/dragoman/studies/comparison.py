@@ -13,6 +13,7 @@ from dragoman.errors import DataError, DragomanError, RunError
 from dragoman.forms.moses import MosesText
 from dragoman.metrics.significance import Significance, Test, compare_systems
 from dragoman.studies.seeds import runs_of
+from dragoman.task import Target
 from dragoman.tasks.evaluation_set import EvaluationSet
 from dragoman.tasks.run import Run
 
@@ -128,8 +129,9 @@ def compare(
     for run in runs:
         if run.task.name != "translation":
             raise RunError(
-                f"{run.folder} is a {run.task.called}: what is compared are runs that translate, "
-                f"or runs that label; dragoman evaluate {run.folder} tells what this one is worth"
+                f"{run.folder} is a {run.task.called}: what is compared are runs that all "
+                "translate, that all label or that all parse; dragoman evaluate "
+                f"{run.folder} tells what this one is worth"
             )
     if runs and references and source is None:
         raise DragomanError("comparing runs on files needs --source and --reference")
@@ -163,9 +165,23 @@ def chosen_test(name: str) -> Test:
     return "bootstrap" if name == "bootstrap" else "randomisation"
 
 
-def labelling(paths: Sequence[Path]) -> bool:
-    """Whether what lies at ``paths`` are runs, and the first of them labels."""
-    return all(path.is_dir() for path in paths) and runs_of(paths[0])[0].task.target == "label"
+def target_of(paths: Sequence[Path]) -> Target:
+    """What the first run at ``paths`` writes: a text, as finished translations do, a label or a
+    tree. Errors: ``RunError`` for a folder that holds no run."""
+    folder = next((path for path in paths if path.is_dir()), None)
+    return "text" if folder is None else runs_of(folder)[0].task.target
+
+
+def runs_at(paths: Sequence[Path]) -> list[System]:
+    """``systems_at``, of what is compared as runs alone. Errors: ``DataError`` for a file."""
+    systems = systems_at(paths)
+    for system in systems:
+        if not system.runs:
+            raise DataError(
+                f"{system.path} is a file: of runs that label, and of parsers, the run folders are "
+                "compared"
+            )
+    return systems
 
 
 def systems_at(paths: Sequence[Path]) -> list[System]:

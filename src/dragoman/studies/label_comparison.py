@@ -7,7 +7,7 @@ from pathlib import Path
 
 from dragoman.metrics.classification import accuracies, macro_f1s, statistics_of
 from dragoman.metrics.significance import Measured, compare_statistics
-from dragoman.studies.comparison import Compared, chosen_test, systems_at
+from dragoman.studies.comparison import Compared, chosen_test, runs_at
 from dragoman.tasks.classification import labelled_set
 from dragoman.tasks.labeller import Labeller
 
@@ -25,10 +25,10 @@ def compare_labels(
     ``source``: labelled texts in the format of those that the first run has learned from, or texts
     beside labels (``references``); left out, the test set of the first run's recipe. Systems may
     know different labels, as long as all know those of the texts.
-    Errors: ``DataError`` if there are fewer than two systems, or files cannot be used;
-    ``RunError`` for a folder that holds no run that labels.
+    Errors: ``DataError`` if there are fewer than two systems, one is a file, or texts cannot be
+    used; ``RunError`` for a folder that holds no run that labels.
     """
-    chosen, systems = chosen_test(test), systems_at(paths)
+    chosen, systems = chosen_test(test), runs_at(paths)
     files = [*([source] if source else []), *references]
     measured = labelled_set(systems[0].runs[0], files)
     texts = [pair.source for pair in measured.pairs]

@@ -6,6 +6,7 @@ where they are learned (``trees.tags``).
 
 from __future__ import annotations
 
+import logging
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -16,7 +17,7 @@ from dragoman.data.batches import Batch
 from dragoman.data.corpora import CorpusSettings, Pair, read_pairs
 from dragoman.errors import DragomanError
 from dragoman.forms.tree_form import tree_of
-from dragoman.metrics.parseval import SHORT, Parseval, score_parse
+from dragoman.metrics.parseval import SHORT, Parseval, Sentence, score_parse
 from dragoman.plural import plural
 from dragoman.tasks.evaluation_set import nothing_to_measure, own_test_set
 from dragoman.tasks.parser import Parse, Parser, no_tag, parse_all
@@ -32,6 +33,8 @@ from dragoman.tasks.validation import (
     samples_of,
 )
 from dragoman.training.records import Evaluation
+
+logger = logging.getLogger("dragoman")
 
 _COUNTED = (
     "Labelled brackets as EVALB counts them (COLLINS.prm): without punctuation and the bracket "
@@ -65,10 +68,15 @@ class Parses(Validation[Batch]):
 
 def score_all(pairs: Sequence[Pair], parses: Sequence[Parse]) -> Parseval:
     """Parses against the trees of their pairs."""
-    return Parseval.of(
+    return Parseval.of(score_each(pairs, parses))
+
+
+def score_each(pairs: Sequence[Pair], parses: Sequence[Parse]) -> list[Sentence]:
+    """Each parse against the tree of its pair."""
+    return [
         score_parse(tree_of(pair.target), parse.tree)
         for pair, parse in zip(pairs, parses, strict=True)
-    )
+    ]
 
 
 @dataclass(frozen=True)
@@ -154,27 +162,36 @@ def evaluate_run(
         raise DragomanError(
             f"{opened.folder} is a parser: it is measured on one file of trees; what is {files[1]}?"
         )
-    if files:
-        pairs = list(read_pairs(CorpusSettings(source=str(files[0]), format="trees")))
-        test = files[0].name
-    else:
-        pairs, test = own_test_set(opened)
+    pairs, test = (trees_in(files[0]), files[0].name) if files else own_test_set(opened)
     if not pairs:
         raise nothing_to_measure(opened, "are no trees", "a file of them", "test.mrg")
-    search = parse_search(opened.recipe.search, [*changes, "n_best=1"])
-    settings = EngineSettings.model_validate({"precision": precision, "longest": _LONGEST})
-    parser = Parser(opened, settings, search)
-    began = time.perf_counter()
-    parses = [best for best, *_ in parser.stream(pair.source for pair in pairs)]
-    seconds = time.perf_counter() - began
-    result = Evaluated(
-        opened.folder.name, opened.weights_in_words, test,
-        f"beam {search.beam}, length penalty {search.length_penalty}", parser.description,
-        seconds, score_all(pairs, parses), not no_tag(parser.engine), pairs, parses,
-    )  # fmt: skip
+    result = evaluate_on(opened, pairs, test, changes, precision)
     if keep and not files:
         write_scores(opened, result.to_dict() | samples(opened, pairs, result.hypotheses))
     return result
+
+
+def trees_in(path: Path) -> list[Pair]:
+    """The trees of a file or a folder of files, and their words. Errors: ``DataError``."""
+    return list(read_pairs(CorpusSettings(source=str(path), format="trees")))
+
+
+def evaluate_on(
+    run: Run, pairs: Sequence[Pair], test: str, changes: Sequence[str] = (), precision: str = "auto"
+) -> Evaluated:
+    """As ``evaluate_run``, on trees that are read already; ``test``: what they are called."""
+    search = parse_search(run.recipe.search, [*changes, "n_best=1"])
+    settings = EngineSettings.model_validate({"precision": precision, "longest": _LONGEST})
+    parser = Parser(run, settings, search)
+    logger.info("%s parses %s: %s", run.folder, plural(len(pairs), "sentence"), parser.description)
+    began = time.perf_counter()
+    parses = [best for best, *_ in parser.stream(pair.source for pair in pairs)]
+    seconds = time.perf_counter() - began
+    return Evaluated(
+        run.folder.name, run.weights_in_words, test,
+        f"beam {search.beam}, length penalty {search.length_penalty}", parser.description,
+        seconds, score_all(pairs, parses), not no_tag(parser.engine), pairs, parses,
+    )  # fmt: skip
 
 
 _LONGEST = 10_000

@@ -1,0 +1,171 @@
+"""Parsers compared on the same trees: labelled F1 and exact parses, with significance.
+
+F1 is that of all brackets together, so what is drawn are sentences with the counts of their
+brackets, matched, in the reference and in the parse (``metrics/parseval.py``).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from statistics import fmean
+from typing import Any
+
+from dragoman.data.corpora import Pair
+from dragoman.errors import DataError
+from dragoman.metrics.parseval import (
+    LENGTHS,
+    SHORT,
+    Sentence,
+    exact_shares,
+    f1s,
+    length_name,
+    statistics_of,
+)
+from dragoman.metrics.significance import Measured, Significance, Test, compare_statistics
+from dragoman.plural import plural
+from dragoman.studies.comparison import Compared, chosen_test, runs_at
+from dragoman.tasks.evaluation_set import own_test_set
+from dragoman.tasks.parsing import SIGNATURE, Evaluated, evaluate_on, score_each, trees_in
+from dragoman.tasks.run import Run
+
+_SHOWN = {
+    "precision": "precision",
+    "recall": "recall",
+    "tags": "tags",
+    "f1_40": f"F1 (<= {SHORT})",
+    "exact_40": f"exact (<= {SHORT})",
+}
+"""Scores that no test is made of, and what the table calls them."""
+
+
+@dataclass(frozen=True)
+class ComparedParsers:
+    """Parsers, and how good each is on the same trees."""
+
+    compared: Compared
+    """F1 and exact parses."""
+    evaluated: tuple[tuple[Evaluated, ...], ...]
+    """Each run of each system."""
+
+    @property
+    def scores(self) -> list[Mapping[str, float]]:
+        """Of each system all scores by name, in percent, the means over its runs; without tags
+        where these were not learned."""
+        return [
+            {name: fmean(run.scores[name] for run in runs) for name in runs[0].scores}
+            for runs in self.evaluated
+        ]
+
+    @property
+    def f1_by_length(self) -> dict[int, list[float]]:
+        """Of each bin of sentences by length, F1 of each system, the mean over its runs."""
+        present = self.evaluated[0][0].found.by_length
+        return {
+            most: [fmean(run.found.by_length[most].f1 for run in runs) for runs in self.evaluated]
+            for most in LENGTHS
+            if most in present
+        }
+
+    def table(self) -> str:
+        """Plain text: what was tested, then the other scores and F1 by length side by side."""
+        names = [system.name for system in self.compared.systems]
+        widths = [max(len(name), 7) for name in names]
+
+        def row(title: str, cells: Sequence[float | str | None]) -> str:
+            texts = ["-" if x is None else x if isinstance(x, str) else f"{x:.2f}" for x in cells]
+            padded = (text.rjust(width) for text, width in zip(texts, widths, strict=True))
+            return f"{title:<20} {'  '.join(padded)}"
+
+        scores = self.scores
+        found = self.evaluated[0][0].found
+        shown = [(n, t) for n, t in _SHOWN.items() if any(n in one for one in scores)]
+        by_length = self.f1_by_length.items()
+        return "\n".join([
+            self.compared.table(),
+            "",
+            row("", names),
+            *(row(title, [one.get(name) for one in scores]) for name, title in shown),
+            "",
+            row("F1 by length", names) + "  brackets",
+            *(
+                f"{row(length_name(most), values)} {found.by_length[most].reference:9,}"
+                for most, values in by_length
+            ),
+        ])  # fmt: skip
+
+    def to_dict(self) -> dict[str, Any]:
+        """As plain values, for JSON."""
+        return {
+            **self.compared.to_dict(),
+            "scores": [
+                {"system": system.name, **scores}
+                for system, scores in zip(self.compared.systems, self.scores, strict=True)
+            ],
+            "f1_by_length": {str(most): values for most, values in self.f1_by_length.items()},
+        }
+
+
+def compare_parsers(
+    paths: Sequence[Path],
+    source: Path | None = None,
+    test: str = "bootstrap",
+    samples: int | None = None,
+    seed: int = 12345,
+) -> ComparedParsers:
+    """Compare run folders, and folders of runs that differ by their seed.
+
+    ``source``: a file or folder of trees; left out, the test set of the runs' recipes, which must
+    be the same. Parsers with tags and without are compared by brackets alone.
+    Errors: ``DataError`` if there are fewer than two systems, one is a file, or trees cannot be
+    used; ``RunError`` for a folder that holds no run that parses.
+    """
+    chosen, systems = chosen_test(test), runs_at(paths)
+    runs = [run for system in systems for run in system.runs]
+    pairs, name = _own_trees(runs) if source is None else (trees_in(source), source.name)
+    evaluated = tuple(
+        tuple(evaluate_on(run, pairs, name) for run in system.runs) for system in systems
+    )
+    sentences = [[score_each(pairs, run.parses) for run in one] for one in evaluated]
+    names = [system.name for system in systems]
+    quality = parse_significance(names, sentences, chosen, samples, seed)
+    return ComparedParsers(Compared(tuple(systems), name, quality), evaluated)
+
+
+def parse_significance(
+    names: list[str],
+    sentences: Sequence[Sequence[Sequence[Sentence]]],
+    test: Test = "bootstrap",
+    samples: int | None = None,
+    seed: int = 12345,
+) -> Significance:
+    """F1 and exact parses of each of the systems ``names`` against the first one.
+
+    ``sentences``: of each run of each system, all parses of the same trees.
+    """
+    statistics = [[statistics_of(one) for one in runs] for runs in sentences]
+    by_metric = {
+        "F1": Measured(statistics, f1s, SIGNATURE),
+        "exact": Measured(statistics, exact_shares, SIGNATURE),
+    }
+    return compare_statistics(names, by_metric, test, samples, seed)
+
+
+def _own_trees(runs: Sequence[Run]) -> tuple[Sequence[Pair], str]:
+    """The one test set that all runs have, and what it is called. Errors: ``DataError``."""
+    first, *others = runs
+    pairs, name = own_test_set(first)
+    if not pairs:
+        raise DataError(f"there are no trees to compare {first.folder} on: --source test.mrg")
+    for run in others:
+        if run.recipe.data == first.recipe.data:
+            continue
+        its, its_name = own_test_set(run)
+        if [(one.source, one.target) for one in its] != [(p.source, p.target) for p in pairs]:
+            raise DataError(
+                f"{run.folder} has another test set ({its_name}, {plural(len(its), 'tree')}) than "
+                f"{first.folder} ({name}, {plural(len(pairs), 'tree')}): name the trees that all "
+                "are to parse, --source FILE"
+            )
+    return pairs, name
