@@ -16,10 +16,10 @@ from dragoman.data.corpora import (
     CorpusSettings,
     Pair,
     corpus_fingerprint,
-    decode_lines,
     read_lines,
     read_pairs,
 )
+from dragoman.data.lines import decode_lines
 from dragoman.errors import DataError
 
 

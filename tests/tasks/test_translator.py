@@ -30,7 +30,7 @@ from dragoman.tasks.run import NOTES, SEVERAL_SENTENCES, Run
 from dragoman.tasks.search_settings import parse_search
 from dragoman.tasks.settings import TranslatorSettings
 from dragoman.tasks.shortlist import learn_shortlist
-from dragoman.tasks.streaming import windows
+from dragoman.tasks.streaming import parts, windows
 from dragoman.tasks.translation_result import Translation
 from dragoman.tasks.translator import Translator
 from dragoman.tasks.vocabularies import learn_vocabularies
@@ -352,8 +352,10 @@ def test_windows_hand_on_a_damaged_file() -> None:
         yield "a"
         raise DataError("in.gz is damaged")
 
-    with pytest.raises(DataError, match="damaged"):
-        list(windows(damaged()))
+    for made in (windows(damaged()), parts(damaged(), 10)):
+        assert next(made) == ["a"], "what came before it is not lost"
+        with pytest.raises(DataError, match="damaged"):
+            next(made)
 
 
 def test_windows_hand_on_an_error_of_reading() -> None:
@@ -361,8 +363,14 @@ def test_windows_hand_on_an_error_of_reading() -> None:
         yield "a"
         raise OSError("the disk is gone")
 
+    made = windows(broken())
+    assert next(made) == ["a"]
     with pytest.raises(OSError, match="disk is gone"):
-        list(windows(broken()))
+        next(made)
+
+
+def test_parts_have_a_size() -> None:
+    assert list(parts(range(5), 2)) == [[0, 1], [2, 3], [4]] and list(parts([], 2)) == []
 
 
 def test_any_iterable_of_texts_is_taken(translator: Translator) -> None:

@@ -166,7 +166,8 @@ def _pairs(files: Sequence[Path]) -> Iterator[TextPair]:
     beginning is said at once."""
     from itertools import chain, islice
 
-    from dragoman.data.corpora import CorpusSettings, decode_lines, read_lines, read_pairs
+    from dragoman.data.corpora import CorpusSettings, read_lines, read_pairs
+    from dragoman.data.lines import decode_lines
     from dragoman.errors import DragomanError
 
     if len(files) > 2:

@@ -50,7 +50,7 @@ def classify(
       dragoman classify runs/topics "Shares fell again." --why
     """
     from dragoman.cli.console import output_to
-    from dragoman.data.corpora import decode_lines
+    from dragoman.data.lines import decode_lines
     from dragoman.tasks.run import Run
 
     opened = Run.open(run)

@@ -54,7 +54,7 @@ def fill(
 
       dragoman fill runs/letters --text < texts-with-blanks.txt
     """
-    from dragoman.data.corpora import decode_lines
+    from dragoman.data.lines import decode_lines
     from dragoman.errors import DragomanError
     from dragoman.tasks.run import Run
 

@@ -53,7 +53,7 @@ def parse(
     import sys
 
     from dragoman.cli.console import log_to_stderr
-    from dragoman.data.corpora import decode_lines
+    from dragoman.data.lines import decode_lines
     from dragoman.errors import DragomanError, FileError
     from dragoman.tasks.run import Run
     from dragoman.tasks.search_settings import parse_search, with_beams

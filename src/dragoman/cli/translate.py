@@ -128,7 +128,7 @@ def translate(
       dragoman translate runs/en-de --rerank runs/german --rerank-weight 0.2 < letter.en
     """
     from dragoman.cli.console import log_to_stderr, output_to
-    from dragoman.data.corpora import decode_lines
+    from dragoman.data.lines import decode_lines
     from dragoman.errors import DragomanError
     from dragoman.tasks.run import Run
 

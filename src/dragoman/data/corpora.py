@@ -14,7 +14,7 @@ import gzip
 import hashlib
 import json
 import zlib
-from collections.abc import Generator, Iterable, Iterator
+from collections.abc import Generator, Iterator
 from contextlib import closing, contextmanager
 from itertools import chain
 from pathlib import Path
@@ -23,13 +23,13 @@ from typing import BinaryIO, Literal, NamedTuple, Self
 from pydantic import Field, model_validator
 
 from dragoman.data.documents import By, read_texts
+from dragoman.data.lines import decode_lines
 from dragoman.data.trees import plain_trees
 from dragoman.errors import DataError
 from dragoman.plural import plural
 from dragoman.settings import Settings
 
 _GZIP = b"\x1f\x8b"
-_UTF8_MARK = b"\xef\xbb\xbf"
 _UTF16_MARKS = (b"\xff\xfe", b"\xfe\xff")
 _FEW = 8
 
@@ -129,18 +129,7 @@ def read_lines(path: str | Path) -> Generator[str]:
     """The lines of one file without their ends. Raises DataError as ``read_pairs`` does."""
     path = Path(path)
     with _opened(path) as file:
-        yield from decode_lines(file)
-
-
-def decode_lines(lines: Iterable[bytes]) -> Iterator[str]:
-    """Lines of bytes, such as a binary file or standard input gives, to text without line ends.
-
-    A mark at the beginning that says "UTF-8" is dropped. Invalid bytes become lone surrogates.
-    """
-    for number, line in enumerate(lines):
-        if number == 0 and line.startswith(_UTF8_MARK):
-            line = line[len(_UTF8_MARK) :]
-        yield line.removesuffix(b"\n").removesuffix(b"\r").decode("utf-8", "surrogateescape")
+        yield from decode_lines(file, str(path))
 
 
 def corpus_fingerprint(corpus: CorpusSettings) -> str:
@@ -214,7 +203,7 @@ def _read_trees(path: Path) -> Iterator[Pair]:
     """The words of each tree, and the tree on one line."""
     for one in _files(str(path)):
         with _opened(one) as file:
-            for line, tree in plain_trees(decode_lines(file), one):
+            for line, tree in plain_trees(decode_lines(file, str(one)), one):
                 yield Pair(line, " ".join(tree.words), str(tree))
 
 
@@ -244,7 +233,7 @@ def _different_counts(source: Path, sources: int, target: Path, targets: int) ->
 def _read_tsv(path: Path, source: int, target: int) -> Iterator[Pair]:
     """``source`` and ``target``: columns, from 1."""
     with _opened(path) as file:
-        for line, text in enumerate(decode_lines(file), start=1):
+        for line, text in enumerate(decode_lines(file, str(path)), start=1):
             columns = text.split("\t")
             if len(columns) < 2:
                 raise DataError(
@@ -260,7 +249,7 @@ def _read_tsv(path: Path, source: int, target: int) -> Iterator[Pair]:
 
 def _read_jsonl(path: Path, source_key: str, target_key: str) -> Iterator[Pair]:
     with _opened(path) as file:
-        for line, text in enumerate(decode_lines(file), start=1):
+        for line, text in enumerate(decode_lines(file, str(path)), start=1):
             try:
                 record = json.loads(text)
             except ValueError as error:

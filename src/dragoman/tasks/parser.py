@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from itertools import islice
 from typing import TYPE_CHECKING
 
 from dragoman.errors import DataError
@@ -21,6 +20,7 @@ from dragoman.tasks.long_texts import far_too_long
 from dragoman.tasks.predictor import Predictor, require_task
 from dragoman.tasks.run import Run
 from dragoman.tasks.settings import EngineSettings
+from dragoman.tasks.streaming import parts
 from dragoman.tree import Tree
 
 if TYPE_CHECKING:
@@ -81,8 +81,7 @@ class Parser(Predictor):
 
         Errors: ``DataError`` that says which line (from 1) is too long.
         """
-        lines = enumerate(sentences, 1)
-        while part := list(islice(lines, _TOGETHER)):
+        for part in parts(enumerate(sentences, 1), _TOGETHER):
             found = iter(parse_all(self.engine, _read(part, self.engine), settings))
             for _, line in part:
                 yield next(found) if line.strip() else []

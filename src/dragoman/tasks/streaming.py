@@ -6,6 +6,7 @@ import queue
 import threading
 import time
 from collections.abc import Iterable, Iterator
+from itertools import islice
 from typing import TypeVar
 
 from dragoman.errors import DragomanError
@@ -20,13 +21,30 @@ PATIENCE = 0.05
 Item = TypeVar("Item")
 
 
+def parts(items: Iterable[Item], size: int) -> Iterator[list[Item]]:
+    """Lists of ``size`` items, the last of fewer. An error of reading comes up behind those that
+    were read before it."""
+    waiting = iter(items)
+    while True:
+        part: list[Item] = []
+        try:
+            part.extend(islice(waiting, size))
+        except DragomanError:
+            if part:
+                yield part
+            raise
+        if not part:
+            return
+        yield part
+
+
 def windows(
     lines: Iterable[Item], size: int = WINDOW, patience: float = PATIENCE
 ) -> Iterator[list[Item]]:
     """Cut a stream into windows: of ``size`` lines, or of those that came within ``patience``.
 
     Lines are read ahead by a thread while a window is being translated, at most ``size`` of them.
-    An error of reading comes up here.
+    An error of reading comes up here, behind the lines that were read before it.
     """
     waiting: queue.Queue[tuple[Item] | Exception | None] = queue.Queue(maxsize=size)
     gone = threading.Event()
@@ -65,6 +83,8 @@ def windows(
                 window = []
                 continue
             if isinstance(item, Exception):
+                if window:
+                    yield window
                 raise item
             if item is None:
                 break
