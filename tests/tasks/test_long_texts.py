@@ -7,16 +7,19 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
+from command_line import Dragoman
 from untrained_run import untrained_run
 
-from dragoman.errors import DragomanError
+from dragoman.errors import DataError, DragomanError
 from dragoman.forms.text import Text
 from dragoman.tasks.filler import Filler
+from dragoman.tasks.given_pairs import score_pairs
 from dragoman.tasks.labeller import Labeller
 from dragoman.tasks.long_texts import beginning, far_too_long
 from dragoman.tasks.parser import Parser
 from dragoman.tasks.reasons import reasons
 from dragoman.tasks.run import Run
+from dragoman.tasks.translator import Translator
 
 SMALL = ("model.model_dim=16", "model.ffn_dim=16", "model.attention.num_heads=2")
 FAR = 2_000_000
@@ -63,6 +66,53 @@ def test_a_parser_refuses_it_and_says_where_it_is(tmp_path: Path, cut: list[int]
         "sentence, its words between spaces: cut it into sentences"
     )
     assert max(cut) < 100
+
+
+def test_a_pair_that_is_scored_is_refused_when_those_before_it_were_scored(
+    tmp_path: Path, cut: list[int]
+) -> None:
+    (tmp_path / "run").mkdir()
+    translator = Translator(Run.open(untrained_run(tmp_path / "run", *SMALL)))
+    for far in (("a " * FAR, "Ein Hund."), ("A dog.", "b " * FAR)):
+        cut.clear()
+        scored = score_pairs(translator.engine, [("A dog.", "Ein Hund."), far, ("A cat.", "")])
+        assert next(scored).text == "Ein Hund."
+        side = "source" if len(far[0]) > FAR else "translation"
+        with pytest.raises(DataError) as refused:
+            next(scored)
+        assert str(refused.value).startswith(
+            f"line 2: the {side} has 4,000,000 characters, and 2,000 tokens are scored at once"
+        )
+        assert max(cut) < 100
+    with pytest.raises(DataError, match=r"line 1: the source has [\d,]+ tokens, and 2,000 tokens"):
+        translator.score([("x " * 5000, "Ein Hund.")])
+
+
+def test_a_pair_has_no_more_tokens_than_the_model_has_positions(tmp_path: Path) -> None:
+    learned = "model.positions.kind=learned", "model.positions.maximum=20"
+    translator = Translator(Run.open(untrained_run(tmp_path, *SMALL, *learned)))
+    most = 19
+    for length in range(5, 40):
+        text = "x" * length  # a token, or several, for each letter
+        (values,) = translator.engine.source.values([text])
+        if len(values) > most:
+            with pytest.raises(DataError, match=f"has {len(values)} tokens, and 19 tokens are"):
+                translator.score([(text, "A")])
+            break
+        (found,) = translator.score([(text, text)])
+        assert len(found.token_log_probabilities) == len(values)
+    else:
+        raise AssertionError("some text must have been too long")
+
+
+def test_the_command_scores_what_stands_before_it(dragoman: Dragoman, tmp_path: Path) -> None:
+    (tmp_path / "run").mkdir()
+    run = untrained_run(tmp_path / "run", *SMALL)
+    (tmp_path / "a.en").write_text(f"A dog.\n{'a ' * (FAR // 2)}\nA cat.\n")
+    (tmp_path / "a.de").write_text("Ein Hund.\nHund\nEine Katze.\n")
+    said = dragoman("score", run, tmp_path / "a.en", tmp_path / "a.de")
+    assert said.code == 1 and len(said.out.splitlines()) == 1 and float(said.out.split()[0]) < 0
+    assert "line 2: the source has" in said.err and "Traceback" not in said.err
 
 
 def test_a_run_that_labels_looks_at_the_beginning_alone(tmp_path: Path, cut: list[int]) -> None:

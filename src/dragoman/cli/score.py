@@ -60,22 +60,22 @@ def score(
         )
     pairs = read_pairs(CorpusSettings(source=str(source), target=str(target), format="lines"))
     first = next(pairs)
+    from dragoman.tasks.given_pairs import score_pairs
     from dragoman.tasks.settings import TranslatorSettings
     from dragoman.tasks.translator import Translator
 
     translator = Translator(opened, TranslatorSettings(precision="fp32"))
-    pairs = chain([first], pairs)
+    given = ((pair.source, pair.target) for pair in chain([first], pairs))
     total, count = 0.0, 0
-    while window := [(pair.source, pair.target) for _, pair in zip(range(256), pairs)]:  # noqa: B905
-        for result in translator.score(window):
-            log_probability = sum(result.token_log_probabilities)
-            length = len(result.token_log_probabilities)
-            total, count = total + log_probability, count + length
-            line = f"{log_probability:.4f}\t{length}\t{math.exp(-log_probability / length):.3f}"
-            if tokens:
-                every = zip((*result.tokens, "</s>"), result.token_log_probabilities, strict=True)
-                line += "\t" + " ".join(f"{token}:{value:.3f}" for token, value in every)
-            typer.echo(line)
+    for result in score_pairs(translator.engine, given):
+        log_probability = sum(result.token_log_probabilities)
+        length = len(result.token_log_probabilities)
+        total, count = total + log_probability, count + length
+        line = f"{log_probability:.4f}\t{length}\t{math.exp(-log_probability / length):.3f}"
+        if tokens:
+            every = zip((*result.tokens, "</s>"), result.token_log_probabilities, strict=True)
+            line += "\t" + " ".join(f"{token}:{value:.3f}" for token, value in every)
+        typer.echo(line)
     if count:
         typer.echo(
             f"perplexity {math.exp(-total / count):.3f} over {plural(count, 'token')}", err=True

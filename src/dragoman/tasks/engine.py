@@ -203,6 +203,11 @@ class Engine:
         return (self.settings.threads or cores()) if self.path.one_core_each else 1
 
     @property
+    def places(self) -> int | None:
+        """How many positions the model has on either side; None: any number."""
+        return self._places
+
+    @property
     def longest(self) -> int:
         """The most values of a source that are read at once: as many as the settings say, and no
         more than the model has positions for."""

@@ -26,12 +26,14 @@ from dragoman.plural import plural
 from dragoman.search.hypothesis import Hypothesis
 from dragoman.search.settings import SearchSettings
 from dragoman.tasks.engine import Engine
+from dragoman.tasks.given_pairs import score_pairs
 from dragoman.tasks.lines import Lines
 from dragoman.tasks.minimum_risk import candidates_of, expected_chrf
 from dragoman.tasks.predictor import Predictor, require_task
 from dragoman.tasks.run import Run, load_shortlist
 from dragoman.tasks.search_settings import with_beams
 from dragoman.tasks.settings import TranslatorSettings
+from dragoman.tasks.streaming import parts
 from dragoman.tasks.translation_result import Translation
 
 if TYPE_CHECKING:
@@ -195,8 +197,7 @@ class Translator(Predictor):
         """Translate any number of texts, a window at a time, in their order and in flat memory."""
         if isinstance(texts, str):
             raise TypeError("translator.stream takes many texts; give a single one to translator()")
-        waiting = iter(texts)
-        while window := list(islice(waiting, WINDOW)):
+        for window in parts(texts, WINDOW):
             yield from self.batch(window, settings=settings)
 
     def paragraphs(
@@ -247,16 +248,12 @@ class Translator(Predictor):
         return [tuple(warnings) for warnings in found]
 
     def score(self, pairs: Iterable[tuple[str, str]]) -> list[Translation]:
-        """Score given translations (force decoding): ``text`` is the given target."""
-        pairs = list(pairs)
-        sources = [source for source, _ in pairs]
-        targets = self.engine.target.tokens([target for _, target in pairs])
-        return [
-            Translation.of(source, [hypothesis], self.engine.written, target)
-            for (source, target), hypothesis in zip(
-                pairs, self.score_ids(sources, targets), strict=True
-            )
-        ]
+        """Score given translations (force decoding): ``text`` is the given target.
+
+        Any number of pairs goes to ``tasks.given_pairs.score_pairs``. Errors: ``DataError`` that
+        says which one, as a line from 1, has a side that is too long.
+        """
+        return list(score_pairs(self.engine, pairs))
 
     def align(
         self, pairs: Iterable[tuple[str, str]], *, head: str | None = None, step: str = "reading"
