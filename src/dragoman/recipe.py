@@ -174,6 +174,12 @@ class Recipe(Settings):
                     if task.target == "tree"
                     else f"{corpus.name}: format trees is for parsing, and this is a {task.called}"
                 )
+            if corpus.links is not None and (task.target != "text" or len(task.sides) == 1):
+                told = "; what a head is taught, the trees tell" if task.target == "tree" else ""
+                raise ValueError(
+                    f"{corpus.name}: links ({corpus.links}) lead from words to those of their "
+                    f"translation, and a {task.called} has none: leave links out{told}"
+                )
         if self.data.embedded not in (None, "demo-trees" if task.target == "tree" else "demo"):
             other = "demo-trees" if task.target == "tree" else "demo"
             raise ValueError(

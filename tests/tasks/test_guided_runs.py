@@ -176,6 +176,22 @@ def test_recipes_that_cannot_be_guided() -> None:
         Recipe.parse({"data": {"train": [corpus], "moses": True}})
 
 
+def test_links_are_of_pairs_alone() -> None:
+    """Beside trees or labels they would be ignored."""
+    guided = {"training": {"guided": {"weight": 0.05}}}
+    for task, corpus, more, words in (
+        ("parsing", {"source": "a.mrg", "format": "trees"}, {"model": {"tie": "target"}} | guided,
+         r"a\.mrg: links \(my\.links\) .* a parser has none: leave links out; what a head is "),
+        ("classification", {"source": "a.tsv"}, {"model": {"kind": "encoder"}}, "has none"),
+        ("language-model", {"source": "a.txt", "format": "text"}, {"model": {"kind": "decoder"}},
+         "a language model has none: leave links out$"),
+    ):  # fmt: skip
+        recipe = {"task": task, "data": {"train": [corpus]}, **more}
+        assert Recipe.parse(recipe).task == task
+        with pytest.raises(RecipeError, match=words):
+            Recipe.parse(recipe | {"data": {"train": [corpus | {"links": "my.links"}]}})
+
+
 def test_a_head_that_there_is_not_is_named(few: list[str], tmp_path: Path) -> None:
     recipe, _ = recipe_of(few, changes=[*GUIDED, *FEW, "training.guided.layer=3"])
     with pytest.raises(DragomanError, match="there is no layer 3"):
