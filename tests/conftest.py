@@ -213,19 +213,23 @@ def own_logging() -> Iterator[None]:
 
 
 @pytest.fixture
-def dragoman(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> Dragoman:
-    """Call the command line within this process: ``dragoman("translate", run, stdin=b"...")``.
-
-    How long a training will take is measured in three updates, not thirty: more than many of these
-    trainings make.
-    """
-    import io
-
-    from dragoman.cli import main
+def measured_shortly(monkeypatch: pytest.MonkeyPatch) -> None:
+    """How long a training will take is measured in three updates, not thirty: more than many
+    trainings of the tests make."""
     from dragoman.tasks import training
 
     measured = partial(training.measure_throughput, most=3)
     monkeypatch.setattr(training, "measure_throughput", measured)
+
+
+@pytest.fixture
+def dragoman(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, measured_shortly: None
+) -> Dragoman:
+    """Call the command line within this process: ``dragoman("translate", run, stdin=b"...")``."""
+    import io
+
+    from dragoman.cli import main
 
     def call(*arguments: object, stdin: bytes = b"") -> Said:
         monkeypatch.setattr(sys, "argv", ["dragoman", *map(str, arguments)])

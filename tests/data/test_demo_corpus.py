@@ -269,6 +269,7 @@ def test_the_same_seed_gives_the_same_corpus_and_more_extends_it() -> None:
     assert small == demo_corpus(seed=3, train_pairs=300, dev_pairs=20, test_pairs=30)
     larger = demo_corpus(seed=3, train_pairs=400, dev_pairs=20, test_pairs=30)
     assert larger.train[:300] == small.train
+    assert demo_corpus(seed=3, train_pairs=0, dev_pairs=0, test_pairs=10).test == small.test[:10]
     assert small.train[:50] != demo_corpus(seed=4, train_pairs=50, dev_pairs=0, test_pairs=0).train
 
 

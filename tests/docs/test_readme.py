@@ -72,7 +72,7 @@ def test_make_targets_that_are_named_exist() -> None:
 
 
 def test_the_python_of_the_readme_runs(
-    tiny_run: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tiny_run: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, measured_shortly: None
 ) -> None:
     monkeypatch.chdir(tmp_path)
     shutil.copytree(tiny_run, tmp_path / "runs" / "demo")

@@ -21,10 +21,12 @@ from dragoman.studies.ablation_rows import GROUPS, PAPER_BASE, chosen, rows_of
 from dragoman.studies.ablation_table import table, write
 from dragoman.tasks.inputs import recipe_of
 
+SHORT = ("training.updates=10", "training.average_last=0")  # validated once
+
 
 @pytest.fixture
 def recipe(parallel_text: tuple[Path, Path], tmp_path: Path) -> Path:
-    made, _ = recipe_of([str(path) for path in parallel_text], changes=TINY)
+    made, _ = recipe_of([str(path) for path in parallel_text], changes=[*TINY, *SHORT])
     made.save(tmp_path / "tiny.toml")
     return tmp_path / "tiny.toml"
 
@@ -117,7 +119,7 @@ def test_rows_times_seeds(dragoman: Dragoman, recipe: Path, tmp_path: Path) -> N
     assert [one.scores["perplexity"].count for one in (base, heads, smoothing)] == [2, 2, 2]
     # Equal updates and tokens; the differences are those of runs of the same seed.
     for same_seed in zip(base.records, heads.records, smoothing.records, strict=True):
-        assert {(one.updates, one.tokens) for one in same_seed} == {(30, same_seed[0].tokens)}
+        assert {(one.updates, one.tokens) for one in same_seed} == {(10, same_seed[0].tokens)}
     by_hand = [
         one.scores["loss"] - other.scores["loss"]
         for one, other in zip(heads.records, base.records, strict=True)
@@ -125,7 +127,7 @@ def test_rows_times_seeds(dragoman: Dragoman, recipe: Path, tmp_path: Path) -> N
     assert heads.differences["loss"].mean == pytest.approx(sum(by_hand) / 2)
     assert heads.differences["loss"].half == pytest.approx(estimate(by_hand).half)
     assert base.differences == {} and heads.differences["loss"].half is not None
-    for words_said in ("5.29", "24.9", "-0.9", "1 head, d_k 32", "±", "30 updates"):
+    for words_said in ("5.29", "24.9", "-0.9", "1 head, d_k 32", "±", "10 updates"):
         assert words_said in said.out, words_said
     ElementTree.fromstring((folder / "ablation.svg").read_text(encoding="utf-8"))
     with (folder / "ablation.csv").open(encoding="utf-8") as file:

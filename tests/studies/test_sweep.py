@@ -18,6 +18,7 @@ from dragoman.studies.search_space import Range, check_space, draw, parse_over, 
 from dragoman.studies.sweep import Sweep
 from dragoman.tasks import training
 from dragoman.tasks.inputs import recipe_of
+from dragoman.training.throughput import Throughput
 from dragoman.training.trainer import Outcome
 
 DEMO = Recipe.load("demo")
@@ -168,11 +169,17 @@ def test_trials_one_of_which_diverges(
     assert said.code == 1 and "damaged" in said.err
 
 
-def test_minutes_become_equal_updates(dragoman: Dragoman, recipe: Path, tmp_path: Path) -> None:
+def test_minutes_become_equal_updates(
+    dragoman: Dragoman, recipe: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """On a machine that takes a quarter of a second for each."""
     folder = tmp_path / "sweep"
+    slow = Throughput(tokens_per_second=2000, seconds_per_update=0.25, updates=3, peak_bytes=1)
+    monkeypatch.setattr(training, "measure_throughput", lambda *_, **__: slow)
     said = dragoman("sweep", recipe, "--trials", "2", "--minutes", "0.1", "--to", folder)
     assert said.code == 0, said.err
     found = Sweep.open(folder)
+    assert 1 < found.base.training.updates <= 12, "three seconds for each trial"
     assert found.base.training.minutes == 0
     assert [record.updates for record in found.records] == [found.base.training.updates] * 2
     # What comes out is the whole training.

@@ -71,7 +71,7 @@ def topics(labelled: Path, tmp_path_factory: pytest.TempPathFactory) -> Run:
     """An encoder from nothing."""
     recipe, _ = recipe_of([str(labelled)], task="classification", changes=SMALL)
     folder = tmp_path_factory.mktemp("runs") / "topics"
-    return trained_run(recipe, folder, measure=False)
+    return trained_run(recipe, folder)
 
 
 def test_it_learns_and_says_so_in_its_own_terms(topics: Run) -> None:
@@ -244,7 +244,7 @@ def writer(labelled: Path, tmp_path_factory: pytest.TempPathFactory) -> Run:
     small = [one for one in SMALL if not one.startswith("data")]
     changes = [*small, "training.updates=10", "training.validate_every=10", "plan.context=32"]
     recipe, _ = recipe_of([str(texts)], task="language-model", texts="text", changes=changes)
-    return trained_run(recipe, folder, measure=False)
+    return trained_run(recipe, folder)
 
 
 def test_it_begins_with_a_language_model(writer: Run, labelled: Path, tmp_path: Path) -> None:
@@ -391,7 +391,7 @@ def test_it_begins_with_a_masked_model(labelled: Path, tmp_path: Path) -> None:
     changes = [*small, "training.updates=2", "training.validate_every=2", "plan.context=32",
                "languages.target=en"]  # fmt: skip
     masked, _ = recipe_of([str(texts)], task="masked", texts="text", changes=changes)
-    learned = trained_run(masked, tmp_path / "masked", measure=False)
+    learned = trained_run(masked, tmp_path / "masked")
     few = ["training.updates=1", "training.validate_every=0", "training.schedule.peak=1e-9",
            "training.precision=fp32"]  # fmt: skip
     recipe, _ = recipe_of([str(labelled)], task="classification", start_from=learned, changes=few)

@@ -38,7 +38,7 @@ def few(parallel_text: tuple[Path, Path], tmp_path_factory: pytest.TempPathFacto
     """Files of some pairs, where nothing has to be learned from them."""
     folder = tmp_path_factory.mktemp("few")
     return [
-        str(write(folder / path.name, path.read_text(encoding="utf-8").splitlines()[:120]))
+        str(write(folder / path.name, path.read_text(encoding="utf-8").splitlines()[:60]))
         for path in parallel_text
     ]
 
@@ -66,7 +66,7 @@ def test_a_head_is_taught_and_then_used(parallel_text: tuple[Path, Path], tmp_pa
     ]  # fmt: skip
     recipe, _ = recipe_of([str(path) for path in parallel_text], changes=changes)
     said: list[str] = []
-    train(recipe, tmp_path / "run", say=said.append, display=False)
+    train(recipe, tmp_path / "run", say=said.append, display=False, measure=False)
     assert any("pairs have links" in line for line in said)
     aligner = Aligner.open(Run.open(tmp_path / "run"))
     # Two decoder layers: the last but one is the first.
@@ -98,7 +98,7 @@ def test_a_run_that_was_stopped_ends_as_one_that_was_not(
     changes = (*GUIDED, *FEW, "training.updates=5", "training.validate_every=0")
     recipe, _ = recipe_of(few, changes=changes)
     whole, cut = tmp_path / "whole", tmp_path / "cut"
-    assert train(recipe, whole, say=lambda _: None, display=False).update == 5
+    assert train(recipe, whole, say=lambda _: None, display=False, measure=False).update == 5
     labels, calls = GuidedAlignment.labels, iter(range(1000))
 
     def interrupted(self: GuidedAlignment, batch: Batch) -> Tensor:
@@ -107,7 +107,7 @@ def test_a_run_that_was_stopped_ends_as_one_that_was_not(
         return labels(self, batch)
 
     monkeypatch.setattr(GuidedAlignment, "labels", interrupted)
-    assert train(recipe, cut, say=lambda _: None, display=False).update == 3
+    assert train(recipe, cut, say=lambda _: None, display=False, measure=False).update == 3
     (cut / "training" / FILE).unlink()
     assert resume(cut, say=lambda _: None, display=False).update == 5
     for name in ("model.safetensors", f"training/{FILE}"):
@@ -146,7 +146,7 @@ def test_links_that_are_given_reach_their_examples(
         },
         [*GUIDED, "text.vocabulary=340", "training.updates=2", "training.validate_every=0"],
     )
-    train(recipe, tmp_path / "run", say=lambda _: None, display=False)
+    train(recipe, tmp_path / "run", say=lambda _: None, display=False, measure=False)
     found = made_links(tmp_path / "run")
     run = Run.open(tmp_path / "run")
     assert 40 < len(found) < 80 and 0 < found.linked < len(found)
@@ -160,11 +160,11 @@ def test_links_that_are_given_reach_their_examples(
         assert " ".join(f"{s}-{t}" for s, t in zip(*found[example], strict=True)) == of_text[text]
     write(links, [*known[:-1], "0-99"])
     with pytest.raises(DataError, match=r"my\.links, line 82: the link 0-99 lies outside"):
-        train(recipe, tmp_path / "other", say=lambda _: None, display=False)
+        train(recipe, tmp_path / "other", say=lambda _: None, display=False, measure=False)
     for wrong in (known[:20], [*known, "0-0"]):
         write(links, wrong)
         with pytest.raises(DataError, match=rf"has {len(wrong)} lines but my\.en .* 82 pairs"):
-            train(recipe, tmp_path / "other", say=lambda _: None, display=False)
+            train(recipe, tmp_path / "other", say=lambda _: None, display=False, measure=False)
     assert not (tmp_path / "other").exists()
 
 
@@ -195,7 +195,7 @@ def test_links_are_of_pairs_alone() -> None:
 def test_a_head_that_there_is_not_is_named(few: list[str], tmp_path: Path) -> None:
     recipe, _ = recipe_of(few, changes=[*GUIDED, *FEW, "training.guided.layer=3"])
     with pytest.raises(DragomanError, match="there is no layer 3"):
-        train(recipe, tmp_path / "run", say=lambda _: None, display=False)
+        train(recipe, tmp_path / "run", say=lambda _: None, display=False, measure=False)
     assert not (tmp_path / "run").exists()
 
 

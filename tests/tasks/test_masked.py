@@ -150,7 +150,7 @@ def test_blanks_stand_where_a_token_stood(texts: Path, tmp_path: Path, lossless:
         texts, f"text.lossless={str(lossless).lower()}", "text.byte_fallback=true",
         "text.vocabulary=360", "training.updates=1", "training.validate_every=0",
     )  # fmt: skip
-    run = trained_run(recipe, tmp_path / "run", measure=False)
+    run = trained_run(recipe, tmp_path / "run")
     filler, vocabulary = Filler(run), run.target_text
     text = "The smallest child likes milky cakes, today (always)."
     (tokens,) = vocabulary.encode_lists([text])
@@ -300,9 +300,12 @@ def test_it_is_looked_into(likes: Run, dragoman: Dragoman, tmp_path: Path) -> No
 
 
 def test_the_demo_trains_measures_and_fills(dragoman: Dragoman, tmp_path: Path) -> None:
-    """All of it but for the length of the training."""
+    """All of it but for the size of the model and the length of the training."""
     folder = tmp_path / "demo"
-    changes = ("training.updates=2", "training.validate_every=0", "model.layers=1")
+    changes = (
+        "training.updates=2", "training.validate_every=0", "model.layers=1", "model.model_dim=32",
+        "model.ffn_dim=32",
+    )  # fmt: skip
     settings = [word for change in changes for word in ("--set", change)]
     said = dragoman("demo", "--task", "fill", "--to", folder, *settings)
     assert said.code == 0, said.err
@@ -317,7 +320,7 @@ def test_other_runs_do_not_fill(texts: Path, tmp_path: Path) -> None:
     plain = recipe.model_dump(mode="json", exclude_none=True)
     del plain["data"]["embedded"]
     recipe = Recipe.parse(plain, [f'data.train=[{{source="{texts}", format="text"}}]'])
-    run = trained_run(recipe, tmp_path / "letters", measure=False)
+    run = trained_run(recipe, tmp_path / "letters")
     with pytest.raises(RunError, match="fills no blanks: dragoman write"):
         Filler(run)
     assert Writer(run) and package.Filler is Filler

@@ -109,10 +109,10 @@ def test_the_score_of_a_reference_is_what_the_model_gives_it(toy: Run) -> None:
 def test_a_stopped_training_goes_on(trees: Path, tmp_path: Path) -> None:
     whole, stopped = tmp_path / "whole", tmp_path / "stopped"
     few = ["training.updates=8", "training.validate_every=4", "training.schedule.warmup=4"]
-    train(recipe_of_trees(trees, *few), whole, say=lambda _: None, display=False)
+    train(recipe_of_trees(trees, *few), whole, say=lambda _: None, display=False, measure=False)
     train(
         recipe_of_trees(trees, *few, "training.updates=4"), stopped, say=lambda _: None,
-        display=False,
+        display=False, measure=False,
     )  # fmt: skip
     recipe = stopped / "recipe.toml"
     recipe.write_text(recipe.read_text().replace("updates = 4\n", "updates = 8\n"))
@@ -191,7 +191,7 @@ def test_any_kind_that_reads_can_learn_it(trees: Path, tmp_path: Path) -> None:
     plain = recipe_of_trees(trees).model_dump(mode="json", exclude_none=True)
     plain["model"] = {"kind": "recurrent", "model_dim": 32, "tie": "target"}
     recipe = Recipe.parse(plain, ["training.updates=6", "training.validate_every=6"])
-    train(recipe, tmp_path / "run", say=lambda _: None, display=False)
+    train(recipe, tmp_path / "run", say=lambda _: None, display=False, measure=False)
     parse = Parser(Run.open(tmp_path / "run"))("a dog runs .")
     assert parse.tree.words == ["a", "dog", "runs", "."]
 

@@ -42,7 +42,7 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Run:
     changes = ["model.model_dim=16", "model.ffn_dim=16", "model.attention.num_heads=2",
                "training.updates=2", "training.validate_every=0"]  # fmt: skip
     recipe, _ = recipe_of([str(folder / "x.tsv")], task="classification", changes=changes)
-    return trained_run(recipe, folder / "run", measure=False)
+    return trained_run(recipe, folder / "run")
 
 
 def labeller_of(run: Run, settings: ModelSettings) -> Labeller:

@@ -92,7 +92,7 @@ def test_dev_text_is_held_to_what_the_run_began_with_and_kept_apart_from_trainin
     recipe, _ = recipe_of([*map(str, parallel_text)], **files, changes=[*TINY, *STILL])  # type: ignore[arg-type]
     run = tmp_path / "run"
     said: list[str] = []
-    train(recipe, run, say=said.append, display=False)
+    train(recipe, run, say=said.append, display=False, measure=False)
     for words in ("7 dev pairs, training has the source of 7", "1 test pair, "):
         assert sum(words in line for line in said) == 1
         assert words in Run.open(run).notes()["overlap"]
@@ -116,7 +116,7 @@ def test_what_a_killed_preparation_left_is_not_taken_up(
     shutil.copy(tiny_run / "shared.model", run)  # learned for another recipe, 600 tokens
     recipe, _ = recipe_of([*map(str, parallel_text)], changes=[*STILL, "text.vocabulary=500"])
     small = recipe.change(["model.model_dim=32", "model.ffn_dim=32"])
-    train(small, run, say=lambda _: None, display=False)
+    train(small, run, say=lambda _: None, display=False, measure=False)
     assert Run.open(run).source_text.size == 500
 
 
@@ -137,7 +137,10 @@ def test_a_tuned_run_that_was_killed_before_its_first_update_begins_with_the_sam
     with monkeypatch.context() as patch:
         patch.setattr(Trainer, "run", killed)
         with pytest.raises(SystemExit):
-            train(recipe, run, start_from=Run.open(start), say=lambda _: None, display=False)
+            train(
+                recipe, run, start_from=Run.open(start), say=lambda _: None, display=False,
+                measure=False,
+            )  # fmt: skip
     assert not Checkpoints(run / "training").exists
     before = load_file(start / "model.safetensors")
     shutil.rmtree(start)
@@ -147,7 +150,7 @@ def test_a_tuned_run_that_was_killed_before_its_first_update_begins_with_the_sam
 
 
 def test_fine_tuning_from_python(
-    parallel_text: tuple[Path, Path], tiny_run: Path, tmp_path: Path
+    parallel_text: tuple[Path, Path], tiny_run: Path, tmp_path: Path, measured_shortly: None
 ) -> None:
     recipe, _ = recipe_of([*map(str, parallel_text)], changes=STILL)
     assert recipe.model.model_dim != 32
@@ -240,7 +243,7 @@ def test_a_full_disk_while_training_leaves_what_can_be_resumed(
         # The kernel itself refuses longer files: the vocabulary fits, a checkpoint does not.
         resource.setrlimit(resource.RLIMIT_FSIZE, (400_000, before[1]))
         with pytest.raises(FileError, match=r"cannot write .*checkpoint.*File too large"):
-            train(recipe, run, say=lambda _: None, display=False)
+            train(recipe, run, say=lambda _: None, display=False, measure=False)
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, before)
     assert not list(run.rglob("checkpoint-*")) and not (run / "model.safetensors").exists()
@@ -360,12 +363,14 @@ def test_two_trainings_never_share_a_folder(
     def meanwhile(*arguments: Any) -> Any:
         before = everything(folder)
         with pytest.raises(RunError, match="in use by another process"):
-            train(recipe.change(["seed=2"]), folder, say=lambda _: None, display=False)
+            train(
+                recipe.change(["seed=2"]), folder, say=lambda _: None, display=False, measure=False
+            )
         assert everything(folder) == before
         return original(*arguments)
 
     monkeypatch.setattr(f"dragoman.tasks.{where}", meanwhile)
-    train(recipe, folder, say=lambda _: None, display=False)
+    train(recipe, folder, say=lambda _: None, display=False, measure=False)
     assert Recipe.load(folder / "recipe.toml").seed == 1
 
 
@@ -377,7 +382,7 @@ def test_a_half_made_run_is_removed_but_never_what_was_there(
     (tmp_path / "old" / "notes.txt").write_text("mine")
     for name in ("new", "old"):
         with pytest.raises(DataError, match="larger than this text supports"):
-            train(recipe, tmp_path / name, say=lambda _: None, display=False)
+            train(recipe, tmp_path / name, say=lambda _: None, display=False, measure=False)
     assert everything(tmp_path) == {"old/notes.txt": b"mine"}
     assert not (tmp_path / "new").exists()
 

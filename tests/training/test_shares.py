@@ -136,7 +136,7 @@ def train_as_rank(recipe: Recipe, folder: Path, rank: int, port: int, cache: str
     os.environ["DRAGOMAN_CACHE"] = cache
     as_rank(rank, 2, port)
     torch.set_num_threads(1)
-    train(recipe, folder, minutes=0.05, say=lambda _: None, display=False)
+    train(recipe, folder, minutes=0.03, say=lambda _: None, display=False)
 
 
 def test_processes_begin_a_run_together(parallel_text: tuple[Path, Path], tmp_path: Path) -> None:

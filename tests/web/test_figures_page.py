@@ -6,7 +6,7 @@ import re
 from typing import Any
 
 import pytest
-from opening import Open, accessible, fits, opening
+from opening import Open, accessible, fits, in_every_look, opening
 from playwright.sync_api import Browser, Page, expect
 
 from dragoman.insight.figures.captions import captions
@@ -136,14 +136,7 @@ def test_ones_own_sentence_and_numbers(opened: Open) -> None:
         assert header == "layer,head,row,looking,column,looked at,weight"
 
 
-LOOKS: list[dict[str, Any]] = [
-    {"language": "en", "scheme": "light"},
-    {"language": "ko", "scheme": "dark"},
-    {"language": "ko", "scheme": "light", "width": 390},
-]
-
-
-@pytest.mark.parametrize("look", LOOKS, ids=lambda look: "-".join(map(str, look.values())))
+@in_every_look
 def test_accessible(opened: Open, look: dict[str, Any]) -> None:
     with opened("#figures", **look) as page:
         for name in ("position-binary", "four-steps", "pronoun", "attention-cross"):

@@ -9,7 +9,7 @@ from typing import Any
 from urllib.parse import quote
 
 import pytest
-from opening import Open, accessible, fits, opening, serving
+from opening import Open, accessible, fits, in_every_look, opening, serving
 from playwright.sync_api import Browser, Page, expect
 from untrained_run import untrained_run
 
@@ -256,6 +256,21 @@ def test_a_head_that_is_off_draws_nothing_and_is_in_no_mean(opened: Open) -> Non
         assert is_drawn(page, ".passage canvas")
 
 
+@pytest.fixture(scope="module")
+def opened_kinds(
+    chromium: Browser, built: Path, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Open]:
+    """A recurrent and a convolutional run, behind one address."""
+    runs = []
+    for kind in ("recurrent", "convolutional"):
+        runs.append(tmp_path_factory.mktemp("kinds") / kind)
+        runs[-1].mkdir()
+        # Untrained, it would go on for ever.
+        untrained_run(runs[-1], "search.max_length=12", recipe_name=f"demo-{kind}")
+    with serving(*runs) as address:
+        yield opening(chromium, address)
+
+
 @pytest.mark.parametrize(
     ("kind", "layers", "read"),
     [
@@ -264,16 +279,11 @@ def test_a_head_that_is_off_draws_nothing_and_is_in_no_mean(opened: Open) -> Non
     ],
 )
 def test_a_model_that_attends_to_its_source_alone_is_shown_with_that_alone(
-    chromium: Browser, built: Path, tmp_path: Path, kind: str, layers: int, read: list[str]
+    opened_kinds: Open, kind: str, layers: int, read: list[str]
 ) -> None:
     """An LSTM, convolutions: no self-attention, one head from target to source, no layers with
     numbers, and only what they read is told of the way."""
-    changes = f"name={kind}", "search.max_length=12"  # untrained, it would go on for ever
-    run = untrained_run(tmp_path, *changes, recipe_name=f"demo-{kind}")
-    with (
-        serving(run) as address,
-        opening(chromium, address)(LOOK) as page,
-    ):
+    with opened_kinds(f"{LOOK}&run={kind}") as page:
         looked(page)
         parts = page.get_by_role("group", name="Which attention").get_by_role("button")
         expect(parts).to_have_count(1)
@@ -393,14 +403,7 @@ def test_text_is_never_html(opened: Open) -> None:
         assert "onerror" in page.locator(".text.source").inner_text()
 
 
-LOOKS: list[dict[str, Any]] = [
-    {"language": "en", "scheme": "light"},
-    {"language": "ko", "scheme": "dark"},
-    {"language": "ko", "scheme": "light", "width": 390},
-]
-
-
-@pytest.mark.parametrize("look", LOOKS, ids=lambda look: "-".join(map(str, look.values())))
+@in_every_look
 def test_accessible(opened: Open, look: dict[str, Any]) -> None:
     with opened(LOOK, **look) as page:
         looked(page)

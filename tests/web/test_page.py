@@ -7,7 +7,7 @@ from typing import Any
 from urllib.parse import quote
 
 import pytest
-from opening import Open, accessible, fits, opening
+from opening import Open, accessible, fits, in_every_look, opening
 from playwright.sync_api import Browser, Page, Route, expect
 
 SENTENCE = "The animal didn't cross the street because it was too tired."
@@ -227,14 +227,7 @@ def test_an_error_is_shown_and_mended(opened: Open) -> None:
         expect(page.locator("p.text")).to_have_attribute("data-status", "done")
 
 
-LOOKS: list[dict[str, Any]] = [
-    {"language": "en", "scheme": "light"},
-    {"language": "ko", "scheme": "dark"},
-    {"language": "ko", "scheme": "light", "width": 390},
-]
-
-
-@pytest.mark.parametrize("look", LOOKS, ids=lambda look: "-".join(map(str, look.values())))
+@in_every_look
 def test_every_tab_is_accessible(opened: Open, look: dict[str, Any]) -> None:
     run, translate = {"en": ("Run", "Translate"), "ko": ("학습 기록", "번역")}[look["language"]]
     with opened(**look) as page:
@@ -252,9 +245,10 @@ def test_every_tab_is_accessible(opened: Open, look: dict[str, Any]) -> None:
         assert page.locator(".samples li").count() >= 3
         accessible(page)
         fits(page)
-        page.get_by_role("link", name="API").click()
-        expect(page.get_by_role("heading", name="/v1/translate").first).to_be_visible()
-        accessible(page)
+        if look["language"] == "en":  # the API is described in one language
+            page.get_by_role("link", name="API").click()
+            expect(page.get_by_role("heading", name="/v1/translate").first).to_be_visible()
+            accessible(page)
 
 
 def path_of(page: Page, chart: str, which: int) -> str:

@@ -119,7 +119,7 @@ def split_of(combination: str) -> Split:
     return "dev" if percent < _TEST_PERCENT + _DEV_PERCENT else "train"
 
 
-@lru_cache(maxsize=2)
+@lru_cache(maxsize=8)
 def demo_corpus(
     seed: int = 1, train_pairs: int = 36_000, dev_pairs: int = 500, test_pairs: int = 1_000
 ) -> DemoCorpus:

@@ -76,7 +76,7 @@ class Subject:
         reads = predictor.reads
         samples = [(s["source"], s["reference"]) for s in run.scores().get("samples", [])]
         if run.recipe.data.embedded == "demo":
-            test = demo_corpus().test[:_PAIRS]
+            test = demo_corpus(train_pairs=0, dev_pairs=0, test_pairs=_PAIRS).test
             pairs = [(pair.source if reads else "", pair.target) for pair in test]
             probe = pronoun_probes()[0][0]
             sentence = sentence or (probe.source if reads else probe.reference)
