@@ -1,15 +1,19 @@
 """Takes the pictures of the page in images/: python docs/screenshots.py http://127.0.0.1:5050
 
-The demo run must be served there; Chromium is Debian's, as for the page's tests.
+A run of ``dragoman demo`` must be served there, of any task: the pictures are those of its views.
+Chromium is Debian's, as for the page's tests.
 """
 
 from __future__ import annotations
 
+import json
 import re
 import shutil
 import sys
 from pathlib import Path
+from typing import Any
 from urllib.parse import quote
+from urllib.request import urlopen
 
 from playwright.sync_api import Browser, Page, expect, sync_playwright
 
@@ -19,6 +23,10 @@ TEXT = (
     "The animal didn't cross the street because it was too tired. The animal didn't cross the "
     "street because it was too wide.\n\nThe queen is too old and blue elephants sing."
 )
+BEGINNING = "Das Tier"
+GERMAN = "Das Tier überquerte die Straße nicht, weil es zu müde war."
+BLANKS = "The ___ didn't cross the street because it was too ___."
+WORDS = "the old dog sees the small cat of the house ."
 
 
 def opened(
@@ -53,31 +61,100 @@ def follow(page: Page, pronoun: str) -> None:
     expect(page.locator(".choices li").first).to_be_visible(timeout=60_000)
 
 
+def translation(browser: Browser, address: str) -> None:
+    """Every tab of a translator."""
+    looks: dict[str, tuple[dict[str, Any], bool]] = {
+        "translate-light": ({}, True),
+        "translate-dark": ({"scheme": "dark"}, True),
+        "translate-korean": ({"language": "ko-KR"}, False),
+        "translate-phone": ({"width": 390, "height": 844}, False),
+    }
+    for name, (look, with_choices) in looks.items():
+        page = opened(browser, address, **look)
+        translate(page, with_choices=with_choices)
+        taken(page, name)
+    for name, language in (("look", "en-US"), ("look-korean", "ko-KR")):
+        where = f"{address}/#look?text={quote(SENTENCE)}&word=none"
+        page = opened(browser, where, language=language, height=1330)
+        follow(page, "es")
+        taken(page, name)
+    page = opened(browser, f"{address}/#figures?figure=position-sinusoidal")
+    expect(page.locator("article")).to_have_attribute("aria-busy", "false", timeout=60_000)
+    taken(page, "figures")
+    page = opened(browser, f"{address}/#run")
+    expect(page.locator("figure svg").first).to_be_visible(timeout=60_000)
+    taken(page, "run")
+
+
+def writing(browser: Browser, address: str) -> None:
+    """A text that was gone on with, and one of its words looked into."""
+    where = f"{address}/#write?text={quote(BEGINNING)}&temperature=0.7&longest=120"
+    page = opened(browser, where, height=560)
+    expect(page.locator("p.text")).to_have_attribute("data-status", "read", timeout=60_000)
+    page.get_by_role("button", name="Write on").click()
+    expect(page.locator("p.text")).to_have_attribute("data-status", "done", timeout=60_000)
+    taken(page, "write")
+    look_into(browser, address, GERMAN, "write")
+
+
+def filling(browser: Browser, address: str) -> None:
+    """Blanks with their candidates, and the first one looked into."""
+    page = opened(browser, f"{address}/#fill?text={quote(BLANKS)}", height=760)
+    expect(page.locator("p.text mark").first).to_be_visible(timeout=60_000)
+    taken(page, "fill")
+    look_into(browser, address, BLANKS, "fill")
+
+
+def labelling(browser: Browser, address: str) -> None:
+    """A label with what the words have to do with it, and one of them looked into."""
+    page = opened(browser, f"{address}/#classify?text={quote(SENTENCE)}", height=620)
+    expect(page.locator(".words")).to_be_visible(timeout=60_000)
+    taken(page, "classify")
+    look_into(browser, address, SENTENCE, "classify")
+
+
+def parsing(browser: Browser, address: str) -> None:
+    """A tree, one of its brackets pointed at, and one looked into."""
+    page = opened(browser, f"{address}/#parse?text={quote(WORDS)}", height=800)
+    bracket = page.locator(".bracket", has_text=re.compile("^PP$")).first
+    bracket.hover(timeout=60_000)
+    expect(page.locator("svg .look").first).to_be_visible()
+    taken(page, "parse")
+    look_into(browser, address, WORDS, "parse")
+
+
+def look_into(browser: Browser, address: str, text: str, view: str) -> None:
+    """What a text is taken apart into: its words, and every layer and head."""
+    page = opened(browser, f"{address}/#look?text={quote(text)}", height=900)
+    expect(page.locator(".passage")).to_have_attribute("aria-busy", "false", timeout=60_000)
+    expect(page.locator(".all button").first).to_be_visible(timeout=60_000)
+    taken(page, f"look-{view}")
+
+
+def taken(page: Page, name: str) -> None:
+    """Write what is seen to images/, when nothing moves any more."""
+    page.wait_for_timeout(500)
+    page.screenshot(path=IMAGES / f"{name}.png")
+    page.context.close()
+
+
+PICTURES = {
+    "translation": translation,
+    "language-model": writing,
+    "masked": filling,
+    "classification": labelling,
+    "parsing": parsing,
+}
+
+
 def main(address: str) -> None:
     program = shutil.which("chromium") or shutil.which("google-chrome")
+    with urlopen(f"{address}/v1/info") as answer:
+        tasks = {run["task"] for run in json.load(answer)["runs"]}
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=program, args=["--no-sandbox"])
-        looks = {
-            "translate-light": ({}, True),
-            "translate-dark": ({"scheme": "dark"}, True),
-            "translate-korean": ({"language": "ko-KR"}, False),
-            "translate-phone": ({"width": 390, "height": 844}, False),
-        }
-        for name, (look, with_choices) in looks.items():
-            page = opened(browser, address, **look)
-            translate(page, with_choices=with_choices)
-            page.screenshot(path=IMAGES / f"{name}.png")
-        for name, language in (("look", "en-US"), ("look-korean", "ko-KR")):
-            where = f"{address}/#look?text={quote(SENTENCE)}&word=none"
-            page = opened(browser, where, language=language, height=1330)
-            follow(page, "es")
-            page.screenshot(path=IMAGES / f"{name}.png")
-        page = opened(browser, f"{address}/#figures?figure=position-sinusoidal")
-        expect(page.locator("article")).to_have_attribute("aria-busy", "false", timeout=60_000)
-        page.screenshot(path=IMAGES / "figures.png")
-        page = opened(browser, f"{address}/#run")
-        expect(page.locator("figure svg").first).to_be_visible(timeout=60_000)
-        page.screenshot(path=IMAGES / "run.png")
+        for task in tasks:
+            PICTURES[task](browser, address)
         browser.close()
 
 

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import threading
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -15,6 +17,7 @@ from dragoman.serving.fill.schema import FillRequest
 from dragoman.serving.http.limits import LimitSettings
 from dragoman.serving.served import ServedRun
 from dragoman.serving.settings import ServeSettings
+from dragoman.serving.translate.knowledge import knowledge_of
 from dragoman.tasks.engine import Engine
 from dragoman.tasks.filler import Filler
 from dragoman.tasks.run import Run
@@ -33,6 +36,28 @@ def blanks(tmp_path_factory: pytest.TempPathFactory) -> Run:
 @pytest.fixture
 def served(blanks: Run) -> Served:
     return serves(blanks, "blanks")
+
+
+@pytest.mark.parametrize(
+    ("sources", "examples"),
+    [
+        (["A ___ sleeps."], ["A ___ sleeps."]),
+        # As long ones as a training on whole documents has.
+        (["word " * 30 + "some___ more a b ___ c ___ " + "text " * 30, "none " * 30],
+         ["word word some___ more a b ___ c ___ text text text text"]),
+    ],
+)  # fmt: skip
+def test_examples_are_short_and_have_a_blank(
+    tmp_path: Path, sources: list[str], examples: list[str]
+) -> None:
+    run = Run.open(untrained_run(tmp_path, *SMALL, recipe_name="demo-masked"))
+    samples = [{"source": source, "reference": "", "translation": ""} for source in sources]
+    line = {
+        "kind": "validation", "update": 1, "weights": "current", "scores": {"loss": 1.0},
+        "samples": samples, "best": True,
+    }  # fmt: skip
+    (tmp_path / "metrics.jsonl").write_text(json.dumps(line) + "\n")
+    assert knowledge_of(run).examples == examples
 
 
 @pytest.mark.parametrize("pieces", [1, 2])

@@ -13,7 +13,12 @@ from numpy.typing import NDArray
 from serving_echo import post, refused, serves
 from untrained_run import untrained_run
 
+from dragoman.models.interface import Memory
+from dragoman.nn.layout import Sequences
 from dragoman.pictures.records import AttentionRecord
+from dragoman.serving.look.reading_sight import ReadingSight
+from dragoman.serving.look.schema import LookRequest
+from dragoman.serving.turns import GivenUp
 from dragoman.tasks.filler import Filler
 from dragoman.tasks.labeller import Labeller
 from dragoman.tasks.parser import Parser
@@ -96,6 +101,29 @@ def test_what_is_read_is_looked_into(folders: dict[str, Path], name: str, text: 
             assert heads["fallen"]["encoder"][0][1] == pytest.approx(fell, abs=1e-3)
 
     asyncio.run(check())
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "times"),
+    [("blanks", "The ___ eats the ___.", 2), ("labels", "The dog ate the soup.", 1)],
+)
+def test_what_is_watched_is_no_reading_of_its_own(
+    folders: dict[str, Path], name: str, text: str, times: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The text is read for what is said of it (blank after blank), and once more to score that."""
+    run = Run.open(folders[name])
+    predictor: Predictor = Filler(run) if name == "blanks" else Labeller(run)
+    ids, encode, read = predictor.source_ids(text), predictor.plain.encode, []
+
+    def counted(source: Sequences) -> Memory:
+        read.append(source)
+        return encode(source)
+
+    monkeypatch.setattr(predictor.plain, "encode", counted)
+    request = LookRequest(text=text)
+    seen = ReadingSight(predictor).look(request, ids, GivenUp(), lambda s, t: s * t)
+    assert len(read) == times + 1
+    assert seen.attention["encoder"].shape[-2:] == (len(ids), len(ids))
 
 
 def test_a_tree_is_looked_into(folders: dict[str, Path]) -> None:

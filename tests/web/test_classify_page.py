@@ -100,6 +100,11 @@ def test_it_is_looked_into(opened: Open) -> None:
         expect(page.locator(".says")).to_contain_text(seen["best"]["text"].split()[0])
         layers, heads = seen["attention"]["encoder"]["shape"][:2]
         expect(page.get_by_role("radio")).to_have_count(layers * (heads + 1))
+        chosen = page.locator('.passage [aria-pressed="true"]')  # one that looked at many
+        expect(chosen).to_have_count(1)
+        expect(page.locator("#panel-look p.told")).to_contain_text("looked at:")
+        chosen.click()
+        expect(chosen).to_have_count(0)
         words.nth(1).click()
         expect(page.locator("#panel-look p.told")).to_contain_text("“dog” looked at:")
         page.get_by_role("button", name="Hide this word").click()

@@ -8,7 +8,7 @@ from urllib.parse import quote
 
 import pytest
 from opening import Open, accessible_and_fits, in_every_look, told
-from playwright.sync_api import Page, expect
+from playwright.sync_api import Page, Route, expect
 
 TEXT = "The ___ eats the ___."
 RECIPE = "demo-masked"
@@ -72,17 +72,49 @@ def test_a_blank_is_put_where_the_cursor_stands_and_may_have_several_pieces(open
         page.wait_for_url("**pieces=2**")
 
 
-def test_an_address_holds_text_and_pieces_and_an_error_is_said(opened: Open) -> None:
+def test_an_address_holds_text_and_pieces(opened: Open) -> None:
     with opened(f"#fill?v=1&text={quote(TEXT)}&pieces=3") as page:
         expect(page.get_by_role("textbox", name="Text with blanks")).to_have_value(TEXT)
         expect(page.get_by_role("combobox", name="Pieces of a blank")).to_have_value("3")
         expect(page.locator("p.text")).to_have_attribute("data-status", "done")
 
 
+def test_an_error_is_said_and_asked_again(opened: Open) -> None:
+    with opened() as page:
+        page.route("**/v1/fill", lambda route: route.fulfill(body="<p>a proxy's page</p>"))
+        page.get_by_role("textbox", name="Text with blanks").fill(TEXT)
+        expect(page.get_by_role("alert")).to_contain_text("The server cannot be reached.")
+        page.unroute("**/v1/fill")
+        page.get_by_role("button", name="Try again").click()
+        expect(page.locator("p.text mark")).to_have_count(2)
+        expect(page.get_by_role("alert")).to_have_count(0)
+
+
+def test_what_is_pasted_beyond_the_limit_is_said(opened: Open) -> None:
+    """The browser cuts it without a word."""
+    with opened() as page:
+        field = page.get_by_role("textbox", name="Text with blanks")
+        most = int(field.get_attribute("maxlength") or 0)
+        note = page.get_by_text(f"A text may have {most:,} characters here")
+        field.fill("a" * (most - 1))
+        expect(note).to_have_count(0)
+        field.press("b")
+        expect(note).to_be_visible()
+        assert field.evaluate("(one) => one.scrollHeight <= one.clientHeight"), "all can be reached"
+        page.get_by_role("button", name="Clear").click()
+        expect(note).to_have_count(0)
+
+
 def test_what_a_blank_looks_at_is_shown(opened: Open) -> None:
     with opened() as page:
         fill(page, TEXT)
+        asked: list[Route] = []
+        page.route("**/v1/look", lambda route: asked.append(route))
         page.get_by_role("button", name="Look").click()
+        expect(page.get_by_text("Looking…").last).to_be_visible()
+        expect(page.get_by_text("Beam")).to_have_count(0)  # nothing is searched for
+        asked[0].continue_()
+        page.unroute("**/v1/look")
         words = page.locator(".passage .source .w")
         expect(words).to_have_text(["The", "<mask>", "eats", "the", "<mask>", ".", "</s>"])
         expect(words.nth(1)).to_have_attribute("aria-pressed", "true")  # the first blank

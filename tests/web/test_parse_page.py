@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 from urllib.parse import quote
 
@@ -97,15 +98,24 @@ def test_every_symbol_of_the_tree_is_looked_into(opened: Open) -> None:
         expect(symbols).to_have_text(shown)
         written = [one.split("/")[0] for one in shown[:-1] if one[0] not in "()"]
         assert written == TEXT.split(), "a word stands where its tag is written"
+        chosen = page.locator('.passage .target [aria-pressed="true"]')
+        expect(chosen).to_have_text(re.compile(r"\w"))
+        chosen.click()
+        expect(chosen).to_have_count(0)
         symbols.nth(1).click()
         expect(page.locator("#panel-look p.told")).to_contain_text(
             f"To choose “{shown[1]}” the model"
         )
+        way = page.locator("section", has_text="The way through")
+        expect(way).to_contain_text(f"The row that reads “{shown[0]}” and chooses")
         parts = page.get_by_role("group", name="Which attention")
         expect(parts.get_by_role("button")).to_have_count(3)
         choice = page.locator(".choices li button:not([disabled])").first
+        other = choice.locator("b").inner_text()
         choice.click()
         expect(page.locator(".both .new")).to_be_visible()
+        expect(symbols.nth(1)).to_have_text(re.compile(rf"(^|/){re.escape(other)}$"))
+        expect(symbols.nth(0)).to_have_text(shown[0])
         expect(page.locator(".both .old")).to_have_text(seen["best"]["text"])
         accessible_and_fits(page)
 

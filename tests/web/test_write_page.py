@@ -180,6 +180,10 @@ def test_what_was_written_is_looked_into(opened: Open) -> None:
         words = page.locator(".passage .target .w")
         expect(words).to_have_text([*BEGIN.split(), "</s>"])
         expect(page.locator(".passage .source")).to_have_count(0)
+        chosen = page.locator('.passage [aria-pressed="true"]')  # one that looked at many
+        expect(chosen).to_have_count(1)
+        expect(page.locator("p.told")).to_contain_text("the model looked at")
+        chosen.click()
         words.nth(2).click()
         expect(page.locator("p.told")).to_contain_text("To choose “schläft” the model looked at")
         expect(page.get_by_role("heading", name="In place of “schläft”")).to_be_visible()

@@ -358,10 +358,13 @@ function wordsOf(tokens: string[], words: number[]): Unit[] {
   return units;
 }
 
-/** A word's first piece bare, what continues a word after three dots. */
+/** A word's first piece and a bracket of a tree bare, what continues a word after three dots; a byte
+ *  as its character, if that is one by itself. */
 export function pieceLabel(piece: string, place: number): string {
+  const byte = parseInt(BYTE.exec(piece)?.[1] ?? "0", 16);
+  if (byte > 0x20 && byte < 0x7f) piece = String.fromCharCode(byte);
   if (piece.startsWith(START)) return piece.slice(1) || "␣";
-  if (place === 0 || /^<.*>$/.test(piece) || !/[\p{L}\p{N}]/u.test(piece)) return piece;
+  if (place === 0 || /^(<.*>$|[()])/.test(piece) || !/[\p{L}\p{N}]/u.test(piece)) return piece;
   return `…${piece}`;
 }
 

@@ -1,25 +1,32 @@
 // What is shown first of a new look: a layer, and a word.
 
-import type { Looking, Part, Spot, Units } from "./look";
+import type { Looking, Part, Side, Spot, Units } from "./look";
 
-/** The word of the translation that looked at most words of the source: the most to be seen. Of a
- *  text that is only read its first blank, if it has one. */
+/** The word that looked at most others: the most to be seen. It is one of what was written, or of
+ *  a text that is only read; of a text with blanks it is the first blank. Where nothing looks at
+ *  anything it is the first word. */
 export function widest(looking: Looking, units: Units): Spot | null {
-  if (!looking.writes) {
-    const blank = looking.answer.source_tokens.indexOf("<mask>");
-    const unit = looking.units("source", units).findIndex((one) => one.first === blank);
-    return unit < 0 ? null : { side: "source", unit };
+  const side: Side = looking.writes ? "target" : "source";
+  const words = looking.units(side, units);
+  const blank = looking.answer.source_tokens.indexOf("<mask>");
+  if (side === "source" && blank >= 0) {
+    return { side, unit: words.findIndex((one) => one.first <= blank && blank < one.first + one.count) };
   }
-  const grid = looking.known("cross", clearest(looking, "cross"), null, units);
-  if (!grid) return null;
-  const words = looking.units("target", units);
+  // A bracket of a tree, where no word stands by itself.
+  const named = [/^\p{L}+$/u, /^[^<]*\p{L}/u].find((shape) => words.some((word) => shape.test(word.text)));
+  const own: Part = looking.writes ? "decoder" : "encoder";
+  const part = looking.layers("cross") ? "cross" : own;
+  const grid = looking.layers(part) ? looking.known(part, clearest(looking, part), null, units) : null;
+  if (!grid) {
+    return looking.parts.length || !words.length ? null : { side, unit: 0 };
+  }
   let [best, least] = [-1, Infinity];
   for (let r = 0; r < grid.rows; r++) {
-    if (!/^\p{L}+$/u.test(words[r]?.text ?? "")) continue;
+    if (!named?.test(words[r]?.text ?? "")) continue;
     const most = grid.values.subarray(r * grid.columns, (r + 1) * grid.columns).reduce((a, b) => Math.max(a, b), 0);
     if (most < least) [best, least] = [r, most];
   }
-  return best < 0 ? null : { side: "target", unit: best };
+  return best < 0 ? null : { side, unit: best };
 }
 
 /** The layer whose heads together look most surely at one word; the last of a long text. */

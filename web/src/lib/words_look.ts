@@ -105,6 +105,7 @@ export const lookEnglish = {
   word: "Word",
   weight: "Weight",
   what_if: "What if?",
+  what_if_no_heads: "Click a word to put another in its place, from which the text goes on to the length that it had. The old text stays beside the new one; the run itself is not changed.",
   what_if_about: "Click a word of the source to hide it, a word of the translation to put another in its place, or a head below to switch it off. The old translation stays beside the new one; the run itself is not changed.",
   hide: "Hide this word",
   unhide: "Show it again",

@@ -9,7 +9,7 @@ export const readEnglish = {
   look_hint: "Type a text…",
   look_invites: "A text, taken apart as the model reads it. Type one above, and see",
   look_offers: [
-    "where every head of every layer looked from each word, and from each blank,",
+    "where every head of every layer looked from each word,",
     "what the model would say of the text if a word were hidden or a head switched off,",
     "which heads matter for what it says,",
     "the numbers on their way from words through the layers.",
@@ -32,7 +32,7 @@ export const readKorean: typeof readEnglish = {
   look_hint: "글을 입력하세요…",
   look_invites: "모델이 글을 읽는 과정을 하나하나 볼 수 있습니다. 위에 글을 입력하면 다음을 보여 줍니다.",
   look_offers: [
-    "각 단어와 빈칸에서 각 층의 각 헤드가 어디를 보았는지",
+    "각 단어에서 각 층의 각 헤드가 어디를 보았는지",
     "단어를 숨기거나 헤드를 끄면 모델의 답이 어떻게 달라지는지",
     "모델의 답에 어느 헤드가 중요한지",
     "단어가 벡터로 바뀌어 층을 지나는 과정",

@@ -11,7 +11,7 @@ export const parseEnglish = {
   parse_done: (text: string) => `Tree: ${text}`,
   parse_score: (log: string) => `log P ${log}`,
   parse_bracket: (label: string, held: string) => `${label}: ${held}`,
-  parse_point: "Point at a bracket, or go to it by keyboard, to see where the model looked when it opened it.",
+  parse_point: "Point at a bracket, tap it or go to it by keyboard, to see where the model looked when it opened it.",
   parse_looked: (label: string, held: string, where: string) => `To open ${label} over “${held}” the model looked at: ${where}`,
   parse_looked_nowhere: (label: string) => `This model has no attention to show for ${label}.`,
   parse_brackets: "In brackets",

@@ -8,7 +8,6 @@ from collections.abc import Sequence
 import torch
 
 from dragoman.models.interface import Network
-from dragoman.nn.layout import Sequences
 from dragoman.nn.probes import Probe
 from dragoman.serving.http.refusals import bad_request
 from dragoman.serving.look.packed import check_size
@@ -37,11 +36,12 @@ class ReadingSight(Sight):
             said = self._predictor.shown(request.text)
             if request.compare and len(request.compare) != len(said.ids):
                 raise bad_request(f"compare: what is said of this text has {len(said.ids)} tokens.")
-            asked = [said.ids, *([request.compare] if request.compare else [])]
-            best, *other = self._predictor.score_ids([request.text] * len(asked), asked)
         given_up.check()
-        with torch.inference_mode(), Probe(heads_off=off, hidden=request.hidden) as reading:
-            self.model.encode(Sequences.of([source]))
+        # Scoring reads the text once, its blanks open: that is what is watched.
+        with Probe(heads_off=off, hidden=request.hidden) as reading:
+            (best,) = self._predictor.score_ids([request.text], [said.ids])
+        compared = self.believed(request, ids, request.compare, off) if request.compare else None
+        with torch.inference_mode():
             stages = self.model.embedded(source, "source") | reading.activations
         return LookRecord(
             source_ids=ids,
@@ -56,7 +56,7 @@ class ReadingSight(Sight):
             stages={"source": halved(stages), "target": {}},
             steps=[],
             choices=(torch.zeros(0, 0), torch.zeros(0, 0, dtype=torch.int64)),
-            compared=math.fsum(other[0].token_log_probabilities) if other else None,
+            compared=compared,
         )
 
     def believed(

@@ -8,6 +8,7 @@ from collections.abc import Iterable
 from dragoman.data.demo_corpus import NOTICE
 from dragoman.errors import RunError
 from dragoman.serving import schema
+from dragoman.tasks.filler import BLANK
 from dragoman.tasks.run import Run
 
 logger = logging.getLogger("dragoman")
@@ -21,6 +22,8 @@ _LONGEST_EXAMPLE = 90
 """Characters."""
 _FIRST_WORDS = 3
 """Of a text to go on with."""
+_AROUND = 6
+"""Words on either side of a blank."""
 
 
 def knowledge_of(run: Run) -> schema.Knowledge:
@@ -55,7 +58,17 @@ def _beginnings(run: Run) -> list[str]:
 def _examples(run: Run) -> list[str]:
     """Some texts of different lengths that it was measured on, with blanks where it fills them."""
     sources = [sample["source"] for sample in run.scores().get("samples", [])]
-    return sorted(_short(sources or _while_learning(run)), key=len)
+    texts = sources or _while_learning(run)
+    return sorted(_short(texts) or _short(map(_around_blank, texts)), key=len)
+
+
+def _around_blank(text: str) -> str:
+    """The words around the first one that is missing whole; nothing, where none is."""
+    words = text.split()
+    place = next((n for n, word in enumerate(words) if BLANK.fullmatch(word)), None)
+    if place is None:
+        return ""
+    return " ".join(words[max(0, place - _AROUND) : place + _AROUND + 1])
 
 
 def _while_learning(run: Run) -> list[str]:
