@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import BinaryIO, cast
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from dragoman.data import lines
@@ -41,6 +41,9 @@ def plainly(content: bytes) -> list[str]:
     return [part.removesuffix(b"\r").decode("utf-8", "surrogateescape") for part in parts]
 
 
+@example([b"\xef\xbb\xbfone\r\r\n", b"\n", b"\xc3\n", b"\xef\xbb\xbf"], 4)
+@example([b"\n"], 1)
+@example([b"\xef\xbb\xbf"], 2)
 @given(
     st.lists(st.sampled_from([b"\n", b"\r", b"a", b"\xef\xbb\xbf", "é한".encode(), b"\xc3", b" "])),
     st.integers(1, 9),

@@ -184,7 +184,7 @@ def test_links_are_of_pairs_alone() -> None:
          r"a\.mrg: links \(my\.links\) .* a parser has none: leave links out; what a head is "),
         ("classification", {"source": "a.tsv"}, {"model": {"kind": "encoder"}}, "has none"),
         ("language-model", {"source": "a.txt", "format": "text"}, {"model": {"kind": "decoder"}},
-         "a language model has none: leave links out$"),
+         "a language.model has none: leave links out$"),
     ):  # fmt: skip
         recipe = {"task": task, "data": {"train": [corpus]}, **more}
         assert Recipe.parse(recipe).task == task
