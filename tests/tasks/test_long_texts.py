@@ -59,10 +59,12 @@ def test_a_parser_refuses_it_and_says_where_it_is(tmp_path: Path, cut: list[int]
     run = Run.open(untrained_run(tmp_path, *SMALL, recipe_name="demo-trees"))
     parser, line = Parser(run), "a b " * (FAR // 4)
     cut.clear()
+    parses = parser.stream(["the cat sleeps .", "", line, "the dog sleeps ."])
+    assert next(parses)[0].tree.words == ["the", "cat", "sleeps", "."] and next(parses) == []
     with pytest.raises(DragomanError) as far:
-        list(parser.stream(["the cat sleeps .", line]))
+        next(parses)
     assert str(far.value) == (
-        "line 2 has 2,000,000 characters, and 1,000 tokens are read at once. One line is one "
+        "line 3 has 2,000,000 characters, and 1,000 tokens are read at once. One line is one "
         "sentence, its words between spaces: cut it into sentences"
     )
     assert max(cut) < 100

@@ -7,6 +7,7 @@ characters before it is cut into tokens where these say enough (``long_texts.py`
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from typing import NamedTuple
 
 from dragoman.errors import DataError
 from dragoman.tasks.engine import Engine
@@ -19,42 +20,45 @@ LONGEST = 2000
 _TOGETHER = 256
 
 
+class _Read(NamedTuple):
+    """A pair, and what the model reads of it."""
+
+    source: str
+    target: str
+    values: list[int]
+    tokens: list[int]
+
+
 def score_pairs(engine: Engine, pairs: Iterable[tuple[str, str]]) -> Iterator[Translation]:
     """Any number of pairs, in their order and in flat memory; ``text`` is the given target.
 
     Errors: ``DataError`` that says which line (from 1) has a side that is too long, when all before
     it have been scored.
     """
-    for window in parts(enumerate(pairs, 1), _TOGETHER):
-        values, tokens, refused = list[list[int]](), list[list[int]](), None
-        for number, (source, target) in window:
-            try:
-                both = _read(engine, source, "source"), _read(engine, target, "translation")
-            except DataError as error:
-                refused = DataError(f"line {number}: {error}")
-                break
-            values.append(both[0])
-            tokens.append(both[1])
-        scored = zip(window, engine.score(values, tokens), strict=refused is None)
-        for (_, (source, target)), hypothesis in scored:
-            yield Translation.of(source, [hypothesis], engine.written, target)
-        if refused is not None:
-            raise refused
+    for window in parts(_read(engine, pairs), _TOGETHER):
+        scored = engine.score([one.values for one in window], [one.tokens for one in window])
+        for one, hypothesis in zip(window, scored, strict=True):
+            yield Translation.of(one.source, [hypothesis], engine.written, one.target)
 
 
-def _read(engine: Engine, text: str, side: str) -> list[int]:
-    """What the model reads of one side. Errors: ``DataError`` for one that is too long."""
+def _read(engine: Engine, pairs: Iterable[tuple[str, str]]) -> Iterator[_Read]:
+    """Errors: ``DataError`` that says which line is too long."""
     most = LONGEST if engine.places is None else min(LONGEST, engine.places - 1)
-    if far_too_long(text, most):
-        raise DataError(_too_long(side, f"{len(text):,} characters", most))
-    (found,) = engine.source.values([text]) if side == "source" else engine.target.tokens([text])
-    if len(found) > most:
-        raise DataError(_too_long(side, f"{len(found):,} tokens", most))
-    return list(found)
+    for number, (source, target) in enumerate(pairs, 1):
+        sides = []
+        for side, text in (("source", source), ("translation", target)):
+            if far_too_long(text, most):
+                raise DataError(_too_long(number, side, f"{len(text):,} characters", most))
+            form = engine.source.values if side == "source" else engine.target.tokens
+            (found,) = form([text])
+            if len(found) > most:
+                raise DataError(_too_long(number, side, f"{len(found):,} tokens", most))
+            sides.append(list(found))
+        yield _Read(source, target, *sides)
 
 
-def _too_long(side: str, length: str, most: int) -> str:
+def _too_long(line: int, side: str, length: str, most: int) -> str:
     return (
-        f"the {side} has {length}, and {most:,} tokens are scored at once. A line is a sentence or "
-        "a few: cut both sides at the same places, or take the pair out"
+        f"line {line}: the {side} has {length}, and {most:,} tokens are scored at once. A line is "
+        "a sentence or a few: cut both sides at the same places, or take the pair out"
     )

@@ -79,18 +79,19 @@ class Parser(Predictor):
     ) -> Iterator[list[Parse]]:
         """The n best trees of each sentence, in their order; none of a line without words.
 
-        Errors: ``DataError`` that says which line (from 1) is too long.
+        Errors: ``DataError`` that says which line (from 1) is too long, when all before it have
+        been parsed.
         """
-        for part in parts(enumerate(sentences, 1), _TOGETHER):
-            found = iter(parse_all(self.engine, _read(part, self.engine), settings))
-            for _, line in part:
-                yield next(found) if line.strip() else []
+        for part in parts(_read(sentences, self.engine), _TOGETHER):
+            found = iter(parse_all(self.engine, list(filter(None, part)), settings))
+            for sentence in part:
+                yield next(found) if sentence else []
 
     def __call__(self, sentence: str, settings: SearchSettings | None = None) -> Parse:
         """The best tree of one sentence. Errors: ``DataError`` if it has no words or too many."""
         if not sentence.strip():
             raise DataError("an empty line has no tree")
-        ((best, *_),) = parse_all(self.engine, _read([(1, sentence)], self.engine), settings)
+        ((best, *_),) = parse_all(self.engine, list(_read([sentence], self.engine)), settings)
         return best
 
     # ---- looking
@@ -115,21 +116,18 @@ class Parser(Predictor):
         return replace(record, target=form.shown_for(source, [*target_ids, form.eos]))
 
 
-def _read(lines: Sequence[tuple[int, str]], engine: Engine) -> list[str]:
-    """The sentences of some numbered lines, as a treebank writes them."""
-    sentences = []
-    for number, line in lines:
-        if not line.strip():
-            continue
+def _read(lines: Iterable[str], engine: Engine) -> Iterator[str]:
+    """The sentence of each line, as a treebank writes it; "" of a line without words. Errors:
+    ``DataError`` that says which is too long."""
+    for number, line in enumerate(lines, 1):
         try:
-            sentence, _ = read_sentence(line, engine)
+            sentence = read_sentence(line, engine)[0] if line.strip() else ""
         except DataError as error:
             raise DataError(
                 f"line {number} {error}. One line is one sentence, its words between spaces: cut "
                 "it into sentences"
             ) from error
-        sentences.append(sentence)
-    return sentences
+        yield sentence
 
 
 def read_sentence(text: str, engine: Engine) -> tuple[str, list[int]]:
