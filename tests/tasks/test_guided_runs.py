@@ -195,7 +195,7 @@ def test_links_are_of_pairs_alone() -> None:
 def test_a_head_that_there_is_not_is_named(few: list[str], tmp_path: Path) -> None:
     recipe, _ = recipe_of(few, changes=[*GUIDED, *FEW, "training.guided.layer=3"])
     with pytest.raises(DragomanError, match="there is no layer 3"):
-        train(recipe, tmp_path / "run", say=lambda _: None, display=False, measure=False)
+        train(recipe, tmp_path / "run", say=lambda _: None, display=False)
     assert not (tmp_path / "run").exists()
 
 
