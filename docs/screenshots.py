@@ -115,7 +115,7 @@ def labelling(browser: Browser, address: str) -> None:
 
 def parsing(browser: Browser, address: str) -> None:
     """A tree, one of its brackets pointed at, and one looked into."""
-    page = opened(browser, f"{address}/#parse?text={quote(WORDS)}", height=800)
+    page = opened(browser, f"{address}/#parse?text={quote(WORDS)}", height=770)
     bracket = page.locator(".bracket", has_text=re.compile("^PP$")).first
     bracket.hover(timeout=60_000)
     expect(page.locator("svg .look").first).to_be_visible()
@@ -127,7 +127,7 @@ def look_into(browser: Browser, address: str, text: str, view: str) -> None:
     """What a text is taken apart into: its words, and every layer and head."""
     page = opened(browser, f"{address}/#look?text={quote(text)}", height=900)
     expect(page.locator(".passage")).to_have_attribute("aria-busy", "false", timeout=60_000)
-    expect(page.locator(".all button").first).to_be_visible(timeout=60_000)
+    expect(page.get_by_text("log P falls by up to")).to_be_visible(timeout=60_000)
     taken(page, f"look-{view}")
 
 

@@ -110,7 +110,10 @@ def test_what_a_blank_looks_at_is_shown(opened: Open) -> None:
         fill(page, TEXT)
         asked: list[Route] = []
         page.route("**/v1/look", lambda route: asked.append(route))
-        page.get_by_role("button", name="Look").click()
+        with page.expect_request("**/v1/look"):
+            page.get_by_role("button", name="Look").click()
+        while not asked:
+            page.wait_for_timeout(20)
         expect(page.get_by_text("Looking…").last).to_be_visible()
         expect(page.get_by_text("Beam")).to_have_count(0)  # nothing is searched for
         asked[0].continue_()

@@ -12,8 +12,8 @@ export function widest(looking: Looking, units: Units): Spot | null {
   if (side === "source" && blank >= 0) {
     return { side, unit: words.findIndex((one) => one.first <= blank && blank < one.first + one.count) };
   }
-  // A bracket of a tree, where no word stands by itself.
-  const named = [/^\p{L}+$/u, /^[^<]*\p{L}/u].find((shape) => words.some((word) => shape.test(word.text)));
+  // Of a tree, where no word stands by itself, a bracket that opens: another could stand there.
+  const named = [/^\p{L}+$/u, /^\(\p{L}/u, /^[^<]*\p{L}/u].find((shape) => words.some((word) => shape.test(word.text)));
   const own: Part = looking.writes ? "decoder" : "encoder";
   const part = looking.layers("cross") ? "cross" : own;
   const grid = looking.layers(part) ? looking.known(part, clearest(looking, part), null, units) : null;
