@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import gc
 import itertools
 import logging
 import os
@@ -11,7 +12,7 @@ import subprocess
 import sys
 import time
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -90,6 +91,19 @@ def tiny_run(parallel_text: tuple[Path, Path], tmp_path_factory: pytest.TempPath
     recipe, _ = recipe_of([str(path) for path in parallel_text], changes=TINY)
     train(recipe, folder, say=lambda _: None, display=False, measure=False)
     return folder
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_collection() -> Generator[None, object, object]:
+    """What is imported with the tests stays: looking through all of it for circles, while it grows
+    and then again and again, takes longer than most tests."""
+    gc.disable()
+    try:
+        return (yield)
+    finally:
+        gc.enable()
+        gc.collect()
+        gc.freeze()
 
 
 SHORT_DEMO = (
