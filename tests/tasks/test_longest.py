@@ -9,7 +9,7 @@ from untrained_run import untrained_run
 
 import dragoman
 from dragoman.data.plan import PlanSettings
-from dragoman.errors import SearchError
+from dragoman.errors import DataError, SearchError
 from dragoman.search.settings import SearchSettings
 from dragoman.tasks.aligner import Aligner
 from dragoman.tasks.inputs import recipe_of
@@ -52,7 +52,7 @@ def test_more_than_it_can_write_is_refused(translator: Translator) -> None:
 
 
 def test_a_pair_that_is_too_long_is_not_scored(translator: Translator) -> None:
-    with pytest.raises(SearchError, match=rf"beyond .* {POSITIONS} positions"):
+    with pytest.raises(DataError, match=f"line 1: .* {POSITIONS - 1} tokens are scored at once"):
         translator.score([(LINE, "Der Mann.")])
 
 
