@@ -14,6 +14,7 @@ from safetensors.numpy import save_file
 
 from dragoman.atomic import replacing_file
 from dragoman.errors import RunError
+from dragoman.forms.form import Form
 from dragoman.forms.sampling import SPACE
 from dragoman.forms.text import Text
 from dragoman.metrics.alignment import Links
@@ -95,6 +96,13 @@ def word_starts(vocabulary: Text) -> Booleans:
     return np.array(
         [piece.startswith(SPACE) for piece in vocabulary.pieces(range(vocabulary.size))]
     )
+
+
+def starts_of(form: Form) -> Booleans:
+    """(V,): whether a token begins a word. Symbols of trees and what else is no text: each does."""
+    if form.vocabulary is None:
+        return np.ones(form.size, np.bool_)
+    return word_starts(form.vocabulary)
 
 
 def words_of(tokens: Sequence[int] | npt.NDArray[np.integer], starts: Booleans) -> Numbers:

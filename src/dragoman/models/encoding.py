@@ -76,7 +76,7 @@ def read(
     x = embedded
     for layer in layers:
         x = layer(x, layout, key_mask)
-    return Memory(x if norm is None else norm(x), layout, key_mask)
+    return Memory(x if norm is None else norm(x), layout, key_mask, source.values)
 
 
 def attended(tokens: Tensor, attend_unknown: bool) -> Tensor | None:

@@ -65,7 +65,7 @@ class Memory:
     key_mask: Tensor | None = None
     """(P,) bool, False where attention is switched off (unknown tokens, a hidden word)."""
     tokens: Tensor | None = None
-    """(P,) the ids that were read, where ids were read: a shortlist goes by them."""
+    """(P,) the ids that were read, where ids were: a shortlist and the next word go by them."""
     parts: tuple[Memory, ...] = ()
     """Of an ensemble: what each of its models made of the same B sources (``ensemble.py``)."""
 

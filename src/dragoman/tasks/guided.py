@@ -15,7 +15,6 @@ from dragoman.data.store import Store
 from dragoman.data.store_writer import WeightedPairs
 from dragoman.data.word_links import Booleans, WordLinks, word_starts, words_of
 from dragoman.errors import DataError
-from dragoman.forms.form import Form
 from dragoman.forms.text import Text
 from dragoman.forms.tree_symbols import TreeSymbols
 from dragoman.metrics.alignment import Links, parse_links
@@ -83,13 +82,6 @@ def links_of_trees(store: Store, sentences: Text, symbols: TreeSymbols) -> WordL
         return frozenset((int(word), t) for t, word in enumerate(following) if word < words)
 
     return WordLinks.of(links(example) for example in range(len(store)))
-
-
-def starts_of(form: Form) -> Booleans:
-    """(V,): whether a token begins a word. Symbols of trees and what else is no text: each does."""
-    if form.vocabulary is None:
-        return np.ones(form.size, np.bool_)
-    return word_starts(form.vocabulary)
 
 
 def _learned(

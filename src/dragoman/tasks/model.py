@@ -10,6 +10,7 @@ import torch
 from torch import nn
 from torch.overrides import TorchFunctionMode
 
+from dragoman.data.word_links import starts_of
 from dragoman.errors import RunError, UntrainableError
 from dragoman.forms.form import Form
 from dragoman.forms.tree_form import TreeForm
@@ -18,7 +19,6 @@ from dragoman.models.transformer import Transformer
 from dragoman.plural import plural
 from dragoman.recipe import Recipe
 from dragoman.task import TASKS
-from dragoman.tasks.guided import starts_of
 from dragoman.training.weights import open_weights, weights_in
 
 _BYTES_TO_TRAIN = 16

@@ -14,6 +14,7 @@ from tempfile import TemporaryDirectory
 import torch
 
 from dragoman.data.plan import Plan
+from dragoman.data.word_links import starts_of
 from dragoman.errors import RunError
 from dragoman.models.interface import Network
 from dragoman.plural import plural
@@ -21,7 +22,6 @@ from dragoman.recipe import Recipe
 from dragoman.task import TASKS
 from dragoman.tasks.alignment import AligningHead
 from dragoman.tasks.examples import TrainingBatches, examples_of
-from dragoman.tasks.guided import starts_of
 from dragoman.tasks.model import build_model, fill_model
 from dragoman.tasks.new_run import fill_new_run, has_learned
 from dragoman.tasks.prepare import Prepared, Say, check_unchanged, prepare

@@ -153,8 +153,7 @@ class CpuTransformer(Model):
             x = self._around(x, layer.feed_forward, layer.feed_forward_norm)
         if self._encoder_norm is not None:
             x = self._encoder_norm(x)
-        read = None if self.model.next_word is None else source.values
-        return Memory(x[: layout.total].float(), layout, key_mask, read)
+        return Memory(x[: layout.total].float(), layout, key_mask, source.values)
 
     def _reading(self, layer: _EncoderLayer, grids: list[_Grid]) -> Callable[[Tensor], Tensor]:
         heads = self._heads

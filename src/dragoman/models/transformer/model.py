@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Literal
 
 import torch
@@ -155,14 +155,13 @@ class Transformer(Writing):
     # ---- reading
 
     def encode(self, source: Sequences) -> Memory:
-        memory = read(
+        return read(
             source,
             self.embed_source(source),
             self.encoder,
             self.encoder_norm,
             attend_unknown=self.settings.attend_unknown,
         )
-        return memory if self.next_word is None else replace(memory, tokens=source.values)
 
     # ---- writing
 
