@@ -206,6 +206,8 @@ class Recipe(Settings):
                 "training.guided teaches a head to align source and target, and a "
                 f"{task.called} has no source: set training.guided.weight = 0"
             )
+        if self.training.guided.weight:
+            self.training.guided.place(model.cross_heads)
         if self.data.moses and any(corpus.links for corpus in self.data.train):
             raise ValueError(
                 "links count words of the text as it stands, and data.moses cuts it into others: "

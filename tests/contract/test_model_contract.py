@@ -273,6 +273,12 @@ def test_no_attention_looks_at_a_hidden_word(network: Network) -> None:
 # ---- training
 
 
+def test_its_settings_know_how_many_heads_look_at_the_source(network: Network) -> None:
+    """By them a recipe is refused that would teach a head which is not there."""
+    heads = tuple(attention.heads for attention in network.attentions_of("cross"))
+    assert network.settings.cross_heads == heads
+
+
 def test_a_guide_is_given_the_weights_of_its_head_and_they_can_be_learned(network: Network) -> None:
     network.requires_grad_(True)
     sources, targets = sentences(5, 3), prefixes(4, 2)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import signal
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -14,7 +15,7 @@ from torch import Tensor
 import dragoman
 from dragoman.data.batches import Batch
 from dragoman.data.word_links import WordLinks, word_starts, words_of
-from dragoman.errors import DataError, DragomanError, RecipeError, RunError
+from dragoman.errors import DataError, RecipeError, RunError
 from dragoman.metrics.alignment import Gold
 from dragoman.recipe import Recipe
 from dragoman.tasks.aligner import Aligner, TextAligner
@@ -192,11 +193,26 @@ def test_links_are_of_pairs_alone() -> None:
             Recipe.parse(recipe | {"data": {"train": [corpus | {"links": "my.links"}]}})
 
 
-def test_a_head_that_there_is_not_is_named(few: list[str], tmp_path: Path) -> None:
-    recipe, _ = recipe_of(few, changes=[*GUIDED, *FEW, "training.guided.layer=3"])
-    with pytest.raises(DragomanError, match="there is no layer 3"):
-        train(recipe, tmp_path / "run", say=lambda _: None, display=False)
-    assert not (tmp_path / "run").exists()
+def test_a_head_that_there_is_not_is_refused_with_the_recipe(few: list[str]) -> None:
+    """Before anything is written or measured, also where trainings are many: a sweep, an ablation
+    read recipes first."""
+    for changes, words in (
+        (["training.guided.layer=3"], r"guided\.layer = 3: this model attends to its source in 2"),
+        (["training.guided.head=5"], r"guided\.head = 5: layer 1 of this model has 4"),
+    ):
+        with pytest.raises(RecipeError, match=words):
+            recipe_of(few, changes=[*GUIDED, *FEW, *changes])
+    for changes in (["model.decoder_layers=1"], ["training.guided.layer=2"]):
+        recipe_of(few, changes=[*GUIDED, *FEW, *changes])
+    pairs: dict[str, Any] = {"data": {"train": [{"source": "a.tsv"}]}}
+    for model, head, words in (
+        ({"kind": "recurrent"}, 2, r"guided\.head = 2: layer 1 of this model has 1"),
+        ({"kind": "encoder"}, 1, r"has no head that looks at a source: set .*weight = 0"),
+    ):
+        task = "classification" if model["kind"] == "encoder" else "translation"
+        asked = {"training": {"guided": {"weight": 1.0, "head": head}}}
+        with pytest.raises(RecipeError, match=words):
+            Recipe.parse({"task": task, "model": model, **pairs, **asked})
 
 
 def test_words_are_told_from_their_tokens(tiny_run: Path) -> None:

@@ -42,6 +42,11 @@ class ModelSettings(Settings):
         return None
 
     @property
+    def cross_heads(self) -> tuple[int, ...]:
+        """How many heads look at the source, in each layer of the decoder that has some."""
+        return ()
+
+    @property
     def sizes(self) -> dict[str, int | str]:
         """What a reader is told of it, by the names of the paper where it has them."""
         return {"model_dim": self.model_dim}
@@ -85,6 +90,10 @@ class TransformerSettings(ModelSettings):
     @property
     def longest(self) -> int | None:
         return self.positions.maximum if self.positions.kind == "learned" else None
+
+    @property
+    def cross_heads(self) -> tuple[int, ...]:
+        return (self.attention.num_heads,) * self.decoder_layers
 
     @property
     def sizes(self) -> dict[str, int | str]:
@@ -157,6 +166,10 @@ class RecurrentSettings(ModelSettings):
         return self.tie == "all"
 
     @property
+    def cross_heads(self) -> tuple[int, ...]:
+        return (1,)
+
+    @property
     def sizes(self) -> dict[str, int | str]:
         return self.model_dump(include={"model_dim", "encoder_layers", "decoder_layers"})
 
@@ -207,6 +220,10 @@ class ConvolutionalSettings(ModelSettings):
     @property
     def longest(self) -> int | None:
         return self.positions
+
+    @property
+    def cross_heads(self) -> tuple[int, ...]:
+        return (1,) * self.decoder_layers
 
     @property
     def sizes(self) -> dict[str, int | str]:

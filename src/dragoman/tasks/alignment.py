@@ -77,13 +77,10 @@ class AligningHead:
     def taught(
         cls, guided: GuidedSettings, layers: Sequence[AttentionLayer]
     ) -> AligningHead | None:
-        """The head that guided alignment teaches; None if it teaches none. Errors: as ``check``."""
+        """The head that guided alignment teaches; None if it teaches none."""
         if not guided.weight:
             return None
-        layer = guided.layer or max(1, len(layers) - 1)
-        head = cls("having read", layer - 1, guided.head - 1)
-        head.check(layers)
-        return head
+        return cls("having read", *guided.place([one.heads for one in layers]))
 
     @classmethod
     def guess(cls, cross: Weights) -> AligningHead:

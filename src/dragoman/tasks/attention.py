@@ -52,8 +52,7 @@ class AttentionReader:
 
     @cached_property
     def taught(self) -> AligningHead | None:
-        """The head that was taught to align; None where none was. Errors: ``DragomanError`` for one
-        that the network has not."""
+        """The head that was taught to align; None where none was."""
         if self._guided is None:
             return None
         return AligningHead.taught(self._guided, self._network.attentions_of("cross"))

@@ -210,8 +210,7 @@ def _train(
 
 
 def _objective(model: Network, recipe: Recipe, prepared: Prepared) -> Objective:
-    """What training minimises. Errors: ``DragomanError`` for a head that is to be taught and that
-    the model has not."""
+    """What training minimises."""
     settings = recipe.training
     objective: Objective = TASKS[recipe.task].new_objective(model, settings.label_smoothing)
     layers = model.attentions_of("cross")

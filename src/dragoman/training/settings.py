@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Literal
 
 from pydantic import Field, model_validator
 
+from dragoman.plural import plural
 from dragoman.settings import Settings
 from dragoman.training.schedule import ScheduleSettings
 
@@ -46,6 +48,27 @@ class GuidedSettings(Settings):
     """Layer of the decoder, counted from 1; 0: the last but one, or the only one."""
     head: int = Field(default=1, ge=1, le=10_000)
     """Which head of its attention over the source, counted from 1."""
+
+    def place(self, heads: Sequence[int]) -> tuple[int, int]:
+        """Layer and head, counted from 0, in a model with so many ``heads`` over its source in each
+        layer of its decoder. Errors: ``ValueError`` for a head that it has not."""
+        if not heads:
+            raise ValueError(
+                "training.guided teaches a head to align, and this model has no head that looks at "
+                "a source: set training.guided.weight = 0"
+            )
+        layer = self.layer or max(1, len(heads) - 1)
+        if layer > len(heads):
+            raise ValueError(
+                f"training.guided.layer = {layer}: this model attends to its source in "
+                f"{plural(len(heads), 'layer')}"
+            )
+        if self.head > heads[layer - 1]:
+            raise ValueError(
+                f"training.guided.head = {self.head}: layer {layer} of this model has "
+                f"{plural(heads[layer - 1], 'head')}"
+            )
+        return layer - 1, self.head - 1
 
 
 class FirstPlan(Settings):
