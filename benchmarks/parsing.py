@@ -20,6 +20,7 @@ from typing import Any
 
 from parsing_baselines import Grammar
 from results import measure_runs
+from tables import tests_of
 
 from dragoman.forms.tree_form import tree_of
 from dragoman.metrics.parseval import Parseval, Sentence, f1s, score_parse, statistics_of
@@ -113,11 +114,6 @@ def measured(run: Run) -> tuple[dict[str, Any], list[Tree], list[Sentence]]:
         },
     }
     return row, references, scored["ours"]
-
-
-def tests_of(pair: dict[str, Any]) -> list[tuple[str, dict[str, Any]]]:
-    """The metrics of a pair of runs, and what was found."""
-    return [(metric, pair[metric]) for metric in ("F1", "exact")]
 
 
 def table(row: dict[str, Any]) -> str:
