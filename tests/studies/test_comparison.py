@@ -37,6 +37,22 @@ def test_a_run_without_case_is_compared_without_case(tmp_path: Path) -> None:
     assert not found.compared.quality.notes
 
 
+def test_systems_have_names_that_differ(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Also a system that is given again: by its name all that is found of it is looked up."""
+    (tmp_path / "x").mkdir()
+    for name in ("a.de", "x/a.de"):
+        (tmp_path / name).write_text("Ein Hund.\nEine Katze.\n")
+    monkeypatch.chdir(tmp_path)
+    files = [Path("a.de"), Path("a.de"), Path("x/a.de"), Path("x/a.de"), Path("a.de")]
+    found = compare(files, references=[Path("a.de")], samples=10)
+    names = ["a.de", "a.de (2)", "x/a.de", "x/a.de (2)", "a.de (3)"]
+    assert [system.name for system in found.compared.systems] == names
+    for comparison in found.compared.quality.comparisons:
+        assert [score.system for score in comparison.scores] == names
+    again = found.against("x/a.de").comparisons[0]
+    assert sorted(score.system for score in again.scores) == sorted(names)
+
+
 def test_a_run_of_another_task_is_told_what_is_compared(tmp_path: Path) -> None:
     run = untrained_run(
         tmp_path, "model.model_dim=16", "model.ffn_dim=16", "model.attention.num_heads=2",

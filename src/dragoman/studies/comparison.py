@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import chain, count
 from pathlib import Path
 from typing import Any
 
@@ -192,6 +193,13 @@ def systems_at(paths: Sequence[Path]) -> list[System]:
     for path in paths:
         if not path.exists():
             raise DataError(f"{path} does not exist; give run folders or files of translations")
-        name = path.name if path.name not in {one.name for one in systems} else str(path)
+        name = _name(path, {one.name for one in systems})
         systems.append(System(name, tuple(runs_of(path)) if path.is_dir() else (), path))
     return systems
+
+
+def _name(path: Path, taken: set[str]) -> str:
+    """The last part of a path; all of it, then with a number, where others have that name."""
+    whole = str(path)
+    numbered = (f"{whole} ({number})" for number in count(2))
+    return next(name for name in chain((path.name or whole, whole), numbered) if name not in taken)

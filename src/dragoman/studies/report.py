@@ -136,14 +136,14 @@ def report(translated: Translated, say: Say) -> Report:
     bleu = next(c for c in compared.quality.comparisons if c.metric == "BLEU")
     best = max(bleu.scores, key=lambda score: score.value).system
     against = translated.against(best)
-    folders = [folder for system in compared.systems if (folder := sweep_beside(system.path))]
+    beside = (folder for system in compared.systems if (folder := sweep_beside(system.path)))
     return Report(
         compared,
         tuple(trained),
         length,
         len(some),
         next(c for c in against.comparisons if c.metric == "BLEU"),
-        tuple(Sweep.open(folder) for folder in folders),
+        tuple(map(Sweep.open, dict.fromkeys(beside))),
         tuple(machine_facts()),
     )
 
