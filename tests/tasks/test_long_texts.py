@@ -6,12 +6,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
+import numpy as np
 import pytest
 from command_line import Dragoman
 from untrained_run import untrained_run
 
 from dragoman.errors import DataError, DragomanError
 from dragoman.forms.text import Text
+from dragoman.tasks.aligner import Aligner, TextAligner
 from dragoman.tasks.filler import Filler
 from dragoman.tasks.given_pairs import score_pairs
 from dragoman.tasks.labeller import Labeller
@@ -115,6 +117,28 @@ def test_the_command_scores_what_stands_before_it(dragoman: Dragoman, tmp_path: 
     said = dragoman("score", run, tmp_path / "a.en", tmp_path / "a.de")
     assert said.code == 1 and len(said.out.splitlines()) == 1 and float(said.out.split()[0]) < 0
     assert "line 2: the source has" in said.err and "Traceback" not in said.err
+
+
+@pytest.mark.parametrize("statistical", [False, True])
+def test_a_pair_that_is_aligned_is_passed_over(
+    tmp_path: Path,
+    cut: list[int],
+    caplog: pytest.LogCaptureFixture,
+    monkeypatch: pytest.MonkeyPatch,
+    statistical: bool,
+) -> None:
+    run = Run.open(untrained_run(tmp_path, *SMALL))
+    learned = [(np.array([5, 6]), np.array([7, 8]))]
+    monkeypatch.setattr("dragoman.tasks.aligner.token_pairs", lambda *_: learned)
+    aligner = TextAligner(run) if statistical else Aligner.open(run)
+    cut.clear()
+    far, long = "a " * FAR, "a " * 5000
+    with caplog.at_level("WARNING", "dragoman"):
+        pairs = [("A dog.", far), (far, "Ein Hund."), (long, "Ein Hund."), ("A dog.", "Ein Hund.")]
+        *none, links = aligner(pairs)
+    assert not any(none) and links and len(cut) < 6000  # a text for each word
+    assert caplog.text.count("4,000,000 characters, more than 1,000 tokens, gets no links") == 2
+    assert " tokens, more than 1,000, gets no links" in caplog.text
 
 
 def test_a_run_that_labels_looks_at_the_beginning_alone(tmp_path: Path, cut: list[int]) -> None:

@@ -22,6 +22,7 @@ from dragoman.plural import plural
 from dragoman.tasks.alignment import AligningHead, AlignmentScores, Looked
 from dragoman.tasks.corpora import token_pairs
 from dragoman.tasks.engine import Engine
+from dragoman.tasks.long_texts import far_too_long
 from dragoman.tasks.prepare import Say
 from dragoman.tasks.run import Run
 from dragoman.tasks.settings import EngineSettings
@@ -29,7 +30,8 @@ from dragoman.tasks.settings import EngineSettings
 logger = logging.getLogger("dragoman")
 
 LONGEST = 1000
-"""Tokens of a sentence that is aligned: attention grows by the square of it."""
+"""Tokens of a sentence that is aligned: attention grows by the square of it, and so do the cells
+of an HMM."""
 
 TextPair = tuple[str, str]
 """A sentence and its translation."""
@@ -117,15 +119,7 @@ class Aligner:
         return Measured([one.by(best) for one in looked], rest.quality(best), how)
 
     def _look(self, pairs: Sequence[TextPair]) -> Iterator[Looked]:
-        sides = list(_cut(self._engine.source, self._engine.target, pairs))
-        for number, both in enumerate(sides):
-            longest = max(len(tokens) for tokens, _ in both)
-            if longest > self._longest:
-                logger.warning(
-                    "a pair of %d tokens, more than %d, gets no links: %r",
-                    longest, self._longest, pairs[number][0][:40],
-                )  # fmt: skip
-                sides[number] = ([], []), ([], [])
+        sides = _cut(self._engine.source, self._engine.target, pairs, self._longest)
         weights = chain.from_iterable(
             self._engine.attention.cross([(s[0], t[0]) for s, t in sides])
         )
@@ -152,7 +146,7 @@ class TextAligner:
 
     def __call__(self, pairs: Sequence[TextPair]) -> Iterator[Links]:
         """Links of each pair, in their order. Two words are linked if any of their tokens are."""
-        sides = list(_cut(self._run.source, self._run.target, pairs))
+        sides = _cut(self._run.source, self._run.target, pairs, LONGEST)
         found = self._aligner.align([(np.array(s[0]), np.array(t[0])) for s, t in sides])
         for links, (source, target) in zip(found, sides, strict=True):
             yield frozenset((source[1][s], target[1][t]) for s, t in links)
@@ -165,12 +159,28 @@ class TextAligner:
         return Measured(links, AlignmentQuality.of(links, gold), how)
 
 
-def _cut(source: Form, target: Form, pairs: Sequence[TextPair]) -> Iterator[tuple[Side, Side]]:
-    """Both sides of each pair as tokens that know their words."""
-    sides = (
-        form.tokens_of_words([pair[n] for pair in pairs]) for n, form in enumerate((source, target))
+def _cut(
+    source: Form, target: Form, pairs: Sequence[TextPair], most: int
+) -> list[tuple[Side, Side]]:
+    """Both sides of each pair as tokens that know their words; none of a pair that has more than
+    ``most`` on a side, which is named. What has more by its characters is not cut at all
+    (``long_texts.py``)."""
+    read = [("", "") if any(far_too_long(text, most) for text in pair) else pair for pair in pairs]
+    cut = (
+        form.tokens_of_words([pair[n] for pair in read]) for n, form in enumerate((source, target))
     )
-    return zip(*sides, strict=True)
+    sides = list(zip(*cut, strict=True))
+    for number, pair in enumerate(pairs):
+        longest = max(len(tokens) for tokens, _ in sides[number])
+        if read[number] is not pair:
+            how = f"{max(map(len, pair)):,} characters, more than {most:,} tokens"
+        elif longest > most:
+            how = f"{longest:,} tokens, more than {most:,}"
+        else:
+            continue
+        logger.warning("a pair of %s, gets no links: %r", how, pair[0][:40])
+        sides[number] = ([], []), ([], [])
+    return sides
 
 
 def _sizes(pair: TextPair) -> tuple[int, int]:
