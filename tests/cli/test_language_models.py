@@ -74,9 +74,9 @@ def test_line_ends_part_words(letters: Path) -> None:
 
 
 def test_colours_add_nothing_to_the_text() -> None:
-    words = [Word("", "The", 1.0), Word(" ", "cat", 7.0), Word("\n", "flies", 15.0)]
+    words = [Word("", "The", -0.0), Word(" ", "cat", 7.0), Word("\n", "flies", 15.0)]
     assert coloured(words, plain=False).plain == "The cat\nflies"
-    assert coloured(words, plain=True).plain == "The[1.0] cat[7.0]\nflies[15.0]"
+    assert coloured(words, plain=True).plain == "The[0.0] cat[7.0]\nflies[15.0]"
     assert len({str(span.style) for span in coloured(words, plain=False).spans}) == 2
 
 

@@ -8,7 +8,7 @@ from urllib.parse import quote
 
 import pytest
 from opening import Open, accessible_and_fits, in_every_look, told
-from playwright.sync_api import Page, expect
+from playwright.sync_api import Page, Route, expect
 
 TEXT = "the small cat sees the dog of the house ."
 RECIPE = "wsj-sample"
@@ -44,6 +44,19 @@ def test_the_tree_is_that_of_the_api_and_brackets_stand_above_what_they_hold(ope
             assert place["y"] < held[0]["y"]
             if "parent" in one:
                 assert places[one["parent"]]["y"] < place["y"]
+
+
+def test_a_parse_that_is_all_but_certain_has_no_negative_zero(opened: Open) -> None:
+    with opened() as page:
+
+        def surer(route: Route) -> None:
+            answer = route.fetch().json()
+            answer["sentences"][0]["trees"][0]["log_probability"] = -0.001
+            route.fulfill(json=answer)
+
+        page.route("**/v1/parse", surer)
+        parse(page, TEXT)
+        expect(page.get_by_text("log P")).to_have_text("log P 0.00")
 
 
 def test_a_bracket_that_is_pointed_at_shows_where_the_model_looked(opened: Open) -> None:

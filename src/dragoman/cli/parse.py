@@ -54,6 +54,7 @@ def parse(
 
     from dragoman.cli.console import log_to_stderr
     from dragoman.data.lines import decode_lines
+    from dragoman.decimals import decimals
     from dragoman.errors import DragomanError, FileError
     from dragoman.tasks.run import Run
     from dragoman.tasks.search_settings import parse_search, with_beams
@@ -86,7 +87,7 @@ def parse(
             if draw:
                 typer.echo(tree_text(one.tree, parser.no_tag) + "\n")
             else:
-                typer.echo((f"{one.score:.4f}\t" if scores else "") + one.text)
+                typer.echo((f"{decimals(one.score, 4)}\t" if scores else "") + one.text)
         if svg is not None and parses:
             _draw(svg, number if into_folder else None, parses[0].tree, parser.no_tag)
 

@@ -9,6 +9,7 @@ from typing import Annotated
 
 import typer
 
+from dragoman.decimals import decimals
 from dragoman.plural import plural
 
 
@@ -71,10 +72,11 @@ def score(
         log_probability = sum(result.token_log_probabilities)
         length = len(result.token_log_probabilities)
         total, count = total + log_probability, count + length
-        line = f"{log_probability:.4f}\t{length}\t{math.exp(-log_probability / length):.3f}"
+        perplexity = math.exp(-log_probability / length)
+        line = f"{decimals(log_probability, 4)}\t{length}\t{perplexity:.3f}"
         if tokens:
             every = zip((*result.tokens, "</s>"), result.token_log_probabilities, strict=True)
-            line += "\t" + " ".join(f"{token}:{value:.3f}" for token, value in every)
+            line += "\t" + " ".join(f"{token}:{decimals(value, 3)}" for token, value in every)
         typer.echo(line)
     if count:
         typer.echo(

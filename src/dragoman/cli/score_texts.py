@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 import typer
 
+from dragoman.decimals import decimals
 from dragoman.errors import DragomanError
 from dragoman.plural import plural
 
@@ -48,10 +49,10 @@ def score_texts(run: Run, path: Path, tokens: bool, words: bool) -> None:
                 plain = console.color_system is None
                 console.print(coloured(found.words, plain=plain), soft_wrap=True)
                 continue
-            line = f"{found.log_probability:.4f}\t{length}\t{found.perplexity:.3f}"
+            line = f"{decimals(found.log_probability, 4)}\t{length}\t{found.perplexity:.3f}"
             if tokens:
                 every = zip(found.tokens, found.log_probabilities, strict=True)
-                line += "\t" + " ".join(f"{token}:{value:.3f}" for token, value in every)
+                line += "\t" + " ".join(f"{token}:{decimals(value, 3)}" for token, value in every)
             typer.echo(line)
         some = list(islice(texts, _TOGETHER))
     if words:
@@ -68,5 +69,5 @@ def coloured(words: Sequence[Word], *, plain: bool) -> Text:
     for word in words:
         out.append(word.before)
         style = next(style for most, style in _STEPS if word.bits < most)
-        out.append(f"{word.text}[{word.bits:.1f}]" if plain else word.text, style=style)
+        out.append(f"{word.text}[{decimals(word.bits, 1)}]" if plain else word.text, style=style)
     return out

@@ -129,6 +129,7 @@ def translate(
     """
     from dragoman.cli.console import log_to_stderr, output_to
     from dragoman.data.lines import decode_lines
+    from dragoman.decimals import decimals
     from dragoman.errors import DragomanError
     from dragoman.tasks.run import Run
 
@@ -192,7 +193,7 @@ def translate(
     def score(translation: Translation) -> str:
         """What it was chosen by."""
         expected = translation.expected_chrf
-        return f"{translation.score:.4f}" if expected is None else f"{expected:.2f}"
+        return decimals(translation.score, 4) if expected is None else f"{expected:.2f}"
 
     with output_to(to) as out:
         if paragraphs:

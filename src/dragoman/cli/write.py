@@ -56,6 +56,7 @@ def write(
 
       dragoman write runs/letters "Der Hund" --likeliest
     """
+    from dragoman.decimals import decimals
     from dragoman.errors import DragomanError
     from dragoman.tasks.run import Run
 
@@ -86,7 +87,7 @@ def write(
         length = min(writer.context, given + longest)
         whole = writer.engine.search_settings.model_copy(update={"max_length": length})
         for text in writer([begin], whole)[0]:
-            typer.echo((f"{text.score:.4f}\t" if scores else "") + text.text)
+            typer.echo((f"{decimals(text.score, 4)}\t" if scores else "") + text.text)
         return
     endings = [_unescaped(one) for one in stop or ()]
     for one in range(number):

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from dragoman.decimals import decimals
 from dragoman.errors import DataError, DragomanError
 from dragoman.insight.figures.attention import attention_panels, attention_table
 from dragoman.insight.figures.run import aer_panels, importance_panels
@@ -95,8 +96,8 @@ class LookResult:
         if self.what_if is None or not self.what_if.change.reaches_in:
             return ""  # a beginning changes what is said, not what is believed
         return (
-            f"log P of the first output: {self.what_if.before_log_probability:.2f}, "
-            f"under the change {self.what_if.before_under_change:.2f}"
+            f"log P of the first output: {decimals(self.what_if.before_log_probability, 2)}, "
+            f"under the change {decimals(self.what_if.before_under_change, 2)}"
         )
 
     @property

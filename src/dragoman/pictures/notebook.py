@@ -8,6 +8,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
+from dragoman.decimals import decimals
 from dragoman.pictures.explorer import Attention, explorer
 from dragoman.pictures.labels import WORD_START, escape, labels, visible
 from dragoman.pictures.page import page_html
@@ -49,11 +50,11 @@ def translation_html(
         told = f"{escape(visible(token))}: {probability:.1%}"
         word = escape(visible(word))
         parts.append(f'{space}<span title="{told}" style="{line}">{word}</span>')
-    parts.append(f'</div><div style="opacity:.7;font-size:.85em">score {score:.3f}</div>')
+    parts.append(f'</div><div style="opacity:.7;font-size:.85em">score {decimals(score, 3)}</div>')
     for other, other_score in alternatives:
         parts.append(
             f'<div style="opacity:.85">{escape(visible(other))} '
-            f'<span style="opacity:.7;font-size:.85em">{other_score:.3f}</span></div>'
+            f'<span style="opacity:.7;font-size:.85em">{decimals(other_score, 3)}</span></div>'
         )
     parts.append("</div>")
     if attention is not None:

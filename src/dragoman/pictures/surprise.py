@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from dragoman.decimals import decimals
 from dragoman.pictures.labels import drawn_width, escape, visible
 from dragoman.pictures.theme import FONT_SIZE, svg
 
@@ -56,7 +57,7 @@ def _lines(words: Sequence[Surprised], top: float) -> tuple[list[str], float]:
             f'<text x="{middle:.1f}" y="{top + 18:.1f}" text-anchor="middle" '
             f'style="font-size:{_SIZE:g}px">{escape(word)}</text>'
             f'<text class="muted small" x="{middle:.1f}" y="{top + 36:.1f}" '
-            f'text-anchor="middle">{bits:.1f}</text>'
+            f'text-anchor="middle">{decimals(bits, 1)}</text>'
         )
         left += width + _SPACE
     return parts, top + _LINE
@@ -81,5 +82,5 @@ def _ink(left: float, top: float, width: float, height: float, bits: float) -> s
     share = _STRONGEST * min(max(bits, 0.0), MOST) / MOST
     return (
         f'<rect class="f1" x="{left - 3:.1f}" y="{top:.1f}" width="{width + 6:.1f}" '
-        f'height="{height:g}" rx="4" fill-opacity="{share:.3f}"/>'
+        f'height="{height:g}" rx="4" fill-opacity="{decimals(share, 3)}"/>'
     )

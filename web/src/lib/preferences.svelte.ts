@@ -57,10 +57,12 @@ class Preferences {
     return this.language === "ko" ? runKorean(name) : name;
   }
 
+  /** What rounds to zero has no sign: −0.00 would look like a fault. */
   number(value: number, digits = 0): string {
     return value.toLocaleString(this.language, {
       minimumFractionDigits: digits,
       maximumFractionDigits: digits,
+      signDisplay: "negative",
     });
   }
 

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from dragoman.decimals import decimals
 from dragoman.insight.figures.captions import Drawn
 from dragoman.insight.figures.subject import Subject
 from dragoman.insight.head import Array, shown, softmax
@@ -174,8 +175,8 @@ def length_penalty_figure(subject: Subject, *, penalty: float = 0.6) -> Drawn:
                 f"Hypotheses, the best at α = {penalty:g} first",
                 ("", "hypothesis", "tokens", "log P", "score"),
                 [
-                    (i + 1, texts[i], lengths[i], f"{found[i].log_probability:.2f}",
-                     f"{scores[penalty][i]:.3f}")
+                    (i + 1, texts[i], lengths[i], decimals(found[i].log_probability, 2),
+                     decimals(scores[penalty][i], 3))
                     for i in ranked
                 ],
             ),

@@ -1,0 +1,9 @@
+"""Numbers with decimals, as they stand in messages and pictures: 0.00 and never -0.00."""
+
+from __future__ import annotations
+
+
+def decimals(value: float, digits: int) -> str:
+    """A number with so many digits behind the point. What rounds to zero has no sign: log P of what
+    is all but certain is a little below 0, and -0.00 would look like a fault."""
+    return f"{value:z.{digits}f}"
