@@ -108,6 +108,22 @@ def test_it_stops(opened: Open) -> None:
         expect(page.get_by_role("button", name="Write on")).to_be_enabled()
 
 
+def test_its_fields_stand_in_full_rows(opened: Open) -> None:
+    """On a desk, a tablet and a phone none is left over for a row of its own."""
+    with opened() as page:
+        fields = page.get_by_role("group", name="How it is written").locator("input, select")
+        expect(fields).to_have_count(7)
+        for width, wanted in ((1280, 1), (1024, 1), (768, 2), (390, 4)):
+            page.set_viewport_size({"width": width, "height": 800})
+            rights: dict[int, float] = {}
+            for box in (one.bounding_box() for one in fields.all()):
+                assert box
+                row = round((box["y"] + box["height"]) / 8)
+                rights[row] = max(rights.get(row, 0), box["x"] + box["width"])
+            assert len(rights) == wanted, (width, rights)
+            assert max(rights.values()) - min(rights.values()) < 1, (width, rights)
+
+
 def test_it_ends_before_a_stop_string(opened: Open) -> None:
     with opened() as page:
         read(page, BEGIN)
