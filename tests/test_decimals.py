@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from dragoman.decimals import decimals
+from dragoman.decimals import decimals, enough
 
 
 @pytest.mark.parametrize(
@@ -13,3 +13,13 @@ from dragoman.decimals import decimals
 )
 def test_what_rounds_to_zero_has_no_sign(value: float, digits: int, words: str) -> None:
     assert decimals(value, digits) == words
+
+
+@pytest.mark.parametrize(
+    ("greatest", "least", "digits"),
+    [(0.0, 3, 3), (12.5, 2, 2), (0.05, 2, 3), (0.0042, 3, 4), (0.000161, 2, 5), (1e-30, 3, 9)],
+)
+def test_what_is_small_is_not_shown_as_nothing(greatest: float, least: int, digits: int) -> None:
+    assert enough(greatest, least) == digits
+    if greatest > 1e-8:
+        assert float(decimals(greatest, digits)) == pytest.approx(greatest, rel=0.05)

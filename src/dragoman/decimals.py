@@ -2,8 +2,16 @@
 
 from __future__ import annotations
 
+import math
+
 
 def decimals(value: float, digits: int) -> str:
     """A number with so many digits behind the point. What rounds to zero has no sign: log P of what
     is all but certain is a little below 0, and -0.00 would look like a fault."""
     return f"{value:z.{digits}f}"
+
+
+def enough(greatest: float, least: int) -> int:
+    """As many digits behind the point as show the first two of ``greatest``, or ``least``: what is
+    small is not shown as nothing."""
+    return max(least, min(9, 1 - math.floor(math.log10(greatest)))) if greatest else least

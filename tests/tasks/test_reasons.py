@@ -17,7 +17,7 @@ from dragoman.nn.probes import Probe
 from dragoman.recipe import Recipe
 from dragoman.tasks.inputs import recipe_of
 from dragoman.tasks.labeller import Labeller
-from dragoman.tasks.reasons import WARNING, reasons
+from dragoman.tasks.reasons import WARNING, Reasons, Word, reasons, table
 from dragoman.tasks.run import Run
 
 
@@ -95,6 +95,12 @@ def test_gradients_are_those_of_small_steps(run: Run, settings: ModelSettings) -
         assert found.words[1].attention == pytest.approx(float(last[own].sum()), abs=1e-5)
     else:
         assert all(word.attention is None for word in found.words)
+
+
+def test_a_gradient_that_is_small_is_not_shown_as_nothing() -> None:
+    words = Word("snow", 0, -0.000161, None), Word("falls", 1, -0.0, None)
+    lines = table(Reasons("weather", 1.0, words)).splitlines()
+    assert [line.split()[1] for line in lines[1:]] == ["-0.00016", "+0.00000"]
 
 
 def test_the_verb_warns_that_they_differ(run: Run, dragoman: Dragoman, tmp_path: Path) -> None:

@@ -8,8 +8,10 @@ from urllib.parse import quote
 
 import pytest
 from opening import Open, accessible_and_fits, in_every_look, told
-from playwright.sync_api import Page, expect
+from playwright.sync_api import Page, Route, expect
 from untrained_run import TOPICS
+
+from dragoman.decimals import enough
 
 TEXT = "The dog ate the soup."
 RECIPE = "demo-labels"
@@ -43,9 +45,28 @@ def test_labels_and_words_are_those_of_the_api(opened: Open) -> None:
         hue = "--accent" if found["words"][sizes.index(max(sizes))]["gradient"] > 0 else "--doubt"
         assert f"var({hue}) 48%" in strongest.evaluate("(word) => word.style.background")
         sign = "+" if found["words"][1]["gradient"] > 0 else "−"
-        shown = f"{sign}{abs(found['words'][1]['gradient']):.3f}"
+        digits = enough(max(sizes), 3)
+        shown = f"{sign}{abs(found['words'][1]['gradient']):.{digits}f}"
         expect(words.nth(1)).to_have_attribute("title", shown)
         expect(page.get_by_text("neither is a reason")).to_be_visible()
+
+
+def test_a_gradient_that_is_small_is_not_shown_as_nothing(opened: Open) -> None:
+    """Where a label is all but certain, no word moves it by a hundredth of a nat."""
+    with opened() as page:
+
+        def certain(route: Route) -> None:
+            answer = route.fetch().json()
+            for number, word in enumerate(answer["texts"][0]["words"]):
+                word["gradient"] = -0.000161 * (number == 0)
+            route.fulfill(json=answer)
+
+        page.route("**/v1/classify", certain)
+        label(page, TEXT)
+        words = page.locator(".words .word")
+        expect(words.nth(0)).to_have_attribute("title", "−0.00016")
+        expect(words.nth(1)).to_have_attribute("title", "+0.00000")
+        expect(page.get_by_text("the deepest is 0.00016 nats")).to_be_visible()
 
 
 def test_the_two_measures_are_switched_and_stand_beside_each_other(opened: Open) -> None:

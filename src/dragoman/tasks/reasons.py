@@ -18,6 +18,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from dragoman.decimals import enough
 from dragoman.models.interface import Network
 from dragoman.nn.probes import Probe
 from dragoman.pictures.plain_table import plain_table
@@ -56,9 +57,10 @@ def table(found: Reasons) -> str:
     """A table in plain text with a row for each word."""
     has_attention = any(word.attention is not None for word in found.words)
     header = ["word", "gradient", *(["attention %"] if has_attention else [])]
+    digits = enough(max((abs(word.gradient) for word in found.words), default=0.0), 3)
     rows: list[list[str | int | float]] = []
     for word in found.words:
-        rows.append([word.text, f"{word.gradient:+.3f}"])
+        rows.append([word.text, f"{word.gradient:+z.{digits}f}"])
         if word.attention is not None:
             rows[-1].append(f"{100 * word.attention:.1f}")
     return plain_table(header, rows)

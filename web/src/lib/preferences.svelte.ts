@@ -66,6 +66,12 @@ class Preferences {
     });
   }
 
+  /** As many digits behind the point as show the first two of `greatest`, or `least`. */
+  enough(greatest: number, least: number): number {
+    if (!greatest) return least;
+    return Math.max(least, Math.min(9, 1 - Math.floor(Math.log10(greatest))));
+  }
+
   percent(probability: number): string {
     const percent = probability * 100;
     if (percent > 99 && percent < 100) return "> 99 %";

@@ -59,7 +59,8 @@ class Labelling:
             word = known.get(number)
             gradient = attention = None
             if word is not None:
-                gradient, attention = round(word.gradient, 5), word.attention
+                # In digits of its own: where a label is certain, all of them are small.
+                gradient, attention = float(f"{word.gradient:.5g}"), word.attention
             words.append(
                 LabelledWord(
                     before=found[1],
