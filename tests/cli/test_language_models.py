@@ -91,8 +91,13 @@ def test_writing_from_the_command_line(letters: Path, dragoman: Dragoman) -> Non
     assert stopped.out == one.out[: one.out.index(stop)] + "\n"
     long = dragoman("write", letters, "Der Hund sieht " * 5, "--longest", "3")
     assert long.code == 0 and "and the model reads 32 at once" in long.err
-    refused = dragoman(*how, "--scores", "--stop", "a")
-    assert refused.code == 1 and "leave --stop out" in refused.err
+    for wrong, message in (
+        (("--scores", "--stop", "a"), "leave --stop out"),
+        (("--likeliest", "--number", "2", "--stop", "a"), "leave --stop out"),
+        (("--likeliest",), "--likeliest draws nothing"),  # a seed is among them
+    ):
+        refused = dragoman(*(how[:-2] if len(wrong) > 1 else how), *wrong)
+        assert refused.code == 1 and message in refused.err and not refused.out, wrong
 
 
 def test_a_folder_of_texts_becomes_a_run(

@@ -60,8 +60,14 @@ def write(
     from dragoman.errors import DragomanError
     from dragoman.tasks.run import Run
 
-    if scores and stop:
+    if stop and scores:
         raise DragomanError("--scores are of whole texts: leave --stop out")
+    if stop and likeliest and number > 1:
+        raise DragomanError("several of the most probable are whole texts: leave --stop out")
+    if likeliest and (temperature, top_k, top_p, seed) != (1.0, 0, 1.0, 0):
+        raise DragomanError(
+            "--likeliest draws nothing: leave --temperature, --top-k, --top-p and --seed out"
+        )
     opened = Run.open(run)
     from dragoman.tasks.search_settings import parse_search
     from dragoman.tasks.writer import Writer
