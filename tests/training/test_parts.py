@@ -300,6 +300,19 @@ def test_a_failed_write_leaves_the_old_content(tmp_path: Path) -> None:
     assert path.read_text() == "old"
 
 
+def test_no_device_and_no_pipe_is_replaced(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe")
+    for path in (tmp_path / "pipe", Path("/dev/null"), Path("/dev/stdout")):
+        before = os.lstat(path).st_ino
+        with (
+            pytest.raises(FileError, match=f"cannot write {path}: it is a device or a pipe"),
+            replacing_file(path) as temporary,
+        ):
+            raise AssertionError(f"{temporary} would become {path}")
+        assert os.lstat(path).st_ino == before
+    assert [p.name for p in tmp_path.iterdir()] == ["pipe"]
+
+
 def test_a_file_that_safetensors_cannot_write_is_explained(tmp_path: Path) -> None:
     with (
         pytest.raises(FileError, match="No such file or directory"),
