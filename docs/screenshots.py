@@ -25,6 +25,7 @@ TEXT = (
 )
 BEGINNING = "Das Tier"
 GERMAN = "Das Tier überquerte die Straße nicht, weil es zu müde war."
+LABELLED = "The strong child says that the bear doesn't cross my valley because it is too lazy."
 BLANKS = "The ___ didn't cross the street because it was too ___."
 WORDS = "the old dog sees the small cat of the house ."
 
@@ -99,7 +100,7 @@ def writing(browser: Browser, address: str) -> None:
 
 def filling(browser: Browser, address: str) -> None:
     """Blanks with their candidates, and the first one looked into."""
-    page = opened(browser, f"{address}/#fill?text={quote(BLANKS)}", height=760)
+    page = opened(browser, f"{address}/#fill?text={quote(BLANKS)}", height=780)
     expect(page.locator("p.text mark").first).to_be_visible(timeout=60_000)
     taken(page, "fill")
     look_into(browser, address, BLANKS, "fill")
@@ -107,10 +108,10 @@ def filling(browser: Browser, address: str) -> None:
 
 def labelling(browser: Browser, address: str) -> None:
     """A label with what the words have to do with it, and one of them looked into."""
-    page = opened(browser, f"{address}/#classify?text={quote(SENTENCE)}", height=620)
+    page = opened(browser, f"{address}/#classify?text={quote(LABELLED)}", height=620)
     expect(page.locator(".words")).to_be_visible(timeout=60_000)
     taken(page, "classify")
-    look_into(browser, address, SENTENCE, "classify")
+    look_into(browser, address, LABELLED, "classify")
 
 
 def parsing(browser: Browser, address: str) -> None:

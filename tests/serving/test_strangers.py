@@ -64,6 +64,21 @@ def test_json_that_is_called_a_form() -> None:
     asyncio.run(check())
 
 
+def test_json_that_is_no_object() -> None:
+    """What is asked for goes by other names at other addresses: none is given as an example."""
+
+    async def check() -> None:
+        async with client_of() as client:
+            for path in ("/translate", "/v1/translate"):
+                for body in ("[]", "null", '"Das Brot"', "1"):
+                    answer = await client.post(path, content=body)
+                    assert answer.status_code == 400
+                    told = "The body must be a JSON object: the names of the parameters and"
+                    assert answer.json()["error"].startswith(told), answer.text
+
+    asyncio.run(check())
+
+
 def test_a_strangers_host_leads_nowhere() -> None:
     headers = {"host": "evil.example", "x-forwarded-proto": "https", "x-forwarded-host": "evil"}
 

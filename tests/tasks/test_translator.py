@@ -496,6 +496,8 @@ def test_settings_that_are_wrong() -> None:
         TranslatorSettings.check(long_lines="fold")
     with pytest.raises(RecipeError, match="did you mean 'beam'"):
         parse_search(SearchSettings(), ["baem=3"])
+    with pytest.raises(RecipeError, match=r"^how to search: search\.beam: .* \(given: 5000\)"):
+        parse_search(SearchSettings(), ["beam=5000"])  # nobody gave a recipe
 
 
 def _copy(run: Path, to: Path) -> Path:

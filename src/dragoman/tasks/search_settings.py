@@ -23,5 +23,5 @@ def with_beams(settings: SearchSettings, beam: int | None, n_best: int | None) -
 
 def parse_search(settings: SearchSettings, changes: Sequence[str]) -> SearchSettings:
     """Search settings with ``key=value`` merged in. Errors: ``RecipeError``."""
-    recipe = Recipe(search=settings).change([f"search.{change}" for change in changes])
-    return recipe.search
+    given = Recipe(search=settings).model_dump(mode="json", exclude_none=True)
+    return Recipe.parse(given, [f"search.{change}" for change in changes], "how to search").search

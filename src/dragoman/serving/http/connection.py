@@ -56,7 +56,10 @@ async def read_fields(http: Request) -> dict[str, Any]:
             "Content-Type: application/json."
         ) from None
     if not isinstance(fields, dict):
-        raise bad_request('The body must be a JSON object, as {"q": "…"}.')
+        raise bad_request(
+            "The body must be a JSON object: the names of the parameters and their values, in "
+            "braces."
+        )
     return fields
 
 
