@@ -50,8 +50,9 @@ def trees(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def recipe_of_trees(trees: Path, *changes: str) -> Recipe:
-    recipe, _ = recipe_of([str(trees)], task="parsing", changes=[*SMALL, *changes])
-    return recipe
+    """Of a small Transformer."""
+    changes = ("trees.tags=none", *SMALL, *changes)
+    return recipe_of([str(trees)], task="parsing", base="wsj-sample", changes=changes)[0]
 
 
 @pytest.fixture(scope="module")
@@ -281,6 +282,24 @@ def test_a_recipe_of_trees_must_fit_its_task(trees: Path, tmp_path: Path) -> Non
     empty.write_text("\n\n")
     with pytest.raises(DataError, match="holds no tree"):
         recipe_of([str(empty)])
+
+
+def test_few_trees_are_learned_by_lstms_and_many_by_a_transformer(tmp_path: Path) -> None:
+    kinds = {}
+    for count in (900, 3_400, 10_000):
+        path = write_treebank(tmp_path / f"{count}.mrg", treebank(1) * count)
+        recipe, epochs = recipe_of([str(path)])
+        assert epochs
+        kinds[count] = recipe
+    assert [recipe.model.kind for recipe in kinds.values()] == [
+        "recurrent", "recurrent", "transformer",
+    ]  # fmt: skip
+    # What was measured beside the Transformer is what a person gets.
+    measured = Recipe.load("wsj-sample-lstm")
+    for part in ("task", "model", "trees", "search"):
+        assert getattr(kinds[3_400], part) == getattr(measured, part), part
+    assert kinds[3_400].training.schedule == measured.training.schedule
+    assert kinds[3_400].training.guided == measured.training.guided
 
 
 def test_files_of_trees_are_read_one_by_one(tmp_path: Path) -> None:

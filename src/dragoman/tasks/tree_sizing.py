@@ -1,7 +1,8 @@
-"""A sane size and schedule of a parser, when a user gives nothing but trees.
+"""A sane model, size and schedule of a parser, when a user gives nothing but trees.
 
-``TREE_TABLE`` is what is chosen: the number of trees chooses a row. How much is held out follows
-from it too; all of it is written into the recipe.
+``TREE_TABLE`` is what is chosen: the number of trees chooses a row. From few trees LSTMs with
+attention learn more than a Transformer (``docs/results.md``), so it also chooses which of the two.
+How much is held out follows from it too; all of it is written into the recipe.
 """
 
 from __future__ import annotations
@@ -16,9 +17,13 @@ from dragoman.recipe import Recipe
 from dragoman.tasks.held_out import held_corpus
 from dragoman.tasks.size import Size, data_of, like, row_of
 
+FEW = 10_000
+"""For fewer trees than this LSTMs with attention (Vinyals et al., 2015), as the recipe
+wsj-sample-lstm has them; for more a Transformer."""
+
 TREE_TABLE = (
-    Size(1_000, 1_000, 128, 4, 2, 0.3, 2_048, 200, 3e-3, 100),
-    Size(10_000, 4_000, 256, 8, 3, 0.3, 4_096, 800, 1.5e-3, 60),
+    Size(1_000, 1_000, 128, 1, 2, 0.3, 2_048, 200, 3e-3, 100),
+    Size(FEW, 4_000, 256, 1, 2, 0.3, 4_096, 300, 3e-3, 40),
     Size(100_000, 8_000, 256, 8, 4, 0.2, 8_192, 2_000, 1.5e-3, 25),
     Size(float("inf"), 16_000, 512, 8, 6, 0.1, 16_384, 4_000, 7e-4, 8),
 )
@@ -65,13 +70,28 @@ def recipe_for_trees(
         "task": "parsing",
         "data": about["data"] | {"cleaning": CLEANING},
         "text": {"vocabulary": vocabulary, "shared": False, "normalization": "identity"},
-        "model": {**row.both, "tie": "target", "next_word": True},
+        **(_recurrent(row) if row.below <= FEW else _transformer(row)),
         "plan": {**row.plan, "max_target": 600},
-        "training": {**row.training("inverse_square_root"), "average_last": 5},
         "search": {"beam": 10, "length_penalty": 0.0},
         "evaluation": {"dev_sentences": 200},
     }
     return Recipe.parse(values), row.epochs
+
+
+def _recurrent(row: Size) -> dict[str, Any]:
+    model = {
+        "kind": "recurrent", "model_dim": row.model_dim, "encoder_layers": row.layers,
+        "decoder_layers": row.layers, "attention": "additive", "attends": "first",
+        "dropout": row.dropout, "tie": "target",
+    }  # fmt: skip
+    training = {**row.training("cosine"), "average_last": 5, "guided": {"weight": 0.2}}
+    return {"model": model, "training": training, "trees": {"tags": "kept"}}
+
+
+def _transformer(row: Size) -> dict[str, Any]:
+    training = {**row.training("inverse_square_root"), "average_last": 5}
+    model = {**row.both, "tie": "target", "next_word": True}
+    return {"model": model, "training": training}
 
 
 CLEANING = {"max_length": 0, "max_length_ratio": 0}
