@@ -498,6 +498,8 @@ def test_settings_that_are_wrong() -> None:
         parse_search(SearchSettings(), ["baem=3"])
     with pytest.raises(RecipeError, match=r"^how to search: search\.beam: .* \(given: 5000\)"):
         parse_search(SearchSettings(), ["beam=5000"])  # nobody gave a recipe
+    with pytest.raises(RecipeError, match=r"^--set 'beam' is not of the form key=value"):
+        parse_search(SearchSettings(), ["beam"])
 
 
 def _copy(run: Path, to: Path) -> Path:

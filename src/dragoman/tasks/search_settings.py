@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from dragoman.errors import RecipeError
 from dragoman.recipe import Recipe
 from dragoman.search.settings import SearchSettings
 
@@ -23,5 +24,8 @@ def with_beams(settings: SearchSettings, beam: int | None, n_best: int | None) -
 
 def parse_search(settings: SearchSettings, changes: Sequence[str]) -> SearchSettings:
     """Search settings with ``key=value`` merged in. Errors: ``RecipeError``."""
+    for change in changes:
+        if "=" not in change:
+            raise RecipeError(f"--set {change!r} is not of the form key=value: beam=8, say")
     given = Recipe(search=settings).model_dump(mode="json", exclude_none=True)
     return Recipe.parse(given, [f"search.{change}" for change in changes], "how to search").search
