@@ -28,6 +28,7 @@ from dragoman.tasks.sizing import (
     too_short,
     with_updates,
 )
+from dragoman.tasks.text_sizing import TEXT_TABLE
 from dragoman.training.throughput import Throughput
 
 MEASURED = Throughput(10_000.0, 0.5, 10, 1 << 30)
@@ -52,6 +53,13 @@ def test_the_documented_table_is_the_one_in_force() -> None:
             f"| {below} | {row.vocabulary:,} | {row.model_dim} | {ffn_dim:,} | {row.heads} "
             f"| {row.layers}+{row.layers} | {row.dropout} | {row.tokens_per_update:,} "
             f"| {row.epochs} |"
+        ) in text
+    for kind, context, row in TEXT_TABLE:
+        below = "more" if row.below == float("inf") else f"{row.below:,}"
+        tokens = "characters" if kind == "char" else f"{row.vocabulary:,}"
+        assert (
+            f"| {below} | {tokens} | {row.model_dim} | {row.heads} | {row.layers} | {row.dropout} "
+            f"| {context} | {row.tokens_per_update:,} | {row.epochs} |"
         ) in text
 
 
@@ -209,6 +217,34 @@ def test_the_size_follows_from_the_minutes_and_the_machine(monkeypatch: pytest.M
         assert widths[0] == budget.SMALLEST.model_dim
         assert size == row  # with time enough
         assert len(said) >= 3 and "width 64" in said[0]
+
+
+def test_the_size_of_a_text_follows_from_the_minutes_too(monkeypatch: pytest.MonkeyPatch) -> None:
+    rows = [row.size for row in reversed(TEXT_TABLE)]
+    widths, said = [], []
+    for speed in (1e3, 1e4, 1e5, 1e6, 1e7, 1e8, 1e9):
+
+        def measured(size: Size, speed: float = speed) -> float:
+            return speed / size.model_dim
+
+        monkeypatch.setattr(budget, "text_tokens_per_second", measured)
+        size = budget.text_size_in(10, said.append, rows)
+        assert size.peak in {row.peak for row in rows}, "it does not fall with small updates"
+        widths.append(size.model_dim)
+    assert widths == sorted(widths)
+    assert (widths[0], size) == (rows[-1].model_dim, rows[0])
+    assert len(said) >= 3 and "width 128, 3 layers, updates of 1,024 tokens" in said[0]
+
+
+def test_a_long_text_for_few_minutes_is_measured_on_this_machine(tmp_path: Path) -> None:
+    text = tmp_path / "long.txt"
+    text.write_text("A line of a long text.\n" * 150_000, encoding="utf-8")
+    said: list[str] = []
+    recipe, _ = recipe_of([str(text)], task="language-model", minutes=0.05, say=said.append)
+    assert (recipe.model.model_dim, recipe.text.kind) == (192, "bpe"), "words, as many allow them"
+    assert "width 192, 4 layers" in said[0] and "without a limit: width 256" in said[0]
+    whole, _ = recipe_of([str(text)], task="language-model")
+    assert whole.model.model_dim == 256
 
 
 def test_a_recipe_for_minutes_is_measured_on_this_machine(

@@ -1,14 +1,16 @@
 """Which size of model a given time can teach, on this machine.
 
-With all the time that it wants, a corpus gets the row of ``sizing.TABLE`` for its pairs. Where the
-time is short, a smaller model learns more: it is faster, and needs fewer examples before it
-translates anything. So sizes are tried from that row down, each timed for a second or two on
-made-up sentences, until one sees enough in the time. A small model is also changed oftener, by
-smaller updates: it needs many of them more than it needs large ones.
+With all the time that it wants, a corpus gets the row of ``sizing.TABLE`` for its pairs, a text
+that stands alone that of ``text_sizing.TEXT_TABLE`` for its characters. Where the time is short, a
+smaller model learns more: it is faster, and needs fewer examples before it translates anything. So
+sizes are tried from that row down, each timed for a second or two on made-up sentences, until one
+sees enough in the time. A small model is also changed oftener, by smaller updates: it needs many of
+them more than it needs large ones.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 import torch
@@ -16,7 +18,7 @@ import torch
 from dragoman.data.batches import make_batch
 from dragoman.models.interface import writing
 from dragoman.models.kinds import new_network
-from dragoman.models.settings import TransformerSettings
+from dragoman.models.settings import DecoderSettings, ModelSettings, TransformerSettings
 from dragoman.tasks.prepare import Say
 from dragoman.tasks.size import Size
 from dragoman.tasks.sizing import TABLE, least_tokens, row_for
@@ -33,6 +35,8 @@ UPDATES_WANTED = 2_000
 """Where tokens are few, updates are made smaller until there are so many of them."""
 SMALLEST_UPDATE = 512
 """The fewest target tokens of an update: smaller ones are noise, and no faster."""
+SMALLEST_TEXT_UPDATE = 1_024
+"""The same of texts that stand alone, whose windows are long."""
 ENOUGH = 4.0
 """A size is taken if it sees so many times the tokens that it needs before it translates anything:
 then it learns more than a smaller one in the same time (docs/experiments.md)."""
@@ -48,20 +52,24 @@ def size_in(minutes: float, say: Say, pairs: int) -> Size:
     Its updates are smaller than in the table where there would be too few of them.
     """
     row = row_for(pairs)
-    size, tokens = SMALLEST, 0.0
-    for size in (*reversed(_up_to(row)), SMALLEST):
-        speed = tokens_per_second(size)
-        tokens = (1 - SHARE) * 60 * minutes * speed * processes()
-        if tokens >= ENOUGH * least_tokens(size.model_dim):
-            break
+    size, speed, tokens = _taught_in(minutes, (*reversed(_up_to(row)), SMALLEST), tokens_per_second)
     fitted = smaller_updates(size, tokens)
     if fitted != row:
-        say(
-            f"for {minutes:g} minutes at some {speed:,.0f} target tokens/s: width "
-            f"{fitted.model_dim}, {fitted.layers}+{fitted.layers} layers, updates of "
-            f"{fitted.tokens_per_update:,} tokens (without a limit: width {row.model_dim}, "
-            f"{row.layers}+{row.layers} layers, {row.tokens_per_update:,} tokens)"
-        )
+        say(_chosen(minutes, speed, fitted, row, "{0}+{0} layers"))
+    return fitted
+
+
+def text_size_in(minutes: float, say: Say, rows: Sequence[Size]) -> Size:
+    """The size for so many minutes of a text that stands alone, of ``rows``, the largest first:
+    what it gets with all the time that it wants. ``say``: as in ``size_in``.
+
+    The learning rate does not fall with the size of its updates: Adam remembers more of them
+    (``text_sizing.py``).
+    """
+    size, speed, tokens = _taught_in(minutes, rows, text_tokens_per_second)
+    fitted = replace(size, tokens_per_update=_update(size, tokens, SMALLEST_TEXT_UPDATE))
+    if fitted != rows[0]:
+        say(_chosen(minutes, speed, fitted, rows[0], "{0} layers"))
     return fitted
 
 
@@ -70,19 +78,55 @@ def smaller_updates(size: Size, tokens: float) -> Size:
 
     The learning rate falls with the root of their size, as their noise grows.
     """
-    held = int(tokens / UPDATES_WANTED) // 64 * 64
-    held = min(size.tokens_per_update, max(SMALLEST_UPDATE, held))
+    held = _update(size, tokens, SMALLEST_UPDATE)
     peak = size.peak * (held / size.tokens_per_update) ** 0.5
     return replace(size, tokens_per_update=held, peak=float(f"{peak:.2g}"))
 
 
 def tokens_per_second(size: Size) -> float:
-    """Target tokens a second, while this machine trains a model of this size."""
-    shape = TransformerSettings.model_validate(size.both)
+    """Target tokens a second, while this machine trains a translator of this size."""
+    return _measured(size, TransformerSettings.model_validate(size.both), reads=True)
+
+
+def text_tokens_per_second(size: Size) -> float:
+    """Tokens a second, while this machine trains a language model of this size."""
+    return _measured(size, DecoderSettings.model_validate(size.stack), reads=False)
+
+
+def _taught_in(
+    minutes: float, sizes: Sequence[Size], speed_of: Callable[[Size], float]
+) -> tuple[Size, float, float]:
+    """The first of ``sizes`` that sees enough in the time, or the last; its target tokens a second,
+    and in all."""
+    size, speed, tokens = sizes[-1], 0.0, 0.0
+    for size in sizes:
+        speed = speed_of(size)
+        tokens = (1 - SHARE) * 60 * minutes * speed * processes()
+        if tokens >= ENOUGH * least_tokens(size.model_dim):
+            break
+    return size, speed, tokens
+
+
+def _update(size: Size, tokens: float, least: int) -> int:
+    """Target tokens of an update, so that enough of them fit into ``tokens``."""
+    return min(size.tokens_per_update, max(least, int(tokens / UPDATES_WANTED) // 64 * 64))
+
+
+def _chosen(minutes: float, speed: float, fitted: Size, row: Size, layers: str) -> str:
+    """What a person is told; ``layers`` is how their number is written."""
+    return (
+        f"for {minutes:g} minutes at some {speed:,.0f} target tokens/s: width {fitted.model_dim}, "
+        f"{layers.format(fitted.layers)}, updates of {fitted.tokens_per_update:,} tokens (without "
+        f"a limit: width {row.model_dim}, {layers.format(row.layers)}, "
+        f"{row.tokens_per_update:,} tokens)"
+    )
+
+
+def _measured(size: Size, shape: ModelSettings, *, reads: bool) -> float:
     model = writing(new_network(shape, size.vocabulary, size.vocabulary))
     draw = torch.Generator().manual_seed(0)
     sentences = torch.randint(3, size.vocabulary, (_SENTENCES, _LENGTH - 1), generator=draw)
-    batch = make_batch(list(sentences), list(sentences), 1, 2)
+    batch = make_batch(list(sentences) if reads else None, list(sentences), 1, 2)
     settings = TrainingSettings()
     measured = measure_throughput(
         model,

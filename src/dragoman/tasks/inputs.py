@@ -32,7 +32,7 @@ from dragoman.tasks.sizing import (
     recipe_for,
     row_for,
 )
-from dragoman.tasks.text_sizing import recipe_for_texts
+from dragoman.tasks.text_sizing import largest, recipe_for_texts
 from dragoman.tasks.tree_sizing import recipe_for_trees
 
 _LINES_READ = 400
@@ -95,6 +95,8 @@ def recipe_of(
     told = Recipe.load(base).task if base else start_from.recipe.task if start_from else None
     if task is not None and task not in TASKS:
         raise RecipeError(f"--task {task}: there is no such task; tasks are {', '.join(TASKS)}")
+    # A time limits the size, where nothing else says it.
+    limit = minutes if base is None and start_from is None else None
     if start_from is not None and take is None:
         take = part_to_take(task or told or "", start_from.recipe)
     if take is not None and base is None:  # a part of a run serves any task
@@ -146,9 +148,14 @@ def recipe_of(
                 f"a {alone} learns from texts alone: give one file, or a folder of files; "
                 "what it is measured on is held out of it, or named by --dev FILE and --test FILE"
             )
+        size_of = largest
+        if limit is not None:
+            from dragoman.tasks.budget import text_size_in  # torch, which text alone does not need
+
+            size_of = partial(text_size_in, limit, say)
         recipe, epochs = recipe_for_texts(
             _absolute(inputs[0]), texts, _language(languages, inputs[0]), base, chosen.name,
-            dev, test,
+            dev, test, size_of,
         )  # fmt: skip
         recipe, epochs = _begun(recipe, epochs, start_from, take)
         return recipe.change(changes), epochs
@@ -174,10 +181,10 @@ def recipe_of(
                 recipe = for_part(recipe, start_from.recipe, take).change(changes)
         return recipe, None
     size_for = row_for
-    if minutes is not None and base is None and start_from is None:
-        from dragoman.tasks.budget import size_in  # torch, which text alone does not need
+    if limit is not None:
+        from dragoman.tasks.budget import size_in
 
-        size_for = partial(size_in, minutes, say)
+        size_for = partial(size_in, limit, say)
     corpus = _corpus(inputs, keys)
     recipe, pairs = recipe_for(
         [corpus],

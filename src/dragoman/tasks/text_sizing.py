@@ -7,7 +7,7 @@ apart and how much is held out follow from the text too; all of it is written in
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from itertools import islice
 from pathlib import Path
@@ -38,13 +38,24 @@ class TextSize(NamedTuple):
 
 
 TEXT_TABLE = (
-    TextSize("char", 256, Size(300_000, 1_000, 128, 4, 3, 0.2, 4_096, 100, 2e-3, 40)),
-    TextSize("bpe", 256, Size(3_000_000, 2_000, 192, 6, 4, 0.3, 4_096, 400, 2e-3, 30)),
-    TextSize("bpe", 256, Size(30_000_000, 4_000, 256, 8, 4, 0.2, 8_192, 1_000, 1.5e-3, 10)),
+    TextSize("char", 256, Size(300_000, 1_000, 128, 4, 3, 0.2, 2_048, 100, 2e-3, 40)),
+    TextSize("bpe", 256, Size(3_000_000, 2_000, 192, 6, 4, 0.3, 1_024, 400, 2e-3, 30)),
+    TextSize("bpe", 256, Size(30_000_000, 4_000, 256, 8, 4, 0.2, 1_024, 1_000, 2e-3, 10)),
     TextSize("bpe", 512, Size(300_000_000, 8_000, 384, 6, 6, 0.1, 16_384, 2_000, 1e-3, 3)),
     TextSize("bpe", 512, Size(float("inf"), 16_000, 512, 8, 6, 0.1, 16_384, 2_000, 7e-4, 1)),
 )
-"""Chosen by experience with texts of these sizes; docs/recipes.md shows it for users."""
+"""Chosen by experience with texts of these sizes; docs/recipes.md shows it for users. Small updates
+teach a language model the most (docs/experiments.md, "Language models in an hour")."""
+
+_BETA2 = 0.999
+"""They are noisy, so Adam's mean squared gradient remembers more of them than the paper's."""
+_MASKED_UPDATE = 4_096
+"""The fewest tokens of an update of a masked model: few of them are hidden and teach anything."""
+
+
+def largest(rows: Sequence[Size]) -> Size:
+    """The first of ``rows``: what suits a text if time does not matter."""
+    return rows[0]
 
 
 def recipe_for_texts(
@@ -55,9 +66,11 @@ def recipe_for_texts(
     task: str = "language-model",
     dev: Sequence[str] | None = None,
     test: Sequence[str] | None = None,
+    size_of: Callable[[Sequence[Size]], Size] = largest,
 ) -> tuple[Recipe, int | None]:
     """A recipe for a file or a folder of texts, by ``TEXT_TABLE`` or by the recipe ``base``, and
-    how many epochs it wants (None: ``base`` says how long).
+    how many epochs it wants (None: ``base`` says how long). ``size_of`` chooses among the rows that
+    are not too large for the text, the largest first.
 
     ``how``: what ends a text, as ``CorpusSettings.format``; None: as ``base`` has it, or found out.
     ``dev``, ``test``: files of their own; without one, a part of the text is held out.
@@ -98,10 +111,18 @@ def recipe_for_texts(
     }
     if model is not None:
         return like(model, about), None
-    kind, context, row = next(row for row in TEXT_TABLE if characters < row.size.below)
+    at = next(at for at, row in enumerate(TEXT_TABLE) if characters < row.size.below)
+    kind = TEXT_TABLE[at].kind
+    row = size_of([one.size for one in TEXT_TABLE[at::-1] if one.kind == kind])
+    context = next(one.context for one in TEXT_TABLE if one.size.below == row.below)
     masked = task == "masked"
     if masked:  # a blank is to be a word, or a good part of one, and no letter
-        kind, row = "bpe", replace(row, vocabulary=max(2_000, row.vocabulary))
+        kind = "bpe"
+        row = replace(
+            row,
+            vocabulary=max(2_000, row.vocabulary),
+            tokens_per_update=max(_MASKED_UPDATE, row.tokens_per_update),
+        )
     vocabulary = row.tokens(len(letters), len(words), symbols=len(TASKS[task].symbols))
     values = {
         **about,
@@ -110,7 +131,11 @@ def recipe_for_texts(
         "text": {"kind": kind, "vocabulary": vocabulary, "lossless": True},
         "model": {"kind": "encoder" if masked else "decoder", **row.stack},
         "plan": {**row.plan, "context": context},
-        "training": {**row.training("cosine"), "label_smoothing": 0.0},
+        "training": {
+            **row.training("cosine"),
+            "label_smoothing": 0.0,
+            "optimizer": {"beta2": _BETA2},
+        },
     }
     return Recipe.parse(values), row.epochs
 
