@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 
 import pytest
 import torch
@@ -197,6 +198,10 @@ def test_memories_are_joined_and_parted(network: Network) -> None:
     joined = Memory.join(Memory.join(single[0], single[1]), single[2])
     assert joined.layout.lengths == whole.layout.lengths
     assert distance(joined.rows, whole.rows) < 1e-9
+    hidden = torch.zeros(single[0].layout.total, dtype=torch.bool)
+    masked = Memory.join(replace(single[0], key_mask=hidden), replace(single[1], key_mask=None))
+    assert masked.key_mask is not None  # what says nothing hides nothing
+    assert masked.key_mask.tolist() == [False] * len(hidden) + [True] * single[1].layout.total
     turned = whole.select([2, 0])
     assert distance(turned.rows, torch.cat([single[2].rows, single[0].rows])) < 1e-9
 

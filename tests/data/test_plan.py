@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dragoman.data.plan import MicroBatch, Plan, PlanSettings
+from dragoman.data.plan import MicroBatch, Plan, PlanSettings, _roughly
 from dragoman.data.store import CorpusRange
 from dragoman.errors import DataError
 
@@ -107,6 +107,13 @@ def test_pure_function_of_seed_and_update(
             for batch, expected in zip(batches, in_order[k], strict=True):
                 assert np.array_equal(batch.examples, expected.examples)
             assert _epoch_and_block(other, k) == _epoch_and_block(uninterrupted, k)
+
+
+def test_lengths_are_alike_to_within_an_eighth() -> None:
+    lengths = np.arange(1, 5_000)
+    rough = _roughly(lengths)
+    assert (rough <= lengths).all() and (lengths < rough * 9 / 8).all()
+    assert np.unique(rough)[12:22].tolist() == [13, 14, 15, 16, 18, 20, 22, 24, 26, 28]
 
 
 def test_updates_hold_the_tokens_asked_for() -> None:

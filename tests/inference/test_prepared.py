@@ -12,6 +12,7 @@ from torch import Tensor
 
 from dragoman.models.candidates import COLUMNS, best_of
 from dragoman.models.interface import Memory
+from dragoman.models.transformer import cpu
 from dragoman.models.transformer.cpu import CpuTransformer
 from dragoman.nn import inference_linear
 from dragoman.nn.inference_linear import InferenceLinear, has_onednn, rounded
@@ -79,6 +80,19 @@ def test_a_search_that_does_everything(name: str) -> None:
     same(2)
     select(0, 0, 0)
     same(1)
+
+
+@torch.no_grad()
+def test_sentences_are_read_in_grids_of_not_too_many_scores(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    model, source = random_transformer(), Sequences.of(random_sources((7, 1, 23, 4, 11, 12)))
+    whole = CpuTransformer(model, torch.float32).encode(source).rows
+    for cells, grids in ((2 * 24**2, 3), (1, 6)):
+        monkeypatch.setattr(cpu, "CELLS", cells)
+        assert len(list(cpu._grids(source.layout, None, 4, len(whole)))) == grids
+        parts = CpuTransformer(model, torch.float32).encode(source).rows
+        assert distance(parts, whole) < 1e-5
 
 
 @torch.no_grad()

@@ -64,16 +64,23 @@ def of(outcome: Significance, metric: MetricName) -> dict[str, float | None]:
 
 
 @pytest.mark.parametrize("test", ["bootstrap", "randomisation"])
-@pytest.mark.parametrize(("errors", "longest"), [(0.2, 12), (0.93, 12), (0.3, 3)])
+@pytest.mark.parametrize(
+    ("errors", "longest", "missing"), [(0.2, 12, 0), (0.2, 12, 2), (0.93, 12, 0), (0.3, 3, 0)]
+)
 def test_agrees_with_sacrebleu(
-    test: Test, errors: float, longest: int, monkeypatch: pytest.MonkeyPatch
+    test: Test, errors: float, longest: int, missing: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """With 93 % of errors some samples match no 4-gram, so smoothing is tested too; among short
-    sentences some samples have no 4-gram at all."""
+    sentences some samples have no 4-gram at all; where words are missing brevity is penalised."""
     monkeypatch.delenv("SACREBLEU_SEED", raising=False)
     given, references = systems(
         4, 25, longest, base=errors, other=errors * 0.95, third=errors * 0.8
     )
+    if missing:
+        given = {
+            name: [" ".join(line.split()[:-missing]) for line in lines]
+            for name, lines in given.items()
+        }
     samples = 120
     theirs = PairedTest(
         list(given.items()),

@@ -136,6 +136,26 @@ def test_an_output_keeps_the_variance_of_its_input() -> None:
     assert 0.2 < float(keys.var() / embedded.var()) < 5
 
 
+def test_an_output_of_its_own_begins_with_logits_of_its_rows_variance() -> None:
+    """§3.5: weights of N(0, √(1/n)), and as dropout scales the rows up, times the share kept."""
+    torch.set_default_dtype(torch.float32)
+    settings = ConvolutionalSettings(
+        model_dim=256, encoder_layers=1, decoder_layers=1, dropout=0.5, tie="none"
+    )
+    output = Convolutional(settings, 100, 1000).output
+    assert output is not None
+    assert float(output.weight.detach().std()) == pytest.approx(math.sqrt(0.5 / 256), rel=0.02)
+
+
+@pytest.mark.parametrize("side", ["source", "target"])
+def test_positions_of_the_source_are_switched_off_for_the_length_of_a_probe(side: str) -> None:
+    model, tokens = convolutional(), torch.tensor([5, 5])
+    places = torch.arange(2)
+    with torch.no_grad(), Probe(positions_off=True):
+        first, second = model._embed(tokens, places, side)  # type: ignore[arg-type]
+    assert torch.equal(first, second) is (side == "source"), "the order of what is written stays"
+
+
 def test_a_position_beyond_the_last_is_refused_in_words() -> None:
     model = convolutional(positions=8)
     with pytest.raises(SearchError, match=r"position 9 is beyond .* 8 positions"):

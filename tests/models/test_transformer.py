@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import math
 
 import pytest
 import torch
@@ -11,6 +12,7 @@ from torch.nn import functional as F
 
 from dragoman.models.settings import TransformerSettings
 from dragoman.models.transformer import Transformer
+from dragoman.nn.dropout import drawing
 from dragoman.nn.layout import Layout, Sequences
 from dragoman.nn.linear import kernels_fit, refresh, use_precision
 from dragoman.nn.positions import sinusoidal
@@ -387,6 +389,50 @@ def test_native_kernels_follow_plain_torch(norm: str, precision: str, least: flo
     assert len(probe.attention) == 6
     use_precision(model, "fp32")
     torch.testing.assert_close(gradient()[1], exact)
+
+
+def test_kernels_draw_the_dropout_of_attention_anew() -> None:
+    torch.set_default_dtype(torch.float32)
+    attention = AttentionSettings(num_heads=4, dropout=0.5)
+    model = Transformer(
+        settings(model_dim=64, ffn_dim=128, attention=attention), VOCABULARY, VOCABULARY
+    )
+    if not kernels_fit(model, "fp32"):
+        pytest.skip("no native kernels on this machine")
+    use_precision(model, "fp32", by_kernels=True)
+    source, target = sentences(9, 1, 7), prefixes(8, 3, 9)
+
+    def rows(seed: int) -> tuple[Tensor, Tensor]:
+        with torch.no_grad(), drawing(seed):
+            memory = model.train().encode(source)
+            return memory.rows, model.decode(target, memory)
+
+    first, again, other = rows(1), rows(1), rows(2)
+    for one, same, anew in zip(first, again, other, strict=True):
+        torch.testing.assert_close(one, same)
+        assert not torch.allclose(one, anew)
+    # Over the source too: the same memory, and other masks.
+    memory = model.eval().encode(source)
+    model.train()
+    with torch.no_grad():
+        with drawing(1):
+            one = model.decoder[0].cross_attention(
+                memory.rows, source.layout, memory.rows, source.layout
+            )
+        with drawing(2):
+            anew = model.decoder[0].cross_attention(
+                memory.rows, source.layout, memory.rows, source.layout
+            )
+    assert not torch.allclose(one, anew)
+
+
+def test_queries_keys_and_values_are_drawn_as_one_matrix() -> None:
+    """Glorot and Bengio's range for (D, 3D), whose variance is half of that for (D, D)."""
+    torch.set_default_dtype(torch.float32)
+    model = Transformer(settings(model_dim=128, ffn_dim=256), VOCABULARY, VOCABULARY)
+    attention = model.encoder[0].attention
+    for part in (attention.query, attention.key, attention.value):
+        assert float(part.weight.detach().std()) == pytest.approx(math.sqrt(2 / 512), rel=0.03)
 
 
 def test_the_kernels_table_of_positions_reaches_the_last_word() -> None:

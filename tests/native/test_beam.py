@@ -14,6 +14,7 @@ from torch import Tensor
 
 from dragoman.models.interface import Memory
 from dragoman.models.on_torch import OnTorch
+from dragoman.native import library
 from dragoman.native.abi import Step
 from dragoman.search import scheduler
 from dragoman.search.beam import PlainBeam, candidates_wanted
@@ -25,9 +26,11 @@ from dragoman.search.native_beam import NativeBeam, fastest_beam
 from dragoman.search.request import Request
 from dragoman.search.settings import SamplingSettings, SearchSettings
 
-pytestmark = pytest.mark.skipif(
-    not isinstance(fastest_beam(Live(BOS)), NativeBeam), reason="no native library here"
-)
+pytestmark = pytest.mark.skipif(not library.available(), reason="no native library here")
+
+
+def test_the_native_beam_is_taken_where_it_can_be() -> None:
+    assert isinstance(fastest_beam(Live(BOS)), NativeBeam)
 
 
 def random_batch(generator: np.random.Generator) -> Live:

@@ -246,6 +246,8 @@ def test_damaged_checkpoints_are_told_in_words(tmp_path: Path, uninterrupted: To
     assert "is damaged" in damaged(lambda c: cut(c / "state.json"))
     newer = TrainingState().to_json().replace('"format": 2', '"format": 99')
     assert "newer version" in damaged(lambda c: (c / "state.json").write_text(newer))
+    never = newer.replace("99", "0")
+    assert "is damaged: it does not say" in damaged(lambda c: (c / "state.json").write_text(never))
     older = TrainingState().to_json().replace('"format": 2', '"format": 1')
     told = damaged(lambda c: (c / "state.json").write_text(older))
     assert "older version" in told and "dragoman train FILES --from RUN" in told

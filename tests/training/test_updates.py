@@ -142,6 +142,12 @@ def test_a_process_without_work_adds_nothing(tmp_path: Path) -> None:
     assert gradients.buffer.count_nonzero() == 0
 
 
+def test_an_update_without_tokens_is_an_error_in_words(tmp_path: Path) -> None:
+    updater = updater_of(Toy())
+    with pytest.raises(TrainingError, match="update 1 has no tokens to learn"):
+        updater.update(TrainingState(), lambda *_: [], gradients_of(updater, tmp_path))
+
+
 # ---- lack of memory
 
 
