@@ -8,11 +8,12 @@ import subprocess
 from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
 import pytest
 from random_trees import LABELS, random_tree
 
 from dragoman.errors import DataError
-from dragoman.metrics.parseval import Matched, Parseval, score_parse
+from dragoman.metrics.parseval import Matched, Parseval, exact_shares, f1s, score_parse
 from dragoman.tree import Tree, read_trees
 
 REFERENCE = "(S (NP (DT the) (NN cat)) (VP (VBZ sits) (PP (IN on) (NP (DT the) (NN mat)))) (. .))"
@@ -140,3 +141,10 @@ def test_the_figures_are_those_of_evalb(tmp_path: Path) -> None:
                 found.brackets.precision, abs=0.006
             )
             assert named["Tagging accuracy"] == pytest.approx(found.scores["tags"], abs=0.006)
+
+
+def test_shares_over_sums_are_those_of_a_drawn_test_set() -> None:
+    """Matched, brackets of both, sentences, exact: also of one sentence, and of none."""
+    sums = np.array([[3.0, 8.0, 4.0, 1.0], [2.0, 4.0, 1.0, 1.0], [0.0, 0.0, 0.0, 0.0]])
+    assert f1s(sums).tolist() == [75.0, 100.0, 0.0]
+    assert exact_shares(sums).tolist() == [25.0, 100.0, 0.0]

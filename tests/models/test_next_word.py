@@ -44,6 +44,11 @@ def test_a_decoder_is_told_of_the_first_word_that_is_left(
     assert torch.allclose(told, memory.rows[expected] @ next_word.row.weight.t())
 
 
+def test_until_it_is_told_all_tokens_but_the_special_ones_stand_for_words() -> None:
+    untold = NextWord(4, 6, WIDTH)
+    assert untold.begins.all() and untold.stands.tolist() == [0, 0, 0, 1, 1, 1]
+
+
 def test_a_search_is_told_the_same_whatever_becomes_of_its_rows(
     next_word: NextWord, memory: Memory
 ) -> None:

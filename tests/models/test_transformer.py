@@ -391,6 +391,24 @@ def test_native_kernels_follow_plain_torch(norm: str, precision: str, least: flo
     torch.testing.assert_close(gradient()[1], exact)
 
 
+def test_kernels_see_weights_that_were_changed_behind_them() -> None:
+    """As an update does: in the flat buffer, whose views the parameters are."""
+    torch.set_default_dtype(torch.float32)
+    model = build(model_dim=64, ffn_dim=128)
+    if not kernels_fit(model, "fp32"):
+        pytest.skip("no native kernels on this machine")
+    source, target = sentences(9, 1, 7), prefixes(8, 3, 9)
+    use_precision(model, "fp32", by_kernels=True)
+    before = logits_of(model, source, target)
+    for parameter in model.parameters():
+        parameter.data.mul_(1.5)
+    refresh(model)
+    found = logits_of(model, source, target)
+    use_precision(model, "fp32")
+    torch.testing.assert_close(found, logits_of(model, source, target), rtol=1e-3, atol=1e-3)
+    assert not torch.allclose(found, before, atol=0.1)
+
+
 def test_kernels_draw_the_dropout_of_attention_anew() -> None:
     torch.set_default_dtype(torch.float32)
     attention = AttentionSettings(num_heads=4, dropout=0.5)
