@@ -254,6 +254,12 @@ def test_the_command_line_knows_the_task(likes: Run, texts: Path, dragoman: Drag
     told = json.loads(plain.out)
     assert told["text"] == "The old cow likes grass today."
     assert told["blanks"][0][0]["text"] == "grass" and len(told["blanks"][0]) == 5
+    lines = dragoman("fill", likes.folder, "--text", stdin=b"A ___.\n\n___ cat.\n")
+    assert lines.code == 0 and [bool(line) for line in lines.out.splitlines()] == [
+        True,
+        False,
+        True,
+    ]
     alone = dragoman("fill", likes.folder, "A ___ likes ___.", "The ___.", "--text")
     assert alone.code == 0 and len(alone.out.splitlines()) == 2 and "___" not in alone.out
     evaluated = dragoman("evaluate", likes.folder)

@@ -61,13 +61,15 @@ def fill(
     if text_only and as_json:
         raise DragomanError("--text and --json: choose one")
     opened = Run.open(run)
-    from dragoman.tasks.filler import Filler
+    from dragoman.tasks.filler import Filled, Filler
 
     filler = Filler(opened)
     lines = iter(texts) if texts else decode_lines(sys.stdin.buffer)
     for number, text in enumerate(lines):
         try:
-            found = filler(text, best, pieces)
+            # An empty line stays one, so that the lines of a file and of what is written agree.
+            empty = not texts and not text.strip()
+            found = Filled(text, (), (), 0.0) if empty else filler(text, best, pieces)
         except DragomanError as error:
             raise error if texts else DragomanError(f"line {number + 1}: {error}") from error
         if text_only:
