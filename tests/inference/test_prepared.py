@@ -194,6 +194,14 @@ def test_it_is_linear(dtype: torch.dtype, onednn: bool, monkeypatch: pytest.Monk
     assert distance(InferenceLinear(weight, None, dtype)(x).float(), expected - bias) < 0.01
 
 
+def test_a_packed_linear_map_that_is_wrong_is_not_used(monkeypatch: pytest.MonkeyPatch) -> None:
+    if not has_onednn(torch.float32):
+        pytest.skip("this torch has no packed linear maps for this type")
+    plain = inference_linear.F.linear
+    monkeypatch.setattr(inference_linear.F, "linear", lambda *given: 1.05 * plain(*given))
+    assert not has_onednn.__wrapped__(torch.float32)
+
+
 def test_few_counts_of_rows() -> None:
     for rows in range(1, 3000):
         assert rows <= rounded(rows) <= rows * 9 / 8

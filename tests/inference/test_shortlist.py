@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
+import pytest
 
+from dragoman.errors import RunError
 from dragoman.inference.shortlist import ShortlistSettings, learn
 from dragoman.models.shortlist import Integers, Shortlist
 
@@ -34,6 +37,18 @@ def test_names_are_copied_where_the_vocabulary_is_shared() -> None:
     shortlist = learn(pairs_of(50), 200, 200, ShortlistSettings(always=1, per_token=3))
     assert 77 in shortlist.allowed([77])
     assert len(shortlist.offsets) == 201 and shortlist.offsets[-1] == len(shortlist.candidates)
+
+
+def test_a_table_that_is_no_list_is_refused(tmp_path: Path) -> None:
+    sound = learn(pairs_of(50), 100, 200, ShortlistSettings(always=1, per_token=3))
+    path = tmp_path / "shortlist.safetensors"
+    for name in ("always", "offsets", "candidates"):
+        array = getattr(sound, name)
+        replace(sound, **{name: array[:, None]}).save(path, "key")
+        with pytest.raises(RunError, match=r"it is no list.*learn it again"):
+            Shortlist.load(path, "key", 100, 200, 2)
+    sound.save(path, "key")
+    assert Shortlist.load(path, "key", 100, 200, 2) is not None
 
 
 def test_limits() -> None:

@@ -92,6 +92,16 @@ def test_the_tables_by_length_and_label_add_up() -> None:
     assert "41 words and more" in found.tables() and any(line.startswith("NP ") for line in lines)
 
 
+def test_sentences_of_forty_words_are_short() -> None:
+    """As EVALB's cut-off says: 40 words are, 41 are not."""
+    words = {
+        count: Tree("S", tuple(Tree("NN", word=f"w{i}") for i in range(count)))
+        for count in (39, 40, 41)
+    }
+    found = Parseval.of(score_parse(one, one) for one in words.values())
+    assert (found.sentences, found.short_sentences) == (3, 2)
+
+
 def _other(one: Tree, draw: random.Random) -> Tree:
     """Another tree over the same leaves, that has much in common with it."""
     if one.is_leaf or draw.random() < 0.2:
