@@ -159,18 +159,24 @@ def starting(repeats: int) -> list[dict[str, Any]]:
     """Seconds until a program that was just started has done something: median of several."""
     from translating.works import text_work
 
+    from dragoman.tasks.run import Run
+
+    program = [sys.executable, "-m", "dragoman"]
+    wanted = {
+        "dragoman --help": [*program, "--help"],
+        "import dragoman": [sys.executable, "-c", "import dragoman"],
+        "import torch": [sys.executable, "-c", "import torch"],
+    }
     with tempfile.TemporaryDirectory() as name:
-        text_work("start", made_up(2000), Path(name))
-        run = str(Path(name) / "run")
-        program = [sys.executable, "-m", "dragoman"]
-        wanted = {
-            "dragoman --help": [*program, "--help"],
-            "import dragoman": [sys.executable, "-c", "import dragoman"],
-            "import torch": [sys.executable, "-c", "import torch"],
-            "dragoman translate, base model, one sentence": [
-                *program, "translate", run, "-q", "--set", "max_length=20", "A sentence of words.",
-            ],
-        }  # fmt: skip
+        for subwords, text in ((4_000, made_up(2_000)), (37_000, made_up(40_000, words=100_000))):
+            folder = Path(name) / str(subwords)
+            folder.mkdir()
+            text_work("start", text, folder, subwords)
+            size = Run.open(folder / "run").target.size
+            wanted[f"dragoman translate, base model of {size:,} subwords, one sentence"] = [
+                *program, "translate", str(folder / "run"), "-q", "--set", "max_length=20",
+                "A sentence of words.",
+            ]  # fmt: skip
         rows = []
         for what, command in wanted.items():
             times = []
@@ -183,12 +189,12 @@ def starting(repeats: int) -> list[dict[str, Any]]:
         return rows
 
 
-def made_up(lines: int) -> list[str]:
+def made_up(lines: int, words: int = 5_000) -> list[str]:
     """Sentences of made-up words, enough of them to learn subwords from."""
     draw = random.Random(0)
     syllables = [a + b for a in "bdfgklmnprst" for b in ("a", "e", "i", "o", "u", "an", "er")]
-    words = ["".join(draw.choices(syllables, k=draw.randint(1, 4))) for _ in range(5000)]
-    return [" ".join(draw.choices(words, k=10)) for _ in range(lines)]
+    known = ["".join(draw.choices(syllables, k=draw.randint(1, 4))) for _ in range(words)]
+    return [" ".join(draw.choices(known, k=10)) for _ in range(lines)]
 
 
 def many_lines(count: int) -> list[dict[str, float]]:

@@ -70,9 +70,12 @@ def random_work(size: str, sentences: int, folder: Path) -> Work:
     return Work(size, folder, random_sources(sentences, vocabulary), None, length, True)
 
 
-def text_work(name: str, sources: list[str], folder: Path) -> Work:
-    """Text in and out, over a base model of random weights and subwords learned from the text."""
-    size = min(NEWS_VOCABULARY, 2 * len(sources))
+def text_work(
+    name: str, sources: list[str], folder: Path, vocabulary: int = NEWS_VOCABULARY
+) -> Work:
+    """Text in and out, over a base model of random weights and subwords learned from the text, of
+    which there are as many as it allows and at most ``vocabulary``."""
+    size = min(vocabulary, 2 * len(sources))
     text = Text.train(sources, TextSettings(vocabulary=size, byte_fallback=False))
     changes = [f"model.{key}={value}" for key, value in BASE.items()]
     recipe = Recipe.load("transformer-base", [*changes, f"text.vocabulary={text.size}"])
