@@ -54,6 +54,10 @@ def binary(positions: Tensor, width: int) -> Tensor:
     return table
 
 
+_FIXED = {"sinusoidal": sinusoidal, "binary": binary}
+"""A row per position, whatever the sequence; ``position_tables.py`` makes them without torch."""
+
+
 class Positions(Computing):
     """One side's position encoding. ``settings.kind`` says which."""
 
@@ -100,13 +104,12 @@ class Positions(Computing):
     @property
     def is_fixed_table(self) -> bool:
         """Whether it is a row per position, not trained, whatever the sequence: see ``rows``."""
-        return self.settings.kind in ("sinusoidal", "binary")
+        return self.settings.kind in _FIXED
 
     def rows(self, longest: int, device: torch.device, dtype: torch.dtype) -> Tensor:
         """(at least ``longest``, width): the rows of a fixed table, made once and kept."""
         made = self._rows
         if longest > len(made) or made.device != device or made.dtype != dtype:
             every = torch.arange(max(256, 2 * longest), device=device)
-            encode = sinusoidal if self.settings.kind == "sinusoidal" else binary
-            self._rows = encode(every, self.width).to(dtype)
+            self._rows = _FIXED[self.settings.kind](every, self.width).to(dtype)
         return self._rows
