@@ -35,8 +35,6 @@ UPDATES_WANTED = 2_000
 """Where tokens are few, updates are made smaller until there are so many of them."""
 SMALLEST_UPDATE = 512
 """The fewest target tokens of an update: smaller ones are noise, and no faster."""
-SMALLEST_TEXT_UPDATE = 1_024
-"""The same of texts that stand alone, whose windows are long."""
 ENOUGH = 4.0
 """A size is taken if it sees so many times the tokens that it needs before it translates anything:
 then it learns more than a smaller one in the same time (docs/experiments.md)."""
@@ -59,15 +57,16 @@ def size_in(minutes: float, say: Say, pairs: int) -> Size:
     return fitted
 
 
-def text_size_in(minutes: float, say: Say, rows: Sequence[Size]) -> Size:
+def text_size_in(minutes: float, say: Say, rows: Sequence[Size], least: int) -> Size:
     """The size for so many minutes of a text that stands alone, of ``rows``, the largest first:
-    what it gets with all the time that it wants. ``say``: as in ``size_in``.
+    what it gets with all the time that it wants. Its updates hold ``least`` tokens or more.
+    ``say``: as in ``size_in``.
 
     The learning rate does not fall with the size of its updates: Adam remembers more of them
     (``text_sizing.py``).
     """
     size, speed, tokens = _taught_in(minutes, rows, text_tokens_per_second)
-    fitted = replace(size, tokens_per_update=_update(size, tokens, SMALLEST_TEXT_UPDATE))
+    fitted = replace(size, tokens_per_update=_update(size, tokens, least))
     if fitted != rows[0]:
         say(_chosen(minutes, speed, fitted, rows[0], "{0} layers"))
     return fitted

@@ -49,11 +49,13 @@ teach a language model the most (docs/experiments.md, "Language models in an hou
 
 _BETA2 = 0.999
 """They are noisy, so Adam's mean squared gradient remembers more of them than the paper's."""
+LEAST_UPDATE = 1_024
+"""The fewest tokens of an update: windows are long."""
 _MASKED_UPDATE = 4_096
-"""The fewest tokens of an update of a masked model: few of them are hidden and teach anything."""
+"""The same of a masked model: few of its tokens are hidden and teach anything."""
 
 
-def largest(rows: Sequence[Size]) -> Size:
+def largest(rows: Sequence[Size], _least: int) -> Size:
     """The first of ``rows``: what suits a text if time does not matter."""
     return rows[0]
 
@@ -66,11 +68,11 @@ def recipe_for_texts(
     task: str = "language-model",
     dev: Sequence[str] | None = None,
     test: Sequence[str] | None = None,
-    size_of: Callable[[Sequence[Size]], Size] = largest,
+    size_of: Callable[[Sequence[Size], int], Size] = largest,
 ) -> tuple[Recipe, int | None]:
     """A recipe for a file or a folder of texts, by ``TEXT_TABLE`` or by the recipe ``base``, and
     how many epochs it wants (None: ``base`` says how long). ``size_of`` chooses among the rows that
-    are not too large for the text, the largest first.
+    are not too large for the text, the largest first, and is told the fewest tokens of an update.
 
     ``how``: what ends a text, as ``CorpusSettings.format``; None: as ``base`` has it, or found out.
     ``dev``, ``test``: files of their own; without one, a part of the text is held out.
@@ -113,16 +115,20 @@ def recipe_for_texts(
         return like(model, about), None
     at = next(at for at, row in enumerate(TEXT_TABLE) if characters < row.size.below)
     kind = TEXT_TABLE[at].kind
-    row = size_of([one.size for one in TEXT_TABLE[at::-1] if one.kind == kind])
-    context = next(one.context for one in TEXT_TABLE if one.size.below == row.below)
-    masked = task == "masked"
+    rows = [one.size for one in TEXT_TABLE[at::-1] if one.kind == kind]
+    masked, least = task == "masked", LEAST_UPDATE
     if masked:  # a blank is to be a word, or a good part of one, and no letter
-        kind = "bpe"
-        row = replace(
-            row,
-            vocabulary=max(2_000, row.vocabulary),
-            tokens_per_update=max(_MASKED_UPDATE, row.tokens_per_update),
-        )
+        kind, least = "bpe", _MASKED_UPDATE
+        rows = [
+            replace(
+                row,
+                vocabulary=max(2_000, row.vocabulary),
+                tokens_per_update=max(least, row.tokens_per_update),
+            )
+            for row in rows
+        ]
+    row = size_of(rows, least)
+    context = next(one.context for one in TEXT_TABLE if one.size.below == row.below)
     vocabulary = row.tokens(len(letters), len(words), symbols=len(TASKS[task].symbols))
     values = {
         **about,
