@@ -15,7 +15,8 @@
   DO(packed_words) DO(pack_weights_fp32) DO(linear_forward_fp32) DO(linear_relu_fp32)          \
   DO(linear_backward_input_fp32) DO(linear_backward_weight_fp32) DO(cross_entropy_slopes)      \
   DO(cross_entropy_fp32) DO(norm_sums) DO(norm_forward_fp32) DO(norm_forward_bf16)             \
-  DO(norm_backward_fp32) DO(norm_backward_bf16) DO(embedding_forward_fp32)                     \
+  DO(norm_backward_fp32) DO(norm_backward_bf16) DO(dropout_fp32) DO(dropout_bf16)              \
+  DO(embedding_forward_fp32)                                                                   \
   DO(embedding_forward_bf16) DO(embedding_backward_fp32) DO(embedding_backward_bf16)           \
   DO(attention_forward_fp32) DO(attention_forward_bf16) DO(attention_backward_fp32)            \
   DO(attention_backward_bf16) DO(lstm_forward_fp32) DO(lstm_forward_bf16)                      \

@@ -166,6 +166,8 @@ def rows_and_noise(k: Kernels, m: Memory) -> None:
         sums = m.out(k("norm_sums", rows, width, result=c_int64))
         k(f"norm_backward_{kind}", x, normal, scale, gain, out, m.room(kind, rows, width),
           m.out(width), m.out(width), rows, width, *draw, sums)  # fmt: skip
+        for onto in (base, None):
+            k(f"dropout_{kind}", onto, x, out, rows, width, *draw)
         vocabulary, longest = int(m.pick((1, 31, 33, 70))), 9
         ids, positions = m.whole(0, vocabulary, rows), m.whole(0, longest, rows)
         matrix, places = m.real(vocabulary, width), m.real(longest, width)

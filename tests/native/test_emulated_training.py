@@ -25,6 +25,7 @@ from dragoman.native import (
     abi,
     additive,
     attention,
+    dropout,
     embedding,
     library,
     linear,
@@ -230,6 +231,13 @@ def attentions(dtype: torch.dtype) -> None:
         )  # fmt: skip
 
 
+def drops(dtype: torch.dtype) -> None:
+    for count, width in ((5, 36), (70, 33)):
+        x = rows(count, width, dtype)
+        for onto in (rows(count, width, dtype), None):
+            pull(dropout.dropout(x, 0.2, 3, names(count), onto=onto))
+
+
 def embeddings(dtype: torch.dtype) -> None:
     for vocabulary, width, count, rate in ((4, 20, 3, 0.2), (70, 33, 90, 0.0)):
         matrix, places = torch.randn(vocabulary, width).requires_grad_(), torch.randn(9, width)
@@ -293,6 +301,8 @@ def additions(dtype: torch.dtype) -> None:
 CASES: dict[str, tuple[Callable[[torch.dtype], None], torch.dtype]] = {
     "layer norm, fp32": (norms, torch.float32),
     "layer norm, bf16": (norms, torch.bfloat16),
+    "dropout, fp32": (drops, torch.float32),
+    "dropout, bf16": (drops, torch.bfloat16),
     "attention, fp32": (attentions, torch.float32),
     "attention, bf16": (attentions, torch.bfloat16),
     "embedding, fp32": (embeddings, torch.float32),
@@ -307,6 +317,7 @@ CASES: dict[str, tuple[Callable[[torch.dtype], None], torch.dtype]] = {
 }
 KERNELS = {
     "layer norm": {"norm_sums", "norm_forward", "norm_backward"},
+    "dropout": {"dropout"},
     "attention": {"attention_forward", "attention_backward"},
     "embedding": {"embedding_forward", "embedding_backward"},
     "lstm": {"lstm_forward", "lstm_backward"},

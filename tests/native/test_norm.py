@@ -37,6 +37,35 @@ def test_residual_norm(rows: int, width: int, rate: float, dtype: torch.dtype, l
 
 
 @pytest.mark.parametrize("dtype", TYPES)
+@pytest.mark.parametrize(("rows", "width"), SHAPES)
+@pytest.mark.parametrize("alone", [False, True])
+def test_dropout(rows: int, width: int, alone: bool, dtype: torch.dtype, level: str) -> None:
+    torch.manual_seed(3)
+    x, onto = leaves(torch.randn(rows, width), torch.randn(rows, width), dtype=dtype)
+    theirs = leaves(x, onto, dtype=torch.float64)
+    names = torch.randint(-(2**31), 2**31 - 1, (rows,), dtype=torch.int32)
+    seed = 2**61 + 12345
+    out = dropout.dropout(x, 0.3, seed, names, onto=None if alone else onto)
+    wanted = theirs[0] * dropout.factors(names, width, 0.3, seed, torch.float64)
+    if not alone:
+        wanted = theirs[1] + wanted
+    pull(out, wanted)
+    assert out.dtype == dtype and is_close(out, wanted, dtype)
+    for ours, their in zip((x,) if alone else (x, onto), theirs, strict=False):
+        assert is_close(ours.grad, their.grad, dtype)
+
+
+def test_dropout_of_several_rows_of_a_name(level: str) -> None:
+    """A mask for each name, the same at every step (models/recurrent/decoder.py)."""
+    names = torch.tensor([7, -1, 7], dtype=torch.int32)
+    (x,) = leaves(torch.ones(3, 70))
+    out = dropout.dropout(x, 0.5, 3, names)
+    assert torch.equal(out[0], out[2]) and not torch.equal(out[0], out[1])
+    assert torch.equal(dropout.dropout(x.view(1, 3, 70), 0.5, 3, names)[0], out)
+    assert torch.equal(dropout.dropout(x, 0.0, 3, names), x)
+
+
+@pytest.mark.parametrize("dtype", TYPES)
 def test_layer_norm(dtype: torch.dtype, level: str) -> None:
     torch.manual_seed(1)
     (x,) = leaves(torch.randn(2, 9, 50) * 3 + 1, dtype=dtype)

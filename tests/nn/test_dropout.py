@@ -1,4 +1,4 @@
-"""Dropout on plain torch: masks from one pool of random bits for each update."""
+"""Dropout outside of kernels: masks from one pool of random bits for each update, or from names."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import pytest
 import torch
 from torch import Tensor
 
+from dragoman.native import dropout as native
 from dragoman.nn import dropout
 
 
@@ -33,3 +34,31 @@ def test_the_pool_drops_at_the_rate_and_keeps_the_mean(rate: float) -> None:
     # Neither rows nor columns are dropped together.
     assert float((found == 0).float().mean(dim=0).std()) < 0.03
     assert float((found == 0).float().mean(dim=1).std()) < 0.08
+
+
+@pytest.mark.parametrize("by_kernels", [False, True])
+def test_a_mask_follows_a_row_s_name(by_kernels: bool) -> None:
+    rows, names = torch.randn(40, 70), torch.randperm(40).int() - 20
+
+    def dropped(which: Tensor, seed: int = 3) -> Tensor:
+        with dropout.drawing(seed, by_kernels=by_kernels):
+            return dropout.dropout(rows[which], 0.4, True, names[which], onto=rows[which])
+
+    whole, some = dropped(torch.arange(40)), torch.tensor([7, 3, 31])
+    assert torch.equal(dropped(some), whole[some])
+    assert not torch.equal(dropped(some, 4), whole[some])
+    # Rows as they are, twice or scaled and added.
+    added = (whole - rows) / rows
+    assert ((added.abs() < 1e-3) | ((added * 0.6 - 1).abs() < 0.01)).all()
+
+
+def test_masks_of_kernels_are_not_those_of_the_pool() -> None:
+    """And they are the twin's, to the bit."""
+    names = torch.arange(9, dtype=torch.int32).view(3, 3)
+    with dropout.drawing(8):
+        pooled = dropout.dropout(torch.ones(3, 3, 64), 0.5, True, names)
+    with dropout.drawing(8, by_kernels=True):
+        found = dropout.dropout(torch.ones(3, 3, 64), 0.5, True, names)
+    torch.manual_seed(8)
+    twin = native.factors(names.flatten(), 64, 0.5, native.new_seed())
+    assert torch.equal(found, twin.view(3, 3, 64)) and not torch.equal(found, pooled)

@@ -16,10 +16,16 @@ from pathlib import Path
 from typing import Any, Literal
 
 import pytest
-from training_toy import ToyRun, run_in_process, start
+import torch
+from torch import Tensor
+from training_toy import Toy, ToyRun, next_token_in_pieces, run_in_process, start, toy_batches
 
 from dragoman.errors import RunError
 from dragoman.training.checkpoint import Checkpoints, TrainingState
+from dragoman.training.distributed import Ranks
+from dragoman.training.settings import TrainingSettings
+from dragoman.training.splits import Splits
+from dragoman.training.update import Updater
 from dragoman.training.weights import load_weights
 
 
@@ -244,14 +250,39 @@ def test_damaged_checkpoints_are_told_in_words(tmp_path: Path, uninterrupted: To
     )
     assert "state.json is missing" in damaged(lambda c: (c / "state.json").unlink())
     assert "is damaged" in damaged(lambda c: cut(c / "state.json"))
-    newer = TrainingState().to_json().replace('"format": 2', '"format": 99')
+    newer = TrainingState().to_json().replace('"format": 3', '"format": 99')
     assert "newer version" in damaged(lambda c: (c / "state.json").write_text(newer))
     never = newer.replace("99", "0")
     assert "is damaged: it does not say" in damaged(lambda c: (c / "state.json").write_text(never))
-    older = TrainingState().to_json().replace('"format": 2', '"format": 1')
+    older = TrainingState().to_json().replace('"format": 3', '"format": 1')
     told = damaged(lambda c: (c / "state.json").write_text(older))
     assert "older version" in told and "dragoman train FILES --from RUN" in told
     assert "holds no checkpoint" in damaged(shutil.rmtree)
+
+
+def test_masks_come_from_where_they_came_when_the_run_began(tmp_path: Path) -> None:
+    """The version before cut all from the pool; now kernels make them, if there are any."""
+    state = TrainingState()
+    settings = TrainingSettings.model_validate({"precision": "fp32"})
+    model = Toy(rate=0.5)
+    updater = Updater(model, next_token_in_pieces(model, 0.0), settings, lambda _: 0.1, Ranks())
+
+    def gradients(state: TrainingState) -> Tensor:
+        updater.repeat_choices(state)
+        found = updater.gradients(1, Splits(tmp_path / "splits"), lambda _: None)
+        found.accumulate(3, toy_batches(3))
+        return found.buffer.clone()
+
+    now = gradients(state)
+    if state.kernels == "plain":
+        pytest.skip("this machine has no native kernels")
+    assert state.masks == "kernels" and torch.equal(gradients(state), now)
+    content = json.loads(state.to_json())
+    del content["masks"]
+    older = TrainingState.from_json(json.dumps(content | {"format": 2}), tmp_path)
+    before = gradients(older)
+    assert older.masks == "pool" and not torch.allclose(before, now, rtol=0.01)
+    assert torch.equal(gradients(TrainingState.from_json(older.to_json(), tmp_path)), before)
 
 
 def test_weights_at_the_end_say_which_they_are(uninterrupted: ToyRun) -> None:

@@ -82,15 +82,18 @@ def test_processes_share_the_same_sentences(tmp_path: Path, ranks: int, micro_ba
 
 @pytest.mark.parametrize("precision", ["fp32", "bf16"])
 @pytest.mark.parametrize("kernels", ["auto", "plain"])
-@pytest.mark.parametrize(("micro_batch", "guided"), [(300, False), (100, False), (100, True)])
+@pytest.mark.parametrize(
+    ("micro_batch", "guided", "norm"),
+    [(300, False, "post"), (100, False, "pre"), (100, True, "post")],
+)
 def test_processes_add_up_to_the_same_gradients(
-    tmp_path: Path, precision: str, kernels: str, micro_batch: int, guided: bool
+    tmp_path: Path, precision: str, kernels: str, micro_batch: int, guided: bool, norm: str
 ) -> None:
     """With dropout wherever there can be any: one mask that differs would show."""
     torch.manual_seed(0)
     settings = TransformerSettings.model_validate(
         {
-            "model_dim": 32, "ffn_dim": 48, "encoder_layers": 1, "decoder_layers": 1,
+            "model_dim": 32, "ffn_dim": 48, "encoder_layers": 1, "decoder_layers": 1, "norm": norm,
             "attention": {"num_heads": 2, "dropout": 0.2}, "dropout": 0.3,
             "activation_dropout": 0.2,
         }

@@ -206,6 +206,7 @@ FUNCTIONS: dict[str, tuple[tuple[Any, ...], Any]] = {
     "decode_step": ((POINTER, POINTER, c_int, c_int, POINTER, c_int, POINTER), c_int),
     "decode_best": (
         (POINTER, POINTER, c_int, c_int, POINTER, c_int, c_int, POINTER, POINTER), c_int),
+    "dropout": ((*[POINTER] * 3, WHOLE, WHOLE, REAL, SEED, POINTER), None),
     "embedding_forward": ((*[POINTER] * 5, WHOLE, WHOLE, REAL, REAL, SEED, POINTER), None),
     "embedding_backward": ((*[POINTER] * 3, *[WHOLE] * 3, REAL, REAL, SEED, POINTER), None),
     "packed_words": ((*[WHOLE] * 3,), WHOLE),

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator
 import torch
 from torch import Tensor
 
-from dragoman.native import additive, attention, embedding, linear, loss, lstm, norm
+from dragoman.native import additive, attention, dropout, embedding, linear, loss, lstm, norm
 from dragoman.native.linear import PackedWeights, Precision
 
 _TOLERANCE = {torch.float32: 2e-4, torch.bfloat16: 4e-2}
@@ -58,6 +58,12 @@ def _products(dtype: torch.dtype) -> Iterator[tuple[str, _Product, _Product, lis
             x, s, w, b, dropout=_RATE, seed=_SEED, names=names[:5]
         ),
         [rows(5, 36), rows(5, 36), torch.rand(36) + 0.5, torch.randn(36)],
+    )
+    yield (
+        "dropout",
+        lambda onto, x: dropout.dropout(x, _RATE, _SEED, names[:5], onto=onto),
+        lambda onto, x: onto + dropout.dropout_plain(x, _RATE, _SEED, names[:5]),
+        [rows(5, 36), rows(5, 36)],
     )
     at = torch.tensor([0, 3, 8], dtype=torch.int32)
     yield (

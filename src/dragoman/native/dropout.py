@@ -12,8 +12,13 @@ exactly 1 / (share kept).
 
 from __future__ import annotations
 
+from typing import Any
+
 import torch
 from torch import Tensor
+
+from dragoman.native import loader
+from dragoman.native.pointers import SUFFIXES, address, as_rows, assert_names, is_plain
 
 _WORD = 0xFFFFFFFF
 
@@ -21,6 +26,44 @@ _WORD = 0xFFFFFFFF
 def new_seed() -> int:
     """A seed for one use of dropout, drawn from torch's default generator (so it is replayable)."""
     return int(torch.randint(2**62, (), dtype=torch.int64))
+
+
+def dropout(
+    x: Tensor, rate: float, seed: int, names: Tensor | None = None, *, onto: Tensor | None = None
+) -> Tensor:
+    """Dropout(x), or onto + Dropout(x): (..., D), with one name for each row of D."""
+    if not (rate and is_plain(x, onto) and loader.trains()) or (
+        onto is not None and onto.dtype != x.dtype
+    ):
+        dropped = dropout_plain(x, rate, seed, names)
+        return dropped if onto is None else onto + dropped
+    out: Tensor = _Dropout.apply(onto, x, rate, seed, names)  # type: ignore[no-untyped-call]
+    return out
+
+
+class _Dropout(torch.autograd.Function):
+    @staticmethod
+    def forward(
+        ctx: Any, onto: Tensor | None, x: Tensor, rate: float, seed: int, names: Tensor | None
+    ) -> Tensor:
+        ctx.choices = (rate, seed, names)
+        return _drop(None if onto is None else onto.detach(), x.detach(), rate, seed, names)
+
+    @staticmethod
+    def backward(ctx: Any, *grads: Tensor) -> tuple[Any, ...]:
+        onto = grads[0] if ctx.needs_input_grad[0] else None
+        return onto, _drop(None, grads[0], *ctx.choices), None, None, None
+
+
+def _drop(onto: Tensor | None, x: Tensor, rate: float, seed: int, names: Tensor | None) -> Tensor:
+    rows = as_rows(x).contiguous()
+    assert_names(names, len(rows))
+    out = torch.empty_like(rows)
+    kernel = loader.function(f"dropout_{SUFFIXES[x.dtype]}")
+    assert kernel is not None
+    tensors = (None if onto is None else as_rows(onto).contiguous(), rows, out)
+    kernel(*map(address, tensors), *rows.shape, rate, seed, address(names))
+    return out.view(x.shape)
 
 
 def dropout_plain(x: Tensor, rate: float, seed: int, names: Tensor | None = None) -> Tensor:

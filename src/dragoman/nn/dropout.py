@@ -3,9 +3,10 @@
 A batch names its rows by the example and the place in it (``Layout.names``), and inside
 ``with drawing(seed)`` a row's masks follow from the seed and its name alone: it gets the same ones
 in whatever micro-batch and process it is computed. The native kernels make them from these two
-(``native/dropout.py``). Plain torch would pay for a random number as much as for the layer itself,
-so it cuts each row's mask out of one pool of random bits, at a place that follows from the name.
-Two masks may overlap in part; no element sees the same place twice in a row.
+(``native/dropout.py``), here too with ``by_kernels``. Plain torch would pay for a random number as
+much as for the layer itself, so it cuts each row's mask out of one pool of random bits, at a place
+that follows from the name. Two masks may overlap in part; no element sees the same place twice in a
+row.
 
 Outside of ``drawing`` this is torch's own dropout.
 """
@@ -21,7 +22,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from dragoman.native.dropout import new_seed, numbers
+from dragoman.native import dropout as native
 
 POOL_ELEMENTS = 1 << 22
 """Elements of a pool: larger than the masks of a usual layer, small enough to stay in cache."""
@@ -33,7 +34,9 @@ _SPREAD = 0x9E3779B1
 class _Pool:
     """Random values in 0..255, one byte each, from which masks for any rate are cut."""
 
-    def __init__(self, seed: int) -> None:
+    def __init__(self, seed: int, by_kernels: bool) -> None:
+        """``by_kernels``: rows' own masks are not cut from here. Nothing is drawn until one is."""
+        self.by_kernels = by_kernels
         self._seed = seed
         self._masks: dict[tuple[float, torch.dtype, torch.device], Tensor] = {}
 
@@ -63,38 +66,50 @@ class _Pool:
 
 
 @lru_cache(maxsize=1)
-def _pool(seed: int) -> _Pool:
+def _pool(seed: int, by_kernels: bool) -> _Pool:
     """The micro-batches of an update share one."""
-    return _Pool(seed)
+    return _Pool(seed, by_kernels)
 
 
 _open: ContextVar[_Pool | None] = ContextVar("dropout_pool", default=None)
 
 
 @contextmanager
-def drawing(seed: int) -> Iterator[None]:
+def drawing(seed: int, *, by_kernels: bool = False) -> Iterator[None]:
     """Every mask of the pass inside follows from ``seed``, the order of uses, and rows' names."""
     torch.manual_seed(seed)  # new_seed() asks it for each use
-    token = _open.set(_pool(seed))
+    token = _open.set(_pool(seed, by_kernels))
     try:
         yield
     finally:
         _open.reset(token)
 
 
-def dropout(x: Tensor, rate: float, training: bool, names: Tensor | None = None) -> Tensor:
-    """x (..., D) with elements set to 0 at ``rate`` and the others scaled by 1 / (1 - rate).
+def dropout(
+    x: Tensor,
+    rate: float,
+    training: bool,
+    names: Tensor | None = None,
+    *,
+    onto: Tensor | None = None,
+) -> Tensor:
+    """x (..., D) with elements set to 0 at ``rate`` and the others scaled by 1 / (1 - rate), added
+    to ``onto`` (..., D) if there is one.
 
     ``names`` (...) int32: what the rows are known by; left out, their numbers.
     """
-    if not training or rate == 0.0:
-        return x
     pool = _open.get()
-    if pool is None:
-        return F.dropout(x, rate)
-    if names is None:
-        names = numbers(x[..., 0].numel(), x.device).view(x.shape[:-1])
-    return x * pool.factors(names, x.shape[-1], rate, new_seed(), x.dtype)
+    if training and rate:
+        if pool is None:
+            x = F.dropout(x, rate)
+        elif pool.by_kernels:
+            rows = None if names is None else names.flatten()
+            return native.dropout(x, rate, native.new_seed(), rows, onto=onto)
+        else:
+            if names is None:
+                names = native.numbers(x[..., 0].numel(), x.device).view(x.shape[:-1])
+            x = x * pool.factors(names, x.shape[-1], rate, native.new_seed(), x.dtype)
+    return x if onto is None else onto + x
 
 
 def attention_factors(
@@ -106,7 +121,7 @@ def attention_factors(
     if pool is None:
         return None
     own = names[:, None].long() * heads + torch.arange(heads, device=names.device)[:, None]
-    return pool.factors(own, keys, rate, new_seed(), dtype)
+    return pool.factors(own, keys, rate, native.new_seed(), dtype)
 
 
 class Dropout(nn.Module):

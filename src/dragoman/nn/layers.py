@@ -84,7 +84,7 @@ class LayerNorm(Computing):
                 seed=new_seed() if rate else 0,
                 names=names if rate else None,
             )
-        return self.forward(x + dropout(sublayer, rate, self.training, names))
+        return self.forward(dropout(sublayer, rate, self.training, names, onto=x))
 
 
 class FeedForward(nn.Module):
@@ -130,7 +130,7 @@ def residual(
     else:
         given = norm(x)
         added = sublayer(given)
-        after = x + dropout(added, rate, norm.training, names)
+        after = dropout(added, rate, norm.training, names, onto=x)
     probe = probes.probe()
     if probe is not None:
         probe.take(norm.sublayer, {"stream": x, "input": given, "added": added, "after": after})

@@ -57,6 +57,7 @@ def choose_kernels(
     level = (library.status().level or "plain") if fit else "plain"
     use_precision(model, precision, by_kernels=fit)
     add_directly(model.parameters(), on=fit and not asks_autograd)
+    state.masks = "kernels" if fit and state.masks != "pool" else "pool"
     begun, state.kernels = state.kernels, level
     if begun and begun != level:
         return fit, (

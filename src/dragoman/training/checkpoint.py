@@ -35,8 +35,9 @@ from dragoman.nn.linear import Precision
 from dragoman.reading import MOST_JSON, parse_json, read_bytes
 from dragoman.training.weights import load_weights, save_weights
 
-_FORMAT = 2
-"""2: dropout is drawn for each example; 1: for each micro-batch."""
+_FORMAT = 3
+"""3: says where masks of dropout come from; 2: it is drawn for each example; 1: for each
+micro-batch."""
 Count = Annotated[int, Field(ge=0, lt=2**53)]
 Few = Annotated[int, Field(ge=0, le=4096)]
 
@@ -69,6 +70,8 @@ class TrainingState:
     """What "auto" chose when the run began."""
     kernels: str = ""
     """The instruction set of the native kernels in use, or "plain"."""
+    masks: Literal["", "kernels", "pool"] = ""
+    """Who makes the masks of dropout that no kernel has within itself (``nn/dropout.py``)."""
     processes: Few = 1
     """How many train together."""
     threads: Few = 0
@@ -93,13 +96,15 @@ class TrainingState:
             raise RunError(f"{where} is damaged: it does not say what it is")
         if written > _FORMAT:
             raise RunError(f"{where} was written by a newer version of dragoman; update it.")
-        if written < _FORMAT:
+        if written < 2:
             raise RunError(
                 f"{where} was written by an older version of dragoman, which drew dropout for each "
                 "micro-batch. This one draws it for each example, so training cannot go on as if "
                 "nothing had happened. The model still works; go on with the older version, or "
                 "train from these weights: dragoman train FILES --from RUN"
             )
+        if written == 2:
+            content["masks"] = "pool"  # for all, then
         try:
             return TypeAdapter(cls).validate_json(json.dumps(content))
         except ValidationError as error:

@@ -29,14 +29,17 @@ class Gradients:
         seed: int,
         splits: Splits,
         warn: Callable[[str], None],
+        masks_by_kernels: bool = False,
     ) -> None:
-        """``buffer`` (E,): the flat one that backward adds to (``optimizer.FlatParameters``)."""
+        """``buffer`` (E,): the flat one that backward adds to (``optimizer.FlatParameters``).
+        ``masks_by_kernels``: see ``TrainingState.masks``."""
         self.model = model
         self.objective = objective
         self.buffer = buffer
         self.seed = seed
         self.splits = splits
         self.warn = warn
+        self.masks_by_kernels = masks_by_kernels
 
     def accumulate(self, update: int, batches: Sequence[MakeBatch]) -> Tensor:
         """Fill the buffer -> (3,) fp64: sums of loss, nll and tokens.
@@ -65,7 +68,7 @@ class Gradients:
         parts = batch.split() if halve else (batch,)
         for part in parts:
             # What else masks are keyed by, example and place in it, travels with the batch.
-            with dropout.drawing(key(self.seed, update)):
+            with dropout.drawing(key(self.seed, update), by_kernels=self.masks_by_kernels):
                 loss, nll, tokens = self.objective(self.model, part.to(self.buffer.device))
                 loss.backward()
             sums[0] += loss.detach()

@@ -59,6 +59,7 @@ class Updater:
         self.layers = LayerRates(model, self.flat, settings.layers)
         self.average = MovingAverage(self.flat.values, settings.ema) if settings.ema else None
         self._by_kernels = False
+        self._masks_by_kernels = False
 
     def update(self, state: TrainingState, batches: Batches, gradients: Gradients) -> UpdateRecord:
         """Make the update that follows ``state``; skip it if loss or gradient are not finite."""
@@ -111,7 +112,13 @@ class Updater:
     def gradients(self, seed: int, splits: Splits, warn: Callable[[str], None]) -> Gradients:
         """What ``update`` takes. ``seed``: of dropout; ``warn`` gets what a person should read."""
         return Gradients(
-            self.model, self.objective, self.flat.gradients, seed=seed, splits=splits, warn=warn
+            self.model,
+            self.objective,
+            self.flat.gradients,
+            seed=seed,
+            splits=splits,
+            warn=warn,
+            masks_by_kernels=self._masks_by_kernels,
         )
 
     # ---- what is saved, and gone on from
@@ -146,6 +153,7 @@ class Updater:
         self._by_kernels, of_kernels = choose_kernels(
             self.model, self.settings, state, device, asks_autograd=self.objective.asks_autograd
         )
+        self._masks_by_kernels = state.masks == "kernels"
         return choose_threads(state, self.ranks) or of_kernels
 
     def _moments(self) -> dict[str, Tensor]:
