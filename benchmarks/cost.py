@@ -107,7 +107,7 @@ def translate(length: int, beam: int, sentences: int) -> Found:
     """Outputs as long as their sources, on the fastest path of this machine."""
     import torch
 
-    from dragoman.inference.path import fastest
+    from dragoman.inference.fastest import fastest
     from dragoman.models.settings import TransformerSettings
     from dragoman.models.transformer import Transformer
     from dragoman.search.offline import Searcher

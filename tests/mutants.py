@@ -36,7 +36,7 @@ LIBRARY = f"{SOURCE}/native/libdragoman.so"
 
 TESTS = {
     "nn/*.py": "tests/nn tests/models tests/contract/test_model_contract.py",
-    "models/shortlist.py": "tests/inference/test_shortlist.py tests/inference/test_fast.py",
+    "models/shortlist.py": "tests/inference/test_shortlist.py tests/inference/test_fastest.py",
     "models/*.py": "tests/models tests/contract/test_model_contract.py",
     "models/transformer/*.py": (
         "tests/models tests/contract/test_model_contract.py tests/inference"

@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 from dragoman.inference import measured
+from dragoman.inference.fastest import fastest
 from dragoman.inference.measured import Trial, machine_key, microseconds
-from dragoman.inference.path import fastest
 from dragoman.models.settings import TransformerSettings
 from dragoman.models.transformer import Transformer
 from dragoman.native import library, processor
@@ -91,7 +91,7 @@ def test_the_fastest_is_what_was_measured(tmp_path: Path, monkeypatch: pytest.Mo
         assert folder == tmp_path
         return {name: times[name] for name in trials}
 
-    monkeypatch.setattr("dragoman.inference.path.microseconds", remembered)
+    monkeypatch.setattr("dragoman.inference.fastest.microseconds", remembered)
     monkeypatch.setattr(processor, "cpu_flags", lambda: {"avx512_bf16"})
     path = fastest(tiny(), remembered=tmp_path)
     if library.available():

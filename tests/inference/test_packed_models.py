@@ -26,8 +26,8 @@ from dragoman.inference.packed_models import key_of, packed_model, sum_of
 from dragoman.models.fast_path import PackedModel, WithoutTorch
 from dragoman.models.settings import TransformerSettings
 from dragoman.models.transformer import Transformer
+from dragoman.models.transformer.fast_paths import PATHS
 from dragoman.models.transformer.int8_model import Int8Model
-from dragoman.models.transformer.paths import PATHS
 from dragoman.native import library, loader
 from dragoman.training.weights import save_weights
 

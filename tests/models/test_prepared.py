@@ -10,7 +10,7 @@ import torch
 from implementations import convolutional, recurrent
 from torch import Tensor
 
-from dragoman.inference.path import fastest
+from dragoman.inference.fastest import fastest
 from dragoman.models.interface import Advancing, Model
 from dragoman.models.prepared import Prepared
 from dragoman.native import processor
@@ -58,7 +58,7 @@ def test_a_network_in_training_is_not_touched(network: Advancing, precision: Pre
 
 def test_the_fastest_path_is_told(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     times = {"prepared bf16": 10, "prepared fp32": 30}
-    monkeypatch.setattr("dragoman.inference.path.microseconds", lambda _, trials: dict(times))
+    monkeypatch.setattr("dragoman.inference.fastest.microseconds", lambda _, trials: dict(times))
     monkeypatch.setattr(processor, "cpu_flags", lambda: {"avx512_bf16"})
     for network in (recurrent(), convolutional()):
         path = fastest(network, remembered=tmp_path)

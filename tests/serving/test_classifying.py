@@ -22,8 +22,8 @@ from dragoman.serving.http import connection
 from dragoman.serving.http.limits import LimitSettings
 from dragoman.serving.served import ServedRun
 from dragoman.serving.settings import ServeSettings
+from dragoman.tasks.label_reasons import reasons
 from dragoman.tasks.labeller import Labeller
-from dragoman.tasks.reasons import reasons
 from dragoman.tasks.run import Run
 
 SMALL = ("model.model_dim=32", "model.ffn_dim=32", "model.layers=2", "plan.context=24")

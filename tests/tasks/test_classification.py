@@ -22,8 +22,8 @@ from dragoman.recipe import Recipe
 from dragoman.tasks.classification import evaluate_run
 from dragoman.tasks.confusions import drawn
 from dragoman.tasks.inputs import recipe_of
+from dragoman.tasks.label_reasons import reasons
 from dragoman.tasks.labeller import Labeller
-from dragoman.tasks.reasons import reasons
 from dragoman.tasks.report import write_report
 from dragoman.tasks.run import Run
 from dragoman.tasks.taking import fitting, places

@@ -16,10 +16,10 @@ from dragoman.forms.text import Text
 from dragoman.tasks.aligner import Aligner, TextAligner
 from dragoman.tasks.filler import Filler
 from dragoman.tasks.given_pairs import score_pairs
+from dragoman.tasks.label_reasons import reasons
 from dragoman.tasks.labeller import Labeller
 from dragoman.tasks.long_texts import beginning, far_too_long
 from dragoman.tasks.parser import Parser
-from dragoman.tasks.reasons import reasons
 from dragoman.tasks.run import Run
 from dragoman.tasks.translator import Translator
 

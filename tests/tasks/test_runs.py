@@ -23,7 +23,7 @@ import dragoman as package
 from dragoman.atomic import replacing_file
 from dragoman.data.corpora import Pair
 from dragoman.errors import DataError, FileError, RunError
-from dragoman.inference.path import fastest
+from dragoman.inference.fastest import fastest
 from dragoman.recipe import Recipe
 from dragoman.search.offline import Searcher
 from dragoman.tasks import new_run
@@ -303,7 +303,7 @@ def test_validation_takes_the_path_that_translating_takes(
         return {name: 1 if name == quick else 1000 for name in trials}
 
     monkeypatch.setattr("dragoman.tasks.engine.Searcher", listening)
-    monkeypatch.setattr("dragoman.inference.path.microseconds", measured)
+    monkeypatch.setattr("dragoman.inference.fastest.microseconds", measured)
     with torch.no_grad():
         Translations(
             run.model(), run.recipe, Forms(run.source, run.target),

@@ -16,7 +16,7 @@ from untrained_run import untrained_run
 import dragoman
 from dragoman.errors import RunError
 from dragoman.inference import measured
-from dragoman.inference.path import fastest
+from dragoman.inference.fastest import fastest
 from dragoman.models.on_torch import OnTorch
 from dragoman.models.shortlist import Shortlist
 from dragoman.models.transformer.int8_search import Int8Search

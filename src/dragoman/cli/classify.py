@@ -54,8 +54,8 @@ def classify(
     from dragoman.tasks.run import Run
 
     opened = Run.open(run)
+    from dragoman.tasks.label_reasons import WARNING, reasons, table
     from dragoman.tasks.labeller import Labelled, Labeller
-    from dragoman.tasks.reasons import WARNING, reasons, table
     from dragoman.tasks.streaming import windows
 
     def written(found: Labelled) -> str:

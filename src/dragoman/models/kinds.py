@@ -38,7 +38,7 @@ KINDS: dict[str, tuple[type[ModelSettings], str]] = {
 """Classes by their address: a recipe is read without torch."""
 
 FAST_PATHS = {
-    "transformer": "dragoman.models.transformer.paths.PATHS",
+    "transformer": "dragoman.models.transformer.fast_paths.PATHS",
     "recurrent": "dragoman.models.prepared.PATHS",
     "convolutional": "dragoman.models.prepared.PATHS",
     "recurrent-decoder": "dragoman.models.prepared.PATHS",

@@ -25,7 +25,7 @@ from dragoman.errors import DragomanError, RunError, SearchError
 from dragoman.forms.form import Form
 from dragoman.forms.passage import Passage
 from dragoman.forms.text_form import TextForm, as_text
-from dragoman.inference.path import Path, as_it_is, fastest, together, without_torch
+from dragoman.inference.fastest import Path, as_it_is, fastest, together, without_torch
 from dragoman.models.searched import Source
 from dragoman.models.shortlist import Shortlist
 from dragoman.search.hypothesis import Hypothesis

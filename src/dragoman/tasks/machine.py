@@ -7,7 +7,7 @@ import platform
 import shutil
 from importlib import metadata
 
-from dragoman.inference.path import in_words
+from dragoman.inference.fastest import in_words
 from dragoman.native import library
 from dragoman.native.processor import cpu_flags, cpuinfo
 

@@ -17,7 +17,7 @@ import torch
 from dragoman.address import found_at
 from dragoman.data.batches import Batch, make_batch
 from dragoman.data.corpora import Pair
-from dragoman.inference.path import fastest
+from dragoman.inference.fastest import fastest
 from dragoman.metrics.perplexity import perplexity
 from dragoman.models.interface import Network, writing
 from dragoman.recipe import Recipe

@@ -16,8 +16,8 @@ from dragoman.models.settings import ModelSettings
 from dragoman.nn.probes import Probe
 from dragoman.recipe import Recipe
 from dragoman.tasks.inputs import recipe_of
+from dragoman.tasks.label_reasons import WARNING, Reasons, Word, reasons, table
 from dragoman.tasks.labeller import Labeller
-from dragoman.tasks.reasons import WARNING, Reasons, Word, reasons, table
 from dragoman.tasks.run import Run
 
 

@@ -16,12 +16,12 @@ from searching import search
 from torch import Tensor
 
 from dragoman.errors import DragomanError, SearchError
-from dragoman.inference.path import fastest, in_words
+from dragoman.inference.fastest import fastest, in_words
 from dragoman.models.interface import Memory
 from dragoman.models.shortlist import Shortlist
 from dragoman.models.transformer.cpu import CpuTransformer
+from dragoman.models.transformer.fast_paths import UNITS
 from dragoman.models.transformer.int8 import Int8State, Int8Transformer, why_not
-from dragoman.models.transformer.paths import UNITS
 from dragoman.native import decoder, library
 from dragoman.native.decoder import NativeModel
 from dragoman.nn.layout import Sequences
