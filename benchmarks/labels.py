@@ -6,14 +6,17 @@
       --set model.layers=3 --set plan.tokens_per_update=2048 --set plan.tokens_per_micro_batch=2048"
     dragoman train $TEXTS --task masked --to runs/masked $SIZE
     dragoman train $TEXTS --task language-model --to runs/left $SIZE
-    python benchmarks/labels.py data/sentence-sources --from runs/masked --from runs/left
+    dragoman train data/sentence-sources/train.txt --minutes 15 --task language-model \\
+      --to runs/left-long $SIZE
+    python benchmarks/labels.py data/sentence-sources --from runs/masked --from runs/left \\
+      --from runs/left-long --ulmfit runs/left-long
 
 For each number of labels (100, 1,000, all) a classifier is trained from nothing and from each run,
 with three seeds and equal updates for every start (``PLAN``); then accuracy and macro F1 on the
 test set, the mean and standard deviation over the seeds, and how sure the difference from nothing
 is (``dragoman compare``, paired bootstrap). From nothing the network is of the first run's size.
-``--ulmfit`` also begins from each run by ULMFiT's rules: layers learn at falling rates and thaw one
-by one. A group of runs that stands already is not trained again, so it goes on after a stop.
+``--ulmfit RUN`` begins from a run by ULMFiT's rules: layers learn at falling rates and thaw one by
+one. A group of runs that stands already is not trained again, so it goes on after a stop.
 Written to ``benchmarks/results/labels.json``, and by tables.py into README.md.
 """
 
@@ -61,14 +64,13 @@ class Start:
         return words
 
 
-def starts(runs: Sequence[Path], ulmfit: bool) -> list[Start]:
-    """Nothing, each run, and each run by ULMFiT's rules."""
-    found = [Start("nothing")]
-    for run in runs:
-        found.append(Start(run.name, run))
-        if ulmfit:
-            found.append(Start(f"{run.name}-ulmfit", run, ulmfit=True))
-    return found
+def starts(runs: Sequence[Path], ulmfit: Sequence[Path]) -> list[Start]:
+    """Nothing, each run, and some by ULMFiT's rules."""
+    return [
+        Start("nothing"),
+        *(Start(run.name, run) for run in runs),
+        *(Start(f"{run.name}-ulmfit", run, ulmfit=True) for run in ulmfit),
+    ]
 
 
 def train(
@@ -149,7 +151,8 @@ def main() -> None:
     parser.add_argument("data", type=Path, help="folder that sentence_sources.py has written")
     parser.add_argument("--from", dest="runs", type=Path, action="append",
                         required=True, help="a run that has read; may be given again")  # fmt: skip
-    parser.add_argument("--ulmfit", action="store_true", help="by ULMFiT's rules too")
+    parser.add_argument("--ulmfit", type=Path, action="append", default=[],
+                        help="begin from this run by ULMFiT's rules too")  # fmt: skip
     parser.add_argument("--counts", nargs="+", choices=PLAN, default=list(PLAN))
     parser.add_argument("--seeds", default="1,2,3")
     parser.add_argument("--updates", type=int, help="in place of PLAN's, to try it out")

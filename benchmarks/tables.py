@@ -250,6 +250,25 @@ def language_models(results: Row) -> str:
     return one_table(results, header, lines)
 
 
+def masked(results: Row) -> str:
+    def lines(row: Row) -> Iterable[Sequence[object]]:
+        words = ", whole words" if row["whole_words"] else ""
+        hidden = f"{row['share']:.0%}{words}"
+        minutes = number(row["trained_minutes"], 1)
+        for name, found, trained in (
+            (f"`{row['run']}`", row["ours"], minutes),
+            ("counts of what stands between two", row["counts"], ""),
+            ("the most frequent token", row["most_frequent"], ""),
+        ):
+            yield (
+                name, trained, hidden, number(row["test_tokens"]),
+                f"{100 * found['accuracy']:.1f} %", number(found.get("perplexity"), 1),
+            )  # fmt: skip
+
+    header = ["", "trained, minutes", "hidden", "asked for", "right", "perplexity"]
+    return one_table(results, header, lines)
+
+
 def parsing(results: Row) -> str:
     def lines(row: Row) -> Iterable[Sequence[object]]:
         for name, scores in row["scores"].items():
@@ -316,6 +335,7 @@ TABLES: dict[str, Callable[[Row], str]] = {
     "serve": serve,
     "cost": cost,
     "language-models": language_models,
+    "masked": masked,
     "parsing": parsing,
     "labels": labels,
 }

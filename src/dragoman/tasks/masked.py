@@ -62,7 +62,7 @@ class Restored(Validation[MaskedBatch]):
         self._masking = Masking(form.vocabulary, self.recipe.masking)
         written = form.vocabulary.encode([pair.target for pair in pairs])
         kept = [(pair, tokens) for pair, tokens in zip(pairs, written, strict=True) if len(tokens)]
-        pieces = list(_measured((tokens for _, tokens in kept), context, self._masking))
+        pieces = list(masked_pieces((tokens for _, tokens in kept), context, self._masking))
         pieces.sort(key=lambda piece: len(piece[0]))
         return [pair for pair, _ in kept], list(_batches(pieces, form.eos))
 
@@ -78,7 +78,7 @@ class Restored(Validation[MaskedBatch]):
         texts = [pair.target for pair in self.pairs[:_SAMPLES]]
         longest = self.recipe.plan.context - 1
         whole = [tokens[:longest] for tokens in vocabulary.encode(texts)]
-        pieces = list(_measured(whole, self.recipe.plan.context, self._masking))
+        pieces = list(masked_pieces(whole, self.recipe.plan.context, self._masking))
         samples = []
         for tokens, masked in pieces:
             batch = masked_batch([(tokens, masked)], self.forms.written.eos).to(self.device)
@@ -238,7 +238,7 @@ def evaluate_run(
     masked, alone = Sums(), _Drawn()
     while part := list(islice(texts, _TOGETHER)):
         written = [np.array(one, np.int32) for one in form.tokens(part)]
-        pieces = list(_measured(written, context, masking, count))
+        pieces = list(masked_pieces(written, context, masking, count))
         for piece, _ in pieces:
             alone.take(piece, form.vocabulary.ordinary)
             tokens += len(piece)
@@ -288,7 +288,7 @@ class _Drawn:
         return found
 
 
-def _measured(
+def masked_pieces(
     texts: Iterable[Tokens], context: int, masking: Masking, first: int = 0
 ) -> Iterator[tuple[Tokens, Masked]]:
     """Texts in pieces, masked by their number from ``first`` on, alike each time."""
