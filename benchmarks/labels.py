@@ -6,8 +6,8 @@
       --set model.layers=3 --set plan.tokens_per_update=2048 --set plan.tokens_per_micro_batch=2048"
     dragoman train $TEXTS --task masked --to runs/masked $SIZE
     dragoman train $TEXTS --task language-model --to runs/left $SIZE
-    dragoman train data/sentence-sources/train.txt --minutes 15 --task language-model \\
-      --to runs/left-long $SIZE
+    dragoman train data/sentence-sources/train.txt --task language-model \\
+      --to runs/left-long $SIZE --set training.updates=6600
     python benchmarks/labels.py data/sentence-sources --from runs/masked --from runs/left \\
       --from runs/left-long --ulmfit runs/left-long
 
