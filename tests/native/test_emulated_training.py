@@ -40,7 +40,7 @@ pytestmark = MARKS
 Array = npt.NDArray[Any]
 
 HERE = Path(__file__).parent
-MODULES = (additive, attention, embedding, linear, loss, lstm, norm)
+MODULES = (additive, attention, dropout, embedding, linear, loss, lstm, norm)
 KINDS = {torch.float32: np.float32, torch.bfloat16: np.uint16, torch.int32: np.int32,
          torch.int64: np.int64, torch.bool: np.uint8}  # fmt: skip
 LIMITS = {torch.float32: 3e-6, torch.bfloat16: 1e-2}
