@@ -1,6 +1,7 @@
 """How many labels a classifier needs, from nothing and from models that have read without labels.
 
-    python benchmarks/sentence_sources.py data/mono-en/*.txt.gz --to data/sentence-sources
+    python benchmarks/sentence_sources.py data/mono-en/{abc,brown,lj,movie,state}*.txt.gz \\
+        --to data/sentence-sources
     TEXTS="data/sentence-sources/train.txt --minutes 6"
     SIZE="--set model.model_dim=128 --set model.ffn_dim=512 --set model.attention.num_heads=4
       --set model.layers=3 --set plan.tokens_per_update=2048 --set plan.tokens_per_micro_batch=2048"

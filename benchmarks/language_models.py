@@ -18,11 +18,10 @@ from typing import Any
 
 from kneser_ney import KneserNey
 from results import measure_runs
+from run_texts import held_out_texts, training_tokens
 
 from dragoman.tasks.code_length import Length
-from dragoman.tasks.corpora import plain_pairs
 from dragoman.tasks.language_model import evaluate_run
-from dragoman.tasks.prepare import prepare
 from dragoman.tasks.run import Run
 
 RESULTS = Path(__file__).resolve().parent / "results" / "language-models.json"
@@ -32,11 +31,10 @@ ORDER = 5
 def measured(run: Run) -> dict[str, Any]:
     """Perplexity and bits per byte of the run, and of the n-gram."""
     form = run.forms.written
-    store = prepare(run.recipe, run.folder, lambda _: None).train
-    train = [store.tokens("target", example) for example in range(len(store))]
+    train = training_tokens(run)
     began = time.perf_counter()
     baseline = KneserNey.train(train, ORDER, form.size, form.bos, form.eos)
-    texts = [pair.target for pair in plain_pairs(run.recipe, "test") if pair.target.strip()]
+    texts = held_out_texts(run)
     written = form.tokens(texts)
     nll = -float(baseline.log_probabilities(written, form.eos).sum())
     seconds = time.perf_counter() - began

@@ -18,11 +18,10 @@ from typing import Any
 import numpy as np
 from neighbours import Neighbours
 from results import measure_runs
+from run_texts import held_out_texts, training_tokens
 
 from dragoman.data.masking import Masking
-from dragoman.tasks.corpora import plain_pairs
 from dragoman.tasks.masked import evaluate_run, masked_pieces
-from dragoman.tasks.prepare import prepare
 from dragoman.tasks.run import Run
 
 RESULTS = Path(__file__).resolve().parent / "results" / "masked.json"
@@ -31,13 +30,11 @@ RESULTS = Path(__file__).resolve().parent / "results" / "masked.json"
 def measured(run: Run) -> dict[str, Any]:
     """Accuracy and perplexity of the run, of the counts, and of the most frequent token."""
     form, settings = run.forms.written, run.recipe.masking
-    store = prepare(run.recipe, run.folder, lambda _: None).train
-    train = [store.tokens("target", example) for example in range(len(store))]
+    train = training_tokens(run)
     counts = Neighbours.train(train, form.size)
-    alone = counts(None, None)
-    texts = [pair.target for pair in plain_pairs(run.recipe, "test") if pair.target.strip()]
-    written = [np.array(one, np.int32) for one in form.tokens(texts)]
-    nll = right = most = tokens = 0.0
+    most_frequent = int(counts(None, None).argmax())
+    written = [np.array(one, np.int32) for one in form.tokens(held_out_texts(run))]
+    nll, right, most, tokens = 0.0, 0, 0, 0
     for piece, masked in masked_pieces(
         written, run.recipe.plan.context, Masking(form.vocabulary, settings)
     ):
@@ -49,14 +46,14 @@ def measured(run: Run) -> dict[str, Any]:
             )
             probabilities = counts(left, beside)
             nll -= math.log(probabilities[piece[place]])
-            right += int(probabilities.argmax()) == piece[place]
-            most += int(alone.argmax()) == piece[place]
+            right += int(probabilities.argmax()) == int(piece[place])
+            most += most_frequent == int(piece[place])
             tokens += 1
     found = evaluate_run(run, keep=False)
     assert found.masked.tokens == tokens, "both are asked for the same tokens"
     return {
         "train_tokens": sum(map(len, train)),
-        "test_tokens": int(tokens),
+        "test_tokens": tokens,
         "vocabulary": form.size,
         "share": settings.share,
         "whole_words": settings.whole_words,

@@ -43,6 +43,14 @@ class Counts:
         return probabilities
 
 
+def _runs(texts: Sequence[Ids], length: int) -> list[Ids]:
+    """All tokens that begin so many in a row, all that come second, and so on."""
+    return [
+        np.concatenate([text[at : len(text) - length + 1 + at] for text in texts])
+        for at in range(length)
+    ]
+
+
 class Neighbours:
     """P(token | its neighbours)."""
 
@@ -54,9 +62,7 @@ class Neighbours:
         """Count over texts, each by itself."""
         every = np.concatenate(texts)
         alone = np.bincount(every, minlength=vocabulary) + 1.0
-        two = [np.concatenate([t[:-1] for t in texts]), np.concatenate([t[1:] for t in texts])]
-        three = [np.concatenate([t[i : len(t) - 2 + i] for t in texts if len(t) > 2] or [every[:0]])
-                 for i in range(3)]  # fmt: skip
+        two, three = _runs(texts, 2), _runs(texts, 3)
         return cls(
             alone / alone.sum(),
             Counts(two[0], two[1], vocabulary),

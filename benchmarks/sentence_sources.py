@@ -1,6 +1,7 @@
 """Which of several sources a sentence is from: labelled examples, made of files of sentences.
 
-    python benchmarks/sentence_sources.py data/mono-en/*.txt.gz --to data/sentence-sources
+    python benchmarks/sentence_sources.py data/mono-en/{abc,brown,lj,movie,state}*.txt.gz \\
+        --to data/sentence-sources
     dragoman train sentence-sources
 
 Each file (plain or gzip, a sentence a line) is a label, its name up to the first dot. They differ

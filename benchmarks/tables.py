@@ -253,7 +253,7 @@ def language_models(results: Row) -> str:
 def masked(results: Row) -> str:
     def lines(row: Row) -> Iterable[Sequence[object]]:
         words = ", whole words" if row["whole_words"] else ""
-        hidden = f"{row['share']:.0%}{words}"
+        hidden = f"{100 * row['share']:.0f} %{words}"
         minutes = number(row["trained_minutes"], 1)
         for name, found, trained in (
             (f"`{row['run']}`", row["ours"], minutes),
