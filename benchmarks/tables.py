@@ -332,6 +332,7 @@ TABLES: dict[str, Callable[[Row], str]] = {
     "minutes": minutes,
     "translate": translate,
     "translate-avx2": translate,
+    "translate-avxvnni": translate,
     "serve": serve,
     "cost": cost,
     "language-models": language_models,
