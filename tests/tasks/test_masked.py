@@ -143,6 +143,32 @@ def test_a_blank_of_several_tokens_is_a_word_of_their_product(likes: Run) -> Non
         assert one.probability == pytest.approx(float((nothing + half).exp()), rel=1e-4)
 
 
+@pytest.mark.parametrize("pieces", [1, 2])
+def test_of_a_long_text_the_tokens_nearest_to_a_blank_are_read(likes: Run, pieces: int) -> None:
+    filler = Filler(likes)
+    room, end = filler.context - 1, filler.source_ids("")[-1]
+    text = "The cat likes milk. " * 9 + "The old cow likes ___ today." + " The dog likes ___." * 9
+    values = list(filler._read(text, pieces, 1024).values)
+    places = [place for place, one in enumerate(values) if one == filler.source_ids("___")[0]]
+    assert len(values) > 3 * filler.context and len(places) == 10 * pieces
+    blanks = filler(text, pieces=pieces).blanks
+    assert [len(one) for one in blanks] == [5] * 10
+    for number in (0, 4, 9):
+        at = places[number * pieces]
+        # The middle of the window, but where the text ends.
+        begin = min(at + pieces // 2 - room // 2, len(values) - 1 - room)
+        seen = [*values[begin : begin + room], end]
+        likeliest = blanks[number][0]
+        found = log_probabilities(likes, seen)[at - begin, likeliest.ids[0]]
+        if pieces == 1:
+            assert math.exp(found) == pytest.approx(likeliest.probability, rel=1e-4)
+        else:
+            assert math.exp(found) >= likeliest.probability
+    assert filler(text, pieces=pieces).text.startswith("The cat likes milk. " * 9 + "The old cow")
+    with pytest.raises(DragomanError, match="31 tokens are read at most"):
+        filler.source_ids(text)
+
+
 @pytest.mark.parametrize("lossless", [False, True])
 def test_blanks_stand_where_a_token_stood(texts: Path, tmp_path: Path, lossless: bool) -> None:
     """A text with one token replaced by a blank is read as the text with that token masked."""
@@ -266,11 +292,11 @@ def test_the_command_line_knows_the_task(likes: Run, texts: Path, dragoman: Drag
     assert evaluated.code == 0 and "pseudo_perplexity" in evaluated.out
     scores = json.loads((likes.folder / "scores.json").read_text())["scores"]
     assert set(scores) == {"loss", "perplexity", "accuracy", "pseudo_perplexity"}
-    long = "The old cat likes ___ " + "today " * 40
+    long = "The old cat likes ___ " + "today " * 1200
     use = f"dragoman fill {likes.folder}"
     for command, wrong in (
         (("fill", likes.folder, "The cat likes milk."), "has no blank: write ___"),
-        (("fill", likes.folder, long), "this model reads 31 tokens at once"),
+        (("fill", likes.folder, long), "and 1,023 tokens are read at most"),
         (("fill", likes.folder, "___", "--text", "--json"), "choose one"),
         (("evaluate", likes.folder, "--beam", "2"), "has no use for it"),
         (("evaluate", likes.folder, "--set", "window=9"), "what is --set window=9?"),

@@ -28,7 +28,7 @@ from dragoman.tasks.sizing import (
     too_short,
     with_updates,
 )
-from dragoman.tasks.text_sizing import LEAST_UPDATE, TEXT_TABLE
+from dragoman.tasks.text_sizing import TEXT_TABLE
 from dragoman.training.throughput import Throughput
 
 MEASURED = Throughput(10_000.0, 0.5, 10, 1 << 30)
@@ -228,7 +228,7 @@ def test_the_size_of_a_text_follows_from_the_minutes_too(monkeypatch: pytest.Mon
             return speed / size.model_dim
 
         monkeypatch.setattr(budget, "text_tokens_per_second", measured)
-        size = budget.text_size_in(10, said.append, rows, LEAST_UPDATE)
+        size = budget.text_size_in(10, said.append, rows)
         assert size.peak in {row.peak for row in rows}, "it does not fall with small updates"
         widths.append(size.model_dim)
     assert widths == sorted(widths)
@@ -244,7 +244,10 @@ def test_a_long_text_for_few_minutes_is_measured_on_this_machine(tmp_path: Path)
     assert (recipe.model.model_dim, recipe.text.kind) == (192, "bpe"), "words, as many allow them"
     assert "width 192, 4 layers" in said[0] and "without a limit: width 256" in said[0]
     masked, _ = recipe_of([str(text)], task="masked", minutes=0.05, say=said.append)
-    assert masked.plan.tokens_per_update == 4_096 and "updates of 4,096 tokens" in said[1]
+    assert masked.plan.tokens_per_update == 1_024 and "updates of 1,024 tokens" in said[1]
+    assert (masked.plan.context, masked.masking.share) == (64, 0.3), "or it stands still for long"
+    assert masked.model.dropout == 0.0
+    assert (recipe.plan.context, recipe.masking.share) == (256, 0.15)
     whole, _ = recipe_of([str(text)], task="language-model")
     assert whole.model.model_dim == 256
 

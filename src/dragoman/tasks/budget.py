@@ -22,6 +22,7 @@ from dragoman.models.settings import DecoderSettings, ModelSettings, Transformer
 from dragoman.tasks.prepare import Say
 from dragoman.tasks.size import Size
 from dragoman.tasks.sizing import TABLE, least_tokens, row_for
+from dragoman.tasks.text_sizing import LEAST_UPDATE
 from dragoman.training.distributed import Ranks, own_device, processes
 from dragoman.training.minutes import SHARE
 from dragoman.training.objectives import next_token
@@ -57,16 +58,15 @@ def size_in(minutes: float, say: Say, pairs: int) -> Size:
     return fitted
 
 
-def text_size_in(minutes: float, say: Say, rows: Sequence[Size], least: int) -> Size:
+def text_size_in(minutes: float, say: Say, rows: Sequence[Size]) -> Size:
     """The size for so many minutes of a text that stands alone, of ``rows``, the largest first:
-    what it gets with all the time that it wants. Its updates hold ``least`` tokens or more.
-    ``say``: as in ``size_in``.
+    what it gets with all the time that it wants. ``say``: as in ``size_in``.
 
     The learning rate does not fall with the size of its updates: Adam remembers more of them
     (``text_sizing.py``).
     """
     size, speed, tokens = _taught_in(minutes, rows, text_tokens_per_second)
-    fitted = replace(size, tokens_per_update=_update(size, tokens, least))
+    fitted = replace(size, tokens_per_update=_update(size, tokens, LEAST_UPDATE))
     if fitted != rows[0]:
         say(_chosen(minutes, speed, fitted, rows[0], "{0} layers"))
     return fitted

@@ -3,6 +3,7 @@
 A blank is ``___``, three underscores or more. It stands for one token, or for ``pieces`` tokens of
 one word, found by a beam from left to right. The candidates of a blank are given the text around
 it, other blanks open; to fill several, the surest is filled first and the others are asked again.
+Of a text that is longer than what the model reads at once, the tokens nearest to a blank are read.
 """
 
 from __future__ import annotations
@@ -27,6 +28,8 @@ BEST = 5
 """Candidates of a blank, unless it is said how many."""
 
 MOST_PIECES = 8
+LONGEST = 1_024
+"""Tokens of a text with blanks, the end symbol counted: no fewer than the model reads at once."""
 BLANK = re.compile("_{3,}")
 _SHOWN = 60
 """Characters of a text in a message."""
@@ -111,7 +114,7 @@ class Filler(Predictor):
     def __call__(self, text: str, best: int = BEST, pieces: int = 1) -> Filled:
         """Fill the blanks of a text. ``best``: candidates of each; ``pieces``: its tokens.
 
-        Errors: ``DragomanError`` for a text without a blank, or longer than ``context`` tokens.
+        Errors: ``DragomanError`` for a text without a blank, or longer than ``LONGEST`` tokens.
         """
         *_, filled = self.parts(text, best, pieces)
         assert filled is not None, "what was asked for comes last"
@@ -120,7 +123,7 @@ class Filler(Predictor):
     def parts(self, text: str, best: int = BEST, pieces: int = 1) -> Iterator[Filled | None]:
         """The same, step by step: None whenever the model has been asked, and the filled text
         last."""
-        given = self._read(text, pieces)
+        given = self._read(text, pieces, max(LONGEST, self.context))
         shown = text if len(text) <= _SHOWN else f"{text[:_SHOWN]}…"
         if not given.blanks:
             raise DragomanError(
@@ -158,7 +161,7 @@ class Filler(Predictor):
 
     def source_ids(self, text: str) -> list[int]:
         """What the model reads: tokens, ``<mask>`` in blanks, the end symbol behind."""
-        return list(self._read(text, 1).values)
+        return list(self._read(text, 1, self.context).values)
 
     def score_ids(
         self, sources: Sequence[str], targets: Sequence[Sequence[int]]
@@ -166,7 +169,7 @@ class Filler(Predictor):
         """Tokens that are given for the blanks of texts, each while all others are open."""
         found = []
         for text, tokens in zip(sources, targets, strict=True):
-            given = self._read(text, 1)
+            given = self._read(text, 1, self.context)
             places = [place for blank in given.blanks for place in blank.places]
             rows = self.engine.said([given.values], [places])[0]
             scores = [float(row[token]) for row, token in zip(rows, tokens, strict=True)]
@@ -175,13 +178,14 @@ class Filler(Predictor):
 
     # ---- inside
 
-    def _read(self, text: str, pieces: int) -> _Text:
-        """A text with blanks of ``pieces`` tokens as the model reads it. Errors: ``DragomanError``
-        for one that is too long."""
-        if not 1 <= pieces <= MOST_PIECES:
-            raise DragomanError(f"{pieces} tokens for a blank: it is 1 to {MOST_PIECES}")
-        if far_too_long(text, self.context):
-            raise self._too_long(f"{len(text):,} characters")
+    def _read(self, text: str, pieces: int, longest: int) -> _Text:
+        """A text with blanks of ``pieces`` tokens, as tokens. Errors: ``DragomanError`` for one of
+        more than ``longest``."""
+        most = min(MOST_PIECES, self.context - 1)
+        if not 1 <= pieces <= most:
+            raise DragomanError(f"{pieces} tokens for a blank: it is 1 to {most}")
+        if far_too_long(text, longest):
+            raise _too_long(f"{len(text):,} characters", longest)
         vocabulary, settings = self._vocabulary, self._vocabulary.settings
         around = BLANK.split(text)
         tokens: list[int] = []
@@ -201,15 +205,18 @@ class Filler(Predictor):
             if number + 1 < len(around):
                 blanks.append(_Blank(tuple(range(len(tokens), len(tokens) + pieces)), begins_word))
                 tokens += [self._mask] * pieces
-        if len(tokens) >= self.context:
-            raise self._too_long(f"{len(tokens):,} tokens")
+        if len(tokens) >= longest:
+            raise _too_long(f"{len(tokens):,} tokens", longest)
         return _Text((*tokens, self.engine.source.eos), tuple(blanks), tuple(around))
 
-    def _too_long(self, length: str) -> DragomanError:
-        return DragomanError(
-            f"the text has {length}, and this model reads {self.context - 1:,} tokens at once: "
-            "take a part of it"
-        )
+    def _near(self, values: Sequence[int], places: Sequence[int]) -> tuple[list[int], list[int]]:
+        """What is read of a text for some places that follow each other: as many tokens around them
+        as the model reads, the end symbol behind; and the places there."""
+        *tokens, end = values
+        room = self.context - 1
+        middle = (places[0] + places[-1] + 1) // 2
+        begin = max(0, min(middle - room // 2, len(tokens) - room))
+        return [*tokens[begin : begin + room], end], [place - begin for place in places]
 
     def _candidates(
         self, values: Sequence[int], blanks: Mapping[int, _Blank], best: int
@@ -219,7 +226,11 @@ class Filler(Predictor):
         found = {}
         if all(len(blank.places) == 1 for blank in blanks.values()):
             places = [blank.places[0] for blank in blanks.values()]
-            (rows,) = self.engine.said([values], [places])
+            if len(values) <= self.context:
+                (rows,) = self.engine.said([values], [places])
+            else:
+                near, there = zip(*(self._near(values, [place]) for place in places), strict=True)
+                rows = np.concatenate(self.engine.said(near, there))
             yield
             for row, (number, blank) in zip(rows, blanks.items(), strict=True):
                 grown = self._grown((), 0.0, self._allowed(row, blank, 0), best)
@@ -234,12 +245,13 @@ class Filler(Predictor):
     ) -> Generator[None, None, list[Candidate]]:
         """The likeliest of one blank of several tokens, by a beam over them."""
         width = max(best, 2 * BEST)
+        near, places = self._near(values, blank.places)
         beam: list[_Scored] = [((), 0.0)]
-        for number, place in enumerate(blank.places):
+        for number, place in enumerate(places):
             tried = []
             for ids, _ in beam:
-                one = list(values)
-                for taken, token in zip(blank.places, ids, strict=False):
+                one = list(near)
+                for taken, token in zip(places, ids, strict=False):
                     one[taken] = token
                 tried.append(one)
             rows = self.engine.said(tried, [[place]] * len(tried))
@@ -270,6 +282,12 @@ class Filler(Predictor):
         if len(blank.places) == 1:
             allowed = allowed & ~self._empty
         return np.where(allowed, scores, np.float32(-np.inf))
+
+
+def _too_long(length: str, longest: int) -> DragomanError:
+    return DragomanError(
+        f"the text has {length}, and {longest - 1:,} tokens are read at most: take a part of it"
+    )
 
 
 def _joined(given: _Text, filled: Sequence[str]) -> str:

@@ -51,11 +51,13 @@ _BETA2 = 0.999
 """They are noisy, so Adam's mean squared gradient remembers more of them than the paper's."""
 LEAST_UPDATE = 1_024
 """The fewest tokens of an update: windows are long."""
-_MASKED_UPDATE = 4_096
-"""The same of a masked model: few of its tokens are hidden and teach anything."""
+_MASKED_CONTEXT, _MASKED_SHARE = 64, 0.3
+"""A masked model has to find out that neighbours tell more than the rest of a window does. The
+longer windows are, the less is asked for and the more is dropped, the longer it stands still before
+that (docs/experiments.md, "A masked model that stands still")."""
 
 
-def largest(rows: Sequence[Size], _least: int) -> Size:
+def largest(rows: Sequence[Size]) -> Size:
     """The first of ``rows``: what suits a text if time does not matter."""
     return rows[0]
 
@@ -68,11 +70,11 @@ def recipe_for_texts(
     task: str = "language-model",
     dev: Sequence[str] | None = None,
     test: Sequence[str] | None = None,
-    size_of: Callable[[Sequence[Size], int], Size] = largest,
+    size_of: Callable[[Sequence[Size]], Size] = largest,
 ) -> tuple[Recipe, int | None]:
     """A recipe for a file or a folder of texts, by ``TEXT_TABLE`` or by the recipe ``base``, and
     how many epochs it wants (None: ``base`` says how long). ``size_of`` chooses among the rows that
-    are not too large for the text, the largest first, and is told the fewest tokens of an update.
+    are not too large for the text, the largest first.
 
     ``how``: what ends a text, as ``CorpusSettings.format``; None: as ``base`` has it, or found out.
     ``dev``, ``test``: files of their own; without one, a part of the text is held out.
@@ -116,18 +118,11 @@ def recipe_for_texts(
     at = next(at for at, row in enumerate(TEXT_TABLE) if characters < row.size.below)
     kind = TEXT_TABLE[at].kind
     rows = [one.size for one in TEXT_TABLE[at::-1] if one.kind == kind]
-    masked, least = task == "masked", LEAST_UPDATE
+    masked = task == "masked"
     if masked:  # a blank is to be a word, or a good part of one, and no letter
-        kind, least = "bpe", _MASKED_UPDATE
-        rows = [
-            replace(
-                row,
-                vocabulary=max(2_000, row.vocabulary),
-                tokens_per_update=max(least, row.tokens_per_update),
-            )
-            for row in rows
-        ]
-    row = size_of(rows, least)
+        kind = "bpe"
+        rows = [replace(row, vocabulary=max(2_000, row.vocabulary), dropout=0.0) for row in rows]
+    row = size_of(rows)
     context = next(one.context for one in TEXT_TABLE if one.size.below == row.below)
     vocabulary = row.tokens(len(letters), len(words), symbols=len(TASKS[task].symbols))
     values = {
@@ -136,7 +131,8 @@ def recipe_for_texts(
         "data": data | {"cleaning": _CLEANING},
         "text": {"kind": kind, "vocabulary": vocabulary, "lossless": True},
         "model": {"kind": "encoder" if masked else "decoder", **row.stack},
-        "plan": {**row.plan, "context": context},
+        "plan": {**row.plan, "context": _MASKED_CONTEXT if masked else context},
+        **({"masking": {"share": _MASKED_SHARE}} if masked else {}),
         "training": {
             **row.training("cosine"),
             "label_smoothing": 0.0,
