@@ -2,15 +2,16 @@
 
     python benchmarks/sentence_sources.py data/mono-en/{abc,brown,lj,movie,state}*.txt.gz \\
         --to data/sentence-sources
-    TEXTS="data/sentence-sources/train.txt --minutes 6"
+    TEXT=data/sentence-sources/train.txt
     SIZE="--set model.model_dim=128 --set model.ffn_dim=512 --set model.attention.num_heads=4
-      --set model.layers=3 --set plan.tokens_per_update=2048 --set plan.tokens_per_micro_batch=2048"
-    dragoman train $TEXTS --task masked --to runs/masked $SIZE
-    dragoman train $TEXTS --task language-model --to runs/left $SIZE
-    dragoman train data/sentence-sources/train.txt --task language-model \\
-      --to runs/left-long $SIZE --set training.updates=6600
-    python benchmarks/labels.py data/sentence-sources --from runs/masked --from runs/left \\
-      --from runs/left-long --ulmfit runs/left-long
+      --set model.layers=3"
+    dragoman train $TEXT --task language-model --to runs/left-long $SIZE \\
+      --set training.updates=6600 --set plan.tokens_per_update=2048 \\
+      --set plan.tokens_per_micro_batch=2048
+    dragoman train $TEXT --task masked --to runs/masked-long $SIZE \\
+      --set training.updates=27000 --set training.schedule.warmup=500
+    python benchmarks/labels.py data/sentence-sources --from runs/left-long \\
+      --from runs/masked-long --ulmfit runs/left-long
 
 For each number of labels (100, 1,000, all) a classifier is trained from nothing and from each run,
 with three seeds and equal updates for every start (``PLAN``); then accuracy and macro F1 on the
