@@ -30,6 +30,7 @@ LIMITS = {
         "MKL_ENABLE_INSTRUCTIONS": "AVX2_E1",
     },
 }
+IN_WORDS = {"avx2": "AVX2", "avxvnni": "AVX-VNNI"}
 NAME = "BENCHMARKS_KEPT_TO"
 
 

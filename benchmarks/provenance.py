@@ -10,7 +10,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from instructions import kept_to
+from instructions import IN_WORDS, kept_to
 
 from dragoman.tasks.machine import cores, processor, vector_units
 
@@ -62,7 +62,7 @@ def _git(*words: str) -> str:
 def machine() -> str:
     """The processor's name, family and model, its instruction sets, and how many cores are used."""
     count, kept = cores(), kept_to()
-    units = ", ".join(vector_units()) + (f", kept to {kept.upper()}" if kept else "")
+    units = ", ".join(vector_units()) + (f", kept to {IN_WORDS[kept]}" if kept else "")
     return f"{processor()}; {units}; {count} core{'s' if count > 1 else ''}"
 
 
