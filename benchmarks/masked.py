@@ -66,7 +66,7 @@ def measured(run: Run) -> dict[str, Any]:
 def table(row: dict[str, Any]) -> str:
     """All, one below the other."""
     words = ", whole words" if row["whole_words"] else ""
-    asked = f"{row['test_tokens']:,} tokens asked for, {row['share']:.0%} of all{words}"
+    asked = f"{row['test_tokens']:,} tokens asked for, {100 * row['share']:.0f} % of all{words}"
     lines = [
         f"{row['run']}, {row['trained_minutes']} minutes; {asked}",
         f"{'':<24} accuracy  perplexity",
