@@ -279,7 +279,8 @@ def test_a_text_by_itself_gets_a_recipe(texts: Path, tmp_path: Path) -> None:
     assert corpus.section == max(500, size // 200) and recipe.text.lossless
     assert recipe.data.split.dev * size / corpus.section > 2
     masked, _ = recipe_of([str(whole)], task="masked")
-    assert masked.plan.tokens_per_update > recipe.plan.tokens_per_update, "few of them teach"
+    assert (masked.plan.context, masked.model.dropout) == (64, 0.0)
+    assert (recipe.plan.context, recipe.model.dropout) == (256, 0.2)
     recipe, _ = recipe_of([str(parted)], task="language-model")
     assert recipe.data.train[0].format == "documents" and recipe.data.train[0].section == 20_000
     recipe, _ = recipe_of([str(tmp_path)], task="language-model", texts="documents")

@@ -22,7 +22,6 @@ from dragoman.models.settings import DecoderSettings, ModelSettings, Transformer
 from dragoman.tasks.prepare import Say
 from dragoman.tasks.size import Size
 from dragoman.tasks.sizing import TABLE, least_tokens, row_for
-from dragoman.tasks.text_sizing import LEAST_UPDATE
 from dragoman.training.distributed import Ranks, own_device, processes
 from dragoman.training.minutes import SHARE
 from dragoman.training.objectives import next_token
@@ -36,6 +35,8 @@ UPDATES_WANTED = 2_000
 """Where tokens are few, updates are made smaller until there are so many of them."""
 SMALLEST_UPDATE = 512
 """The fewest target tokens of an update: smaller ones are noise, and no faster."""
+SMALLEST_TEXT_UPDATE = 1_024
+"""The same of a text that stands alone: windows are long."""
 ENOUGH = 4.0
 """A size is taken if it sees so many times the tokens that it needs before it translates anything:
 then it learns more than a smaller one in the same time (docs/experiments.md)."""
@@ -66,7 +67,7 @@ def text_size_in(minutes: float, say: Say, rows: Sequence[Size]) -> Size:
     (``text_sizing.py``).
     """
     size, speed, tokens = _taught_in(minutes, rows, text_tokens_per_second)
-    fitted = replace(size, tokens_per_update=_update(size, tokens, LEAST_UPDATE))
+    fitted = replace(size, tokens_per_update=_update(size, tokens, SMALLEST_TEXT_UPDATE))
     if fitted != rows[0]:
         say(_chosen(minutes, speed, fitted, rows[0], "{0} layers"))
     return fitted

@@ -49,8 +49,6 @@ teach a language model the most (docs/experiments.md, "Language models in an hou
 
 _BETA2 = 0.999
 """They are noisy, so Adam's mean squared gradient remembers more of them than the paper's."""
-LEAST_UPDATE = 1_024
-"""The fewest tokens of an update: windows are long."""
 _MASKED_CONTEXT, _MASKED_SHARE = 64, 0.3
 """A masked model has to find out that neighbours tell more than the rest of a window does. The
 longer windows are, the less is asked for and the more is dropped, the longer it stands still before
