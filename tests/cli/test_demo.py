@@ -58,18 +58,21 @@ def test_only_the_order_tells_who_eats(translator: Translator) -> None:
 
 
 def test_attention_shows_both_hops(translator: Translator) -> None:
+    """Heads are found by half of the probes; the others show it, most of them."""
     pairs = pronoun_probes()
-    heads = find_heads(translator, [probe for pair in pairs[1:] for probe in pair])
-    for probe in pairs[0]:
+    heads = find_heads(translator, [probe for pair in pairs[1::2] for probe in pair])
+    first, second, rival = [], [], []
+    for probe in (probe for pair in pairs[::2] for probe in pair):
         hops = hops_of(translator, probe, heads)
-        uniform = 1.0 / len(hops.source)
-        assert hops.first[probe.it] > 3 * uniform
-        # The right noun, and tired or wide: two words, clearly more than their share, and than
-        # the other noun, which is as near.
+        first.append(hops.first[probe.it] * len(hops.source))
+        # The right noun, and tired or wide: two words.
         there = hops.second[[probe.antecedent, probe.decider]].sum()
-        assert there > 2 * 2 * uniform
-        assert there > 2 * hops.second[probe.rival]
+        second.append(there / 2 * len(hops.source))
+        rival.append(there / hops.second[probe.rival])
         assert hops.first.sum() == pytest.approx(1.0, abs=1e-3)
+    assert min(first) > 3, "shares of one word"
+    # Clearly more than their share, and than the other noun, which is as near.
+    assert np.median(second) > 2 and np.median(rival) > 2
 
 
 def test_the_report_is_one_file_that_says_it_is_synthetic(demo: tuple[Path, str]) -> None:

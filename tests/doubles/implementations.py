@@ -252,7 +252,7 @@ IMPLEMENTATIONS: dict[str, Implementation] = {
     **{name: Implementation(make) for name, make in NETWORKS.items()},
     **{
         f"transformer in int8, {n}": Implementation(
-            lambda c=c: int8(**c), torch.float32, alike=1e-5, as_plain=0.05
+            lambda c=c: int8(**c), torch.float32, alike=1e-5, as_plain=0.06
         )
         for n, c in INT8.items()
     },
