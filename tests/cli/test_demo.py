@@ -7,6 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from native_levels import demo_is_of_bf16
 
 import dragoman
 from dragoman.data.demo_corpus import order_probes, pronoun_probes
@@ -58,21 +59,24 @@ def test_only_the_order_tells_who_eats(translator: Translator) -> None:
 
 
 def test_attention_shows_both_hops(translator: Translator) -> None:
-    """Heads are found by half of the probes; the others show it, most of them."""
+    """Heads are found by the other probes. Of a demo trained in fp32 most show it, not each."""
     pairs = pronoun_probes()
-    heads = find_heads(translator, [probe for pair in pairs[1::2] for probe in pair])
-    first, second, rival = [], [], []
-    for probe in (probe for pair in pairs[::2] for probe in pair):
+    step = len(pairs) if demo_is_of_bf16() else 2  # the first pair alone, or each second one
+    others = [pair for number, pair in enumerate(pairs) if number % step]
+    heads = find_heads(translator, [probe for pair in others for probe in pair])
+    noun_and_word, than_the_rival = [], []
+    for probe in (probe for pair in pairs[::step] for probe in pair):
         hops = hops_of(translator, probe, heads)
-        first.append(hops.first[probe.it] * len(hops.source))
-        # The right noun, and tired or wide: two words.
+        uniform = 1.0 / len(hops.source)
+        assert hops.first[probe.it] > 3 * uniform
+        # The right noun, and tired or wide: two words, clearly more than their share, and than
+        # the other noun, which is as near.
         there = hops.second[[probe.antecedent, probe.decider]].sum()
-        second.append(there / 2 * len(hops.source))
-        rival.append(there / hops.second[probe.rival])
+        noun_and_word.append(there / (2 * uniform))
+        than_the_rival.append(there / hops.second[probe.rival])
         assert hops.first.sum() == pytest.approx(1.0, abs=1e-3)
-    assert min(first) > 3, "shares of one word"
-    # Clearly more than their share, and than the other noun, which is as near.
-    assert np.median(second) > 2 and np.median(rival) > 2
+    of_all = min if demo_is_of_bf16() else np.median
+    assert of_all(noun_and_word) > 2 and of_all(than_the_rival) > 2
 
 
 def test_the_report_is_one_file_that_says_it_is_synthetic(demo: tuple[Path, str]) -> None:
