@@ -90,6 +90,14 @@ def test_an_error_is_said_and_asked_again(opened: Open) -> None:
         expect(page.get_by_role("alert")).to_have_count(0)
 
 
+def test_what_the_server_refuses_is_said_in_korean(opened: Open) -> None:
+    with opened(language="ko", refused="status of 400") as page:
+        page.get_by_role("textbox").first.fill("___ " * 40)
+        said = page.get_by_role("alert")
+        expect(said).to_contain_text("빈칸이 40개입니다. 한 번에 32개까지")
+        expect(said.locator("[lang=en]")).to_have_count(0)
+
+
 def test_what_is_pasted_beyond_the_limit_is_said(opened: Open) -> None:
     """The browser cuts it without a word."""
     with opened() as page:

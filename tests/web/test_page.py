@@ -86,12 +86,20 @@ def test_another_word_is_forced_and_undone(opened: Open) -> None:
 
 
 def test_other_translations(opened: Open) -> None:
-    """Of a sentence with words that it never read: of what it is sure of there is nothing else."""
+    """Of sentences with words that it never read: of what it is sure of there is nothing else, and
+    of which of them it is sure differs between trainings."""
+    unread = (
+        "A zebra and a giraffe dance in the snow.",
+        "The zebra sings.",
+        "The giraffe gives a violin.",
+    )
     with opened() as page:
-        write(page, "The zebra sees a blue elephant because it sings.")
-        expect(page.locator("section .share").first).to_have_text(
-            re.compile("^\\d+ % as probable$")
-        )
+        shares = page.locator("section .share")
+        for text in unread:
+            write(page, text)
+            if shares.count():
+                break
+        expect(shares.first).to_have_text(re.compile(r"^(> |< )?\d+\s% as probable$"))
         other = page.locator("section li button").first
         text = other.inner_text()
         assert text
@@ -239,7 +247,7 @@ def test_every_tab_is_accessible(opened: Open, look: dict[str, Any]) -> None:
         accessible(page)
         page.keyboard.press("Escape")
         page.get_by_role("tab", name=run).click()
-        expect(page.locator("pre")).to_contain_text("[model]")
+        expect(page.locator("pre[role=region]")).to_contain_text("[model]")
         assert page.locator("figure svg").count() >= 3
         assert page.locator(".scores li").count() >= 1
         assert page.locator(".samples li").count() >= 3

@@ -20,12 +20,14 @@ export interface Word {
 
 /** Something that is doubtful about a translation. */
 export interface Warning {
-  code: "language" | "unknown" | "omitted" | "repeated" | "cut_off" | "length";
+  code: "language" | "unknown" | "omitted" | "coverage" | "repeated" | "cut_off" | "length";
   side: "source" | "target";
   begin: number;
   end: number;
   text: string;
   languages: string[];
+  /** Of coverage: the share of the words of the source, from 0 to 1. */
+  covered: number | null;
   message: string;
 }
 
@@ -67,6 +69,8 @@ export interface Knowledge {
   pairs: number | null;
   words: number | null;
   commonest: string[];
+  /** Words that nearly all of its training sources have at most. */
+  longest: number | null;
   examples: string[];
   label_smoothing: number;
 }
@@ -112,13 +116,25 @@ export interface ChartData {
   series: Series[];
 }
 
+/** A score as it was computed, and how it is written. */
+export interface ScoreView {
+  name: string;
+  value: number;
+  called: string;
+  times: number;
+  digits: number;
+  unit: string;
+  test: string;
+  signature: string;
+}
+
 export interface RunView {
   name: string;
   source: string;
   target: string;
   notice: string;
   facts: [string, string][];
-  scores: { name: string; value: number; test: string; signature: string }[];
+  scores: ScoreView[];
   samples: { source: string; hypothesis: string; reference: string }[];
   charts: ChartData[];
   tables: { title: string; header: string[]; rows: (string | number)[][]; note: string }[];

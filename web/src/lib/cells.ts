@@ -1,5 +1,6 @@
 // What a matrix looks like: its picture, one pixel a cell or fewer, and the numbers in its cells.
 
+import { number, type Language } from "./format";
 import type { Grid } from "./numbers";
 import type { Rgb } from "./palette.svelte";
 
@@ -51,17 +52,11 @@ export function picture(grid: Grid, reach: number, inks: readonly [Rgb, Rgb], is
   return made;
 }
 
-/** A weight in percent; nothing where it rounds to nothing. */
-export function percent(share: number): string {
-  return share < 0.005 ? "" : `${Math.round(share * 100)} %`;
-}
-
 /** Three digits at most. */
-export function short(value: number): string {
+export function short(value: number, language: Language): string {
   const size = Math.abs(value);
   if (size < 0.005) return size ? "≈0" : "0";
-  if (Number.isInteger(value)) return String(value);
-  return size >= 100 ? value.toFixed(0) : size >= 10 ? value.toFixed(1) : value.toFixed(2);
+  return number(value, language, size >= 100 || Number.isInteger(value) ? 0 : size >= 10 ? 1 : 2);
 }
 
 /** 1, 2, 5, 10, … not below. */

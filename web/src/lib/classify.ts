@@ -34,7 +34,16 @@ export async function classify(text: string, run: string, signal: AbortSignal): 
 
 export type Measure = "gradient" | "attention";
 
-/** By what a measure is divided to be drawn: its greatest size among the words. */
+/** A tenth of a nat moves a probability of one half by 2.5 points: where no word does as much, all
+ * are pale. */
+const LEAST = { gradient: 0.1, attention: 0 };
+
+/** What is drawn in the deepest colour: the greatest size of a measure among the words. */
+export function deepest(words: LabelledWord[], measure: Measure): number {
+  return Math.max(LEAST[measure], greatest(words, measure));
+}
+
+/** The greatest size of a measure among the words. */
 export function greatest(words: LabelledWord[], measure: Measure): number {
   return Math.max(0, ...words.map((word) => Math.abs(word[measure] ?? 0)));
 }

@@ -57,6 +57,8 @@ export class LookState {
   /** null: the mean of the layer's heads. */
   head = $state<number | null>(null);
   selected = $state.raw<Spot | null>(null);
+  /** Whether the word in focus was chosen by the page, and by nobody else yet. */
+  isOffered = false;
   hovered = $state.raw<Spot | null>(null);
   told = $state.raw<WordAnswer | null>(null);
 
@@ -186,6 +188,7 @@ export class LookState {
   }
 
   select(spot: Spot | null): void {
+    this.isOffered = false;
     this.selected = spot;
     this.told = null;
     clearTimeout(this.#rest);
@@ -395,7 +398,9 @@ export class LookState {
     this.status = "done";
     this.#want();
     const isFree = this.choosesWord && isNew && !this.selected && asked?.word === undefined;
+    const { isOffered } = this;
     this.select(isFree ? widest(now, this.units) : this.selected);
+    this.isOffered = isFree || isOffered;
   }
 
   /** Get what is to be shown, if it is not here. */

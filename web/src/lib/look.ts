@@ -195,6 +195,12 @@ export class Looking {
     return found;
   }
 
+  /** The piece that was chosen for a word of the output: its first, but not a space by itself. */
+  chosenPiece(unit: Unit): number {
+    const isSpace = this.answer.target_tokens[unit.first] === "\u2581" && unit.count > 1;
+    return isSpace ? unit.first + 1 : unit.first;
+  }
+
   /** What the rows of a part are, and its columns. */
   axes(part: Part, units: Units): { rows: Unit[]; columns: Unit[] } {
     const source = this.units("source", units);

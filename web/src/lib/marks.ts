@@ -48,7 +48,9 @@ function plain(text: string): Stretch {
 
 function cut(sentence: Shown, number: number, pointed: Span[]): Stretch[] {
   const letters = [...sentence.source]; // code points, as the server counts
-  const warnings = (sentence.chosen?.warnings ?? []).filter((w) => w.side === "source");
+  const warnings = (sentence.chosen?.warnings ?? []).filter(
+    (w) => w.side === "source" && w.code !== "coverage",
+  );
   const linked = (sentence.chosen?.words ?? []).flatMap((word) => word.source ?? []);
   const edges = new Set([0, letters.length]);
   for (const { begin, end } of warnings) edges.add(begin).add(end);

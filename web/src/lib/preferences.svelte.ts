@@ -1,6 +1,7 @@
 // What a person set for this page, kept in this browser.
 
 import type { RunInfo } from "./api";
+import { axis, number, percent, significant, unit } from "./format";
 import { called, languages, type UiLanguage, type Words } from "./words";
 import { runKorean } from "./words_run";
 
@@ -57,13 +58,20 @@ class Preferences {
     return this.language === "ko" ? runKorean(name) : name;
   }
 
-  /** What rounds to zero has no sign: −0.00 would look like a fault. */
   number(value: number, digits = 0): string {
-    return value.toLocaleString(this.language, {
-      minimumFractionDigits: digits,
-      maximumFractionDigits: digits,
-      signDisplay: "negative",
-    });
+    return number(value, this.language, digits);
+  }
+
+  significant(value: number): string {
+    return significant(value, this.language);
+  }
+
+  axis(values: number[]): string[] {
+    return axis(values, this.language);
+  }
+
+  unit(text: string): string {
+    return unit(text, this.language);
   }
 
   /** As many digits behind the point as show the first two of `greatest`, or `least`. */
@@ -72,11 +80,8 @@ class Preferences {
     return Math.max(least, Math.min(9, 1 - Math.floor(Math.log10(greatest))));
   }
 
-  percent(probability: number): string {
-    const percent = probability * 100;
-    if (percent > 99 && percent < 100) return "> 99 %";
-    if (percent < 1) return "< 1 %";
-    return `${Math.round(percent)} %`;
+  percent(share: number, digits?: number): string {
+    return percent(share, this.language, digits);
   }
 }
 

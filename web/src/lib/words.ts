@@ -1,5 +1,6 @@
 // The words of the page, in English and in Korean.
 
+import type { View } from "./address";
 import type { Task } from "./api";
 import { classifyEnglish, classifyKorean } from "./words_classify";
 import { fillEnglish, fillKorean } from "./words_fill";
@@ -21,7 +22,20 @@ const en = {
   ...classifyEnglish,
   ...fillEnglish,
   ...parseEnglish,
-  tagline: "A translator over models that were trained here",
+  what: "dragoman trains Transformers and shows what they have learned; every model here is one of its runs.",
+  does: {
+    translate: "Here a run translates your text as you type. Click a word to see what else could stand there.",
+    write: "Here a run goes on with your text, and shows how much each word surprised it.",
+    classify: "Here a run gives your text one of the labels that it was trained on, and shows which words speak for it.",
+    fill: "Here a run fills the blanks (___) of your text with the words that it finds most probable there.",
+    parse: "Here a run draws the constituency tree of a sentence: which words belong together, and as what.",
+    look: "Look opens a run while it works on one text: where it looked, what it chose among, and what becomes of it if you hide a word or switch off a head.",
+    figures: "Figures draws what “Attention Is All You Need” explains, with real numbers: many of them from a run, for a sentence of yours.",
+    run: "A run is one trained model with all that belongs to it: its scores, the course of its training, its data and its recipe.",
+  } satisfies Record<View, string>,
+  commands_title: "The same in a shell",
+  commands_curl: "From this server:",
+  commands_program: "With dragoman itself (if the run lies under runs/):",
   skip: "Skip to the translator",
   tabs: "Views",
   translate: "Translate",
@@ -60,14 +74,15 @@ const en = {
   confidence_1:
     "For every word it writes, the model spreads its belief over all words that could stand there, given your text and the words before. The figure is the share that this word got.",
   confidence_2:
-    "Words with a dotted line got less than 80 %, with a double line less than 50 %. A low figure often means that several good words compete; a high one does not mean that the word is right.",
+    "Words with a dotted line got less than 80\u00a0%, with a double line less than 50\u00a0%. A low figure often means that several good words compete; a high one does not mean that the word is right.",
   word_label: (word: string, percent: string) => `${word}: the model gave it ${percent}`,
   word_title: (percent: string) => `${percent}. Click to see what else could stand here.`,
-  words_help: "Arrow keys go from word to word, Enter shows what else could stand there.",
+  words_help: "Use the arrow keys to move from word to word, and Enter to see what else could stand there.",
   here_stands: (word: string, percent: string) => `The model gave “${word}” ${percent}`,
   could_stand: "What else could stand here",
   looking: "Looking…",
   nothing_else: "Nothing else is at all likely.",
+  rest: "All others together",
   sentence_ends: "(the sentence ends)",
   close: "Close",
   forced: "You chose a word here.",
@@ -95,7 +110,20 @@ const ko: Words = {
   ...classifyKorean,
   ...fillKorean,
   ...parseKorean,
-  tagline: "여기서 직접 학습한 모델로 번역합니다",
+  what: "dragoman은 Transformer를 학습시키고 모델이 배운 것을 보여 주는 도구입니다.",
+  does: {
+    translate: "직접 학습시킨 모델이 입력하는 대로 번역합니다. 단어를 누르면 그 자리에 올 수 있는 다른 말을 볼 수 있습니다.",
+    write: "직접 학습시킨 언어 모델이 글을 이어 쓰고, 단어마다 얼마나 놀랐는지 보여 줍니다.",
+    classify: "직접 학습시킨 모델이 글에 레이블을 붙이고, 어느 단어가 그 레이블에 유리한지 보여 줍니다.",
+    fill: "직접 학습시킨 모델이 글의 빈칸(___)에 가장 확률이 높은 단어를 채웁니다.",
+    parse: "직접 학습시킨 모델이 문장의 구구조 트리를 그립니다. 어느 단어들이 한 덩어리인지 볼 수 있습니다.",
+    look: "모델이 글 하나를 처리하는 과정을 들여다봅니다. 어디를 보았는지, 무엇 가운데에서 골랐는지, 단어를 가리거나 헤드를 끄면 어떻게 되는지 볼 수 있습니다.",
+    figures: "논문 “Attention Is All You Need”의 내용을 실제 계산한 수로 그립니다. 모델과 문장을 직접 고를 수 있는 그림도 많습니다.",
+    run: "학습된 모델 하나의 모든 기록입니다. 점수, 학습 과정, 데이터, 레시피가 있습니다.",
+  },
+  commands_title: "셸에서 실행하기",
+  commands_curl: "이 서버에 요청하기:",
+  commands_program: "dragoman으로 실행하기 (모델이 runs/ 아래에 있을 때):",
   skip: "번역기로 건너뛰기",
   tabs: "보기",
   translate: "번역",
@@ -124,24 +152,25 @@ const ko: Words = {
   share: "링크",
   shared: "링크를 복사했습니다",
   shared_without: "링크를 복사했습니다. 글은 주소에 담기에 너무 길어 빠졌습니다.",
-  share_title: "지금 보이는 것을 그대로 담은 링크를 복사합니다. 글은 주소의 # 뒤에 들어가며, 서버로는 보내지지 않습니다.",
+  share_title: "지금 보이는 것을 그대로 담은 링크를 복사합니다. 글은 주소의 # 뒤에 들어가며, 서버로는 전송되지 않습니다.",
   translating: "번역 중…",
   done: (text) => `번역: ${text}`,
   sure: "확신",
-  less_sure: "덜 확신",
+  less_sure: "조금 불확실",
   unsure: "불확실",
   confidence_title: "모델은 얼마나 확신하나요?",
   confidence_1:
     "모델은 단어를 하나 쓸 때마다, 원문과 앞의 단어를 보고 그 자리에 올 수 있는 모든 단어에 확률을 나누어 줍니다. 숫자는 이 단어가 받은 몫입니다.",
   confidence_2:
-    "점선이 있는 단어는 80 % 미만, 두 줄이 있는 단어는 50 % 미만을 받았습니다. 숫자가 낮으면 알맞은 단어가 여럿 겨룬다는 뜻일 때가 많고, 높다고 해서 꼭 옳은 것은 아닙니다.",
+    "점선이 있는 단어는 80% 미만, 두 줄이 있는 단어는 50% 미만을 받았습니다. 숫자가 낮으면 알맞은 단어가 여럿 겨룬다는 뜻일 때가 많고, 높다고 해서 꼭 옳은 것은 아닙니다.",
   word_label: (word, percent) => `${word}, 모델의 확률 ${percent}`,
   word_title: (percent) => `${percent}. 누르면 이 자리에 올 수 있는 다른 말을 보여 줍니다.`,
-  words_help: "화살표 키로 단어 사이를 옮기고, Enter 키로 그 자리에 올 수 있는 다른 말을 봅니다.",
+  words_help: "화살표 키로 단어 사이를 이동하고, Enter 키로 그 자리에 올 수 있는 다른 말을 봅니다.",
   here_stands: (word, percent) => `모델이 “${word}” 단어에 준 확률 ${percent}`,
   could_stand: "이 자리에 올 수 있는 다른 말",
   looking: "찾는 중…",
   nothing_else: "다른 가능성은 거의 없습니다.",
+  rest: "나머지 전체",
   sentence_ends: "(문장이 끝남)",
   close: "닫기",
   forced: "여기서 단어를 직접 골랐습니다.",
@@ -159,7 +188,6 @@ const ko: Words = {
 };
 
 export const languages = { en, ko };
-/** The same for a run that translates nothing. */
 /** What is called otherwise where a run does not translate. */
 const read = { en: { ...en, ...readEnglish }, ko: { ...ko, ...readKorean } };
 export const called: Record<Task, typeof languages> = {

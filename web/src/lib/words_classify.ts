@@ -2,7 +2,6 @@
 
 export const classifyEnglish = {
   classify: "Classify",
-  classify_tagline: "A model that was trained here gives a text its label",
   classify_text: "Text to label",
   classify_hint: "Type or paste a text…",
   classify_label: "The label of the text",
@@ -19,9 +18,9 @@ export const classifyEnglish = {
   why_gradient: "Gradient",
   why_attention: "Attention",
   why_gradient_about: (label: string, most: string) =>
-    `Gradient times input: by how much log P of “${label}” grows where a little more of the word is put in. Blue speaks for the label, orange against it; the deepest is ${most} nats.`,
+    `Gradient times input: by how much log P of “${label}” grows where a little more of the word is put in. Blue speaks for the label, orange against it; the deepest colour stands for ${most} nats.`,
   why_attention_about: (most: string) =>
-    `Attention: how much all rows of the last layer look at the word, on average over rows and heads. The deepest is ${most}.`,
+    `Attention: how much all rows of the last layer look at the word, on average over rows and heads. The deepest colour stands for ${most}.`,
   why_no_attention: "This model has no attention: the gradient alone is shown.",
   why_warning: "The two measure different things and often disagree; neither is a reason.",
   why_table: "Both beside each other",
@@ -31,7 +30,6 @@ export const classifyEnglish = {
 
 export const classifyKorean: typeof classifyEnglish = {
   classify: "분류",
-  classify_tagline: "여기서 직접 학습한 모델이 글에 레이블을 붙입니다",
   classify_text: "분류할 글",
   classify_hint: "글을 입력하거나 붙여 넣으세요…",
   classify_label: "글의 레이블",
@@ -48,11 +46,11 @@ export const classifyKorean: typeof classifyEnglish = {
   why_gradient: "기울기",
   why_attention: "어텐션",
   why_gradient_about: (label, most) =>
-    `기울기 × 입력: 단어를 조금 더 넣을 때 “${label}” 레이블의 로그 확률(log P)이 커지는 정도입니다. 파란색은 레이블에 유리한 단어, 주황색은 불리한 단어이며, 가장 진한 색이 ${most} nat입니다.`,
+    `기울기 × 입력: 단어를 조금 더 넣을 때 “${label}” 레이블의 로그 확률(log P)이 커지는 정도입니다. 파란색은 레이블에 유리한 단어, 주황색은 불리한 단어이며, 가장 진한 색은 ${most} nat에 해당합니다.`,
   why_attention_about: (most) =>
-    `어텐션: 마지막 층의 모든 행이 그 단어를 본 정도를 행과 헤드에 걸쳐 평균한 값입니다. 가장 진한 색이 ${most}입니다.`,
+    `어텐션: 마지막 층의 모든 행이 그 단어를 본 정도를 행과 헤드에 걸쳐 평균한 값입니다. 가장 진한 색은 ${most}에 해당합니다.`,
   why_no_attention: "이 모델에는 어텐션이 없어 기울기만 보여 줍니다.",
-  why_warning: "두 값은 서로 다른 것을 재며 자주 어긋납니다. 어느 쪽도 이유가 되지는 않습니다.",
+  why_warning: "두 값은 서로 다른 것을 재며 자주 어긋납니다. 어느 쪽도 판단의 근거는 아닙니다.",
   why_table: "두 값 나란히 보기",
   why_word: "단어",
   why_unread: "읽지 않음",

@@ -2,7 +2,6 @@
 
 export const fillEnglish = {
   fill: "Fill in",
-  fill_tagline: "A masked model that was trained here fills in the blanks of a text",
   fill_text: "Text with blanks",
   fill_hint: "Type a text with blanks: The ___ sleeps.",
   fill_blank: "Blank",
@@ -20,14 +19,13 @@ export const fillEnglish = {
   fill_undo_title: "Take back the last word that was put in",
   fill_sure_title: "What do the figures say?",
   fill_sure_1:
-    "How probable the model holds each word in that blank, given the text around it, while the other blanks are open. It spreads its belief over all pieces of its vocabulary; those that cannot stand there, as half a word, are left out, so that the figures need not sum to 100 %.",
+    "How probable the model finds each word in that blank, given the text around it, while the other blanks are open. The model divides its probability among all pieces of its vocabulary. Pieces that cannot stand there, such as half a word, are left out, so the figures need not sum to 100\u00a0%.",
   fill_sure_2:
     "In the text above, the surest blank is filled first and the others are asked again: words that agree with each other need not be the first of each list.",
 };
 
 export const fillKorean: typeof fillEnglish = {
   fill: "빈칸 채우기",
-  fill_tagline: "여기서 직접 학습한 마스크 언어 모델이 글의 빈칸을 채웁니다",
   fill_text: "빈칸이 있는 글",
   fill_hint: "빈칸이 있는 글을 입력하세요: The ___ sleeps.",
   fill_blank: "빈칸",
@@ -45,7 +43,7 @@ export const fillKorean: typeof fillEnglish = {
   fill_undo_title: "마지막으로 넣은 단어를 되돌립니다",
   fill_sure_title: "이 숫자는 무엇을 뜻하나요?",
   fill_sure_1:
-    "다른 빈칸은 비워 둔 채, 주변의 글을 보고 모델이 그 빈칸의 각 단어에 준 확률입니다. 모델은 어휘의 모든 서브워드에 확률을 나누어 주는데, 단어의 일부처럼 그 자리에 올 수 없는 것은 뺐으므로 합이 100 %가 아닐 수 있습니다.",
+    "다른 빈칸은 비워 둔 채, 주변의 글을 보고 모델이 그 빈칸의 각 단어에 준 확률입니다. 모델은 어휘의 모든 서브워드에 확률을 나누어 주는데, 단어의 일부처럼 그 자리에 올 수 없는 것은 뺐으므로 합이 100%가 아닐 수 있습니다.",
   fill_sure_2:
     "위의 글에서는 가장 확실한 빈칸부터 채우고 나머지를 다시 묻습니다. 그래서 서로 어울리는 단어가 각 목록의 첫째가 아닐 수도 있습니다.",
 };

@@ -20,6 +20,7 @@ export const lookKorean: typeof lookEnglish = {
   ],
   look_begin: "다음 문장으로 시작해 볼 수도 있습니다.",
   look_beam: "빔",
+  look_beam_title: "탐색이 단계마다 남기는 후보의 수입니다. 1이면 매번 확률이 가장 높은 서브워드를 고르고, 늘리면 전체로 더 나은 결과를 찾을 수 있습니다.",
   look_beam_own: (beam) => `${beam} (모델의 설정)`,
   look_beam_runs: "모델의 설정",
   look_busy: "계산하는 중…",
@@ -35,7 +36,7 @@ export const lookKorean: typeof lookEnglish = {
     "<mask>": "빈칸: 이 자리에 올 수 있는 말을 모델에 묻습니다",
     "<unk>": "어휘에 없는 것",
   },
-  look_keys: "화살표 키로 단어 사이를 옮기고, Enter 키로 고정합니다.",
+  look_keys: "화살표 키로 단어 사이를 이동하고, Enter 키로 고정합니다.",
   beside_open: "두 문장 나란히",
   beside_title: "두 번째 문장을 나란히 들여다봅니다. 서로 다른 단어가 표시됩니다.",
   beside_text: "두 번째 문장",
@@ -73,7 +74,7 @@ export const lookKorean: typeof lookEnglish = {
   map_reads: "읽은 것",
   map_chooses: "고른 것",
   reads_chooses: (read, chosen) => `읽은 것 ${read}, 고른 것 ${chosen}`,
-  map_legend: "각 행의 합은 100 %이며(반올림 오차 제외), 색이 진할수록 가중치가 큽니다.",
+  map_legend: "각 행의 합은 100%이며(반올림 오차 제외), 색이 진할수록 가중치가 큽니다.",
   map_silent: "꺼져 있습니다. 가중치는 계산되지만 쓰이지 않습니다.",
   heads_all: (part) => `${part}의 모든 헤드: 위에서 아래로 층, 왼쪽에서 오른쪽으로 헤드`,
   heads_fall: (change) => `이 헤드를 끄면 log P 변화 ${change}`,
@@ -84,7 +85,7 @@ export const lookKorean: typeof lookEnglish = {
   cell_hint: "칸을 누르면 계산 과정이 펼쳐집니다.",
   cell_title: (looks, seen) => `“${looks}” → “${seen}” 가중치의 계산`,
   cell_mean: "여러 헤드의 평균입니다. 쿼리와 키는 헤드마다 따로 있습니다.",
-  cell_open: (head, percent) => `이 칸을 가장 많이 본 헤드 ${head} 펼치기 (${percent})`,
+  cell_open: (head, percent) => `이 칸의 가중치가 가장 큰 헤드 ${head} 펼치기 (${percent})`,
   cell_other_kind: "이 종류의 모델에는 쿼리와 키가 없습니다.",
   cell_way: (product, root, score, percent) =>
     `q · k = ${product}, √d_k = ${root}, 나눈 값은 ${score}입니다. 볼 수 있는 모든 것에 소프트맥스를 적용하면 ${percent}입니다.`,
@@ -122,12 +123,13 @@ export const lookKorean: typeof lookEnglish = {
   take_back: (change) => `되돌리기: ${change}`,
   restore: "모두 되돌리기",
   here_could: (word) => `“${word}” 대신`,
-  here_could_about: "이 자리에 올 수 있었던 서브워드와 모델이 계산한 확률입니다. 하나를 고르면 나머지 번역이 그에 따라 이어집니다. 레이블 스무딩으로 학습한 모델은 가장 확실한 서브워드에도 100 %를 주지 않습니다.",
+  here_could_rest: "나머지 전체",
+  here_could_about: "이 자리에 올 수 있었던 서브워드와 모델이 계산한 확률입니다. 하나를 고르면 나머지 번역이 그에 따라 이어집니다. 레이블 스무딩으로 학습한 모델은 가장 확실한 서브워드에도 100%를 주지 않습니다.",
   choose_piece: (piece, percent) => `고르기: ${piece}, ${percent}`,
   beam_title: "단계별 탐색 과정",
   beam_about: (beam) =>
     beam > 1
-      ? `빔 탐색: 단계마다 점수가 가장 높은 후보 ${beam}개만 남기고 나머지는 버립니다. 서브워드 옆의 수는 앞부분이 주어졌을 때의 확률(%)이고, 굵은 선이 최종 번역입니다.`
+      ? `빔 탐색: 단계마다 점수가 가장 높은 후보 ${beam}개만 남기고 나머지는 버립니다. 서브워드 옆의 수는 앞부분이 주어졌을 때의 확률(%)이고, 굵은 선이 최종 결과입니다.`
       : "탐욕적(greedy) 탐색: 단계마다 확률이 가장 높은 서브워드 하나만 남깁니다. 옆의 수는 그 확률(%)입니다.",
   beam_given: (count) => `처음 서브워드 ${count}개는 직접 고른 것이며, 탐색은 그 뒤에서 시작합니다.`,
   beam_step: "단계",

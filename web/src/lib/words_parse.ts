@@ -2,7 +2,6 @@
 
 export const parseEnglish = {
   parse: "Parse",
-  parse_tagline: "A model that was trained here writes the constituency tree of a sentence",
   parse_text: "Sentence to parse",
   parse_hint: "Type a sentence, its words between spaces: The cat sleeps .",
   parse_empty: "The tree appears here as you type.",
@@ -24,7 +23,6 @@ export const parseEnglish = {
 
 export const parseKorean: typeof parseEnglish = {
   parse: "구문 분석",
-  parse_tagline: "여기서 직접 학습한 모델이 문장의 구구조 트리를 씁니다",
   parse_text: "분석할 문장",
   parse_hint: "단어 사이를 띄어 문장을 입력하세요: The cat sleeps .",
   parse_empty: "입력하는 대로 트리가 여기에 나타납니다.",
@@ -39,7 +37,7 @@ export const parseKorean: typeof parseEnglish = {
   parse_brackets: "괄호 표기",
   parse_sure_title: "이 트리는 무엇을 뜻하나요?",
   parse_sure_1:
-    "각 기호는 그 아래 단어들이 이루는 구를 트리뱅크의 이름으로 나타냅니다. S는 문장, NP는 명사구, VP는 동사구, PP는 전치사구입니다. 탐색은 문장에 뜻이 없더라도 정확히 이 단어들 위의 트리만 씁니다.",
+    "각 기호는 그 아래 단어들이 이루는 구를 트리뱅크의 이름으로 나타냅니다. S는 문장, NP는 명사구, VP는 동사구, PP는 전치사구입니다. 탐색은 문장에 뜻이 없더라도 이 단어들을 빠짐없이 잎으로 갖는 트리만 만듭니다.",
   parse_sure_2:
-    "괄호를 열 때 받은 어텐션의 몫이 클수록 단어의 색이 진합니다. 한 단어를 가장 확실하게 보는 층의 헤드를 평균한 값입니다. 값을 어디서 가져왔는지를 보여 줄 뿐, 이유가 되지는 않습니다.",
+    "괄호를 열 때 받은 어텐션 비중이 클수록 단어의 색이 진합니다. 한 단어를 가장 확실하게 보는 층의 헤드를 평균한 값입니다. 값을 어디서 가져왔는지를 보여 줄 뿐, 판단의 근거는 아닙니다.",
 };

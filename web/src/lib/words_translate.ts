@@ -9,6 +9,7 @@ export const translateEnglish = {
   warn_unknown_title: "What becomes of a word that the run has never read is guesswork.",
   warn_language: (text: string, reads: string, wanted: string) =>
     reads ? `${text} reads as ${reads}; this run reads ${wanted}.` : `${text} is hardly ${wanted}.`,
+  warn_coverage: (percent: string) => `About ${percent} of the source is covered.`,
   warn_repeated: (words: string) => `Repeats itself: ${words}`,
   warn_cut_off: (sentence: string) => `Reached its greatest length and was cut off: ${sentence}`,
   warn_length: (sentence: string) => `Of an unusual length for its source: ${sentence}`,
@@ -19,6 +20,8 @@ export const translateEnglish = {
     `It has learned from ${pairs} pairs of sentences with ${words} different words.`,
   knows_all: "These are all of them, the commonest first:",
   knows_some: (count: string) => `The ${count} commonest:`,
+  knows_longest: (words: string) =>
+    `Nearly all of them have at most ${words} words; it may leave out parts of longer sentences.`,
   knows_elsewhere: "Whatever is about other things, it can only guess at.",
   try_these: "Try:",
   look_inside: "Look inside this sentence",
@@ -41,6 +44,7 @@ export const translateKorean: TranslateWords = {
     reads
       ? `${text} – 원문의 언어: ${reads}. 이 모델이 읽는 언어: ${wanted}.`
       : `${text} – 이 모델이 읽는 언어(${wanted})가 아닌 듯합니다.`,
+  warn_coverage: (percent) => `원문의 약 ${percent}만 옮겨졌습니다.`,
   warn_repeated: (words) => `같은 말이 되풀이됩니다: ${words}`,
   warn_cut_off: (sentence) => `최대 길이에 이르러 잘렸습니다: ${sentence}`,
   warn_length: (sentence) => `원문에 비해 길이가 이례적입니다: ${sentence}`,
@@ -51,6 +55,8 @@ export const translateKorean: TranslateWords = {
     `문장 쌍 ${pairs}개로 학습했고, 그 안의 서로 다른 단어는 ${words}개입니다.`,
   knows_all: "아래는 그 단어 전부이며, 자주 나온 순서입니다.",
   knows_some: (count) => `가장 자주 나온 단어 ${count}개:`,
+  knows_longest: (words) =>
+    `거의 모든 문장이 ${words}단어 이하입니다. 더 긴 문장은 일부를 빠뜨릴 수 있습니다.`,
   knows_elsewhere: "다른 내용의 글은 짐작해서 옮길 뿐입니다.",
   try_these: "예문:",
   look_inside: "이 문장 들여다보기",

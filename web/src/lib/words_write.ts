@@ -2,7 +2,6 @@
 
 export const writeEnglish = {
   write: "Write",
-  write_tagline: "A language model that was trained here goes on with a text",
   begin_label: "How the text begins",
   begin_hint: "How the text begins…",
   written_label: "The text, each word coloured by its surprise",
@@ -61,7 +60,6 @@ export type WriteWords = typeof writeEnglish;
 
 export const writeKorean: WriteWords = {
   write: "글쓰기",
-  write_tagline: "여기서 직접 학습한 언어 모델이 글을 이어 씁니다",
   begin_label: "글의 시작",
   begin_hint: "글의 시작을 입력하세요…",
   written_label: "이어 쓴 글. 단어의 색은 놀라움의 크기",

@@ -91,15 +91,7 @@ export class WriterState {
     this.status = "writing";
     this.ending = null;
     this.from = { text: this.text, words: this.words };
-    const { temperature, k, p, seed, longest, stop, likeliest } = this.how;
-    const asked = {
-      text: this.text,
-      run: run.name,
-      longest,
-      likeliest,
-      sampling: { temperature, top_k: k, top_p: p, seed },
-      stop: stop ? [stop.replaceAll("\\n", "\n").replaceAll("\\t", "\t")] : [],
-    };
+    const asked = { text: this.text, run: run.name, ...this.settings };
     try {
       for await (const event of write(asked, request.signal)) {
         if (request.signal.aborted) return;
@@ -190,6 +182,17 @@ export class WriterState {
     this.status = this.text.trim() ? "reading" : "empty";
     if (this.text.trim() && this.run) this.#timer = setTimeout(() => void this.#read(request), pause);
   }
+
+  /** How a text is written, as the server is asked. */
+  readonly settings = $derived.by(() => {
+    const { temperature, k, p, seed, longest, stop, likeliest } = this.how;
+    return {
+      longest,
+      likeliest,
+      sampling: { temperature, top_k: k, top_p: p, seed },
+      stop: stop ? [stop.replaceAll("\\n", "\n").replaceAll("\\t", "\t")] : [],
+    };
+  });
 
   async #read(request: AbortController): Promise<void> {
     const { run, text } = this;

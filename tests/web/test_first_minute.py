@@ -1,0 +1,85 @@
+"""What somebody meets who opens the page for the first time: what each view does, what to begin
+with, and how to have the same without the page."""
+
+from __future__ import annotations
+
+import json
+import shlex
+import subprocess
+from pathlib import Path
+from urllib.parse import quote
+
+import pytest
+from opening import Open, accessible_and_fits
+from playwright.sync_api import Page, expect
+
+RECIPE = "demo"
+SMALL = (
+    "name=small", "model.model_dim=32", "model.ffn_dim=64", "model.attention.num_heads=2",
+    "model.encoder_layers=1", "model.decoder_layers=1", "text.vocabulary=300",
+)  # fmt: skip
+TIRED, WIDE = (
+    f"The animal didn't cross the street because it was too {why}." for why in ("tired", "wide")
+)
+
+
+def commands(page: Page) -> list[str]:
+    """What the open view shows under "The same in a shell"."""
+    page.get_by_text("The same in a shell").locator("visible=true").click()
+    return page.locator("pre[role=group]:visible").all_inner_texts()
+
+
+def test_every_view_says_what_it_does_and_what_to_begin_with(opened: Open) -> None:
+    with opened() as page:
+        line = page.locator(".does:visible")
+        expect(line).to_contain_text("dragoman trains Transformers")
+        examples = page.locator(".examples:visible button").all_inner_texts()
+        assert examples[:2] == [TIRED, WIDE]
+        for select in page.locator("header select").all():
+            assert select.evaluate("one => getComputedStyle(one).appearance") != "none"
+        said = {line.inner_text()}
+        for tab in page.get_by_role("tab").all()[1:]:
+            tab.click()
+            expect(line).to_have_count(1)
+            said.add(line.inner_text())
+            assert tab.get_attribute("title") == line.inner_text()
+        assert len(said) == page.get_by_role("tab").count()
+        accessible_and_fits(page)
+
+
+def test_the_command_of_a_view_answers_what_the_view_shows(opened: Open, tmp_path: Path) -> None:
+    text = "It's \"old\" & the man's: $HOME `id`."
+    with opened(f"#translate?text={quote(text)}") as page:
+        expect(page.locator("p.text")).to_have_attribute("data-status", "done")
+        (command,) = commands(page)
+        words = shlex.split(command)
+        assert words[0] == "curl" and json.loads(words[-1])["text"] == text
+        said = subprocess.run(
+            ["bash", "-c", command], cwd=tmp_path, capture_output=True, check=True, timeout=120
+        )
+        answer = json.loads(said.stdout)["translations"][0]
+        assert answer["sentences"][0]["source"] in text
+        assert answer["text"] == page.locator("p.text").inner_text()
+
+
+def test_what_is_not_shown_of_a_choice_is_said(opened: Open) -> None:
+    """What 95 % and < 1 % leave is for all other words together."""
+    with opened(f"#look?text={quote(TIRED)}&units=pieces") as page:
+        expect(page.locator(".passage")).to_have_attribute("aria-busy", "false")
+        page.locator(".text.target .w").first.click()
+        rest = page.locator(".choices .rest")
+        expect(rest).to_contain_text("all others")
+        shares = page.locator(".choices li > button > span").all_inner_texts()
+        known = sum(float(one.split()[0]) for one in shares if "<" not in one)
+        left = float(rest.locator("span").inner_text().split()[0])
+        assert known + left == pytest.approx(100, abs=len(shares))
+
+
+def test_a_figure_is_a_file_too(opened: Open) -> None:
+    with opened("#figures?figure=label-smoothing") as page:
+        expect(page.locator("article")).to_have_attribute("aria-busy", "false")
+        with page.expect_download() as download:
+            page.get_by_role("button", name="Picture (SVG)").click()
+        assert download.value.suggested_filename == "label-smoothing.svg"
+        assert download.value.path().read_text(encoding="utf-8").lstrip().startswith("<svg")
+        assert "dragoman figure label-smoothing" in commands(page)

@@ -1,0 +1,23 @@
+// What does in a shell what the page does.
+
+import { apiKey } from "./api";
+
+/** A text as one word of a shell. */
+export function quoted(text: string): string {
+  return /^[\w./=:-]+$/.test(text) ? text : `'${text.replaceAll("'", "'\\''")}'`;
+}
+
+/** The request that answers a view, with curl; without a body it is a GET. */
+export function curl(path: string, body?: Record<string, unknown>): string {
+  const address = new URL(path, document.baseURI);
+  address.hash = "";
+  const parts = ["curl", quoted(address.href)];
+  if (apiKey.get()) parts.push("-H 'Authorization: Bearer KEY'");
+  if (body) parts.push("-H 'Content-Type: application/json'", `-d ${quoted(JSON.stringify(body))}`);
+  return parts.join(" ");
+}
+
+/** A verb of the program on a run, where runs lie as the program puts them. */
+export function dragoman(verb: string, run: string, ...rest: string[]): string {
+  return ["dragoman", verb, `runs/${run}`, ...rest].map(quoted).join(" ");
+}

@@ -1,0 +1,64 @@
+// How the page writes numbers, in the canvas as in the text: one way for each language.
+
+export type Language = "en" | "ko";
+
+/** What stands behind a figure in percent: it never begins a line of its own. */
+const PERCENT = { en: "\u00a0%", ko: "%" };
+
+const SUPERSCRIPTS = "⁰¹²³⁴⁵⁶⁷⁸⁹";
+
+/** With a real minus, as wide as the digits and never at the end of a line. */
+function local(value: number, language: Language, options: Intl.NumberFormatOptions): string {
+  return value.toLocaleString(language, { signDisplay: "negative", ...options }).replace("-", "−");
+}
+
+/** With a fixed number of digits behind the point. What rounds to zero has no sign. */
+export function number(value: number, language: Language, digits = 0): string {
+  return local(value, language, { minimumFractionDigits: digits, maximumFractionDigits: digits });
+}
+
+/** A unit as the server writes it behind a number. */
+export function unit(text: string, language: Language): string {
+  return text.trim() === "%" ? PERCENT[language] : text;
+}
+
+function compact(value: number, language: Language): string {
+  return local(value, language, { notation: "compact", maximumFractionDigits: 1 });
+}
+
+/** As a multiple of a power of ten: 2 × 10⁻⁷, and 10⁻³ for 1 × 10⁻³. */
+function power(value: number, language: Language): string {
+  const [digits = "", exponent = ""] = value.toExponential(1).split("e");
+  const raised = [...exponent.replace("+", "")].map((one) => (one === "-" ? "⁻" : SUPERSCRIPTS[Number(one)])).join("");
+  const factor = Number(digits);
+  if (factor === 1) return `10${raised}`;
+  return `${number(factor, language, factor % 1 ? 1 : 0)}\u00a0×\u00a010${raised}`;
+}
+
+const MANY = 1e6;
+const TINY = 1e-4;
+
+/** Three digits that count, for cells and what is read out: 0.0123, 1,230, 1.2M, 2 × 10⁻⁷. */
+export function significant(value: number, language: Language): string {
+  const size = Math.abs(value);
+  if (size >= MANY) return compact(value, language);
+  if (size >= 1e3) return number(value, language);
+  if (size >= TINY || !size) return local(value, language, { maximumSignificantDigits: 3 });
+  return power(value, language);
+}
+
+/** The numbers of one axis, all written in one way: none as 10⁻⁵ beside 0.0001, or 1.2M beside 800,000. */
+export function axis(values: number[], language: Language): string[] {
+  const sizes = values.map(Math.abs).filter(Boolean);
+  const write = sizes.some((size) => size < TINY) ? power : Math.max(0, ...sizes) >= MANY ? compact : significant;
+  return values.map((value) => (value ? write(value, language) : "0"));
+}
+
+/** A share of one. Without digits nothing that is possible is 0 %, and nothing that is not certain 100 %. */
+export function percent(share: number, language: Language, digits?: number): string {
+  const [value, sign] = [share * 100, PERCENT[language]];
+  if (digits !== undefined) return number(value, language, digits) + sign;
+  if (value > 99 && value < 100) return `>\u00a099${sign}`;
+  if (value > 0 && value < 1) return `<\u00a01${sign}`;
+  return `${Math.round(value)}${sign}`;
+}
