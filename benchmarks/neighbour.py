@@ -3,9 +3,10 @@
     python benchmarks/neighbour.py --run runs/demo --seconds 15
 
 One server for all attacks, in one run. A neighbour at 127.0.0.1 asks for ``/health`` and for a
-single sentence, over and over; the attacker sits at 127.0.0.2, in a process of its own, and sends
-one request from several connections at once. Told are the neighbour's times alone and under each
-attack, and what the attacker was answered. ``--tree`` attacks the server of another tree.
+single sentence (or a small text of the run's task), over and over; the attacker sits at 127.0.0.2,
+in a process of its own, and sends one request from several connections at once. Told are the
+neighbour's times alone and under each attack, and what the attacker was answered. A run that does
+not translate has attacks of its own. ``--tree`` attacks the server of another tree.
 ``benchmarks/serve.py`` does it too, beside its other figures.
 """
 
@@ -34,6 +35,8 @@ PAUSE = 0.02
 """Seconds between two questions of the neighbour."""
 
 Body = dict[str, Any]
+Question = tuple[str, Body]
+"""A path and what is asked there."""
 
 
 def attacks(sentences: list[str], languages: tuple[str, str]) -> dict[str, tuple[str, Body]]:
@@ -85,7 +88,54 @@ def attacks(sentences: list[str], languages: tuple[str, str]) -> dict[str, tuple
         ),
         "a megabyte of lists": ("/translate", {"q": [[0] * 9] * 30_000}),
         "looking at a long text": ("/v1/look", {"text": long, "beam": 16, "attention_within": 0}),
+        "256 texts made 1,000 tokens long": (
+            "/v1/translate",
+            {"text": ["a"] * 256, **into, "beam": 16, "min_length": 1000, "max_length": 1000},
+        ),
+        "as many of them as are allowed": (
+            "/v1/translate",
+            {"text": ["a"] * 100, **into, "beam": 16, "min_length": 1000, "max_length": 1000},
+        ),
+        "warnings of 20,000 characters": (
+            "/v1/translate",
+            {"text": fits, **into, "warnings": True},
+        ),
     }
+
+
+def attacks_of_task(task: str) -> dict[str, tuple[str, Body]]:
+    """The same for runs that do not translate."""
+    words = " ".join(["the", "animal", "eats", "a", "soup", "because", "it", "sleeps"] * 15)
+    blanks = " ".join(["___ the animal"] * 20)
+    return {
+        "classification": {
+            "20,000 spaces": ("/v1/classify", {"text": " " * 20_000, "why": True}),
+            "256 texts, why": ("/v1/classify", {"text": [words[:78]] * 256, "why": True}),
+        },
+        "masked": {
+            "20 blanks of 8 pieces": ("/v1/fill", {"text": blanks, "pieces": 8, "top": 16}),
+            "5 blanks of 8 pieces": (
+                "/v1/fill",
+                {"text": " ".join(["___ the animal"] * 5), "pieces": 8, "top": 16},
+            ),
+        },
+        "parsing": {
+            "20 sentences of 120 words": ("/v1/parse", {"text": [words] * 20, "beam": 16}),
+        },
+        "language-model": {
+            "1,000 tokens written": ("/v1/write", {"text": "Der", "longest": 1000}),
+            "20,000 characters read": ("/v1/surprise", {"text": "Der Hund. " * 2_000}),
+        },
+    }[task]
+
+
+SINGLE: dict[str, tuple[str, Body]] = {
+    "classification": ("/v1/classify", {"text": "The animal was too tired."}),
+    "masked": ("/v1/fill", {"text": "The ___ was too tired."}),
+    "parsing": ("/v1/parse", {"text": "the animal sleeps ."}),
+    "language-model": ("/v1/write", {"text": "Der", "longest": 30}),
+}
+"""What the neighbour of a run that does not translate asks for."""
 
 
 def measure(
@@ -94,15 +144,21 @@ def measure(
     languages: tuple[str, str],
     seconds: float,
     tree: Path | None = None,
+    task: str = "translation",
+    only: list[str] | None = None,
 ) -> list[dict[str, Any]]:
-    """One row of the table for each attack; the first is without any."""
+    """One row of the table for each attack (or for ``only`` some); the first is without any."""
     server, port = _start(run, tree)
     try:
-        single: Body = {"q": sentences[0], "source": languages[0], "target": languages[1]}
+        whole: Body = {"q": sentences[0], "source": languages[0], "target": languages[1]}
+        single, every = ("/translate", whole), attacks(sentences, languages)
+        if task != "translation":
+            single, every = SINGLE[task], attacks_of_task(task)
         rows = [{"attack": "nobody", **_watched(port, single, min(5, seconds))}]  # warms up
         rows = [{"attack": "nobody", **_watched(port, single, seconds)}]
-        for name, (path, body) in attacks(sentences, languages).items():
-            rows.append({"attack": name, **_attacked(port, path, body, single, seconds)})
+        for name, (path, body) in every.items():
+            if only is None or name in only:
+                rows.append({"attack": name, **_attacked(port, path, body, single, seconds)})
     finally:
         server.terminate()
         server.wait(90)
@@ -137,7 +193,7 @@ def _start(run: Path, tree: Path | None) -> tuple[subprocess.Popen[str], int]:
     raise SystemExit("the server did not start")
 
 
-def _attacked(port: int, path: str, body: Body, single: Body, seconds: float) -> dict[str, Any]:
+def _attacked(port: int, path: str, body: Body, single: Question, seconds: float) -> dict[str, Any]:
     context = get_context("spawn")
     here, there = context.Pipe()
     attacker = context.Process(target=_attack, args=(there, port, path, body, seconds + 1))
@@ -184,13 +240,13 @@ def _attack(pipe: Connection, port: int, path: str, body: Body, seconds: float) 
     pipe.send(dict(answers))
 
 
-def _watched(port: int, single: Body, seconds: float) -> dict[str, Any]:
+def _watched(port: int, single: Question, seconds: float) -> dict[str, Any]:
     """The neighbour's times: median and 99th of a hundred, in milliseconds."""
-    body = json.dumps(single).encode()
+    path, body = single[0], json.dumps(single[1]).encode()
     headers = {"Content-Type": "application/json"}
     questions: dict[str, Callable[[http.client.HTTPConnection], None]] = {
         "health_ms": lambda connection: connection.request("GET", "/health"),
-        "sentence_ms": lambda connection: connection.request("POST", "/translate", body, headers),
+        "sentence_ms": lambda connection: connection.request("POST", path, body, headers),
     }
     times: dict[str, list[float]] = {name: [] for name in questions}
     end = time.monotonic() + seconds
@@ -236,14 +292,21 @@ def _wait_until_idle(port: int) -> None:
 def main() -> None:
     from serve import languages_and_sentences
 
+    from dragoman.tasks.run import Run
+
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--run", type=Path, default=Path("runs/demo"))
     parser.add_argument("--source", type=Path, help="sentences, one a line; else the run's tests")
     parser.add_argument("--seconds", type=float, default=15, help="of each attack")
     parser.add_argument("--tree", type=Path, help="folder src of the program to attack")
+    parser.add_argument("--only", nargs="+", help="attacks, by their names")
     options = parser.parse_args()
-    languages, sentences = languages_and_sentences(options.run, options.source)
-    print(table(measure(options.run, sentences, languages, options.seconds, options.tree)))
+    task = Run.open(options.run).task.name
+    languages, sentences = ("", ""), [""]
+    if task == "translation":
+        languages, sentences = languages_and_sentences(options.run, options.source)
+    given = (options.run, sentences, languages, options.seconds, options.tree)
+    print(table(measure(*given, task, options.only)))
 
 
 if __name__ == "__main__":

@@ -11,8 +11,10 @@ import socket
 from collections.abc import AsyncIterator, Callable, Coroutine
 from typing import Any
 
+import httpx
 import pytest
 import uvicorn
+from serving_echo import server_process
 from uvicorn.server import ServerState
 
 from dragoman.serving.http.addresses import Networks
@@ -174,6 +176,27 @@ def test_a_body_that_goes_on_after_its_answer_is_not_waited_for() -> None:
             assert world.guard.open == 0
 
     in_world(check)
+
+
+@pytest.mark.parametrize("expects", ["", "Expect: 100-continue\r\n"])
+def test_a_body_whose_length_is_too_much_is_not_read(expects: str) -> None:
+    """Nothing of it was sent, and the answer is there; the connection ends with it."""
+    with server_process() as (_, address):
+        host, port = address.removeprefix("http://").split(":")
+        with socket.create_connection((host, int(port)), timeout=20) as connection:
+            head = f"POST /translate HTTP/1.1\r\nHost: x\r\nContent-Length: 9000000\r\n{expects}"
+            connection.sendall(f"{head}\r\n".encode())
+            said = connection.makefile("rb").read().decode()
+    assert said.startswith("HTTP/1.1 413 ") and "\r\nconnection: close\r\n" in said
+    assert "larger than 1,000,000 bytes" in said and "100 Continue" not in said
+
+
+def test_who_sends_too_much_gets_to_read_why() -> None:
+    with server_process() as (_, address):
+        body = json.dumps({"q": "x" * 3_000_000}).encode()
+        for content in (body, (body[n : n + 10_000] for n in range(0, len(body), 10_000))):
+            answer = httpx.post(f"{address}/translate", content=content, timeout=60)
+            assert answer.status_code == 413, answer.text
 
 
 def test_who_waits_longest_makes_room() -> None:

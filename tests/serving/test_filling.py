@@ -149,7 +149,7 @@ def test_the_model_is_asked_in_turns(
     monkeypatch.setattr(Engine, "said", counted)
     found = ServedRun.open(blanks, ServeSettings(), "blanks").filling
     assert found is not None
-    parts = found.parts(FillRequest(text=TEXT, pieces=pieces))
+    parts = found.parts(FillRequest(text=TEXT, pieces=pieces), lambda _: None)
     assert next(parts) is None and len(asked) == 1
     *between, last = parts
     assert last is not None and all(one is None for one in between)

@@ -7,7 +7,10 @@ import gzip
 import importlib.util
 import json
 import logging
+import os
+import re
 import signal
+import subprocess
 import sys
 import threading
 import time
@@ -134,6 +137,30 @@ def test_strangers_cannot_fill_the_log() -> None:
 
 
 # ---- keys and figures
+
+
+def test_what_libraries_say_is_bounded_too() -> None:
+    """A form that is none makes python_multipart complain: by the same handlers as all others."""
+    body = b"--x\r\nno header\r\n\r\n"
+    kind = {"content-type": "multipart/form-data; boundary=x"}
+    said: list[str] = []
+    with server_process(said=said) as (process, address):
+        for _ in range(3 * OFTEN):
+            assert httpx.post(f"{address}/translate", content=body, headers=kind).is_client_error
+        process.send_signal(signal.SIGTERM)
+        assert process.wait(60) == 0
+    assert len(said) <= OFTEN + 2, said
+
+
+def test_warnings_go_to_the_log_of_the_program(capfd: pytest.CaptureFixture[str]) -> None:
+    program = (
+        "import logging, warnings; from dragoman.serving.operate.log import set_up;"
+        "set_up('json'); logging.getLogger('library').info('unimportant');"
+        "[logging.getLogger('library').warning('x') for _ in range(99)]; warnings.warn('old')"
+    )
+    subprocess.run([sys.executable, "-c", program], check=True)
+    lines = [json.loads(line) for line in capfd.readouterr().err.splitlines()]
+    assert [line["logger"] for line in lines] == ["library"] * OFTEN + ["py.warnings"]
 
 
 def test_metrics_are_for_operators() -> None:
@@ -336,6 +363,107 @@ def test_keys_are_read_again_at_sighup(tmp_path: Path) -> None:
         assert ask(ADA) == 403
 
 
+def test_a_key_that_is_taken_back_is_not_known_from_then_on(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whatever an earlier renewal waits for: the body of a stranger, or a request under way."""
+    path, gate = tmp_path / "keys", threading.Event()
+    path.write_text(f"{ADA}\n{BOB}\n")
+    settings = ServeSettings(api_keys=path)
+    old, new = echo_run(model=EchoModel(gate=gate), settings=settings), echo_run(settings=settings)
+    monkeypatch.setattr(Renewal, "_open", lambda _, names: dict.fromkeys(names, new))
+
+    async def half_sent() -> Any:
+        yield b'{"q": '
+        await asyncio.Event().wait()
+
+    async def check() -> None:
+        async with client_of(old, settings=settings) as client:
+            service = service_of(client)
+            renewal = Renewal(service, {"echo": touched(tmp_path / "run")})
+            ada = {"authorization": f"Bearer {ADA}"}
+            stranger = asyncio.ensure_future(client.post("/translate", content=half_sent()))
+            under_way = asyncio.ensure_future(client.post("/translate", json=WISH, headers=ada))
+            await until(lambda: len(service.under_way) == 1)  # the stranger has chosen no run
+            touched(tmp_path / "run")
+            renewing = asyncio.ensure_future(renewal.renew())
+            await until(lambda: service.catalogue.runs == [new])
+            path.write_text(f"{BOB}\n")
+            again = asyncio.ensure_future(renewal.renew())
+            await until(lambda: not again.done() and len(service.keys._holders) == 1)
+            assert (await client.post("/translate", json=WISH, headers=ada)).status_code == 403
+            assert not renewing.done()
+            gate.set()
+            assert (await under_way).status_code == 200
+            await asyncio.gather(renewing, again)  # the stranger is not waited for
+            stranger.cancel()
+            await asyncio.gather(stranger, return_exceptions=True)
+
+    asyncio.run(check())
+
+
+@pytest.mark.parametrize("is_link", [False, True])
+def test_a_pipe_is_no_file_of_keys(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture, is_link: bool
+) -> None:
+    pipe, path = tmp_path / "pipe", tmp_path / "keys"
+    os.mkfifo(pipe)
+    with pytest.raises(DataError, match="not a regular file"):
+        ApiKeys.load(pipe, LimitSettings())
+    path.write_text(ADA)
+    settings = ServeSettings(api_keys=path)
+
+    async def check() -> None:
+        async with client_of(settings=settings) as client:
+            renewal = Renewal(service_of(client), {})
+            path.unlink()
+            if is_link:
+                path.symlink_to(pipe)
+            else:
+                pipe.rename(path)
+            async with asyncio.timeout(20):
+                await renewal.renew()
+            headers = {"authorization": f"Bearer {ADA}"}
+            assert (await client.post("/translate", json=WISH, headers=headers)).is_success
+
+    asyncio.run(check())
+    assert "Nothing else was taken up anew: API keys: cannot read" in caplog.text
+
+
+# ---- stopping
+
+
+def test_answers_say_that_the_connection_ends_while_the_server_stops() -> None:
+    gate = threading.Event()
+
+    async def check() -> None:
+        async with client_of(echo_run(model=EchoModel(gate=gate))) as client:
+            assert "connection" not in (await client.get("/health")).headers
+            under_way = asyncio.ensure_future(client.post("/translate", json=WISH))
+            stream = {"text": SECRET, "stream": True}
+            streamed = asyncio.ensure_future(client.post("/v1/translate", json=stream))
+            await until(lambda: len(service_of(client).under_way) == 2)
+            service_of(client).closing = True
+            answers = [await client.get("/health"), await client.get("/nothing")]
+            gate.set()
+            answers.append(await under_way)
+            assert [one.headers.get("connection") for one in answers] == ["close"] * 3
+            assert "event: done" in (await streamed).text
+
+    asyncio.run(check())
+
+
+def test_a_connection_that_is_kept_alive_is_told_that_the_server_stops() -> None:
+    with server_process(step_seconds=0.2) as (process, address):
+        with httpx.Client(base_url=address, timeout=60) as client:
+            assert "connection" not in client.get("/health").headers
+            stop = threading.Timer(0.5, process.send_signal, [signal.SIGTERM])
+            stop.start()
+            answer = client.post("/translate", json=WISH)  # two seconds
+            assert answer.is_success and answer.headers["connection"] == "close"
+        assert process.wait(60) == 0
+
+
 # ---- gzip
 
 
@@ -425,6 +553,13 @@ def test_the_proxies_recipes_agree_with_the_server() -> None:
     for text in (nginx, caddy):
         assert f"127.0.0.1:{settings.port}" in text and "X-Request-ID" in text
         assert text.count("{") == text.count("}")
+    # They pass on what is too large, so that dragoman says what the limit is; of what they refuse
+    # themselves the answer is JSON too.
+    (of_nginx,) = re.findall(r"client_max_body_size (\d+)m;", nginx)
+    (of_caddy,) = re.findall(r"max_size (\d+)MB", caddy)
+    assert min(int(of_nginx), int(of_caddy)) * 1_000_000 > settings.limits.body_bytes
+    assert "error_page 413" in nginx and "handle_errors" in caddy
+    assert all("application/json" in text and '"error"' in text for text in (nginx, caddy))
     stops = int(unit.split("TimeoutStopSec=")[1].split("\n")[0])
     assert stops > settings.grace_seconds
     assert int(unit.split("LimitNOFILE=")[1].split("\n")[0]) > 2 * settings.limits.connections

@@ -19,11 +19,12 @@ from typing import Any
 import httpx
 import pytest
 from libretranslatepy import LibreTranslateAPI
-from serving_echo import run_process, server_process
+from serving_echo import detector, echo_run, run_process, server_process
 
 from dragoman.errors import DragomanError, RecipeError
+from dragoman.serving.app import create_app
 from dragoman.serving.http.listening import bind
-from dragoman.serving.server import run_names
+from dragoman.serving.server import run_names, serve_app, torch_threads
 from dragoman.serving.settings import ServeSettings, parse_settings
 
 SENTENCE = "The animal didn't cross the street because it was too tired."
@@ -237,6 +238,33 @@ def test_a_wrong_setting_is_told_in_one_line() -> None:
     with pytest.raises(RecipeError, match="port"):
         parse_settings({"port": 99999}, [])
     assert parse_settings({}, ["limits.characters=5"]).limits.characters == 5
+
+
+@pytest.mark.parametrize(
+    ("workers", "threads", "of_torch"),
+    [([2], 0, 1), ([2, 1], 8, 1), ([1], 0, 1), ([1, 0], 3, 3), ([0], 2, 2)],
+)
+def test_threads_of_torch(
+    workers: list[int], threads: int, of_torch: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """One beside kernels, and where only torch runs models as many as were asked for, or one."""
+    settings = parse_settings({}, [f"threads={threads}"])
+    assert torch_threads(workers, settings) == of_torch
+
+    said: list[int] = []
+
+    def stop(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    runs = [echo_run(f"echo {n}", settings=settings) for n in range(len(workers))]
+    for run, count in zip(runs, workers, strict=True):
+        monkeypatch.setattr(type(run.engine), "workers", count)
+    monkeypatch.setattr("torch.set_num_threads", said.append)
+    monkeypatch.setattr("dragoman.serving.server.listen", stop)
+    if len(workers) == 1:
+        with bind(ServeSettings(port=0)) as listener, pytest.raises(KeyboardInterrupt):
+            serve_app(create_app(runs, settings, detector()), settings, listener, {})
+        assert said == [of_torch]
 
 
 def test_runs_are_named_apart(tmp_path: Any) -> None:

@@ -22,7 +22,7 @@ from dragoman.serving.translate.knowledge import knowledge_of
 from dragoman.serving.translate.proofs import Proofs
 from dragoman.serving.turns import Turns
 from dragoman.tasks.proofreading.proofreader import Proof, Proofreader, ToProofread
-from dragoman.tasks.run import LEXICON, SCORES, Run
+from dragoman.tasks.run import LEXICON, NOTES, SCORES, Run
 
 ODD = "The animal 🐱 is tired. "
 TWO = f"- {ODD}Where is the bread?"
@@ -157,6 +157,10 @@ def test_what_a_run_knows_is_told(tiny_run: Path, tmp_path: Path) -> None:
     assert known.pairs == 546 and known.words is not None and known.words > 100
     assert known.commonest[0] == "the" and len(known.commonest) <= 300
     assert known.label_smoothing == 0.1 and known.notice == ""
+    assert known.longest is None, "so few pairs do not show it"
+    notes = json.loads((folder / NOTES).read_text(encoding="utf-8"))
+    (folder / NOTES).write_text(json.dumps(notes | {"longest_words": 17}), encoding="utf-8")
+    assert knowledge_of(Run.open(folder)).longest == 17
     assert known.examples == ["A", "B", "Short.", "The long one."]
 
 

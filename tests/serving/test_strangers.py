@@ -21,7 +21,7 @@ from dragoman.serving.http.refusals import Refusal
 from dragoman.serving.served import ServedRun
 from dragoman.serving.settings import ServeSettings
 from dragoman.serving.turns import Turns
-from dragoman.tasks.run import Run
+from dragoman.tasks.run import LABELS, Run
 
 WISH = {"q": "Das Brot", "source": "en", "target": "de"}
 FORM = "application/x-www-form-urlencoded"
@@ -229,6 +229,33 @@ def test_a_damaged_run_does_not_tell_where_it_lies(tmp_path: Path) -> None:
             ):
                 assert answer.status_code == 500 and "log" in answer.json()["error"]
                 assert "secret" not in answer.text
+
+    asyncio.run(check())
+
+
+def test_half_characters_in_files_of_a_run_are_told_as_unreadable(tmp_path: Path) -> None:
+    """JSON may name them ("\\ud800"), and no answer can be written with one."""
+    half = '"Fo\\ud83do"'
+    folder = untrained_run(
+        tmp_path, "model.model_dim=16", "model.ffn_dim=16", recipe_name="demo-labels"
+    )
+    written = (folder / LABELS).read_text()
+    (folder / LABELS).write_text(written.replace('"food"', half))
+    sample = f'{{"source": {half}, "translation": {half}, "reference": {half}}}'
+    (folder / "scores.json").write_text(f'{{"samples": [{sample}]}}')
+    settings = ServeSettings()
+    served = ServedRun.open(Run.open(folder), settings, "tiny")
+
+    async def check() -> None:
+        async with client_of(served, settings=settings) as client:
+            labelled = await client.post("/v1/classify", json={"text": "The dog.", "why": True})
+            for answer in (
+                await client.get("/v1/info"),
+                await client.get("/v1/runs/tiny"),
+                labelled,
+            ):
+                assert answer.status_code == 200, answer.text
+            assert "Fo\ufffdo" in labelled.text
 
     asyncio.run(check())
 

@@ -229,6 +229,8 @@ def _add_errors(app: FastAPI, service: Service) -> None:
         headers = {}
         if error.retry_after is not None:
             headers["retry-after"] = str(max(1, round(error.retry_after)))
+        if error.status == 413:
+            headers["connection"] = "close"  # what is left of the body is not read
         return JSONResponse({"error": error.message}, error.status, headers)
 
     @app.exception_handler(DragomanError)

@@ -173,9 +173,10 @@ class TranslateRequest(Message):
 class TranslationWarning(Message):
     """Something that is doubtful about the translation of a sentence."""
 
-    code: Literal["language", "unknown", "omitted", "repeated", "cut_off", "length"]
+    code: Literal["language", "unknown", "omitted", "coverage", "repeated", "cut_off", "length"]
     """language: the source is of another language than the run's; unknown: a word that the run has
-    never read; omitted: words to which the translation owes nothing; repeated: the translation
+    never read; omitted: words to which the translation owes nothing; coverage: how much
+    of the sentence it owes something to, where there are such words; repeated: the translation
     repeats itself; cut_off: it reached its greatest length; length: an unusual one."""
     side: Literal["source", "target"]
     """In which text it stands."""
@@ -187,6 +188,8 @@ class TranslationWarning(Message):
     """What stands there."""
     languages: list[str] = []
     """Of language: those that the source may be in, if that can be told."""
+    covered: float | None = None
+    """Of coverage: the share of the words, from 0 to 1."""
     message: str
     """The same in English."""
 
@@ -275,6 +278,9 @@ class Knowledge(Message):
     """Different words of the source among them, where they were written down."""
     commonest: list[str]
     """The commonest of these, at most 300."""
+    longest: int | None
+    """Words that all but one in a thousand of its training sources have at most, where that is
+    known. Of longer sentences it may leave parts out."""
     examples: list[str]
     """Sentences to try: such as it was measured on, and has not learned."""
     label_smoothing: float

@@ -10,11 +10,13 @@ from pydantic import ValidationError
 
 from dragoman.errors import RunError
 from dragoman.forms.passage import Passage
+from dragoman.plural import plural
 from dragoman.search.hypothesis import Hypothesis
 from dragoman.search.request import Request
 from dragoman.search.settings import SearchSettings
 from dragoman.serving import schema
 from dragoman.serving.classify.labelling import Labelling
+from dragoman.serving.cost import LOOKING, ON_TORCH, READING, check_cost, search_cost
 from dragoman.serving.fill.filling import Filling
 from dragoman.serving.http.refusals import bad_request
 from dragoman.serving.look.answer import look_answer
@@ -41,6 +43,9 @@ from dragoman.tasks.proofreading.proofreader import Proofreader
 from dragoman.tasks.run import Run
 
 logger = logging.getLogger("dragoman")
+
+SPARE = 4
+"""One row in so many more than ``rows`` is kept in each batch for clients that have none."""
 
 
 @dataclass(frozen=True)
@@ -91,8 +96,10 @@ class ServedRun:
         self._settings = settings
         self._aligning = Turns("align")
         self.proofs = Proofs(engine, proofreader or Proofreader(engine), self._aligning)
+        spare = max(1, settings.rows // SPARE)
         self.queue = SearchQueue(
-            engine.scheduler,
+            lambda: engine.scheduler(spare),
+            spare=spare,
             name=name,
             eos=engine.target.eos,
             waiting=settings.limits.waiting,
@@ -189,14 +196,14 @@ class ServedRun:
         self, passages: Sequence[Passage], options: TranslationOptions, client: str
     ) -> list[list[list[Hypothesis]]]:
         """Of each passage, for each of its pieces, the n best."""
-        found = iter(await self.queue.search(self._requests(passages, options), client))
+        found = iter(await self.queue.search(self.requests(passages, options), client))
         return [[next(found) for _ in passage.pieces] for passage in passages]
 
     def watch(
         self, passage: Passage, options: TranslationOptions, client: str
     ) -> AsyncGenerator[list[Draft | Answer], None]:
         """Piece by piece, each first as it grows. Closing it gives its places back."""
-        return self.queue.watch(self._requests([passage], options), client)
+        return self.queue.watch(self.requests([passage], options), client)
 
     def options(self, request: schema.TranslateRequest) -> TranslationOptions:
         """What a request of our own interface asks for. Raises Refusal 400."""
@@ -217,13 +224,7 @@ class ServedRun:
 
     def check(self, settings: SearchSettings) -> None:
         """Raises Refusal 400 for a search that is wider than this server allows."""
-        limit = self._settings.limits.beam
-        if settings.beam > limit or settings.n_best > limit:
-            raise bad_request(
-                f"This server searches with a beam of at most {limit} and gives at most {limit} "
-                f"translations of one text; beam {settings.beam} and n_best {settings.n_best} "
-                "were asked for."
-            )
+        self.check_width(settings.beam, settings.n_best)
         several = settings.alternatives or settings.sampling is not None
         rows = (
             settings.n_best * (1 if settings.sampling else settings.beam)
@@ -236,11 +237,22 @@ class ServedRun:
                 f"this server has {self._settings.rows}. Ask for fewer, or a narrower beam."
             )
 
+    def check_width(self, *asked: int) -> None:
+        """``asked``: beams, and numbers of translations of one text. Raises Refusal 400."""
+        limit = self._settings.limits.beam
+        if max(asked) > limit:
+            raise bad_request(
+                f"This server searches with a beam of at most {limit} and gives at most {limit} "
+                f"translations of one text; {max(asked):,} were asked for."
+            )
+
     def look_cut(self, request: Asked) -> Cut[Asked]:
         """What is looked at of a text. Raises Refusal for what cannot be."""
         if self.filling is not None:
             self.filling.check_blanks(request.text)
-        return self.looker.cut(request, self._settings.look_longest)
+        cut = self.looker.cut(request, self._settings.look_longest)
+        self._check_look(cut)
+        return cut
 
     def look_answer(
         self, cut: Cut[LookRequest], seen: LookRecord, detected: schema.DetectedLanguage | None
@@ -274,16 +286,65 @@ class ServedRun:
             sentences=[],
         )
 
-    # ---- inside
-
-    def _requests(self, passages: Sequence[Passage], options: TranslationOptions) -> list[Request]:
-        return [
+    def requests(self, passages: Sequence[Passage], options: TranslationOptions) -> list[Request]:
+        """What is searched for, piece by piece. Raises Refusal 400 for more than one request may
+        cost."""
+        wanted = [
             self.engine.request(
                 piece.values, options.settings, options.prefix if place == 0 else ()
             )
             for passage in passages
             for place, piece in enumerate(passage.pieces)
         ]
+        self.check_searches(wanted)
+        return wanted
+
+    # ---- costs: each raises Refusal 400 for more than one request may cost
+
+    def check_searches(self, wanted: Sequence[Request]) -> None:
+        by_kernels = self.engine.path.precision == "int8"
+        longest = max((one.limit for one in wanted), default=0)
+        widest = max((one.rows for one in wanted), default=0)
+        check_cost(
+            search_cost(wanted, 1 if by_kernels else ON_TORCH),
+            self._settings.limits.token_steps,
+            f"{plural(len(wanted), 'sentence')} of up to {plural(longest, 'token')}, with up to "
+            f"{plural(widest, 'hypothesis', 'hypotheses')} each",
+            "Send fewer or shorter sentences at once, take a narrower beam, or a smaller "
+            "max_length or min_length.",
+        )
+
+    def check_warnings(self, passages: Sequence[Passage]) -> None:
+        """A sentence is read once more without each of its words."""
+        lengths = [len(piece.values) for passage in passages for piece in passage.pieces]
+        tokens = sum((length + 2) * 2 * length for length in lengths)
+        check_cost(
+            tokens * READING,
+            self._settings.limits.token_steps,
+            f"warnings of {plural(len(lengths), 'sentence')} of up to "
+            f"{plural(max(lengths, default=0), 'token')}",
+            "Send fewer or shorter sentences at once, or leave warnings out.",
+        )
+
+    def check_tokens(self, tokens: int, weight: int, work: str, change: str) -> None:
+        """Tokens that torch reads or writes, ``weight`` token steps each."""
+        check_cost(tokens * weight, self._settings.limits.token_steps, work, change)
+
+    def _check_look(self, cut: Cut[Asked]) -> None:
+        """Of a model that writes, the search is what costs."""
+        request = cut.request
+        if not self.engine.writes or request.given:
+            return
+        settings = self.engine.search_settings
+        rows = request.beam or settings.beam
+        length = request.max_length or len(cut.ids) + settings.max_extra
+        check_cost(
+            rows * length * LOOKING,
+            self._settings.limits.token_steps,
+            f"{plural(length, 'token')} at most, with {plural(rows, 'hypothesis', 'hypotheses')}, "
+            "each step recorded",
+            "Look at one sentence of the text (sentence), or take a narrower beam.",
+        )
 
 
 def first_problem(error: ValidationError) -> str:

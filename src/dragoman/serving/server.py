@@ -63,9 +63,8 @@ def serve_app(
     """Serve what ``create_app`` made. ``folders``: of the runs that are taken up anew at SIGHUP,
     by name. Errors: as ``serve``."""
     service: Service = app.state.service
-    if any(run.engine.workers > 1 for run in service.catalogue.runs):
-        # Each worker has a core to itself; torch's own threads would only be in its way.
-        torch.set_num_threads(1)
+    workers = [run.engine.workers for run in service.catalogue.runs]
+    torch.set_num_threads(torch_threads(workers, settings))
     guard = Guard(settings.limits, Networks(settings.proxies), open_files())
     service.meters.watch(guard)
     listen(listener, settings)
@@ -87,6 +86,17 @@ def serve_app(
     # Uvicorn raises the signal again once all is finished; that is then a normal end.
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
     _Server(config, service, guard, folders).run(sockets=[listener])
+
+
+def torch_threads(workers: Sequence[int], settings: ServeSettings) -> int:
+    """How many threads torch computes with. ``workers``: of each run, the threads that search.
+
+    Where kernels search, each worker has a core to itself, and torch's threads would only be in its
+    way. Where torch runs every model there is one thread too unless ``threads`` says otherwise:
+    OpenMP's threads wait for each other by spinning, and beside any other work on the same cores
+    that took 24 times as long as one thread does (docs/experiments.md).
+    """
+    return 1 if max(workers) > 1 else settings.threads or 1
 
 
 def _tell(service: Service, listener: socket.socket) -> None:

@@ -48,7 +48,7 @@ class Service:
         """Who computes figures."""
         self.operators = Networks(settings.operators)
         self.under_way: set[object] = set()
-        """Something for each request that is being answered."""
+        """Something for each request that was read and may have chosen a run."""
         self.closing = False
         """Set when the server is told to stop: it finishes what it took."""
 
@@ -74,6 +74,9 @@ class Service:
                 body = model.model_validate(fields)
             except ValidationError as error:
                 raise bad_request(f"Invalid request: {_describe(error)}") from None
+            mark = object()
+            self.under_way.add(mark)
+            held.callback(self.under_way.discard, mark)
             yield body, client.name
 
     @contextmanager
@@ -161,8 +164,11 @@ class Service:
         texts: Sequence[str],
         options_of: dict[str, TranslationOptions],
         client: str,
+        *,
+        warnings: bool = False,
     ) -> list[tuple[Passage, list[list[Hypothesis]]]]:
-        """Each text by its chosen run, all at the same time; ``options_of`` by the run's name."""
+        """Each text by its chosen run, all at the same time; ``options_of`` by the run's name.
+        ``warnings``: whether they will be asked for."""
         groups: dict[ServedRun, list[int]] = {}
         for number, choice in enumerate(choices):
             groups.setdefault(choice.run, []).append(number)
@@ -172,6 +178,8 @@ class Service:
             own = [texts[number] for number in numbers]
             options = options_of[run.name]
             passages = await self.texts.do(client, partial(run.cut, own, options))
+            if warnings:
+                run.check_warnings(passages)
             found = await run.search_all(passages, options, client)
             self.meters.count_characters(run.name, client, sum(map(len, own)))
             for number, passage, hypotheses in zip(numbers, passages, found, strict=True):

@@ -18,7 +18,7 @@ OF_CLIENT, OF_ALL = 8, 64
 MOST = 20_000
 """Labels in one answer, those of all texts together."""
 
-_WORD = re.compile(r"(\s*)(\S+)")
+_WORD = re.compile(r"\S+")
 
 
 class Labelling:
@@ -54,7 +54,7 @@ class Labelling:
         known = {}
         if text.split():
             known = {word.number: word for word in reasons(self.labeller, text).words}
-        words = []
+        words, end = [], 0
         for number, found in enumerate(_WORD.finditer(text)):
             word = known.get(number)
             gradient = attention = None
@@ -63,12 +63,13 @@ class Labelling:
                 gradient, attention = float(f"{word.gradient:.5g}"), word.attention
             words.append(
                 LabelledWord(
-                    before=found[1],
-                    text=found[2],
+                    before=text[end : found.start()],
+                    text=found[0],
                     gradient=gradient,
                     attention=None if attention is None else round(attention, 5),
                 )
             )
+            end = found.end()
         return words
 
 

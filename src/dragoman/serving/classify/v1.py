@@ -7,8 +7,10 @@ from functools import partial
 from fastapi import APIRouter, Request
 from starlette.responses import Response
 
+from dragoman.plural import plural
 from dragoman.serving.classify.labelling import Labelling
 from dragoman.serving.classify.schema import ClassifyAnswer, ClassifyRequest, LabelledText
+from dragoman.serving.cost import EXPLAINING
 from dragoman.serving.http.openapi import REFUSALS, body_of, json_response, written
 from dragoman.serving.served import ServedRun
 from dragoman.serving.service import Service
@@ -33,6 +35,13 @@ def router(service: Service) -> APIRouter:
             service.check_texts(texts, client)
             run, labelling = service.catalogue.labelling(request.run)
             labelling.check(len(texts), request.top)
+            if request.why:
+                tokens = sum(min(len(text), labelling.labeller.longest) for text in texts)
+                run.check_tokens(
+                    tokens, EXPLAINING,
+                    f"the words of {plural(len(texts), 'text')}, {tokens:,} tokens at most",
+                    "Send fewer or shorter texts at once, or leave why out.",
+                )  # fmt: skip
             work = _labels(service, run, labelling, texts, request, client)
             return json_response(await service.finish(http, work))
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 from dragoman.errors import DragomanError
 from dragoman.serving.fill.schema import Blank, Candidate, FillAnswer, FillRequest
@@ -59,10 +59,12 @@ class Filling:
             )
         return blanks
 
-    def parts(self, request: FillRequest) -> Iterator[Filled | None]:
+    def parts(self, request: FillRequest, check: Callable[[int], None]) -> Iterator[Filled | None]:
         """The filled text last; None each time that the model has been asked, so that others have
-        their turn. Raises Refusal 400 for what cannot be filled."""
+        their turn. ``check`` refuses too many tokens that would be read. Raises Refusal 400 for
+        what cannot be filled."""
         try:
+            check(self.filler.tokens_read(request.text, request.top, request.pieces))
             yield from self.filler.parts(request.text, request.top, request.pieces)
         except DragomanError as error:
             raise bad_request(f"{error}.") from None

@@ -5,6 +5,8 @@ from __future__ import annotations
 from fastapi import APIRouter, Request
 from starlette.responses import Response
 
+from dragoman.plural import plural
+from dragoman.serving.cost import READING
 from dragoman.serving.fill.filling import Filling, told
 from dragoman.serving.fill.schema import FillAnswer, FillRequest
 from dragoman.serving.http.openapi import REFUSALS, body_of, json_response, written
@@ -39,7 +41,17 @@ def router(service: Service) -> APIRouter:
 async def _filled(
     service: Service, run: ServedRun, filling: Filling, request: FillRequest, client: str
 ) -> bytes:
-    *_, found = await filling.turns.all(client, filling.parts(request))
+    blanks = filling.check_blanks(request.text)
+
+    def check(tokens: int) -> None:
+        pieces = plural(request.pieces, "piece")
+        run.check_tokens(
+            tokens, READING,
+            f"{plural(blanks, 'blank')} of {pieces} each; {tokens:,} tokens are read",
+            "Send fewer blanks at once, or ask for fewer pieces or candidates (top).",
+        )  # fmt: skip
+
+    *_, found = await filling.turns.all(client, filling.parts(request, check))
     assert found is not None, "the filled text comes last"
     service.meters.count_characters(run.name, client, len(request.text))
     filled = found

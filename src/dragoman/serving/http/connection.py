@@ -11,6 +11,7 @@ from starlette.exceptions import HTTPException
 from starlette.requests import ClientDisconnect, Request
 from starlette.types import Receive
 
+from dragoman.reading import whole_characters
 from dragoman.serving.http.addresses import holder
 from dragoman.serving.http.refusals import bad_request
 
@@ -65,7 +66,7 @@ async def read_fields(http: Request) -> dict[str, Any]:
 
 def _parsed(body: bytes) -> Any:
     found = json.loads(body.decode("utf-8"), object_pairs_hook=_object)
-    return _readable(found) if b"\\u" in body else found
+    return whole_characters(found) if b"\\u" in body else found
 
 
 def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
@@ -74,19 +75,6 @@ def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
             f"An object of the body has {len(pairs):,} names; no request has more than {NAMES}."
         )
     return dict(pairs)
-
-
-def _readable(value: Any) -> Any:
-    """JSON may name half a character ("\\ud800"), which no text can hold: U+FFFD in its place."""
-    if isinstance(value, str):
-        if value.isascii():
-            return value
-        return value.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
-    if isinstance(value, list):
-        return [_readable(item) for item in value]
-    if isinstance(value, dict):
-        return {_readable(name): _readable(item) for name, item in value.items()}
-    return value
 
 
 def _media_type(http: Request) -> str:

@@ -11,20 +11,26 @@ import hmac
 import math
 import re
 import time
+import unicodedata
 from collections import OrderedDict
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from itertools import groupby
 from pathlib import Path
 
 from pydantic import Field, ValidationError
 
-from dragoman.errors import DataError
+from dragoman.errors import DataError, RunError
+from dragoman.reading import read_bytes
 from dragoman.serving.http.refusals import Refusal, bad_request, slow_down
 from dragoman.settings import Settings
 
 KEY = "key:"
 """What the names of clients with a key begin with; those of others are addresses."""
+
+MOST_KEY_BYTES = 10_000_000
+"""Of a file of API keys."""
 
 REMEMBERED_CLIENTS = 10_000
 """Clients whose recent rate is kept; the one unseen for longest is forgotten first."""
@@ -53,6 +59,8 @@ class LimitSettings(Settings):
     """The widest beam, and the most translations of one text, that a request may ask for."""
     translations: int = Field(default=4096, ge=1, le=10_000_000)
     """Translations in one answer: sentences times the number of translations of each."""
+    token_steps: int = Field(default=2_000_000, ge=1, le=10**15)
+    """The most that one request may cost, estimated before it is worked on (docs/serve.md)."""
     written: int = Field(default=1000, ge=1, le=1_000_000)
     """Tokens that a language model writes in one answer."""
     connections: int = Field(default=2048, ge=1, le=1_000_000)
@@ -68,6 +76,10 @@ class LimitSettings(Settings):
     unread_bytes: int = Field(default=64_000_000, ge=1, le=1_000_000_000_000)
     """Bytes of answers that one address may leave unread, and a quarter of what all may."""
 
+
+MOST_MARKS = 100
+"""Combining marks in a row. Unicode's normalisation sorts them in quadratic time, and 30 are enough
+for any writing (Unicode Standard Annex 15, section 13)."""
 
 OF_ONE_HOLDER = ("characters", "items", "requests_per_minute", "burst", "concurrent")
 """Limits that the file of keys may set for the holder of one."""
@@ -95,15 +107,17 @@ class ApiKeys:
         """Read a file with a key on each line and, if wanted, its holder's name and the limits
         that are the holder's own (``requests_per_minute=1200``); # comments. No file: no keys.
 
-        Errors: ``DataError`` for a file that cannot be read, holds no key, one too short, or a
-        limit that is none.
+        Errors: ``DataError`` for a file that cannot be read (a pipe, which would be waited for, is
+        none), holds no key, one too short, or a limit that is none.
         """
         if path is None:
             return cls({})
         try:
-            lines = path.read_text(encoding="utf-8").splitlines()
-        except (OSError, UnicodeDecodeError) as error:
+            lines = read_bytes(path, MOST_KEY_BYTES).decode("utf-8").splitlines()
+        except UnicodeDecodeError as error:
             raise DataError(f"cannot read the API keys in {path}: {error}") from error
+        except RunError as error:
+            raise DataError(f"API keys: {error}") from error
         keys: dict[str, Client] = {}
         named: dict[str, LimitSettings | None] = {}
         for number, line in enumerate(lines, 1):
@@ -225,6 +239,12 @@ class Limiter:
                 f"The request has {characters:,} characters of text; this server takes "
                 f"{limits.characters:,} at once. Send it in parts."
             )
+        marks = max(map(_marks, texts), default=0)
+        if marks > MOST_MARKS:
+            raise bad_request(
+                f"The request has {marks:,} combining marks in a row; this server takes "
+                f"{MOST_MARKS}. No writing needs so many: leave them out."
+            )
 
     def _take(self, client: Client, count: int) -> None:
         """From a bucket of ``burst`` requests, filled at the allowed rate."""
@@ -252,6 +272,14 @@ def key_in_header(authorization: str | None) -> str | None:
     """The key of a header ``Authorization: Bearer KEY``."""
     found = _BEARER.match(authorization or "")
     return found[1] if found else None
+
+
+def _marks(text: str) -> int:
+    """The most combining marks that stand in a row."""
+    if text.isascii():
+        return 0
+    rows = groupby(text, lambda character: unicodedata.combining(character) > 0)
+    return max((sum(1 for _ in row) for is_mark, row in rows if is_mark), default=0)
 
 
 def _digest(key: str) -> bytes:

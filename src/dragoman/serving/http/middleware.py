@@ -25,7 +25,7 @@ _ID = re.compile(r"[\w.:+/=-]{1,100}", re.ASCII)
 
 
 class BodyLimit:
-    """Refuses a body as soon as it is larger than allowed."""
+    """Refuses a body that is larger than allowed: unread, where its length is told before it."""
 
     def __init__(self, app: ASGIApp, most_bytes: int) -> None:
         self.app = app
@@ -33,22 +33,31 @@ class BodyLimit:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Called by the framework."""
-        size = 0
+        if scope["type"] != "http":
+            await self.app(scope, receive, send)
+            return
+        size, told = 0, Headers(scope=scope).get("content-length", "0")
+        is_too_large = told.isdecimal() and int(told) > self._most_bytes
 
         async def counted() -> Message:
             nonlocal size
+            if is_too_large:
+                raise self._refusal()
             message = await receive()
             if message["type"] == "http.request":
                 size += len(message.get("body", b""))
                 if size > self._most_bytes:
-                    raise Refusal(
-                        413,
-                        f"The request is larger than {self._most_bytes:,} bytes, the most that "
-                        "this server takes.",
-                    )
+                    raise self._refusal()
             return message
 
-        await self.app(scope, counted if scope["type"] == "http" else receive, send)
+        await self.app(scope, counted, send)
+
+    def _refusal(self) -> Refusal:
+        return Refusal(
+            413,
+            f"The request is larger than {self._most_bytes:,} bytes, the most that this server "
+            "takes. Send it in parts.",
+        )
 
 
 class Failures:
@@ -96,7 +105,7 @@ class HeadAsGet:
 
 class Measured:
     """Counts requests and times them, by the path of their endpoint; gives each an id, and a line
-    in the log if wanted."""
+    in the log if wanted. While the server stops it tells clients that the connection ends."""
 
     def __init__(self, app: ASGIApp, service: Service) -> None:
         self.app = app
@@ -108,19 +117,20 @@ class Measured:
             await self.app(scope, receive, send)
             return
         service, meters = self._service, self._service.meters
-        began, status, size, mark = time.perf_counter(), 0, 0, object()
+        began, status, size = time.perf_counter(), 0, 0
         given = _id_of(scope)
         scope.setdefault("state", {})
         meters.under_way.inc()
-        service.under_way.add(mark)
         context = request_id.set(given)
 
         async def noted(message: Message) -> None:
             nonlocal status, size
             if message["type"] == "http.response.start":
                 status = message["status"]
-                told = (b"x-request-id", given.encode())
-                message = {**message, "headers": [*message.get("headers", ()), told]}
+                told = [(b"x-request-id", given.encode())]
+                if service.closing:
+                    told.append((b"connection", b"close"))
+                message = {**message, "headers": [*message.get("headers", ()), *told]}
             else:
                 size += len(message.get("body", b""))
             await send(message)
@@ -130,7 +140,6 @@ class Measured:
         finally:
             seconds = time.perf_counter() - began
             request_id.reset(context)
-            service.under_way.discard(mark)
             meters.under_way.dec()
             # The endpoint's path, not the one asked for: there are only so many of them.
             path = getattr(scope.get("route"), "path", "other")

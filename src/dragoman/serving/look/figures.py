@@ -19,7 +19,7 @@ from dragoman.insight.figures.sliders import Slider
 from dragoman.insight.figures.subject import Subject
 from dragoman.insight.needs import transformer_of
 from dragoman.insight.parts import ended_by
-from dragoman.pictures.figure import Words, csv_files
+from dragoman.pictures.figure import Words, csv_files, figure_svg
 from dragoman.serving.http.openapi import REFUSALS, answer, body_of, error_of
 from dragoman.serving.http.refusals import bad_request
 from dragoman.serving.schema import Message
@@ -78,7 +78,8 @@ class FigureRequest(Message):
     values: dict[str, float] = Field(default_factory=dict, max_length=8)
     """What the sliders say."""
     data: bool = False
-    """Give the numbers as CSV in place of what is drawn."""
+    """Give the files of the figure, its picture as SVG and its numbers as CSV, in place of what the
+    page draws."""
     api_key: str | None = None
 
 
@@ -108,10 +109,10 @@ class FigureAnswer(Message):
 
 
 class FigureData(Message):
-    """The numbers of a figure."""
+    """A figure as files."""
 
     files: dict[str, str]
-    """Name of a file -> CSV."""
+    """Name of a file -> the picture as SVG, or its numbers as CSV."""
 
 
 class FigureMaker:
@@ -151,7 +152,8 @@ class FigureMaker:
         except DragomanError as error:
             raise bad_request(str(error)) from None
         if request.data:
-            return FigureData(files=csv_files(made)).model_dump_json().encode()
+            files = {f"{name}.svg": figure_svg(made), **csv_files(made)}
+            return FigureData(files=files).model_dump_json().encode()
         told = FigureAnswer(
             name=name,
             title=_both(made.title),

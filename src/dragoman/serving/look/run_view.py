@@ -38,6 +38,15 @@ class ChartView(Message):
 class ScoreView(Message):
     name: str
     value: float
+    """As it was computed."""
+    called: str
+    """What people call it; name is what files call it."""
+    times: float
+    """What a value is multiplied by to be shown."""
+    digits: int
+    """Behind the point of what is shown."""
+    unit: str
+    """What stands behind it: " %" or nothing."""
     test: str
     """Which sentences it was measured on."""
     signature: str
@@ -91,7 +100,16 @@ def view_of(summary: RunSummary, name: str) -> RunView:
         notice=summary.notice,
         facts=list(summary.facts),
         scores=[
-            ScoreView(name=s.name, value=s.value, test=s.test, signature=s.signature)
+            ScoreView(
+                name=s.name,
+                value=s.value,
+                called=s.measure.called,
+                times=s.measure.times,
+                digits=s.measure.digits,
+                unit=s.measure.unit,
+                test=s.test,
+                signature=s.signature,
+            )
             for s in summary.scores
         ],
         samples=[

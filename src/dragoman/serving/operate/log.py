@@ -34,10 +34,13 @@ def set_up(kind: LogKind) -> None:
     for handler in handlers:
         handler.addFilter(Bounded())
         handler.setFormatter(JsonLines() if kind == "json" else Lines())
-    for name in ("uvicorn.error", "asyncio"):
-        logger = logging.getLogger(name)
-        logger.handlers, logger.propagate = list(handlers), False
-        logger.setLevel(max(logging.WARNING, own.getEffectiveLevel()))
+    # Whatever a library says goes the same bounded way: none writes past it to the terminal.
+    logging.captureWarnings(True)
+    level = own.getEffectiveLevel()
+    for logger, least in ((own, level), (root, max(logging.WARNING, level))):
+        logger.handlers = list(handlers)
+        logger.setLevel(least)
+    own.propagate = False
 
 
 class Bounded(logging.Filter):

@@ -11,6 +11,7 @@ import asyncio
 import gc
 import logging
 from collections.abc import Mapping
+from functools import partial
 from pathlib import Path
 
 from dragoman.errors import DragomanError
@@ -36,6 +37,7 @@ class Renewal:
         self._service = service
         self._folders = dict(folders)
         self._stamps = {name: stamp(folder) for name, folder in folders.items()}
+        self._reading = asyncio.Lock()
         self._turn = asyncio.Lock()
         self._tasks: set[asyncio.Task[None]] = set()
 
@@ -46,22 +48,30 @@ class Renewal:
         task.add_done_callback(self._tasks.discard)
 
     async def renew(self) -> None:
-        """Keys, and the runs whose files have changed."""
+        """Keys at once, and then the runs whose files have changed. Only runs wait for an earlier
+        renewal, which may wait for requests under way: a key that was taken back is not known from
+        now on, whatever these do."""
+        try:
+            await self._renew_keys()
+        except DragomanError as error:
+            logger.error("Nothing else was taken up anew: %s", error)
+            return
         async with self._turn:
             try:
-                self._renew_keys()
                 if await self._renew_runs():
                     # Models hold themselves in circles; nobody else would look for them soon.
                     gc.collect()
             except DragomanError as error:
-                logger.error("Nothing else was taken up anew: %s", error)
+                logger.error("No run was taken up anew: %s", error)
             except Exception:  # whatever a damaged run fails with: the old one serves on
                 logger.exception("taking up the runs anew failed; the old ones serve on")
 
-    def _renew_keys(self) -> None:
+    async def _renew_keys(self) -> None:
         settings = self._service.settings
         if settings.api_keys is not None:
-            self._service.keys = ApiKeys.load(settings.api_keys, settings.limits)
+            async with self._reading:
+                load = partial(ApiKeys.load, settings.api_keys, settings.limits)
+                self._service.keys = await asyncio.to_thread(load)
             logger.info("The API keys were read again.")
 
     async def _renew_runs(self) -> bool:
@@ -78,7 +88,7 @@ class Renewal:
             run.start()
         service.catalogue = Catalogue([new.get(run.name, run) for run in old.runs], old.detector)
         self._stamps = stamps
-        before = set(service.under_way)
+        before = set(service.under_way)  # a request that comes to run later takes the new one
         logger.info("Taken up anew: %s.", ", ".join(changed))
         while before & service.under_way:
             await asyncio.sleep(0.05)

@@ -64,7 +64,9 @@ async def _parsed(
     client: str,
 ) -> bytes:
     sentences = await service.texts.all(client, bracketing.sentences(texts, settings))
-    found = await run.queue.search([one.request for one in sentences], client)
+    requests = [one.request for one in sentences]
+    run.check_searches(requests)
+    found = await run.queue.search(requests, client)
     alignments: list[Alignment] | None = None
     if attention:
         asked = zip(sentences, found, strict=True)

@@ -91,8 +91,15 @@ def translation_message(
     yield whole[:-2].encode()
     for number, (piece, hypotheses) in enumerate(zip(passage.pieces, found, strict=True)):
         comma = "," if number else ""
-        sentence = sentence_message(target, piece, hypotheses, proofs[number] if proofs else None)
-        yield (comma + sentence.model_dump_json(exclude_none=True)).encode()
+        sentence = sentence_message(target, piece, []).model_dump_json(exclude_none=True)
+        assert sentence.endswith("[]}"), "the hypotheses stand last"
+        yield (comma + sentence[:-2]).encode()
+        for rank, hypothesis in enumerate(hypotheses):
+            proof = proofs[number] if proofs and rank == 0 else None
+            told = hypothesis_message(target, hypothesis, proof)
+            comma = "," if rank else ""
+            yield (comma + told.model_dump_json(exclude_none=True)).encode()
+        yield b"]}"
     yield b"]}"
 
 
@@ -104,5 +111,6 @@ def _warning(found: TranslationWarning) -> schema.TranslationWarning:
         end=found.end,
         text=found.text,
         languages=list(found.languages),
+        covered=found.covered,
         message=str(found),
     )

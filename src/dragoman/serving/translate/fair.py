@@ -7,6 +7,7 @@ own book keep its own line waiting. Within a request the order is kept.
 from __future__ import annotations
 
 from collections import deque
+from collections.abc import Callable
 from typing import Generic, Protocol, TypeVar
 
 
@@ -36,22 +37,37 @@ class FairQueue(Generic[Party]):
             self._turns.append(party.client)
         self._clients[party.client].append(party)
 
-    def take(self) -> tuple[Party, int] | None:
-        """The next request and the number of its sentence, None when nothing waits."""
-        while self._turns:
+    def take(self, may: Callable[[Party], bool] = lambda _: True) -> tuple[Party, int] | None:
+        """The next request and the number of its sentence, None when nothing waits that ``may`` be
+        taken now: who may not keeps the turn."""
+        passed: list[str] = []
+        found = None
+        while self._turns and found is None:
             client = self._turns.popleft()
-            parties = self._clients[client]
-            party = parties.popleft()
-            number = party.take()
-            if number is not None:
-                parties.append(party)
-            if parties:
-                self._turns.append(client)
-            else:
+            found = self._of_client(self._clients[client], may)
+            if not self._clients[client]:
                 del self._clients[client]
-            if number is not None:
-                return party, number
-        return None
+            elif found is None:
+                passed.append(client)
+            else:
+                self._turns.append(client)
+        self._turns.extendleft(reversed(passed))
+        return found
+
+    def _of_client(
+        self, parties: deque[Party], may: Callable[[Party], bool]
+    ) -> tuple[Party, int] | None:
+        passed: list[Party] = []
+        found = None
+        while parties and found is None:
+            party = parties.popleft()
+            if not may(party):
+                passed.append(party)
+            elif (number := party.take()) is not None:
+                parties.append(party)
+                found = party, number
+        parties.extendleft(reversed(passed))
+        return found
 
     def forget(self, party: Party) -> None:
         """Forget a request that nobody waits for any more."""

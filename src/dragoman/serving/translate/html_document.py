@@ -14,7 +14,7 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
-from dragoman.serving.translate.html_tokens import RAW, Attribute, Reader, Token
+from dragoman.serving.translate.html_tokens import RAW, Attribute, Reader, Token, unescaped
 from dragoman.serving.translate.open_elements import OpenElements
 
 _SPACE = " \t\n\f\r"
@@ -103,7 +103,7 @@ class _Part:
     @property
     def shown(self) -> str:
         """The characters of a text that are not mere space."""
-        return html.unescape(self.written).strip() if self.kind == "text" else ""
+        return unescaped(self.written).strip() if self.kind == "text" else ""
 
 
 @dataclass
@@ -280,7 +280,7 @@ def _running(parts: Sequence[_Part]) -> Running:
     text, tags = "", []
     for part, next_character in zip(parts, behind, strict=True):
         if part.kind == "text":
-            plain = html.unescape(_SPACES.sub(" ", part.written))
+            plain = unescaped(_SPACES.sub(" ", part.written))
             # Spaces on both sides of a tag are one space, as a browser shows them.
             is_second = plain.startswith(" ") and text[-1:] in ("", " ")
             text += plain[1:] if is_second else plain

@@ -30,6 +30,7 @@ _CDATA = re.compile(r"<!\[CDATA\[(.*?)(?:\]\]>|\Z)", re.DOTALL)
 _MARKUP = re.compile(r"<(?=[A-Za-z!?]|/.)", re.DOTALL)
 """Where text ends: at a ``<`` that a browser does not show."""
 _SCRIPT = re.compile(rf"<!(?=--)|-->|<(/?)script(?=[{_S}/>])", re.IGNORECASE | re.ASCII)
+_LONG_NUMBER = re.compile(r"&#([0-9]{20,})")
 _REFERENCE = re.compile(r"&(#[0-9]+;?|#[xX][0-9a-fA-F]+;?|[A-Za-z0-9]+;|[A-Za-z0-9]+(?!=))")
 
 RAW = {"iframe", "noembed", "noframes", "noscript", "script", "style", "textarea", "title", "xmp"}
@@ -126,10 +127,23 @@ def _lower(name: str) -> str:
     return name.lower() if name.isascii() else name
 
 
+def unescaped(text: str) -> str:
+    """Text with each character reference replaced by its character.
+
+    ``html.unescape`` fails at a number of thousands of digits. Those that count are enough: with
+    eight of them the number is beyond the last character, which is U+FFFD.
+    """
+    return html.unescape(_LONG_NUMBER.sub(_shortened, text))
+
+
+def _shortened(reference: re.Match[str]) -> str:
+    return "&#" + (reference[1].lstrip("0")[:8] or "0")
+
+
 def _character(reference: re.Match[str]) -> str:
     """In an attribute ``&copy`` counts where it ends there; ``?a=1&copy=2`` is left alone."""
     is_known = reference[1].startswith("#") or reference[1] in html5
-    return html.unescape(reference[0]) if is_known else reference[0]
+    return unescaped(reference[0]) if is_known else reference[0]
 
 
 def _ends_in_value(inside: str) -> bool:

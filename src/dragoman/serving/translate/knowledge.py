@@ -14,10 +14,15 @@ from dragoman.tasks.run import Run
 logger = logging.getLogger("dragoman")
 
 NOTHING_KNOWN = schema.Knowledge(
-    notice="", pairs=None, words=None, commonest=[], examples=[], label_smoothing=0.0
+    notice="", pairs=None, words=None, commonest=[], longest=None, examples=[], label_smoothing=0.0
 )
 _COMMONEST = 300
 _EXAMPLES = 4
+_PAIR = (
+    "The animal didn't cross the street because it was too tired.",
+    "The animal didn't cross the street because it was too wide.",
+)
+"""What the demo's grammar was made to show: one word decides what "it" is, and so the pronoun."""
 _LONGEST_EXAMPLE = 90
 """Characters."""
 _FIRST_WORDS = 3
@@ -42,6 +47,7 @@ def knowledge_of(run: Run) -> schema.Knowledge:
                 "pairs": run.notes().get("pairs", {}).get("train"),
                 "words": None if lexicon is None else len(lexicon),
                 "commonest": [] if lexicon is None else list(lexicon.counts)[:_COMMONEST],
+                "longest": run.longest_words(),
                 "examples": _examples(run) if run.task.reads else _beginnings(run),
             }
         )
@@ -59,6 +65,9 @@ def _examples(run: Run) -> list[str]:
     """Some texts of different lengths that it was measured on, with blanks where it fills them."""
     sources = [sample["source"] for sample in run.scores().get("samples", [])]
     texts = sources or _while_learning(run)
+    is_demo = run.recipe.data.embedded and run.recipe.languages.source == "en"
+    if is_demo and "source" in run.task.sides and run.task.target != "tree":
+        return _short((*_PAIR, *texts))
     return sorted(_short(texts) or _short(map(_around_blank, texts)), key=len)
 
 

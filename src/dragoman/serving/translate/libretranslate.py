@@ -152,6 +152,7 @@ def _options_by_run(
 
 
 def _options(run: ServedRun, alternatives: int) -> TranslationOptions:
+    run.check_width(1 + alternatives)
     values: dict[str, Any] = run.engine.search_settings.model_dump()
     values |= {"n_best": alternatives + 1, "sampling": None, "alternatives": False}
     values["beam"] = max(values["beam"], alternatives + 1)

@@ -22,7 +22,10 @@ from dragoman.tasks.proofreading.proofreader import Proof, Proofreader, ToProofr
 MOST_KEPT = 16_000_000
 """Bytes of proofs that are kept, nearly."""
 TOGETHER = 4
-"""Sentences that are read in one turn."""
+"""Sentences that are read in one turn,"""
+LETTERS = 400
+"""and characters of them, or one sentence: it is read once more without each of its words, so its
+cost grows with the square of its length."""
 _LOOKED_AT = 0.15
 """Attention of which a word of the source must have got so much, for one to come from it,"""
 _AS_MUCH = 0.5
@@ -48,8 +51,7 @@ class Proofs:
         keys: list[Key] = [(piece.text, one.tokens, one.finished) for piece, one in found]
         known = {key: self._kept[key] for key in keys if key in self._kept}
         new = [key for key in dict.fromkeys(keys) if key not in known]
-        groups = [new[first : first + TOGETHER] for first in range(0, len(new), TOGETHER)]
-        read = chain.from_iterable(await self._turns.all(client, map(self._read, groups)))
+        read = chain.from_iterable(await self._turns.all(client, map(self._read, _turns_of(new))))
         known |= zip(new, read, strict=True)
         for key in known:
             self._keep(key, known[key])
@@ -70,6 +72,19 @@ class Proofs:
         self._size += _size(key, proof)
         while self._size > MOST_KEPT:
             self._size -= _size(*self._kept.popitem(last=False))
+
+
+def _turns_of(keys: Sequence[Key]) -> list[list[Key]]:
+    """What is read in each turn."""
+    turns: list[list[Key]] = []
+    letters = 0
+    for key in keys:
+        letters += len(key[0])
+        if not turns or len(turns[-1]) == TOGETHER or letters > LETTERS:
+            turns.append([])
+            letters = len(key[0])
+        turns[-1].append(key)
+    return turns
 
 
 def _size(key: Key, proof: Proof) -> int:

@@ -11,12 +11,15 @@ import asyncio
 import logging
 import threading
 import time
+from collections import Counter
 from collections.abc import AsyncGenerator, Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 
 from dragoman.search.hypothesis import Hypothesis
 from dragoman.search.request import Request
 from dragoman.search.scheduler import Scheduler
+from dragoman.serving.cost import is_costly
 from dragoman.serving.http.refusals import Refusal, bad_request, slow_down
 from dragoman.serving.translate.fair import FairQueue
 
@@ -28,6 +31,10 @@ DRAFT_SECONDS = 0.03
 REFILL_SHARE = 0.5
 """While many wait, new sentences enter, and are encoded, when so large a part of the rows is free;
 less than where nobody waits (``search.offline``)."""
+
+COSTLY_SHARE = 0.25
+"""Costly searches (``serving/cost.py``) hold at most so large a part of the rows, whoever asks for
+them, or one of them does: each step of a batch waits for all of its rows."""
 
 STEPS_AT_ONCE = 8
 """Of a native search while many wait, so that the event loop is interrupted less often."""
@@ -83,8 +90,15 @@ class Party:
         self._loop = asyncio.get_running_loop()
         self.changed = asyncio.Event()
 
-    def take(self) -> int | None:
+    @property
+    def next(self) -> Request | None:
+        """The next sentence that is to be taken."""
         if not self.wanted or self.taken == len(self.requests):
+            return None
+        return self.requests[self.taken]
+
+    def take(self) -> int | None:
+        if self.next is None:
             return None
         self.taken += 1
         return self.taken - 1
@@ -109,12 +123,16 @@ class SearchQueue:
         name: str,
         eos: int,
         waiting: int,
+        spare: int,
         workers: int = 1,
     ) -> None:
         """``waiting``: the most sentences that may wait. ``workers``: threads, each with a
         scheduler of its own from ``new_scheduler``; they may share one model that keeps nothing.
+        ``spare``: rows of each that no client may hold beside all others: who has none under way
+        finds them free.
         """
         self.name = name
+        self.spare = spare
         self.new_scheduler = new_scheduler
         self._eos = eos
         self._most_waiting = waiting
@@ -257,13 +275,21 @@ class _Worker:
         self._enough = 0
         """Free rows at which new sentences enter while many wait."""
         self._gathers = False
+        self._of_one = self._of_costly = 0
+        """Rows that one client, and costly searches of all clients, may hold."""
+        self._held: Counter[str] = Counter()
+        """Rows under way, by client."""
+        self._costly = 0
+        """Rows under way of costly searches."""
         self._running: dict[int, tuple[Party, int]] = {}
         self._watched: set[int] = set()
         self._departures = 0
 
     def _work(self) -> None:
         scheduler = self._queue.new_scheduler()
-        self._enough = int(scheduler.free_rows * REFILL_SHARE)
+        rows = scheduler.free_rows - self._queue.spare
+        self._enough, self._of_one = int(rows * REFILL_SHARE), rows
+        self._of_costly = max(1, int(rows * COSTLY_SHARE))
         while self._fill(scheduler):
             try:
                 if self._gathers:
@@ -287,11 +313,14 @@ class _Worker:
                     return False
                 queue._changed.wait()
             departures = queue._departures
-            rows = self._room(scheduler)
-            while rows > 0 and (following := queue._fair.take()):
+            rows = scheduler.free_rows
+            self._gathers = queue._waiting >= self._enough
+            joins = not self._gathers or rows >= self._enough + queue.spare
+            while rows > 0 and (following := queue._fair.take(partial(self._may, joins))):
                 party, number = following
                 queue._waiting -= 1
                 rows -= party.requests[number].rows
+                self._hold(party, number, 1)
                 taken.append(following)
         if departures != self._departures:
             self._departures = departures
@@ -303,10 +332,26 @@ class _Worker:
                 self._watched.add(ticket)
         return True
 
-    def _room(self, scheduler: Scheduler) -> int:
-        """Rows to fill now: while many wait, some are first left to gather."""
-        self._gathers = self._queue._waiting >= self._enough
-        return 0 if self._gathers and scheduler.free_rows < self._enough else scheduler.free_rows
+    def _may(self, joins: bool, party: Party) -> bool:
+        """Whether the next sentence of a request may enter now. ``joins``: whether enough rows are
+        free for those who have some under way already; while many wait, these are first left to
+        gather."""
+        request = party.next
+        if request is None:  # it has none: it is forgotten
+            return True
+        if self._costly and is_costly(request) and self._costly + request.rows > self._of_costly:
+            return False
+        held = self._held[party.client]
+        return not held or (joins and held + request.rows <= self._of_one)
+
+    def _hold(self, party: Party, number: int, sign: int) -> None:
+        """Count the rows of a sentence that begins (1) or ends (-1)."""
+        request = party.requests[number]
+        self._held[party.client] += sign * request.rows
+        if not self._held[party.client]:
+            del self._held[party.client]
+        if is_costly(request):
+            self._costly += sign * request.rows
 
     def _count(self, scheduler: Scheduler, done: list[tuple[int, list[Hypothesis]]]) -> None:
         counters = self.counters
@@ -329,6 +374,7 @@ class _Worker:
 
     def _settle(self, ticket: int, hypotheses: list[Hypothesis]) -> Party:
         party, number = self._running.pop(ticket)
+        self._hold(party, number, -1)
         party.answers[number] = hypotheses
         party.left -= 1
         if party.watched:
@@ -355,7 +401,7 @@ class _Worker:
     def _drop_unwanted(self, scheduler: Scheduler) -> None:
         for ticket in [t for t, (party, _) in self._running.items() if not party.wanted]:
             scheduler.cancel(ticket)
-            del self._running[ticket]
+            self._hold(*self._running.pop(ticket), -1)
             self._watched.discard(ticket)
             self.counters.given_up += 1
 
@@ -363,6 +409,8 @@ class _Worker:
         """Answer all that is under way with an error."""
         parties = dict.fromkeys(party for party, _ in self._running.values())
         self._running.clear()
+        self._held.clear()
+        self._costly = 0
         self._watched.clear()
         self.rows = 0
         self.counters.failures += 1

@@ -144,7 +144,7 @@ async def _translate(
     warnings: bool,
 ) -> AsyncGenerator[_Part, None]:
     """The translations as JSON; all of it at once unless it is long."""
-    found = await service.translate(choices, texts, options, client)
+    found = await service.translate(choices, texts, options, client, warnings=warnings)
     proofs: list[list[Proof] | None] = [None] * len(texts)
     if warnings:
         for number, (choice, (passage, hypotheses)) in enumerate(zip(choices, found, strict=True)):
@@ -192,6 +192,8 @@ async def _events(
     deadline = asyncio.get_running_loop().time() + service.settings.limits.seconds
     try:
         (passage,) = await service.texts.do(client, partial(run.cut, [text], options))
+        if warnings:
+            run.check_warnings([passage])
         yield await service.texts.do(client, partial(_start, choice, passage))
         async with aclosing(until(deadline, run.watch(passage, options, client))) as watched:
             async for news in watched:

@@ -15,7 +15,8 @@ from typing import NamedTuple
 
 from dragoman.forms.pieces import BYTE, SPACE, is_byte
 
-_SPACED = re.compile(r"\s*\S+(?:\s*\Z)?")
+_WORD = re.compile(r"\S+")
+_VISIBLE = re.compile(r"\S")
 _ENTITIES = {
     "&amp;": "&", "&#124;": "|", "&lt;": "<", "&gt;": ">", "&apos;": "'", "&quot;": '"',
     "&#91;": "[", "&#93;": "]",
@@ -124,17 +125,18 @@ def _units(text: str, pieces: Sequence[str]) -> list[_Unit] | None:
         written = spelt.decode()
     except UnicodeDecodeError:
         return None
-    wanted = re.finditer(r"(\s*)(\S)", text)
+    wanted = _VISIBLE.finditer(text)
     units: list[_Unit] = []
-    place = 0
+    place = read = 0
     for match in _CHARACTER.finditer(written):
         begin, place = place, place + len(match[0].encode())
         if match[0].isspace():
             continue
         found = next(wanted, None)
-        if found is None or found[2] != _ENTITIES.get(match[0], match[0]):
+        if found is None or found[0] != _ENTITIES.get(match[0], match[0]):
             return None
-        character = found[1].replace(" ", SPACE) + found[2]
+        character = text[read : found.start()].replace(" ", SPACE) + found[0]
+        read = found.end()
         end = owners[place - 1] + 1
         if units and owners[begin] < units[-1].end:  # a token that is in the last unit too
             units[-1] = _Unit(units[-1].spelt + character, units[-1].first, end)
@@ -160,14 +162,15 @@ def _shared_out(text: str, log_probabilities: Sequence[float]) -> list[Word]:
     tokens = len(log_probabilities)
     words: list[Word] = []
     first = begin = 0
-    for match in _SPACED.finditer(text):
-        end = tokens * match.end() // len(text)
+    ends = [match.end() for match in _WORD.finditer(text)]
+    for place in [*ends[:-1], len(text)]:  # the last word has the space behind it too
+        end = tokens * place // len(text) if ends else 0
         if end > first:
-            part = text[begin : match.end()]
+            part = text[begin:place]
             body = part.lstrip()
             share = sum(log_probabilities[first:end])
             words.append(Word(part[: len(part) - len(body)], body, share, first, end - first))
-            first, begin = end, match.end()
+            first, begin = end, place
     return words or [Word("", text, sum(log_probabilities), 0, tokens)]
 
 

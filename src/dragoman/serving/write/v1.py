@@ -11,7 +11,9 @@ from functools import partial
 from fastapi import APIRouter, Request
 from starlette.responses import Response
 
+from dragoman.plural import plural
 from dragoman.search.hypothesis import Hypothesis
+from dragoman.serving.cost import ON_TORCH
 from dragoman.serving.http.openapi import REFUSALS, body_of, json_response, written
 from dragoman.serving.http.refusals import bad_request
 from dragoman.serving.http.stream import event, event_of, event_stream, until
@@ -63,6 +65,14 @@ def router(service: Service) -> APIRouter:
             run, composer = service.catalogue.writer(request.run)
             most = service.settings.limits.written
             growth = await service.texts.do(client, partial(composer.growth, request, most))
+            rows = run.engine.search_settings.beam if request.likeliest else 1
+            wide = plural(rows, "hypothesis", "hypotheses")
+            run.check_tokens(
+                rows * request.longest,
+                ON_TORCH,
+                f"{plural(request.longest, 'token')} with {wide}",
+                "Ask for fewer tokens (longest), and go on from what you get.",
+            )
             if request.stream:
                 parts = _events(service, run, composer, growth, client)
                 leave = held.pop_all().aclose

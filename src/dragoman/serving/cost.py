@@ -1,0 +1,55 @@
+"""What a request may cost, told before it is worked on.
+
+The unit is a token step: one token of one hypothesis, taken through the model once by the int8
+kernels. Counts of texts and characters do not tell what a request costs: 256 words, each searched
+with beam 16 and made 1,000 tokens long, are four million token steps in 1.4 kB. So each kind of
+work has an estimate of the most that it may take,
+
+    a search     (rows x weight + translations told) x the greatest length of the output
+    reading      tokens x READING
+
+and a request whose estimate is above ``limits.token_steps`` is refused with all three numbers. The
+weights were measured (docs/experiments.md); a wider model takes longer for each step, and has the
+same budget in steps.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from dragoman.search.request import Request
+from dragoman.serving.http.refusals import bad_request
+
+ON_TORCH = 8
+"""A token step of a search on plain torch, over one by the kernels: 50 to 300 microseconds over 4
+to 20 for the demos, and more where few rows are under way."""
+LOOKING = 16
+"""The same where each step is recorded to be looked into."""
+READING = 4
+"""A token that plain torch reads, in a batch: 15 to 200 microseconds."""
+EXPLAINING = 12
+"""A token that is read, and gone back through for its gradient."""
+
+COSTLY = 4096
+"""Token steps from which on one search is costly: it keeps its rows for hundreds of steps, and each
+step of its whole batch takes longer (``translate/queue.py``)."""
+
+
+def search_cost(requests: Iterable[Request], weight: int) -> int:
+    """The most token steps of some searches. ``weight``: of a row's step."""
+    return sum(
+        (one.rows * weight + one.settings.n_best) * one.limit for one in requests if len(one.source)
+    )
+
+
+def is_costly(request: Request) -> bool:
+    return request.rows * request.limit >= COSTLY
+
+
+def check_cost(cost: int, most: int, work: str, change: str) -> None:
+    """``work``: what costs so much; ``change``: what would cost less. Raises Refusal 400."""
+    if cost > most:
+        raise bad_request(
+            f"This request may take {cost:,} token steps ({work}); this server allows {most:,} in "
+            f"one request. {change}"
+        )
