@@ -26,6 +26,7 @@ from dragoman.models.transformer import Transformer  # noqa: E402
 from dragoman.native import library  # noqa: E402
 from dragoman.training.checkpoint import TrainingState  # noqa: E402
 from dragoman.training.distributed import Ranks  # noqa: E402
+from dragoman.training.fastest_way import fastest_way  # noqa: E402
 from dragoman.training.objectives import next_token  # noqa: E402
 from dragoman.training.settings import TrainingSettings  # noqa: E402
 from dragoman.training.splits import Splits  # noqa: E402
@@ -54,6 +55,13 @@ class Ours:
         )
         self.rate = 0.0
         self.objective = next_token(self.model, plan["smoothing"])
+        if kernels == "auto":  # as ``dragoman train`` does, with this precision
+            first = json.loads((folder / "updates.json").read_text(encoding="utf-8"))[0]
+            found = fastest_way(
+                self.model, self.objective, training,
+                lambda *_: [lambda: self._batch(*first)], ranks=self.ranks,
+            )  # fmt: skip
+            training = training.model_copy(update={"way": found.way})
         self.updater = Updater(
             self.model, self.objective, training, lambda step: self.rate, self.ranks
         )

@@ -15,8 +15,9 @@ from instructions import kept_to
 from peers import Process, ask, begin, end
 from training.toolkits import TOOLKITS
 
+from dragoman.native import loader
 from dragoman.native.linear import supported
-from dragoman.training.arithmetic import choose_precision
+from dragoman.native.processor import no_bf16_units
 
 HERE = Path(__file__).resolve().parent
 
@@ -59,6 +60,8 @@ class Program:
     """Of its environment, which is made when first asked for."""
     last: str
     """What the script is told behind the precision."""
+    level: str | None = None
+    """The instruction set of our kernels, if not the best that trains in this precision."""
 
     @property
     def label(self) -> str:
@@ -66,15 +69,28 @@ class Program:
 
     def start(self, folder: Path) -> System:
         arguments = [HERE / self.script, folder, self.precision, self.last]
-        tuned, native = self.kind == "tuned", self.last != "plain"
+        native = "off" if self.last == "plain" else self.level
+        tuned = self.kind == "tuned"
         running = begin(self.label, self.python, arguments, is_tuned=tuned, native=native)
         return System(self.label, *running)
 
 
 def precisions(device: str) -> tuple[str, ...]:
     """What processor or GPU multiplies itself, the fastest first; bf16 may only be imitated."""
-    best = choose_precision("auto", torch.device(device), kept_to())
-    return ("bf16", "fp32") if best == "bf16" else ("fp32",)
+    if device == "cpu":
+        able = no_bf16_units(kept_to()) is None
+    else:
+        able = torch.cuda.is_bf16_supported(including_emulation=False)
+    return ("bf16", "fp32") if able else ("fp32",)
+
+
+def other_levels(precision: str) -> list[str]:
+    """The instruction sets of our kernels that train in bf16 here, behind the best one: those whose
+    units may be slower. (In fp32 the best one's are never.)"""
+    if precision != "bf16":
+        return []
+    levels = [loader.training_level(level, precision) for level in loader.offered()]
+    return [level for level in dict.fromkeys(levels) if level is not None][1:]
 
 
 def peer_python(arguments: argparse.Namespace) -> Path:
@@ -96,6 +112,9 @@ def programs(arguments: argparse.Namespace) -> list[Program]:
     here = precisions(arguments.device)
     for precision in here:
         found.append(Program("dragoman", "ours", precision, "ours.py", mine, "auto"))
+        for level in other_levels(precision) if arguments.device == "cpu" else ():
+            name = f"dragoman, {level} kernels"
+            found.append(Program(name, "ours", precision, "ours.py", mine, "auto", level))
         if arguments.device == "cpu" and supported(64, 64, precision):  # else it is the same
             name = "dragoman, plain torch"
             found.append(Program(name, "ours", precision, "ours.py", mine, "plain"))

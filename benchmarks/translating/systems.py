@@ -65,12 +65,12 @@ class Program:
     one_by_one: Options
     """What is tried for single sentences, which know no batches."""
     vocabulary: str = "full"
-    native: str = "auto"
+    native: str | None = None
 
     def start(self, work: Work) -> System:
         who, arguments = f"{self.name} ({self.kind})", [HERE / self.script, work.folder]
-        tuned, native = self.kind == "tuned", self.native != "off"
-        running = begin(who, self.python, arguments, is_tuned=tuned, native=native)
+        tuned = self.kind == "tuned"
+        running = begin(who, self.python, arguments, is_tuned=tuned, native=self.native)
         return System(self.name, *running)
 
 

@@ -22,7 +22,7 @@ from dragoman.models.shortlist import Shortlist
 from dragoman.models.transformer.cpu import CpuTransformer
 from dragoman.models.transformer.fast_paths import UNITS
 from dragoman.models.transformer.int8 import Int8State, Int8Transformer, why_not
-from dragoman.native import decoder, library
+from dragoman.native import decoder, library, loader
 from dragoman.native.decoder import NativeModel
 from dragoman.nn.layout import Sequences
 from dragoman.search.request import Request
@@ -97,6 +97,28 @@ def test_every_instruction_set_agrees(level: str) -> None:
             forced.step(tokens[:, :1], forced.start(forced.encode(source))), -1
         )
         torch.testing.assert_close(scores, check.gather(1, ids), atol=1e-4, rtol=0)
+
+
+@needs_native
+@pytest.mark.parametrize(("tiles", "registers"), [("amx", "avx512"), (loader.TWIN, "avx2")])
+@pytest.mark.parametrize("name", ["even", "odd width", "six heads"])
+@pytest.mark.parametrize("count", [1, 4, 16, 17, 33, 130])
+def test_tiles_and_registers_compute_the_same_bits(
+    tiles: str, registers: str, name: str, count: int
+) -> None:
+    """Sums of bytes are exact, and one code makes numbers of them: for every number of rows."""
+    model = random_transformer(**SHAPES[name])
+    source = Sequences.of(random_sources([1 + i % 3 for i in range(count)]))
+    tokens = torch.stack(random_sources([2] * count, seed=1))
+    found = []
+    for level in (tiles, registers):
+        with kernels_of(level):
+            forced = Int8Transformer(model)
+            memory = forced.encode(source)
+            best = forced.best(tokens[:, :1], forced.start(memory), 4)
+            found.append([memory.rows, follow(forced, memory, tokens), *best])
+    for by_tiles, by_registers in zip(*found, strict=True):
+        assert torch.equal(by_tiles, by_registers)
 
 
 @needs_native
@@ -269,7 +291,7 @@ def without_native() -> Iterator[None]:
 def test_kernels_that_differ_are_not_used(monkeypatch: pytest.MonkeyPatch) -> None:
     model = random_transformer()
     assert why_not(model.settings) is None
-    monkeypatch.setattr("dragoman.models.transformer.int8._agrees", lambda: False)
+    monkeypatch.setattr("dragoman.models.transformer.int8._agrees", lambda _: False)
     path = fastest(model)
     assert isinstance(path.model, CpuTransformer) and "do not agree" in path.reason
 
@@ -296,16 +318,19 @@ def test_the_reference_when_asked_for() -> None:
 @needs_native
 def test_fastest_says_what_it_chose() -> None:
     path = fastest(random_transformer())
-    assert path.precision == "int8" and str(library.status().level) in path.reason
+    assert path.precision == "int8" and loader.decoding_levels()[0] in path.reason
     concatenated = random_transformer(
         model_dim=32, tie="none", positions={"combine": "concatenate", "width": 8}
     )
     path = fastest(concatenated)
     assert isinstance(path.model, CpuTransformer) and "positions" in path.reason
+    for changes in ({"norm": "none"}, {"residual": False}):
+        path = fastest(random_transformer(**changes))
+        assert isinstance(path.model, CpuTransformer) and "residual connections" in path.reason
 
 
 def test_every_instruction_set_has_its_words() -> None:
-    assert set(UNITS) == set(library.LEVELS)
+    assert set(UNITS) == {*library.LEVELS, loader.TWIN}
     assert ("int8 on" in in_words()) is library.available()
 
 

@@ -26,7 +26,7 @@ from dragoman.inference.packed_models import key_of, packed_model, sum_of
 from dragoman.models.fast_path import PackedModel, WithoutTorch
 from dragoman.models.settings import TransformerSettings
 from dragoman.models.transformer import Transformer
-from dragoman.models.transformer.fast_paths import PATHS
+from dragoman.models.transformer.fast_paths import paths
 from dragoman.models.transformer.int8_model import Int8Model
 from dragoman.native import library, loader
 from dragoman.training.weights import save_weights
@@ -46,8 +46,9 @@ SIZES = (50, 50)
 
 
 def way() -> WithoutTorch:
-    assert PATHS[0].without_torch is not None
-    return PATHS[0].without_torch
+    without_torch = paths()[0].without_torch
+    assert without_torch is not None
+    return without_torch
 
 
 def settings_of(changes: dict[str, Any]) -> TransformerSettings:

@@ -54,7 +54,8 @@ def test_a_search_is_told_the_same_whatever_becomes_of_its_rows(
 ) -> None:
     rows = memory.rows @ next_word.row.weight.t()
     following = Following(next_word, memory.select([1]))
-    assert torch.equal(following.told(torch.tensor([[BOS, NOUN]])), rows[[5, 6]])
+    # A product of three rows and one of eight may add in another order: equal to fp64's rounding.
+    assert torch.allclose(following.told(torch.tensor([[BOS, NOUN]])), rows[[5, 6]])
     following.admit(memory.select([0]))
     following.select(torch.tensor([0, 1, 1]))
     told = following.told(torch.tensor([[OPEN, VERB], [BOS, OPEN], [BOS, NOUN]]))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 
 import pytest
@@ -58,7 +58,11 @@ def test_a_network_in_training_is_not_touched(network: Advancing, precision: Pre
 
 def test_the_fastest_path_is_told(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     times = {"prepared bf16": 10, "prepared fp32": 30}
-    monkeypatch.setattr("dragoman.inference.fastest.microseconds", lambda _, trials: dict(times))
+
+    def remembered(_: Path, trials: Mapping[str, object]) -> dict[str, int]:
+        return {name: times[name.split(",")[0]] for name in trials}
+
+    monkeypatch.setattr("dragoman.inference.fastest.microseconds", remembered)
     monkeypatch.setattr(processor, "cpu_flags", lambda: {"avx512_bf16"})
     for network in (recurrent(), convolutional()):
         path = fastest(network, remembered=tmp_path)

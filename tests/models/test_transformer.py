@@ -249,6 +249,7 @@ def test_positions_are_switched_off_for_the_length_of_a_probe() -> None:
 
 _ATTENTION = ("query", "key", "value", "heads")
 _SUBLAYER = ("stream", "input", "added", "after")
+_GAINS = ("weight", "bias")
 
 
 @pytest.mark.parametrize(
@@ -256,6 +257,10 @@ _SUBLAYER = ("stream", "input", "added", "after")
     [
         {},
         {"norm": "pre"},
+        {"norm": "none"},
+        {"residual": False},
+        {"norm": "pre", "residual": False},
+        {"norm": "none", "residual": False},
         {"attention": {"num_heads": 4, "key_width": 3, "value_width": 5, "path": "fused"}},
         {"attention": {"num_heads": 2, "whole_input": False, "scaled": False}},
     ],
@@ -300,13 +305,21 @@ def test_what_a_probe_takes_are_the_terms_of_the_equations(changes: dict[str, ob
         for sublayer in model.sublayers:
             x, given, added, after = (taken[sublayer.name, point] for point in _SUBLAYER)  # type: ignore[index]
             torch.testing.assert_close(x, streams[sublayer.side])
-            if model.settings.norm == "post":
-                assert given.equal(x)
-                torch.testing.assert_close(sublayer.norm(x + added), after)
+            reached = x + added if model.settings.residual else added
+            gain, bias = (weights.get(f"{sublayer.name}_norm.{part}") for part in _GAINS)
+            assert (gain is None) is (model.settings.norm == "none")
+
+            def normed(rows: Tensor) -> Tensor:
+                return rows if gain is None else F.layer_norm(rows, gain.shape, gain, bias)  # noqa: B023
+
+            if model.settings.norm == "pre":
+                torch.testing.assert_close(normed(x), given)
+                torch.testing.assert_close(reached, after)
             else:
-                torch.testing.assert_close(sublayer.norm(x), given)
-                torch.testing.assert_close(x + added, after)
+                assert given.equal(x)
+                torch.testing.assert_close(normed(reached), after)
             streams[sublayer.side] = after
+    assert ("encoder_norm.weight" in weights) is (model.settings.norm == "pre")
 
 
 def test_a_probe_takes_what_it_was_asked_for_alone() -> None:

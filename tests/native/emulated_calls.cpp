@@ -12,8 +12,8 @@
 #include <string.h>
 
 #define FOR_ALL(DO)                                                                            \
-  DO(packed_words) DO(pack_weights_fp32) DO(linear_forward_fp32) DO(linear_relu_fp32)          \
-  DO(linear_backward_input_fp32) DO(linear_backward_weight_fp32) DO(cross_entropy_slopes)      \
+  DO(packed_words_fp32) DO(pack_weights_fp32) DO(linear_forward_fp32) DO(linear_relu_fp32)          \
+  DO(linear_backward_input_fp32) DO(linear_backward_weight_fp32) DO(cross_entropy_slopes_fp32) \
   DO(cross_entropy_fp32) DO(norm_sums) DO(norm_forward_fp32) DO(norm_forward_bf16)             \
   DO(norm_backward_fp32) DO(norm_backward_bf16) DO(dropout_fp32) DO(dropout_bf16)              \
   DO(embedding_forward_fp32)                                                                   \

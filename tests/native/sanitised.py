@@ -248,7 +248,7 @@ def products(k: Kernels, m: Memory) -> None:
             inputs, sizes, outputs = inputs + 1, [*sizes[:-1], sizes[-1] + 1], outputs + 1
         weights = [m.real(size, inputs) for size in sizes]
         words = [
-            m.out(k("packed_words", a, b, low, result=c_int64), kind=np.uint32)
+            m.out(k(f"packed_words_{kind}", a, b, result=c_int64), kind=np.uint32)
             for a, b in ((outputs, inputs), (inputs, outputs))
         ]
         pointers = m.keep([w.ctypes.data for w in weights], np.uint64)
@@ -271,7 +271,7 @@ def products(k: Kernels, m: Memory) -> None:
         k(f"linear_backward_weight_{kind}", dy, outputs, x, inputs, ctypes.byref(parts),
           len(sizes), rows, inputs)  # fmt: skip
         wanted = m.whole(0, outputs, rows)
-        slopes = m.room(kind, k("cross_entropy_slopes", rows, outputs, result=c_int64))
+        slopes = m.room(kind, k(f"cross_entropy_slopes_{kind}", rows, outputs, result=c_int64))
         for dhidden, each, dweight in (
             (dx, slopes, m.out(outputs, inputs)), (dx, slopes, None), (None, None, None),
         ):  # fmt: skip
@@ -505,6 +505,7 @@ def threads(k: Kernels, m: Memory) -> None:
     ctypes.memset(block, 1, size)
     assert k("use_openmp", None, None, result=c_int) in (0, 1)
     assert k("fingerprint", result=ctypes.c_char_p)
+    k("refused", result=ctypes.c_char_p)
     assert k("abi", result=c_void_p)
 
 
@@ -548,7 +549,9 @@ def work(path: str, levels: list[str], seconds: float, spoil: str | None) -> Non
             Decoder(k, Memory(seed)).search()
     left = {name for name in exported - called if any(f"_{level}_" in name for level in can)}
     left |= {
-        name for name in exported - called if not name.startswith(("dragoman_avx", "dragoman_neon"))
+        name
+        for name in exported - called
+        if not name.startswith(("dragoman_a", "dragoman_neon")) or name == "dragoman_abi"
     }
     print(f"{seed} rounds, {len(called)} functions, levels {' '.join(levels)}")
     if left:
@@ -567,10 +570,12 @@ def main() -> None:
     building = runpy.run_path(str(COMPILE))
     flags = Path("/proc/cpuinfo").read_text(encoding="utf-8").split()
     needs = {
+        "amx": "amx_tile",
         "avx512": "avx512_bf16",
         "avx512vnni": "avx512_vnni",
         "avxvnni": "avx_vnni",
         "avx2": "avx2",
+        "amxtwin": "avx2",
         "neon": "asimddp",
     }
     levels = [level for level in building["LEVEL_FLAGS"] if needs[level] in flags]

@@ -129,8 +129,8 @@ def test_a_library_that_only_translates_leaves_training_to_torch(
 
     find = loader.function
 
-    def found(name: str) -> object:
-        return find(name) if name.startswith(("decode_", "beam_")) else None
+    def found(name: str, level: str | None = None) -> object:
+        return find(name, level) if name.startswith(("decode_", "beam_")) else None
 
     monkeypatch.setattr(loader, "function", found)
     assert library.status().level == built and why_not_here() is None

@@ -21,7 +21,6 @@ from dragoman.atomic import creating_folder, replacing_file, sweep
 from dragoman.errors import FileError, RunError
 from dragoman.native import allocator
 from dragoman.training import waiting
-from dragoman.training.arithmetic import choose_precision
 from dragoman.training.averaging import MovingAverage, average_weights, swap
 from dragoman.training.checkpoint import Checkpoints, TrainingState
 from dragoman.training.loss import PiecewiseCrossEntropy, smoothed_cross_entropy
@@ -369,13 +368,28 @@ def test_the_allocator_is_tuned_once_and_not_against_the_environment(
         assert calls == []
 
 
-def test_precision_follows_the_processor() -> None:
-    cpu = torch.device("cpu")
-    assert choose_precision("auto", cpu, "sse2 avx512_bf16") == "bf16"
-    assert choose_precision("auto", cpu, "sse2 avx2") == "fp32"
-    assert choose_precision("fp32", cpu, "amx_bf16") == "fp32"
-    assert choose_precision("bf16", cpu, "sse2") == "bf16"
-    assert choose_precision("auto", cpu) in ("bf16", "fp32")
+LARGE_PAGES = """
+from dragoman.native.allocator import keep_memory, returning_memory
+assert keep_memory()
+
+def asks() -> bool:
+    heap = open("/proc/self/smaps").read().split("[heap]")[1:]
+    return any(" hg" in part.split("VmFlags:")[1].splitlines()[0] for part in heap)
+
+before = asks()
+with returning_memory():
+    pass
+print(before, asks())
+"""
+
+
+def test_the_heap_asks_for_large_pages_again_after_memory_was_returned() -> None:
+    if not Path("/sys/kernel/mm/transparent_hugepage").exists() or allocator._glibc() is None:
+        pytest.skip("no large pages, or no glibc")
+    clean = {k: v for k, v in os.environ.items() if not k.startswith(("MALLOC_", "GLIBC_"))}
+    command = [sys.executable, "-c", LARGE_PAGES]
+    done = subprocess.run(command, env=clean, capture_output=True, text=True, check=True)
+    assert done.stdout == "True True\n"
 
 
 def test_settings_that_contradict_are_refused() -> None:
@@ -389,21 +403,27 @@ def test_settings_that_contradict_are_refused() -> None:
 
 
 @pytest.mark.parametrize(
-    ("flags", "before", "after"),
+    ("before", "after"),
     [
-        ("avx2 fma", {}, {"GOMP_SPINCOUNT": "1000"}),
-        ("avx2 avx512f", {}, {}),
-        ("avx2", {"OMP_WAIT_POLICY": "ACTIVE"}, {"OMP_WAIT_POLICY": "ACTIVE"}),
-        ("avx2", {"GOMP_SPINCOUNT": "7"}, {"GOMP_SPINCOUNT": "7"}),
+        ({}, {"GOMP_SPINCOUNT": "1000"}),
+        ({"OMP_WAIT_POLICY": "ACTIVE"}, {"OMP_WAIT_POLICY": "ACTIVE"}),
+        ({"GOMP_SPINCOUNT": "7"}, {"GOMP_SPINCOUNT": "7"}),
     ],
 )
-def test_threads_spin_briefly_where_torch_trains(
-    monkeypatch: pytest.MonkeyPatch, flags: str, before: dict[str, str], after: dict[str, str]
-) -> None:
-    monkeypatch.setattr(waiting, "cpu_flags", lambda: set(flags.split()))
+def test_threads_spin_briefly(before: dict[str, str], after: dict[str, str]) -> None:
     environment = dict(before)
     waiting.wait_briefly(environment)
     assert environment == after
+
+
+def test_torch_gets_no_more_threads_than_a_quota_has_cores(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(waiting, "affinity", lambda: 64)
+    two, nine = {"OMP_NUM_THREADS": "2"}, {"OMP_NUM_THREADS": "9"}
+    for quota, before, after in ((64, {}, {}), (2, {}, two), (2, nine, nine)):
+        monkeypatch.setattr(waiting, "cores", lambda quota=quota: quota)
+        environment: dict[str, str] = dict(before)
+        waiting.keep_to_quota(environment)
+        assert environment == after
 
 
 def test_a_process_is_prepared_before_torch_is_there() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import io
 import json
 import sys
@@ -14,6 +15,7 @@ from rich.console import Console
 from training_toy import Toy, toy_batches, toy_trainer
 
 from dragoman.errors import TrainingError
+from dragoman.task import TASKS
 from dragoman.training.metrics_log import MetricsLog
 from dragoman.training.progress import (
     LiveDisplay,
@@ -65,7 +67,7 @@ def validation(number: int, bleu: float = 24.9) -> ValidationRecord:
 
 def test_plain_lines_come_every_so_often() -> None:
     stream = io.StringIO()
-    display = make_display(100, 1000.0, stream)
+    display = make_display(TASKS["translation"], 100, 1000.0, stream)
     assert isinstance(display, PlainDisplay)
     display.begin(0)
     for number in range(1, 101):
@@ -74,12 +76,43 @@ def test_plain_lines_come_every_so_often() -> None:
     display.on_message("a warning")
     display.end()
     lines = stream.getvalue().splitlines()
-    assert lines[0].startswith("update 1 of 100  loss 2.000  perplexity 7.39  200 tokens/s")
+    assert lines[0].startswith("update 1 of 100  loss 2.000  perplexity 7.39  200 target tokens/s")
     assert lines[1].startswith("update 100 of 100  loss 2.000")  # nothing in between, then the last
     assert lines[2] == "validation at 100: loss 2.410, BLEU 24.90 (best so far), 21 s"
     assert lines[3].strip().startswith("source    ein [bold]Haus")
     assert lines[-1] == "a warning"
     assert "\x1b" not in stream.getvalue()
+
+
+def test_scores_and_speed_are_of_the_task() -> None:
+    """Shares of a masked model in percent, as those of a classifier; texts are no tokens."""
+    shown = {}
+    for name, scores in (
+        ("masked", {"loss": 2.5, "perplexity": 12.1825, "accuracy": 0.239}),
+        ("classification", {"macro_f1": 53.96, "accuracy": 98.24, "loss": 0.5401}),
+        ("language-model", {"loss": 2.5, "perplexity": 3.2e7, "bits_per_byte": 1.0704}),
+    ):
+        stream = io.StringIO()
+        display = make_display(TASKS[name], 100, 1000.0, stream)
+        display.begin(0)
+        display.on_update(update(1))
+        record = validation(1)
+        display.on_validation(dataclasses.replace(record, scores=scores, samples=(), best=False))
+        shown[name] = [line.split("  rate")[0] for line in stream.getvalue().splitlines()]
+    assert shown == {
+        "masked": [
+            "update 1 of 100  loss 2.000  perplexity 7.39  200 masked tokens/s",
+            "validation at 1: loss 2.500, perplexity 12.18, accuracy 23.9 %, 21 s",
+        ],
+        "classification": [
+            "update 1 of 100  loss 2.000  200 texts/s",
+            "validation at 1: macro F1 54.0 %, accuracy 98.2 %, loss 0.540, 21 s",
+        ],
+        "language-model": [
+            "update 1 of 100  loss 2.000  perplexity 7.39  200 target tokens/s",
+            "validation at 1: loss 2.500, perplexity 3.2e+07, bits per byte 1.070, 21 s",
+        ],
+    }
 
 
 def test_a_terminal_gets_the_live_display(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -88,15 +121,15 @@ def test_a_terminal_gets_the_live_display(monkeypatch: pytest.MonkeyPatch) -> No
             return True
 
     monkeypatch.setenv("TERM", "xterm")
-    assert isinstance(make_display(100, stream=Terminal()), LiveDisplay)
+    assert isinstance(make_display(TASKS["translation"], 100, stream=Terminal()), LiveDisplay)
     monkeypatch.setenv("TERM", "dumb")
-    assert isinstance(make_display(100, stream=Terminal()), PlainDisplay)
+    assert isinstance(make_display(TASKS["translation"], 100, stream=Terminal()), PlainDisplay)
 
 
 def test_the_live_display_shows_it_all() -> None:
     stream = io.StringIO()
     console = Console(file=stream, force_terminal=True, width=100, legacy_windows=False)
-    display = LiveDisplay(100, console)
+    display = LiveDisplay(TASKS["translation"], 100, console)
     display.begin(40)
     display.on_update(update(41))
     display.on_validation(validation(41))
@@ -110,11 +143,11 @@ def test_the_live_display_shows_it_all() -> None:
 
 
 def test_loss_is_averaged_over_tokens_and_skips_skipped_updates() -> None:
-    recent = RecentLoss()
+    recent = RecentLoss(TASKS["translation"])
     recent.add(update(1, 1.0, tokens=100))
     recent.add(update(2, 4.0, tokens=200))
     recent.add(update(3, None, tokens=50))
-    assert recent.read(0.5).startswith("loss 3.000  perplexity 20.09  200 tokens/s")
+    assert recent.read(0.5).startswith("loss 3.000  perplexity 20.09  200 target tokens/s")
     assert recent.read(0.5).startswith("loss 0.000")
 
 

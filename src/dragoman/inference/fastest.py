@@ -7,21 +7,23 @@ from what an earlier process has found on this machine, where the path chosen ne
 
 from __future__ import annotations
 
+import math
 import pathlib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import TYPE_CHECKING, Literal
 
 from dragoman.inference.held_weights import HeldWeights
-from dragoman.inference.measured import known, microseconds
 from dragoman.inference.packed_models import packed_model
 from dragoman.inference.settings import Precision
-from dragoman.models.fast_path import FastPath
+from dragoman.models.fast_path import AMOUNTS, Amount, FastPath
 from dragoman.models.kinds import DEFAULT, fast_paths
 from dragoman.models.searched import Searched
 from dragoman.models.settings import ModelSettings
 from dragoman.models.shortlist import Shortlist
 from dragoman.native import library, loader
+from dragoman.native.measured import known, measure, microseconds
 
 if TYPE_CHECKING:
     import torch
@@ -67,13 +69,21 @@ def fastest(
     def times(tried: Sequence[FastPath]) -> Mapping[str, int]:
         if remembered is None:
             return {}
-        return microseconds(remembered, {path.remembered_as: path.trial for path in tried})
+        return microseconds(
+            remembered,
+            {
+                path.remembered_as(amount): partial(_trial, path, amount)
+                for path in tried
+                for amount in AMOUNTS
+            },
+        )
 
     chosen = _choose(model.settings, precision, times)
     path, line = chosen.path, chosen.line + _of_shortlist(chosen.path, shortlist)
     if path is None:
         return Path("fp32", line, OnTorch(model), model, one_core_each=False)
-    made = path.make(model, shortlist if path.takes_shortlist else None)
+    with library.using(path.level):
+        made = path.make(model, shortlist if path.takes_shortlist else None)
     searched = OnTorch(made) if path.searched is None else path.searched(made)
     return Path(path.precision, line, searched, made)
 
@@ -94,28 +104,35 @@ def without_torch(
     packed before (``packed_models.py``).
     """
     times = {} if remembered is None or not loader.loaded() else known(remembered)
-    paths = fast_paths(settings.kind) if times else ()
-    first = paths[0] if paths else None
-    if first is None or first.without_torch is None or first.remembered_as not in times:
-        return None
-    if first.without_torch.why_not(settings) is not None:
+    if not any(
+        path.without_torch is not None and path.remembered_as("one") in times
+        for path in (fast_paths(settings.kind) if times else ())
+    ):
         return None
     library.take_as_compared()
 
     def of_memory(tried: Sequence[FastPath]) -> Mapping[str, int]:
-        return {path.remembered_as: times[path.remembered_as] for path in tried}
+        names = [path.remembered_as(amount) for path in tried for amount in AMOUNTS]
+        return {name: times[name] for name in names}
 
     try:
         chosen = _choose(settings, precision, of_memory)
     except KeyError:  # one of the paths was not measured
         return None
-    if chosen.path is not first:
+    path = chosen.path
+    if path is None or path.without_torch is None:
         return None
-    found = packed_model(first.without_torch, settings, sizes, weights, kept)
-    if found is None:
-        return None
-    line = chosen.line + _of_shortlist(first, shortlist)
-    return Path(first.precision, line, first.without_torch.make(found, shortlist))
+    with library.using(path.level):
+        found = packed_model(path.without_torch, settings, sizes, weights, kept)
+        if found is None:
+            return None
+        made = path.without_torch.make(found, shortlist)
+    return Path(path.precision, chosen.line + _of_shortlist(path, shortlist), made)
+
+
+def _trial(path: FastPath, amount: Amount) -> Callable[[], None]:
+    with library.using(path.level):
+        return path.trial(amount)
 
 
 @dataclass(frozen=True)
@@ -141,27 +158,48 @@ def _choose(
         chosen = _choose(settings, "auto", times_of)
         line = f"{chosen.line}: a {settings.kind} model cannot be run in {precision}"
         return replace(chosen, line=line)
-    first, others = paths[0], [p for p in paths[1:] if p.why_not(settings) is None]
-    for path in paths[1:]:
-        if path.precision == precision:
-            return _Choice(path, f"{path.line()}, as asked for")
-    missing = first.why_not(settings)
-    times: Mapping[str, int] = {}
-    if precision == "auto" or missing is not None:
-        times = times_of([*([] if first.why_not(None) else [first]), *others])
-        if times:
-            others.sort(key=lambda path: times[path.remembered_as])
-    if missing is not None:
-        return _Choice(others[0], f"{others[0].line()}: no {first.precision}, because {missing}")
-    line = first.line()
+    promised = paths[0].precision
+    able = [path for path in paths if path.why_not(settings) is None]
+    wished = [path for path in paths if path.precision == precision]
+    if wished and precision != promised:
+        return _Choice(wished[0], f"{wished[0].line()}, as asked for")
+    among = [path for path in able if path in wished] or able
+    if len(among) > 1:
+        # Of all that can be had here for some model, so that what is remembered says it of any.
+        times = times_of([path for path in paths if path.why_not(None) is None])
+    else:
+        times = {}
     if times:
-        gain = times[others[0].remembered_as] / times[first.remembered_as]
-        if gain < 1:
-            slower = f"measured faster here than {first.precision} ({1 / gain:.1f} times)"
-            return _Choice(others[0], f"{others[0].line()}: {slower}")
-        more = f"{gain:.0f}" if gain >= 2 else f"{gain:.1f}"
-        line += f", {more} times as fast here as {others[0].line()}"
-    return _Choice(first, line)
+        among = sorted(among, key=lambda path: _cost(path, among, times))
+    found = among[0]
+    if found.precision != promised and (missing := _missing(paths, settings)) is not None:
+        return _Choice(found, f"{found.line()}: no {promised}, because {missing}")
+    rival = next((path for path in among if path.precision != found.precision), None)
+    if not times or rival is None:
+        return _Choice(found, found.line())
+    gain = _cost(rival, [found], times)
+    if found.precision != promised:
+        slower = f"measured faster here than {promised} ({gain:.1f} times)"
+        return _Choice(found, f"{found.line()}: {slower}")
+    more = f"{gain:.0f}" if gain >= 2 else f"{gain:.1f}"
+    return _Choice(found, f"{found.line()}, {more} times as fast here as {rival.line()}")
+
+
+def _cost(path: FastPath, among: Sequence[FastPath], times: Mapping[str, int]) -> float:
+    """How many times as long a path takes as the fastest of others: the geometric mean of what one
+    sentence and what many take, since whoever translates may ask for both."""
+    shares = [
+        times[path.remembered_as(amount)]
+        / min(times[other.remembered_as(amount)] for other in among)
+        for amount in AMOUNTS
+    ]
+    return math.prod(shares) ** (1 / len(shares))
+
+
+def _missing(paths: Sequence[FastPath], settings: ModelSettings) -> str | None:
+    """Why no path of the first precision runs such a model; None where one does."""
+    reasons = [path.why_not(settings) for path in paths if path.precision == paths[0].precision]
+    return None if None in reasons else reasons[0]
 
 
 def as_it_is(model: Model, device: torch.device | str = "cpu") -> Path:
@@ -190,14 +228,31 @@ def together(paths: Sequence[Path], readers: Sequence[Reader | None]) -> Path:
     )
 
 
+def paths_timed() -> list[tuple[str, int, int, bool]]:
+    """Every way to run a Transformer here, timed now, the one that is taken first: its line,
+    microseconds of one sentence and of many, and whether it is taken."""
+    paths = [path for path in fast_paths(DEFAULT) if path.why_not(None) is None]
+    names = [(path, amount) for path in paths for amount in AMOUNTS]
+    times = measure(
+        {path.remembered_as(amount): partial(_trial, path, amount) for path, amount in names}
+    )
+    ranked = sorted(paths, key=lambda path: _cost(path, paths, times))
+    return [
+        (
+            path.line(), times[path.remembered_as("one")], times[path.remembered_as("many")],
+            path is ranked[0],
+        )
+        for path in ranked
+    ]  # fmt: skip
+
+
 def in_words() -> str:
     """How translations are computed on this machine unless told otherwise; one line."""
-    first, *others = fast_paths(DEFAULT)
-    missing = first.why_not(None)
-    if missing is None:
-        return first.units()
-    path = next(path for path in others if path.why_not(None) is None)
-    return f"{path.units()}: no {first.precision}, because {missing}"
+    paths = fast_paths(DEFAULT)
+    path = next(path for path in paths if path.why_not(None) is None)
+    if path.precision == paths[0].precision:
+        return path.units()
+    return f"{path.units()}: no {paths[0].precision}, because {paths[0].why_not(None)}"
 
 
 def _of_shortlist(path: FastPath | None, shortlist: Shortlist | None) -> str:

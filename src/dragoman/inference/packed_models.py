@@ -36,10 +36,10 @@ import numpy.typing as npt
 from dragoman.atomic import TEMPORARY, replacing_file
 from dragoman.errors import FileError, RunError
 from dragoman.inference.held_weights import HeldWeights
-from dragoman.inference.measured import library_hash
 from dragoman.models.fast_path import PackedModel, WithoutTorch
 from dragoman.models.settings import ModelSettings
 from dragoman.native import loader
+from dragoman.native.measured import library_hash
 from dragoman.reading import open_regular
 
 Parts = Sequence[npt.NDArray[np.uint8]]
@@ -97,7 +97,7 @@ def key_of(settings: ModelSettings, sizes: tuple[int, int], digest: str) -> byte
         settings.model_dump_json(),
         sizes,
         library_hash(loader.library_path()),
-        loader.load()[1].level,
+        loader.level_in_use(),
     )
     return hashlib.sha256(repr(told).encode()).digest()
 

@@ -18,13 +18,14 @@ import torch
 from torch import Tensor, nn
 
 from dragoman.models.cached_state import CachedState
+from dragoman.models.encoding import around_of
 from dragoman.models.interface import AttentionLayer, DecodeState, Memory, Writing
 from dragoman.models.settings import DecoderSettings
 from dragoman.nn.attention import MultiHeadAttention
 from dragoman.nn.cache import LayerCache
 from dragoman.nn.dropout import Dropout
 from dragoman.nn.embedding import embed
-from dragoman.nn.layers import FeedForward, LayerNorm, Stack, residual, show
+from dragoman.nn.layers import FeedForward, Stack, show
 from dragoman.nn.layout import Layout, Sequences
 from dragoman.nn.linear import Embedding, Linear
 from dragoman.nn.positions import Positions
@@ -37,12 +38,11 @@ class Layer(nn.Module):
         super().__init__()
         width = settings.model_dim
         self.name = name
-        self.norm = settings.norm
-        self.rate = settings.dropout
+        self.around = around_of(settings)
         self.attention = MultiHeadAttention(settings.attention, width, f"{name}.attention")
-        self.attention_norm = LayerNorm(width, f"{name}.attention")
+        self.attention_norm = self.around.new_norm(width, f"{name}.attention")
         self.feed_forward = FeedForward(width, settings.ffn_dim, settings.activation_dropout)
-        self.feed_forward_norm = LayerNorm(width, f"{name}.feed_forward")
+        self.feed_forward_norm = self.around.new_norm(width, f"{name}.feed_forward")
 
     def forward(self, x: Tensor, layout: Layout) -> Tensor:
         """All positions at once: (P, D) -> (P, D)."""
@@ -51,7 +51,7 @@ class Layer(nn.Module):
             return self.attention(y, layout, y, layout, causal=True)  # type: ignore[no-any-return]
 
         names = layout.names if self.training else None
-        x = residual(x, look_back, self.attention_norm, self.norm, self.rate, names)
+        x = self.around(x, look_back, self.attention_norm, names)
         return self._feed(x, names)
 
     def step(self, x: Tensor, new: int, cache: LayerCache) -> Tensor:
@@ -60,14 +60,14 @@ class Layer(nn.Module):
         def look_back(y: Tensor) -> Tensor:
             return self.attention.step(y, new, cache)
 
-        x = residual(x, look_back, self.attention_norm, self.norm, self.rate, None)
+        x = self.around(x, look_back, self.attention_norm, None)
         return self._feed(x, None)
 
     def _feed(self, x: Tensor, names: Tensor | None) -> Tensor:
         def feed(y: Tensor) -> Tensor:
             return self.feed_forward(y, names)  # type: ignore[no-any-return]
 
-        x = residual(x, feed, self.feed_forward_norm, self.norm, self.rate, names)
+        x = self.around(x, feed, self.feed_forward_norm, names)
         show(self.name, x)
         return x
 
@@ -112,7 +112,7 @@ class Decoder(Writing):
         self.layers: Stack[Layer] = Stack(
             [Layer(settings, f"layers.{number}") for number in range(settings.layers)]
         )
-        self.norm = LayerNorm(width) if settings.norm == "pre" else None
+        self.norm = around_of(settings).last_norm(width)
 
     @property
     def attentions(self) -> tuple[AttentionLayer, ...]:

@@ -24,7 +24,7 @@ from dragoman.models.encoding import embed_source, parts_of, read
 from dragoman.models.interface import AttentionLayer, Memory, Network
 from dragoman.models.settings import EncoderSettings
 from dragoman.nn.dropout import Dropout
-from dragoman.nn.layers import EncoderLayer, LayerNorm, Stack
+from dragoman.nn.layers import EncoderLayer, Stack
 from dragoman.nn.layout import Sequences
 from dragoman.nn.linear import Embedding, Linear
 from dragoman.nn.positions import Positions
@@ -56,7 +56,7 @@ class Encoder(Network):
         self.encoder: Stack[EncoderLayer] = Stack(
             [EncoderLayer(layer, f"encoder.{number}") for number in range(settings.layers)]
         )
-        self.encoder_norm = LayerNorm(width) if settings.norm == "pre" else None
+        self.encoder_norm = layer.around.last_norm(width)
 
     @property
     def attentions(self) -> tuple[AttentionLayer, ...]:

@@ -11,11 +11,11 @@ import torch
 from torch import Tensor
 
 from dragoman.models.interface import Memory
-from dragoman.models.settings import UNKNOWN, EncoderSettings, TransformerSettings
+from dragoman.models.settings import UNKNOWN, EncoderSettings, StackSettings, TransformerSettings
 from dragoman.nn import masks, probes
 from dragoman.nn.dropout import Dropout
 from dragoman.nn.embedding import embed
-from dragoman.nn.layers import EncoderLayer, LayerNorm, LayerParts
+from dragoman.nn.layers import Around, EncoderLayer, LayerNorm, LayerParts
 from dragoman.nn.layout import Sequences
 from dragoman.nn.linear import Embedding
 from dragoman.nn.positions import Positions
@@ -28,10 +28,14 @@ def parts_of(settings: TransformerSettings | EncoderSettings) -> LayerParts:
         model_dim=settings.model_dim,
         ffn_dim=settings.ffn_dim,
         attention=settings.attention,
-        dropout=settings.dropout,
         activation_dropout=settings.activation_dropout,
-        norm=settings.norm,
+        around=around_of(settings),
     )
+
+
+def around_of(settings: TransformerSettings | StackSettings) -> Around:
+    """What stands around each sub-layer."""
+    return Around(norm=settings.norm, residual=settings.residual, dropout=settings.dropout)
 
 
 def embed_source(

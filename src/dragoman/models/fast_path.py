@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, Any, Literal, Protocol
+from typing import TYPE_CHECKING, Any, Literal, Protocol, get_args
 
 import numpy as np
 import numpy.typing as npt
@@ -21,6 +21,11 @@ from dragoman.native.processor import no_bf16_units
 
 if TYPE_CHECKING:
     from dragoman.models.interface import Model, Writing
+
+Amount = Literal["one", "many"]
+"""Of sentences that are searched at once: one by itself, whose products have few rows, or as many
+as a batch holds. What is fastest for one need not be for many."""
+AMOUNTS: tuple[Amount, ...] = get_args(Amount)
 
 Named = Mapping[str, npt.NDArray[np.float32]]
 """The weights of a model by their names in a file."""
@@ -63,12 +68,14 @@ class FastPath:
     why_not: Callable[[ModelSettings | None], str | None]
     """Why models of such settings (None: all of the kind) cannot be run so on this machine; None
     if they can."""
-    trial: Callable[[], Callable[[], None]]
+    trial: Callable[[Amount], Callable[[], None]]
     """Makes some work of a small model, whose time tells what this path is worth here."""
     line: Callable[[], str]
     """One line for a person: what runs the model."""
     units: Callable[[], str]
     """One line for ``dragoman doctor``: what of this machine does the work."""
+    level: str | None = None
+    """The instruction set whose kernels are to be in use where it is made and tried."""
     takes_shortlist: bool = False
     trial_name: str = ""
     """What its trial is remembered by; left out, its precision."""
@@ -76,9 +83,9 @@ class FastPath:
     """How a search speaks with what ``make`` made; left out, through torch."""
     without_torch: WithoutTorch | None = None
 
-    @property
-    def remembered_as(self) -> str:
-        return self.trial_name or self.precision
+    def remembered_as(self, amount: Amount) -> str:
+        """What the time of a trial is known by."""
+        return f"{self.trial_name or self.precision}, {amount}"
 
 
 def on_plain_torch(
@@ -110,9 +117,14 @@ def on_plain_torch(
 
 TRIAL_TOKENS = 2000
 """Tokens in each vocabulary of the small model that a trial runs."""
+_BEAM = 4
+_BATCH = 48
+"""Rows of many sentences."""
 
 
-def trial(network: Callable[[], Writing], make: Callable[[Any, None], Model]) -> Callable[[], None]:
+def trial(
+    network: Callable[[], Writing], make: Callable[[Any, None], Model], amount: Amount
+) -> Callable[[], None]:
     """A small model that reads some sentences and writes some tokens, the way that ``make`` has it:
     what ``FastPath.trial`` gives."""
     import torch
@@ -123,12 +135,15 @@ def trial(network: Callable[[], Writing], make: Callable[[Any, None], Model]) ->
         torch.manual_seed(0)
         plain = network().eval()
     model = make(plain, None)
-    source = Sequences.of([torch.arange(3, 15)] * 16)
-    tokens = torch.ones(16, 1, dtype=torch.int64)
+    sentences = 1 if amount == "one" else _BATCH // _BEAM
+    source = Sequences.of([torch.arange(3, 15)] * sentences)
+    rows = torch.arange(sentences).repeat_interleave(_BEAM)
+    tokens = torch.ones(len(rows), 1, dtype=torch.int64)
 
     def work() -> None:
         with torch.no_grad():
             state = model.start(model.encode(source))
+            state.select(rows)
             for _ in range(6):
                 model.best(tokens, state, 1)
 

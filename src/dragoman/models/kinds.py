@@ -38,10 +38,10 @@ KINDS: dict[str, tuple[type[ModelSettings], str]] = {
 """Classes by their address: a recipe is read without torch."""
 
 FAST_PATHS = {
-    "transformer": "dragoman.models.transformer.fast_paths.PATHS",
-    "recurrent": "dragoman.models.prepared.PATHS",
-    "convolutional": "dragoman.models.prepared.PATHS",
-    "recurrent-decoder": "dragoman.models.prepared.PATHS",
+    "transformer": "dragoman.models.transformer.fast_paths.paths",
+    "recurrent": "dragoman.models.prepared.paths",
+    "convolutional": "dragoman.models.prepared.paths",
+    "recurrent-decoder": "dragoman.models.prepared.paths",
 }
 """The faster ways to run a kind, likewise; a kind that is left out runs as it is."""
 
@@ -79,6 +79,6 @@ def new_network(settings: ModelSettings, source_vocabulary: int, target_vocabula
 
 
 def fast_paths(kind: str) -> tuple[FastPath, ...]:
-    """The faster ways to run models of a kind, the most promising first."""
-    paths: tuple[FastPath, ...] = found_at(FAST_PATHS[kind]) if kind in FAST_PATHS else ()
+    """The faster ways to run models of a kind on this machine, the most promising first."""
+    paths: tuple[FastPath, ...] = found_at(FAST_PATHS[kind])() if kind in FAST_PATHS else ()
     return paths

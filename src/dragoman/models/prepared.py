@@ -1,7 +1,7 @@
 """A network prepared for translating on plain torch: its weights laid out once, in bf16 or fp32.
 
 It computes what the network computes, to within rounding: every layer by oneDNN's products
-(``nn/inference_linear.py``), the best tokens without sorting all (``candidates.py``). ``PATHS`` are
+(``nn/inference_linear.py``), the best tokens without sorting all (``candidates.py``). ``paths`` are
 the fast paths of the kinds whose networks are ``Advancing``.
 """
 
@@ -15,7 +15,7 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from dragoman.models.candidates import COLUMNS, NEVER, best_of
-from dragoman.models.fast_path import TRIAL_TOKENS, on_plain_torch
+from dragoman.models.fast_path import TRIAL_TOKENS, FastPath, on_plain_torch
 from dragoman.models.interface import Adjust, Advancing, DecodeState, Memory, Model
 from dragoman.models.recurrent import Recurrent
 from dragoman.models.settings import RecurrentSettings
@@ -104,5 +104,6 @@ def _small() -> Recurrent:
     return Recurrent(settings, TRIAL_TOKENS, TRIAL_TOKENS)
 
 
-PATHS = on_plain_torch(_make, _small, "prepared")
-"""The first is the fastest nearly everywhere that it can be had."""
+def paths() -> tuple[FastPath, ...]:
+    """In bf16 and in fp32."""
+    return on_plain_torch(_make, _small, "prepared")

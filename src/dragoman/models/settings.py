@@ -72,7 +72,11 @@ class TransformerSettings(ModelSettings):
     activation_dropout: float = Field(0.0, ge=0, lt=1)
     """Inside the feed-forward layers, after the ReLU. The paper has none here."""
     norm: Norm = "post"
-    """post: normalise after the residual sum (the paper); pre: before each sub-layer."""
+    """post: normalise after the residual sum (the paper); pre: before each sub-layer; none:
+    nowhere, which shows what norms are good for."""
+    residual: bool = True
+    """Add what a sub-layer reads to what it gives out (the paper). Off shows why the paper does it:
+    deep stacks do not learn."""
     positions: PositionSettings = PositionSettings()
     """How positions are told."""
     tie: Literal["all", "target", "none"] = "all"
@@ -257,7 +261,9 @@ class StackSettings(ModelSettings):
     """Inside the feed-forward layers, after the ReLU."""
     norm: Norm = "pre"
     """pre: normalise before each sub-layer (GPT-2 on); post: after the residual sum (the paper,
-    BERT)."""
+    BERT); none: nowhere."""
+    residual: bool = True
+    """Add what a sub-layer reads to what it gives out (the paper)."""
     positions: PositionSettings = PositionSettings()
     """How positions are told; they are added."""
     tie: bool = True

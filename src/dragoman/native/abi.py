@@ -209,7 +209,7 @@ FUNCTIONS: dict[str, tuple[tuple[Any, ...], Any]] = {
     "dropout": ((*[POINTER] * 3, WHOLE, WHOLE, REAL, SEED, POINTER), None),
     "embedding_forward": ((*[POINTER] * 5, WHOLE, WHOLE, REAL, REAL, SEED, POINTER), None),
     "embedding_backward": ((*[POINTER] * 3, *[WHOLE] * 3, REAL, REAL, SEED, POINTER), None),
-    "packed_words": ((*[WHOLE] * 3,), WHOLE),
+    "packed_words": ((WHOLE, WHOLE), WHOLE),
     "pack_weights": ((POINTER, POINTER, WHOLE, WHOLE, POINTER, POINTER), None),
     "linear_forward": ((POINTER, WHOLE, *[POINTER] * 3, *[WHOLE] * 4), None),
     "linear_relu": ((POINTER, WHOLE, *[POINTER] * 3, *[WHOLE] * 4, REAL, SEED, POINTER), None),

@@ -9,6 +9,7 @@ happens where the C library is not glibc.
 from __future__ import annotations
 
 import ctypes
+import mmap
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -21,6 +22,8 @@ _M_MMAP_THRESHOLD = -3
 _OUT_OF_REACH = 2**31 - 1
 _TOP_PAD_BYTES = 64 << 20
 _MMAP_THRESHOLD_BYTES = 1 << 20
+_LARGE_PAGES_BYTES = 3 << 29  # less than what _M_TRIM_THRESHOLD would give back
+_MADV_HUGEPAGE = 14
 
 _kept = False
 
@@ -44,7 +47,29 @@ def keep_memory() -> bool:
     accepted = [library.mallopt(option, value) == 1 for option, value in wishes.items()]
     global _kept
     _kept = all(accepted)
+    if _kept:
+        _wish_large_pages(library)
     return _kept
+
+
+def _wish_large_pages(library: ctypes.CDLL) -> None:
+    """Ask for pages of 2 MB for what the heap will grow by (Linux; elsewhere nothing happens).
+
+    The addresses of weights, gradients and activations in pages of 4 KB are more than a processor
+    remembers: looking them up took a tenth of an update. No page is touched here, so no memory is
+    used before it is needed.
+    """
+    if not hasattr(library, "madvise"):
+        return
+    library.malloc.restype, library.malloc.argtypes = ctypes.c_void_p, (ctypes.c_size_t,)
+    library.free.restype, library.free.argtypes = None, (ctypes.c_void_p,)
+    library.madvise.argtypes = (ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int)
+    block = library.malloc(_LARGE_PAGES_BYTES)
+    if block is None:
+        return
+    first = -(-block // mmap.PAGESIZE) * mmap.PAGESIZE
+    library.madvise(first, _LARGE_PAGES_BYTES - mmap.PAGESIZE, _MADV_HUGEPAGE)
+    library.free(block)
 
 
 @contextmanager
@@ -64,6 +89,7 @@ def returning_memory() -> Iterator[None]:
     finally:
         library.mallopt(_M_MMAP_THRESHOLD, _OUT_OF_REACH)
         library.malloc_trim(0)
+        _wish_large_pages(library)
 
 
 def _glibc() -> ctypes.CDLL | None:

@@ -51,11 +51,22 @@ _AVX2 = ["-mavx2", "-mfma", "-mf16c", "-mbmi2"]
 _AVX512 = ["-mavx512f", "-mavx512bw", "-mavx512vl", "-mavx512dq", "-mavx512vnni"]
 _WIDE = "-mprefer-vector-width=512"
 LEVEL_FLAGS = {
+    "amx": [
+        *_AVX2,
+        *_AVX512,
+        "-mavx512bf16",
+        "-mamx-tile",
+        "-mamx-int8",
+        "-mamx-bf16",
+        _WIDE,
+    ],
     "avx512": [*_AVX2, *_AVX512, "-mavx512bf16", _WIDE],
     # Without bf16: Cascade Lake, Ice Lake.
     "avx512vnni": [*_AVX2, *_AVX512, _WIDE],
     "avxvnni": [*_AVX2, "-mavxvnni"],
     "avx2": _AVX2,
+    # The kernels of amx, on tiles in plain C++ (src/tiles_twin.h): for tests.
+    "amxtwin": [*_AVX2, "-DDRAGOMAN_TILE_TWIN"],
     # Products of bytes (FEAT_DotProd): Armv8.2 and later, Apple's and Amazon's among them.
     "neon": ["-march=armv8.2-a+dotprod"],
 }

@@ -9,11 +9,11 @@ from functools import cache
 from threading import Lock
 
 from dragoman.native import loader
-from dragoman.native.loader import LEVELS, Status, function, own_threads
+from dragoman.native.loader import LEVELS, Status, function, offered, own_threads, using
 
 __all__ = [
-    "LEVELS", "Status", "available", "function", "own_threads", "reset", "status",
-    "take_as_compared", "taken_as_compared",
+    "LEVELS", "Status", "agrees", "available", "function", "offered", "own_threads", "reset",
+    "status", "take_as_compared", "taken_as_compared", "using",
 ]  # fmt: skip
 
 _compared_before = False
@@ -56,11 +56,36 @@ def available() -> bool:
     return status().level is not None
 
 
+def agrees(level: str) -> bool:
+    """Whether the kernels of one instruction set compute what their twins do, where there are
+    any. Those of the best one were compared by ``status``, others are when somebody wants them."""
+    if not available():
+        return False
+    with _deciding:
+        return level == offered()[0] or _agrees(level)
+
+
+@cache
+def _agrees(level: str) -> bool:
+    if _compared_before or loader.training_level(level, "fp32", "bf16") != level:
+        return True  # none of its own that trains
+    from dragoman.native.check import first_difference
+
+    with using(level):
+        wrong = first_difference()
+    if wrong is not None:
+        loader.logger.warning(
+            "native kernels: %s of %s differs from its plain twin on this machine, so %s is not "
+            "used (%s)", wrong, level, level, loader.remedy()
+        )  # fmt: skip
+    return wrong is None
+
+
 def take_as_compared() -> None:
     """Spare this process the comparison, for which torch is needed, unless it was made already.
 
     For who knows that an earlier process has compared this very library on this very machine
-    (``inference/measured.py``).
+    (``native/measured.py``).
     """
     global _compared_before
     if not _decided.cache_info().currsize:
@@ -78,3 +103,4 @@ def reset() -> None:
     _compared_before = False
     loader.reset()
     _decided.cache_clear()
+    _agrees.cache_clear()

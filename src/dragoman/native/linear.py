@@ -54,7 +54,9 @@ class PackedWeights:
     """Weights (N_i, K) fp32 of linear maps that read the same input, packed as one (sum N_i, K).
 
     They are packed when first used, and again after a change that torch has seen
-    (``load_state_dict``, an optimizer of torch's) or that ``weights_changed`` tells of.
+    (``load_state_dict``, an optimizer of torch's) or that ``weights_changed`` tells of. The
+    level that was in use when this was made decides how they are laid out, and its kernels read
+    them.
     """
 
     def __init__(self, weights: Sequence[Tensor], precision: Precision) -> None:
@@ -64,13 +66,18 @@ class PackedWeights:
         self.inputs = weights[0].shape[1]
         self.sizes = tuple(weight.shape[0] for weight in weights)
         self.outputs = sum(self.sizes)
-        low = int(precision == "bf16")
-        words = loader.function("packed_words")
-        assert words is not None, "ask supported() first"
-        self._sizes = words(self.outputs, self.inputs, low), words(self.inputs, self.outputs, low)
+        self._level = loader.level_in_use()
+        words = self.kernel(f"packed_words_{precision}")
+        self._sizes = words(self.outputs, self.inputs), words(self.inputs, self.outputs)
         self._forward: Tensor | None = None
         self._backward: Tensor | None = None
         self._seen: tuple[tuple[int, int], ...] = ()
+
+    def kernel(self, name: str) -> Any:
+        """A kernel that reads these words: of the level for which they are laid out."""
+        found = loader.function(name, self._level)
+        assert found is not None, "ask supported() first"
+        return found
 
     def forward_words(self) -> Tensor:
         """B operand of x Wᵀ, up to date."""
@@ -92,8 +99,7 @@ class PackedWeights:
         weights = [weight.detach().contiguous() for weight in self.weights]
         addresses = (POINTER * len(weights))(*map(address, weights))
         sizes = (WHOLE * len(weights))(*self.sizes)
-        pack = loader.function(f"pack_weights_{self.precision}")
-        assert pack is not None
+        pack = self.kernel(f"pack_weights_{self.precision}")
         words = map(address, (self._forward, self._backward))
         pack(addresses, sizes, len(weights), self.inputs, *words)
         self._seen = self._state()
@@ -161,8 +167,7 @@ def feed_forward_plain(
 def forward_rows(x: Tensor, packed: PackedWeights, bias: Tensor | None) -> Tensor:
     """x (P, K) -> (P, N)."""
     out = torch.empty((x.shape[0], packed.outputs), dtype=packed.dtype)
-    kernel = loader.function(f"linear_forward_{packed.precision}")
-    assert kernel is not None
+    kernel = packed.kernel(f"linear_forward_{packed.precision}")
     kernel(
         address(x),
         x.stride(0),
@@ -182,8 +187,7 @@ def _forward_relu(
 ) -> Tensor:
     assert_names(names, len(x))
     out = torch.empty((x.shape[0], packed.outputs), dtype=packed.dtype)
-    kernel = loader.function(f"linear_relu_{packed.precision}")
-    assert kernel is not None
+    kernel = packed.kernel(f"linear_relu_{packed.precision}")
     words = packed.forward_words()
     places = (address(x), x.stride(0), address(words), address(bias), address(out), out.stride(0))
     kernel(*places, x.shape[0], packed.outputs, packed.inputs, dropout, seed, address(names))
@@ -195,8 +199,7 @@ def backward_input_rows(
 ) -> Tensor:
     """dy (P, N) -> dx (P, K); on through the ReLU and dropout that made ``hidden``, if given."""
     out = torch.empty((grad.shape[0], packed.inputs), dtype=packed.dtype)
-    kernel = loader.function(f"linear_backward_input_{packed.precision}")
-    assert kernel is not None
+    kernel = packed.kernel(f"linear_backward_input_{packed.precision}")
     kernel(
         address(grad),
         grad.stride(0),

@@ -3,9 +3,14 @@
 Everything works without it: each kernel stands beside a plain-torch twin, and ``function`` gives
 ``None`` when the twin has to do the work. ``library.py`` says whether they agree.
 
+One library holds the kernels of all instruction sets ("levels"). The best that the processor can
+run is in use unless ``using`` says otherwise for a while: which level is the fastest at some work
+is measured, by whoever has the work (``inference/fastest.py``, ``training/fastest_way.py``).
+
 ``DRAGOMAN_NATIVE`` forces the choice: ``auto`` (the best that the processor can run), ``off``, or
-the name of an instruction set (``avx512``, which means bf16 too; ``avx512vnni``, which does not;
-``avxvnni``, ``avx2``; on ARM ``neon``).
+the name of an instruction set (``amx``, Intel's tiles; ``avx512``, which means bf16 too;
+``avx512vnni``, which does not; ``avxvnni``, ``avx2``; on ARM ``neon``). ``amxtwin`` is for tests:
+the kernels of ``amx`` on tiles in plain C++, and those of ``avx2`` beside them.
 """
 
 from __future__ import annotations
@@ -17,6 +22,7 @@ import re
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -26,14 +32,17 @@ from dragoman.errors import DragomanError
 from dragoman.native import abi
 from dragoman.native import compile as building
 
-LEVELS = ("avx512", "avx512vnni", "avxvnni", "avx2", "neon")
+LEVELS = ("amx", "avx512", "avx512vnni", "avxvnni", "avx2", "neon")
 """Instruction sets, best first. A level may use the kernels of those behind it."""
+
+TWIN = "amxtwin"
+"""Runs wherever AVX2 does, far slower: never chosen, only forced."""
 
 NEVER_RUN = {"neon": "right in an emulator, never run on a real ARM processor"}
 """Instruction sets that no machine of their own was tried with, and what was done in its place. The
 comparison at the start (``library.py``) decides on such a machine, as on every other."""
 
-CHOICES = ("auto", "off", *LEVELS)
+CHOICES = ("auto", "off", *LEVELS, TWIN)
 
 logger = logging.getLogger("dragoman.native")
 
@@ -52,6 +61,9 @@ class Status:
 class _Library:
     handle: ctypes.CDLL
     levels: tuple[str, ...]
+    """Those that may be bound here, best first."""
+    offered: tuple[str, ...]
+    """Those among which the fastest may be chosen: all of them, or the one that was forced."""
 
 
 _refused = False
@@ -69,7 +81,7 @@ def reset() -> None:
     global _refused
     _refused = False
     load.cache_clear()
-    function.cache_clear()
+    _bound.cache_clear()
     _share_threads.cache_clear()
 
 
@@ -110,24 +122,94 @@ def load() -> tuple[_Library | None, Status]:
         return without(f"not built ({remedy()})")
     try:
         handle = ctypes.CDLL(str(path))
-        mark, names = handle.dragoman_fingerprint, handle.dragoman_levels
+        mark = handle.dragoman_fingerprint
     except (OSError, AttributeError) as error:
         first = str(error).splitlines()[0]
         return without(f"damaged: {first} ({remedy()})")
-    mark.restype = names.restype = ctypes.c_char_p
+    mark.restype = ctypes.c_char_p
     if mark().decode() != building.fingerprint():
         return without(f"stale, built from other sources than these ({remedy()})")
     if (other := abi.difference(handle)) is not None:
         return without(f"wrong: it lays out {other} otherwise than abi.py ({remedy()})")
-    can = names().decode().split()
+    can, why_not = _can_run(handle)
     if choice != "auto" and choice not in can:
+        if why_not.startswith(f"{choice}:"):
+            return without(why_not)
         return without(f"this processor cannot run {choice} (it can run: {' '.join(can) or '-'})")
     wanted = tuple(n for n in LEVELS if n in can)
-    if choice != "auto":
+    if choice == TWIN:
+        wanted = TWIN, "avx2"
+    elif choice != "auto":
         wanted = wanted[wanted.index(choice) :]
     if not wanted:
         return without("this processor has neither AVX2 nor AVX-512, nor NEON with dot products")
-    return _Library(handle, wanted), Status(wanted[0], wanted[0])
+    reason = f"{wanted[0]} ({why_not})" if why_not and choice == "auto" else wanted[0]
+    among = wanted if choice == "auto" else wanted[:1]
+    return _Library(handle, wanted, among), Status(wanted[0], reason)
+
+
+def _can_run(handle: ctypes.CDLL) -> tuple[list[str], str]:
+    """The levels that this processor and its system can run; and which of the processor's the
+    system refuses, and why (empty: none)."""
+    levels, refused = handle.dragoman_levels, handle.dragoman_refused
+    levels.restype = refused.restype = ctypes.c_char_p
+    return levels().decode().split(), refused().decode()
+
+
+def offered() -> tuple[str, ...]:
+    """The instruction sets among which the fastest may be chosen here, best first; none where there
+    are no kernels, and one alone where ``DRAGOMAN_NATIVE`` forces it."""
+    library, _ = load()
+    return library.offered if library is not None else ()
+
+
+def training_level(level: str, *precisions: str) -> str | None:
+    """The instruction set whose kernels train in one of the ``precisions`` where ``level`` is in
+    use: itself, or one behind it; None where no kernels do."""
+    library, _ = load()
+    if library is None or level not in library.levels:
+        return None
+    names = [name for name in abi.FUNCTIONS if not name.startswith(("decode_", "beam_"))]
+    for one in library.levels[library.levels.index(level) :]:
+        symbols = (f"dragoman_{one}_{name}_{kind}" for name in names for kind in precisions)
+        if any(hasattr(library.handle, symbol) for symbol in symbols):
+            return one
+    return None
+
+
+def decoding_levels() -> tuple[str, ...]:
+    """The instruction sets that have int8 kernels of their own, among ``offered``; the one that is
+    forced stands for the next behind it that has some."""
+    library, _ = load()
+    if library is None:
+        return ()
+    own = [
+        level
+        for level in library.levels
+        if hasattr(library.handle, f"dragoman_{level}_decode_step")
+    ]
+    return tuple(level for level in own if level in library.offered) or tuple(own[:1])
+
+
+_in_use: ContextVar[str | None] = ContextVar("dragoman_level", default=None)
+
+
+def level_in_use() -> str | None:
+    """The instruction set whose kernels ``function`` binds; None where there are none."""
+    library, status = load()
+    wished = _in_use.get()
+    return wished if library is not None and wished in library.levels else status.level
+
+
+@contextmanager
+def using(level: str | None) -> Iterator[None]:
+    """The kernels of ``level`` meanwhile, in this thread; of None those of the best one. A level
+    that cannot be had here changes nothing."""
+    token = _in_use.set(level)
+    try:
+        yield
+    finally:
+        _in_use.reset(token)
 
 
 def remedy() -> str:
@@ -200,17 +282,23 @@ def own_threads() -> Iterator[None]:
         found.handle.dragoman_own_threads(0)
 
 
-@cache
-def function(name: str) -> Any | None:
-    """Bind kernel ``name`` of the best level that has it; None if no level in use has one.
+def function(name: str, level: str | None = None) -> Any | None:
+    """Bind kernel ``name`` of the best level from ``level`` on (None: the one in use) that has it;
+    None if there is none.
 
     Pass tensors and arrays by where they lie (``pointers.py``); ``abi.py`` says what it takes.
     """
+    return _bound(name, level or level_in_use())
+
+
+@cache
+def _bound(name: str, first: str | None) -> Any | None:
     library, _ = load()
     if library is None:
         return None
     share_threads()
-    for level in (*library.levels, None):
+    levels = library.levels
+    for level in (*levels[levels.index(first or levels[0]) :], None):
         symbol = f"dragoman_{level}_{name}" if level else f"dragoman_{name}"
         found = getattr(library.handle, symbol, None)
         if found is not None:

@@ -14,7 +14,6 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from dragoman.native import loader
 from dragoman.native.linear import PackedWeights
 from dragoman.native.pointers import address, as_rows
 
@@ -68,15 +67,13 @@ class _CrossEntropy(torch.autograd.Function):
         losses, nlls = torch.empty(count), torch.empty(count)
         dhidden = slopes = dweight = None
         if wants:
-            size = loader.function("cross_entropy_slopes")
-            assert size is not None
+            size = packed.kernel(f"cross_entropy_slopes_{packed.precision}")
             slopes = torch.empty(size(count, vocabulary), dtype=packed.dtype)
             dhidden = torch.empty((count, packed.inputs), dtype=packed.dtype)
             # An empty batch leaves nothing written.
             make = torch.empty if count else torch.zeros
             dweight = make((vocabulary, packed.inputs)) if ctx.needs_input_grad[1] else None
-        kernel = loader.function(f"cross_entropy_{packed.precision}")
-        assert kernel is not None
+        kernel = packed.kernel(f"cross_entropy_{packed.precision}")
         kernel(
             address(rows),
             rows.stride(0),

@@ -1,8 +1,16 @@
-"""What the processor can do, as the kernel tells it. Needs no torch."""
+"""What the processor can do, as the kernel tells it, and how much of it this process may use. Needs
+no torch."""
 
 from __future__ import annotations
 
+import math
+import os
+import platform
+from collections.abc import Callable, Iterator
 from pathlib import Path
+
+_ROOT = Path("/")
+"""Under which the kernel's files lie."""
 
 
 def cpu_flags() -> set[str]:
@@ -13,12 +21,84 @@ def cpu_flags() -> set[str]:
     return set()
 
 
-def no_bf16_units() -> str | None:
-    """Why products in bf16 are not faster than in fp32 here; None where they are."""
-    return None if {"avx512_bf16", "amx_bf16"} & cpu_flags() else "the processor has no bf16 units"
+def no_bf16_units(flags: str | None = None) -> str | None:
+    """Why products in bf16 would only be imitated here; None where the processor has units for
+    them. Whether these are faster than fp32 is to be measured. ``flags``: as in /proc/cpuinfo; read
+    from there when left out."""
+    known = cpu_flags() if flags is None else set(flags.split())
+    return None if {"avx512_bf16", "amx_bf16"} & known else "the processor has no bf16 units"
 
 
 def cpuinfo() -> list[str]:
     """The lines of /proc/cpuinfo; none where there is no such file."""
     path = Path("/proc/cpuinfo")
     return path.read_text(encoding="utf-8").splitlines() if path.exists() else []
+
+
+def processor() -> str:
+    """Its name; with family and model where Linux tells them, since many share one name."""
+    found: dict[str, str] = {}
+    for line in cpuinfo():
+        key, _, value = line.partition(":")
+        found.setdefault(key.strip(), value.strip())
+    name = found.get("model name") or platform.processor() or platform.machine()
+    if "cpu family" not in found:
+        return name
+    return f"{name}, family {found['cpu family']} model {found['model']}"
+
+
+def cores() -> int:
+    """Processor cores that this process may use: those of its affinity (macOS has none, and gives
+    all), or as many as the quota of its container is worth, if that is fewer."""
+    quota = min(_quotas(_ROOT), default=math.inf)
+    return max(1, min(affinity(), math.ceil(quota))) if quota < math.inf else affinity()
+
+
+def affinity() -> int:
+    """Processor cores that this process may run on, at least for a part of the time."""
+    known = hasattr(os, "sched_getaffinity")
+    return len(os.sched_getaffinity(0)) if known else os.cpu_count() or 1
+
+
+def _quotas(root: Path) -> Iterator[float]:
+    """In cores, what each control group that this process is in, or that is around one, may use:
+    ``cpu.max`` of version 2, ``cpu.cfs_quota_us`` of version 1."""
+    for line in _text(root / "proc/self/cgroup").splitlines():
+        _, controllers, path = (*line.split(":", 2), "", "")[:3]
+        if not controllers:
+            yield from _up(root / "sys/fs/cgroup", path, _quota_of_2)
+        elif "cpu" in controllers.split(","):
+            for mounted in (controllers, "cpu"):
+                yield from _up(root / "sys/fs/cgroup" / mounted, path, _quota_of_1)
+
+
+def _up(top: Path, path: str, quota_of: Callable[[Path], float | None]) -> Iterator[float]:
+    """Of the group and of all around it. In a container the path may be one of the host's: what is
+    mounted at the top is the container's own group then."""
+    parts = [part for part in path.split("/") if part not in ("", "..")]
+    for count in range(len(parts), -1, -1):
+        found = quota_of(top.joinpath(*parts[:count]))
+        if found is not None:
+            yield found
+
+
+def _quota_of_2(group: Path) -> float | None:
+    return _cores_of(_text(group / "cpu.max").split())
+
+
+def _quota_of_1(group: Path) -> float | None:
+    return _cores_of([_text(group / f"cpu.cfs_{name}_us").strip() for name in ("quota", "period")])
+
+
+def _cores_of(words: list[str]) -> float | None:
+    """Microseconds that may be used in each period of so many; "max" and -1 mean no limit."""
+    if len(words) != 2 or not all(word.isdecimal() and int(word) > 0 for word in words):
+        return None
+    return int(words[0]) / int(words[1])
+
+
+def _text(path: Path) -> str:
+    try:
+        return path.read_text(encoding="utf-8", errors="replace")
+    except OSError:
+        return ""

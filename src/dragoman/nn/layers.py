@@ -6,6 +6,9 @@ A sub-layer is wrapped by a residual connection and a layer norm:
 - pre-norm, what many later models use: x = x + Dropout(Sublayer(LayerNorm(x))), and one more norm
   at the end of the stack
 
+Either can be left out, to see what it is good for: without a norm x = x + Dropout(Sublayer(x)),
+without the residual connection x = LayerNorm(Dropout(Sublayer(x))).
+
 Rows are packed, (P, D); see ``layout.py``.
 """
 
@@ -40,9 +43,8 @@ class LayerParts:
     model_dim: int
     ffn_dim: int
     attention: AttentionSettings
-    dropout: float
     activation_dropout: float
-    norm: Norm
+    around: Around
 
 
 class LayerNorm(Computing):
@@ -87,6 +89,59 @@ class LayerNorm(Computing):
         return self.forward(dropout(sublayer, rate, self.training, names, onto=x))
 
 
+class NoNorm(nn.Module):
+    """Stands where a layer norm would, and lets rows through as they are."""
+
+    def __init__(self, sublayer: str) -> None:
+        """``sublayer``: as that of a ``LayerNorm``."""
+        super().__init__()
+        self.sublayer = sublayer
+
+    def forward(self, x: Tensor) -> Tensor:
+        """(..., D) -> the same."""
+        return x
+
+
+@dataclass(frozen=True)
+class Around:
+    """What stands around each sub-layer: dropout, its residual connection, its norm."""
+
+    norm: Norm
+    residual: bool
+    dropout: float
+
+    def new_norm(self, width: int, sublayer: str) -> LayerNorm | NoNorm:
+        """The norm of one sub-layer."""
+        return NoNorm(sublayer) if self.norm == "none" else LayerNorm(width, sublayer)
+
+    def last_norm(self, width: int) -> LayerNorm | None:
+        """The norm at the end of a stack."""
+        return LayerNorm(width) if self.norm == "pre" else None
+
+    def __call__(
+        self,
+        x: Tensor,
+        sublayer: Callable[[Tensor], Tensor],
+        norm: LayerNorm | NoNorm,
+        names: Tensor | None,
+    ) -> Tensor:
+        """(P, D) -> (P, D). ``norm`` is that of the sub-layer, ``names`` as in dropout.py."""
+        given = norm(x) if self.norm == "pre" else x
+        added = sublayer(given)
+        if self.norm == "post" and self.residual:
+            assert isinstance(norm, LayerNorm)
+            after = norm.after(x, added, self.dropout, names)
+        else:
+            onto = x if self.residual else None
+            after = dropout(added, self.dropout, norm.training, names, onto=onto)
+            if self.norm == "post":
+                after = norm(after)
+        probe = probes.probe()
+        if probe is not None:
+            probe.take(norm.sublayer, {"stream": x, "input": given, "added": added, "after": after})
+        return after
+
+
 class FeedForward(nn.Module):
     """FFN(x) = max(0, x W_1 + b_1) W_2 + b_2 (equation 2), each position by itself."""
 
@@ -114,29 +169,6 @@ class FeedForward(nn.Module):
         return self.outer(self.dropout(F.relu(self.inner(x)), names))  # type: ignore[no-any-return]
 
 
-def residual(
-    x: Tensor,
-    sublayer: Callable[[Tensor], Tensor],
-    norm: LayerNorm,
-    order: Norm,
-    rate: float,
-    names: Tensor | None,
-) -> Tensor:
-    """A sub-layer inside its residual connection and norm: (P, D) -> (P, D)."""
-    if order == "post":
-        given = x
-        added = sublayer(given)
-        after = norm.after(x, added, rate, names)
-    else:
-        given = norm(x)
-        added = sublayer(given)
-        after = dropout(added, rate, norm.training, names, onto=x)
-    probe = probes.probe()
-    if probe is not None:
-        probe.take(norm.sublayer, {"stream": x, "input": given, "added": added, "after": after})
-    return after
-
-
 def show(name: str, x: Tensor) -> None:
     """Let an open probe have the rows (P, D) that leave a layer."""
     probe = probes.probe()
@@ -157,13 +189,12 @@ class EncoderLayer(nn.Module):
     def __init__(self, settings: LayerParts, name: str) -> None:
         super().__init__()
         self.name = name
-        self.norm = settings.norm
-        self.rate = settings.dropout
+        self.around = settings.around
         width = settings.model_dim
         self.attention = MultiHeadAttention(settings.attention, width, f"{name}.attention")
-        self.attention_norm = LayerNorm(width, f"{name}.attention")
+        self.attention_norm = self.around.new_norm(width, f"{name}.attention")
         self.feed_forward = FeedForward(width, settings.ffn_dim, settings.activation_dropout)
-        self.feed_forward_norm = LayerNorm(width, f"{name}.feed_forward")
+        self.feed_forward_norm = self.around.new_norm(width, f"{name}.feed_forward")
 
     def forward(self, x: Tensor, layout: Layout, key_mask: Tensor | None) -> Tensor:
         """(P, D) -> (P, D)."""
@@ -175,8 +206,8 @@ class EncoderLayer(nn.Module):
             return self.feed_forward(y, names)  # type: ignore[no-any-return]
 
         names = layout.names if self.training else None
-        x = residual(x, attend, self.attention_norm, self.norm, self.rate, names)
-        x = residual(x, feed, self.feed_forward_norm, self.norm, self.rate, names)
+        x = self.around(x, attend, self.attention_norm, names)
+        x = self.around(x, feed, self.feed_forward_norm, names)
         show(self.name, x)
         return x
 
@@ -187,19 +218,18 @@ class DecoderLayer(nn.Module):
     def __init__(self, settings: LayerParts, name: str) -> None:
         super().__init__()
         self.name = name
-        self.norm = settings.norm
-        self.rate = settings.dropout
+        self.around = settings.around
         width = settings.model_dim
         self.self_attention = MultiHeadAttention(
             settings.attention, width, f"{name}.self_attention"
         )
-        self.self_attention_norm = LayerNorm(width, f"{name}.self_attention")
+        self.self_attention_norm = self.around.new_norm(width, f"{name}.self_attention")
         self.cross_attention = MultiHeadAttention(
             settings.attention, width, f"{name}.cross_attention"
         )
-        self.cross_attention_norm = LayerNorm(width, f"{name}.cross_attention")
+        self.cross_attention_norm = self.around.new_norm(width, f"{name}.cross_attention")
         self.feed_forward = FeedForward(width, settings.ffn_dim, settings.activation_dropout)
-        self.feed_forward_norm = LayerNorm(width, f"{name}.feed_forward")
+        self.feed_forward_norm = self.around.new_norm(width, f"{name}.feed_forward")
 
     def forward(
         self,
@@ -247,8 +277,8 @@ class DecoderLayer(nn.Module):
         def feed(y: Tensor) -> Tensor:
             return self.feed_forward(y, names)  # type: ignore[no-any-return]
 
-        x = residual(x, look_back, self.self_attention_norm, self.norm, self.rate, names)
-        x = residual(x, look_over, self.cross_attention_norm, self.norm, self.rate, names)
-        x = residual(x, feed, self.feed_forward_norm, self.norm, self.rate, names)
+        x = self.around(x, look_back, self.self_attention_norm, names)
+        x = self.around(x, look_over, self.cross_attention_norm, names)
+        x = self.around(x, feed, self.feed_forward_norm, names)
         show(self.name, x)
         return x

@@ -8,7 +8,7 @@ from pydantic import Field
 
 from dragoman.settings import Settings
 
-Norm = Literal["post", "pre"]
+Norm = Literal["post", "pre", "none"]
 
 NORM_EPSILON = 1e-5
 """What a layer norm adds to a variance."""

@@ -1,85 +1,158 @@
-"""What a run computes with: precision, kernels and threads, chosen once and repeated on resuming.
+"""What a training may compute with on this machine, and how one way is put in force.
 
-Other arithmetic gives other last digits, so a run that goes on takes what it was begun with, or
-says that it cannot.
+``ways_here`` lists the ways; which is the fastest is measured (``fastest_way.py``). Other
+arithmetic gives other last digits, so a run that goes on takes what it was begun with, or says that
+it cannot (``repeated``).
 """
 
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, nullcontext
 
 import torch
 from torch import nn
 
 from dragoman.errors import TrainingError
-from dragoman.native import library
+from dragoman.native import library, loader
 from dragoman.native.gradients import add_directly
-from dragoman.native.processor import cpu_flags
+from dragoman.native.processor import cores, no_bf16_units
 from dragoman.nn.linear import Precision, kernels_fit, use_precision
 from dragoman.training.checkpoint import TrainingState
 from dragoman.training.distributed import Ranks
 from dragoman.training.settings import TrainingSettings
+from dragoman.training.way import PLAIN, Way, this_machine
+
+_PRECISIONS: tuple[Precision, ...] = ("fp32", "bf16")
 
 
-def choose_precision(wish: str, device: torch.device, flags: str | None = None) -> Precision:
-    """``auto`` -> bf16 where the processor multiplies it faster than fp32, else fp32.
+def ways_here(model: nn.Module, settings: TrainingSettings, device: torch.device) -> list[Way]:
+    """Every way to train ``model`` by ``settings``, on as many threads as torch has. The first is
+    what is taken where nothing is measured: fp32, by the kernels of the best instruction set. Whose
+    kernels are right (``library.agrees``), whoever takes them asks.
 
-    ``flags``: as in /proc/cpuinfo; read from there when left out. Raises TrainingError for
-    bf16 on a GPU that has none. (A CPU without bf16 instructions computes it, slowly.)
+    bf16 is not among them where neither kernels nor the processor have it and nobody asks for it:
+    imitated, it is many times slower. Errors: ``TrainingError`` for bf16 on a GPU that has none.
     """
-    if wish == "fp32":
-        return "fp32"
-    if device.type == "cuda":
-        able = torch.cuda.is_bf16_supported(including_emulation=False)
-        if wish == "bf16" and not able:
-            raise TrainingError("this GPU does not compute in bf16: set training.precision = fp32.")
-        return "bf16" if able else "fp32"
-    if wish == "bf16":
-        return "bf16"
-    able = {"avx512_bf16", "amx_bf16"} & (cpu_flags() if flags is None else set(flags.split()))
-    return "bf16" if able else "fp32"
+    threads, machine = min(torch.get_num_threads(), cores()), this_machine()
+    found = [
+        Way(kernels=kernels, precision=precision, threads=threads, machine=machine)
+        for precision in _PRECISIONS
+        if settings.precision in ("auto", precision)
+        for kernels in [*_levels(model, settings, device, precision), PLAIN]
+        if kernels != PLAIN or _torch_has(precision, settings.precision, device)
+    ]
+    forced = (os.environ.get("DRAGOMAN_NATIVE") or "auto") not in ("auto", "off")
+    by_kernels = [way for way in found if way.by_kernels]
+    return by_kernels if forced and by_kernels else found
 
 
-def choose_kernels(
-    model: nn.Module,
-    settings: TrainingSettings,
-    state: TrainingState,
-    device: torch.device,
-    *,
-    asks_autograd: bool,
-) -> tuple[bool, str | None]:
-    """Native kernels where they fit, unless the run was begun without them -> whether they compute,
-    and a warning. ``asks_autograd``: see ``objectives.Objective``."""
-    precision = state.precision
-    assert precision
-    wanted = settings.kernels == "auto" and state.kernels != "plain"
-    fit = wanted and device.type == "cpu" and kernels_fit(model, precision)
-    level = (library.status().level or "plain") if fit else "plain"
-    use_precision(model, precision, by_kernels=fit)
-    add_directly(model.parameters(), on=fit and not asks_autograd)
-    state.masks = "kernels" if fit and state.masks != "pool" else "pool"
-    begun, state.kernels = state.kernels, level
-    if begun and begun != level:
-        return fit, (
-            f"this run was begun with {begun} kernels and goes on with {level} ones: its "
-            "weights will differ in the last digits from what they would have been"
+def _levels(
+    model: nn.Module, settings: TrainingSettings, device: torch.device, precision: Precision
+) -> list[str]:
+    """The instruction sets whose own kernels can train ``model`` in ``precision``, best first."""
+    if settings.kernels == PLAIN or device.type != "cpu":
+        return []
+    found: list[str] = []
+    for offered in loader.offered():
+        level = loader.training_level(offered, precision)
+        with library.using(level):
+            if level is not None and level not in found and kernels_fit(model, precision):
+                found.append(level)
+    return found
+
+
+def _torch_has(precision: Precision, wish: str, device: torch.device) -> bool:
+    if precision == "fp32":
+        return True
+    if device.type == "cpu":
+        return wish == "bf16" or no_bf16_units() is None
+    able: bool = torch.cuda.is_bf16_supported(including_emulation=False)
+    if wish == "bf16" and not able:
+        raise TrainingError("this GPU does not compute in bf16: set training.precision = fp32.")
+    return able
+
+
+def repeated(
+    model: nn.Module, settings: TrainingSettings, state: TrainingState, ranks: Ranks
+) -> tuple[Way, str | None]:
+    """The way of a run that stands at ``state``, and a warning where its weights will not be the
+    same to the last bit as if it had never stopped.
+
+    A run that begins takes the way of its settings where that was measured on such a machine, else
+    the first of ``ways_here``. A run that goes on takes what it was begun with, also where another
+    way would be chosen now. Where that cannot be had here (other instruction sets, another
+    processor, fewer cores), it keeps its precision, and takes the best kernels that there are.
+    """
+    if state.precision and settings.precision == "auto":
+        settings = settings.model_copy(update={"precision": state.precision})
+    ways = ways_here(model, settings, ranks.device)
+    if not state.kernels:
+        way = settings.way
+        if way is None or way.machine != this_machine():
+            return _nearest(ways, ways[0].kernels, ways[0].precision), None
+        return _nearest(ways, way.kernels, way.precision).on(way.threads), None
+    level = loader.training_level(state.kernels, str(state.precision)) or state.kernels
+    found = _nearest(ways, level, str(state.precision))
+    threads, warning = _threads(found.threads, state, ranks)
+    if warning is None and found.kernels != level:
+        warning = (
+            f"this run was begun with {state.kernels} kernels and goes on with {found.kernels} "
+            "ones: its weights will differ in the last digits from what they would have been"
         )
-    return fit, None
+    return found.on(threads), warning
 
 
-def choose_threads(state: TrainingState, ranks: Ranks) -> str | None:
-    """As many as the run was begun with, where that can be -> a warning where it cannot."""
-    cores, threads = os.cpu_count() or 1, torch.get_num_threads()
-    warning = None
-    if state.threads and (state.threads, state.processes) != (threads, ranks.size):
-        if (state.cores, state.processes) == (cores, ranks.size):
-            torch.set_num_threads(state.threads)
-        else:
-            warning = (
-                f"this run was begun on {state.processes} x {state.threads} threads and goes "
-                f"on with {ranks.size} x {threads}: its weights will differ in the last "
-                "digits from what they would have been"
-            )
-    state.threads, state.cores = torch.get_num_threads(), cores
-    state.processes = ranks.size
-    return warning
+def _nearest(ways: Sequence[Way], kernels: str, precision: str) -> Way:
+    """The first of those that have most in common with what is wished for."""
+    found = max(ways, key=lambda way: (way.precision == precision, way.kernels == kernels))
+    if found.level is None or library.agrees(found.level):
+        return found
+    return _nearest([way for way in ways if way.kernels != found.kernels], kernels, precision)
+
+
+def _threads(here: int, state: TrainingState, ranks: Ranks) -> tuple[int, str | None]:
+    """As many as the run was begun with, where that can be, and a warning where it cannot.
+    ``here``: as many as this process has."""
+    if not state.threads:
+        return here, None
+    if (state.cores, state.processes) == (cores(), ranks.size):
+        return state.threads, None
+    if (state.threads, state.processes) == (here, ranks.size):
+        return here, None
+    return here, (
+        f"this run was begun on {state.processes} x {state.threads} threads and goes "
+        f"on with {ranks.size} x {here}: its weights will differ in the last "
+        "digits from what they would have been"
+    )
+
+
+def note(way: Way, state: TrainingState, ranks: Ranks) -> None:
+    """Write down in ``state`` what a run computes with."""
+    state.precision, state.kernels, state.threads = way.precision, way.kernels, way.threads
+    state.masks = "kernels" if way.by_kernels and state.masks != "pool" else "pool"
+    state.cores, state.processes = cores(), ranks.size
+
+
+def put_in_force(way: Way, model: nn.Module, *, asks_autograd: bool) -> None:
+    """Let ``model`` compute by ``way``, inside of ``computing`` by it. ``asks_autograd``: see
+    ``objectives.Objective``."""
+    with library.using(way.level):
+        use_precision(model, way.precision, by_kernels=way.by_kernels)
+    add_directly(model.parameters(), on=way.by_kernels and not asks_autograd)
+
+
+@contextmanager
+def computing(way: Way) -> Iterator[None]:
+    """The kernels and the threads of ``way`` meanwhile."""
+    before = torch.get_num_threads()
+    if before != way.threads:
+        torch.set_num_threads(way.threads)
+    try:
+        own_threads = library.own_threads() if way.by_kernels else nullcontext()
+        with library.using(way.level), own_threads:
+            yield
+    finally:
+        if before != way.threads:
+            torch.set_num_threads(before)

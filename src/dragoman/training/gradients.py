@@ -80,7 +80,7 @@ class Gradients:
         size = batch.in_words()
         if (update, number) in self.splits or len(batch) < 2:
             raise UntrainableError(
-                f"update {update + 1} does not fit into memory: micro-batch {number + 1} of {of} "
+                f"update {update + 1:,} does not fit into memory: micro-batch {number + 1} of {of} "
                 f"({size})"
                 + (", even halved" if len(batch) > 1 else "")
                 + ". Lower the tokens per micro-batch, or the longest length allowed."
@@ -89,7 +89,7 @@ class Gradients:
             torch.cuda.empty_cache()
         self.splits.add(update, number)
         self.warn(
-            f"update {update + 1}: micro-batch {number + 1} of {of} ({size}) did not fit into "
+            f"update {update + 1:,}: micro-batch {number + 1} of {of} ({size}) did not fit into "
             "memory; trying it in two halves. Lower the tokens per micro-batch if this comes often."
         )
 

@@ -15,29 +15,33 @@ from rich.table import Table
 from rich.text import Text
 
 from dragoman.metrics.perplexity import perplexity
+from dragoman.task import Task
 from dragoman.training.records import Listener, Sample, UpdateRecord, ValidationRecord
 
-_SCORE_NAMES = {"bleu": "BLEU", "chrf": "chrF", "chrf++": "chrF++", "ter": "TER"}
 _SAMPLES_SHOWN = 3
 _SAMPLE_CHARACTERS = 240
 _VALIDATIONS_SHOWN = 5
 
 
-def make_display(updates: int, line_every: float = 10.0, stream: TextIO | None = None) -> Listener:
+def make_display(
+    task: Task, updates: int, line_every: float = 10.0, stream: TextIO | None = None
+) -> Listener:
     """The display that suits ``stream`` (standard error): live in a terminal, else plain lines.
 
-    ``updates``: how many the run will have. ``line_every``: seconds between plain lines.
+    ``task``: what is trained for, whose scores and counts are shown. ``updates``: how many the run
+    will have. ``line_every``: seconds between plain lines.
     """
     console = Console(file=stream or sys.stderr)
     if console.is_terminal and not console.is_dumb_terminal:
-        return LiveDisplay(updates, console)
-    return PlainDisplay(updates, line_every, stream or sys.stderr)
+        return LiveDisplay(task, updates, console)
+    return PlainDisplay(task, updates, line_every, stream or sys.stderr)
 
 
 class RecentLoss:
-    """Loss, perplexity and speed over the updates since it was last read, by tokens."""
+    """Loss, perplexity and speed over the updates since it was last read, by what is counted."""
 
-    def __init__(self) -> None:
+    def __init__(self, task: Task) -> None:
+        self._task = task
         self._clear()
 
     def _clear(self) -> None:
@@ -55,10 +59,14 @@ class RecentLoss:
         """One phrase, and begin anew."""
         tokens = max(self._tokens, 1)
         speed = self._tokens / max(self._seconds, 1e-9)
-        phrase = (
-            f"loss {self._loss / tokens:.3f}  perplexity {_short(perplexity(self._nll / tokens))}  "
-            f"{speed:,.0f} tokens/s  rate {learning_rate:.2e}"
+        nll = self._nll / tokens
+        scores = {"loss": self._loss / tokens, "perplexity": perplexity(nll)}
+        told = "  ".join(
+            f"{self._task.measure(name).called} {self._task.measure(name).written(value)}"
+            for name, value in scores.items()
+            if name in self._task.metrics
         )
+        phrase = f"{told}  {speed:,.0f} {self._task.counted}/s  rate {learning_rate:.2e}"
         self._clear()
         return phrase
 
@@ -91,11 +99,12 @@ class Pace:
 class PlainDisplay(Listener):
     """Lines for log files, every so often; validations in full."""
 
-    def __init__(self, updates: int, line_every: float, stream: TextIO) -> None:
+    def __init__(self, task: Task, updates: int, line_every: float, stream: TextIO) -> None:
+        self._task = task
         self._updates = updates
         self._every = line_every
         self._stream = stream
-        self._recent = RecentLoss()
+        self._recent = RecentLoss(task)
         self._pace = Pace(updates)
         self._next_line = 0.0
 
@@ -116,7 +125,7 @@ class PlainDisplay(Listener):
         )
 
     def on_validation(self, record: ValidationRecord) -> None:
-        self._print(describe(record))
+        self._print(describe(record, self._task))
         for line in sample_lines(record.samples):
             self._print(f"  {line}")
 
@@ -137,9 +146,10 @@ class PlainDisplay(Listener):
 class LiveDisplay(Listener):
     """A progress bar, the last validations and some translations, redrawn in place."""
 
-    def __init__(self, updates: int, console: Console) -> None:
+    def __init__(self, task: Task, updates: int, console: Console) -> None:
+        self._task = task
         self._updates = updates
-        self._recent = RecentLoss()
+        self._recent = RecentLoss(task)
         self._pace = Pace(updates)
         self._next_reading = 0.0
         self._validations: list[ValidationRecord] = []
@@ -149,13 +159,13 @@ class LiveDisplay(Listener):
             TextColumn("{task.fields[left]}"),
             console=console,
         )
-        self._task: TaskID = self._bar.add_task("", total=updates, left="")
+        self._row: TaskID = self._bar.add_task("", total=updates, left="")
         self._numbers = Text()
         self._live = Live(console=console, refresh_per_second=4)
 
     def begin(self, update: int) -> None:
         self._pace.begin(update)
-        self._bar.update(self._task, completed=update)
+        self._bar.update(self._row, completed=update)
         self._live.start()
         self._draw()
 
@@ -167,7 +177,7 @@ class LiveDisplay(Listener):
         self._next_reading = now + 1.0
         self._numbers = Text(self._recent.read(record.learning_rate))
         left = self._pace.left(record.update)
-        self._bar.update(self._task, completed=record.update, left=left)
+        self._bar.update(self._row, completed=record.update, left=left)
         self._draw()
 
     def on_validation(self, record: ValidationRecord) -> None:
@@ -177,7 +187,7 @@ class LiveDisplay(Listener):
     def on_plan(self, updates: int) -> None:
         self._updates = updates
         self._pace.replan(updates)
-        self._bar.update(self._task, total=updates)
+        self._bar.update(self._row, total=updates)
 
     def on_message(self, text: str) -> None:
         self._live.console.print(Text(text))
@@ -189,7 +199,7 @@ class LiveDisplay(Listener):
     def _draw(self) -> None:
         lines: list[Text] = []
         for record in self._validations:
-            lines.append(Text(describe(record), style="bold" if record.best else ""))
+            lines.append(Text(describe(record, self._task), style="bold" if record.best else ""))
         if self._validations:
             lines += [Text(f"  {line}") for line in sample_lines(self._validations[-1].samples)]
         grid = Table.grid()
@@ -198,20 +208,20 @@ class LiveDisplay(Listener):
         self._live.update(Group(grid, self._bar, self._numbers))
 
 
-def describe(record: ValidationRecord) -> str:
+def describe(record: ValidationRecord, task: Task) -> str:
     """``validation at 1,000: loss 2.413, BLEU 24.90 (best so far), 21 s``."""
     which = {"current": "", "ema": " of the moving average", "average": " of the averaged weights"}
     best = " (best so far)" if record.best else ""
     return (
         f"validation{which[record.weights]} at {record.update:,}: "
-        f"{score_list(record.scores)}{best}, {record.seconds:.0f} s"
+        f"{score_list(record.scores, task)}{best}, {record.seconds:.0f} s"
     )
 
 
-def score_list(scores: Mapping[str, float]) -> str:
+def score_list(scores: Mapping[str, float], task: Task) -> str:
     """``loss 2.413, BLEU 24.90``."""
     return ", ".join(
-        f"{_SCORE_NAMES[name]} {value:.2f}" if name in _SCORE_NAMES else f"{name} {value:.3f}"
+        f"{task.measure(name).called} {task.measure(name).written(value)}"
         for name, value in scores.items()
     )
 
@@ -238,7 +248,3 @@ def _harmless(text: str) -> str:
     """
     text = re.sub(r"[\x00-\x1f\x7f-\x9f]", "\N{REPLACEMENT CHARACTER}", text)
     return text if len(text) <= _SAMPLE_CHARACTERS else text[: _SAMPLE_CHARACTERS - 1] + "…"
-
-
-def _short(value: float) -> str:
-    return f"{value:,.2f}" if value < 100 else f"{value:,.0f}" if value < 1e6 else f"{value:.1e}"

@@ -30,6 +30,9 @@ Weights = Literal["current", "ema", "average"]
 """Which weights were validated: the present ones, their moving average, or the mean of the last
 snapshots."""
 
+MOST_SHOWN = 1000
+"""Characters of a text of a sample that are recorded."""
+
 
 @dataclass(frozen=True)
 class Sample:
@@ -38,6 +41,17 @@ class Sample:
     source: str
     reference: str
     translation: str
+
+    def shortened(self, most: int = MOST_SHOWN) -> Sample:
+        """With so many characters of each text at most: a document may have many thousands."""
+        return Sample(
+            *(cut(text, most) for text in (self.source, self.reference, self.translation))
+        )
+
+
+def cut(text: str, most: int = MOST_SHOWN) -> str:
+    """At most so many characters of a text; an ellipsis says that there were more."""
+    return text if len(text) <= most else text[: most - 1] + "…"
 
 
 @dataclass(frozen=True)

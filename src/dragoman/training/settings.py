@@ -10,6 +10,7 @@ from pydantic import Field, model_validator
 from dragoman.plural import plural
 from dragoman.settings import Settings
 from dragoman.training.schedule import ScheduleSettings
+from dragoman.training.way import Way
 
 
 class OptimizerSettings(Settings):
@@ -97,9 +98,13 @@ class TrainingSettings(Settings):
     first_plan: FirstPlan | None = None
     """What was followed until then."""
     precision: Literal["auto", "fp32", "bf16"] = "auto"
-    """Of matrix products; auto: bf16 where the processor has it. Weights are always fp32."""
+    """Of matrix products; auto: bf16 where it is measured to be faster than fp32 by more than 10 %.
+    Weights are always fp32."""
     kernels: Literal["auto", "plain"] = "auto"
-    """auto: native kernels where this machine has them; plain: torch alone, the reference."""
+    """auto: native kernels or torch, whichever is measured to be faster; plain: torch alone, the
+    reference."""
+    way: Way | None = None
+    """What `auto` chose, so that a run repeated with its recipe gives the same numbers."""
     guided: GuidedSettings = GuidedSettings()
     """A head that is taught to align words."""
     label_smoothing: float = Field(default=0.1, ge=0, lt=1)

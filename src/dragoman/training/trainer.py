@@ -20,6 +20,7 @@ import torch
 from torch import nn
 
 from dragoman.errors import RunError, UntrainableError
+from dragoman.plural import plural
 from dragoman.training.averaging import average_weights
 from dragoman.training.checkpoint import Checkpoints, TrainingState
 from dragoman.training.distributed import Ranks
@@ -184,7 +185,7 @@ class Trainer:
         """Say that an update was skipped; when there were too many, save and give up."""
         state, most = self._state, self.settings.max_bad_updates
         self._say(
-            f"update {state.update}: loss or gradient is not finite; skipped "
+            f"update {state.update:,}: loss or gradient is not finite; skipped "
             f"({state.bad_in_a_row} of at most {most} in a row, {state.bad_in_all} in all)"
         )
         if state.bad_in_a_row < most:
@@ -192,7 +193,7 @@ class Trainer:
         state.bad_in_a_row = 0  # whoever resumes has another try
         self._save()
         raise UntrainableError(
-            f"stopped at update {state.update}: {most} updates in a row had a loss or gradient "
+            f"stopped at update {state.update:,}: {most} updates in a row had a loss or gradient "
             "that is not finite. The weights from before them are saved. Likely remedies: a lower "
             "learning rate or a longer warm-up (training.schedule), clipped gradients "
             "(training.clip_norm = 1.0), training.precision = fp32. Then go on with: "
@@ -264,7 +265,7 @@ class Trainer:
             how = "faster" if self.settings.updates > planned else "slower"
             self._say(
                 f"the first minute went {how} than was measured before: {self.settings.updates:,} "
-                f"updates fit into {self.settings.minutes:g} minutes, not {planned:,}"
+                f"updates fit into {plural(self.settings.minutes, 'minute')}, not {planned:,}"
             )
 
     def _is_done(self) -> bool:

@@ -10,16 +10,14 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Callable, Sequence
-from contextlib import nullcontext
 
 import torch
 from torch import Tensor, nn
 
 from dragoman.errors import TrainingError
 from dragoman.metrics.perplexity import perplexity
-from dragoman.native import library
 from dragoman.nn.linear import refresh
-from dragoman.training.arithmetic import choose_kernels, choose_precision, choose_threads
+from dragoman.training.arithmetic import computing, note, put_in_force, repeated
 from dragoman.training.averaging import MovingAverage
 from dragoman.training.checkpoint import Checkpoint, TrainingState
 from dragoman.training.distributed import Ranks
@@ -31,6 +29,7 @@ from dragoman.training.records import UpdateRecord
 from dragoman.training.schedule import Schedule
 from dragoman.training.settings import TrainingSettings
 from dragoman.training.splits import Splits
+from dragoman.training.way import Way
 
 Batches = Callable[[int, int, int], Sequence[MakeBatch]]
 """Updates done, process, number of processes -> what that process does of the next update. A pure
@@ -58,14 +57,16 @@ class Updater:
         self.adam = Adam(self.flat, settings.optimizer)
         self.layers = LayerRates(model, self.flat, settings.layers)
         self.average = MovingAverage(self.flat.values, settings.ema) if settings.ema else None
-        self._by_kernels = False
+        self.way: Way | None = None
+        """What it computes with; chosen by ``repeat_choices``."""
         self._masks_by_kernels = False
 
     def update(self, state: TrainingState, batches: Batches, gradients: Gradients) -> UpdateRecord:
         """Make the update that follows ``state``; skip it if loss or gradient are not finite."""
+        assert self.way is not None, "repeat_choices comes first"
         began = time.perf_counter()
         number = state.update + 1
-        with library.own_threads() if self._by_kernels else nullcontext():
+        with computing(self.way):
             share = batches(state.update, self.ranks.rank, self.ranks.size)
             sums = gradients.accumulate(state.update, share)
             self.ranks.all_reduce(self.flat.gradients)
@@ -84,7 +85,7 @@ class Updater:
             if good:
                 clip = self.settings.clip_norm
                 shorten = clip / norm if clip and norm > clip else 1.0
-                threads = state.threads if self._by_kernels else 0
+                threads = self.way.threads if self.way.by_kernels else 0
                 self.adam.step(rate, tokens / shorten, threads=threads, shares=parts)
                 refresh(self.model)
                 state.steps += 1
@@ -143,18 +144,20 @@ class Updater:
         self.adam.steps = state.steps
 
     def repeat_choices(self, state: TrainingState) -> str | None:
-        """Choose precision, kernels and threads, or choose again what ``state`` says was chosen.
+        """Take the way to compute that ``state`` says was begun with, or else that of the settings.
 
         Returns a warning where the results of a resumed run will not be the same to the last bit.
         """
-        device = self.ranks.device
-        if self.settings.precision != "auto" or not state.precision:
-            state.precision = choose_precision(self.settings.precision, device)
-        self._by_kernels, of_kernels = choose_kernels(
-            self.model, self.settings, state, device, asks_autograd=self.objective.asks_autograd
-        )
+        way, warning = repeated(self.model, self.settings, state, self.ranks)
+        note(way, state, self.ranks)
         self._masks_by_kernels = state.masks == "kernels"
-        return choose_threads(state, self.ranks) or of_kernels
+        self.compute_by(way)
+        return warning
+
+    def compute_by(self, way: Way) -> None:
+        """From now on."""
+        self.way = way
+        put_in_force(way, self.model, asks_autograd=self.objective.asks_autograd)
 
     def _moments(self) -> dict[str, Tensor]:
         moments = {"first": self.adam.first, "second": self.adam.second}

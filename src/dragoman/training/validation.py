@@ -75,7 +75,7 @@ class Validator:
             update=self.state.update,
             weights=weights,
             scores=evaluation.scores,
-            samples=evaluation.samples,
+            samples=tuple(sample.shortened() for sample in evaluation.samples),
             best=best,
             seconds=seconds,
             elapsed=self.state.elapsed,

@@ -28,7 +28,7 @@ from dragoman.models.transformer.history import History
 from dragoman.models.transformer.model import Transformer
 from dragoman.nn.attention import MultiHeadAttention
 from dragoman.nn.inference_linear import InferenceLinear, rounded
-from dragoman.nn.layers import FeedForward, LayerNorm
+from dragoman.nn.layers import FeedForward, LayerNorm, NoNorm
 from dragoman.nn.layout import Layout, Sequences
 from dragoman.nn.linear import Linear, SlicedLinear
 
@@ -37,6 +37,10 @@ CELLS = 1 << 18
 
 MOST_IDLE = 8
 """Memory of searches kept for the next ones."""
+
+
+Norming = Callable[[Tensor], Tensor]
+"""(P, D) -> (P, D)."""
 
 
 class _Norm:
@@ -65,23 +69,23 @@ class _EncoderLayer:
     joint: InferenceLinear
     """Queries, keys and values: (P, D) -> (P, H x (2 K + Kv))."""
     output: InferenceLinear
-    attention_norm: _Norm
+    attention_norm: Norming
     feed_forward: _FeedForward
-    feed_forward_norm: _Norm
+    feed_forward_norm: Norming
 
 
 @dataclass(frozen=True)
 class _DecoderLayer:
     joint: InferenceLinear
     self_output: InferenceLinear
-    self_norm: _Norm
+    self_norm: Norming
     query: InferenceLinear
     memory: InferenceLinear
     """Keys and values of the sources: (P, D) -> (P, H x (K + Kv))."""
     cross_output: InferenceLinear
-    cross_norm: _Norm
+    cross_norm: Norming
     feed_forward: _FeedForward
-    feed_forward_norm: _Norm
+    feed_forward_norm: Norming
 
 
 class CpuTransformer(Model):
@@ -96,6 +100,11 @@ class CpuTransformer(Model):
         self._dtype = dtype
         settings = model.settings
         self._pre = settings.norm == "pre"
+        self._residual = settings.residual
+
+        def norming(norm: LayerNorm | NoNorm) -> Norming:
+            return _Norm(norm) if isinstance(norm, LayerNorm) else norm
+
         attention = model.decoder[0].cross_attention
         assert isinstance(attention, MultiHeadAttention)
         self._heads = Heads(attention.heads, attention.scale)
@@ -106,9 +115,9 @@ class CpuTransformer(Model):
                 _EncoderLayer(
                     joint=_joint(dtype, layer.attention),
                     output=_side_by_side(dtype, layer.attention.output),
-                    attention_norm=_Norm(layer.attention_norm),
+                    attention_norm=norming(layer.attention_norm),
                     feed_forward=_FeedForward(layer.feed_forward, dtype),
-                    feed_forward_norm=_Norm(layer.feed_forward_norm),
+                    feed_forward_norm=norming(layer.feed_forward_norm),
                 )
                 for layer in model.encoder
             ]
@@ -116,15 +125,15 @@ class CpuTransformer(Model):
                 _DecoderLayer(
                     joint=_joint(dtype, layer.self_attention),
                     self_output=_side_by_side(dtype, layer.self_attention.output),
-                    self_norm=_Norm(layer.self_attention_norm),
+                    self_norm=norming(layer.self_attention_norm),
                     query=_side_by_side(dtype, layer.cross_attention.query),
                     memory=_side_by_side(
                         dtype, layer.cross_attention.key, layer.cross_attention.value
                     ),
                     cross_output=_side_by_side(dtype, layer.cross_attention.output),
-                    cross_norm=_Norm(layer.cross_attention_norm),
+                    cross_norm=norming(layer.cross_attention_norm),
                     feed_forward=_FeedForward(layer.feed_forward, dtype),
-                    feed_forward_norm=_Norm(layer.feed_forward_norm),
+                    feed_forward_norm=norming(layer.feed_forward_norm),
                 )
                 for layer in model.decoder
             ]
@@ -280,9 +289,11 @@ class CpuTransformer(Model):
         """Rows in the precision of the products, as many as these take at a time."""
         return F.pad(x.to(self._dtype), (0, 0, 0, rounded(len(x)) - len(x)))
 
-    def _around(self, x: Tensor, sublayer: Callable[[Tensor], Tensor], norm: _Norm) -> Tensor:
+    def _around(self, x: Tensor, sublayer: Callable[[Tensor], Tensor], norm: Norming) -> Tensor:
         """A sub-layer inside its residual connection and norm: (P, D) -> (P, D)."""
-        return x + sublayer(norm(x)) if self._pre else norm(x + sublayer(x))
+        added = sublayer(norm(x) if self._pre else x)
+        after = x + added if self._residual else added
+        return after if self._pre else norm(after)
 
 
 # ---- weights

@@ -1,6 +1,6 @@
 """The faster ways to run a Transformer: int8 by native kernels, bf16 and fp32 on plain torch.
 
-The list is read without torch; what needs it is imported by what makes a path.
+They are listed without torch; what needs it is imported by what makes a path.
 """
 
 from __future__ import annotations
@@ -14,8 +14,9 @@ from dragoman.models.shortlist import Shortlist
 from dragoman.models.transformer import int8_weights
 from dragoman.models.transformer.int8_model import Int8Model
 from dragoman.models.transformer.int8_search import Int8Search, why_never
-from dragoman.native import library
+from dragoman.native import library, loader
 from dragoman.native.loader import NEVER_RUN
+from dragoman.native.measured import measures
 
 if TYPE_CHECKING:
     from dragoman.models.interface import Model
@@ -23,13 +24,15 @@ if TYPE_CHECKING:
     from dragoman.models.transformer.model import Transformer
 
 UNITS = {
+    "amx": "on Intel's tiles (AMX) and AVX512-VNNI, keys and values on bf16 units",
     "avx512": "on AVX512-VNNI, keys and values on bf16 units",
     "avx512vnni": "on AVX512-VNNI, without bf16 units",
     "avxvnni": "on AVX-VNNI, two thirds as fast as AVX512-VNNI",
     "avx2": "on AVX2 alone, at half the speed of AVX512-VNNI",
+    "amxtwin": "on tiles in plain C++, for tests",
     "neon": f"on NEON with dot products: {NEVER_RUN['neon']}",
 }
-"""What the int8 kernels run on at each of ``library.LEVELS``."""
+"""What the int8 kernels run on at each of ``loader.CHOICES`` that is a level."""
 
 
 def _int8(model: Transformer, shortlist: Shortlist | None) -> Model:
@@ -50,12 +53,13 @@ def _plain(precision: Literal["bf16", "fp32"], model: Transformer, _: Shortlist 
     return CpuTransformer(model, {"bf16": torch.bfloat16, "fp32": torch.float32}[precision])
 
 
-def _why_not_int8(settings: Any) -> str | None:
-    if library.taken_as_compared():  # the decoder's kernels too: see inference/measured.py
+def _why_not_int8(level: str | None, settings: Any) -> str | None:
+    if library.taken_as_compared():  # the decoder's kernels too: see native/measured.py
         return None if settings is None else why_never(settings)
     from dragoman.models.transformer import int8
 
-    return int8.why_not_here() if settings is None else int8.why_not(settings)
+    with library.using(level):
+        return int8.why_not_here() if settings is None else int8.why_not(settings)
 
 
 def _small() -> Transformer:
@@ -65,18 +69,26 @@ def _small() -> Transformer:
     return Transformer(settings, TRIAL_TOKENS, TRIAL_TOKENS)
 
 
-PATHS = (
-    FastPath(
+def paths() -> tuple[FastPath, ...]:
+    """int8 by the kernels of each instruction set that has some, the best first (of the best alone
+    where nothing is measured); then plain torch.
+    Where there are no kernels int8 stands there as well, and can say why it cannot be had."""
+    levels = loader.decoding_levels() or (None,)
+    by_kernels = [_by_kernels(level) for level in (levels if measures() else levels[:1])]
+    return (*by_kernels, *on_plain_torch(_plain, _small))
+
+
+def _by_kernels(level: str | None) -> FastPath:
+    return FastPath(
         "int8",
         make=_int8,
-        why_not=_why_not_int8,
+        why_not=partial(_why_not_int8, level),
         trial=partial(trial, _small, _int8),
-        line=lambda: f"int8, native kernels for {library.status().level}",
-        units=lambda: f"int8 {UNITS[str(library.status().level)]}",
+        line=lambda: f"int8, native kernels for {level}",
+        units=lambda: f"int8 {UNITS[str(level)]}",
+        level=level,
         takes_shortlist=True,
+        trial_name=f"int8 {level}",
         searched=_search_of,
         without_torch=WithoutTorch(int8_weights.shapes, Int8Model, Int8Search, why_never),
-    ),
-    *on_plain_torch(_plain, _small),
-)
-"""The first is the fastest nearly everywhere; the others too stand in order."""
+    )

@@ -25,7 +25,7 @@ from dragoman.models.shortlist import Shortlist
 from dragoman.models.transformer.int8_model import Int8Model
 from dragoman.models.transformer.int8_search import Int8Search, Int8Searching, why_never
 from dragoman.models.transformer.model import Transformer
-from dragoman.native import decoder, library
+from dragoman.native import decoder, library, loader
 from dragoman.native.abi import Step
 from dragoman.nn.layout import Sequences
 from dragoman.nn.settings import AttentionSettings
@@ -154,12 +154,14 @@ def why_not_here() -> str | None:
         return library.status().reason
     if not decoder.supported():
         return "the native library has no int8 decoder for this processor"
-    return None if _agrees() else "its kernels do not agree with plain torch on this machine"
+    level = loader.level_in_use()
+    return None if _agrees(level) else "its kernels do not agree with plain torch on this machine"
 
 
 @cache
-def _agrees() -> bool:
-    """Whether the kernels and plain torch give one tiny model the same logits; once a process."""
+def _agrees(level: str | None) -> bool:
+    """Whether the kernels of the level in use and plain torch give one tiny model the same logits;
+    once a process for each."""
     attention = AttentionSettings(num_heads=2)
     settings = TransformerSettings(
         model_dim=32, ffn_dim=64, encoder_layers=1, decoder_layers=1, attention=attention

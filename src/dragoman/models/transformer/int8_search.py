@@ -175,6 +175,8 @@ def why_never(settings: TransformerSettings) -> str | None:
     positions = settings.positions
     if positions.combine == "concatenate" or positions.kind == "normalised":
         return f"its kernels do not know {positions.kind} positions ({positions.combine})"
+    if settings.norm == "none" or not settings.residual:
+        return "its kernels do not know layers without norms or without residual connections"
     if settings.next_word:
         return "its kernels do not tell a decoder the next word"
     return None

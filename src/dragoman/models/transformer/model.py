@@ -1,8 +1,9 @@
 """The Transformer (paper §3): an encoder and a decoder of self-attention and feed-forward layers.
 
 Paper to code: d_model ``model_dim``, d_ff ``ffn_dim``, h ``num_heads``, N ``encoder_layers`` and
-``decoder_layers``, P_drop ``dropout``. Departures, all settings: pre-norm, positions other than
-sinusoidal, value width free of key width, vocabularies that are not shared.
+``decoder_layers``, P_drop ``dropout``. Departures, all settings: pre-norm, no norm, no residual
+connections, positions other than sinusoidal, value width free of key width, vocabularies that are
+not shared.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ from dragoman.nn import masks
 from dragoman.nn.attention import MultiHeadAttention
 from dragoman.nn.dropout import Dropout
 from dragoman.nn.embedding import embed
-from dragoman.nn.layers import DecoderLayer, EncoderLayer, LayerNorm, Stack
+from dragoman.nn.layers import DecoderLayer, EncoderLayer, LayerNorm, NoNorm, Stack
 from dragoman.nn.layout import Sequences
 from dragoman.nn.linear import Embedding, Linear
 from dragoman.nn.positions import Positions
@@ -39,7 +40,7 @@ class Sublayer:
     layer: int
     """From 0 within its side."""
     kind: Literal["self-attention", "cross-attention", "feed-forward"]
-    norm: LayerNorm
+    norm: LayerNorm | NoNorm
     """That of its residual connection: behind the sum, or with pre-norm before the sub-layer."""
 
     @property
@@ -113,9 +114,8 @@ class Transformer(Writing):
         self.next_word = (
             NextWord(source_vocabulary, target_vocabulary, width) if settings.next_word else None
         )
-        pre = settings.norm == "pre"
-        self.encoder_norm = LayerNorm(width) if pre else None
-        self.decoder_norm = LayerNorm(width) if pre else None
+        self.encoder_norm = layer.around.last_norm(width)
+        self.decoder_norm = layer.around.last_norm(width)
 
     @property
     def attentions(self) -> tuple[AttentionLayer, ...]:

@@ -1,4 +1,4 @@
-// levels: avx512 avx512vnni avxvnni avx2 neon
+// levels: amx avx512 avx512vnni avxvnni avx2 amxtwin neon
 // The int8 encoder and decoder of a Transformer: a whole step of a search in one call.
 //
 // C interface, used by native/decoder.py. Handles are opaque; a model may be used by any number

@@ -179,6 +179,11 @@ static ALWAYS_INLINE Floats as_floats(const Sums* sums) {
   return {_mm256_cvtepi32_ps(sums[0]), _mm256_cvtepi32_ps(sums[1])};
 }
 
+static ALWAYS_INLINE Floats from_whole(const int32_t* p) {
+  const Sums sums[] = {load_sums(p), load_sums(p + SUM_LANES)};
+  return as_floats(sums);
+}
+
 static ALWAYS_INLINE __m256i four_of(const uint8_t* bytes) {
   int32_t four;
   __builtin_memcpy(&four, bytes, 4);

@@ -126,6 +126,10 @@ static ALWAYS_INLINE Floats sum_groups(Floats v, int width) {
 
 // ---- products of bytes (decode_product.h)
 
+static ALWAYS_INLINE Floats from_whole(const int32_t* p) {
+  return _mm512_cvtepi32_ps(_mm512_loadu_si512(p));
+}
+
 constexpr bool SUMS_IN_WORDS = false;
 constexpr int BYTES_ABOVE = 0;
 

@@ -4,7 +4,7 @@
 // no value is negative); weights as round(w / t) in -127 ... 127 with one scale t per output
 // column. The 128 is taken back by starting every accumulator at -128 times the column's sum.
 // Weights lie in panels of 64 columns; in a panel, four consecutive inputs of a column share one
-// 32-bit lane, which is what vpdpbusd multiplies and sums.
+// 32-bit lane, which is what vpdpbusd and Intel's tiles (decode_product_tiles.h) multiply and sum.
 //
 // Without vpdpbusd, vpmaddubsw sums two products in 16 bits, and those of eight inputs are added
 // there before they are widened: twice as fast as widening bytes first. So that no activations can
@@ -17,12 +17,20 @@
 
 #include "decode_buffer.h"
 #include "decode_vector.h"
+#include "tiles.h"
 
 namespace {
 
 constexpr int PANEL = 64;      // columns of a panel
 constexpr int TILE_ROWS = 6;   // 6 rows x 64 columns fill 24 of 32 registers
 constexpr int PANEL_VECTORS = PANEL / LANES;
+
+// Inputs that a product takes at once.
+#if defined(DRAGOMAN_TILES)
+constexpr int WHOLE_DEPTH = TILE_BYTES;
+#else
+constexpr int WHOLE_DEPTH = 4;
+#endif
 
 constexpr float MOST_IN_WORDS = 126.0f;  // and 4 x 1/2 when they are rounded
 
@@ -34,7 +42,7 @@ static inline int round_up(int n, int multiple) { return (n + multiple - 1) / mu
 // A weight matrix ready for `product`.
 struct Int8Weights {
   int columns = 0;       // a multiple of PANEL; columns not filled give zero
-  int depth = 0;         // a multiple of 4; inputs not filled count nothing
+  int depth = 0;         // a multiple of WHOLE_DEPTH; inputs not filled count nothing
   bool offset = true;    // whether activations come with the zero point 128
   Buffer<int8_t> weights;
   Buffer<float> scale;   // (columns)
@@ -45,7 +53,7 @@ struct Int8Weights {
 
   void shape(int wanted_columns, int wanted_depth, bool zero_point) {
     columns = round_up(wanted_columns, PANEL);
-    depth = round_up(wanted_depth, 4);
+    depth = round_up(wanted_depth, WHOLE_DEPTH);
     offset = zero_point;
     weights.reserve(static_cast<size_t>(columns) * depth);
     scale.reserve(columns);
@@ -204,12 +212,21 @@ static ALWAYS_INLINE void any_tile(int count, const uint8_t* rows, size_t stride
   }
 }
 
+#if defined(DRAGOMAN_TILES)
+}  // namespace
+#include "decode_product_tiles.h"
+namespace {
+#endif
+
 // All panels of `w` over `rows` rows of bytes, `stride` bytes apart.
 // store(row, column, sums): four vectors, integer sums of columns column ... column + 63.
 template <class Store>
 static inline void product(const Int8Weights& w, const uint8_t* bytes, size_t stride, int rows,
                            Store&& store) {
   if (rows == 0) return;
+#if defined(DRAGOMAN_TILES)
+  if (rows >= LEAST_TILE_ROWS) return product_by_tiles(w, bytes, stride, rows, store);
+#endif
   const int tiles = (rows + TILE_ROWS - 1) / TILE_ROWS;
   const int few = rows / tiles, more = rows % tiles;  // the first `more` tiles take few + 1 rows
   const size_t panel_bytes = static_cast<size_t>(PANEL) * w.depth;

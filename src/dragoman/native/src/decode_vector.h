@@ -22,14 +22,18 @@
 //   sum_groups(v, width)   each group of neighbouring lanes gets its sum in all its lanes
 //   prefetch
 //
-// For products of bytes (decode_product.h) AVX-512 has its own tile; the other headers have
+// For products of bytes (decode_product.h)
+//
+//   from_whole             LANES int32 as floats, where there are Intel's tiles
+//   SUMS_IN_WORDS          whether products of eight inputs are added in 16 bits
+//   BYTES_ABOVE            what its bytes lack of the unsigned ones that are meant
+//
+// AVX-512 has its own tile; the other headers have
 //
 //   Sums, SUM_LANES        int32 lanes; load_sums; as_floats: LANES of them
 //   add_step, add_four     sums += STEP_INPUTS (four) inputs of some rows times weights of some
 //                          columns; the next four inputs' weights are `group` bytes further on
 //   sum_vectors(rows)      how many times LANES columns the registers hold the sums of
-//   SUMS_IN_WORDS          whether products of eight inputs are added in 16 bits
-//   BYTES_ABOVE            what its bytes lack of the unsigned ones that are meant
 #pragma once
 
 #include "dispatch.h"

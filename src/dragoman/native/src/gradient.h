@@ -6,9 +6,22 @@
 
 namespace {
 
+// The share of one task: outputs, of which it takes a multiple of OUTPUTS, and panels of inputs.
+#if defined(DRAGOMAN_TILES)
+constexpr int64_t OUTPUTS = BLOCK_ROWS, LEAST_OUTPUTS = 128, MOST_OUTPUTS = 256, MOST_PANELS = 16;
+#else
+constexpr int64_t OUTPUTS = TILE_ROWS, LEAST_OUTPUTS = 60, MOST_OUTPUTS = 264, MOST_PANELS = 4;
+#endif
+
+}  // namespace
+
+#if defined(DRAGOMAN_TILES)
+#include "gradient_tiles.h"
+#else
+
+namespace {
+
 constexpr int64_t SUM_ROWS = 256;  // rows of x and dy that are packed and summed at a time
-constexpr int64_t MOST_OUTPUTS = 264;  // of one task
-constexpr int64_t MOST_PANELS = 4;     // of inputs, of one task
 
 // Row pairs (bf16) or rows (fp32) of x, a panel's columns from `first`, as steps of a panel.
 #if defined(__AVX512BF16__)
@@ -130,6 +143,12 @@ static inline void gradient_block(const T *dy, int64_t dy_row, int64_t dy_width,
   }
 }
 
+}  // namespace
+
+#endif
+
+namespace {
+
 // dW and db of `count` parts over P rows. Each task owns a rectangle and packs what it reads of x
 // and dy itself, block of rows by block of rows: no thread waits for another.
 template <class T>
@@ -141,8 +160,8 @@ static void backward_weight(const T *dy, int64_t dy_row, const T *x, int64_t x_r
   const int64_t pieces = (2 * dragoman_threads() + count * across - 1) / (count * across);
   // How many outputs of a part one task takes: the larger, the less is packed twice.
   const auto chunk_of = [=](const Part &part) {
-    const int64_t chunk = smaller(larger((part.outputs + pieces - 1) / pieces, 60), MOST_OUTPUTS);
-    return (chunk + TILE_ROWS - 1) / TILE_ROWS * TILE_ROWS;
+    const int64_t share = larger((part.outputs + pieces - 1) / pieces, LEAST_OUTPUTS);
+    return (smaller(share, MOST_OUTPUTS) + OUTPUTS - 1) / OUTPUTS * OUTPUTS;
   };
   for (int64_t i = 0; i < count; i++) {
     outputs += parts[i].outputs;

@@ -1,4 +1,4 @@
-// levels: avx512 avx2 neon
+// levels: amx avx512 avx2 amxtwin neon
 // Linear layers for training: y = x Wᵀ + b and its gradients, on packed weights (native/linear.py).
 //
 // A weight W (N x K) is packed twice per update: `forward` as the B operand of x Wᵀ (columns N,
@@ -18,8 +18,18 @@ static ALWAYS_INLINE Vec words_of_row(const float *w, int64_t s, int64_t left) {
     const Vec high = left > 8 ? load(w + 2 * s + 16, 2 * left - 16) : zero();
     return {_mm512_castsi512_ps(join_bf16(low, high))};
   }
+#elif defined(DRAGOMAN_TILES)
+  bf16 numbers[2 * LANES] = {};
+  for (int64_t i = 0; i < smaller(2 * left, 2 * LANES); i++) numbers[i] = bf16_of(w[2 * s + i]);
+  return load(reinterpret_cast<const float *>(numbers));
 #endif
   return load(w + s, left);
+}
+
+// What a panel has behind its last step.
+static ALWAYS_INLINE void clear_steps(uint32_t *panel, int64_t steps) {
+  const int64_t more = packed_steps(steps) - steps;
+  if (more > 0) memset(panel + steps * PANEL, 0, static_cast<size_t>(more * PANEL) * 4);
 }
 
 // forward[panel][s][j]: word s of row PANEL panel + j.
@@ -40,6 +50,7 @@ static void pack_forward(const float *const *rows, int64_t outputs, int64_t step
       }
     }
   }
+  clear_steps(out, steps);
 }
 
 // backward[panel][s][j]: column PANEL panel + j of row s (fp32) or of rows 2s and 2s + 1 (bf16).
@@ -61,10 +72,21 @@ static void pack_backward(const float *const *rows, int64_t outputs, int64_t inp
         _mm512_storeu_si512(out + s * PANEL + j, _mm512_or_si512(low, high));
         continue;
       }
+#elif defined(DRAGOMAN_TILES)
+      bf16 pair[2][PANEL] = {};
+      for (int64_t i = 0; i < smaller(LANES, left); i++) {
+        pair[0][i] = bf16_of(one[i]);
+        if (2 * s + 1 < outputs) pair[1][i] = bf16_of(rows[2 * s + 1][first + j + i]);
+      }
+      uint32_t both[PANEL];
+      interleave(pair[0], pair[1], PANEL, both);
+      memcpy(out + s * PANEL + j, both, LANES * 4);
+      continue;
 #endif
       store(reinterpret_cast<float *>(out + s * PANEL + j), load(one, left));
     }
   }
+  clear_steps(out, steps);
 }
 
 template <bool BF16>
@@ -83,29 +105,31 @@ static void pack_weights(const float *const *weights, const int64_t *outputs, in
   parallel_for(forward_panels + backward_panels, [&](int64_t task) {
     if (task < forward_panels) {
       pack_forward<BF16>(rows, total, forward_steps, task,
-                         forward + task * forward_steps * PANEL);
+                         forward + task * packed_steps(forward_steps) * PANEL);
     } else {
       task -= forward_panels;
-      pack_backward<BF16>(rows, total, inputs, task, backward + task * backward_steps * PANEL);
+      pack_backward<BF16>(rows, total, inputs, task,
+                          backward + task * packed_steps(backward_steps) * PANEL);
     }
   });
 }
 
-static ALWAYS_INLINE Vec bias_at(const float *bias, int64_t column, int64_t width, int64_t part) {
-  if (bias == nullptr) return zero();
-  return load(bias + column + part * LANES, larger(0, width - part * LANES));
+static ALWAYS_INLINE void add_bias(const float *bias, int64_t column, int64_t width, Sums &sums) {
+  if (bias == nullptr) return;
+#pragma GCC unroll 4
+  for (int v = 0; v < PANEL_VECTORS; v++) {
+    sums.v[v] = sums.v[v] + load(bias + column + v * LANES, larger(0, width - v * LANES));
+  }
 }
 
 template <class T>
 static void forward(const T *x, int64_t x_row, const uint32_t *weight, const float *bias, T *out,
                     int64_t out_row, int64_t rows, int64_t outputs, int64_t inputs) {
-  product<is_bf16<T>>(
-      words(x), x_row / per_word<T>, rows, weight, outputs, inputs / per_word<T>,
-      [=](int64_t i, int64_t column, int64_t width, Vec a, Vec b, Vec c, Vec d) {
-        store_row(out + i * out_row + column, width, a + bias_at(bias, column, width, 0),
-                  b + bias_at(bias, column, width, 1), c + bias_at(bias, column, width, 2),
-                  d + bias_at(bias, column, width, 3));
-      });
+  product<is_bf16<T>>(words(x), x_row / per_word<T>, rows, weight, outputs, inputs / per_word<T>,
+                      [=](int64_t i, int64_t column, int64_t width, Sums sums) {
+                        add_bias(bias, column, width, sums);
+                        store_row(out + i * out_row + column, width, sums);
+                      });
 }
 
 // Dropout(ReLU(x Wᵀ + b))
@@ -116,20 +140,20 @@ static void forward_relu(const T *x, int64_t x_row, const uint32_t *weight, cons
   const Dropout dropout(rate);
   product<is_bf16<T>>(
       words(x), x_row / per_word<T>, rows, weight, outputs, inputs / per_word<T>,
-      [=](int64_t i, int64_t column, int64_t width, Vec a, Vec b, Vec c, Vec d) {
-        a = maximum(a + bias_at(bias, column, width, 0), zero());
-        b = maximum(b + bias_at(bias, column, width, 1), zero());
-        c = maximum(c + bias_at(bias, column, width, 2), zero());
-        d = maximum(d + bias_at(bias, column, width, 3), zero());
+      [=](int64_t i, int64_t column, int64_t width, Sums sums) {
+        add_bias(bias, column, width, sums);
+#pragma GCC unroll 4
+        for (int v = 0; v < PANEL_VECTORS; v++) sums.v[v] = maximum(sums.v[v], zero());
         if (!dropout.off()) {
           const uint32_t key = row_key(seed, row_name(names, i));
-          Vec f[4];
+          Vec f[PANEL_VECTORS];
           for (int block = 0; block < PANEL / BLOCK; block++) {
             dropout_factors(dropout, key, column / BLOCK + block, f + block * VECTORS);
           }
-          a = a * f[0], b = b * f[1], c = c * f[2], d = d * f[3];
+#pragma GCC unroll 4
+          for (int v = 0; v < PANEL_VECTORS; v++) sums.v[v] = sums.v[v] * f[v];
         }
-        store_row(out + i * out_row + column, width, a, b, c, d);
+        store_row(out + i * out_row + column, width, sums);
       });
 }
 
@@ -145,14 +169,15 @@ static void backward_input(const T *dy, int64_t dy_row, const uint32_t *weight, 
   };
   product<is_bf16<T>>(
       words(dy), dy_row / per_word<T>, rows, weight, inputs, outputs / per_word<T>,
-      [=](int64_t i, int64_t column, int64_t width, Vec a, Vec b, Vec c, Vec d) {
+      [=](int64_t i, int64_t column, int64_t width, Sums sums) {
         if (hidden != nullptr) {
           const T *h = hidden + i * hidden_row + column;
-          a = through(h, width, a), b = through(h + LANES, width - LANES, b);
-          c = through(h + 2 * LANES, width - 2 * LANES, c);
-          d = through(h + 3 * LANES, width - 3 * LANES, d);
+#pragma GCC unroll 4
+          for (int v = 0; v < PANEL_VECTORS; v++) {
+            sums.v[v] = through(h + v * LANES, width - v * LANES, sums.v[v]);
+          }
         }
-        store_row(dx + i * dx_row + column, width, a, b, c, d);
+        store_row(dx + i * dx_row + column, width, sums);
       },
       [=](int64_t i, int64_t count, int64_t column) {
         if (hidden == nullptr) return;
@@ -163,18 +188,17 @@ static void backward_input(const T *dy, int64_t dy_row, const uint32_t *weight, 
 
 }  // namespace
 
-// Words that `forward` (columns = outputs, length = inputs) and `backward` (the other way round)
-// take: panels x steps x PANEL.
-KERNEL(int64_t, packed_words, int64_t columns, int64_t length, int64_t in_bf16) {
-  return panels_of(columns) * (in_bf16 ? (length + 1) / 2 : length) * PANEL;
-}
-
-KERNEL(void, pack_weights_fp32, const float *const *weights, const int64_t *outputs, int64_t count,
-       int64_t inputs, uint32_t *to_forward, uint32_t *to_backward) {
-  pack_weights<false>(weights, outputs, count, inputs, to_forward, to_backward);
-}
-
 #define DRAGOMAN_LINEAR(T, suffix)                                                               \
+  /* Words that `forward` (columns = outputs, length = inputs) and `backward` (the other way      \
+     round) take: panels x steps x PANEL. */                                                     \
+  KERNEL(int64_t, packed_words_##suffix, int64_t columns, int64_t length) {                      \
+    const int64_t steps = (length + per_word<T> - 1) / per_word<T>;                              \
+    return panels_of(columns) * packed_steps(steps) * PANEL;                                     \
+  }                                                                                              \
+  KERNEL(void, pack_weights_##suffix, const float *const *weights, const int64_t *outputs,       \
+         int64_t count, int64_t inputs, uint32_t *to_forward, uint32_t *to_backward) {           \
+    pack_weights<is_bf16<T>>(weights, outputs, count, inputs, to_forward, to_backward);          \
+  }                                                                                              \
   KERNEL(void, linear_forward_##suffix, const T *x, int64_t x_row, const uint32_t *weight,       \
          const float *bias, T *out, int64_t out_row, int64_t rows, int64_t outputs,              \
          int64_t inputs) {                                                                       \
@@ -197,13 +221,9 @@ KERNEL(void, pack_weights_fp32, const float *const *weights, const int64_t *outp
     backward_weight<T>(dy, dy_row, x, x_row, parts, count, rows, inputs);                        \
   }
 
+#if !defined(DRAGOMAN_TILES)
 DRAGOMAN_LINEAR(float, fp32)
-
-#if defined(__AVX512BF16__)
-KERNEL(void, pack_weights_bf16, const float *const *weights, const int64_t *outputs, int64_t count,
-       int64_t inputs, uint32_t *to_forward, uint32_t *to_backward) {
-  pack_weights<true>(weights, outputs, count, inputs, to_forward, to_backward);
-}
-
+#endif
+#if defined(DRAGOMAN_BF16_PRODUCTS)
 DRAGOMAN_LINEAR(bf16, bf16)
 #endif

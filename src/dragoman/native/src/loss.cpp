@@ -1,4 +1,4 @@
-// levels: avx512 avx2 neon
+// levels: amx avx512 avx2 amxtwin neon
 // Cross-entropy with label smoothing and its gradients, without stored logits (native/loss.py).
 //
 // Rows are taken a block at a time: their logits, in the thread's own memory, become their loss and
@@ -7,12 +7,17 @@
 #include "gradient.h"
 #include "matrix.h"
 
+#if defined(DRAGOMAN_TILES)
+#include "loss_tiles.h"
+#else
+
 namespace {
 
 constexpr int64_t BLOCK_ROWS = 48;     // rows of one task
 constexpr int64_t CHUNK_ROWS = 1008;   // rows between two additions to dW
 
 static ALWAYS_INLINE int64_t even(int64_t n) { return (n + 1) / 2 * 2; }
+static ALWAYS_INLINE int64_t slopes_length(int64_t vocabulary) { return even(vocabulary) + 32; }
 
 // Loss of one row from its logits, which become exp(logit - largest).
 struct RowLoss {
@@ -63,9 +68,7 @@ template <class T>
 static void store_hidden(const float *in, int64_t width, int64_t at, int64_t rows, T *out,
                          int64_t out_row) {
   for (int64_t r = 0; r < rows; r++) {
-    const float *from = in + r * PANEL;
-    store_row(out + r * out_row + at, smaller(PANEL, width - at), load(from), load(from + LANES),
-              load(from + 2 * LANES), load(from + 3 * LANES));
+    store_row(out + r * out_row + at, smaller(PANEL, width - at), load_sums(in + r * PANEL));
   }
 }
 
@@ -76,7 +79,7 @@ static void cross_entropy(const T *hidden, int64_t hidden_row, const uint32_t *f
                           int64_t vocabulary, int64_t width, float smoothing, float *losses,
                           float *nlls, T *dhidden, T *slopes, float *dweight) {
   const int64_t panels = panels_of(vocabulary), logits_row = panels * PANEL + 16;
-  const int64_t slopes_row = even(vocabulary) + 32;
+  const int64_t slopes_row = slopes_length(vocabulary);
   const int64_t steps = width / per_word<T>;
   const int64_t back_steps = (vocabulary + per_word<T> - 1) / per_word<T>;
   for (int64_t first = 0; first < rows; first += CHUNK_ROWS) {
@@ -134,12 +137,13 @@ static void cross_entropy(const T *hidden, int64_t hidden_row, const uint32_t *f
 
 }  // namespace
 
-// Elements that `slopes` takes.
-KERNEL(int64_t, cross_entropy_slopes, int64_t rows, int64_t vocabulary) {
-  return smaller(rows, CHUNK_ROWS) * (even(vocabulary) + 32) + 64;
-}
+#endif
 
 #define DRAGOMAN_LOSS(T, suffix)                                                                 \
+  /* Elements that `slopes` takes. */                                                            \
+  KERNEL(int64_t, cross_entropy_slopes_##suffix, int64_t rows, int64_t vocabulary) {             \
+    return smaller(rows, CHUNK_ROWS) * slopes_length(vocabulary) + 64;                           \
+  }                                                                                              \
   KERNEL(void, cross_entropy_##suffix, const T *hidden, int64_t hidden_row,                      \
          const uint32_t *to_forward, const uint32_t *to_backward, const int64_t *targets,        \
          int64_t rows, int64_t vocabulary, int64_t width, float smoothing, float *losses,        \
@@ -148,7 +152,9 @@ KERNEL(int64_t, cross_entropy_slopes, int64_t rows, int64_t vocabulary) {
                      width, smoothing, losses, nlls, dhidden, slopes, dweight);                  \
   }
 
+#if !defined(DRAGOMAN_TILES)
 DRAGOMAN_LOSS(float, fp32)
-#if defined(__AVX512BF16__)
+#endif
+#if defined(DRAGOMAN_BF16_PRODUCTS)
 DRAGOMAN_LOSS(bf16, bf16)
 #endif

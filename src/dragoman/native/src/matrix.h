@@ -1,23 +1,155 @@
-// Matrix products on prepacked operands: fp32, and with AVX-512 bf16 too (vdpbf16ps).
+// Matrix products on prepacked operands: fp32, and with AVX-512 bf16 too (vdpbf16ps). On Intel's tiles
+// bf16 alone (matrix_tiles.h).
 //
 // C (M x N) = A (M x S) B (S x N), where one of the S steps is one fp32 number or a pair of bf16
 // numbers, 32 bits either way, so both precisions share one layout and one loop.
 //
 //   A is read in place: row i, step s is the 32-bit word a[i * row + s * step].
-//   B is packed in panels of PANEL columns, four vectors: [N / PANEL][S][PANEL] words, padded with
+//   B is packed in panels of PANEL columns: [N / PANEL][packed_steps(S)][PANEL] words, padded with
 //   zeros.
 #pragma once
 
 #include "random.h"
 #include "threads.h"
+#include "tiles.h"
 #include "vector_math.h"
+
+#if defined(__AVX512BF16__) || defined(DRAGOMAN_TILES)
+#define DRAGOMAN_BF16_PRODUCTS
+#endif
 
 namespace {
 
-constexpr int PANEL = 4 * LANES;  // columns of a packed panel
-constexpr int TILE_ROWS = 6;
+#if defined(DRAGOMAN_TILES)
+constexpr int PANEL = 32;  // columns of a packed panel: two tiles
+constexpr int STEPS = 16;  // a panel has a multiple of so many: the depth of a tile
+#else
+constexpr int PANEL = 4 * LANES;
+constexpr int STEPS = 1;
+#endif
+constexpr int PANEL_VECTORS = PANEL / LANES;
+
+// What a row of C has in the columns of a panel.
+struct Sums {
+  Vec v[PANEL_VECTORS];
+};
+
+static ALWAYS_INLINE Sums load_sums(const float *from) {
+  Sums sums;
+#pragma GCC unroll 4
+  for (int v = 0; v < PANEL_VECTORS; v++) sums.v[v] = load(from + v * LANES);
+  return sums;
+}
 
 static ALWAYS_INLINE int64_t panels_of(int64_t columns) { return (columns + PANEL - 1) / PANEL; }
+static ALWAYS_INLINE int64_t packed_steps(int64_t steps) {
+  return (steps + STEPS - 1) / STEPS * STEPS;
+}
+
+// ---- what is done with the sums of a row
+
+// The first `width` of a panel's columns.
+template <class T>
+static ALWAYS_INLINE void store_row(T *out, int64_t width, const Sums &sums) {
+#pragma GCC unroll 4
+  for (int v = 0; v < PANEL_VECTORS; v++) {
+    if (width > v * LANES) store_some(out + v * LANES, sums.v[v], width - v * LANES);
+  }
+}
+
+#if defined(__AVX512BF16__)
+static ALWAYS_INLINE __m512i join_bf16(Vec low, Vec high) {
+  return reinterpret_cast<__m512i>(_mm512_cvtne2ps_pbh(high.v, low.v));
+}
+
+static ALWAYS_INLINE void store_row(bf16 *out, int64_t width, const Sums &sums) {
+  if (width < PANEL) return store_row<bf16>(out, width, sums);
+#pragma GCC unroll 2
+  for (int v = 0; v < PANEL_VECTORS; v += 2) {
+    _mm512_storeu_si512(out + v * LANES, join_bf16(sums.v[v], sums.v[v + 1]));
+  }
+}
+#endif
+
+// ---- element types
+
+template <class T>
+constexpr bool is_bf16 = sizeof(T) == 2;
+
+template <class T>
+static ALWAYS_INLINE const uint32_t *words(const T *p) {
+  return reinterpret_cast<const uint32_t *>(p);
+}
+
+template <class T>
+constexpr int64_t per_word = 4 / sizeof(T);
+
+#if defined(__AVX512BF16__)
+
+// ---- packing
+
+// The words (a[j], b[j]) of 16 columns, the low or the high half of 32 bf16 numbers.
+static ALWAYS_INLINE __m512i pair_low(__m512i a, __m512i b) {
+  const __m512i order = _mm512_set_epi16(47, 15, 46, 14, 45, 13, 44, 12, 43, 11, 42, 10, 41, 9, 40,
+                                         8, 39, 7, 38, 6, 37, 5, 36, 4, 35, 3, 34, 2, 33, 1, 32, 0);
+  return _mm512_permutex2var_epi16(a, order, b);
+}
+static ALWAYS_INLINE __m512i pair_high(__m512i a, __m512i b) {
+  const __m512i order =
+      _mm512_set_epi16(63, 31, 62, 30, 61, 29, 60, 28, 59, 27, 58, 26, 57, 25, 56, 24, 55, 23, 54,
+                       22, 53, 21, 52, 20, 51, 19, 50, 18, 49, 17, 48, 16);
+  return _mm512_permutex2var_epi16(a, order, b);
+}
+
+// Two bf16 rows -> a panel's words (first[j], second[j]); zeros from column `width` on. A missing
+// second row reads as zeros.
+static ALWAYS_INLINE void interleave(const bf16 *first, const bf16 *second, int64_t width,
+                                     uint32_t *out) {
+  const uint64_t columns = width >= PANEL ? ~uint64_t{0} : (uint64_t{1} << width) - 1;
+#pragma GCC unroll 2
+  for (int half = 0; half < PANEL / 32; half++) {
+    const __mmask32 mask = static_cast<__mmask32>(columns >> (32 * half));
+    const __m512i a = _mm512_maskz_loadu_epi16(mask, first + 32 * half);
+    const __m512i b = second == nullptr ? _mm512_setzero_si512()
+                                        : _mm512_maskz_loadu_epi16(mask, second + 32 * half);
+    _mm512_storeu_si512(out + 32 * half, pair_low(a, b));
+    _mm512_storeu_si512(out + 32 * half + 16, pair_high(a, b));
+  }
+}
+
+#elif defined(DRAGOMAN_TILES)
+
+static ALWAYS_INLINE void interleave(const bf16 *first, const bf16 *second, int64_t width,
+                                     uint32_t *out) {
+  for (int64_t j = 0; j < PANEL; j++) {
+    const uint32_t low = j < width ? first[j] : 0;
+    out[j] = low | (j < width && second != nullptr ? static_cast<uint32_t>(second[j]) << 16 : 0);
+  }
+}
+
+#endif
+
+static ALWAYS_INLINE int64_t smaller(int64_t a, int64_t b) { return a < b ? a : b; }
+static ALWAYS_INLINE int64_t larger(int64_t a, int64_t b) { return a > b ? a : b; }
+
+struct Nothing {
+  void operator()(int64_t, int64_t, int64_t) const {}
+};
+
+// product<BF16>(a, row, rows, b, columns, steps, finish, prepare): C = A B with A's rows contiguous
+// (step 1). `finish(i, column, width, sums)` takes the sums of row i in a panel's columns from `column`,
+// of which `width` are real. `prepare(i, count, column)` is called before the sums of rows
+// i .. i + count are made, so that it can fetch what `finish` will read.
+
+}  // namespace
+
+#if defined(DRAGOMAN_TILES)
+#include "matrix_tiles.h"
+#else
+
+namespace {
+
+constexpr int TILE_ROWS = 6;
 
 // Memory to bring into the second-level cache while a tile is computed, one line in every other
 // step: asking for many at once would stall the processor.
@@ -219,83 +351,6 @@ static inline void tile_of(int64_t rows, const uint32_t *a, int64_t row, int64_t
   }
 }
 
-// ---- what is done with the sums of a row
-
-template <class T>
-static ALWAYS_INLINE void store_part(T *out, int64_t width, Vec a, Vec b, Vec c, Vec d) {
-  store(out, a, width);
-  if (width > LANES) store(out + LANES, b, width - LANES);
-  if (width > 2 * LANES) store(out + 2 * LANES, c, width - 2 * LANES);
-  if (width > 3 * LANES) store(out + 3 * LANES, d, width - 3 * LANES);
-}
-
-static ALWAYS_INLINE void store_row(float *out, int64_t width, Vec a, Vec b, Vec c, Vec d) {
-  if (width < PANEL) return store_part(out, width, a, b, c, d);
-  store(out, a), store(out + LANES, b), store(out + 2 * LANES, c), store(out + 3 * LANES, d);
-}
-
-#if defined(__AVX512BF16__)
-static ALWAYS_INLINE __m512i join_bf16(Vec low, Vec high) {
-  return reinterpret_cast<__m512i>(_mm512_cvtne2ps_pbh(high.v, low.v));
-}
-
-static ALWAYS_INLINE void store_row(bf16 *out, int64_t width, Vec a, Vec b, Vec c, Vec d) {
-  if (width < PANEL) return store_part(out, width, a, b, c, d);
-  _mm512_storeu_si512(out, join_bf16(a, b));
-  _mm512_storeu_si512(out + 32, join_bf16(c, d));
-}
-#endif
-
-// ---- element types
-
-template <class T>
-constexpr bool is_bf16 = sizeof(T) == 2;
-
-template <class T>
-static ALWAYS_INLINE const uint32_t *words(const T *p) {
-  return reinterpret_cast<const uint32_t *>(p);
-}
-
-template <class T>
-constexpr int64_t per_word = 4 / sizeof(T);
-
-#if defined(__AVX512BF16__)
-
-// ---- packing
-
-// The words (a[j], b[j]) of 16 columns, the low or the high half of 32 bf16 numbers.
-static ALWAYS_INLINE __m512i pair_low(__m512i a, __m512i b) {
-  const __m512i order = _mm512_set_epi16(47, 15, 46, 14, 45, 13, 44, 12, 43, 11, 42, 10, 41, 9, 40,
-                                         8, 39, 7, 38, 6, 37, 5, 36, 4, 35, 3, 34, 2, 33, 1, 32, 0);
-  return _mm512_permutex2var_epi16(a, order, b);
-}
-static ALWAYS_INLINE __m512i pair_high(__m512i a, __m512i b) {
-  const __m512i order =
-      _mm512_set_epi16(63, 31, 62, 30, 61, 29, 60, 28, 59, 27, 58, 26, 57, 25, 56, 24, 55, 23, 54,
-                       22, 53, 21, 52, 20, 51, 19, 50, 18, 49, 17, 48, 16);
-  return _mm512_permutex2var_epi16(a, order, b);
-}
-
-// Two bf16 rows -> 64 words (first[j], second[j]); zeros from column `width` on. A missing second
-// row reads as zeros.
-static ALWAYS_INLINE void interleave(const bf16 *first, const bf16 *second, int64_t width,
-                                     uint32_t *out) {
-  const uint64_t columns = width >= PANEL ? ~uint64_t{0} : (uint64_t{1} << width) - 1;
-  for (int half = 0; half < 2; half++) {
-    const __mmask32 mask = static_cast<__mmask32>(columns >> (32 * half));
-    const __m512i a = _mm512_maskz_loadu_epi16(mask, first + 32 * half);
-    const __m512i b = second == nullptr ? _mm512_setzero_si512()
-                                        : _mm512_maskz_loadu_epi16(mask, second + 32 * half);
-    _mm512_storeu_si512(out + 32 * half, pair_low(a, b));
-    _mm512_storeu_si512(out + 32 * half + 16, pair_high(a, b));
-  }
-}
-
-#endif
-
-static ALWAYS_INLINE int64_t smaller(int64_t a, int64_t b) { return a < b ? a : b; }
-static ALWAYS_INLINE int64_t larger(int64_t a, int64_t b) { return a > b ? a : b; }
-
 // Rows of C that one task works on: enough tasks for all threads, and A's block within the second
 // level cache beside one panel of B.
 static ALWAYS_INLINE int64_t rows_per_task(int64_t rows, int64_t steps) {
@@ -304,13 +359,6 @@ static ALWAYS_INLINE int64_t rows_per_task(int64_t rows, int64_t steps) {
   return (smaller(by_cache, larger(share, TILE_ROWS)) + TILE_ROWS - 1) / TILE_ROWS * TILE_ROWS;
 }
 
-struct Nothing {
-  void operator()(int64_t, int64_t, int64_t) const {}
-};
-
-// C = A B with A's rows contiguous (step 1). `finish(i, column, width, v0..v3)` takes the sums
-// of row i in a panel's columns from `column`, of which `width` are real. `prepare(i, count, column)` is called before
-// the sums of rows i .. i + count are made, so that it can fetch what `finish` will read.
 template <bool BF16, class Finish, class Prepare = Nothing>
 static inline void product(const uint32_t *a, int64_t row, int64_t rows, const uint32_t *b,
                            int64_t columns, int64_t steps, const Finish &finish,
@@ -340,8 +388,7 @@ static inline void product(const uint32_t *a, int64_t row, int64_t rows, const u
                         done == 0 ? nullptr : sums, sums, PANEL);
           if (done + now < steps) continue;
           for (int64_t r = 0; r < tile_rows; r++, sums += PANEL) {
-            finish(i + r, column, width, load(sums), load(sums + LANES), load(sums + 2 * LANES),
-                   load(sums + 3 * LANES));
+            finish(i + r, column, width, load_sums(sums));
           }
         }
       }
@@ -350,3 +397,5 @@ static inline void product(const uint32_t *a, int64_t row, int64_t rows, const u
 }
 
 }  // namespace
+
+#endif

@@ -1,8 +1,9 @@
 """What was measured of this machine, remembered, so that it is not measured at every start.
 
 The first translator on a machine times a small model on each way to run it that there is (some
-tenths of a second); the answer lies in the user's cache folder, under a key of everything that it
-depends on: the processor, torch, the native library, the number of threads. Deleting the file, or
+tenths of a second), and the first training of a model of some shape times its own updates; the
+answers lie in the user's cache folder, under a key of everything that they depend on: the processor
+and its microcode, torch, the native library, the number of threads, the work. Deleting the file, or
 moving the folder to another machine, only means that it is measured again.
 
 Kernels are measured only after they were compared with plain torch, so what is remembered of them
@@ -27,43 +28,67 @@ from typing import Annotated
 from pydantic import Field, TypeAdapter, ValidationError
 
 from dragoman.atomic import write_text
-from dragoman.errors import FileError, RunError
-from dragoman.native import loader
+from dragoman.errors import DragomanError, FileError, RunError
+from dragoman.native import loader, processor
 from dragoman.reading import read_json
 
 NAME = "machine.json"
+
+MOST = 500
+"""Machines, or kinds of work on one, that are remembered; the oldest go first."""
 
 _KNOWN = TypeAdapter(dict[str, dict[str, Annotated[int, Field(strict=True, ge=1, le=10**12)]]])
 """What the file holds: key -> trial -> microseconds."""
 
 logger = logging.getLogger("dragoman")
 
+
+def measures() -> bool:
+    """Whether the kernels of several instruction sets, and ways to train, are timed against each
+    other: unless ``DRAGOMAN_MEASURE`` says "off".
+
+    Errors: ``DragomanError`` for another word.
+    """
+    choice = os.environ.get("DRAGOMAN_MEASURE") or "auto"
+    if choice not in ("auto", "off"):
+        raise DragomanError(f"DRAGOMAN_MEASURE says {choice!r}; allowed are auto, off")
+    return choice == "auto"
+
+
 Trial = Callable[[], None]
 """Does the work that is timed."""
 
 
-def microseconds(folder: pathlib.Path, trials: Mapping[str, Callable[[], Trial]]) -> dict[str, int]:
+def microseconds(
+    folder: pathlib.Path, trials: Mapping[str, Callable[[], Trial]], work: str = ""
+) -> dict[str, int]:
     """What each of ``trials`` costs on this machine: read from ``folder``, or measured now.
 
-    The value of a trial prepares what is to be timed. A folder that cannot be written to is no
-    error: then it is measured again next time.
+    The value of a trial prepares what is to be timed. ``work``: what is done in it, where the same
+    names are given to trials of different work. A folder that cannot be written to is no error:
+    then it is measured again next time.
     """
-    path, key = folder / NAME, machine_key()
-    known = _read(path)
-    found = known.get(key, {})
+    found = dict(known(folder, work))
     if not trials.keys() <= found.keys():
-        found = found | measure(trials)
-        _write(path, known | {key: found})
+        found |= measure(trials)
+        remember(folder, found, work)
     return {name: found[name] for name in trials}
 
 
-def known(folder: pathlib.Path) -> Mapping[str, int]:
+def known(folder: pathlib.Path, work: str = "") -> Mapping[str, int]:
     """What is remembered of this machine, trial -> microseconds; nothing where it was not measured.
 
     If the kernels' trial is among it, a process before this one has found that they compute what
     plain torch does.
     """
-    return _read(folder / NAME).get(machine_key(), {})
+    return _read(folder / NAME).get(machine_key(work), {})
+
+
+def remember(folder: pathlib.Path, found: Mapping[str, int], work: str = "") -> None:
+    """Keep what was measured, trial -> microseconds; of other work what was measured last."""
+    kept, key = _read(folder / NAME), machine_key(work)
+    kept.pop(key, None)
+    _write(folder / NAME, dict([*kept.items(), (key, dict(found))][-MOST:]))
 
 
 def measure(trials: Mapping[str, Callable[[], Trial]], rounds: int = 5) -> dict[str, int]:
@@ -82,8 +107,8 @@ def measure(trials: Mapping[str, Callable[[], Trial]], rounds: int = 5) -> dict[
     return {name: max(1, round(seconds * 1e6)) for name, seconds in best.items()}
 
 
-def machine_key() -> str:
-    """A hash of everything that a measurement depends on."""
+def machine_key(work: str = "") -> str:
+    """A hash of everything that a measurement depends on, ``work`` among it."""
     digest = hashlib.sha256()
     for part in (
         _processor(),
@@ -91,9 +116,10 @@ def machine_key() -> str:
         library_hash(loader.library_path()),
         str(loader.load()[1].level),
         # What torch makes its number of threads from.
-        str(len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()),
-        os.environ.get("OMP_NUM_THREADS", ""),
+        str(processor.cores()),
+        os.environ.get("OMP_NUM_THREADS", str(processor.cores())),
         os.environ.get("MKL_NUM_THREADS", ""),
+        work,
     ):
         digest.update(part.encode() + b"\0")
     return digest.hexdigest()[:16]
@@ -117,7 +143,10 @@ def _processor() -> str:
     """The lines of /proc/cpuinfo that tell processors apart; of the first core."""
     path = pathlib.Path("/proc/cpuinfo")
     text = path.read_text(encoding="utf-8") if path.exists() else ""
-    wanted = ("vendor_id", "cpu family", "model", "stepping", "flags", "Features", "CPU part")
+    wanted = (
+        "vendor_id", "cpu family", "model", "stepping", "microcode", "flags", "Features",
+        "CPU part",
+    )  # fmt: skip
     return "\n".join(
         line for line in text.partition("\n\n")[0].splitlines() if line.startswith(wanted)
     )

@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 import json
+import re
 import time
 from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
 
-from dragoman.inference import measured
 from dragoman.inference.fastest import fastest
-from dragoman.inference.measured import Trial, machine_key, microseconds
+from dragoman.models.fast_path import AMOUNTS
 from dragoman.models.settings import TransformerSettings
 from dragoman.models.transformer import Transformer
-from dragoman.native import library, processor
+from dragoman.native import library, loader, measured, processor
+from dragoman.native.measured import Trial, machine_key, microseconds
 
 
 class Counting:
@@ -89,7 +90,7 @@ def test_the_fastest_is_what_was_measured(tmp_path: Path, monkeypatch: pytest.Mo
 
     def remembered(folder: Path, trials: Mapping[str, object]) -> dict[str, int]:
         assert folder == tmp_path
-        return {name: times[name] for name in trials}
+        return {name: times[name.split(",")[0].split()[0]] for name in trials}
 
     monkeypatch.setattr("dragoman.inference.fastest.microseconds", remembered)
     monkeypatch.setattr(processor, "cpu_flags", lambda: {"avx512_bf16"})
@@ -109,4 +110,35 @@ def test_trials_run_here(tmp_path: Path) -> None:
     path = fastest(tiny(), remembered=tmp_path)
     assert "\n" not in path.reason
     found = json.loads((tmp_path / measured.NAME).read_text(encoding="utf-8"))[machine_key()]
-    assert "fp32" in found and ("int8" in found) is library.available()
+    by = {name.split()[0].strip(",") for name in found}
+    assert {"fp32, one", "fp32, many"} <= found.keys()
+    assert ("int8" in by) is library.available()
+
+
+@pytest.mark.skipif(len(loader.decoding_levels()) < 2, reason="one instruction set, or none")
+@pytest.mark.parametrize("fastest_level", loader.decoding_levels())
+def test_the_fastest_instruction_set_is_taken_whatever_flags_say(
+    fastest_level: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("DRAGOMAN_MEASURE", "auto")
+    times = {
+        f"int8 {level}, {amount}": 100 for level in loader.decoding_levels() for amount in AMOUNTS
+    }
+    for precision in ("bf16", "fp32"):
+        times |= {f"{precision}, one": 500, f"{precision}, many": 600}
+    times[f"int8 {fastest_level}, one"] = 50
+    times[f"int8 {fastest_level}, many"] = 90
+    measured.remember(tmp_path, times)
+    for precision in ("auto", "int8"):
+        path = fastest(tiny(), precision, remembered=tmp_path)
+        assert re.search(rf"native kernels for {fastest_level}\b", path.reason)
+    # One sentence and many count alike: here what many lose is less than what one gains.
+    times[f"int8 {fastest_level}, many"] = 150
+    measured.remember(tmp_path, times)
+    assert f"for {fastest_level}," in fastest(tiny(), remembered=tmp_path).reason
+    times[f"int8 {fastest_level}, many"] = 300
+    measured.remember(tmp_path, times)
+    assert f"for {fastest_level}," not in fastest(tiny(), remembered=tmp_path).reason
+    monkeypatch.setenv("DRAGOMAN_MEASURE", "off")
+    best = loader.decoding_levels()[0]
+    assert f"for {best}," in fastest(tiny(), remembered=tmp_path).reason

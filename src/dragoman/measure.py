@@ -1,0 +1,83 @@
+"""A score: what it is called, which values are better, and how it is written for people.
+
+Scores are kept as they are computed; only what people read is scaled, by ``Measure.written``, and
+is the same in a terminal, on a page and in a card. Which scores a task has stands in ``task.py``.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Literal
+
+from dragoman.decimals import decimals
+
+Better = Literal["lower", "higher"]
+
+_LARGE = 1e6
+"""Written with a power of ten from here on."""
+
+
+@dataclass(frozen=True)
+class Measure:
+    """One kind of score."""
+
+    called: str
+    better: Better
+    digits: int = 2
+    """Behind the point."""
+    times: float = 1.0
+    """What a value is multiplied by to be written: 100 for a share that is written in percent."""
+    percent: bool = False
+
+    @property
+    def unit(self) -> str:
+        """What stands behind the number."""
+        return " %" if self.percent else ""
+
+    def number(self, value: float) -> str:
+        """A value, scaled, without its unit: for columns whose head says it."""
+        scaled = value * self.times
+        if math.isfinite(scaled) and abs(scaled) >= _LARGE:
+            return f"{scaled:.1e}"
+        return decimals(scaled, self.digits)
+
+    def written(self, value: float) -> str:
+        """A value with its unit."""
+        return f"{self.number(value)}{self.unit}"
+
+    def difference(self, value: float) -> str:
+        """How much more or less something is: scaled, with its sign."""
+        return f"{'+' if value > 0 else ''}{self.number(value)}"
+
+    @property
+    def head(self) -> str:
+        """What a column of its numbers is called."""
+        return f"{self.called}, %" if self.percent else self.called
+
+    def is_better(self, one: float, other: float) -> bool:
+        """Whether ``one`` is better than ``other``."""
+        return one < other if self.better == "lower" else one > other
+
+
+BLEU = Measure("BLEU", "higher")
+CHRF = Measure("chrF", "higher")
+LOSS = Measure("loss", "lower", digits=3)
+PERPLEXITY = Measure("perplexity", "lower")
+BITS_PER_BYTE = Measure("bits per byte", "lower", digits=3)
+
+
+def percent(called: str, *, share: bool = False) -> Measure:
+    """Of what is right, more is better. ``share``: values are from 0 to 1, not from 0 to 100."""
+    return Measure(called, "higher", digits=1, times=100.0 if share else 1.0, percent=True)
+
+
+def score_table(scores: Mapping[str, tuple[Measure, float]]) -> str:
+    """A line for each score, its number under those of the others."""
+    rows = [
+        (measure.called, measure.number(value), measure.unit) for measure, value in scores.values()
+    ]
+    wide = max((len(called) for called, _, _ in rows), default=0)
+    right = max((len(number) for _, number, _ in rows), default=0)
+    return "\n".join(f"{called:<{wide}}  {number:>{right}}{unit}" for called, number, unit in rows)

@@ -1,0 +1,142 @@
+"""How fast each way of this machine trains models of shapes that are known, and how fast each path
+translates: for ``dragoman doctor --measure`` and ``benchmarks/ways.py``.
+
+Trainings measure their own model (``training/fastest_way.py``); this measures in the same manner,
+and remembers nothing.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+
+import numpy as np
+import torch
+from torch.nn import functional as F
+
+from dragoman.data.batches import Batch, make_batch
+from dragoman.inference.fastest import paths_timed
+from dragoman.models.settings import TransformerSettings
+from dragoman.models.transformer import Transformer
+from dragoman.native import linear
+from dragoman.training.arithmetic import computing
+from dragoman.training.fastest_way import Measured, Timing, fastest_way
+from dragoman.training.gradients import MakeBatch
+from dragoman.training.objectives import next_token
+from dragoman.training.settings import TrainingSettings
+from dragoman.training.way import Way
+
+
+@dataclass(frozen=True)
+class Shape:
+    """A model and its updates."""
+
+    name: str
+    model: TransformerSettings
+    vocabulary: int
+    tokens: int
+    """Target tokens of an update."""
+
+
+def _transformer(width: int, layers: int, heads: int) -> TransformerSettings:
+    attention = {"num_heads": heads}
+    sizes = {"model_dim": width, "ffn_dim": 4 * width}
+    return TransformerSettings.model_validate(
+        {**sizes, "encoder_layers": layers, "decoder_layers": layers, "attention": attention}
+    )
+
+
+SHAPES = (
+    Shape("width 128, 2+2 layers", _transformer(128, 2, 4), 1000, 1024),
+    Shape("width 256, 3+3 layers", _transformer(256, 3, 8), 8000, 4096),
+    Shape("base: width 512, 6+6 layers", _transformer(512, 6, 8), 37000, 25_000),
+)
+"""A toy's, a small corpus', and the paper's base."""
+
+_TOKENS_AT_ONCE = 4096
+_ROWS, _INPUTS, _OUTPUTS = 1024, 512, 2048
+"""Of the products: the first of base's feed-forward layers."""
+_PRODUCT_SECONDS = 0.2
+
+
+def measure_shape(shape: Shape, timing: Timing) -> Measured:
+    """How fast every way of this machine trains a model of ``shape`` on random sentences."""
+    torch.manual_seed(1)
+    model = Transformer(shape.model, shape.vocabulary, shape.vocabulary)
+    at_once = min(shape.tokens, _TOKENS_AT_ONCE)
+    batch = _sentences(shape.vocabulary, at_once)
+
+    def batches(update: int, rank: int, ranks: int) -> Sequence[MakeBatch]:
+        return [lambda: batch] * round(shape.tokens / at_once)
+
+    return fastest_way(model, next_token(model, 0.1), TrainingSettings(), batches, timing=timing)
+
+
+def products(way: Way) -> float:
+    """Operations per second of matrix products by ``way``: the best of what fits into some time."""
+    x, weight = torch.randn(_ROWS, _INPUTS), torch.randn(_OUTPUTS, _INPUTS)
+    dtype = linear.TYPES[way.precision]
+    x = x.to(dtype)
+    best = float("inf")
+    with torch.no_grad(), computing(way):
+        if way.by_kernels:
+            packed = linear.PackedWeights([weight], way.precision)
+            product = partial(linear.forward_rows, x, packed, None)
+        else:
+            product = partial(F.linear, x, weight.to(dtype))
+        until = time.perf_counter() + _PRODUCT_SECONDS
+        while (began := time.perf_counter()) < until or best == float("inf"):
+            product()
+            best = min(best, time.perf_counter() - began)
+    return 2.0 * _ROWS * _INPUTS * _OUTPUTS / best
+
+
+def training_rows(measured: Measured) -> list[list[str | int | float]]:
+    """A row for each way, the fastest first: way, precision, threads, GOP/s of products, tokens/s,
+    and why it is taken or not."""
+    rates = measured.rates
+    return [
+        [
+            way.kernels, way.precision, way.threads, round(products(way) / 1e9), round(rates[way]),
+            _why(way, measured.way, rates),
+        ]
+        for way in sorted(rates, key=lambda way: -rates[way])
+    ]  # fmt: skip
+
+
+TRAINING_HEAD = ("way", "precision", "threads", "GOP/s", "tokens/s", "")
+
+
+def _why(way: Way, taken: Way, rates: Mapping[Way, float]) -> str:
+    if way != taken:
+        return f"{rates[way] / rates[taken]:.2f} times the rate of the one taken"
+    if rates[way] < max(rates.values()):
+        return "taken: bf16 is not faster by more than 10 %"
+    return "taken: the fastest"
+
+
+def translating_rows() -> list[list[str | int | float]]:
+    """A row for each way to run a small Transformer: path, milliseconds of one sentence's steps and
+    of a batch's, and which is taken."""
+    return [
+        [line, round(one / 1000, 2), round(many / 1000, 2), "taken" if taken else ""]
+        for line, one, many, taken in paths_timed()
+    ]
+
+
+TRANSLATING_HEAD = ("way", "one sentence, ms", "12 sentences, ms", "")
+
+
+def _sentences(vocabulary: int, tokens: int) -> Batch:
+    """Random ones, of lengths like those of image captions, with so many target tokens in all."""
+    draw = np.random.default_rng(0)
+    lengths: list[int] = []
+    while sum(lengths) + len(lengths) < tokens:
+        lengths.append(int(np.clip(draw.normal(13.5, 4.0), 3, 40)))
+    sources, targets = (
+        [draw.integers(3, vocabulary, length).astype(np.int32) for length in lengths]
+        for _ in range(2)
+    )
+    return make_batch(sources, targets, bos=1, eos=2)

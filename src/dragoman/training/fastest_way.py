@@ -1,0 +1,342 @@
+"""Which way of this machine trains a model the fastest: timed on the model's own updates.
+
+Flags of the processor say only what may be tried. On one server with bf16 instructions for vectors
+and for tiles, the kernels on vectors are the slowest of all ways; on another processor the same
+kernels are the fastest (docs/experiments.md).
+
+The ways take turns, and of each the least time counts, less what its threads waited for a core
+(``native/stopwatch.py``), so that somebody else's work on the machine does not choose; those that
+are near the best are timed again. A part of the first micro-batch
+stands for all: it is run twice, and what the first pass takes longer is what an update pays once,
+for packing or casting its weights.
+"""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import count
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import torch
+from torch import nn
+
+from dragoman.native import library, measured
+from dragoman.native.stopwatch import Stopwatch
+from dragoman.nn.linear import refresh
+from dragoman.training.arithmetic import computing, ways_here
+from dragoman.training.distributed import Ranks
+from dragoman.training.gradients import Gradients, MakeBatch
+from dragoman.training.objectives import MicroBatch, Objective
+from dragoman.training.settings import TrainingSettings
+from dragoman.training.splits import Splits
+from dragoman.training.update import Batches, Updater
+from dragoman.training.way import Way
+
+GAIN_OF_BF16 = 1.1
+"""How many times as fast as the fastest fp32 bf16 must be to be taken: it also changes results."""
+
+_NEAR = 1.2
+"""Ways that take at most this many times the least time are near the best."""
+_AGAIN = (2.0, 1.5, *[_NEAR] * 8)
+"""For each further round: ways that take at most this many times the least are timed again."""
+_HOPELESS = 3.0
+"""A way whose first pass takes this many times the shortest is not timed further; four times as
+many while caches are cold."""
+
+
+@dataclass(frozen=True)
+class Timing:
+    """How long ways are timed, in seconds."""
+
+    least: float = 1.0
+    most: float = 6.0
+    """Of all timing, behind the first turns: between these, by how long a pass takes, since a small
+    model may be trained in seconds."""
+    passes: int = 60
+    """The time is that of this many of the shortest passes."""
+    longest: float = 0.25
+    """What a pass may take. With few tokens, what an operator costs whatever its size would weigh
+    too much, and plain torch has most operators."""
+
+
+@dataclass(frozen=True)
+class Measured:
+    """What was found."""
+
+    way: Way
+    """The one to take."""
+    rates: Mapping[Way, float]
+    """Tokens per second of all that were timed, the optimizer's step aside."""
+
+    def in_words(self, counted: str) -> str:
+        """One line for a person. ``counted``: what tokens are called."""
+        if self.way not in self.rates:
+            return f"{self.way.in_words()}, the only way"
+        line = f"{self.way.in_words()}: {self.rates[self.way]:,.0f} {counted}/s"
+        others = [way for way in self.rates if (way.kernels, way.precision) != _kind(self.way)]
+        if not others:
+            return line
+        next_best = max(others, key=lambda way: self.rates[way])
+        gain = self.rates[self.way] / self.rates[next_best]
+        return f"{line}, {gain:.1f} times {next_best.in_words()}"
+
+    def to_dict(self) -> dict[str, object]:
+        """For the run."""
+        return {
+            "chosen": self.way.model_dump(),
+            "measured": [
+                {**way.model_dump(exclude={"machine"}), "tokens_per_second": round(rate, 1)}
+                for way, rate in sorted(self.rates.items(), key=lambda item: -item[1])
+            ],
+        }
+
+
+def _kind(way: Way) -> tuple[str, str]:
+    return way.kernels, way.precision
+
+
+def chosen(seconds: Mapping[Way, float]) -> Way:
+    """The fastest; bf16 only where it is faster than fp32 by more than ``GAIN_OF_BF16``.
+
+    ``seconds``: what the same work takes by each way.
+    """
+
+    def fastest(precision: str) -> Way | None:
+        some = [way for way in seconds if way.precision == precision]
+        return min(some, key=lambda way: seconds[way], default=None)
+
+    precise, low = fastest("fp32"), fastest("bf16")
+    if precise is None or low is None:
+        found = precise or low
+        assert found is not None, "there is always a way"
+        return found
+    return low if seconds[low] * GAIN_OF_BF16 < seconds[precise] else precise
+
+
+def time_ways(
+    ways: Sequence[Way],
+    seconds_of: Callable[[Way], float],
+    in_time: Callable[[], bool],
+) -> dict[Way, float]:
+    """Time ``ways`` in turns, then those near the best on fewer threads, while that is faster, then
+    all that are near each other again -> the least seconds of each.
+
+    ``seconds_of`` times one. ``in_time``: whether there is time for more.
+    """
+    best: dict[Way, float] = {}
+
+    def take_turns(some: Sequence[Way]) -> None:
+        for way in some:
+            best[way] = min(best.get(way, float("inf")), seconds_of(way))
+
+    def near(times: float = _NEAR) -> list[Way]:
+        least = min(best.values())
+        return [way for way, seconds in best.items() if seconds <= times * least]
+
+    take_turns(ways)
+    take_turns(near(_AGAIN[0]))
+    while in_time():
+        halves = [way.on(way.threads // 2) for way in near() if way.threads > 1]
+        fewer = [way for way in dict.fromkeys(halves) if way not in best]
+        if not fewer:
+            break
+        take_turns(fewer)
+    for times in _AGAIN:
+        rivals = near(times)
+        if len(rivals) < 2 or not in_time():
+            break
+        take_turns(rivals)
+    return best
+
+
+def fastest_way(
+    model: nn.Module,
+    objective: Objective,
+    settings: TrainingSettings,
+    batches: Batches,
+    *,
+    ranks: Ranks | None = None,
+    remembered: Path | None = None,
+    work: str = "",
+    timing: Timing | None = None,
+) -> Measured:
+    """The fastest way to make updates of ``batches`` on this machine, among those that ``settings``
+    leave open.
+
+    ``remembered``: a folder where the answer is looked up, or else kept, under ``work``: whatever
+    decides how long an update takes. All ``ranks`` measure together, as they will train.
+    ``timing``: given, also a single way is timed.
+    Errors: as ``ways_here``.
+    """
+    ranks = ranks or Ranks()
+    updater = Updater(model, objective, settings, lambda _: 0.0, ranks)
+    found = ways_here(model, settings, ranks.device)
+    ways = _of_all([way for way in found if way.level is None or library.agrees(way.level)], ranks)
+    if len(ways) == 1 and ways[0].threads == 1 and timing is None:
+        return Measured(ways[0], {})
+    known = _known(remembered, work, ways, ranks)
+    if known is not None:
+        return Measured(chosen(known), {way: 1 / seconds for way, seconds in known.items()})
+    with TemporaryDirectory() as folder:
+        splits = Splits(Path(folder))
+        trials = _Trials(updater, batches, splits, ways[0], timing or Timing())
+        # torch's threads spin while they wait for each other: beside other programs fewer are more.
+        halves = [way.on(way.threads // 2) for way in ways if not way.by_kernels]
+        alone = [way for way in halves if way.threads]
+        seconds = time_ways([*ways, *alone], trials.seconds, trials.in_time)
+    if ranks.first and remembered is not None:
+        nanoseconds = {_name(way): max(1, round(1e9 * one)) for way, one in seconds.items()}
+        measured.remember(remembered, nanoseconds, work)
+    return Measured(chosen(seconds), {way: 1 / one for way, one in seconds.items()})
+
+
+class _Trials:
+    """Timed passes over a part of the first micro-batch."""
+
+    def __init__(
+        self, updater: Updater, batches: Batches, splits: Splits, first: Way, timing: Timing
+    ) -> None:
+        """``first``: the way that decides how large the part is."""
+        self._timing = timing
+        self._updater = updater
+        self._splits = splits
+        self._number = count()
+        self._began = time.perf_counter()
+        self._shortest = float("inf")
+        self._passes: dict[Way, tuple[float, float]] = {}
+        ranks = updater.ranks
+        share = batches(0, ranks.rank, ranks.size)
+        self._tokens = 0.0
+        self._cold = float("inf")
+        """The shortest pass over a few examples that found everything cold."""
+        self._part: list[MakeBatch] = []
+        self._few: list[MakeBatch] = []
+        self._times, self._times_few = 0.0, 1.0
+        """How often the part is in an update, and the few examples are in the part."""
+        if share:
+            whole = share[0]()
+            part = self._part_of(whole, first)
+            self._part = [lambda: part]
+            self._times = len(share) * len(whole) / len(part)
+        # All processes count together, and wait for each other.
+        self._tokens = self._sum(self._tokens * self._times)
+
+    def seconds(self, way: Way) -> float:
+        """What a token takes in an update, the optimizer's step aside."""
+        if way not in self._passes and (cold := self._warm_up(way)) is not None:
+            first = second = cold
+        else:
+            first, second = self._run(way, passes=2)
+        known = self._passes.get(way, (first, second))
+        first, second = self._passes[way] = min(first, known[0]), min(second, known[1])
+        self._shortest = min(self._shortest, second)
+        whole = max(0.0, first - second) + self._times * second
+        return self._sum(whole) / self._updater.ranks.size / max(1.0, self._tokens)
+
+    def in_time(self) -> bool:
+        timing = self._timing
+        limit = min(timing.most, max(timing.least, timing.passes * self._shortest))
+        return not self._updater.ranks.any(time.perf_counter() - self._began > limit)
+
+    def _warm_up(self, way: Way) -> float | None:
+        """Some examples, untimed -> what the whole part would take, if that is so long that it is
+        not worth finding out."""
+        whole, self._part = self._part, self._few
+        cold = self._run(way, passes=1)[0]
+        self._part = whole
+        self._cold = min(self._cold, cold)
+        if cold > 4 * _HOPELESS * self._cold + 0.05:
+            return cold * self._times_few
+        return None
+
+    def _run(self, way: Way, passes: int) -> tuple[float, float]:
+        """The seconds of the first pass, which packs or casts the weights, and of the second; where
+        there is none, it is taken to be as long as the first."""
+        updater = self._updater
+        if updater.way != way:
+            updater.compute_by(way)
+        gradients = Gradients(
+            updater.model, updater.objective, updater.flat.gradients, seed=0,
+            splits=self._splits, warn=lambda _: None, masks_by_kernels=way.by_kernels,
+        )  # fmt: skip
+        update, times = next(self._number), []
+        for number in range(passes):
+            watch = Stopwatch()
+            with computing(way):
+                if number == 0:
+                    refresh(updater.model)
+                sums = gradients.accumulate(update, self._part)
+                self._tokens = self._tokens or float(sums[2])
+            times.append(watch.seconds(way.threads))
+            if times[0] > _HOPELESS * self._shortest + 0.1:
+                break
+        return times[0], times[-1]
+
+    def _part_of(self, whole: MicroBatch, way: Way) -> MicroBatch:
+        """The largest half, quarter, … that a pass of is short enough."""
+        parts = [whole]
+        while len(parts[-1]) > 1:
+            parts.append(parts[-1].split()[0])
+        small = next((part for part in reversed(parts) if len(part) >= 4), whole)
+        self._part = self._few = [lambda: small]
+        self._run(way, passes=1)
+        each = self._run(way, passes=2)[1] / len(small)
+        for part in parts:
+            if each * len(part) < self._timing.longest:
+                break
+        else:
+            part = small
+        self._part = [lambda: part]
+        self._tokens = 0.0
+        self._run(way, passes=1)  # which counts its tokens
+        self._times_few = len(part) / len(small)
+        return part
+
+    def _sum(self, value: float) -> float:
+        """Over all processes."""
+        ranks = self._updater.ranks
+        if ranks.size == 1:
+            return value
+        total = torch.tensor([value], dtype=torch.float64, device=ranks.device)
+        ranks.all_reduce(total)
+        return float(total)
+
+
+def _of_all(ways: Sequence[Way], ranks: Ranks) -> list[Way]:
+    """Those of the first process that all have."""
+    text = ranks.broadcast_text(json.dumps([way.model_dump() for way in ways]))
+    mine = {_kind(way) for way in ways}
+    return [
+        way
+        for way in map(Way.model_validate, json.loads(text))
+        if not ranks.any(_kind(way) not in mine)
+    ]
+
+
+# ---- what is remembered: nanoseconds of a token
+
+
+def _known(
+    folder: Path | None, work: str, ways: Sequence[Way], ranks: Ranks
+) -> dict[Way, float] | None:
+    """What the first process remembers of these ways, if it is of all of them."""
+    found = measured.known(folder, work) if ranks.first and folder is not None else {}
+    found = json.loads(ranks.broadcast_text(json.dumps(dict(found))))
+    seconds = {}
+    for way in ways:
+        if _name(way) not in found:
+            return None
+        threads = way.threads
+        while threads >= 1:
+            if (nanoseconds := found.get(_name(way.on(threads)))) is not None:
+                seconds[way.on(threads)] = nanoseconds / 1e9
+            threads //= 2
+    return seconds
+
+
+def _name(way: Way) -> str:
+    return f"{way.kernels} {way.precision} {way.threads}"

@@ -1,0 +1,55 @@
+"""A way to compute a training: whose kernels, in which precision, on how many threads.
+
+Each gives the same results to within rounding and other last digits, so a run keeps the one that it
+began with. Which one that is, is measured (``fastest_way.py``); ``arithmetic.py`` says which ways
+there are on this machine, and puts one in force.
+"""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from pydantic import Field
+
+from dragoman.native.processor import cores, processor
+from dragoman.plural import plural
+from dragoman.settings import Settings
+
+PLAIN = "plain"
+"""In the place of an instruction set: torch does the work."""
+
+
+class Way(Settings):
+    """The kernels, precision and threads that were measured to be the fastest; the program
+    writes it. On a machine of another kind it is chosen anew."""
+
+    kernels: str = Field(min_length=1, max_length=100)
+    """The instruction set of the native kernels; plain: torch alone."""
+    precision: Literal["fp32", "bf16"]
+    """Of matrix products."""
+    threads: int = Field(ge=1, le=4096)
+    """How many threads each process computes with."""
+    machine: str = Field(min_length=1, max_length=1000)
+    """The processor on which this was measured, and how many of its cores could be used."""
+
+    @property
+    def by_kernels(self) -> bool:
+        return self.kernels != PLAIN
+
+    @property
+    def level(self) -> str | None:
+        """The instruction set of the kernels; None: torch does the work."""
+        return self.kernels if self.by_kernels else None
+
+    def in_words(self) -> str:
+        """For a person: "avx2 kernels in fp32, 2 threads"."""
+        what = f"{self.kernels} kernels" if self.by_kernels else "plain torch"
+        return f"{what} in {self.precision}, {plural(self.threads, 'thread')}"
+
+    def on(self, threads: int) -> Way:
+        return self.model_copy(update={"threads": threads})
+
+
+def this_machine() -> str:
+    """What decides whether a way that was measured holds here."""
+    return f"{processor()}; cores: {cores()}"
