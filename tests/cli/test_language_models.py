@@ -10,7 +10,9 @@ from command_line import Dragoman
 from untrained_run import untrained_run
 
 from dragoman.cli.score_texts import coloured
+from dragoman.data.demo_corpus import demo_corpus
 from dragoman.forms.text_form import TextForm
+from dragoman.tasks.corpora import plain_pairs
 from dragoman.tasks.run import Run
 from dragoman.tasks.surprise import Scorer, Word, words_of
 
@@ -116,7 +118,7 @@ def test_a_folder_of_texts_becomes_a_run(
     run = tmp_path / "run"
     said = dragoman("train", tmp_path / "books", "--task", "language-model", "--to", run, *changes)
     assert said.code == 0, said.err
-    assert "bits_per_byte" in said.out and f"write {run} 'How it begins'" in said.out
+    assert "bits per byte" in said.out and f"write {run} 'How it begins'" in said.out
     opened = Run.open(run)
     assert opened.recipe.languages.target == "de" and opened.recipe.data.train[0].format == "file"
     assert (run / "report.html").is_file() and "bits_per_byte" in opened.scores()["scores"]
@@ -143,3 +145,35 @@ def test_text_that_cannot_be_used_is_said_in_one_line(dragoman: Dragoman, tmp_pa
         assert said.code == 1 and words in said.err and "Traceback" not in said.err
         assert len(said.err.strip().splitlines()) == 1, said.err
         assert not (tmp_path / "run").exists()
+
+
+def test_of_a_folder_of_documents_whole_ones_are_held_out(
+    dragoman: Dragoman, tmp_path: Path
+) -> None:
+    """Each is read in many sections, of which training must not have the neighbours."""
+    folder = tmp_path / "stories"
+    folder.mkdir()
+    pairs = demo_corpus(train_pairs=600, dev_pairs=1, test_pairs=1).train
+    for number in range(30):
+        text = " ".join(p.source for p in pairs[number * 20 : number * 20 + 20])
+        (folder / f"{number}.txt").write_text(f"{text} " * 3, encoding="utf-8")
+    sizes = (*SMALL, "training.updates=1", "training.validate_every=1")
+    changes = [word for size in sizes for word in ("--set", size)]
+    ask = ("train", folder, "--task", "language-model", *changes)
+    said = dragoman(*ask, "--to", tmp_path / "run")
+    assert said.code == 0, said.err
+    recipe = Run.open(tmp_path / "run").recipe
+    assert recipe.data.split.whole_texts
+    held = {side: {p.whole for p in plain_pairs(recipe, side)} for side in ("train", "dev", "test")}
+    assert held["dev"] and held["test"] and not held["train"] & (held["dev"] | held["test"])
+    assert "training has other parts" not in said.out
+    whole = "".join(path.read_text(encoding="utf-8") for path in sorted(folder.iterdir()))
+    for number in range(30):
+        (folder / f"{number}.txt").unlink()
+    for number, place in enumerate(range(0, len(whole), len(whole) // 3 + 1)):
+        part = whole[place : place + len(whole) // 3 + 1]
+        (folder / f"{number}.txt").write_text(part, encoding="utf-8")
+    said = dragoman(*ask, "--to", tmp_path / "few")
+    assert said.code == 0, said.err
+    assert not Run.open(tmp_path / "few").recipe.data.split.whole_texts
+    assert "warning: of " in said.out and "of which training has other parts" in said.out

@@ -8,6 +8,7 @@ import re
 import shutil
 import subprocess
 import sys
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -15,8 +16,10 @@ from command_line import Dragoman
 from tiny_recipe import TINY
 
 from dragoman.recipe import Recipe
+from dragoman.tasks import ways
 from dragoman.tasks.run import Run
 from dragoman.tasks.translator import Translator
+from dragoman.training.fastest_way import Timing
 
 VERBS = (
     "demo", "data", "train", "resume", "translate", "evaluate", "score", "compare", "average",
@@ -284,19 +287,35 @@ def test_what_ruins_a_corpus_is_said_before_it_is_trained_on(
     (found,) = json.loads(dragoman("data", "show", parallel_text[0], late, "--json").out)["doubts"]
     assert (found["kind"], found["corpus"]) == ("shifted", "my.en + late.de")
 
-    (tmp_path / "my.de").write_bytes("".join(lines).encode("latin-1"))
+    mixed = [line.encode("utf-8" if n % 3 else "latin-1") for n, line in enumerate(lines)]
+    (tmp_path / "my.de").write_bytes(b"".join(mixed))
     run = tmp_path / "run"
     dev = ("--dev", *map(str, parallel_text))
     brief = ("--set", "training.updates=1", "--set", "evaluation.samples=1")
     said = dragoman("train", parallel_text[0], tmp_path / "my.de", *dev, "--to", run, *SET, *brief)
     assert said.code == 0, said.err
     warning = said.out.index("warning: my.en + my.de: the target side is not UTF-8")
-    assert "iconv -f ISO-8859-1 -t UTF-8" in said.out
+    assert "read well as ISO-8859-1; the other lines are UTF-8" in said.out
     assert warning < said.out.index("invalid_utf8") < said.out.index("pairs to train on")
     assert said.out.count("warning: my.en + my.de: the") == 1  # the dev text is sound
     notes = json.loads((run / "data.json").read_text(encoding="utf-8"))
     assert [doubt["kind"] for doubt in notes["doubts"]] == ["encoding"]
     assert "What looks wrong" in (run / "report.html").read_text(encoding="utf-8")
+
+
+def test_a_file_in_another_encoding_is_refused_with_the_command_that_converts_it(
+    dragoman: Dragoman, parallel_text: tuple[Path, Path], tmp_path: Path
+) -> None:
+    """Cleaning would drop every line with an umlaut, and keep those without."""
+    german = tmp_path / "my.de"
+    german.write_bytes(parallel_text[1].read_text("utf-8").encode("latin-1"))
+    run = tmp_path / "run"
+    for verb in (("data", "show"), ("train", "--to", run, *SET)):
+        said = dragoman(*verb, parallel_text[0], german)
+        assert said.code == 1
+        assert f"{german} is not UTF-8; it reads well as ISO-8859-1 (Latin-1)" in said.err
+        assert "iconv -f ISO-8859-1 -t UTF-8 my.de > utf8-my.de" in said.err
+    assert not run.exists()
 
 
 def test_scripts_without_spaces_are_counted_in_characters(
@@ -341,7 +360,7 @@ def test_forms_that_are_not_read_are_told_how_to_become_one(
 def test_unknown_languages_are_asked_for(dragoman: Dragoman, tmp_path: Path) -> None:
     (tmp_path / "my.tsv").write_text("a\ta\n" * 9, encoding="utf-8")
     said = dragoman("train", tmp_path / "my.tsv", "--to", tmp_path / "run")
-    assert said.code == 1 and "--languages en-de" in said.out
+    assert said.code == 1 and "--languages SOURCE-TARGET names them" in said.out
     said = dragoman("train", tmp_path / "my.tsv", "--to", tmp_path / "run", "--languages", "en-de")
     assert "--languages" not in said.out
 
@@ -386,6 +405,21 @@ def test_doctor_names_the_machine(dragoman: Dragoman) -> None:
     out = dragoman("doctor").out
     for word in ("cores", "precision", "native kernels", "torch", "GPU"):
         assert word in out
+
+
+def test_doctor_measures_every_way(dragoman: Dragoman, monkeypatch: pytest.MonkeyPatch) -> None:
+    small = ways.SHAPES[0].model.model_copy(update={"model_dim": 16, "ffn_dim": 16})
+    tiny = ways.Shape("tiny", small, 40, 300)
+    monkeypatch.setattr(ways, "SHAPES", (tiny,))
+    monkeypatch.setattr("dragoman.training.fastest_way.Timing", partial(Timing, most=0.0))
+    monkeypatch.setattr(ways, "_PRODUCT_SECONDS", 0.0)
+    training, translating = dragoman("doctor", "--measure").out.split("\n\n")[2:5:2]
+    head, *rows = training.splitlines()
+    assert head.split()[:5] == ["way", "precision", "threads", "GOP/s", "tokens/s"]
+    assert any(row.startswith("plain") for row in rows)
+    assert [row for row in rows if "taken: " in row] and len(rows) >= 1
+    assert all(int(row.split()[3]) > 0 for row in rows)
+    assert "fp32 on plain torch" in translating and translating.count("taken") == 1
 
 
 # ---- mistakes
@@ -479,3 +513,22 @@ def test_a_run_that_is_there_is_said_before_anything_is_measured(
     monkeypatch.setattr("dragoman.tasks.budget.size_in", measure)
     said = dragoman("train", *parallel_text, "--to", tiny_run, "--minutes", 1)
     assert said.code == 1 and "is a run already" in said.err
+
+
+@pytest.mark.parametrize("task", ["translation", "language-model"])
+def test_a_run_of_the_same_name_is_said_before_anything_is_read(
+    dragoman: Dragoman, parallel_text: tuple[Path, Path], tiny_run: Path,
+    monkeypatch: pytest.MonkeyPatch, task: str,
+) -> None:  # fmt: skip
+    """Without --to the folder is named by the files."""
+    files = parallel_text if task == "translation" else parallel_text[:1]
+    ask = ("train", *files, "--task", task, "--minutes", 1)
+    name = "en-de" if task == "translation" else "my"
+    shutil.copytree(tiny_run, Path("runs") / name)
+
+    def read(*_: object) -> None:
+        raise AssertionError("text is read, for nothing")
+
+    monkeypatch.setattr("dragoman.data.corpora._opened", read)
+    said = dragoman(*ask)
+    assert said.code == 1 and f"runs/{name} is a run already" in said.err

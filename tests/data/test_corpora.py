@@ -5,6 +5,8 @@ from __future__ import annotations
 import gzip
 import io
 import json
+import os
+import threading
 from pathlib import Path
 
 import pytest
@@ -77,6 +79,7 @@ def test_jsonl(tmp_path: Path) -> None:
         (b'{"translation": {"en": "a", "de": 3}}', r"line 1: 'translation.de' is '3', not a text"),
         (b'{"translation"', "line 1: not JSON"),
         (b"[1]", "line 1: no 'translation.en'"),
+        (b"[" * 100_000, "line 1: not JSON"),
     ):
         with pytest.raises(DataError, match=message):
             list(read_pairs(_corpus(tmp_path, line, **keys)))
@@ -98,9 +101,9 @@ def test_files_that_cannot_be_read(tmp_path: Path) -> None:
         (whole[: len(whole) // 2], "damaged or cut off"),
         (whole[:12] + b"\xff" * 9 + whole[21:], "damaged or cut off"),
         ("one\n".encode("utf-16"), "UTF-16.*iconv"),
-        (b"\x89PNG\r\n\x1a\n" + bytes(range(256)) * 4, "is no text: .* control characters"),
-        (gzip.compress(bytes(range(256)) * 4), "is no text"),
-        ("one two three four\n".encode("utf-16-le"), "is no text"),
+        (b"\x89PNG\r\n\x1a\n" + bytes(range(256)) * 4, "is not text: .* control characters"),
+        (gzip.compress(bytes(range(256)) * 4), "is not text"),
+        ("one two three four five six\n".encode("utf-16-le"), "UTF-16.*iconv -f UTF-16LE"),
     ):
         with pytest.raises(DataError, match=message):
             list(read_pairs(_corpus(tmp_path, content, b"eins\n" * 1000)))
@@ -108,6 +111,17 @@ def test_files_that_cannot_be_read(tmp_path: Path) -> None:
         list(read_lines(tmp_path / "nothing"))
     with pytest.raises(DataError, match="cannot be read"):
         list(read_lines(tmp_path))
+
+
+def test_a_pipe_is_read_where_it_is_read_once(tmp_path: Path) -> None:
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    with pytest.raises(DataError, match=r"pipe is not a regular file: .* Write it to a file first"):
+        list(read_pairs(CorpusSettings(source=str(pipe), format="text")))
+    writer = threading.Thread(target=pipe.write_bytes, args=(gzip.compress(b"one\ntwo\n"),))
+    writer.start()
+    assert list(read_lines(pipe, once=True)) == ["one", "two"]
+    writer.join()
 
 
 @pytest.mark.parametrize("damaged", [0, 1])

@@ -17,7 +17,7 @@ from dragoman.errors import DataError
 
 
 def texts_of(content: bytes, by: By, longest: int = 1000) -> list[tuple[int, str]]:
-    return list(read_texts(io.BytesIO(content), by, longest))
+    return [(line, text) for line, text, _ in read_texts(io.BytesIO(content), by, longest)]
 
 
 def test_what_ends_a_text() -> None:
@@ -74,7 +74,7 @@ def test_a_line_of_any_length_takes_the_memory_of_a_section(by: By) -> None:
     size = 40_000_000
     tracemalloc.start()
     try:
-        read = sum(len(t) for _, t in read_texts(io.BufferedReader(Endless(size)), by, 20_000))
+        read = sum(len(t) for _, t, _ in read_texts(io.BufferedReader(Endless(size)), by, 20_000))
         _, peak = tracemalloc.get_traced_memory()
     finally:
         tracemalloc.stop()
@@ -106,3 +106,38 @@ def test_what_holds_nothing_is_said(tmp_path: Path) -> None:
     (tmp_path / "folder").mkdir()
     with pytest.raises(DataError, match="without a file that holds anything"):
         list(read_pairs(CorpusSettings(source=str(tmp_path / "folder"), format="file")))
+
+
+def test_sections_of_a_text_are_named_alike_and_so_are_its_copies(tmp_path: Path) -> None:
+    header = "The same words at the beginning of each. " * 30
+    folder = tmp_path / "texts"
+    folder.mkdir()
+    for name, last in (("a", "One"), ("b", "Two"), ("c", "One")):
+        (folder / name).write_text(f"{header}\n{last} dog.\n" * 5, encoding="utf-8")
+    names = {}
+    for section in (500, 2000, 20_000):
+        corpus = CorpusSettings(source=str(folder), format="file", section=section)
+        pairs = list(read_pairs(corpus))
+        whole = list(dict.fromkeys(pair.whole for pair in pairs))
+        assert len(whole) == 2 and len(pairs) >= 3, section
+        names[section] = whole
+    assert names[500] == names[2000] == names[20_000]
+    lines = tmp_path / "lines"
+    lines.write_text("short\n" + "long " * 300 + "\nshort\n", encoding="utf-8")
+    pairs = list(read_pairs(CorpusSettings(source=str(lines), format="text", section=500)))
+    assert [bool(pair.whole) for pair in pairs] == [False, True, True, True, False]
+
+
+@pytest.mark.parametrize("by", ["blank", "file"])
+def test_the_name_of_a_text_takes_no_more_memory_than_a_section(by: By, tmp_path: Path) -> None:
+    (tmp_path / "book").write_bytes(b"word " * 4_000_000)
+    corpus = CorpusSettings.model_validate(
+        {"source": str(tmp_path / "book"), "format": {"blank": "documents"}.get(by, by)}
+    )
+    tracemalloc.start()
+    try:
+        wholes = {pair.whole for pair in read_pairs(corpus)}
+        _, peak = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert len(wholes) == 1 and peak < 8_000_000

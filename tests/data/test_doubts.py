@@ -199,3 +199,29 @@ def test_languages_are_told_by_script_and_small_words(code: str) -> None:
     assert found <= close_to(code) | ({"yi"} if code == "he" else set())
     assert identify(["", "123 456 !?"]) == frozenset()
     assert not can_identify("und")
+
+
+@pytest.mark.parametrize("languages", ["en-de", "de-en", "und-und"])
+def test_half_of_the_pairs_may_be_exchanged(languages: str) -> None:
+    lines = [(t, s) if n % 2 else (s, t) for n, (s, t) in enumerate(sound(), 1)]
+    (found,) = (one for one in doubts(lines, languages) if one.kind == "exchanged")
+    share = float(found.words.split()[1].removesuffix("%"))
+    assert share == pytest.approx(50, abs=6)
+    wrong = {"en-de": 1, "de-en": 0}.get(languages)  # the lines that are, by their number modulo 2
+    numbers = {int(line.split()[1].rstrip(":")) % 2 for line in found.lines}
+    assert len(numbers) == 1 and (wrong is None or numbers == {wrong})
+    assert not any(one.kind == "language" for one in doubts(lines, languages))
+
+
+def test_one_language_is_not_taken_for_exchanged_sides() -> None:
+    lines = [(s, sound()[n - 1][0]) for n, (s, _) in enumerate(sound())]
+    assert "exchanged" not in {one.kind for one in doubts(lines)}
+
+
+def test_a_file_that_is_given_twice_is_all_that_is_said() -> None:
+    lines = [("source", "source"), *((s, s) for s, _ in sound())]
+    (found,) = doubts(lines)
+    assert found.kind == "copied" and "the same text" in found.words
+    corpus = CorpusSettings(source="my.en", target="./my.en")
+    (found,) = find_doubts(corpus, looked_at(lines).blocks, ("en", "de"))
+    assert "the same file is given twice" in found.words

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from pydantic import ValidationError
 
 from dragoman.data.corpora import Pair
-from dragoman.data.split import SplitSettings, find_overlaps, side_of, split_pairs
+from dragoman.data.split import Overlap, SplitSettings, find_overlaps, side_of, split_pairs
 
 HALF = SplitSettings(dev=0.3, test=0.3)
 
@@ -59,3 +59,60 @@ def test_overlap_is_counted_by_side() -> None:
     assert words is not None and "source of 3" in words and "lines 2, 3, 4" in words
     assert found["dev"].in_words("dev") is None
     assert (found["other"].source, found["other"].both) == (1, 1)
+    none_of_both = Overlap(5, 0, 2, 0, 0, overlap.first).in_words("dev")
+    assert none_of_both and "training also has the target of 2 (lines" in none_of_both
+    assert " of 0" not in none_of_both
+
+
+@pytest.mark.parametrize("texts", [12, 32, 39])
+def test_of_a_dozen_passages_some_are_held_out(texts: int) -> None:
+    pairs = [Pair(line, "", f"passage number {line}") for line in range(texts)]
+    split = SplitSettings.for_pairs(texts)
+    split = split.for_few([pair.target for pair in pairs])
+    held = {side: list(split_pairs(pairs, split, side)) for side in ("dev", "test")}
+    assert [len(some) for some in held.values()] == [texts // 12] * 2
+    assert SplitSettings().for_few(["one text"] * texts) == SplitSettings(), "all are copies"
+    assert SplitSettings().for_few([pair.target for pair in pairs[:11]]) == SplitSettings()
+    assert SplitSettings().for_few([pair.target for pair in pairs], test=False).test == 0
+
+
+def sections(texts: int, each: int = 8) -> list[Pair]:
+    return [
+        Pair(line, "", f"section {line} of text {text}", f"text {text}")
+        for text in range(texts)
+        for line in range(each)
+    ]
+
+
+def test_whole_texts_are_held_out_where_there_are_enough() -> None:
+    pairs = sections(60)
+    characters = {pair.whole: 1000 for pair in pairs}
+    split = SplitSettings(dev=0.05, test=0.05).for_whole(characters)
+    sides = {side: list(split_pairs(pairs, split, side)) for side in ("train", "dev", "test")}
+    assert sorted(pair for side in sides.values() for pair in side) == sorted(pairs)
+    texts = {side: {pair.whole for pair in found} for side, found in sides.items()}
+    assert not texts["train"] & texts["test"] and not texts["train"] & texts["dev"]
+    assert [len(texts[side]) for side in ("dev", "test")] == [3, 3]
+    found = find_overlaps(sides["train"], {"test": sides["test"]})["test"]
+    assert found.in_words("test") is None
+    assert SplitSettings(test=0.05).for_whole(characters).dev == 0
+
+
+@pytest.mark.parametrize("texts", [1, 2, 6])
+def test_of_few_texts_sections_are_held_out_and_it_is_said(texts: int) -> None:
+    pairs = sections(texts, each=100)
+    settings = SplitSettings(dev=0.05, test=0.05)
+    split = settings.for_whole({pair.whole: 1000 for pair in pairs})
+    assert split == settings
+    test = list(split_pairs(pairs, split, "test"))
+    found = find_overlaps(split_pairs(pairs, split, "train"), {"test": test})["test"]
+    words = found.in_words("test")
+    assert test and found.parts == len(test) and words is not None
+    assert f"{len(test)} come from a text of which training has other parts" in words
+
+
+def test_one_long_text_does_not_become_the_test_set() -> None:
+    characters = {f"text {n}": 1000 for n in range(60)}
+    longest = min(characters, key=lambda name: side_of(name, SplitSettings(test=0.02)) == "train")
+    settings = SplitSettings(dev=0.05, test=0.05)
+    assert settings.for_whole(characters | {longest: 50_000}) == settings

@@ -42,3 +42,12 @@ def test_a_damaged_file_is_said_to_be_so(tmp_path: Path, content: str) -> None:
         Labels.load(tmp_path / "labels.json")
     with pytest.raises(RunError, match="cannot read"):
         Labels.load(tmp_path / "none.json")
+
+
+def test_labels_that_could_not_be_read_back_are_refused(tmp_path: Path) -> None:
+    names = [f"{n} " + "label " * 160 for n in range(400)]
+    learned, _ = Labels.learn(names)
+    learned.save(tmp_path / "labels.json")
+    assert Labels.load(tmp_path / "labels.json").names == learned.names
+    with pytest.raises(DataError, match=r"labels have .* characters together"):
+        Labels.learn([f"{n} " + "label " * 160 for n in range(1000)])

@@ -79,9 +79,10 @@ def align(
     """Align given translations word by word: one line of links for one line, in Pharaoh format.
 
     0-0 1-2: the first word of the source with the first of the translation, the second with the
-    third. Words are what stands between spaces. Each word of the translation is linked to the one
-    that the attention of the run looked at most. A run that was trained with training.guided.weight
-    has a head for it.
+    third. Words are what stands between spaces. Links come from the attention of the run, each word
+    of the translation linked to the one that it looked at most, or from an HMM over the training
+    text: dev pairs show which is better, and it is said. A run that was trained with
+    training.guided.weight has a head for it, which is taken. --head and --statistical choose.
 
     With --gold, the error rate goes to standard error: the first pairs choose layer, head and step,
     and it is measured on the others, unless --head names one.
@@ -126,7 +127,7 @@ def align(
                 "left to "
                 "measure on"
             )
-    from dragoman.tasks.aligner import Aligner, TextAligner
+    from dragoman.tasks.aligner import Aligner, TextAligner, better_aligner
     from dragoman.tasks.alignment import AligningHead
     from dragoman.tasks.streaming import windows
 
@@ -138,6 +139,8 @@ def align(
     if statistical:
         aligner = by_text = TextAligner(opened, tell)
         measure = by_text.measure
+    elif head is None and gold is None:
+        aligner = better_aligner(opened, tell)
     else:
         named = None if head is None else AligningHead.parse(head, step or "reading")
         aligner = by_head = Aligner.open(opened, named)

@@ -37,8 +37,10 @@ from dragoman.cli import (
     translate,
     write,
 )
+from dragoman.cli.console import UNREADABLE
 from dragoman.cli.one_or_two import OneOrTwo
 from dragoman.errors import DragomanError
+from dragoman.training.waiting import keep_to_quota
 
 
 class Verbs(TyperGroup):
@@ -110,7 +112,8 @@ def main() -> None:
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             # Text is UTF-8 whatever the locale: a translation must not fail at its first umlaut.
-            stream.reconfigure(encoding="utf-8", errors="replace")
+            stream.reconfigure(encoding="utf-8", errors=UNREADABLE)
+    keep_to_quota(os.environ)
     try:
         app(prog_name="dragoman")
     except DragomanError as error:

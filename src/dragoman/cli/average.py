@@ -26,6 +26,6 @@ def average(
     from dragoman.tasks.averaging import average_run
 
     path, used = average_run(run, last, to)
-    typer.echo(f"{path} now holds the mean of updates {', '.join(str(u) for u in used)}")
+    typer.echo(f"{path} now holds the mean of updates {', '.join(f'{u:,}' for u in used)}")
     if to is None:
         typer.echo(f"How good it is: {program()} evaluate {run}")

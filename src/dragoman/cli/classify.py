@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
+from dragoman.cli.given import AsText, Plain, files_among, lines_given
 from dragoman.plural import plural
 
 
@@ -16,12 +16,15 @@ def classify(
     given: Annotated[
         list[str] | None,
         typer.Argument(
-            help="Texts; if none is given, the lines of standard input.", metavar="TEXT"
+            help="Texts, or files with one text per line; standard input if not given.",
+            metavar="TEXT",
         ),
     ] = None,
     to: Annotated[
         Path | None, typer.Option("--to", help="Write to this file, whole or not at all.")
     ] = None,
+    as_text: AsText = False,
+    plain: Plain = False,
     every: Annotated[
         bool,
         typer.Option(
@@ -45,15 +48,18 @@ def classify(
 
       dragoman classify runs/topics < letters.txt
 
+      dragoman classify runs/topics letters.txt --to labels.tsv
+
       dragoman classify runs/topics "Shares fell again." --all
 
       dragoman classify runs/topics "Shares fell again." --why
     """
     from dragoman.cli.console import output_to
-    from dragoman.data.lines import decode_lines
     from dragoman.tasks.run import Run
 
     opened = Run.open(run)
+    texts = given or []
+    files = [] if as_text else files_among(texts, "classify", "--to", "--text")
     from dragoman.tasks.label_reasons import WARNING, reasons, table
     from dragoman.tasks.labeller import Labelled, Labeller
     from dragoman.tasks.streaming import windows
@@ -64,8 +70,9 @@ def classify(
 
     labeller = Labeller(opened)
     cut = 0
+    lines = lines_given(files, texts, opened.recipe.languages.source, plain=plain)
     with output_to(to) as out:
-        for window in windows(iter(given) if given else decode_lines(sys.stdin.buffer)):
+        for window in windows(lines):
             found = labeller(window)
             cut += sum(one.cut for one in found)
             for one in found:

@@ -50,10 +50,16 @@ def compare(
     folder of runs is the mean over them, with their standard deviation (sd): what the seed alone
     changes. The p-value is about the sentences: how sure the difference is on others like these.
 
+    A run that has learned from test texts is named, and systems are then compared over the other
+    texts too. Where no system scores better than guessing (the same sentence for all, the most
+    frequent label, right-branching trees) none is called better. Runs of different languages are
+    refused. Below the figures stand some texts and what each system makes of them.
+
     With --to, everything about runs of different kinds beside each other: parameters, operations
     and minutes of training, dev BLEU over both, sentences a second and memory (each in a process of
-    its own, in turns: leave the machine alone meanwhile), cost and path of their layers, the sweep
-    of each (runs/x-sweep beside runs/x), and the paper's tables 1 and 2. Who wins is said first.
+    its own, in turns: leave the machine alone meanwhile), cost and path of their layers, BLEU by
+    the length of the source (FILE-by-length.svg and .csv), the sweep of each (runs/x-sweep beside
+    runs/x), and the paper's tables 1 and 2. Who wins is said first.
 
     Runs that label texts are compared by accuracy and macro F1 in the same way; --source is then a
     file of labelled texts. Parsers are compared by F1 of labelled brackets and by exact parses,
@@ -103,12 +109,16 @@ def compare(
         from dragoman.pictures.comparison import comparison_html
         from dragoman.studies.report import report
         from dragoman.studies.report_page import report_page
-        from dragoman.studies.verdict import verdict
+        from dragoman.studies.several import write_figure
 
         found = report(translated, lambda text: typer.echo(text, err=True))
         numbers = json.dumps(found.to_dict(), indent=2, ensure_ascii=False)
         write_text(to, comparison_html(report_page(found)))
         write_text(to.with_suffix(".json"), numbers + "\n")
+        files = [to.with_suffix(".json")]
+        if found.lengths.bins:
+            figure = found.lengths.figure(f"{to.stem}-by-length", found.compared.test)
+            files += write_figure(to.parent, figure)
         if not as_json:
-            say("\n" + "\n".join(verdict(found.standings)))
-            say(f"\nreport: {to}, numbers: {to.with_suffix('.json')}")
+            say("\n" + "\n".join(found.verdict))
+            say(f"\nreport: {to}, numbers: {', '.join(map(str, files))}")

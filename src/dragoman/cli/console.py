@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import codecs
 import logging
 import os
 import shlex
@@ -20,6 +21,17 @@ if TYPE_CHECKING:
     from dragoman.recipe import Recipe
     from dragoman.tasks.run import Run
     from dragoman.training.trainer import Outcome
+
+
+def _as_unreadable(error: UnicodeError) -> tuple[bytes, int]:
+    assert isinstance(error, UnicodeEncodeError)
+    return "\ufffd".encode() * (error.end - error.start), error.end
+
+
+UNREADABLE = "dragoman.unreadable"
+"""The error handler of output for bytes of the input that were not UTF-8: each is written as
+U+FFFD, as the model reads it, and not as a question mark, which any text may contain."""
+codecs.register_error(UNREADABLE, _as_unreadable)
 
 
 def log_to_stderr(quiet: bool = False) -> None:
@@ -55,7 +67,7 @@ def output_to(to: Path | None) -> Iterator[TextIO]:
         return
     with (
         replacing_file(to) as temporary,
-        temporary.open("w", encoding="utf-8", errors="replace", newline="\n") as out,
+        temporary.open("w", encoding="utf-8", errors=UNREADABLE, newline="\n") as out,
     ):
         yield out
 
@@ -120,6 +132,7 @@ def finish_run(folder: Path, outcome: Outcome) -> None:
     if os.environ.get("RANK", "0") != "0":
         return  # torchrun's other processes leave the rest to the first
     from dragoman.tasks.corpora import has_test_set
+    from dragoman.tasks.learned import verdict
     from dragoman.tasks.report import write_report
     from dragoman.tasks.run import Run
 
@@ -128,12 +141,18 @@ def finish_run(folder: Path, outcome: Outcome) -> None:
         typer.echo(run.task.evaluate(run).table())
     else:
         task = run.task
-        files = ["test.tsv"] if task.target == "label" else [f"test.{side}" for side in task.sides]
+        languages = run.recipe.languages
+        one_file = {"label": "test.tsv", "tree": "test.mrg"}.get(task.target)
+        if one_file is None and len(task.sides) == 1:
+            one_file = "test.txt"
+        files = [one_file] if one_file else [f"test.{languages.source}", f"test.{languages.target}"]
         typer.echo(
             f"The run has no {run.task.noun} to be measured on. Others do it: "
             + command("evaluate", folder, *files)
         )
     page = write_report(run)
+    for sentence in verdict(run):
+        say(f"\n{sentence}")
     longer = ("resume", "  # longer, after raising training.updates in recipe.toml")
     steps = [f"  {command(verb, folder)} {rest}" for verb, rest in (*run.task.verbs, longer)]
     typer.echo("\n".join([f"\nreport: {page}\n\nNext:", *steps]))

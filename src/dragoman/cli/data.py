@@ -20,14 +20,41 @@ app = typer.Typer(
 def show(
     inputs: Annotated[
         list[str],
-        typer.Argument(help="Two files, one .tsv or .jsonl file, or a recipe.", metavar="FILES"),
+        typer.Argument(
+            help="Whatever train takes: two files, one .tsv or .jsonl file, texts, trees or a "
+            "recipe.",
+            metavar="FILES",
+        ),
     ],
+    task: Annotated[
+        str | None,
+        typer.Option(
+            help="What to learn from the files, as for train: translation (the default), "
+            "language-model, masked, classification or parsing."
+        ),
+    ] = None,
+    texts: Annotated[
+        str | None,
+        typer.Option(
+            help="For a language model or masked model, what a text is: text, documents or file."
+        ),
+    ] = None,
     set_: Annotated[
         list[str] | None, typer.Option("--set", help="Any setting: data.cleaning.max_length=500")
     ] = None,
     keys: Annotated[
         tuple[str, str] | None,
         typer.Option(help="Of a .jsonl file, where the sides are: translation.en translation.de"),
+    ] = None,
+    columns: Annotated[
+        str | None,
+        typer.Option(
+            help="Columns of source and target, or of text and label, in a tab-separated file: "
+            "2,3; for labelled texts also label,text or text,label."
+        ),
+    ] = None,
+    languages: Annotated[
+        str | None, typer.Option(help="Such as en-de; guessed from file names if not given.")
     ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="JSON in place of text.")] = False,
 ) -> None:
@@ -41,6 +68,10 @@ def show(
 
       dragoman data show my.en my.de
 
+      dragoman data show my.tsv --columns 2,3
+
+      dragoman data show reviews.tsv --task classification
+
       dragoman data show my.jsonl --keys translation.en translation.de
     """
     import json
@@ -49,7 +80,10 @@ def show(
     from dragoman.tasks.inputs import recipe_of
     from dragoman.tasks.inspection import inspect_data
 
-    recipe, _ = recipe_of(inputs, keys=keys, changes=set_ or [])
+    recipe, _ = recipe_of(
+        inputs, task=task, texts=texts, keys=keys, columns=columns, languages=languages,
+        changes=set_ or [], learns=False,
+    )  # fmt: skip
     found = inspect_data(recipe)
     if as_json:
         typer.echo(json.dumps(found.to_dict(), indent=2, ensure_ascii=False))

@@ -2,17 +2,47 @@
 
 from __future__ import annotations
 
+from typing import Annotated
+
 import typer
 
 
-def doctor() -> None:
+def doctor(
+    measure: Annotated[
+        bool,
+        typer.Option("--measure", help="Time every way to train and to translate on this machine."),
+    ] = False,
+) -> None:
     """Say what this machine can do: threads, vector and matrix units, GPU, precision, versions.
 
-    Also why the native kernels are used or not; put its output into any report of a fault.
+    Also why the native kernels are used or not; put its output into any report of a fault. With
+    --measure it times every way to train the paper's base (some ten seconds on an idle machine) and
+    to translate, and says which is taken.
     """
+    from dragoman.cli.console import prepare_process
+
+    prepare_process()
     from dragoman.tasks.machine import machine_facts
 
     facts = machine_facts()
     width = max(len(name) for name, _ in facts)
     for name, value in facts:
         typer.echo(f"{name:<{width}}  {value}")
+    if not measure:
+        return
+    from dragoman.pictures.plain_table import plain_table
+    from dragoman.tasks.ways import (
+        SHAPES,
+        TRAINING_HEAD,
+        TRANSLATING_HEAD,
+        measure_shape,
+        training_rows,
+        translating_rows,
+    )
+    from dragoman.training.fastest_way import Timing
+
+    base = SHAPES[-1]
+    typer.echo(f"\nTraining {base.name}, {base.vocabulary:,} tokens:\n")
+    typer.echo(plain_table(TRAINING_HEAD, training_rows(measure_shape(base, Timing()))))
+    typer.echo("\nTranslating, a small Transformer:\n")
+    typer.echo(plain_table(TRANSLATING_HEAD, translating_rows()))

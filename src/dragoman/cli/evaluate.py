@@ -53,7 +53,10 @@ def evaluate(
     mistakes; of a parser, labelled precision, recall and F1 on a file (or folder) of bracketed
     trees, as EVALB counts.
 
-    Without files, the test set of the recipe is used. Of translations the sources come first.
+    Without files, the test set of the recipe is used, and what is found is kept in the run's
+    scores.json, which reports and folders of seeds read; with --beam, --set, --mbr, --precision,
+    --shortlist or --ensemble it is printed alone. Of translations the sources come first; one
+    file with both sides (.tsv, .jsonl) is read as train reads it.
     Several references are each compared with as the metric defines it; the signature says how many
     there were. Where the run follows the older protocol (lower-cased, Moses-tokenised text), its
     own BLEU is given beside, with the reason they differ.

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import json
-import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
+
+from dragoman.cli.given import Plain, files_among, lines_given
 
 if TYPE_CHECKING:
     from dragoman.tasks.filler import Filled
@@ -18,11 +19,12 @@ def fill(
     texts: Annotated[
         list[str] | None,
         typer.Argument(
-            help="Texts with blanks: ___ where a word is to be filled in. Lines of standard input "
-            "if not given.",
+            help="Texts with blanks (___ where a word is missing), or files with one such text per "
+            "line; standard input if not given.",
             metavar="TEXT",
         ),
     ] = None,
+    plain: Plain = False,
     best: Annotated[
         int, typer.Option("--best", "-n", min=1, max=1000, help="So many candidates of each blank.")
     ] = 5,
@@ -53,25 +55,28 @@ def fill(
       dragoman fill runs/letters "The ___ sees the ___." --best 10
 
       dragoman fill runs/letters --text < texts-with-blanks.txt
+
+      dragoman fill runs/letters texts-with-blanks.txt --best 3
     """
-    from dragoman.data.lines import decode_lines
     from dragoman.errors import DragomanError
     from dragoman.tasks.run import Run
 
     if text_only and as_json:
         raise DragomanError("--text and --json: choose one")
     opened = Run.open(run)
+    files = files_among(texts or (), "fill")
     from dragoman.tasks.filler import Filled, Filler
 
     filler = Filler(opened)
-    lines = iter(texts) if texts else decode_lines(sys.stdin.buffer)
+    single = bool(texts) and not files  # a text, and no line of several
+    lines = lines_given(files, texts or (), opened.recipe.languages.target, plain=plain)
     for number, text in enumerate(lines):
         try:
             # An empty line stays one, so that the lines of a file and of what is written agree.
-            empty = not texts and not text.strip()
+            empty = not single and not text.strip()
             found = Filled(text, (), (), 0.0) if empty else filler(text, best, pieces)
         except DragomanError as error:
-            raise error if texts else DragomanError(f"line {number + 1}: {error}") from error
+            raise error if single else DragomanError(f"line {number + 1}: {error}") from error
         if text_only:
             typer.echo(found.text)
         elif as_json:

@@ -7,6 +7,8 @@ from typing import Annotated
 
 import typer
 
+from dragoman.cli.given import tell_of_file
+
 
 def look(
     run: Annotated[Path, typer.Argument(help="A run folder.", metavar="RUN")],
@@ -78,6 +80,7 @@ def look(
     if to is not None and to.suffix not in (".html", ".svg", ".csv"):
         raise DragomanError(f"--to {to}: write .html, .svg or .csv")
     Run.open(run)  # a wrong folder is said before torch is imported
+    tell_of_file(sentence, "Give one of its sentences")
     from dragoman.insight.look import LookOptions, look_at_sentence
     from dragoman.pictures.terminal import heatmap_text
 

@@ -47,6 +47,7 @@ def _is_option(word: str) -> bool:
 
 
 def _holds_all(path: str) -> bool:
-    from dragoman.tasks.inputs import is_corpus, is_treebank
+    from dragoman.data.corpora import is_one_file
+    from dragoman.tasks.inputs import is_treebank
 
-    return is_corpus(path) or is_treebank(path)
+    return is_one_file(path) or is_treebank(path)

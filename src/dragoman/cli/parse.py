@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-if TYPE_CHECKING:
-    from collections.abc import Iterable
+from dragoman.cli.given import AsText, Plain, files_among, lines_given
 
+if TYPE_CHECKING:
     from dragoman.tree import Tree
 
 
@@ -17,8 +17,14 @@ def parse(
     run: Annotated[Path, typer.Argument(help="A run folder.", metavar="RUN")],
     sentence: Annotated[
         str | None,
-        typer.Argument(help="A sentence, its words between spaces; else standard input is read."),
+        typer.Argument(
+            help="A sentence with its words separated by spaces, or a file with one sentence per "
+            "line; standard input if not given.",
+            metavar="SENTENCE | FILE",
+        ),
     ] = None,
+    as_text: AsText = False,
+    plain: Plain = False,
     beam: Annotated[int | None, typer.Option(min=1, help="Beam width.")] = None,
     n_best: Annotated[int, typer.Option("--n-best", "-n", min=1, help="So many of each.")] = 1,
     draw: Annotated[
@@ -50,10 +56,8 @@ def parse(
 
       dragoman parse runs/wsj "The cat sleeps ." --svg tree.svg
     """
-    import sys
 
     from dragoman.cli.console import log_to_stderr
-    from dragoman.data.lines import decode_lines
     from dragoman.decimals import decimals
     from dragoman.errors import DragomanError, FileError
     from dragoman.tasks.run import Run
@@ -65,11 +69,13 @@ def parse(
         raise DragomanError("--svg draws the best tree: leave --n-best out")
     if svg is not None and not svg.parent.is_dir():
         raise FileError(f"cannot write {svg}: there is no folder {svg.parent}")
-    into_folder = svg is not None and (sentence is None or svg.is_dir())
+    given = [] if sentence is None else [sentence]
+    files = [] if as_text else files_among(given, "parse", "--text")
+    into_folder = svg is not None and (sentence is None or bool(files) or svg.is_dir())
     if svg is not None and into_folder and not svg.is_dir() and (svg.suffix or svg.exists()):
         raise FileError(
-            f"--svg {svg}: the trees of standard input are drawn into a folder, one file each; "
-            "name a folder, or give the sentence as an argument"
+            f"--svg {svg}: trees from a file or from standard input are drawn into a folder, one "
+            "file each; name a folder, or give the sentence as an argument"
         )
     log_to_stderr()
     opened = Run.open(run)
@@ -79,7 +85,7 @@ def parse(
     from dragoman.tasks.parser import Parser
 
     parser = Parser(opened, search_settings=search)
-    lines: Iterable[str] = [sentence] if sentence is not None else decode_lines(sys.stdin.buffer)
+    lines = lines_given(files, given, opened.recipe.languages.source, plain=plain)
     for number, parses in enumerate(parser.stream(lines), 1):
         if not parses:
             typer.echo()

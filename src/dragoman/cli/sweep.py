@@ -49,9 +49,11 @@ def sweep(
     """Search settings at random: trials of equal cost, a table, a picture, the best recipe.
 
     Without --over: the learning rate, from a quarter of the recipe's to four times it, and the
-    dropout that is usual for the kind of model. Trials are judged on dev, by training.metric; the
-    test set is not looked at. All have equal updates, text and seed. What diverges is a row of the
-    table. best.toml, at the end, is the recipe with what was best, for dragoman train.
+    dropout that is usual for the kind of model. Trials are judged on dev, by training.metric,
+    language models by bits per byte, which compares across vocabularies; the test set is not looked
+    at. All have equal updates, whatever training.patience or training.minutes say, and the same
+    text and seed. What diverges is a row of the table. best.toml, at the end, is the recipe with
+    what was best, for dragoman train; there is none where no trial scores better than guessing.
 
     Stopped or killed, it goes on where it was: give the same command again, or dragoman resume with
     the folder, here or on another machine. Given again with more --trials, it makes the further
@@ -85,11 +87,13 @@ def go_on(begun: Sweep) -> None:
     """Train the trials that are missing, then say what all of them found."""
     from dragoman.cli.console import command, say
     from dragoman.studies.several import train_all
+    from dragoman.studies.sweep import BEST
 
     folder = begun.folder
     again = command("resume", folder)
     if not train_all(folder, begun.trainings, say=say, again=again, keep=begun.plan.keep):
         raise typer.Exit(130)
-    best, *others = begun.write()
-    typer.echo(f"\n{begun.table()}\n\n{', '.join(map(str, others))}\n\nNext:")
-    typer.echo(f"  {command('train', best)}")
+    files = begun.write()
+    typer.echo(f"\n{begun.table()}\n\n{', '.join(map(str, files))}\n")
+    begun.best_recipe()  # or an error that says why there is none
+    typer.echo(f"Next:\n  {command('train', folder / BEST)}")

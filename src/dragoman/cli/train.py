@@ -25,16 +25,16 @@ def train(
     task: Annotated[
         str | None,
         typer.Option(
-            help="What files of text are to teach: translation (if not said); language-model, "
+            help="What to learn from files of text: translation (the default); language-model, "
             "which learns to write such text; masked, which learns to fill in blanks; "
-            "classification, of texts and their labels; or parsing, of bracketed trees."
+            "classification, from texts and their labels; or parsing, from bracketed trees."
         ),
     ] = None,
     texts: Annotated[
         str | None,
         typer.Option(
-            help="Of a language or masked model's file, what a text is: text (a line), documents "
-            "(between blank lines) or file (all of it); found out if not said."
+            help="What a text is in the file of a language or masked model: text (a line), "
+            "documents (between blank lines) or file (all of it); detected if not given."
         ),
     ] = None,
     to: Annotated[
@@ -81,7 +81,16 @@ def train(
     columns: Annotated[
         str | None,
         typer.Option(
-            help="Of tab-separated labelled texts: label,text or text,label; found out if not said."
+            help="Columns of source and target, or of text and label, in a tab-separated file: "
+            "2,3; for labelled texts also label,text or text,label; detected if not given."
+        ),
+    ] = None,
+    model: Annotated[
+        str | None,
+        typer.Option(
+            help="The family of model to train on files of text, in the size that the text and the "
+            "minutes allow: transformer (the default), lstm, or conv (translation only).",
+            metavar="transformer|lstm|conv",
         ),
     ] = None,
     start_from: Annotated[
@@ -149,7 +158,7 @@ def train(
     prepare_process()
     from dragoman.studies.seeds import Seeds, begin_seeds, parse_seeds, seed_folder
     from dragoman.task import TASKS
-    from dragoman.tasks.inputs import languages_read, recipe_of, taken
+    from dragoman.tasks.inputs import languages_read, name_of, recipe_of, taken
     from dragoman.tasks.run import Run, refuse_run
     from dragoman.tasks.sizing import part_to_take
 
@@ -165,14 +174,19 @@ def train(
         seed = group.seeds[0]
     if minutes is not None and epochs is not None:
         raise typer.BadParameter("give --minutes or --epochs, not both")
+    # Before text is read and this machine is measured, which takes some seconds.
     if to is not None:
-        refuse_run(to)  # before this machine is measured, which takes some seconds
+        refuse_run(to)
+    elif not (start_from or recipe or any(change.startswith("name=") for change in set_ or ())):
+        name = name_of(inputs, task, languages)
+        if name is not None:
+            refuse_run(Path("runs") / name)
     changes = [*(set_ or []), *([f"seed={seed}"] if seed is not None else [])]
     base = Run.open(start_from) if start_from else None
     chosen, default_epochs = recipe_of(
         inputs, task=task, texts=texts, base=recipe, dev=dev, test=test,
         languages=languages, keys=keys, columns=columns, start_from=base, take=part,
-        changes=changes, minutes=minutes, say=say,
+        changes=changes, minutes=minutes, model=model, say=say,
     )  # fmt: skip
     if base is not None:
         part = part or part_to_take(chosen.task, base.recipe)
@@ -181,12 +195,16 @@ def train(
     sides = TASKS[chosen.task].texts
     if len(sides) == 1:
         if getattr(chosen.languages, sides[0]) == "und":
-            say(f"The language of the text is not known: --set languages.{sides[0]}=en names it")
+            say(f"The language of the text is not known: --set languages.{sides[0]}=CODE names it")
     elif "und" in (getattr(chosen.languages, side) for side in sides):
         read = languages_read(chosen)
         say(
             "The languages are not known (scores and the ends of sentences depend on them). "
-            + (f"They read as --languages {read}" if read else "--languages en-de names them")
+            + (
+                f"They read as --languages {read}"
+                if read
+                else "--languages SOURCE-TARGET names them"
+            )
         )
     folder = to or Path("runs") / chosen.name
     refuse_run(folder)

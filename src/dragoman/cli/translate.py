@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import math
-import os
 import sys
-from collections.abc import Iterator, Sequence
+from collections import Counter
 from pathlib import Path
 from typing import Annotated
 
 import typer
+
+from dragoman.cli.given import AsText, Plain, files_among, lines_given, running_text
+from dragoman.plural import plural
 
 
 def translate(
@@ -24,9 +26,8 @@ def translate(
         Path | None,
         typer.Option("--to", help="Write the translation to this file, whole or not at all."),
     ] = None,
-    as_text: Annotated[
-        bool, typer.Option("--text", help="TEXT is text, also where a file is called so.")
-    ] = False,
+    as_text: AsText = False,
+    plain: Plain = False,
     paragraphs: Annotated[
         bool, typer.Option("--paragraphs", help="Running text: cut into sentences, keep spacing.")
     ] = False,
@@ -109,7 +110,8 @@ def translate(
 
     One line out for one line in, whatever the line is. Lines come out a moment after they came, so
     it works in a pipe and by hand; memory does not grow with the input. A line of several sentences
-    is translated sentence by sentence where the run has learned from single ones.
+    is translated sentence by sentence where the run has learned from single ones. Text is UTF-8 and
+    plain; HTML is translated by dragoman serve.
 
     Examples:
 
@@ -128,7 +130,6 @@ def translate(
       dragoman translate runs/en-de --rerank runs/german --rerank-weight 0.2 < letter.en
     """
     from dragoman.cli.console import log_to_stderr, output_to
-    from dragoman.data.lines import decode_lines
     from dragoman.decimals import decimals
     from dragoman.errors import DragomanError
     from dragoman.tasks.run import Run
@@ -154,8 +155,12 @@ def translate(
     opened = Run.open(run)
     language_model = None if rerank is None else Run.open(rerank)
     others = [Run.open(one) for one in ensemble or ()]
-    texts = given or []
-    files = [] if as_text else _files(texts, quiet)
+    texts, language = given or [], opened.recipe.languages.source
+    files = (
+        []
+        if as_text
+        else files_among(texts, "translate", "--to", "--text", "--ensemble", quiet=quiet)
+    )
 
     from dragoman.tasks.search_settings import parse_search, with_beams
     from dragoman.tasks.settings import TranslatorSettings
@@ -177,7 +182,6 @@ def translate(
         precision=precision, long_lines=long_lines, shortlist=shortlist, whole=whole, mbr=mbr
     )
     translator = Translator(opened, settings, search, others)
-    log_line(translator.description)
     in_order = None
     if language_model is not None:
         from dragoman.tasks.reranking import rerank_by
@@ -197,17 +201,15 @@ def translate(
 
     with output_to(to) as out:
         if paragraphs:
-            if files:
-                read = "".join(f"{line}\n" for line in _lines(files))
-            elif texts:
-                read = " ".join(texts) + "\n"
-            else:
-                read = sys.stdin.buffer.read().decode("utf-8", "replace")
+            read = running_text(files, texts, language, plain=plain)
+            log_line(translator.description)
             out.write(translator.paragraphs(read, prefix=prefix))
             return
-        lines = _lines(files) if files else iter(texts) if texts else decode_lines(sys.stdin.buffer)
-        done = 0
+        lines = lines_given(files, texts, language, plain=plain)
+        done, doubted, codes = 0, 0, Counter[str]()
         for window in windows(lines):
+            if not done:
+                log_line(translator.description)  # not before an error in what is read
             found = translator.each(window, prefix=prefix)
             if in_order is not None:
                 found = in_order(found)
@@ -215,48 +217,20 @@ def translate(
                 for translation in found:
                     out.write(written(translation) + "\n")
                 out.flush()
+                done += len(window)
                 continue
             translations = list(found)
             out.writelines(written(translation) + "\n" for translation in translations)
             out.flush()
             for line, warnings in enumerate(translator.proofread(translations), done + 1):
-                sys.stderr.writelines(f"line {line}: {warning}\n" for warning in warnings)
+                for warning in warnings:
+                    where = f", sentence {warning.sentence}" if warning.sentence else ""
+                    sys.stderr.write(f"line {line}{where}: {warning}\n")
+                doubted += bool(warnings)
+                codes.update(warning.code for warning in warnings)
             done += len(window)
-
-
-def _files(given: Sequence[str], quiet: bool) -> list[Path]:
-    """What was given, if it is files; none if it is text. Errors: ``DragomanError`` for both."""
-    from dragoman.cli.console import command
-    from dragoman.errors import DragomanError
-
-    for one in given:
-        if os.path.isfile(os.path.join(one, "recipe.toml")):
-            raise DragomanError(
-                f"{one} is a run folder; to let it translate together with the first: --ensemble "
-                f"{one}; if it is meant as text: --text"
-            )
-    files = [one for one in given if os.path.isfile(one)]
-    others = [one for one in given if one not in files]
-    if files and others:
-        raise DragomanError(
-            f"{files[0]} is a file and {others[0]!r} is none. Where the translation goes is said "
-            f"by --to: {command('translate', 'RUN', files[0], '--to', 'FILE')}; if all of it is "
-            "text: --text"
-        )
-    if len(others) == 1 and not quiet and _looks_like_a_file(others[0]):
-        sys.stderr.write(f"there is no file {others[0]}; its name is translated as text\n")
-    return [Path(one) for one in files]
-
-
-def _looks_like_a_file(text: str) -> bool:
-    ending = os.path.splitext(text)[1]
-    return len(text.split()) == 1 and (os.sep in text or 1 < len(ending) < 6)
-
-
-def _lines(files: Sequence[Path]) -> Iterator[str]:
-    """Of all files, one behind the other; an empty one has none."""
-    from dragoman.data.corpora import read_lines
-
-    for file in files:
-        if file.stat().st_size:
-            yield from read_lines(file)
+    if warn:
+        kinds = ", ".join(f"{code.replace('_', ' ')} {n:,}" for code, n in codes.most_common())
+        lines_read = plural(done, "line")
+        told = plural(doubted, f"of {lines_read} has warnings", f"of {lines_read} have warnings")
+        sys.stderr.write(f"{told}: {kinds}\n" if kinds else f"{told}\n")

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import shlex
 import sys
 from pathlib import Path
 from typing import Annotated
 
 import typer
+
+from dragoman.cli.given import tell_of_file
 
 
 def write(
@@ -72,6 +75,7 @@ def write(
     from dragoman.tasks.search_settings import parse_search
     from dragoman.tasks.writer import Writer
 
+    tell_of_file(begin, f'To continue its content: "$(cat {shlex.quote(begin)})"')
     plain, how = opened.recipe.search, [f"n_best={number}"]
     if likeliest:
         plain = plain.model_copy(update={"sampling": None})

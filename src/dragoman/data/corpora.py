@@ -13,32 +13,35 @@ from __future__ import annotations
 import gzip
 import hashlib
 import json
+import re
+import shlex
 import zlib
 from collections.abc import Generator, Iterator
 from contextlib import closing, contextmanager
+from io import BufferedReader
 from itertools import chain
 from pathlib import Path
-from typing import BinaryIO, Literal, NamedTuple, Self
+from typing import BinaryIO, Literal, NamedTuple, Self, cast
 
 from pydantic import Field, model_validator
 
-from dragoman.data.documents import By, read_texts
-from dragoman.data.lines import decode_lines
+from dragoman.data.documents import By, Section, read_texts
+from dragoman.data.file_kinds import check_is_text
+from dragoman.data.lines import LOOKED_AT, Check, decode_lines
 from dragoman.data.trees import plain_trees
 from dragoman.errors import DataError
 from dragoman.plural import plural
 from dragoman.settings import Settings
+from dragoman.tree import LABEL_ENDS
 
 _GZIP = b"\x1f\x8b"
-_UTF16_MARKS = (b"\xff\xfe", b"\xfe\xff")
-_FEW = 8
-
-_LOOKED_AT = 8192
-"""Bytes by which text is told from pictures and programs."""
-_NOT_WRITTEN = bytes({*range(32)} - set(b"\t\n\v\f\r\x1b"))
-"""Bytes of characters that nobody writes; of any other kind of file they are a tenth and more."""
 
 _SECTION = 20_000
+_NAMED_BY = 1 << 16
+
+_ARRAY = re.compile(r"\s*\[\s*(\{|$)")
+"""How an array of records begins."""
+_ONE_FILE = (".tsv", ".tab", ".jsonl", ".ndjson", ".json")
 
 BY: dict[str, By] = {"text": "line", "documents": "blank", "file": "file"}
 """What ends a text that stands alone, by the format of its corpus."""
@@ -64,6 +67,11 @@ class CorpusSettings(Settings):
     line: what guided alignment teaches (training.guided). Words are what stands between spaces."""
     weight: float = Field(1.0, gt=0, le=10_000)
     """How often each pair is seen in an epoch; 0.5: every second epoch."""
+    label_ends: str = Field(LABEL_ENDS, max_length=20)
+    """Trees: characters at which a label ends; what follows is a function or an index (``NP-SBJ-1``
+    is learned as NP). With ``-=.`` ``grup.nom.ms`` is learned as grup; an empty value keeps labels
+    whole.
+    """
     source_key: str = "source"
     """JSON Lines: where the source sentence is. Dots go inside: ``translation.en``."""
     target_key: str = "target"
@@ -103,6 +111,9 @@ class Pair(NamedTuple):
     """Line in the file, from 1."""
     source: str
     target: str
+    whole: str = ""
+    """Of a section of a text that stands alone: what names the text, the same for all of its
+    sections and for copies of it."""
 
 
 def read_pairs(corpus: CorpusSettings) -> Iterator[Pair]:
@@ -120,22 +131,30 @@ def read_pairs(corpus: CorpusSettings) -> Iterator[Pair]:
         case "text" | "documents" | "file" as how:
             return _read_alone(Path(corpus.source), BY[how], corpus.section)
         case "trees":
-            return _read_trees(Path(corpus.source))
+            return _read_trees(Path(corpus.source), corpus.label_ends)
         case _:
             return _read_jsonl(Path(corpus.source), corpus.source_key, corpus.target_key)
 
 
-def read_lines(path: str | Path) -> Generator[str]:
-    """The lines of one file without their ends. Raises DataError as ``read_pairs`` does."""
+def is_one_file(path: str) -> bool:
+    """Whether its name is that of one file with both sides."""
+    return path.removesuffix(".gz").lower().endswith(_ONE_FILE)
+
+
+def read_lines(
+    path: str | Path, check: Check | None = check_is_text, *, once: bool = False
+) -> Generator[str]:
+    """The lines of one file without their ends, unless ``check`` refuses it; of a pipe too, where
+    it is read ``once``. Raises DataError as ``read_pairs`` does."""
     path = Path(path)
-    with _opened(path) as file:
+    with _opened(path, check, once=once) as file:
         yield from decode_lines(file, str(path))
 
 
 def corpus_fingerprint(corpus: CorpusSettings) -> str:
     """SHA-256, in hex, of the content and format of a corpus, wherever its files lie."""
     digest = hashlib.sha256()
-    for path in chain.from_iterable(_files(name) for name in (corpus.source, corpus.target)):
+    for path in chain.from_iterable(files_of(name) for name in (corpus.source, corpus.target)):
         with _opened(path, packed=True) as file:
             content = hashlib.sha256()
             while block := file.read(1 << 20):
@@ -149,11 +168,13 @@ def corpus_fingerprint(corpus: CorpusSettings) -> str:
         how.append(corpus.section)
     if _format(corpus) == "tsv" and (corpus.source_column, corpus.target_column) != (1, 2):
         how += [corpus.source_column, corpus.target_column]
+    if corpus.format == "trees" and corpus.label_ends != LABEL_ENDS:
+        how.append(corpus.label_ends)
     digest.update(json.dumps(how).encode())
     return digest.hexdigest()
 
 
-def _files(name: str | None) -> list[Path]:
+def files_of(name: str | None) -> list[Path]:
     """A file, or those of a folder and of the folders in it, by their names; hidden and empty ones
     are passed over."""
     if name is None:
@@ -193,17 +214,47 @@ def _format(
 
 
 def _read_alone(path: Path, by: By, longest: int) -> Iterator[Pair]:
-    for one in _files(str(path)):
+    for one in files_of(str(path)):
         with _opened(one) as file:
-            for line, text in read_texts(file, by, longest):
-                yield Pair(line, "", text)
+            yield from _named(read_texts(file, by, longest), by)
 
 
-def _read_trees(path: Path) -> Iterator[Pair]:
+def _named(sections: Iterator[Section], by: By) -> Iterator[Pair]:
+    """The sections of texts, each with what names its text: a hash of its first ``_NAMED_BY``
+    letters. So much of a text is held, and no more; a line that is not cut needs no name."""
+    held: list[Section] = []
+    letters: list[str] = []
+    size, name = 0, ""
+
+    def told() -> Iterator[Pair]:
+        alone = by == "line" and len(held) == 1
+        begun = "".join(letters)[:_NAMED_BY].encode("utf-8", "surrogatepass")
+        whole = "" if alone else hashlib.blake2b(begun, digest_size=8).hexdigest()
+        return (Pair(one.line, "", one.text, whole) for one in held)
+
+    for section in sections:
+        if section.begins:
+            yield from told()
+            held, letters, size, name = [], [], 0, ""
+        if name:
+            yield Pair(section.line, "", section.text, name)
+            continue
+        held.append(section)
+        letters += section.text.casefold().split()
+        size += len(section.text)
+        if size > 2 * _NAMED_BY and sum(map(len, letters)) >= _NAMED_BY:
+            for pair in told():
+                name = pair.whole
+                yield pair
+            held = []
+    yield from told()
+
+
+def _read_trees(path: Path, ends: str) -> Iterator[Pair]:
     """The words of each tree, and the tree on one line."""
-    for one in _files(str(path)):
+    for one in files_of(str(path)):
         with _opened(one) as file:
-            for line, tree in plain_trees(decode_lines(file, str(one)), one):
+            for line, tree in plain_trees(decode_lines(file, str(one)), one, ends):
                 yield Pair(line, " ".join(tree.words), str(tree))
 
 
@@ -236,9 +287,7 @@ def _read_tsv(path: Path, source: int, target: int) -> Iterator[Pair]:
         for line, text in enumerate(decode_lines(file, str(path)), start=1):
             columns = text.split("\t")
             if len(columns) < 2:
-                raise DataError(
-                    f"{path}, line {line}: no tab between source and target: {_shown(text)}"
-                )
+                raise DataError(f"{path}, line {line}: no tab between two columns: {_shown(text)}")
             if len(columns) < max(source, target):
                 raise DataError(
                     f"{path}, line {line}: column {max(source, target)} is wanted, and there are "
@@ -252,12 +301,24 @@ def _read_jsonl(path: Path, source_key: str, target_key: str) -> Iterator[Pair]:
         for line, text in enumerate(decode_lines(file, str(path)), start=1):
             try:
                 record = json.loads(text)
-            except ValueError as error:
+            except (ValueError, RecursionError) as error:
+                _refuse_array(path, line, text)
                 raise DataError(
                     f"{path}, line {line}: not JSON ({error}): {_shown(text)}"
                 ) from error
+            if isinstance(record, list):
+                _refuse_array(path, line, text)
             sides = [_at(record, key, path, line) for key in (source_key, target_key)]
             yield Pair(line, sides[0], sides[1])
+
+
+def _refuse_array(path: Path, line: int, text: str) -> None:
+    """Errors: ``DataError`` for a file of which the first line begins an array of JSON."""
+    if line == 1 and _ARRAY.match(text):
+        raise DataError(
+            f"{path} is a JSON array; needed is one record a line (JSON Lines): "
+            f"jq -c '.[]' {shlex.quote(path.name)} > {shlex.quote(path.stem + '.jsonl')}"
+        )
 
 
 def _at(record: object, key: str, path: Path, line: int) -> str:
@@ -280,44 +341,36 @@ def _shown(text: str, width: int = 60) -> str:
     return repr(text if len(text) <= width else text[:width] + "…")
 
 
-def _check_is_text(start: bytes, path: Path) -> None:
-    """Errors: ``DataError`` for the beginning of a file that is of another kind. A few odd
-    characters are left to cleaning."""
-    odd = len(start) - len(start.translate(None, _NOT_WRITTEN))
-    if odd > max(_FEW, len(start) // 20):
-        raise DataError(
-            f"{path} is no text: {odd:,} of its first {len(start):,} bytes are control characters, "
-            "as in a picture, a program or an archive"
-        )
-
-
 @contextmanager
-def _opened(path: Path, *, packed: bool = False) -> Iterator[BinaryIO]:
-    """A file of bytes, unpacked if it is gzip, unless asked for as it lies.
+def _opened(
+    path: Path, check: Check | None = check_is_text, *, packed: bool = False, once: bool = False
+) -> Iterator[BinaryIO]:
+    """A file of bytes that ``check`` lets pass; unpacked, if it is gzip and not ``packed``; a pipe
+    only where nobody reads it again (``once``).
 
     Turns what can go wrong on the way into a DataError with the file's name.
     """
     try:
-        with path.open("rb") as file:
-            start = file.read(_LOOKED_AT)
+        if not once and path.exists() and not (path.is_file() or path.is_dir()):
+            raise DataError(
+                f"{path} is not a regular file: a pipe or a device can be read only once, and this "
+                "text is read more than once. Write it to a file first"
+            )
+        with cast("BufferedReader", path.open("rb", buffering=LOOKED_AT)) as file:
+            start = file.peek(LOOKED_AT)[:LOOKED_AT]
             if not start:
                 raise DataError(f"{path} is empty")
-            if start[:2] in _UTF16_MARKS:
-                raise DataError(
-                    f"{path} is UTF-16, and UTF-8 is needed; convert it with: "
-                    f"iconv -f UTF-16 -t UTF-8 {path.name}"
-                )
-            file.seek(0)
             if start[:2] != _GZIP or packed:
-                if not packed:
-                    _check_is_text(start, path)
+                if check is not None and not packed:
+                    check(start, str(path))
                 yield file
                 return
             with gzip.open(file) as unpacked:
-                start = unpacked.peek(_LOOKED_AT)[:_LOOKED_AT]
+                start = unpacked.peek(LOOKED_AT)[:LOOKED_AT]
                 if not start:
                     raise DataError(f"{path} is empty inside")
-                _check_is_text(start, path)
+                if check is not None:
+                    check(start, str(path))
                 yield unpacked  # type: ignore[misc]  # a GzipFile reads like any binary file
     except (EOFError, gzip.BadGzipFile, zlib.error) as error:
         raise DataError(f"{path} is damaged or cut off: {error}") from error

@@ -47,6 +47,12 @@ _RUN = 2
 """Blocks in a row that must agree."""
 _REVERSED = 2.0
 """Nats by which each side of a pair must be likelier as the other one."""
+_MIXED = 0.5
+"""Of the words of both sides in common, from which on so many pairs may be exchanged that neither
+side has words of its own."""
+_CLEARER = 0.5
+"""Share of the words in common that is left at most where turning pairs round explains them."""
+_TURNS = 30
 _EXAMPLES = 3
 
 Floats = npt.NDArray[np.float64]
@@ -85,6 +91,8 @@ class Correspondence:
     """Share of pairs with the sides exchanged."""
     exchanged: tuple[Pair, ...]
     """The first of them."""
+    others: tuple[Pair, ...]
+    """The first of those whose sides stand as most do."""
     common: float
     """Share of the running words of either side that the other has as often."""
 
@@ -93,6 +101,7 @@ def find_correspondence(blocks: Sequence[Block]) -> Correspondence:
     """Judge blocks of consecutive pairs. Takes about half a second, whatever they hold."""
     sample = _Sample(blocks)
     exchanged, common = sample.exchanged()
+    rest = np.setdiff1d(np.arange(len(sample.pairs)), exchanged)
     here = sample.judge(0)
     moved = _find_moved(blocks, sample, here)
     judged = here.usable[sample.long[here.usable]]
@@ -108,6 +117,7 @@ def find_correspondence(blocks: Sequence[Block]) -> Correspondence:
         moved=moved,
         reversed=len(exchanged) / max(1, len(sample.pairs)),
         exchanged=tuple(sample.pairs[place] for place in exchanged[:_EXAMPLES].tolist()),
+        others=tuple(sample.pairs[place] for place in rest[:_EXAMPLES].tolist()),
         common=common,
     )
 
@@ -196,15 +206,37 @@ class _Sample:
 
     def exchanged(self) -> tuple[Integers, float]:
         """Places whose sides are exchanged, and how much the words of the two sides agree."""
-        sources, targets = self._counts(self.sources), self._counts(self.targets)
+        places, common = self._turned(self.sources, self.targets)
+        if common <= _MIXED:
+            return places, common
+        # Where about half are exchanged both sides have the same words: turn round those that were
+        # found, count again, and so on, until the sides differ. Two sides of one language never do.
+        turned = np.zeros(len(self.pairs), bool)
+        found, left = places, common
+        for _ in range(_TURNS):
+            if not len(found):
+                break
+            turned[found] ^= True
+            sides = list(zip(self.sources, self.targets, turned.tolist(), strict=True))
+            found, left = self._turned(
+                [t if round_ else s for s, t, round_ in sides],
+                [s if round_ else t for s, t, round_ in sides],
+            )
+        if left > _CLEARER * common:
+            return places, common
+        return np.flatnonzero(turned if turned.mean() <= 0.5 else ~turned), left
+
+    def _turned(self, left: list[Integers], right: list[Integers]) -> tuple[Integers, float]:
+        """``exchanged``, by the words of the sides as they stand."""
+        sources, targets = self._counts(left), self._counts(right)
         common = np.minimum(sources / max(1, sources.sum()), targets / max(1, targets.sum())).sum()
         wrong = [
             _sums(np.log((own - 0.5) / own.sum()) - np.log((other + 0.5) / other.sum()), side)
             < -_REVERSED
             for side, own, other in (
                 # A word is not evidence for itself: its own place is not counted.
-                (self.sources, np.maximum(sources, 1), targets),
-                (self.targets, np.maximum(targets, 1), sources),
+                (left, np.maximum(sources, 1), targets),
+                (right, np.maximum(targets, 1), sources),
             )
         ]
         return np.flatnonzero(wrong[0] & wrong[1]), float(common)

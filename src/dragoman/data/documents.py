@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import codecs
 from collections.abc import Iterator
-from typing import BinaryIO, Literal
+from typing import BinaryIO, Literal, NamedTuple
 
 By = Literal["line", "blank", "file"]
 """What ends a text."""
@@ -20,8 +20,18 @@ _AT_ONCE = 1 << 16
 _UTF8_MARK = b"\xef\xbb\xbf"
 
 
-def read_texts(file: BinaryIO, by: By, longest: int) -> Iterator[tuple[int, str]]:
-    """The texts of a file, each with the line (from 1) that it begins on.
+class Section(NamedTuple):
+    """A text, or a part of one that is longer than a section."""
+
+    line: int
+    """Of the file, from 1: where it begins."""
+    text: str
+    begins: bool
+    """Whether a text begins with it."""
+
+
+def read_texts(file: BinaryIO, by: By, longest: int) -> Iterator[Section]:
+    """The texts of a file, in their sections.
 
     Line ends within a text are ``\\n``; those around it are dropped, and so is the space or line
     end at which a long one is cut. Blank lines are texts only where each line is one. Bytes that
@@ -29,6 +39,7 @@ def read_texts(file: BinaryIO, by: By, longest: int) -> Iterator[tuple[int, str]
     """
     decode = codecs.getincrementaldecoder("utf-8")("surrogateescape").decode
     held, first, line, begins = "", 1, 1, True
+    opens = True  # whether what is held is the beginning of a text
     while piece := file.readline(_AT_ONCE):
         if line == 1 and begins:
             piece = piece.removeprefix(_UTF8_MARK)
@@ -48,24 +59,27 @@ def read_texts(file: BinaryIO, by: By, longest: int) -> Iterator[tuple[int, str]
             held += text
         while len(held) > longest:
             end, after = _cut(held, longest)
-            yield from _text(first, held[:end])
+            for section in _text(first, held[:end], opens):
+                opens = False
+                yield section
             held = held[after:]
             last = line - 1 if ends and not held.endswith("\n") else line
             first = last - held.count("\n")
         if ends and (by == "line" or (by == "blank" and blank)):
-            yield from [(first, held)] if by == "line" else _text(first, held)
-            held, first = "", line
+            alone = [Section(first, held, opens)]
+            yield from alone if by == "line" else _text(first, held, opens)
+            held, first, opens = "", line, True
         elif not held:
             first = line
     held += decode(b"", True)
-    yield from _text(first, held)
+    yield from _text(first, held, opens)
 
 
-def _text(line: int, held: str) -> Iterator[tuple[int, str]]:
+def _text(line: int, held: str, begins: bool) -> Iterator[Section]:
     """What is held, which begins on a line, without line ends around it; if that is anything."""
     text = held.lstrip("\n")
     if text:
-        yield line + len(held) - len(text), text.rstrip("\n")
+        yield Section(line + len(held) - len(text), text.rstrip("\n"), begins)
 
 
 def _cut(held: str, longest: int) -> tuple[int, int]:

@@ -6,17 +6,18 @@ say what is found.
 
 from __future__ import annotations
 
+import os
 import re
-import shlex
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
 from itertools import chain
-from pathlib import Path
 from typing import Any
 
 from dragoman.data.block_sampler import Block
 from dragoman.data.corpora import CorpusSettings, Pair
 from dragoman.data.correspondence import Correspondence, Moved, find_correspondence
+from dragoman.data.encoding import encoding_of, iconv
 from dragoman.forms.identification import can_identify, identify
 from dragoman.forms.languages import NAMES, base, name_of
 
@@ -30,12 +31,23 @@ _TIMES = 0.02
 """Share of lines that are the times of subtitles."""
 _NUMBERS = 0.5
 """Share of lines without a letter."""
+_FEW_VALUES, _MOST_VALUES = 0.05, 100
+"""Different values of a side, as a share of its lines and at most, that are labels: sentences
+rarely come again."""
+_LONGEST_LABEL = 40
+"""Characters of one, on average over the lines."""
+_LABELS_READ = 100
+"""Lines that are needed to tell."""
 _READ = 400
 """Lines that a language is told by."""
 _EXCHANGED = 0.005
 _EXCHANGED_FEW = 10
 """Share of exchanged pairs that is too much: 0.005 + 10 / pairs. A word that was seen once or twice
 does not tell which side it belongs to."""
+_MIXED = 0.25
+"""Share of exchanged pairs from which on each side has both languages."""
+_COPIED = 0.9
+"""Share of pairs with the same text on both sides that one file given twice has."""
 _SAME_LANGUAGE = 0.5
 """Of the running words. Two halves of one text have 0.74 to 0.89 in common, English and German
 0.10, English and Korean with program code 0.22."""
@@ -55,17 +67,6 @@ _HEADER = frozenset(
     {"source", "target", "src", "tgt", "trg", "text", "sentence", "translation", "original",
      "reference", "input", "output", "id", *NAMES, *map(str.casefold, NAMES.values())}
 )  # fmt: skip
-_CYRILLIC = ("windows-1251", "koi8-r")
-_CENTRAL = ("windows-1250", "iso-8859-2")
-_ENCODINGS = {
-    "ko": ("cp949",), "ja": ("shift_jis", "euc-jp"), "zh": ("gb18030", "big5"), "th": ("cp874",),
-    "el": ("windows-1253",), "tr": ("windows-1254",), "he": ("windows-1255",),
-    "ar": ("windows-1256",), "vi": ("windows-1258",),
-    **dict.fromkeys(("ru", "uk", "bg", "be", "mk", "sr"), _CYRILLIC),
-    **dict.fromkeys(("pl", "cs", "sk", "hu", "sl", "hr", "ro", "sq"), _CENTRAL),
-    **dict.fromkeys(("lt", "lv", "et"), ("windows-1257",)),
-}  # fmt: skip
-"""What text of a language was written in before UTF-8; all others in Latin-1."""
 
 
 @dataclass(frozen=True)
@@ -73,7 +74,8 @@ class Doubt:
     """Something that is probably wrong with a corpus."""
 
     kind: str
-    """encoding, header, subtitles, numbers, language, exchanged, shifted or unrelated."""
+    """copied, encoding, header, subtitles, numbers, labels, language, exchanged, shifted or
+    unrelated."""
     words: str
     """What is wrong, and what to do."""
     lines: tuple[str, ...]
@@ -99,14 +101,29 @@ def find_doubts(
     if not pairs:
         return []
     files = (corpus.source, corpus.target or corpus.source)
+    if copied := list(_copied(pairs, corpus)):
+        return [Doubt(one.kind, one.words, one.lines, corpus.name) for one in copied]
     found = list(_header(pairs[0]))
     # Where these are found, there are no sentences to judge, or not those that should be there.
-    basic = [*_encoding(pairs, files, languages), *_subtitles(pairs), *_numbers(pairs)]
+    basic = [*_encoding(pairs, files, languages), *_subtitles(pairs), *_numbers(pairs),
+             *_labels(pairs)]  # fmt: skip
     if not basic:
         correspondence = find_correspondence([[*map(_readable, block)] for block in blocks])
-        found += _language(pairs, languages, correspondence.common)
-        found += _order(correspondence)
+        if correspondence.reversed < _MIXED:  # else each side has both languages
+            found += _language(pairs, languages, correspondence.common)
+        found += _order(correspondence, languages)
     return [Doubt(doubt.kind, doubt.words, doubt.lines, corpus.name) for doubt in basic + found]
+
+
+def _copied(pairs: Sequence[Pair], corpus: CorpusSettings) -> Iterator[Doubt]:
+    same = [p for p in pairs if p.source == p.target and p.source.strip()]
+    if len(same) > _COPIED * len(pairs):
+        words = f"source and target are the same text in {_of(same, pairs)}"
+        if corpus.target is not None and os.path.realpath(corpus.source) == os.path.realpath(
+            corpus.target
+        ):
+            words = "the same file is given twice, as source and as target"
+        yield Doubt("copied", words, _pairs(same))
 
 
 def _encoding(
@@ -120,10 +137,17 @@ def _encoding(
             words = (
                 f"the {name} side is not UTF-8: {_of(wrong, lines)} cannot be read and are dropped"
             )
-            encoding = _guess_encoding([text for _, text in wrong], code)
+            given = b"\n".join(text.encode("utf-8", "surrogateescape") for _, text in wrong)
+            encoding = encoding_of(given, code)
             if encoding is not None:
-                wrong = [(number, _recoded(text, encoding)) for number, text in wrong]
-                words += f". It reads well as {encoding.upper()}: {_iconv(path, encoding)}"
+                read = given.decode(encoding, "replace").split("\n")
+                wrong = [(number, text) for (number, _), text in zip(wrong, read, strict=True)]
+                reads = "are probably" if code == "und" else "read well as"
+                words += f". They {reads} {encoding}"
+                if all(text.isascii() for _, text in lines if not _SURROGATE.search(text)):
+                    words += f": {iconv(path, encoding)}"
+                else:
+                    words += "; the other lines are UTF-8, so convert only these"
             yield Doubt("encoding", words, _shown(wrong))
         twice = [(number, once) for number, text in lines if (once := _once(text)) is not None]
         if len(twice) > _TWICE * len(lines):
@@ -145,6 +169,24 @@ def _subtitles(pairs: Sequence[Pair]) -> Iterator[Doubt]:
             "no sentences and rarely translate each other: take the text out and align it first"
         )
         yield Doubt("subtitles", words, _pairs(timed))
+
+
+def _labels(pairs: Sequence[Pair]) -> Iterator[Doubt]:
+    if len(pairs) < _LABELS_READ:
+        return
+    values = [Counter(text.strip() for _, text in lines) for lines in _sides(pairs)]
+    most = min(_MOST_VALUES, _FEW_VALUES * len(pairs))
+    source, target = values
+    for name, found, other in (("source", source, target), ("target", target, source)):
+        length = sum(len(value) * count for value, count in found.items()) / len(pairs)
+        if 1 < len(found) <= most and length <= _LONGEST_LABEL and len(other) > 2 * len(found):
+            first = ", ".join(repr(value[:_LONGEST_LABEL]) for value, _ in found.most_common(3))
+            words = (
+                f"the {name} side has {len(found):,} different values in {len(pairs):,} lines "
+                f"looked at, such as {first}: these look like labels, not like translations. To "
+                "learn which label a text has: --task classification"
+            )
+            yield Doubt("labels", words, _pairs(pairs))
 
 
 def _numbers(pairs: Sequence[Pair]) -> Iterator[Doubt]:
@@ -181,10 +223,13 @@ def _language(pairs: Sequence[Pair], languages: tuple[str, str], common: float) 
         yield Doubt("language", "both sides seem to be in one language", _pairs(pairs))
 
 
-def _order(found: Correspondence) -> Iterator[Doubt]:
+def _order(found: Correspondence, languages: tuple[str, str]) -> Iterator[Doubt]:
     if found.pairs and found.reversed > _EXCHANGED + _EXCHANGED_FEW / found.pairs:
         words = f"about {found.reversed:.1%} of the pairs have source and target exchanged"
-        yield Doubt("exchanged", words, _pairs(found.exchanged))
+        shown = found.exchanged
+        if found.reversed > _MIXED and _in_order(shown, languages):
+            shown = found.others
+        yield Doubt("exchanged", words, _pairs(shown))
     if found.judged < _JUDGED:
         return
     for moved in found.moved:
@@ -206,28 +251,17 @@ def _order(found: Correspondence) -> Iterator[Doubt]:
         yield Doubt("unrelated", words, _pairs(found.least))
 
 
+def _in_order(pairs: Sequence[Pair], languages: tuple[str, str]) -> bool:
+    """Whether the sides of the pairs are seen to be in their languages."""
+    source, target = map(base, languages)
+    return source in identify(pair.source for pair in pairs) or target in identify(
+        pair.target for pair in pairs
+    )
+
+
 def _readable(pair: Pair) -> Pair:
     """The pair, or an empty one in its place where cleaning will drop it."""
     return Pair(pair.line, "", "") if _SURROGATE.search(pair.source + pair.target) else pair
-
-
-def _guess_encoding(texts: Sequence[str], language: str) -> str | None:
-    """The encoding in which the invalid bytes of these lines are letters; None if there is none."""
-    windows = any("\udc80" <= letter <= "\udc9f" for text in texts for letter in text)
-    western = "windows-1252" if windows else "iso-8859-1"
-    for encoding in (*_ENCODINGS.get(base(language), ()), western):
-        try:
-            recoded = "".join(_recoded(text, encoding) for text in texts)
-        except UnicodeDecodeError:
-            continue
-        foreign = [letter for letter in recoded if not letter.isascii()]
-        if sum(map(str.isalpha, foreign)) > 0.5 * len(foreign):
-            return encoding
-    return None
-
-
-def _recoded(text: str, encoding: str) -> str:
-    return text.encode("utf-8", "surrogateescape").decode(encoding)
 
 
 def _once(text: str) -> str | None:
@@ -240,16 +274,6 @@ def _once(text: str) -> str | None:
         except UnicodeError:
             continue
     return None
-
-
-def _iconv(path: str, encoding: str) -> str:
-    """The command that converts a file."""
-    name = Path(path).name
-    plain = name.removesuffix(".gz")
-    convert = f"iconv -f {encoding.upper()} -t UTF-8"
-    if plain != name:
-        return f"zcat {shlex.quote(name)} | {convert} > {shlex.quote('utf8-' + plain)}"
-    return f"{convert} {shlex.quote(name)} > {shlex.quote('utf8-' + name)}"
 
 
 def _where(moved: Moved) -> str:

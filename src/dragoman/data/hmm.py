@@ -238,12 +238,17 @@ class StatisticalAligner:
     def align(self, pairs: Sequence[TokenPair]) -> list[Links]:
         """Links of (source, target) tokens: what both directions hold for most probable, joined by
         grow-diag-final-and."""
-        links: list[Links] = [frozenset()] * len(pairs)
+        return [grow_diag_final_and(*both) for both in self.directions(pairs)]
+
+    def directions(self, pairs: Sequence[TokenPair]) -> list[tuple[Links, Links]]:
+        """Links of (source, target) tokens as each direction by itself holds them for most
+        probable."""
+        links: list[tuple[Links, Links]] = [(frozenset(), frozenset())] * len(pairs)
         for places, source, target in _by_shape(pairs):
             forward = self._forward.expect(self._forward.cells(source, target)).best
             backward = self._backward.expect(self._backward.cells(target, source)).best
             for place, one, other in zip(places, forward.tolist(), backward.tolist(), strict=True):
-                links[place] = grow_diag_final_and(
+                links[place] = (
                     frozenset((s, t) for t, s in enumerate(one) if s >= 0),
                     frozenset((s, t) for s, t in enumerate(other) if t >= 0),
                 )

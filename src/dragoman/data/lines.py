@@ -7,7 +7,7 @@ pieces, and only there is it asked whether it is far too long.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from io import BufferedIOBase
 from typing import BinaryIO, cast
 
@@ -18,20 +18,31 @@ LONGEST = 1 << 24
 lines, or none."""
 _COUNTED = 1 << 32
 """Bytes of such a line that are counted for the message; a pipe may never end."""
-_BLOCK = 1 << 16
+LOOKED_AT = _BLOCK = 1 << 16
+"""Bytes of the beginning by which it is judged what a file is."""
 _UTF8_MARK = b"\xef\xbb\xbf"
+STANDARD_INPUT = "standard input"
+
+Check = Callable[[bytes, str], None]
+"""What refuses a file by its beginning and its name (``file_kinds.py``)."""
 
 
-def decode_lines(file: BinaryIO, name: str = "standard input") -> Iterator[str]:
+def decode_lines(
+    file: BinaryIO, name: str = STANDARD_INPUT, check: Check | None = None
+) -> Iterator[str]:
     """The lines of a binary file, or of standard input as they come, without their ends.
 
     A mark at the beginning that says "UTF-8" is dropped. Invalid bytes become lone surrogates.
-    Errors: ``DataError`` for a line of more than ``LONGEST`` bytes; ``name``: of what is read.
+    Errors: ``DataError`` for a line of more than ``LONGEST`` bytes, and those of ``check``, which
+    gets what is there at first; ``name``: of what is read.
     """
     read = cast("BufferedIOBase", file).read1  # of a pipe what is there, not a whole block
     held: list[bytes] = []  # the line that is not whole yet, without its end
     size, number = 0, 0
     while block := read(_BLOCK):
+        if check is not None:
+            check(block, name)
+            check = None
         end = block.rfind(b"\n")
         if end < 0:
             held.append(block)

@@ -25,6 +25,8 @@ Side = Literal["train", "dev", "test"]
 _SPACES = re.compile(r"\s+")
 _ENDS = " .!?,;:…。！？\"'“”„«»"
 _EXAMPLES = 3
+_MOST_HELD = 3
+_DOZEN = 12
 
 
 class SplitSettings(Settings):
@@ -34,6 +36,9 @@ class SplitSettings(Settings):
     """Share held out for validation."""
     test: float = Field(0.0, ge=0, lt=1)
     """Share held out for the test."""
+    whole_texts: bool = False
+    """For a text that is read in sections, hold out all of its sections or none. Otherwise
+    sections are held out one by one, and training reads other sections of the same text."""
 
     @model_validator(mode="after")
     def _agree(self) -> Self:
@@ -53,19 +58,65 @@ class SplitSettings(Settings):
             share = 0.0
         return cls(dev=share if dev else 0.0, test=share if test else 0.0)
 
+    def for_whole(self, characters: Mapping[str, int]) -> Self:
+        """The same shares of some texts, held out as whole ones. As it is where they are so few or
+        so long that this would take more than three times as much.
+
+        ``characters``: how long each text is, by what names it (``Pair.whole``).
+        """
+        places = sorted((_place(name), size) for name, size in characters.items())
+        total = sum(characters.values())
+        shares, at, begin = {}, 0, 0.0
+        for side in ("test", "dev"):  # as ``side_of`` has them
+            wanted, held, end = getattr(self, side) * total, 0, begin
+            while held < wanted and at < len(places):
+                held, at = held + places[at][1], at + 1
+            if held > _MOST_HELD * wanted or at == len(places):
+                return self
+            if wanted:
+                end = (places[at - 1][0] + places[at][0]) / 2
+            shares[side], begin = end - begin, end
+        return self.model_copy(update={**shares, "whole_texts": sum(shares.values()) > 0})
+
+    def for_few(self, texts: Sequence[str], *, dev: bool = True, test: bool = True) -> Self:
+        """Shares that hold out a twelfth of few ``texts`` for each of the sides that are wanted, at
+        least one; as it is below a dozen, and where something is held out already."""
+        if self.dev or self.test or len(texts) < _DOZEN:
+            return self
+        places, each = sorted({_place(text) for text in texts}), len(texts) // _DOZEN
+        shares, at, begin = {}, 0, 0.0
+        for side in [*["test"] * test, *["dev"] * dev]:  # as ``side_of`` has them
+            at += each
+            if at >= len(places):
+                return self
+            end = (places[at - 1] + places[at]) / 2
+            shares[side], begin = end - begin, end
+        return self.model_copy(update=shares)
+
 
 def side_of(source: str, settings: SplitSettings) -> Side:
     """Where the pairs with this source belong."""
-    digest = hashlib.blake2b(_plain(source), digest_size=8, person=b"dragoman split").digest()
-    place = int.from_bytes(digest, "big") / 2**64
+    place = _place(source)
     if place < settings.test:
         return "test"
     return "dev" if place < settings.test + settings.dev else "train"
 
 
+def side_of_pair(pair: Pair, settings: SplitSettings) -> Side:
+    """Where a pair belongs."""
+    whole = pair.whole if settings.whole_texts else ""
+    return side_of(whole or pair.source or pair.target, settings)
+
+
+def _place(source: str) -> float:
+    """From 0 to 1, drawn by what decides the side."""
+    digest = hashlib.blake2b(_plain(source), digest_size=8, person=b"dragoman split").digest()
+    return int.from_bytes(digest, "big") / 2**64
+
+
 def split_pairs(pairs: Iterable[Pair], settings: SplitSettings, side: Side) -> Iterator[Pair]:
     """Those of the pairs that belong on one side."""
-    return (pair for pair in pairs if side_of(pair.source or pair.target, settings) == side)
+    return (pair for pair in pairs if side_of_pair(pair, settings) == side)
 
 
 @dataclass(frozen=True)
@@ -80,22 +131,29 @@ class Overlap:
     """With a target that training has."""
     both: int
     """With a pair that training has."""
+    parts: int
+    """Sections of texts that training has other sections of."""
     first: tuple[Pair, ...]
     """The first few that overlap in any way, by their lines in the held-out set."""
 
     def in_words(self, name: str) -> str | None:
         """A warning about the set of this name; None if training has seen nothing of it."""
-        if not (self.source or self.target):
+        if not (self.source or self.target or self.parts):
             return None
         lines = ", ".join(str(pair.line) for pair in self.first)
         if not any(pair.source for pair in self.first):
-            return (
-                f"of {plural(self.pairs, f'{name} text')}, training has {self.target:,} "
-                f"(lines {lines}, …): scores on {name} may flatter"
+            told = plural(self.target, "is", "are") + f" also in training (lines {lines}, …)"
+            parts = plural(self.parts, "comes", "come") + (
+                " from a text of which training has other parts"
             )
+            said = [words for n, words in ((self.target, told), (self.parts, parts)) if n]
+            of = plural(self.pairs, f"{name} text")
+            return f"of {of}, {' and '.join(said)}: scores on {name} may flatter"
+        shared = ((self.source, "source"), (self.target, "target"), (self.both, "whole pair"))
+        said = [f"the {what} of {number:,}" for number, what in shared if number]
+        counted = " and ".join(filter(None, (", ".join(said[:-1]), said[-1])))
         return (
-            f"of {plural(self.pairs, f'{name} pair')}, training has the source of {self.source:,}, "
-            f"the target of {self.target:,} and the whole pair of {self.both:,} "
+            f"of {plural(self.pairs, f'{name} pair')}, training also has {counted} "
             f"(lines {lines}, …): scores on {name} may flatter"
         )
 
@@ -117,7 +175,11 @@ def find_overlaps(
     sources: set[int | str] = set()
     targets: set[int | str] = set()
     both: set[tuple[int | str, int]] = set()
+    wanted_wholes = {pair.whole for pairs in held_out.values() for pair in pairs} - {""}
+    wholes: set[str] = set()
     for pair in train:
+        if pair.whole in wanted_wholes:
+            wholes.add(pair.whole)
         key = (pair.source and _hash(pair.source), _hash(pair.target))
         if pair.source and key[0] in wanted_sources:
             sources.add(key[0])
@@ -131,6 +193,7 @@ def find_overlaps(
             source=sum(source in sources for source, _ in keys[name]),
             target=sum(target in targets for _, target in keys[name]),
             both=sum(key in both for key in keys[name]),
+            parts=sum(pair.whole in wholes for pair in pairs),
             first=tuple(
                 pair
                 for pair, (source, target) in zip(pairs, keys[name], strict=True)

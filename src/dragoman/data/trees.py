@@ -10,18 +10,21 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from dragoman.errors import DataError
-from dragoman.tree import Tree, TreeError, plain, read_trees
+from dragoman.tree import LABEL_ENDS, Tree, TreeError, plain, read_trees
 
 
-def plain_trees(lines: Iterable[str], path: Path) -> Iterator[tuple[int, Tree]]:
-    """Each tree of the lines of a file, and the line (from 1) that it begins on.
+def plain_trees(
+    lines: Iterable[str], path: Path, ends: str = LABEL_ENDS
+) -> Iterator[tuple[int, Tree]]:
+    """Each tree of the lines of a file, and the line (from 1) that it begins on; ``ends``: as
+    ``tree.plain`` takes them.
 
     Errors: ``DataError`` with file and line for brackets that are no trees, and for a tree of which
     nothing is spoken.
     """
     try:
         for line, tree in read_trees(lines):
-            kept = plain(tree)
+            kept = plain(tree, ends)
             if kept is None:
                 raise DataError(f"{path}, line {line}: this tree has no words but empty elements")
             yield line, kept

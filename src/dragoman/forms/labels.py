@@ -25,8 +25,10 @@ from dragoman.reading import read_json
 
 MOST = 10_000
 """Different labels. More are sentences, or numbers that somebody keeps beside his texts."""
-_LONGEST = 1_000
+LONGEST = 1_000
 """Characters of one."""
+_ALL = 400_000
+"""Characters of all together: their file is read back only if it is no larger than MOST_JSON."""
 _SHOWN = 8
 
 
@@ -65,6 +67,12 @@ class Labels(Form):
                 f"there is nothing to tell apart: of {counts.total():,} training examples {which}. "
                 "Give examples of two labels at least"
             )
+        letters = sum(map(len, counts))
+        if letters > _ALL:
+            raise DataError(
+                f"the {len(counts):,} labels have {letters:,} characters together; at most "
+                f"{_ALL:,} are allowed. Labels are short names; these are {_quoted(sorted(counts))}"
+            )
         return cls(sorted(counts)), counts
 
     @classmethod
@@ -74,7 +82,7 @@ class Labels(Form):
         if (
             not isinstance(found, list)
             or not 2 <= len(found) <= MOST
-            or not all(isinstance(name, str) and 0 < len(name) <= _LONGEST for name in found)
+            or not all(isinstance(name, str) and 0 < len(name) <= LONGEST for name in found)
             or len(set(found)) != len(found)
         ):
             raise RunError(f"{path} is damaged: it holds no list of different labels")

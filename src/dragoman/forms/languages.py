@@ -6,6 +6,24 @@ WITHOUT_SPACES = frozenset({"ja", "km", "lo", "my", "th", "zh"})
 """Languages written without spaces between words: each token is shown as a word."""
 
 
+_CODES = """
+    aa ab ae af ak am an ar as av ay az ba be bg bh bi bm bn bo br bs ca ce ch co cr cs cu cv cy da
+    de dv dz ee el en eo es et eu fa ff fi fj fo fr fy ga gd gl gn gu gv ha he hi ho hr ht hu hy hz
+    ia id ie ig ii ik io is it iu ja jv ka kg ki kj kk kl km kn ko kr ks ku kv kw ky la lb lg li ln
+    lo lt lu lv mg mh mi mk ml mn mr ms mt my na nb nd ne ng nl nn no nr nv ny oc oj om or os pa pi
+    pl ps pt qu rm rn ro ru rw sa sc sd se sg sh si sk sl sm sn so sq sr ss st su sv sw ta te tg th
+    ti tk tl tn to tr ts tt tw ty ug uk ur uz ve vi vo wa wo xh yi yo za zh zu
+
+    ara ast awa ben bho bos bul cat ceb ces ckb cmn cym dan deu ell eng est eus fas fil fin fra gle
+    glg grc haw heb hin hmn hrv hsb hun ilo ind isl ita jpn kab kmr kor lat lav lit lmo mai mkd msa
+    nds nld nno nob nor nso pap pol por ron rus scn slk slv spa srp swe szl tha tpi tur ukr urd vec
+    vie war yue zho
+"""
+CODES = frozenset(_CODES.split())
+"""Codes that the ending of a file's name may be: those of two letters (ISO 639-1), and of three
+letters (ISO 639-3) those that parallel texts often have."""
+
+
 def base(code: str) -> str:
     """The language of a code without its region: "pt-BR" -> "pt"."""
     return code.replace("_", "-").split("-")[0].lower()

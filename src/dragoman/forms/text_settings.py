@@ -15,6 +15,10 @@ MOST_TOKENS = 300_000
 """Of a vocabulary. SentencePiece takes up to 270 bytes of memory for each, however short."""
 
 
+LEAST_COVERAGE = 0.98
+"""The least of ``character_coverage`` that SentencePiece takes."""
+
+
 class TextSettings(Settings):
     """How text is cut into tokens."""
 
@@ -32,8 +36,8 @@ class TextSettings(Settings):
     """Unicode normalisation: cf folds case; nmt also tidies spaces and control characters."""
     lossless: bool = False
     """Every valid string comes back exactly: no normalisation, all spaces kept."""
-    character_coverage: float = Field(0.9995, gt=0, le=1)
-    """Share of the text's characters that get a token of their own; the rest are rare."""
+    character_coverage: float = Field(0.9995, ge=LEAST_COVERAGE, le=1)
+    """Share of the running text whose characters get a token of their own; the rest are rare."""
     user_symbols: tuple[str, ...] = ()
     """Strings that are always one token, such as markup or language tags."""
     sampling: float = Field(0.0, ge=0, lt=1)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import io
 import random
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 import sentencepiece
@@ -17,11 +17,50 @@ from dragoman.forms.text_settings import TextSettings, prepare
 _THREADS = 4
 """Of vocabulary training. Fixed: unigram sums depend on the number of threads in the last bits."""
 
+_MERGED = ("bpe", "unigram")
+"""Kinds whose vocabulary has exactly as many tokens as the settings say."""
+
 
 def learn_model(
     sentences: Iterable[str], settings: TextSettings, *, seed: int, symbols: Sequence[str]
 ) -> bytes:
     """The bytes of the model: see ``Text.train``."""
+    return _learned(sentences, settings, seed, symbols, exactly=settings.kind in _MERGED)
+
+
+def largest_size(
+    sentences: Iterable[str], settings: TextSettings, *, seed: int, symbols: Sequence[str]
+) -> int:
+    """Tokens of the largest vocabulary that the sentences support, up to that of ``settings``.
+
+    Learns it, so it is for little text. Errors: as ``Text.train``.
+    """
+    model = _learned(sentences, settings, seed, symbols, exactly=False)
+    return int(sentencepiece.SentencePieceProcessor(model_proto=model).get_piece_size())
+
+
+def normalised(sentences: Iterable[str], settings: TextSettings) -> Iterator[str]:
+    """The sentences as a vocabulary sees them, with ``SPACE`` for spaces."""
+    how = _normalization(settings)
+    normalise = sentencepiece.SentencePieceNormalizer(
+        rule_name=how["normalization_rule_name"],
+        add_dummy_prefix=how["add_dummy_prefix"],
+        remove_extra_whitespaces=how["remove_extra_whitespaces"],
+        escape_whitespaces=True,
+    ).normalize
+    for sentence in sentences:
+        yield str(normalise(prepare(sentence, settings)))
+
+
+def _learned(
+    sentences: Iterable[str],
+    settings: TextSettings,
+    seed: int,
+    symbols: Sequence[str],
+    *,
+    exactly: bool,
+) -> bytes:
+    """A model of as many tokens as the settings say: exactly, or at most."""
     chosen = _reservoir(sentences, settings.sample_sentences, seed)
     prepared = [prepare(sentence, settings) for sentence in chosen]
     if not any(sentence.strip() for sentence in prepared):
@@ -34,6 +73,7 @@ def learn_model(
             sentence_iterator=iter(prepared),
             model_writer=written,
             control_symbols=list(symbols),
+            hard_vocab_limit=exactly,
             **_trainer_arguments(settings, max(len(s.encode("utf-8")) for s in prepared)),
         )
     except RuntimeError as error:
@@ -43,17 +83,11 @@ def learn_model(
 
 def _trainer_arguments(settings: TextSettings, longest: int) -> dict[str, Any]:
     """Our settings in SentencePiece's words. ``longest`` sentence in bytes."""
-    normalization = settings.normalization
-    if settings.lossless or normalization == "nfc":
-        normalization = "identity"
     return {
+        **_normalization(settings),
         "model_type": settings.kind,
         "vocab_size": settings.vocabulary,
-        "hard_vocab_limit": settings.kind in ("bpe", "unigram"),
         "byte_fallback": settings.byte_fallback,
-        "normalization_rule_name": normalization,
-        "add_dummy_prefix": not settings.lossless,
-        "remove_extra_whitespaces": not settings.lossless,
         "character_coverage": settings.character_coverage,
         "required_chars": SPACE,
         "user_defined_symbols": list(settings.user_symbols),
@@ -64,6 +98,16 @@ def _trainer_arguments(settings: TextSettings, longest: int) -> dict[str, Any]:
         "eos_id": 2,
         "pad_id": -1,
         "minloglevel": 2,
+    }
+
+
+def _normalization(settings: TextSettings) -> dict[str, Any]:
+    """What SentencePiece does to a text before it cuts it; ``prepare`` does the rest."""
+    is_plain = settings.lossless or settings.normalization == "nfc"
+    return {
+        "normalization_rule_name": "identity" if is_plain else settings.normalization,
+        "add_dummy_prefix": not settings.lossless,
+        "remove_extra_whitespaces": not settings.lossless,
     }
 
 

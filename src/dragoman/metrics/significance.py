@@ -88,6 +88,8 @@ class Significance:
     sentences: int
     comparisons: tuple[Comparison, ...]
     notes: tuple[str, ...] = ()
+    marked: bool = True
+    """Whether the table marks differences: not where no system is worth comparing."""
 
     def table(self) -> str:
         """Plain text: a row a system, a column a metric; an asterisk where p < 0.05."""
@@ -95,7 +97,9 @@ class Significance:
         columns = [["system", *names]]
         columns[0][1] += " (baseline)"
         for comparison in self.comparisons:
-            columns.append([comparison.metric, *(_cell(score) for score in comparison.scores)])
+            columns.append(
+                [comparison.metric, *(_cell(score, self.marked) for score in comparison.scores)]
+            )
         widths = [max(len(cell) for cell in column) for column in columns]
         rows = [
             "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip()
@@ -104,8 +108,10 @@ class Significance:
         test = {"bootstrap": "paired bootstrap", "randomisation": "approximate randomisation"}
         legend = (
             f"{test[self.test]}, {plural(self.samples, 'sample')}, seed {self.seed}, "
-            f"{plural(self.sentences, 'sentence')}; * differs from the baseline (p < {SIGNIFICANT})"
+            f"{plural(self.sentences, 'sentence')}"
         )
+        if self.marked:
+            legend += f"; * differs from the baseline (p < {SIGNIFICANT})"
         if any(score.runs for comparison in self.comparisons for score in comparison.scores):
             legend += "; sd: standard deviation over the runs of a system"
         signatures = [f"{each.metric}: {each.signature}" for each in self.comparisons]
@@ -140,14 +146,14 @@ class Significance:
         }
 
 
-def _cell(score: SystemScore) -> str:
+def _cell(score: SystemScore, marked: bool) -> str:
     text = f"{score.value:.2f}"
     if score.deviation is not None:
         text += f" sd {score.deviation:.2f} of {len(score.runs)}"
     if score.mean is not None:
         text += f" ({score.mean:.2f} ± {score.interval:.2f})"
     if score.p_value is not None:
-        text += f" p={score.p_value:.4f}" + ("*" if score.p_value < SIGNIFICANT else "")
+        text += f" p={score.p_value:.4f}" + ("*" if marked and score.p_value < SIGNIFICANT else "")
     return text
 
 

@@ -1,0 +1,155 @@
+"""What a verb is given to work on, line by line: files, text itself, or standard input."""
+
+from __future__ import annotations
+
+import logging
+import os
+import re
+import sys
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+if TYPE_CHECKING:
+    from dragoman.data.lines import Check
+
+logger = logging.getLogger("dragoman")
+
+AsText = Annotated[
+    bool, typer.Option("--text", help="Take TEXT as text even where a file has that name.")
+]
+Plain = Annotated[
+    bool,
+    typer.Option(
+        "--plain",
+        help="Read every line as it is, even if the input looks like subtitles, markup or an "
+        "encoding other than UTF-8.",
+    ),
+]
+"""Options of the verbs that read lines."""
+
+_NOT_UTF8 = re.compile("[\udc80-\udcff]")
+
+
+def files_among(given: Sequence[str], verb: str, *options: str, quiet: bool = False) -> list[Path]:
+    """What was given, if it is files; none if it is text.
+
+    ``options``: those of the verb that help, among ``--text``, ``--to`` and ``--ensemble``.
+    Errors: ``DragomanError`` for both, and for a run folder.
+    """
+    from dragoman.cli.console import command
+    from dragoman.errors import DragomanError
+
+    meant = "; to take it as text: --text" if "--text" in options else ""
+    for one in given:
+        if os.path.isfile(os.path.join(one, "recipe.toml")):
+            together = f"; to translate with it and the first together: --ensemble {one}"
+            raise DragomanError(
+                f"{one} is a run folder{together if '--ensemble' in options else ''}{meant}"
+            )
+    files = [one for one in given if os.path.exists(one) and not os.path.isdir(one)]
+    others = [one for one in given if one not in files]
+    if files and others:
+        to = command(verb, "RUN", files[0], "--to", "FILE")
+        raise DragomanError(
+            f"{files[0]} is a file and {others[0]!r} is not: give files, or text"
+            + (f". To write the output to a file: {to}" if "--to" in options else "")
+            + meant
+        )
+    if len(others) == 1 and not quiet and looks_like_a_file(others[0]):
+        sys.stderr.write(f"there is no file {others[0]}; its name is taken as text\n")
+    return [Path(one) for one in files]
+
+
+def looks_like_a_file(text: str) -> bool:
+    """Whether it could be the name of one: a single word with a slash or a short ending."""
+    ending = os.path.splitext(text)[1]
+    return len(text.split()) == 1 and (os.sep in text or 1 < len(ending) < 6)
+
+
+def tell_of_file(text: str, instead: str) -> None:
+    """Warn if a text is the name of a file; ``instead``: what to do if the file was meant."""
+    if text and os.path.isfile(text):
+        sys.stderr.write(f"{text} is a file, but its name is taken as text. {instead}\n")
+
+
+def lines_given(
+    files: Sequence[Path], texts: Sequence[str], language: str, *, plain: bool
+) -> Iterator[str]:
+    """The lines of all files, one after the other; else the texts; else those of standard input,
+    as they come. Bytes that are not UTF-8 stand as lone surrogates, and are told once.
+
+    ``language``: of the text, "und" if it is not known. Errors: ``DataError`` for what cannot be
+    read; also for what is no plain text, unless ``plain``.
+    """
+    from dragoman.data.lines import STANDARD_INPUT, decode_lines
+
+    if files:
+        for file in files:
+            yield from _told(_lines_of(file, language, plain), str(file), language)
+    elif texts:
+        yield from texts
+    else:
+        lines = decode_lines(sys.stdin.buffer, check=_check(language, plain))
+        yield from _told(lines, STANDARD_INPUT, language)
+
+
+def running_text(files: Sequence[Path], texts: Sequence[str], language: str, *, plain: bool) -> str:
+    """All of it as one text. Errors: as ``lines_given``."""
+    if files or texts:
+        end = "\n" if files else " "
+        return end.join(lines_given(files, texts, language, plain=plain)) + "\n"
+    from dragoman.data.lines import LOOKED_AT, STANDARD_INPUT
+
+    read = sys.stdin.buffer.read()
+    check = _check(language, plain)
+    if check is not None:
+        check(read[:LOOKED_AT], STANDARD_INPUT)
+    return read.decode("utf-8", "replace")
+
+
+def _lines_of(file: Path, language: str, plain: bool) -> Iterator[str]:
+    """Of a file; an empty one has none."""
+    from dragoman.data.corpora import read_lines
+
+    if file.stat().st_size or not file.is_file():  # a pipe, as the shell makes of <(zcat my.gz)
+        yield from read_lines(file, _check(language, plain), once=True)
+
+
+def _check(language: str, plain: bool) -> Check | None:
+    if plain:
+        return None
+    from dragoman.data.file_kinds import NotLines, check_is_lines, columns_in
+
+    def check(start: bytes, name: str) -> None:
+        try:
+            check_is_lines(start, name, language)
+        except NotLines as error:
+            raise NotLines(f"{error}; or read every line as it is: --plain") from None
+        columns = columns_in(start)
+        if columns > 1:
+            logger.warning(
+                "%s has %d columns between tabs, and each line is read as one text. The first "
+                "column alone: cut -f1; no such warning: --plain", name, columns,
+            )  # fmt: skip
+
+    return check
+
+
+def _told(lines: Iterable[str], name: str, language: str) -> Iterator[str]:
+    """The lines, with a warning that names the first one with bytes that are not UTF-8."""
+    has_told = False
+    for number, line in enumerate(lines, 1):
+        if not has_told and not line.isascii() and _NOT_UTF8.search(line):
+            from dragoman.data.encoding import encoding_of
+
+            encoding = encoding_of(line.encode("utf-8", "surrogateescape"), language)
+            logger.warning(
+                "%s, line %d has bytes that are not UTF-8%s; each such byte is read as U+FFFD, "
+                "here and in later lines",
+                name, number, f" (it reads well as {encoding})" if encoding else "",
+            )  # fmt: skip
+            has_told = True
+        yield line

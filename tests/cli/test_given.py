@@ -1,0 +1,168 @@
+"""Files, text or standard input, as the verbs that read lines take them."""
+
+from __future__ import annotations
+
+import io
+import os
+import re
+import subprocess
+import sys
+import threading
+from pathlib import Path
+
+import pytest
+from command_line import Dragoman
+from tiny_recipe import TINY
+from untrained_run import untrained_run
+
+from dragoman.cli.console import UNREADABLE
+
+SRT = b"1\n00:00:01,000 --> 00:00:02,500\nThe dog sleeps.\n"
+MODEL = [change for change in TINY if not change.startswith("model.decoder")]
+
+
+@pytest.fixture(scope="module")
+def runs(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
+    """A run of each verb that reads lines."""
+    folder = tmp_path_factory.mktemp("runs")
+    made = {}
+    for verb, recipe in (
+        ("translate", "demo"), ("classify", "demo-labels"), ("parse", "demo-trees"),
+        ("fill", "demo-masked"), ("write", "demo-letters"),
+    ):  # fmt: skip
+        (folder / verb).mkdir()
+        made[verb] = untrained_run(folder / verb, recipe_name=recipe)
+    return made
+
+
+TEXT = {
+    "translate": "The dog sleeps.", "classify": "The dog sleeps.", "parse": "the dog sleeps",
+    "fill": "The ___ sleeps.",
+}  # fmt: skip
+MORE = {"translate": ("--set", "max_length=4", "--beam", "1"), "parse": ("--beam", "1")}
+
+
+@pytest.mark.parametrize("verb", TEXT)
+def test_a_file_is_read(
+    verb: str, runs: dict[str, Path], dragoman: Dragoman, tmp_path: Path
+) -> None:
+    ask, text = (verb, runs[verb], *MORE.get(verb, ())), TEXT[verb]
+    (tmp_path / "my.txt").write_text(f"{text}\n{text}\n", encoding="utf-8")
+    found = dragoman(*ask, tmp_path / "my.txt")
+    assert found.code == 0, found.err
+    assert found.out == dragoman(*ask, stdin=f"{text}\n{text}\n".encode()).out
+    once = dragoman(*ask, text).out
+    assert found.out.count(once.rstrip("\n")) == 2
+
+
+@pytest.mark.parametrize("verb", TEXT)
+@pytest.mark.parametrize("how", ["file", "standard input"])
+def test_what_is_no_plain_text_is_refused_by_every_verb(
+    verb: str, how: str, runs: dict[str, Path], dragoman: Dragoman, tmp_path: Path
+) -> None:
+    ask = (verb, runs[verb], *MORE.get(verb, ()))
+    for content, words in (
+        (SRT, "subtitles"), ("개가 잠을 잔다.\n고양이도 잔다.\n".encode("cp949"), "CP949"),
+    ):  # fmt: skip
+        path = tmp_path / "given"
+        path.write_bytes(content)
+        said = dragoman(*ask, path) if how == "file" else dragoman(*ask, stdin=content)
+        assert said.code == 1 and said.out == ""
+        (line,) = (one for one in said.err.splitlines() if one.startswith("error"))
+        assert words in line and (str(path) if how == "file" else "standard input") in line
+        assert ("--plain" in line) == (words == "subtitles")
+
+
+def test_plain_reads_whatever_it_looks_like(
+    runs: dict[str, Path], dragoman: Dragoman, tmp_path: Path
+) -> None:
+    (tmp_path / "film.srt").write_bytes(SRT)
+    ask = ("translate", runs["translate"], *MORE["translate"])
+    for said in (
+        dragoman(*ask, tmp_path / "film.srt", "--plain"), dragoman(*ask, "--plain", stdin=SRT)
+    ):  # fmt: skip
+        assert said.code == 0 and said.out.count("\n") == 3
+    running = dragoman(*ask, "--paragraphs", stdin=SRT)
+    assert running.code == 1 and "subtitles" in running.err
+    assert dragoman(*ask, "--paragraphs", "--plain", stdin=SRT).code == 0
+
+
+def test_single_bytes_that_are_not_utf8_are_told_once(
+    runs: dict[str, Path], dragoman: Dragoman
+) -> None:
+    given = b"The dog.\n" * 3 + "Le garçon dort.\n".encode("latin-1") * 2
+    said = dragoman("translate", runs["translate"], *MORE["translate"], stdin=given)
+    assert said.code == 0 and said.out.count("\n") == 5
+    assert said.err.count("not UTF-8") == 1
+    assert "standard input, line 4 has bytes that are not UTF-8" in said.err
+
+
+def test_the_name_of_a_file_that_is_taken_as_text_is_said(
+    runs: dict[str, Path], dragoman: Dragoman, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("once").write_text("The dog", encoding="utf-8")
+    said = dragoman("write", runs["write"], "once", "--longest", "2")
+    assert said.code == 0 and "once is a file, but its name is taken as text" in said.err
+    assert '"$(cat once)"' in said.err
+    assert "is a file" not in dragoman("write", runs["write"], "upon", "--longest", "2").err
+    said = dragoman("classify", runs["classify"], "once", "--text")
+    assert said.code == 0 and said.out.count("\n") == 1
+    said = dragoman("classify", runs["classify"], "no.txt")
+    assert "there is no file no.txt; its name is taken as text" in said.err
+    for verb, wrong in (("classify", ("once", "a text")), ("fill", ("once", "a ___"))):
+        said = dragoman(verb, runs[verb], *wrong)
+        assert said.code == 1 and "once is a file and " in said.err
+        assert ("--text" in said.err) == (verb == "classify")
+    said = dragoman("parse", runs["parse"], runs["fill"])
+    assert said.code == 1 and "is a run folder" in said.err
+
+
+def test_a_pipe_of_the_shell_is_read_as_a_file(
+    runs: dict[str, Path], dragoman: Dragoman, tmp_path: Path
+) -> None:
+    """<(zcat my.gz) hands over the name of a pipe."""
+    os.mkfifo(tmp_path / "pipe")
+    given = b"The dog sleeps.\n" * 2
+    writer = threading.Thread(target=(tmp_path / "pipe").write_bytes, args=(given,))
+    writer.start()
+    said = dragoman("classify", runs["classify"], tmp_path / "pipe")
+    writer.join()
+    assert said.code == 0 and said.out == dragoman("classify", runs["classify"], stdin=given).out
+
+
+def test_bytes_that_are_not_utf8_are_shown_as_unreadable(
+    runs: dict[str, Path], dragoman: Dragoman, tmp_path: Path
+) -> None:
+    """A question mark would be another word, which may stand in any text."""
+    out = io.TextIOWrapper(io.BytesIO(), encoding="utf-8", errors=UNREADABLE)
+    out.write("caf\udce9 ol\udce9\udce9?")
+    out.flush()
+    assert out.buffer.getvalue().decode("utf-8") == "caf\ufffd ol\ufffd\ufffd?"  # type: ignore[attr-defined]
+    done = subprocess.run(
+        [sys.executable, "-m", "dragoman", "parse", runs["parse"], "--beam", "1"],
+        input=b"the caf\xe9 sleeps\n", capture_output=True, check=True,
+    )  # fmt: skip
+    words = re.findall(r"[^\s()]+(?=\))", done.stdout.decode("utf-8"))
+    assert words == ["the", "caf\ufffd", "sleeps"]
+
+
+def test_warnings_end_with_how_many_there_are(runs: dict[str, Path], dragoman: Dragoman) -> None:
+    ask = ("translate", runs["translate"], *MORE["translate"], "-q", "--warn")
+    said = dragoman(*ask, stdin=b"The dog sleeps.\n\nThe cat sleeps.\n")
+    told = [line for line in said.err.splitlines() if line.startswith("line ")]
+    *_, summary = said.err.splitlines()
+    lines = {line.split(":")[0] for line in told}
+    assert told and summary.startswith(f"{len(lines)} of 3 lines have warnings: ")
+    assert sum(map(int, re.findall(r" (\d+)(?=,|$)", summary.partition(":")[2]))) == len(told)
+    assert dragoman(*ask, stdin=b"\n").err == "0 of 1 line have warnings\n"
+
+
+def test_columns_that_are_read_as_one_text_are_told_of(
+    runs: dict[str, Path], dragoman: Dragoman, tmp_path: Path
+) -> None:
+    (tmp_path / "el.pairs.tsv").write_text("A dog.\tEin Hund.\n" * 2, encoding="utf-8")
+    ask = ("translate", runs["translate"], *MORE["translate"], tmp_path / "el.pairs.tsv")
+    found, plain = dragoman(*ask), dragoman(*ask, "--plain")
+    assert found.code == plain.code == 0 and found.out == plain.out
+    assert "2 columns between tabs" in found.err and "columns" not in plain.err
