@@ -159,6 +159,12 @@ def ensemble(*models: Model) -> Ensemble:
 TRANSFORMERS: dict[str, dict[str, Any]] = {
     "paper": {},
     "pre-norm": {"norm": "pre"},
+    "no norm": {"norm": "none"},
+    # Little of a token passes through many of such layers.
+    "no residual": {"residual": False, "encoder_layers": 1, "decoder_layers": 1},
+    "pre-norm, no residual": {
+        "norm": "pre", "residual": False, "encoder_layers": 1, "decoder_layers": 1,
+    },
     "untied": {"tie": "none"},
     "target tied": {"tie": "target"},
     "free value width": {"attention": {"num_heads": 4, "key_width": 3, "value_width": 5}},
@@ -194,11 +200,16 @@ CONVOLUTIONAL: dict[str, dict[str, Any]] = {
 }
 FAST: dict[str, dict[str, Any]] = {
     name: TRANSFORMERS[name]
-    for name in ("paper", "pre-norm", "untied", "target tied", "free value width", "sliced heads",
-                 "unscaled", "unknown masked", "learned", "no positions", "next word")
+    for name in ("paper", "pre-norm", "no norm", "no residual", "pre-norm, no residual", "untied",
+                 "target tied", "free value width", "sliced heads", "unscaled", "unknown masked",
+                 "learned", "no positions", "next word")
 }  # fmt: skip
 INT8: dict[str, dict[str, Any]] = {
-    **{name: changes for name, changes in FAST.items() if name != "next word"},
+    **{
+        name: changes
+        for name, changes in FAST.items()
+        if name not in ("no norm", "no residual", "pre-norm, no residual", "next word")
+    },
     "odd width": {"model_dim": 33, "ffn_dim": 67, "attention": {"num_heads": 3}},
     "six heads": {"model_dim": 66, "attention": {"num_heads": 6}},
     "twelve heads": {"model_dim": 96, "attention": {"num_heads": 12}, "encoder_layers": 1},
@@ -209,6 +220,7 @@ INT8: dict[str, dict[str, Any]] = {
 DECODERS: dict[str, dict[str, Any]] = {
     "GPT": {},
     "post-norm": {"norm": "post"},
+    "no norm, no residual": {"norm": "none", "residual": False, "layers": 1},
     "untied": {"tie": False, "layers": 1},
     "learned": {"positions": {"kind": "learned", "maximum": 40}},
 }

@@ -11,13 +11,6 @@ from torch import Tensor
 
 from dragoman.native import library, linear
 from dragoman.native.linear import Precision
-from dragoman.training.arithmetic import choose_precision
-
-
-def demo_is_of_bf16() -> bool:
-    """Whether this machine trains the demo in bf16. In fp32 it is another model: its two hops are
-    less clear, and its attention does not tell every phrase that was left out."""
-    return choose_precision("auto", torch.device("cpu")) == "bf16"
 
 
 @contextmanager
@@ -36,7 +29,7 @@ def kernels_of(level: str) -> Iterator[None]:
             library.reset()
 
 
-@pytest.fixture(params=["avx512", "avx2"])
+@pytest.fixture(params=["amx", "amxtwin", "avx512", "avx2"])
 def level(request: pytest.FixtureRequest) -> Iterator[str]:
     """Each instruction set in turn."""
     with kernels_of(request.param):

@@ -43,8 +43,10 @@ def opening(chromium: Browser, address: str) -> Open:
 
     @contextmanager
     def open_page(
-        where: str = "", *, language: str = "en", scheme: str = "light", width: int = 1280
-    ) -> Iterator[Page]:
+        where: str = "", *, language: str = "en", scheme: str = "light", width: int = 1280,
+        refused: str | None = None,
+    ) -> Iterator[Page]:  # fmt: skip
+        """``refused``: what the console may say, where a test asks for what is refused."""
         context = chromium.new_context(
             locale={"en": "en-US", "ko": "ko-KR"}[language],
             color_scheme="dark" if scheme == "dark" else "light",
@@ -64,7 +66,8 @@ def opening(chromium: Browser, address: str) -> Open:
         context.close()
         hosts = {urlsplit(url).netloc for url in asked if not url.startswith("blob:")}
         assert hosts == {urlsplit(address).netloc}, "a request went outside"
-        assert not complaints
+        unexpected = [one for one in complaints if refused is None or refused not in one]
+        assert not unexpected, unexpected
 
     return open_page
 

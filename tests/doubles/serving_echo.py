@@ -92,6 +92,15 @@ def in_step(source: int, target: int) -> Tensor:
     return weights / weights.sum(dim=1, keepdim=True).clamp(min=1e-9)
 
 
+def probabilities_after(source: Tensor, place: int) -> Tensor:
+    """(V,) what is written behind ``place`` tokens."""
+    probabilities = torch.full((TEXT.size,), 0.05 / (TEXT.size - 2))
+    token = int(source[min(place, len(source) - 1)])
+    probabilities[token] = 0.8
+    probabilities[(token + 1) % TEXT.size] = 0.15
+    return probabilities
+
+
 class EchoModel(Writing):
     """Copies its source: the right token has 0.8, the one after it in the vocabulary 0.15."""
 
@@ -134,7 +143,13 @@ class EchoModel(Writing):
             weights[row, 0, : target - 1, : source - 1] = in_step(source - 1, target - 1)
         if (probe := probes.probe()) is not None:
             probe.take_attention("echo", weights)
-        return torch.zeros(target_in.layout.total, 2)
+        read = torch.split(memory.rows[:, 0].long(), list(sources))
+        places = [(one, place) for one, n in zip(read, lengths, strict=True) for place in range(n)]
+        return torch.stack([probabilities_after(source, place) for source, place in places]).log()
+
+    def project(self, hidden: Tensor, ids: Tensor | None = None) -> Tensor:
+        """What ``decode`` gives are the logits."""
+        return hidden if ids is None else hidden[..., ids]
 
     def start(self, memory: Memory) -> EchoState:
         return EchoState(memory)
@@ -145,14 +160,10 @@ class EchoModel(Writing):
             self.gate.wait(30)
         time.sleep(self.step_seconds)
         self.seen_rows.append(state.rows)
-        probabilities = torch.full((state.rows, TEXT.size), 0.05 / (TEXT.size - 2))
-        places = state.taken.tolist()
-        for row, source in enumerate(state.sources):
-            token = int(source[min(places[row], len(source) - 1)])
-            probabilities[row, token] = 0.8
-            probabilities[row, (token + 1) % TEXT.size] = 0.15
+        places = zip(state.sources, state.taken.tolist(), strict=True)
+        probabilities = [probabilities_after(source, place) for source, place in places]
         state.taken = state.taken + tokens.shape[1]
-        return probabilities.log()
+        return torch.stack(probabilities).log()
 
 
 def echo_run(
@@ -267,11 +278,12 @@ async def until(condition: object, seconds: float = 10) -> None:
 
 @contextlib.contextmanager
 def server_process(
-    *changes: str, step_seconds: float = 0.0
+    *changes: str, step_seconds: float = 0.0, said: list[str] | None = None
 ) -> Iterator[tuple[subprocess.Popen[str], str]]:
-    """A server of its own that echoes -> the process and its address."""
+    """A server of its own that echoes -> the process and its address. ``said``: takes the lines of
+    its log, once it is up."""
     environment = {**os.environ, "ECHO_STEP_SECONDS": str(step_seconds)}
-    with _process([str(Path(__file__)), *changes], environment) as served:
+    with _process([str(Path(__file__)), *changes], environment, said) as served:
         yield served
 
 
@@ -286,14 +298,15 @@ def run_process(folder: Path, *changes: str) -> Iterator[str]:
 
 @contextlib.contextmanager
 def _process(
-    arguments: list[str], environment: dict[str, str]
+    arguments: list[str], environment: dict[str, str], said: list[str] | None = None
 ) -> Iterator[tuple[subprocess.Popen[str], str]]:
     process = subprocess.Popen(
         [sys.executable, *arguments], stderr=subprocess.PIPE, text=True, env=environment
     )
     assert process.stderr is not None
     # A full pipe would hold up the server when it has something to say.
-    reader = threading.Thread(target=process.stderr.read)
+    lines = [] if said is None else said
+    reader = threading.Thread(target=lambda: lines.extend(process.stderr or ()))
     try:
         address = address_told(process.stderr)
         reader.start()

@@ -70,6 +70,8 @@ def test_rows_are_scaled_to_the_recipe() -> None:
     )
     norm = rows_of(Recipe.load("demo", ["model.norm=pre"]))
     assert next(row.what for row in norm if row.name == "norm") == "post-norm"
+    assert demo.change(rows["no-norm"].changes).model.model_dump()["norm"] == "none"
+    assert demo.change(rows["residual"].changes).model.model_dump()["residual"] is False
 
 
 def test_what_a_recipe_cannot_have_is_said() -> None:
@@ -84,6 +86,15 @@ def test_what_a_recipe_cannot_have_is_said() -> None:
     )
     odd = rows_of(Recipe.load("demo", ["model.model_dim=132", "model.ffn_dim=64"]))
     assert "no multiple of num_heads" in next(row.cannot for row in odd if row.name == "heads-8")
+
+
+def test_a_row_is_measured_on_the_same_dev_examples() -> None:
+    """Sinusoids reach as far as a sentence does, a table of positions ends."""
+    short = rows_of(Recipe.load("demo", ["model.positions.maximum=64"]))
+    cannot = next(row.cannot for row in short if row.name == "positions-learned")
+    assert cannot.startswith("it is measured on other dev examples: sides of up to 64 tokens, not")
+    long = rows_of(Recipe.load("demo", ["model.positions.maximum=256"]))
+    assert not next(row.cannot for row in long if row.name == "positions-learned")
 
 
 @pytest.mark.parametrize("name", shipped_recipes())

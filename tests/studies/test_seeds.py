@@ -9,6 +9,7 @@ from command_line import Dragoman
 from tiny_recipe import TINY
 
 from dragoman.recipe import Recipe
+from dragoman.studies.seeds import summary
 
 
 def test_several_seeds_are_several_runs_and_one_system(
@@ -41,3 +42,19 @@ def test_several_seeds_are_several_runs_and_one_system(
     for wrong, told in (("1,x", "with commas"), ("1,1", "twice")):
         said = dragoman("train", *parallel_text, "--to", tmp_path / "x", "--seeds", wrong)
         assert said.code == 1 and told in said.err
+
+
+def test_scores_of_other_texts_have_no_mean(tmp_path: Path) -> None:
+    for seed, (bleu, chrf, refs) in enumerate([(30.0, 50.0, 1), (34.0, 60.0, 2)], 1):
+        folder = tmp_path / f"seed-{seed}"
+        folder.mkdir()
+        Recipe.load("demo", [f"seed={seed}"]).save(folder / "recipe.toml")
+        scores = {
+            "BLEU": {"value": bleu, "signature": "nrefs:1"},
+            "chrF": {"value": chrf, "signature": f"nrefs:{refs}"},
+        }
+        found = {"test": "the demo's test set", "sentences": 9, "scores": scores}
+        (folder / "scores.json").write_text(json.dumps(found), encoding="utf-8")
+    told = summary(tmp_path).splitlines()
+    assert told[1].startswith("chrF: some of the runs were measured on other texts")
+    assert told[2:] == ["BLEU    32.00 sd 2.83  (30.00, 34.00)"]

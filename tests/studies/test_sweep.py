@@ -9,15 +9,14 @@ from xml.etree import ElementTree
 
 import pytest
 from command_line import Dragoman
-from tiny_recipe import TINY
+from tiny_tasks import tiny_recipe_of
 
 from dragoman.errors import DragomanError
 from dragoman.recipe import Recipe
 from dragoman.studies import several
 from dragoman.studies.search_space import Range, check_space, draw, parse_over, usual
-from dragoman.studies.sweep import Sweep
+from dragoman.studies.sweep import Sweep, SweepPlan
 from dragoman.tasks import training
-from dragoman.tasks.inputs import recipe_of
 from dragoman.training.throughput import Throughput
 from dragoman.training.trainer import Outcome
 
@@ -25,12 +24,14 @@ DEMO = Recipe.load("demo")
 
 
 @pytest.fixture
-def recipe(parallel_text: tuple[Path, Path], tmp_path: Path) -> Path:
-    """A recipe that trains in a second or two, and whose learning rate of 100 diverges: with so
+def recipe(tmp_path: Path) -> Path:
+    """A recipe that learns in a second or two, and whose learning rate of 100 diverges: with so
     strong a decay the weights grow a thousandfold at every update."""
-    made, _ = recipe_of([str(path) for path in parallel_text], changes=TINY)
-    made = made.change(["training.optimizer.weight_decay=10", "training.max_bad_updates=3"])
-    made.save(tmp_path / "tiny.toml")
+    changes = (
+        "training.updates=30", "training.validate_every=10", "training.max_bad_updates=3",
+        "training.optimizer.weight_decay=10",
+    )  # fmt: skip
+    tiny_recipe_of("classification", tmp_path, *changes).save(tmp_path / "tiny.toml")
     return tmp_path / "tiny.toml"
 
 
@@ -92,6 +93,14 @@ def test_what_is_usual_suits_the_kind() -> None:
 @pytest.mark.parametrize(
     ("wrong", "told"),
     [
+        ("seed=1,2", "all trials share"),
+        ("data.split.dev=0.1,0.2", "the text that is learned and measured, which all trials share"),
+        ("data.cleaning.max_length=40,80", "all trials share"),
+        ("evaluation.dev_sentences=10,20", "how trials are measured"),
+        ("evaluation.dev_beam=1,4", "how trials are measured"),
+        ("training.patience=1,2", "the length of a training"),
+        ("training.validate_every=100,200", "how often dev is looked at"),
+        ("plan.max_target=20,200", "which of the dev examples are measured"),
         ("model.dropout", "section.key=VALUES"),
         ("model.dropout=0.1", "nothing to choose"),
         ("model.dropout=0.1,0.1", "twice"),
@@ -109,6 +118,72 @@ def test_what_cannot_be_searched_is_said_before_anything_is_made(
 ) -> None:
     said = dragoman("sweep", "demo", "--over", wrong, "--to", "x")
     assert said.code == 1 and told in said.err and not Path("x").exists()
+
+
+@pytest.mark.parametrize(
+    ("demo", "setting", "told"),
+    [
+        ("demo-masked", "masking.share=0.05,0.3", "how trials are measured"),
+        (
+            "demo-masked",
+            "text.vocabulary=300,800",
+            "what a token is, by which the loss is measured",
+        ),
+        ("demo-masked", "plan.context=16,64", "which windows of dev are measured"),
+        ("demo-letters", "text.normalization=nfkc,nfkc_cf", "how the bytes of dev are counted"),
+        ("demo-letters", "evaluation.window=16,64", "how trials are measured"),
+        ("demo-trees", "trees.tags=none,kept", "the text that is learned and measured"),
+        ("demo-labels", "seed=1..9", "the luckiest seed would win"),
+    ],
+)
+def test_what_changes_the_measure_is_refused(
+    dragoman: Dragoman, demo: str, setting: str, told: str
+) -> None:
+    said = dragoman("sweep", demo, "--over", setting, "--to", "x")
+    assert said.code == 1 and told in said.err and not Path("x").exists()
+    assert len(said.err.splitlines()) == 1
+
+
+def test_what_is_measured_alike_may_be_searched() -> None:
+    for name, setting in (
+        ("multi30k-en-de", "text.vocabulary=4000,8000"),  # judged by BLEU
+        ("demo", "text.sampling=0.1,0.2"),
+        ("demo-labels", "plan.context=16,64"),
+        ("demo-labels", "text.vocabulary=300,600"),
+        ("demo-letters", "text.kind=char,bpe"),
+        ("demo-letters", "plan.context=32,64"),
+        ("demo-trees", "text.vocabulary=300,400"),
+    ):
+        recipe, space = Recipe.load(name), [parse_over(setting)]
+        check_space(space, recipe)
+        assert len(draw(space, recipe, 2, 1)) == 2
+    by_token = Recipe.load("demo", ["training.metric=perplexity"])
+    with pytest.raises(DragomanError, match="or judge them by BLEU: --set"):
+        check_space([parse_over("text.vocabulary=400,800")], by_token)
+    learned = Recipe.load("demo", ["model.positions.kind=learned", "model.positions.maximum=64"])
+    positions = parse_over("model.positions.maximum=32,64")
+    with pytest.raises(DragomanError, match="is measured on other dev examples"):
+        draw([positions], learned, 2, 1)
+
+
+def test_language_models_are_judged_by_bits_per_byte(recipe: Path, tmp_path: Path) -> None:
+    """Fewer nats a token are no better where tokens are shorter."""
+    letters = Recipe.load("demo-letters")
+    plan = SweepPlan(over=["text.kind=bpe,word"], seed=1, trials=2)
+    several.begin(tmp_path / "sweep", "sweep.json", plan, letters, letters)
+    (tmp_path / "sweep" / "records").mkdir()
+    found = Sweep.open(tmp_path / "sweep")
+    for one, loss, bits in zip(found.trainings, (1.2, 4.0), (2.17, 1.07), strict=True):
+        scores = {"loss": loss, "perplexity": 2.7**loss, "bits_per_byte": bits}
+        record = several.Record(
+            name=one.name, changes=list(one.changes), ended="finished", scores=scores
+        )
+        path = tmp_path / "sweep" / "records" / f"{one.name}.json"
+        path.write_text(record.model_dump_json(), encoding="utf-8")
+    assert [one.name for one in found.ranked] == ["trial-2", "trial-1"]
+    header, rows = found.rows()
+    assert header[2] == "dev bits per byte" and rows[0][2] == "1.070"
+    assert found.charts() == [] and "dev bits per byte" in found.table()
 
 
 def test_trials_one_of_which_diverges(
@@ -132,12 +207,14 @@ def test_trials_one_of_which_diverges(
     best = Recipe.load(folder / "best.toml")
     assert found.best is not None
     assert best == Recipe.load(recipe).change(found.best.changes)
-    assert found.best.scores["bleu"] == max(record.scores["bleu"] for record in trained)
+    assert found.best.scores["macro_f1"] == max(record.scores["macro_f1"] for record in trained)
     assert not (folder / "runs").exists()
     ElementTree.fromstring((folder / "sweep.svg").read_text(encoding="utf-8"))
     with (folder / "sweep.csv").open(encoding="utf-8") as file:
         rows = {row["trial"]: row for row in csv.DictReader(file)}
-    assert float(rows[found.best.name]["dev bleu"]) == pytest.approx(found.best.scores["bleu"])
+    assert float(rows[found.best.name]["dev macro_f1"]) == pytest.approx(
+        found.best.scores["macro_f1"]
+    )
     assert rows[failed.name]["training.schedule.peak"] == "100"
 
     # A record that is missing is made again, and is the same but for the time that it took.

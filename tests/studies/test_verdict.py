@@ -78,3 +78,37 @@ def test_who_translates_faster() -> None:
     )
     assert told.startswith("lstm (an LSTM with attention) translates the most sentences a second,")
     assert told.endswith("1,200; base (a Transformer) 800.")
+
+
+def test_curves_of_other_dev_sets_do_not_compare() -> None:
+    def two(**other: str) -> list[str]:
+        one = {"dev": "a", "machine": "Zen 4"}
+        return verdict([
+            Standing("a", "transformer", 39.0, None, curve(10, 30), **one),
+            Standing("b", "recurrent", 36.0, 0.001, curve(5, 30), **one | other),
+        ])  # fmt: skip
+
+    assert "which all of them reached" in two()[1] and "not known" not in two()[1]
+    assert two(dev="b")[1:] == ["Their dev sets differ, so their curves cannot be compared."]
+    assert two(machine="Zen 5")[1:] == [
+        "They were trained on different machines, so their minutes cannot be compared."
+    ]
+    unknown = verdict([
+        Standing("a", "transformer", 39.0, None, curve(10, 30)),
+        Standing("b", "recurrent", 36.0, 0.001, curve(5, 30)),
+    ])  # fmt: skip
+    assert unknown[1].endswith("It is not known whether one machine trained all of them.")
+
+
+def test_nobody_wins_where_nothing_has_learned() -> None:
+    (told,) = verdict(
+        [
+            Standing("a", "transformer", 0.7, None, curve(0.1, 0.7)),
+            Standing("b", "recurrent", 0.0, 0.001, curve(0.0, 0.0)),
+        ],
+        learned=False,
+    )
+    assert told == (
+        "None of them translates yet (BLEU: a (a Transformer) 0.7, b (an LSTM with attention) "
+        "0.0), so none is better than another."
+    )

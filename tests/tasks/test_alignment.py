@@ -10,14 +10,16 @@ from pathlib import Path
 import numpy as np
 import pytest
 from command_line import Dragoman
+from known_links import known_links
 from untrained_run import untrained_run
 
 import dragoman
 from dragoman.errors import DataError, DragomanError
 from dragoman.metrics.alignment import AlignmentQuality, Gold, Links
 from dragoman.pictures.records import AttentionRecord
-from dragoman.tasks.aligner import Aligner
+from dragoman.tasks.aligner import Aligner, TextAligner, agreement, better_aligner
 from dragoman.tasks.alignment import MOMENTS, AligningHead, AlignmentScores, Looked
+from dragoman.tasks.corpora import plain_pairs
 from dragoman.tasks.run import Run
 from dragoman.training.weights import load_weights, save_weights
 
@@ -200,6 +202,54 @@ def test_gold_chooses_measures_and_is_an_oracle_only_when_asked(run: Path) -> No
     assert "oracle" not in str(of_one) and of_one.quality.error_rate > 0
 
 
+def test_both_directions_of_a_head_agree_where_each_looks_at_the_other() -> None:
+    straight = looked(2, 2, {0: 0, 1: 1})
+    head = AligningHead("choosing", 0, 0)
+    assert straight.by(head) == straight.back_by(head) == {(0, 0), (1, 1)}
+    # Both target words look at source word 0 most; source word 1 is looked at most by word 0.
+    cross = np.zeros((1, 1, 3, 3))
+    cross[0, 0, 0], cross[0, 0, 1] = [0.5, 0.3, 0.2], [0.9, 0.1, 0.0]
+    one = Looked.of(cross, range(2), range(2), (2, 2))
+    assert one.by(head) == {(0, 0), (0, 1)} and one.back_by(head) == {(0, 1), (1, 0)}
+    assert agreement([(one.by(head), one.back_by(head))]) == pytest.approx(0.5)
+    assert agreement([]) == 0
+    nothing = Looked.of(np.zeros((1, 1, 1, 3)), range(2), [], (2, 0))
+    assert nothing.by(head) == nothing.back_by(head) == frozenset()
+
+
+def test_what_agrees_with_itself_better_aligns(run: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    said: list[str] = []
+    opened = Run.open(run)
+    assert isinstance(better_aligner(opened, said.append), TextAligner)
+    assert "the HMM aligns" in said[-1]
+
+    def at_odds(self: TextAligner, pairs: Sequence[tuple[str, str]]) -> list[tuple[Links, Links]]:
+        return [(frozenset({(0, 0)}), frozenset({(0, 1)}))] * len(pairs)
+
+    monkeypatch.setattr(TextAligner, "directions", at_odds)
+    chosen = better_aligner(opened, said.append)
+    assert isinstance(chosen, Aligner) and chosen.head is not None
+    assert f"attention ({chosen.head}), so attention aligns" in said[-1]
+    # Of the heads that which agrees best with the statistics.
+    pairs = [(pair.source, pair.target) for pair in plain_pairs(opened.recipe, "dev")]
+    silver = [Gold(links, links) for links in TextAligner(opened)(pairs)]
+    scores = AlignmentScores.of(list(chosen.look(pairs)), silver)
+    assert scores.best == chosen.head
+
+
+def test_the_demo_aligns_sentences_whose_links_are_known(demo: tuple[Path, str]) -> None:
+    """Rates: docs/experiments.md."""
+    known = known_links(60, seed=5)
+    gold = [links for *_, links in known]
+    pairs = [(source, target) for source, target, _ in known]
+    opened = Run.open(demo[0])
+    chosen = list(better_aligner(opened)(pairs))
+    assert AlignmentQuality.of(chosen, gold).error_rate < 0.1
+    # One layer looks where it takes the word from in the step that chooses it, not a step later.
+    rates = AlignmentScores.of(list(Aligner.open(opened).look(pairs)), gold).heads
+    assert rates["choosing"].min() < 0.2 and rates["having read"].min() > 0.5
+
+
 def write(path: Path, lines: Sequence[str]) -> Path:
     path.write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
     return path
@@ -218,7 +268,12 @@ def test_the_verb(dragoman: Dragoman, run: Path, tmp_path: Path) -> None:
     to = tmp_path / "links"
     assert dragoman("align", run, tabbed, "--head", "2.1", "--to", to).out == ""
     assert to.read_text(encoding="utf-8") == said.out
-    assert "guess" in dragoman("align", run, tabbed).err
+    chosen = dragoman("align", run, tabbed)
+    assert re.search(
+        r"aligned \d+ dev pairs .* agree on \d+ % of links by the HMM, .* aligns\n", chosen.err
+    )
+    by_text = dragoman("align", run, tabbed, "--statistical")
+    assert chosen.out == by_text.out and "the HMM aligns" in chosen.err
     # Its own links as gold: the head that made them is found on one half and right on the other.
     gold = write(tmp_path / "gold", said.out.splitlines())
     found = dragoman("align", run, tabbed, "--gold", gold, "--gold-base", 0)
@@ -240,6 +295,8 @@ def test_statistics_align_without_the_model(dragoman: Dragoman, run: Path, tmp_p
     (moved / "recipe.toml").write_text(
         (moved / "recipe.toml").read_text().replace("my.en", "gone.en"), encoding="utf-8"
     )
+    said = dragoman("align", moved, tabbed)
+    assert said.code == 0 and "cannot be asked" in said.err and "guess" in said.err
     said = dragoman("align", moved, tabbed, "--statistical")
     assert said.code == 1 and "does not exist" in said.err
 

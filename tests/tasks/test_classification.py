@@ -6,6 +6,7 @@ import json
 import math
 import random
 import re
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -21,11 +22,12 @@ from dragoman.pictures.words import words as words_of
 from dragoman.recipe import Recipe
 from dragoman.tasks.classification import evaluate_run
 from dragoman.tasks.confusions import drawn
-from dragoman.tasks.inputs import recipe_of
+from dragoman.tasks.inputs import recipe_of, taken
 from dragoman.tasks.label_reasons import reasons
 from dragoman.tasks.labeller import Labeller
 from dragoman.tasks.report import write_report
 from dragoman.tasks.run import Run
+from dragoman.tasks.sizing import for_fine_tuning, for_part, serve_context
 from dragoman.tasks.taking import fitting, places
 from dragoman.tasks.training import train
 from dragoman.tasks.translator import Translator
@@ -107,7 +109,7 @@ def test_what_it_measures_is_what_it_answers(topics: Run, tmp_path: Path) -> Non
     assert surest[61].true == "food" and surest[61].chosen == "animals"
     assert surest[61].probability > 0.5 > surest[61].of_true
     table = found.table()
-    assert "line 62: weather, taken for food" in table and "macro_f1" in table
+    assert "line 62: weather, taken for food" in table and "macro F1" in table
     assert "Label by row, chosen by column" in table
     picture = drawn("confusions", found.labels, found.confusion)
     assert picture is not None
@@ -182,7 +184,7 @@ def test_labels_that_cannot_be_used_are_said_in_one_line(
     assert "unseen.tsv, line 4: no training text has the label 'music'" in said.err
     assert "labels are 'animals', 'food', 'weather'" in said.err
     wrong = dragoman("train", unseen, "--task", "classification", "--columns", "x")
-    assert wrong.code == 1 and "--columns x: it is label,text or text,label" in wrong.err
+    assert wrong.code == 1 and "--columns x: give two numbers such as 2,3" in wrong.err
 
 
 def test_either_column_may_hold_the_labels(tmp_path: Path) -> None:
@@ -201,7 +203,7 @@ def test_either_column_may_hold_the_labels(tmp_path: Path) -> None:
     assert found[:2] == [(2, 1), (1, 2)]
     told, _ = recipe_of([str(first)], task="classification", columns="text,label")
     assert told.data.train[0].source_column == 1
-    with pytest.raises(RecipeError, match="--columns is of labelled texts"):
+    with pytest.raises(RecipeError, match="--columns label,text"):
         recipe_of([str(first)], columns="label,text")
 
 
@@ -250,9 +252,11 @@ def writer(labelled: Path, tmp_path_factory: pytest.TempPathFactory) -> Run:
 def test_it_begins_with_a_language_model(writer: Run, labelled: Path, tmp_path: Path) -> None:
     few = ("training.updates=1", "training.validate_every=0", "training.schedule.peak=1e-9",
            "training.precision=fp32")  # fmt: skip
-    recipe, _ = recipe_of([str(labelled)], task="classification", start_from=writer, changes=few)
-    assert recipe.model == writer.recipe.model and recipe.plan.context == 32
     said: list[str] = []
+    recipe, _ = recipe_of(
+        [str(labelled)], task="classification", start_from=writer, changes=few, say=said.append
+    )
+    assert recipe.model == writer.recipe.model
     train(
         recipe, tmp_path / "run", start_from=writer, take="decoder", say=said.append,
         display=False, measure=False,
@@ -268,6 +272,42 @@ def test_it_begins_with_a_language_model(writer: Run, labelled: Path, tmp_path: 
     note = run.notes()["start"]
     assert note["part"] == "decoder" and note["tensors"] == len(old) and not note["did_not_fit"]
     assert Labeller(run)(["the dog"])[0].label in WORDS
+
+
+def test_it_reads_as_much_as_its_own_recipe_says(
+    writer: Run, labelled: Path, tmp_path: Path
+) -> None:
+    """Not what the run that it begins with has read at once, which was 32 tokens."""
+    assert writer.recipe.plan.context == 32
+    said: list[str] = []
+    begin = partial(recipe_of, start_from=writer, say=said.append)
+    recipe, _ = begin([str(labelled)], task="classification")
+    alone, _ = recipe_of([str(labelled)], task="classification")
+    assert recipe.plan.context == alone.plan.context == 256
+    (line,) = said
+    assert "256 tokens are read at once" in line and "windows of 32" in line
+    assert "You need not do anything" in line
+    few, _ = begin([str(labelled)], task="classification", changes=["plan.context=24"])
+    assert few.plan.context == 24 and len(said) == 1, "of fewer nothing is to be said"
+    written = tmp_path / "own.toml"
+    alone.change(["plan.context=100"]).save(written)
+    for own in (begin([str(written)])[0], begin([str(labelled)], base=str(written))[0]):
+        assert own.plan.context == 100
+    # A run that goes on with the same task reads on as it did, unless its recipe says otherwise.
+    assert for_fine_tuning(alone, few).plan.context == 24
+    assert for_fine_tuning(alone, few, own_context=True).plan.context == 256
+
+
+def test_a_part_without_positions_for_all_of_it_is_said_or_refused(
+    writer: Run, labelled: Path
+) -> None:
+    learned = writer.recipe.change(["model.positions.kind=learned", "model.positions.maximum=32"])
+    alone, _ = recipe_of([str(labelled)], task="classification")
+    recipe, said = for_part(alone, learned, "decoder"), list[str]()
+    served = serve_context(recipe, learned, writer.folder, False, said.append)
+    assert served.plan.context == 32 and "have no positions for more" in said[0]
+    with pytest.raises(RecipeError, match=r"positions for 32 tokens: set plan\.context=32 or less"):
+        serve_context(recipe, learned, writer.folder, True, said.append)
 
 
 def test_a_part_that_is_not_there_is_said(writer: Run, labelled: Path, dragoman: Dragoman) -> None:
@@ -381,6 +421,59 @@ def test_a_translation_begins_with_an_encoder(
         name.startswith("encoder.1.") for name in note["did_not_fit"]
     )
     assert "taken from" in said.out and "it has no layers.1." in said.out
+
+
+def test_a_part_brings_the_vocabulary_of_its_side_alone(
+    topics: Run, writer: Run, parallel_text: tuple[Path, Path], tmp_path: Path
+) -> None:
+    """With one vocabulary for both sides, the other language would be written in its bytes."""
+    files = [str(path) for path in parallel_text]
+    few = ["training.updates=1", "training.validate_every=0", "training.average_last=0"]
+    for run, part, own, other in (
+        (topics, "encoder", "source", "target"),
+        (writer, "decoder", "target", "source"),
+    ):
+        said: list[str] = []
+        recipe, _ = recipe_of(
+            files, task="translation", start_from=run, take=taken(part, True), changes=few,
+            say=said.append,
+        )  # fmt: skip
+        assert "source and target get one each" in said[0]
+        assert recipe.model.model_dim == 16, "as wide as what it begins with"
+        train(
+            recipe, tmp_path / part, start_from=run, take=taken(part, True), say=said.append,
+            display=False, measure=False,
+        )  # fmt: skip
+        (line,) = [line for line in said if line.startswith("taken from")]
+        assert part == "decoder" or "did not fit" not in line, "it has no cross-attention"
+        forms = Run.open(tmp_path / part).forms._asdict()
+        brought = getattr(run.forms, "source" if run is topics else "target").vocabulary
+        assert forms[own].vocabulary.fingerprint == brought.fingerprint
+        assert forms[other].vocabulary.size == recipe.text.vocabulary > 300
+        words = forms[other].vocabulary.pieces(
+            forms[other].vocabulary.encode(["The dog sleeps." if own == "target" else "Der Hund"])[
+                0
+            ]
+        )
+        assert not any("<0x" in piece for piece in words)
+    with pytest.raises(RecipeError, match=r"--set text\.shared=false --set model\.tie=target"):
+        recipe_of(files, base="transformer-base", start_from=topics, take="encoder")
+    with pytest.raises(RecipeError, match=r"brings a vocabulary of its own"):
+        recipe_of(
+            files, task="translation", start_from=topics, take="encoder",
+            changes=["text.shared=true"],
+        )  # fmt: skip
+
+
+def test_one_vocabulary_stays_one_between_the_same_languages(
+    tiny_run: Path, parallel_text: tuple[Path, Path], tmp_path: Path
+) -> None:
+    run, said = Run.open(tiny_run), list[str]()
+    files = [str(path) for path in parallel_text]
+    begin = partial(recipe_of, task="translation", start_from=run, take="encoder", say=said.append)
+    back, _ = begin(files[::-1])
+    assert back.text.shared and not said
+    assert not begin(files, languages="en-fr")[0].text.shared
 
 
 def test_it_begins_with_a_masked_model(labelled: Path, tmp_path: Path) -> None:

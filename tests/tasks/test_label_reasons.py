@@ -11,6 +11,9 @@ from command_line import Dragoman
 from implementations import STACKS
 from trained_run import trained_run
 
+from dragoman.forms.text import Text
+from dragoman.forms.text_form import TextForm
+from dragoman.forms.text_settings import TextSettings
 from dragoman.models.classifier import new_classifier
 from dragoman.models.settings import ModelSettings
 from dragoman.nn.probes import Probe
@@ -95,6 +98,30 @@ def test_gradients_are_those_of_small_steps(run: Run, settings: ModelSettings) -
         assert found.words[1].attention == pytest.approx(float(last[own].sum()), abs=1e-5)
     else:
         assert all(word.attention is None for word in found.words)
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["The dog  sleeps.", "  the dog\nbarks \u3000at\u00a0it ", "개가\t잠을 잔다", "don\u00b4t go"],
+)
+@pytest.mark.parametrize("lossless", [True, False])
+def test_the_tokens_that_were_labelled_are_explained(
+    run: Run, monkeypatch: pytest.MonkeyPatch, text: str, lossless: bool
+) -> None:
+    """A vocabulary that keeps spaces has tokens for them, which belong to the word behind."""
+    labeller = labeller_of(run, STACKS[0])
+    settings = TextSettings(vocabulary=300, kind="bpe", lossless=lossless)
+    learned = Text.train(["the dog barks at it  twice\nand\tgoes"] * 9, settings)
+    form = TextForm(learned, "en")
+    monkeypatch.setattr(run, "forms", run.forms._replace(source=form))
+    labeller.network = new_classifier(STACKS[0], learned.size, 2).eval()
+    (labelled,) = labeller([text])
+    found = reasons(labeller, text)
+    assert found.probability == pytest.approx(labelled.probability, abs=1e-9)
+    assert [word.text for word in found.words] == text.split()
+    if found.words[0].attention is not None:
+        symbol = 1 - sum(word.attention or 0.0 for word in found.words)
+        assert 0 < symbol < 1
 
 
 def test_a_gradient_that_is_small_is_not_shown_as_nothing() -> None:

@@ -153,7 +153,7 @@ def test_the_command_line_knows_the_task(letters: Run, dragoman: Dragoman, tmp_p
     assert said.code == 0 and len(said.out.splitlines()) == 3
     assert all(line.startswith("Der") for line in said.out.splitlines())
     evaluated = dragoman("evaluate", letters.folder)
-    assert evaluated.code == 0 and "bits_per_byte" in evaluated.out
+    assert evaluated.code == 0 and "bits per byte" in evaluated.out
     assert "perplexity" in json.loads((letters.folder / "scores.json").read_text())["scores"]
     for wrong, words in (
         (("translate", letters.folder, "Hallo"), "does not translate: dragoman write"),

@@ -289,7 +289,7 @@ def test_the_command_line_knows_the_task(likes: Run, texts: Path, dragoman: Drag
     alone = dragoman("fill", likes.folder, "A ___ likes ___.", "The ___.", "--text")
     assert alone.code == 0 and len(alone.out.splitlines()) == 2 and "___" not in alone.out
     evaluated = dragoman("evaluate", likes.folder)
-    assert evaluated.code == 0 and "pseudo_perplexity" in evaluated.out
+    assert evaluated.code == 0 and "pseudo-perplexity" in evaluated.out
     scores = json.loads((likes.folder / "scores.json").read_text())["scores"]
     assert set(scores) == {"loss", "perplexity", "accuracy", "pseudo_perplexity"}
     long = "The old cat likes ___ " + "today " * 1200
@@ -341,7 +341,7 @@ def test_the_demo_trains_measures_and_fills(dragoman: Dragoman, tmp_path: Path) 
     settings = [word for change in changes for word in ("--set", change)]
     said = dragoman("demo", "--task", "fill", "--to", folder, *settings)
     assert said.code == 0, said.err
-    assert "synthetic" in said.out and "pseudo_perplexity" in said.out
+    assert "synthetic" in said.out and "pseudo-perplexity" in said.out
     assert "The ___ eats the ___." in said.out and "encoder, layer 1" in said.out
     assert Run.open(folder).languages == ("en",) and (folder / "report.html").is_file()
     assert "translate, write, fill, classify" in dragoman("demo", "--task", "sing").err

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from itertools import product
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -14,6 +15,7 @@ from untrained_run import untrained_run
 
 from dragoman.data.corpora import Pair
 from dragoman.errors import RunError
+from dragoman.forms.passage import Passage, Piece
 from dragoman.search.hypothesis import length_penalty
 from dragoman.tasks.reranking import Reranker, choose_weight, doubts_of, reordered
 from dragoman.tasks.run import Run
@@ -147,3 +149,52 @@ def test_what_cannot_judge_is_said(tiny_run: Path, letters: Path, dragoman: Drag
         assert said.code and words in said.err
     with pytest.raises(RunError, match="writes de, and the translations are en"):
         Reranker(Run.open(letters), "en")
+
+
+def test_the_n_best_of_a_line_are_made_of_those_of_its_sentences() -> None:
+    """Against all that the candidates of three sentences make together."""
+    parts = [
+        candidates(("a", [-1.0]), ("b", [-1.5]), ("c", [-4.0])),
+        candidates(("d", [-2.0]), ("e", [-2.1]), ("f", [-2.2])),
+        candidates(("g", [-1.0])),
+    ]
+    pieces = tuple(Piece("x", gap, (1,)) for gap in (" ", "  ", ""))
+    found = Translation.join("x x  x", Passage("- ", pieces), parts)
+    every = product(*([one, *one.alternatives] for one in parts))
+    best = sorted(every, key=lambda chosen: -sum(one.score for one in chosen))
+    assert texts(found) == [f"- {a.text} {b.text}  {c.text}" for a, b, c in best[:3]]
+    assert [one.score for one in found.alternatives] == pytest.approx(
+        [sum(one.score for one in chosen) for chosen in best[1:3]]
+    )
+    samples = Translation.join("x x  x", Passage("", pieces[:2]), parts[:2], drawn=True)
+    assert texts(samples) == ["a d  ", "b e  ", "c f  "]
+    empty = Translation.join(" ", Passage(" ", ()), [])
+    assert texts(empty) == [" "]
+
+
+def test_of_a_line_of_several_sentences_each_is_put_in_order() -> None:
+    parts = [candidates(("a", [-1.0]), ("b", [-2.0])), candidates(("c", [-1.0]), ("d", [-2.0]))]
+    passage = Passage("", (Piece("x", " ", (1,)), Piece("y", "", (1,))))
+    given = Translation.join("x y", passage, parts)
+    costs = [-9.0, -1.0, -2.0, -2.5]
+    assert texts(reordered(given, costs, 0.0, ALPHA))[0] == "a c"
+    found = reordered(given, costs, 1.0, ALPHA)
+    assert texts(found) == ["b c", "b d"] and len(found.parts) == 2
+
+
+def test_a_line_of_two_sentences_is_reranked_and_has_its_n_best(
+    tiny_run: Path, letters: Path, dragoman: Dragoman
+) -> None:
+    """The run has learned from single sentences, so that the line is cut."""
+    asked = ("translate", tiny_run, "-q", "--set", "length_penalty=0")
+    line, how = "The dog sleeps. The cat sleeps.", ("--rerank", letters, "--rerank-weight", "9999")
+    sentences = ("The dog sleeps.", "The cat sleeps.")
+    first, second = (dragoman(*asked, one, *how).out.strip() for one in sentences)
+    assert dragoman(*asked, line, *how).out == f"{first} {second}\n"
+    assert dragoman(*asked, line).out != f"{first} {second}\n"
+    rows = [row.split("\t") for row in dragoman(*asked, line, "--n-best", "4").out.split("\n")[:-1]]
+    assert [row[0] for row in rows] == ["1", "2", "3", "4"]
+    scores = [float(row[2]) for row in rows]
+    assert scores == sorted(scores, reverse=True) and len({row[1] for row in rows}) > 1
+    drawn = dragoman(*asked, line, "--n-best", "4", "--temperature", "1").out.split("\n")
+    assert len(drawn) == 5 and not drawn[-1]

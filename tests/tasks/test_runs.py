@@ -18,6 +18,7 @@ import torch
 from command_line import Dragoman
 from safetensors.torch import load_file
 from tiny_recipe import TINY
+from trained_run import trained_run
 
 import dragoman as package
 from dragoman.atomic import replacing_file
@@ -27,6 +28,7 @@ from dragoman.inference.fastest import fastest
 from dragoman.recipe import Recipe
 from dragoman.search.offline import Searcher
 from dragoman.tasks import new_run
+from dragoman.tasks.evaluation_set import EvaluationSet, own_test_set
 from dragoman.tasks.inputs import recipe_of
 from dragoman.tasks.run import Forms, Run
 from dragoman.tasks.sizing import for_fine_tuning, gently, with_updates
@@ -93,7 +95,7 @@ def test_dev_text_is_held_to_what_the_run_began_with_and_kept_apart_from_trainin
     run = tmp_path / "run"
     said: list[str] = []
     train(recipe, run, say=said.append, display=False, measure=False)
-    for words in ("7 dev pairs, training has the source of 7", "1 test pair, "):
+    for words in ("7 dev pairs, training also has the source of 7", "1 test pair, "):
         assert sum(words in line for line in said) == 1
         assert words in Run.open(run).notes()["overlap"]
     resume(run, say=lambda _: None, display=False)
@@ -300,7 +302,7 @@ def test_validation_takes_the_path_that_translating_takes(
         return Searcher(model, *arguments, **named)
 
     def measured(_: Path, trials: Any) -> dict[str, int]:
-        return {name: 1 if name == quick else 1000 for name in trials}
+        return {name: 1 if name.startswith(quick) else 1000 for name in trials}
 
     monkeypatch.setattr("dragoman.tasks.engine.Searcher", listening)
     monkeypatch.setattr("dragoman.inference.fastest.microseconds", measured)
@@ -434,7 +436,7 @@ def test_a_run_that_was_moved_says_which_line_names_its_text(
     written = (tiny_run / "recipe.toml").read_text("utf-8")
     (run / "recipe.toml").write_text(written, "utf-8")
     line = next(line for line in written.splitlines() if line.startswith('source = "../'))
-    for verb in ("resume", "evaluate", "shortlist"):
+    for verb in ("resume", "shortlist"):  # evaluate has the run's own copy of its test set
         said = dragoman(verb, run)
         assert said.code == 1
         told = " ".join(said.err.split())
@@ -445,3 +447,31 @@ def test_a_run_that_was_moved_says_which_line_names_its_text(
         written = written.replace(old, f'{side} = "{path}"')
     (run / "recipe.toml").write_text(written, "utf-8")
     assert dragoman("resume", run).code == 0
+
+
+def test_a_run_that_was_moved_away_from_its_text_is_measured_on_its_own_copy(
+    parallel_text: tuple[Path, Path], dragoman: Dragoman, tmp_path: Path
+) -> None:
+    text = [Path(shutil.copy(path, tmp_path / path.name)) for path in parallel_text]
+    recipe, _ = recipe_of([*map(str, text)], changes=[*TINY, "training.updates=1"])
+    run = trained_run(recipe, tmp_path / "run")
+    here, name = own_test_set(run)
+    moved = Run.open(shutil.copytree(run.folder, tmp_path / "elsewhere" / "far" / "run"))
+    for path in text:
+        path.unlink()
+    there, same = own_test_set(moved)
+    assert [(p.source, p.target) for p in there] == [(p.source, p.target) for p in here]
+    assert same == name and len(there) > 9
+    said = dragoman("evaluate", moved.folder, "--set", "max_length=3", "--beam", "1")
+    assert said.code == 0 and f"{len(there)} sentences" in said.out
+
+
+def test_sides_that_are_swapped_are_told_before_they_are_measured(
+    tiny_run: Path, parallel_text: tuple[Path, Path], caplog: pytest.LogCaptureFixture
+) -> None:
+    run = Run.open(tiny_run)
+    EvaluationSet.of(run, parallel_text)
+    assert not caplog.records
+    EvaluationSet.of(run, parallel_text[::-1])
+    (record,) = caplog.records
+    assert "the sides are in the wrong order" in record.getMessage()

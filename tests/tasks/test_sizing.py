@@ -12,7 +12,8 @@ from command_line import Dragoman
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dragoman.data.corpora import CorpusSettings
+from dragoman.data.corpora import CorpusSettings, read_pairs
+from dragoman.data.split import side_of
 from dragoman.errors import RecipeError
 from dragoman.recipe import Recipe
 from dragoman.recipe_text import shipped_recipes
@@ -87,7 +88,8 @@ def test_two_files_become_a_whole_recipe(parallel_text: tuple[Path, Path]) -> No
     words, sources = set(" ".join(sides).split()), set(sides[0].splitlines())
     # No more tokens than the text can have: special and byte tokens, characters, part of the words.
     possible = 259 + len(set("".join("".join(sides).splitlines()))) + len(words) // 2
-    assert recipe.text.vocabulary == min(row.vocabulary, possible)
+    # Counted without what is held out.
+    assert 0.95 * possible < recipe.text.vocabulary <= min(row.vocabulary, possible + 1)
     assert recipe.data.split.dev == recipe.data.split.test
     assert recipe.data.split.dev == pytest.approx(min(0.05, 1000 / len(sources)), abs=1e-6)
     assert recipe.data.train == (
@@ -145,6 +147,7 @@ def test_a_tiny_corpus_ends_with_a_note_and_a_report(
     assert said.code == 0, said.err
     assert "0 dev, 0 test" in said.out
     assert "not validated" in said.out and "no pairs to be measured on" in said.out
+    assert "test.en test.de" in said.out
     assert (run / "report.html").is_file()
 
 
@@ -192,12 +195,12 @@ def test_validations_take_at_most_a_tenth_of_the_minutes(minutes: float, validat
 
 def test_too_short_a_time_is_said_with_the_one_that_it_takes() -> None:
     short, _ = for_minutes(Recipe.load("multi30k-en-de"), 0.2, MEASURED, 0.0)
-    warning = too_short(short, MEASURED, 100)
+    warning = too_short(short, MEASURED, 100, 5.0)
     assert warning is not None
     found = re.search(r"--minutes (\d+)", warning)
     assert found is not None
     enough, _ = for_minutes(Recipe.load("multi30k-en-de"), int(found[1]), MEASURED, 0.0)
-    assert too_short(enough, MEASURED, 100) is None
+    assert too_short(enough, MEASURED, 100, 5.0) is None
 
 
 def test_the_size_follows_from_the_minutes_and_the_machine(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -205,13 +208,13 @@ def test_the_size_follows_from_the_minutes_and_the_machine(monkeypatch: pytest.M
         row, widths, said = row_for(pairs), [], []
         for speed in (1e3, 1e4, 1e5, 1e6, 1e7, 1e8, 1e9):
 
-            def measured(size: Size, speed: float = speed) -> float:
+            def measured(family: str, size: Size, speed: float = speed) -> float:
                 return speed / size.model_dim
 
             monkeypatch.setattr(budget, "tokens_per_second", measured)
-            size = budget.size_in(3, said.append, pairs)
+            size = budget.size_in(3, said.append, "transformer", pairs, 5.0)
             widths.append(size.model_dim)
-            updates = 0.9 * 180 * measured(size) / size.tokens_per_update
+            updates = 0.9 * 180 * measured("transformer", size) / size.tokens_per_update
             assert updates >= 0.99 * budget.UPDATES_WANTED or size.tokens_per_update == 512
         assert widths == sorted(widths)
         assert widths[0] == budget.SMALLEST.model_dim
@@ -224,11 +227,11 @@ def test_the_size_of_a_text_follows_from_the_minutes_too(monkeypatch: pytest.Mon
     widths, said = [], []
     for speed in (1e3, 1e4, 1e5, 1e6, 1e7, 1e8, 1e9):
 
-        def measured(size: Size, speed: float = speed) -> float:
+        def measured(family: str, size: Size, speed: float = speed) -> float:
             return speed / size.model_dim
 
         monkeypatch.setattr(budget, "text_tokens_per_second", measured)
-        size = budget.text_size_in(10, said.append, rows)
+        size = budget.text_size_in(10, said.append, "transformer", rows)
         assert size.peak in {row.peak for row in rows}, "it does not fall with small updates"
         widths.append(size.model_dim)
     assert widths == sorted(widths)
@@ -242,9 +245,11 @@ def test_a_long_text_for_few_minutes_is_measured_on_this_machine(tmp_path: Path)
     said: list[str] = []
     recipe, _ = recipe_of([str(text)], task="language-model", minutes=0.05, say=said.append)
     assert (recipe.model.model_dim, recipe.text.kind) == (192, "bpe"), "words, as many allow them"
-    assert "width 192, 4 layers" in said[0] and "without a limit: width 256" in said[0]
+    (sized,) = [line for line in said if "width" in line]
+    assert "width 192, 4 layers" in sized and "without a limit: width 256" in sized
+    said.clear()
     masked, _ = recipe_of([str(text)], task="masked", minutes=0.05, say=said.append)
-    assert masked.plan.tokens_per_update == 1_024 and "updates of 1,024 tokens" in said[1]
+    assert masked.plan.tokens_per_update == 1_024 and "updates of 1,024 tokens" in " ".join(said)
     assert (masked.plan.context, masked.masking.share) == (64, 0.3), "or it stands still for long"
     assert masked.model.dropout == 0.0
     assert (recipe.plan.context, recipe.masking.share) == (256, 0.15)
@@ -260,3 +265,21 @@ def test_a_recipe_for_minutes_is_measured_on_this_machine(
     recipe, _ = recipe_of(files, minutes=0.05, say=said.append)
     assert recipe.plan.tokens_per_update < TABLE[0].tokens_per_update
     assert f"width {recipe.model.model_dim}, 2+2 layers" in said[0]
+
+
+def test_a_small_text_says_how_it_is_cut_and_holds_some_out(tmp_path: Path) -> None:
+    path = tmp_path / "my.en"
+    path.write_text(
+        "".join(f"This is line number {n} of a small text.\n" for n in range(400)), encoding="utf-8"
+    )
+    said: list[str] = []
+    recipe, _ = recipe_of([str(path)], task="language-model", say=said.append)
+    split = recipe.data.split
+    sides = [side_of(pair.target, split) for pair in read_pairs(recipe.data.train[0])]
+    assert 12 <= len(sides) < 40
+    assert sides.count("dev") == sides.count("test") == len(sides) // 12
+    told = " ".join(said)
+    assert f"400 lines, read as {len(sides)} passages" in told and "--texts text" in told
+    said.clear()
+    recipe_of([str(path)], task="language-model", texts="text", say=said.append)
+    assert "passages" not in " ".join(said)

@@ -32,8 +32,8 @@ from dragoman.data.store import Store
 from dragoman.data.store_writer import WeightedPairs, build_store
 from dragoman.errors import DragomanError, RunError, TrainingError
 from dragoman.forms.lexicon import Lexicon
-from dragoman.inference.measured import NAME, microseconds
 from dragoman.models.shortlist import Shortlist
+from dragoman.native.measured import NAME, microseconds
 from dragoman.search.settings import SearchSettings
 from dragoman.tasks.model import build_model
 from dragoman.tasks.report import summarise

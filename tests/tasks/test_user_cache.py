@@ -15,7 +15,7 @@ from untrained_run import untrained_run
 import dragoman
 from dragoman.data import store_writer
 from dragoman.errors import FileError
-from dragoman.inference import measured
+from dragoman.native import measured
 from dragoman.tasks.inputs import recipe_of
 from dragoman.tasks.prepare import Prepared, prepare
 from dragoman.tasks.user_cache import cache_folder

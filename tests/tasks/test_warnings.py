@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 import re
+import sys
 from itertools import chain
 from pathlib import Path
 
@@ -11,7 +12,6 @@ import numpy as np
 import pytest
 from bag_model import BagModel
 from command_line import Dragoman
-from native_levels import demo_is_of_bf16
 
 import dragoman as library
 from dragoman.data.demo_corpus import demo_corpus
@@ -27,6 +27,11 @@ from dragoman.tasks.proofreading.omissions import suspects_of
 from dragoman.tasks.proofreading.proofreader import Proof, Proofreader, ToProofread
 from dragoman.tasks.proofreading.source import ReadSource
 from dragoman.tasks.proofreading.warning import TranslationWarning
+
+BENCHMARKS = Path(__file__).parents[2] / "benchmarks"
+sys.path.insert(0, str(BENCHMARKS))
+
+from compound_sentences import compound, loses_a_part  # noqa: E402
 
 READ = [
     "the cat sees the old dog",
@@ -60,14 +65,14 @@ def proofs(
 def told(
     source: str, target: str, *, text: Text = WORDS, attends: bool = True, finished: bool = True
 ) -> list[tuple[str, str]]:
-    """Codes, and what they are said of."""
+    """Codes, and what they are said of; how much is covered has tests of its own."""
     reader = Proofreader(engine_of(text, attends=attends), LEXICON, LENGTHS)
     (proof,) = proofs(reader, text, (source, target), finished=finished)
     for warning in proof.warnings:
         whole = source if warning.side == "source" else target
         assert whole[warning.begin : warning.end] == warning.text
-        assert warning.text in str(warning) or warning.code in ("cut_off", "length")
-    return [(warning.code, warning.text) for warning in proof.warnings]
+        assert warning.text in str(warning) or warning.code in ("cut_off", "length", "coverage")
+    return [(one.code, one.text) for one in proof.warnings if one.code != "coverage"]
 
 
 def test_a_translation_that_owes_something_to_every_word_is_not_doubted() -> None:
@@ -89,10 +94,11 @@ def test_words_that_are_left_out_are_named_where_they_stand(attends: bool) -> No
 
 def test_what_is_left_out_together_is_one() -> None:
     source = "the old cat sees a dog because of small house"
-    assert told(source, "the old cat sees a dog") == [("omitted", "because of small house")]
+    found = told(source, "the old cat sees a dog")
+    assert ("omitted", "because of small house") in found and len(found) == 2
 
 
-def test_words_that_nothing_looked_at_are_asked_about_together() -> None:
+def test_words_of_a_clause_are_asked_about_together() -> None:
     """Each of them alone is missed too little by a model that does not mind an early end."""
     source, target = "the cat sees a small bird beside old house", "the cat"
     found = []
@@ -101,16 +107,19 @@ def test_words_that_nothing_looked_at_are_asked_about_together() -> None:
         forms = TextForm(WORDS, "en"), TextForm(WORDS, "de")
         reader = Proofreader(Engine(model, *forms, SearchSettings()), LEXICON)
         (proof,) = proofs(reader, WORDS, (source, target))
-        found.append([one.text for one in proof.warnings])
-    assert found == [["sees a small bird beside old house"], []]
+        assert proof.warnings[-1].covered == pytest.approx(2 / 9)
+        found.append([one.text for one in proof.warnings if one.code == "omitted"])
+    assert found == [["sees a small bird beside old house"]] * 2
 
 
 def test_where_nobody_knows_what_was_looked_at_words_are_asked_about_one_by_one() -> None:
     source = ReadSource.of(TextForm(WORDS, "en"), "the cat sees a small bird")
     nobody_knows, nothing_seen = np.zeros((2, 6)), np.full((2, 6), 0.01)
-    assert [one.place for one in suspects_of(source, nobody_knows, LEXICON)] == source.words
-    *_, together = suspects_of(source, nothing_seen, LEXICON)
-    assert source.at(together.place) == source.text
+    every = [source.at(one.place) for one in suspects_of(source, nobody_knows, LEXICON)]
+    threes = ["the cat sees", "cat sees a", "sees a small", "a small bird"]
+    assert every == [*map(source.at, source.words), *threes]
+    every = [source.at(one.place) for one in suspects_of(source, nothing_seen, LEXICON)]
+    assert source.text in every
 
 
 def test_words_that_were_never_read_are_named() -> None:
@@ -171,7 +180,7 @@ def test_two_words_are_too_few_to_tell_a_language_by() -> None:
 
 def test_repetition_counts_where_the_source_has_none() -> None:
     source = "the cat sees the old dog"
-    assert told(source, f"{source} {source}") == [("repeated", f"{source} {source}")]
+    assert told(source, f"{source} {source}")[0] == ("repeated", f"{source} {source}")
     again = "the cat sees the bird bird"
     assert told(again, "the cat sees the bird bird bird") == []
 
@@ -181,11 +190,28 @@ def test_what_was_cut_off_is_said_and_nothing_more_about_its_end() -> None:
     assert codes == ["cut_off"]
 
 
-def test_an_unusual_length_is_said_where_nothing_else_is() -> None:
+def test_an_unusual_length_is_said_whatever_else_is() -> None:
     source = "the cat sees the old dog"
     longer = f"{source} is in the house a small bird sings"
     assert told(source, longer) == [("length", longer)]
-    assert "length" not in [code for code, _ in told(source, "the")]
+    assert ("length", "the") in told(source, "the")
+    strange = f"{source} 🐱"
+    assert told(strange, longer) == [("unknown", "🐱"), ("length", longer)]
+    again = f"{source} {source}"
+    assert told(source, again) == [("repeated", again), ("length", again)]
+    assert told(source, again, finished=False) == [("repeated", again), ("cut_off", again)]
+
+
+def test_how_much_of_the_source_is_covered_is_told_where_something_is_left_out() -> None:
+    source = "the old cat sees a dog because of small house"
+    reader = Proofreader(engine_of(WORDS), LEXICON)
+    (proof,) = proofs(reader, WORDS, (source, "the old cat sees a dog"))
+    (coverage,) = [one for one in proof.warnings if one.code == "coverage"]
+    assert coverage.covered == pytest.approx(0.6)
+    assert str(coverage) == "about 60 % of the source is covered"
+    assert (coverage.side, coverage.text) == ("source", source)
+    (proof,) = proofs(reader, WORDS, (source, source))
+    assert proof.warnings == ()
 
 
 def test_a_proof_says_where_each_word_comes_from() -> None:
@@ -246,11 +272,9 @@ def test_the_demo_is_doubted_where_it_should_be(demo: tuple[Path, str], dragoman
     """Limits and counts: docs/experiments.md."""
     translator = library.load(demo[0])
     found = translator.warnings(translator(DROPPED))
-    assert all(DROPPED[one.begin : one.end] == one.text for one in found)
+    assert all(DROPPED[w.begin : w.end] == w.text for w in found if w.side == "source")
     omitted = " ".join(one.text for one in found if one.code == "omitted")
     assert "queen" not in omitted
-    if demo_is_of_bf16():
-        assert "blue elephants sing" in omitted
     never = {one.text for one in found if one.code == "unknown"}
     assert "elephants" in never and not never & {"children", "queen", "old"}
 
@@ -273,9 +297,26 @@ def test_the_demo_is_doubted_where_it_should_be(demo: tuple[Path, str], dragoman
         "translate", demo[0], "-q", "--warn", stdin=f"The dog sleeps.\n{DROPPED}\n".encode()
     )
     assert said.out.count("\n") == 2
-    assert {line.split(":")[0] for line in said.err.splitlines()} == {"line 2"}
-    if demo_is_of_bf16():
-        assert f"“{omitted}” seems to be left out" in said.err
+    *told, summary = said.err.splitlines()
+    assert {line.split(":")[0] for line in told} == {"line 2"}
+    assert summary.startswith("1 of 2 lines has warnings: ")
+
+
+def test_clauses_that_compound_sentences_lose_are_found(demo: tuple[Path, str]) -> None:
+    """The demo has read nothing so long. Counts: docs/experiments.md."""
+    translator = library.load(demo[0])
+    rng = random.Random(7)
+    asked = [compound(rng, 2 + n % 2) for n in range(60)]
+    found = translator.batch([one.source for one in asked])
+    lost = [n for n, one in enumerate(asked) if loses_a_part(found[n].text, one.parts)]
+    assert len(lost) >= 20
+    told = translator.proofread([found[n] for n in lost])
+    named = [any(one.code == "omitted" for one in some) for some in told]
+    assert sum(named) >= 0.6 * len(lost)
+    covered = [one.covered for some in told for one in some if one.code == "coverage"]
+    assert len(covered) >= sum(named) and max(filter(None, covered)) < 1
+    assert np.mean([share or 0 for share in covered]) < 0.8
+    assert {"omitted", "length"} <= {one.code for some in told for one in some}
 
 
 def test_sentences_of_one_text_are_doubted_in_their_places(demo: tuple[Path, str]) -> None:
@@ -290,3 +331,23 @@ def test_sentences_of_one_text_are_doubted_in_their_places(demo: tuple[Path, str
     }
     assert "zzyx" in {one.text for one in found}
     assert min(one.begin for one in found if one.side == "source") > len("The dog sleeps.")
+
+
+@pytest.mark.parametrize("source", ["cat", "cat sees"])
+def test_words_of_a_very_short_source_are_not_taken_away(source: str) -> None:
+    """What is left of it says too little; an empty translation has left them out all the same."""
+    reader = Proofreader(engine_of(WORDS), LEXICON)
+    for target, codes in (("dog", set[str]()), ("", {"omitted", "coverage"})):
+        (proof,) = proofs(reader, WORDS, (source, target))
+        assert {one.code for one in proof.warnings} == codes
+
+
+def test_a_long_text_is_quoted_without_its_middle() -> None:
+    text = "beginning " + "word " * 200 + "end"
+    shown = str(TranslationWarning.at("language", "source", text, (0, len(text))))
+    assert "“beginning word" in shown and "word end”" in shown and len(shown) < 200
+
+
+def test_a_warning_knows_its_sentence() -> None:
+    warning = TranslationWarning.at("unknown", "source", "a cat", (2, 5))
+    assert warning.moved(10, 20, 2).sentence == 2 and warning.moved(10, 20).begin == 12

@@ -27,17 +27,29 @@ from dragoman.studies.several import (
     Stored,
     Training,
     begin,
+    judged_by,
+    of_equal_length,
     read_stored,
+    record_has_learned,
     records_of,
     refuse_other,
     require_validation,
 )
+from dragoman.task import TASKS
 from dragoman.tasks.prepare import Say
 
 PLAN = "ablation.json"
 
-SCORES = {"bleu": "BLEU", "bits_per_byte": "bits per byte"}
-"""What is compared beside the loss, where it is measured."""
+
+def scores_of(recipe: Recipe) -> list[str]:
+    """What is compared beside the loss: what the recipe is judged by first."""
+    judged, measured = judged_by(recipe), TASKS[recipe.task].metrics
+    others = [name for name in measured if name not in COSTS and name != judged]
+    return others if judged in COSTS else [judged, *others]
+
+
+COSTS = ("loss", "perplexity")
+"""One of which stands for both."""
 
 
 class AblationPlan(Stored):
@@ -65,7 +77,7 @@ class Measured:
     scores: dict[str, Estimate]
     """Mean and interval by name: perplexity, bleu."""
     differences: dict[str, Estimate]
-    """From the base, of runs of the same seed; "loss" in nats a token."""
+    """From the base, of runs of the same seed; "loss" in nats."""
 
 
 @dataclass(frozen=True)
@@ -109,6 +121,12 @@ class Ablation:
         """Seed after seed, so that what is stopped early has something of every row."""
         return [_training(row, seed) for seed in self.plan.seeds for row in self.rows]
 
+    @property
+    def has_learned(self) -> bool:
+        """Whether any training of a row scores better than guessing."""
+        records = [one for measured in self.measured() for one in measured.records]
+        return not records or any(record_has_learned(one, self.base) for one in records)
+
     def measured(self) -> list[Measured]:
         """Every row, as far as it has been trained."""
         records = {one.name: one for one in records_of(self.folder, self.trainings)}
@@ -126,15 +144,17 @@ class Ablation:
         finished = self._finished(row, records)
         made = [records.get(_training(row, seed).name) for seed in self.plan.seeds]
         scores, differences = {}, {}
-        for name in ("perplexity", *SCORES):
+        names = scores_of(self.base)
+        for name in (*COSTS, *names):
             values = [one.scores[name] for one in finished.values() if name in one.scores]
             if values:
                 scores[name] = estimate(values)
-        for name in ("loss", *SCORES):
+        for name in ("loss", *names):
             pairs = [
                 one.scores[name] - base[seed].scores[name]
                 for seed, one in finished.items()
-                if row.name != BASE and seed in base and name in one.scores
+                if row.name != BASE and seed in base
+                if name in one.scores and name in base[seed].scores
             ]
             if pairs:
                 differences[name] = estimate(pairs)
@@ -172,11 +192,11 @@ def begin_ablation(
     if (folder / PLAN).is_file():
         return _joined(Ablation.open(folder), plan, recipe)
     refuse_other(folder)
-    base = recipe
+    base = of_equal_length(recipe, say)
     if minutes is not None:
         from dragoman.tasks.training import count_updates  # torch
 
-        base = count_updates(recipe, minutes / (len(rows) * len(seeds)), say)
+        base = count_updates(base, minutes / (len(rows) * len(seeds)), say)
     begin(folder, PLAN, plan, recipe, base)
     return Ablation.open(folder)
 

@@ -14,6 +14,7 @@ from typing import Any
 
 from dragoman.errors import DragomanError, RecipeError
 from dragoman.recipe import Recipe
+from dragoman.studies.several import other_dev
 
 BASE = "base"
 
@@ -91,9 +92,12 @@ def chosen(rows: Sequence[Row], names: Sequence[str]) -> list[Row]:
 def _checked(row: Row, recipe: Recipe, known: dict[str, str]) -> Row:
     """The row; with the reason, if the recipe cannot have it or has it already."""
     try:
-        changed = recipe.change(row.changes).model_dump_json()
+        made = recipe.change(row.changes)
     except RecipeError as error:
         return replace(row, cannot=str(error).removeprefix("the recipe: "))
+    if why := other_dev(made, recipe):
+        return replace(row, cannot=f"it {why}")
+    changed = made.model_dump_json()
     if changed in known:
         scaled = "" if row.paper is None else f"the paper's {row.paper.what}, scaled to it, is "
         return replace(row, cannot=f"{scaled}the same as {known[changed]}")
@@ -258,6 +262,13 @@ def _warmup(_: _Values) -> Iterable[Row]:
 def _norm(of: _Values) -> Iterable[Row]:
     other = "pre" if of["model.norm"] == "post" else "post"
     yield Row("norm", "norm", "", f"{other}-norm", (f"model.norm={other}",))
+    yield Row("no-norm", "norm", "", "no layer norms", ("model.norm=none",))
+
+
+def _residual(of: _Values) -> Iterable[Row]:
+    yield _switched(
+        of, "residual", "model.residual", "no residual connections", "residual connections"
+    )
 
 
 _GROUPS: dict[str, Callable[[_Values], Iterable[Row]]] = {
@@ -273,6 +284,7 @@ _GROUPS: dict[str, Callable[[_Values], Iterable[Row]]] = {
     "slices": _slices,
     "warm-up": _warmup,
     "norm": _norm,
+    "residual": _residual,
 }
 """In the order of the paper's table, then our own."""
 

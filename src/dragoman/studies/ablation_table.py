@@ -3,20 +3,25 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from pathlib import Path
 from statistics import fmean
 
 from dragoman.atomic import write_text
+from dragoman.measure import Measure
 from dragoman.metrics.interval import Estimate
 from dragoman.pictures.figure import Cell, DataTable, Figure, Words
 from dragoman.pictures.intervals import IntervalRow, Intervals
 from dragoman.pictures.panels import Text
 from dragoman.pictures.plain_table import plain_table
 from dragoman.plural import plural
-from dragoman.studies.ablation import SCORES, Ablation, Measured
+from dragoman.studies.ablation import COSTS, Ablation, Measured, scores_of
 from dragoman.studies.ablation_rows import BASE, PAPER_BASE, Row
-from dragoman.studies.several import Record, write_figure
+from dragoman.studies.several import Record, judged_by, write_figure
+from dragoman.task import TASKS
+
+_SHOWN = 1
+"""Scores of the table and the picture, beside the loss; ablation.csv has all of them."""
 
 _MORE = (
     "more: the difference from the recipe as it is, of runs of the same seed; * its interval "
@@ -30,22 +35,32 @@ _PAPER = (
 
 def table_rows(ablation: Ablation) -> tuple[list[str], list[list[Cell]]]:
     """Header and rows: ours, the paper's, then what the recipe cannot have."""
-    measured = ablation.measured()
-    names = [name for name in SCORES if any(name in one.scores for one in measured)]
-    header = ["", "row", "what", "n", "perplexity", "more loss"]
+    measured, task = ablation.measured(), TASKS[ablation.base.task]
+    cost = "perplexity" if "perplexity" in task.metrics else "loss"
+    names = [name for name in scores_of(ablation.base) if any(name in m.scores for m in measured)]
+    names = names[:_SHOWN]
+    loss, told, marked = task.measure("loss"), task.measure(cost), ablation.has_learned
+    updates = sorted({record.updates for one in measured for record in one.records})
+    header = ["", "row", "what", "n", told.head, "more loss"]
     for name in names:
-        header += [SCORES[name], f"more {SCORES[name]}"]
+        header += [task.measure(name).head, f"more {task.measure(name).called}"]
     header += ["paper", "its perplexity", "its BLEU", "more", "parameters", "minutes"]
+    header += ["updates"] * (len(updates) > 1)
     table: list[list[Cell]] = []
     for one in measured:
         cells: list[Cell] = [
             one.row.part, one.row.name, one.row.what, _count(one),
-            _told(one.scores.get("perplexity")), _difference(one.differences.get("loss"), 3),
+            _told(one.scores.get(cost), told),
+            _difference(one.differences.get("loss"), loss, marked),
         ]  # fmt: skip
         for name in names:
-            cells += [_told(one.scores.get(name)), _difference(one.differences.get(name), 2)]
+            measure = task.measure(name)
+            cells += [
+                _told(one.scores.get(name), measure),
+                _difference(one.differences.get(name), measure, marked),
+            ]
         cells += [*_of_paper(one.row), *_cost(one.records)]
-        table.append(cells)
+        table.append([*cells, _updates(one.records)] if len(updates) > 1 else cells)
     width = len(header)
     for row in ablation.impossible:
         cannot: list[Cell] = [row.part, row.name, f"not possible: {row.cannot}"]
@@ -54,43 +69,73 @@ def table_rows(ablation: Ablation) -> tuple[list[str], list[list[Cell]]]:
 
 
 def numbers(ablation: Ablation) -> DataTable:
-    """The same as bare numbers; halves are those of 95 % intervals."""
+    """The same as bare numbers, as they were measured; halves are those of 95 % intervals, updates
+    the mean over the runs of a row."""
+    measured = ablation.measured()
+    names = scores_of(ablation.base)
+    costs = [name for name in COSTS if name in TASKS[ablation.base.task].metrics]
     header = ["row", "part", "what", "runs", "failed"]
-    for name in ("perplexity", *SCORES):
+    for name in (*costs, *names):
         header += [f"dev {name}", f"dev {name}, half"]
-    for name in ("loss", *SCORES):
+    for name in ("loss", *names):
         header += [f"more {name}", f"more {name}, half"]
     header += ["paper", "paper perplexity", "paper BLEU", "parameters", "updates", "minutes"]
     rows: list[list[Cell]] = []
-    for one in ablation.measured():
+    for one in measured:
         cells: list[Cell] = [
             one.row.name, one.row.part, one.row.what, len(one.records), one.failed
         ]  # fmt: skip
-        for name in ("perplexity", *SCORES):
+        for name in (*costs, *names):
             cells += _bare(one.scores.get(name))
-        for name in ("loss", *SCORES):
+        for name in ("loss", *names):
             cells += _bare(one.differences.get(name))
         paper = one.row.paper
         cells += [paper.what, paper.perplexity, paper.bleu] if paper else ["", "", ""]
         parameters = one.records[0].parameters if one.records else ""
+        updates = fmean(record.updates for record in one.records) if one.records else ""
         minutes = fmean(record.minutes for record in one.records) if one.records else ""
-        rows.append([*cells, parameters, ablation.base.training.updates, minutes])
+        rows.append([*cells, parameters, updates, minutes])
     return DataTable("", header, rows)
 
 
 def notes(ablation: Ablation) -> list[str]:
     """How to read the table."""
-    tokens = {record.tokens for one in ablation.measured() for record in one.records}
-    seen = f" ({min(tokens):,} target tokens)" if tokens else ""
-    if len(tokens) > 1:
-        seen = f" ({min(tokens):,} to {max(tokens):,} target tokens)"
+    records = [record for one in ablation.measured() for record in one.records]
+    counted = TASKS[ablation.base.task].counted
+    tokens = {record.tokens for record in records}
+    seen = f" ({_between(tokens)} {counted})" if tokens else ""
+    updates = {record.updates for record in records}
+    length = f"Every training has {plural(ablation.base.training.updates, 'update')}{seen}"
+    if updates and updates != {ablation.base.training.updates}:
+        length = (
+            f"Trainings have {_between(updates)} updates{seen}: patience or minutes ended some "
+            "before others, so rows also differ by that"
+        )
     what = (
-        "Scores on dev. Every training has "
-        f"{plural(ablation.base.training.updates, 'update')}{seen}; "
+        f"Scores on dev. {length}; "
         f"seeds {', '.join(map(str, ablation.plan.seeds))}. ±: half the 95 % interval of the mean "
         "(Student), n: runs."
     )
-    return [what, _MORE, _PAPER]
+    told = [] if ablation.has_learned else [_unlearned(ablation, records)]
+    return [*told, what, _MORE, _PAPER]
+
+
+def _unlearned(ablation: Ablation, records: Sequence[Record]) -> str:
+    """What is said where no row has learned anything."""
+    name, task = judged_by(ablation.base), TASKS[ablation.base.task]
+    measure, best = task.measure(name), min if task.measure(name).better == "lower" else max
+    return (
+        "No row has learned anything yet: the best has "
+        f"{measure.called} {measure.written(best(one.scores[name] for one in records))} on dev, "
+        f"and guessing has {measure.written(best(one.chance[name] for one in records))}. The "
+        "rows cannot be compared; train for longer (--minutes, or training.updates)."
+    )
+
+
+def _between(values: Collection[int]) -> str:
+    """One number, or the least and the greatest."""
+    least, most = min(values), max(values)
+    return f"{least:,}" if least == most else f"{least:,} to {most:,}"
 
 
 def table(ablation: Ablation) -> str:
@@ -102,19 +147,24 @@ def table(ablation: Ablation) -> str:
 def figure(ablation: Ablation) -> Figure:
     """Differences with their intervals, the paper's beside, and the table."""
     measured = [one for one in ablation.measured() if one.row.name != BASE]
+    task = TASKS[ablation.base.task]
+    names = [
+        name
+        for name in scores_of(ablation.base)
+        if any(name in one.differences for one in measured)
+    ]
     panels = [
         Intervals(
-            f"dev {SCORES[name]}: how much more than the recipe as it is",
-            SCORES[name],
-            [_interval(one, name) for one in measured],
+            f"dev {task.measure(name).called}: how much more than the recipe as it is",
+            task.measure(name).head,
+            [_interval(one, name, task.measure(name)) for one in measured],
         )
-        for name in SCORES
-        if any(name in one.differences for one in measured)
+        for name in names[:_SHOWN]
     ]
     panels.append(
         Intervals(
-            "dev loss: how much more than the recipe as it is", "nats a token",
-            [_interval(one, "loss") for one in measured],
+            "dev loss: how much more than the recipe as it is", f"nats a {task.one_counted}",
+            [_interval(one, "loss", task.measure("loss")) for one in measured],
         )
     )  # fmt: skip
     header, rows = table_rows(ablation)
@@ -153,15 +203,19 @@ def _bare(value: Estimate | None) -> list[Cell]:
     return [value.mean, "" if value.half is None else value.half]
 
 
-def _told(value: Estimate | None) -> str:
-    return "" if value is None else str(value)
-
-
-def _difference(value: Estimate | None, digits: int) -> str:
+def _told(value: Estimate | None, measure: Measure) -> str:
     if value is None:
         return ""
-    half = "" if value.half is None else f" ± {value.half:.{digits}f}"
-    return f"{value.mean:+.{digits}f}{half}{'*' if value.differs_from_zero else ''}"
+    half = "" if value.half is None else f" ± {measure.number(value.half)}"
+    return f"{measure.number(value.mean)}{half}"
+
+
+def _difference(value: Estimate | None, measure: Measure, marked: bool) -> str:
+    if value is None:
+        return ""
+    half = "" if value.half is None else f" ± {measure.number(value.half)}"
+    star = "*" if marked and value.differs_from_zero else ""
+    return f"{measure.difference(value.mean)}{half}{star}"
 
 
 def _of_paper(row: Row) -> list[Cell]:
@@ -180,7 +234,11 @@ def _cost(records: Sequence[Record]) -> list[Cell]:
     return [f"{records[0].parameters:,}", f"{minutes:.1f}"]
 
 
-def _interval(one: Measured, name: str) -> IntervalRow:
+def _updates(records: Sequence[Record]) -> str:
+    return _between({record.updates for record in records}) if records else ""
+
+
+def _interval(one: Measured, name: str, measure: Measure) -> IntervalRow:
     value, paper = one.differences.get(name), one.row.paper
     published = None
     if paper is not None and name == "bleu":
@@ -190,4 +248,5 @@ def _interval(one: Measured, name: str) -> IntervalRow:
     label = f"{one.row.part} {one.row.what}".strip()
     if value is None:
         return IntervalRow(label, None, None, published)
-    return IntervalRow(label, value.mean, value.half, published)
+    half = None if value.half is None else value.half * measure.times
+    return IntervalRow(label, value.mean * measure.times, half, published)

@@ -6,8 +6,16 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from dragoman.metrics.classification import accuracies, macro_f1s, statistics_of
-from dragoman.metrics.significance import Measured, compare_statistics
-from dragoman.studies.comparison import Compared, chosen_test, runs_at
+from dragoman.metrics.significance import Measured, Significance, compare_statistics
+from dragoman.studies.chance import chance_of_labels
+from dragoman.studies.comparison import (
+    Compared,
+    checked,
+    chosen_test,
+    require_one_language,
+    runs_at,
+    side_by_side,
+)
 from dragoman.tasks.classification import labelled_set
 from dragoman.tasks.labeller import Labeller
 
@@ -29,6 +37,7 @@ def compare_labels(
     used; ``RunError`` for a folder that holds no run that labels.
     """
     chosen, systems = chosen_test(test), runs_at(paths)
+    require_one_language(systems)
     files = [*([source] if source else []), *references]
     measured = labelled_set(systems[0].runs[0], files)
     texts = [pair.source for pair in measured.pairs]
@@ -36,19 +45,31 @@ def compare_labels(
     names = sorted({name for system in labellers for one in system for name in one.labels.names})
     value = {name: number for number, name in enumerate(names)}
     true = [value[pair.target.strip()] for pair in measured.pairs]
+    found = [[[one.label for one in labeller(texts)] for labeller in runs] for runs in labellers]
     statistics = [
-        [
-            statistics_of(true, [value[found.label] for found in one(texts)], len(names))
-            for one in runs
-        ]
-        for runs in labellers
+        [statistics_of(true, [value[label] for label in labels], len(names)) for labels in runs]
+        for runs in found
     ]
-    signature = f"texts:{len(texts)}|labels:{len(names)}"
-    by_metric = {
-        "accuracy": Measured(statistics, accuracies, signature),
-        "macro F1": Measured(statistics, macro_f1s, signature),
-    }
-    quality = compare_statistics(
-        [system.name for system in systems], by_metric, chosen, samples, seed
-    )
-    return Compared(tuple(systems), measured.name, quality)
+
+    def over(places: Sequence[int]) -> Significance:
+        some = [[run[list(places)] for run in runs] for runs in statistics]
+        signature = f"texts:{len(places)}|labels:{len(names)}"
+        by_metric = {
+            "accuracy": Measured(some, accuracies, signature),
+            "macro F1": Measured(some, macro_f1s, signature),
+        }
+        return compare_statistics(
+            [system.name for system in systems], by_metric, chosen, samples, seed
+        )
+
+    guess = chance_of_labels([pair.target.strip() for pair in measured.pairs])
+    called = {"accuracy": "accuracy", "macro_f1": "macro F1"}
+    return checked(
+        systems, measured.name, over(range(len(texts))), measured.pairs, own=not files,
+        chance={called[name]: value for name, value in guess.items() if name in called},
+        again=over,
+        samples=side_by_side(
+            measured.pairs,
+            {system.name: runs[0] for system, runs in zip(systems, found, strict=True)},
+        ),
+    )  # fmt: skip

@@ -25,7 +25,15 @@ from dragoman.metrics.parseval import (
 )
 from dragoman.metrics.significance import Measured, Significance, Test, compare_statistics
 from dragoman.plural import plural
-from dragoman.studies.comparison import Compared, chosen_test, runs_at
+from dragoman.studies.chance import chance_of_trees
+from dragoman.studies.comparison import (
+    Compared,
+    checked,
+    chosen_test,
+    require_one_language,
+    runs_at,
+    side_by_side,
+)
 from dragoman.tasks.evaluation_set import own_test_set
 from dragoman.tasks.parsing import SIGNATURE, Evaluated, evaluate_on, score_each, trees_in
 from dragoman.tasks.run import Run
@@ -122,15 +130,28 @@ def compare_parsers(
     used; ``RunError`` for a folder that holds no run that parses.
     """
     chosen, systems = chosen_test(test), runs_at(paths)
+    require_one_language(systems)
     runs = [run for system in systems for run in system.runs]
-    pairs, name = _own_trees(runs) if source is None else (trees_in(source), source.name)
+    pairs, name = _own_trees(runs) if source is None else (trees_in(source, runs[0]), source.name)
     evaluated = tuple(
         tuple(evaluate_on(run, pairs, name) for run in system.runs) for system in systems
     )
     sentences = [[score_each(pairs, run.parses) for run in one] for one in evaluated]
     names = [system.name for system in systems]
-    quality = parse_significance(names, sentences, chosen, samples, seed)
-    return ComparedParsers(Compared(tuple(systems), name, quality), evaluated)
+
+    def over(places: Sequence[int]) -> Significance:
+        some = [[[run[n] for n in places] for run in runs] for runs in sentences]
+        return parse_significance(names, some, chosen, samples, seed)
+
+    guess = chance_of_trees(pairs)
+    compared = checked(
+        systems, name, over(range(len(pairs))), pairs, own=source is None,
+        chance={"F1": guess["f1"]} if guess else {}, again=over,
+        samples=side_by_side(
+            pairs, {one: runs[0].hypotheses for one, runs in zip(names, evaluated, strict=True)}
+        ),
+    )  # fmt: skip
+    return ComparedParsers(compared, evaluated)
 
 
 def parse_significance(

@@ -4,15 +4,22 @@ each. ``report_page.py`` shows it beside what the paper prints.
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from statistics import fmean
 from typing import Any
 
-from dragoman.insight.cost import Cost, attention_cost, convolution_cost, recurrence_cost
+from dragoman.insight.cost import (
+    Cost,
+    attention_cost,
+    gated_convolution_cost,
+    recurrence_cost,
+)
 from dragoman.metrics.significance import Comparison
 from dragoman.models.settings import ModelSettings
+from dragoman.studies.by_length import ByLength, by_length
 from dragoman.studies.comparison import Compared, System, Translated
 from dragoman.studies.operations import operations_per_token
 from dragoman.studies.published import LAYERS, MODELS
@@ -30,7 +37,7 @@ _COUNTED, _TIMED = 64, 500
 LAYER_OF: dict[str, Callable[[int, ModelSettings], Cost]] = {
     "transformer": lambda n, model: attention_cost(n, model.model_dim),
     "recurrent": lambda n, model: recurrence_cost(n, model.model_dim),
-    "convolutional": lambda n, model: convolution_cost(
+    "convolutional": lambda n, model: gated_convolution_cost(
         n, int(model.sizes["channels"]), int(model.sizes["kernel_width"])
     ),
 }
@@ -61,6 +68,10 @@ class Trained:
     """Of one layer that mixes positions, at the mean length of the test sentences."""
     sweep: str | None
     """The folder of the search that its settings come from."""
+    dev: str
+    """What its curve was measured on, in short."""
+    machine: str
+    """The processor that its first run was begun on; "" where that was not written down."""
 
 
 @dataclass(frozen=True)
@@ -76,6 +87,8 @@ class Report:
     """Test sentences that operations were counted on."""
     best: Comparison
     """BLEU, against the best."""
+    lengths: ByLength
+    """Quality by source length."""
     sweeps: tuple[Sweep, ...]
     machine: tuple[tuple[str, str], ...]
 
@@ -86,22 +99,28 @@ class Report:
         return [
             Standing(
                 one.name, one.kind, scores[one.name].value, scores[one.name].p_value, one.curve,
-                one.pace.sentences_per_second,
+                one.pace.sentences_per_second, one.dev, one.machine,
             )
             for one in self.trained
         ]  # fmt: skip
+
+    @property
+    def verdict(self) -> list[str]:
+        """What it came to."""
+        return verdict(self.standings, learned=self.compared.quality.marked)
 
     def to_dict(self) -> dict[str, Any]:
         """As plain values, for JSON."""
         return {
             **self.compared.to_dict(),
-            "verdict": verdict(self.standings),
+            "verdict": self.verdict,
             "trained": [
                 {**asdict(one), "sentences_per_second": one.pace.sentences_per_second}
                 for one in self.trained
             ],
             "against the best": [asdict(score) for score in self.best.scores],
             "tokens_per_sentence": self.length,
+            "by source length": self.lengths.to_dict(),
             "sweeps": [
                 {"folder": str(sweep.folder), "trials": [r.model_dump() for r in sweep.ranked]}
                 for sweep in self.sweeps
@@ -143,6 +162,14 @@ def report(translated: Translated, say: Say) -> Report:
         length,
         len(some),
         next(c for c in against.comparisons if c.metric == "BLEU"),
+        by_length(
+            pairs,
+            translated.outputs,
+            translated.references,
+            first.recipe.languages.target,
+            tokenizer=translated.tokenizer,
+            seed=compared.quality.seed,
+        ),
         tuple(map(Sweep.open, dict.fromkeys(beside))),
         tuple(machine_facts()),
     )
@@ -167,9 +194,7 @@ def _trained(system: System, pace: Pace, per_token: float, length: int) -> Train
         name=system.name,
         kind=model.kind,
         sizes=model.sizes,
-        parameters=sum(
-            p.numel() for p in hollow_model(run.recipe, run.source, run.target).parameters()
-        ),
+        parameters=sum(p.numel() for p in hollow_model(run.recipe, *run.forms).parameters()),
         runs=len(system.runs),
         updates=updates[-1]["update"] if updates else 0,
         tokens=tokens,
@@ -185,7 +210,23 @@ def _trained(system: System, pace: Pace, per_token: float, length: int) -> Train
         pace=pace,
         layer=None if cost is None else cost(length, model),
         sweep=None if sweep is None else str(sweep),
+        dev=_dev_of(run),
+        machine=str(run.notes().get("machine", "")),
     )
+
+
+def _dev_of(run: Run) -> str:
+    """The same for runs whose curves were measured alike: on one dev set, by one search."""
+    data, notes, how = run.recipe.data, run.notes(), run.recipe.evaluation
+    if data.embedded is not None:
+        dev: object = data.embedded
+    elif data.dev is not None:
+        dev = notes.get("held_out", {}).get("dev") or data.dev.model_dump_json()
+    else:
+        corpora = [one["sha256"] for one in notes.get("corpora", [])]
+        dev = corpora, data.split.model_dump_json(), data.cleaning.model_dump_json()
+    whole = repr((dev, data.moses, how.dev_sentences, how.dev_beam))
+    return hashlib.sha256(whole.encode()).hexdigest()[:16]
 
 
 def _minutes(run: Run) -> float:

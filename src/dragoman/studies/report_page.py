@@ -7,13 +7,17 @@ from collections.abc import Callable
 from dataclasses import replace
 from importlib import metadata
 
-from dragoman.metrics.significance import SIGNIFICANT
+from dragoman.metrics.significance import SIGNIFICANT, Significance
 from dragoman.pictures.comparison import ComparisonPage, Section
 from dragoman.pictures.records import Chart, Series, Table
 from dragoman.plural import plural
+from dragoman.studies.comparison import UNSEEN, shortened
 from dragoman.studies.published import LAYERS, MODELS
 from dragoman.studies.report import Report
-from dragoman.studies.verdict import FAMILIES, Point, verdict
+from dragoman.studies.verdict import FAMILIES, Point
+
+_LONGEST_SHOWN = 1000
+"""Characters of a translation that is shown."""
 
 
 def report_page(report: Report) -> ComparisonPage:
@@ -22,9 +26,10 @@ def report_page(report: Report) -> ComparisonPage:
         title=" · ".join(system.name for system in report.compared.systems),
         lead=f"Compared on {report.compared.test}, {report.compared.quality.sentences:,} "
         "sentences.",
-        verdict=verdict(report.standings),
+        verdict=[*report.verdict, *(f"Warning: {one}." for one in report.compared.warnings)],
         sections=[
-            _quality(report), _learning(report), _using(report), _layers(report), _paper(report),
+            _quality(report), _side_by_side(report), _lengths(report),
+            _learning(report), _using(report), _layers(report), _paper(report),
             _searched(report),
             Section("Machine", tables=[Table("", ("what", "value"), report.machine)]),
         ],
@@ -34,7 +39,22 @@ def report_page(report: Report) -> ComparisonPage:
 
 def _quality(report: Report) -> Section:
     tests = {"bootstrap": "paired bootstrap", "randomisation": "approximate randomisation"}
-    quality = report.compared.quality
+    quality, unseen = report.compared.quality, report.compared.unseen
+    tables = [_quality_table("", quality)]
+    if unseen is not None:
+        title = f"{UNSEEN}, {plural(unseen.sentences, 'sentence')}"
+        tables.append(_quality_table(title, unseen))
+    baseline = quality.comparisons[0].scores[0].system
+    below = f", below {SIGNIFICANT} chance hardly explains the difference" if quality.marked else ""
+    return Section(
+        "Quality",
+        f"{tests[quality.test]}, {quality.samples:,} samples; p: against {baseline}{below}; ±: "
+        "half the 95 % interval over sentences; sd: over runs that differ by their seed.",
+        tables=tables,
+    )
+
+
+def _quality_table(title: str, quality: Significance) -> Table:
     columns: dict[str, list[str]] = {}
     for comparison in quality.comparisons:
         for score in comparison.scores:
@@ -47,12 +67,42 @@ def _quality(report: Report) -> Section:
         header += [comparison.metric, "p"]
     signatures = "; ".join(f"{c.metric}: {c.signature}" for c in quality.comparisons)
     notes = " ".join((f"{signatures}.", *quality.notes))
+    return Table(title, header, [[name, *cells] for name, cells in columns.items()], notes)
+
+
+def _side_by_side(report: Report) -> Section:
+    """Some translations, each below what they are of."""
+    tables = [
+        Table(
+            "",
+            ("", ""),
+            [
+                (name, shortened(text, _LONGEST_SHOWN))
+                for name, text in {
+                    "source": one.source, "reference": one.reference, **one.outputs
+                }.items()
+            ],
+        )
+        for one in report.compared.samples
+    ]  # fmt: skip
     return Section(
-        "Quality",
-        f"{tests[quality.test]}, {quality.samples:,} samples; p: against "
-        f"{next(iter(columns))}, below {SIGNIFICANT} it is hardly luck; ±: half the 95 % "
-        "interval over sentences; sd: over runs that differ by their seed.",
-        tables=[Table("", header, [[name, *cells] for name, cells in columns.items()], notes)],
+        "Side by side",
+        "Sentences that the systems translate differently, spread over the test set.",
+        tables=tables,
+    )
+
+
+def _lengths(report: Report) -> Section:
+    found = report.lengths
+    if not found.bins:
+        return Section("By source length")
+    header, rows = found.rows()
+    return Section(
+        "By source length",
+        f"BLEU of sentences in bins by the {found.unit} of their source, each bin a test set of "
+        "its own; ±: half the 95 % interval over its sentences.",
+        [found.chart()],
+        [Table("", header, rows)],
     )
 
 
@@ -129,8 +179,9 @@ def _layers(report: Report) -> Section:
     return Section(
         "Layers, beside the paper's table 1",
         f"One layer of each over {report.length} tokens, the mean length of the test sentences, "
-        "at the width of the model. The path is how many steps a signal takes from end to end; "
-        "a gated convolution makes two such products.",
+        "at the width of the model. The path is how many steps a signal takes from end to end. A "
+        "gated convolution makes two products, for its values and its gates; its kernels are "
+        "contiguous, where the paper's path is that of dilated ones.",
         tables=[Table("", header, rows)] if rows else [],
     )
 

@@ -17,19 +17,41 @@ from typing import Protocol
 from dragoman.data.hashing import keyed
 from dragoman.errors import DragomanError, RecipeError
 from dragoman.recipe import Recipe
+from dragoman.studies.several import other_dev
+from dragoman.task import TASKS
 
 _DRAWS = 0x5EA7C4
 """What these draws are for: no other has this key."""
 _TRIES = 100
 """Draws for one trial until one differs from all before it."""
 
+_LENGTH = "the length of a training"
+_DATA = "the text that is learned and measured"
+_MEASURE = "how trials are measured"
+_TOKEN = "what a token is, by which the loss is measured"
 _FIXED = {
-    "training.updates": "the length of a training",
-    "training.minutes": "the length of a training",
-    "plan.tokens_per_update": "the tokens of an update",
+    "training.updates": _LENGTH,
+    "training.minutes": _LENGTH,
+    "training.patience": _LENGTH,
+    "training.first_plan": _LENGTH,
+    "training.validate_every": "how often dev is looked at",
     "training.metric": "what trials are judged by",
+    "plan.tokens_per_update": "the tokens of an update",
+    "plan.max_source": "which of the dev examples are measured",
+    "plan.max_target": "which of the dev examples are measured",
+    "seed": "the random draws, and the luckiest seed would win (ablate and train --seeds show how "
+    "much a seed matters)",
+    "data": _DATA,
+    "languages": _DATA,
+    "trees": _DATA,
+    "task": _MEASURE,
+    "evaluation": _MEASURE,
+    "masking": _MEASURE,
+    "format": "the layout of a recipe",
+    "name": "what a run is called",
 }
-"""What all trials share: they would not be comparable, or not cost the same."""
+"""What all trials share, settings or whole sections of them: they would not be comparable, or not
+cost the same."""
 
 _HOW = (
     "write --over training.schedule.peak=1e-4..3e-3:log for a range, "
@@ -95,8 +117,6 @@ def parse_over(text: str) -> Over:
     where = f"--over {text}"
     if not equals or not key or not values:
         raise DragomanError(f"{where} is not of the form section.key=VALUES: {_HOW}")
-    if key in _FIXED:
-        raise DragomanError(f"{where}: {key} is {_FIXED[key]}, which all trials share")
     if ".." not in values:
         choice = tuple(value.strip() for value in values.split(","))
         if len(choice) < 2 or not all(choice):
@@ -133,8 +153,16 @@ def usual(recipe: Recipe) -> list[Over]:
 
 
 def check_space(space: Sequence[Over], recipe: Recipe) -> None:
-    """Errors: ``DragomanError`` for a setting that is named twice, or that does nothing in this
-    recipe."""
+    """Errors: ``DragomanError`` for a setting that all trials share, that is named twice, or that
+    does nothing in this recipe."""
+    for over in space:
+        if why := _why_fixed(over.key, recipe):
+            instead = ""
+            if why == _TOKEN and "bleu" in TASKS[recipe.task].metrics:
+                instead = "; or judge them by BLEU: --set training.metric=bleu"
+            raise DragomanError(
+                f"--over {over}: {over.key} is {why}, which all trials share{instead}"
+            )
     keys = [over.key for over in space]
     if len(set(keys)) < len(keys):
         twice = next(key for key in keys if keys.count(key) > 1)
@@ -147,6 +175,30 @@ def check_space(space: Sequence[Over], recipe: Recipe) -> None:
             f'--over {dead} does nothing with training.schedule.kind = "{kind}": search '
             f"training.schedule.{live}"
         )
+
+
+def _why_fixed(key: str, recipe: Recipe) -> str | None:
+    """What a setting is that trials may not differ by."""
+    for fixed, why in _FIXED.items():
+        if key == fixed or key.startswith(f"{fixed}."):
+            return why
+    task = TASKS[recipe.task]
+    if key == "plan.context" and "source" not in task.sides and not task.writes:
+        return "which windows of dev are measured"
+    section, _, setting = key.partition(".")
+    if section != "text" or setting == "sampling":  # which is of training alone
+        return None
+    if task.compared and setting in ("normalization", "lossless"):
+        return "how the bytes of dev are counted"
+    return _TOKEN if _is_by_token(recipe) else None
+
+
+def _is_by_token(recipe: Recipe) -> bool:
+    """Whether the score that trials are judged by is one of tokens of the vocabulary."""
+    task = TASKS[recipe.task]
+    if task.target != "text" or task.compared:
+        return False
+    return not task.writes or recipe.training.metric in ("loss", "perplexity")
 
 
 def draw(space: Sequence[Over], recipe: Recipe, trials: int, seed: int) -> list[tuple[str, ...]]:
@@ -164,9 +216,12 @@ def draw(space: Sequence[Over], recipe: Recipe, trials: int, seed: int) -> list[
                 f"{over.key}={over.value(_share(seed, trial, attempt, over.key))}" for over in space
             )
             try:
-                changed = recipe.change(changes).model_dump_json()
+                made = recipe.change(changes)
             except RecipeError as error:
                 raise RecipeError(f"trial {trial + 1} ({', '.join(changes)}): {error}") from error
+            if why := other_dev(made, recipe):
+                raise DragomanError(f"trial {trial + 1} ({', '.join(changes)}) {why}")
+            changed = made.model_dump_json()
             if changed not in known:
                 break
         else:

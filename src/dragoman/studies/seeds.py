@@ -113,13 +113,28 @@ def last_update(folder: Path) -> int:
 def summary(folder: Path) -> str:
     """The scores of a group: the mean, the standard deviation, and those of each run."""
     runs = runs_of(folder)
-    scores = [run.scores().get("scores", {}) for run in runs]
+    found = [run.scores() for run in runs]
+    scores = [one.get("scores", {}) for one in found]
     names = [name for name in scores[0] if all(name in one for one in scores)]
+    alike = [
+        name
+        for name in names
+        if len({(f.get("test"), s[name]["signature"]) for f, s in zip(found, scores, strict=True)})
+        == 1
+    ]
     seeds = ", ".join(str(run.recipe.seed) for run in runs)
     lines = [f"{plural(len(runs), 'run')} in {folder}, seeds {seeds}"]
-    for name in names:
-        values = [one[name]["value"] for one in scores]
-        deviation = f" sd {stdev(values):.2f}" if len(values) > 1 else ""
-        each = ", ".join(f"{value:.2f}" for value in values)
-        lines.append(f"{name:<8}{fmean(values):>7.2f}{deviation}  ({each})")
+    if alike != names:
+        told = ", ".join(runs[0].task.measure(name).called for name in names if name not in alike)
+        lines.append(
+            f"{told}: some of the runs were measured on other texts or in another way, so there is "
+            "no mean; measure each run anew: dragoman evaluate RUN"
+        )
+    wide = max((len(runs[0].task.measure(name).called) for name in alike), default=0)
+    for name in alike:
+        measure, values = runs[0].task.measure(name), [one[name]["value"] for one in scores]
+        deviation = f" sd {measure.number(stdev(values))}" if len(values) > 1 else ""
+        each = ", ".join(map(measure.number, values))
+        mean = measure.written(fmean(values))
+        lines.append(f"{measure.called:<{wide}}  {mean:>7}{deviation}  ({each})")
     return "\n".join(lines)

@@ -2,14 +2,15 @@
 
     FOLDER/PLAN.json          what is to be trained (sweep.json, ablation.json)
     FOLDER/given.toml         the recipe that was given
-    FOLDER/base.toml          the same with the updates of each training: what all of them change
+    FOLDER/base.toml          the same with the updates of each training, and the way to compute
+                              them that the first one has measured: what all of them change
     FOLDER/records/NAME.json  a training that has ended, however it ended
     FOLDER/runs/NAME          the run of the one that is under way
 
-Every training has as many updates as the others, and what is trained follows from the plan alone,
-so it matters neither when nor where: whoever copies plan, recipes and records to another machine
-goes on there with those that are missing. The runs themselves go when their records are written,
-unless they are to be kept.
+Every training has as many updates as the others (``of_equal_length``), and what is trained follows
+from the plan alone, so it matters neither when nor where: whoever copies plan, recipes and records
+to another machine goes on there with those that are missing. The runs themselves go when their
+records are written, unless they are to be kept.
 """
 
 from __future__ import annotations
@@ -27,11 +28,14 @@ from dragoman.atomic import remove_folder, replacing_file, write_text
 from dragoman.errors import DragomanError, RunError, UntrainableError
 from dragoman.pictures.figure import Figure, csv_files, figure_svg
 from dragoman.pictures.figure_png import figure_png
+from dragoman.plural import plural
 from dragoman.reading import read_json
 from dragoman.recipe import Recipe
-from dragoman.task import TASKS, Better
+from dragoman.studies.chance import chance_of, has_learned
+from dragoman.task import TASKS
+from dragoman.tasks.corpora import corpora_of
 from dragoman.tasks.prepare import Say
-from dragoman.tasks.run import RECIPE, Run, refuse_run
+from dragoman.tasks.run import RECIPE, Run, load_forms, refuse_run
 
 if TYPE_CHECKING:
     from dragoman.training.trainer import Outcome
@@ -77,6 +81,8 @@ class Record(Stored):
     curve: list[Point] = []
     machine: str = ""
     """The processor."""
+    chance: dict[str, _Number] = {}
+    """What guessing scores on the same dev set; older records do not say."""
 
 
 @dataclass(frozen=True)
@@ -202,6 +208,7 @@ def train_all(
                 )  # fmt: skip
             except UntrainableError as error:
                 why = str(error)
+            base = _by_one_way(folder, base, run)
             if outcome is not None and outcome.reason == "interrupted":
                 return False
             record = _record_of(training, run, outcome, why, processor())
@@ -234,6 +241,19 @@ def _record_path(folder: Path, name: str) -> Path:
     return folder / RECORDS / f"{name}.json"
 
 
+def _by_one_way(folder: Path, base: Recipe, run: Path) -> Recipe:
+    """The base recipe with the way that a run of it is computed by: the first one has measured it
+    for all of them, since trainings that are compared are to be computed alike. On another machine
+    it is measured anew."""
+    found = Run.open(run).recipe.training.way if (run / RECIPE).is_file() else None
+    if found is None or found == base.training.way:
+        return base
+    training = base.training.model_copy(update={"way": found})
+    base = base.model_copy(update={"training": training})
+    base.save(folder / BASE)
+    return base
+
+
 def _record_of(
     training: Training, folder: Path, outcome: Outcome | None, why: str, machine: str
 ) -> Record:
@@ -247,6 +267,7 @@ def _record_of(
     from dragoman.tasks.model import hollow_model
 
     run = Run.open(folder)
+    dev = [pair for corpus in corpora_of(run.recipe, "dev") for pair in corpus.pairs]
     lines = list(run.metrics())
     updates = [line for line in lines if line["kind"] == "update"]
     validations = [line for line in lines if line["kind"] == "validation"]
@@ -264,9 +285,7 @@ def _record_of(
         ended=ended,
         why=why,
         scores=scores,
-        parameters=sum(
-            p.numel() for p in hollow_model(run.recipe, run.source, run.target).parameters()
-        ),
+        parameters=sum(p.numel() for p in hollow_model(run.recipe, *run.forms).parameters()),
         updates=updates[-1]["update"] if updates else 0,
         tokens=sum(line["tokens"] for line in updates),
         minutes=round(max((line["elapsed"] for line in lines), default=0.0) / 60, 4),
@@ -280,6 +299,7 @@ def _record_of(
             if line["weights"] != "average" and line["scores"].get(metric) is not None
         ],
         machine=machine,
+        chance=chance_of(run.recipe, load_forms(run.recipe, folder, prepared=True), dev),
     )
 
 
@@ -304,9 +324,50 @@ def kept_scores(
     return {name: value for name, value in scores.items() if value is not None}
 
 
-def better_of(recipe: Recipe) -> Better:
-    """Which values of the recipe's metric are better."""
-    return TASKS[recipe.task].metrics[recipe.training.metric]
+def of_equal_length(recipe: Recipe, say: Say) -> Recipe:
+    """The recipe as each of several trainings takes it: with all of its updates, so that what ends
+    one earlier than another is left out."""
+    training = recipe.training
+    ends = [f"training.{name}" for name in ("patience", "minutes") if getattr(training, name)]
+    if ends:
+        say(
+            f"{' and '.join(ends)} would end some trainings before others and is ignored: each "
+            f"has {plural(training.updates, 'update')}"
+        )
+    same = {"patience": 0, "minutes": 0.0, "first_plan": None}
+    return recipe.model_copy(update={"training": training.model_copy(update=same)})
+
+
+def other_dev(changed: Recipe, recipe: Recipe) -> str:
+    """A message about a recipe whose limits on length leave out other dev examples than those of
+    ``recipe``; empty where both are measured on the same."""
+    if len(TASKS[recipe.task].sides) < 2:
+        return ""
+    limits = [
+        (one.max_source, one.max_target)
+        for made in (changed, recipe)
+        for one in [made.plan.within(made.model.longest)]
+    ]
+    if limits[0] == limits[1]:
+        return ""
+    return (
+        f"is measured on other dev examples: sides of up to {max(limits[0]):,} tokens, not of up "
+        f"to {max(limits[1]):,}; a table of positions (model.positions.maximum) must be as long as "
+        "plan.max_source and plan.max_target"
+    )
+
+
+def judged_by(recipe: Recipe) -> str:
+    """The score by which trainings are told apart: ``training.metric``, or that of the same meaning
+    which compares across vocabularies."""
+    return TASKS[recipe.task].compared or recipe.training.metric
+
+
+def record_has_learned(record: Record, recipe: Recipe) -> bool:
+    """Whether a training scores better than guessing would; True of an older record, which does not
+    say what that scores."""
+    name = judged_by(recipe)
+    return has_learned(record.scores, record.chance, name, TASKS[recipe.task].measure(name))
 
 
 def _say_nothing(_: str) -> None:

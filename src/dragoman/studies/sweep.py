@@ -1,13 +1,15 @@
 """A random search of settings (Bergstra and Bengio, 2012): trials of equal cost, the best recipe.
 
-Every trial has the same seed, text and number of updates; where a time is given it is turned into
-updates once, before the first trial. Equal minutes would let a busy moment of the machine choose
-the settings; equal updates are the same trials everywhere, and where only rates and dropout are
-searched they take equal minutes too.
+Every trial has the same seed, text and number of updates, and is measured alike: language models by
+bits per byte, since the loss of a token depends on the vocabulary. Where a time is given it is
+turned into updates once, before the first trial. Equal minutes would let a busy moment of the
+machine choose the settings; equal updates are the same trials everywhere, and where only rates and
+dropout are searched they take equal minutes too.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -18,6 +20,7 @@ from pydantic import Field
 
 from dragoman.atomic import write_text
 from dragoman.errors import DragomanError, RunError
+from dragoman.measure import Measure
 from dragoman.pictures.figure import Cell, DataTable, Figure, Words
 from dragoman.pictures.panels import Lines, Text
 from dragoman.pictures.plain_table import plain_table
@@ -32,13 +35,16 @@ from dragoman.studies.several import (
     Stored,
     Training,
     begin,
-    better_of,
+    judged_by,
+    of_equal_length,
     read_stored,
+    record_has_learned,
     records_of,
     refuse_other,
     require_validation,
     write_figure,
 )
+from dragoman.task import TASKS
 from dragoman.tasks.prepare import Say
 
 PLAN, BEST = "sweep.json", "best.toml"
@@ -93,31 +99,61 @@ class Sweep:
         return records_of(self.folder, self.trainings)
 
     @property
+    def metric(self) -> str:
+        """What trials are judged by."""
+        return judged_by(self.base)
+
+    @property
     def ranked(self) -> list[Record]:
         """The best first; what could not be trained last."""
-        metric, sign = self.base.training.metric, 1 if better_of(self.base) == "lower" else -1
+        metric = self.metric
+        sign = 1 if self.measure(metric).better == "lower" else -1
 
         def rank(record: Record) -> tuple[bool, float]:
-            return record.ended != "finished", sign * record.scores.get(metric, 0.0)
+            score = record.scores.get(metric)
+            return record.ended != "finished", math.inf if score is None else sign * score
 
         return sorted(self.records, key=rank)
 
+    def measure(self, name: str) -> Measure:
+        """How a score is written."""
+        return TASKS[self.base.task].measure(name)
+
     @property
     def best(self) -> Record | None:
-        """None until a trial has been trained."""
-        return next((one for one in self.ranked if one.ended == "finished"), None)
+        """None until a trial has been trained that scores better than guessing."""
+        return next((one for one in self.ranked if self._is_candidate(one)), None)
+
+    def _is_candidate(self, record: Record) -> bool:
+        return record.ended == "finished" and record_has_learned(record, self.base)
 
     def best_recipe(self) -> Recipe:
         """The recipe that was given, as long as it is, with what was best.
 
-        Errors: ``DragomanError`` if no trial could be trained.
+        Errors: ``DragomanError`` if no trial could be trained, or none has learned anything.
         """
         if self.best is None:
-            whys = {record.why for record in self.records}
-            raise DragomanError(
-                f"no trial of {self.folder} could be trained: {'; '.join(sorted(whys))}"
-            )
+            raise DragomanError(self._none_is_best())
         return self.given.change(self.best.changes)
+
+    def _none_is_best(self) -> str:
+        """Why."""
+        finished = [record for record in self.ranked if record.ended == "finished"]
+        if not finished:
+            whys = {record.why for record in self.records}
+            return f"no trial of {self.folder} could be trained: {'; '.join(sorted(whys))}"
+        first, measure = finished[0], self.measure(self.metric)
+        return (
+            f"no trial of {self.folder} has learned anything yet: the first in the table has "
+            f"{measure.called} {measure.written(first.scores[self.metric])} on dev, and guessing "
+            f"has {measure.written(first.chance[self.metric])}, so none is the best. Search again "
+            f"in another folder, with longer trials: more than {self._length()} (--minutes, or "
+            "--set training.updates)"
+        )
+
+    def _length(self) -> str:
+        """Of each trial."""
+        return plural(self.base.training.updates, "update")
 
     def rows(self) -> tuple[list[str], list[list[Cell]]]:
         """Header and rows of the table, the best trial first."""
@@ -126,14 +162,18 @@ class Sweep:
         rows: list[list[Cell]] = []
         for record in self.ranked:
             values = _values(record, keys, self.base)
-            scores = [f"{record.scores[n]:.4g}" if n in record.scores else "" for n in metrics]
+            scores = [
+                self.measure(n).number(record.scores[n]) if n in record.scores else ""
+                for n in metrics
+            ]
             if record.ended == "untrainable":
                 scores[0] = "failed"
             rows.append(
                 [record.name, *values, *scores, f"{record.updates:,}", f"{record.minutes:.1f}"]
             )
         header = ["trial", *(key.rpartition(".")[2] for key in keys)]
-        return [*header, *(f"dev {name}" for name in metrics), "updates", "minutes"], rows
+        heads = [f"dev {self.measure(name).head}" for name in metrics]
+        return [*header, *heads, "updates", "minutes"], rows
 
     def data(self) -> DataTable:
         """The same as bare numbers, under the names of the settings."""
@@ -147,7 +187,8 @@ class Sweep:
                 record.minutes,
             ])  # fmt: skip
         header = ["trial", "ended", *keys, *(f"dev {name}" for name in metrics)]
-        return DataTable("", [*header, "updates", "target tokens", "minutes"], rows)
+        counted = TASKS[self.base.task].counted
+        return DataTable("", [*header, "updates", counted, "minutes"], rows)
 
     def table(self) -> str:
         """Plain text."""
@@ -156,7 +197,7 @@ class Sweep:
 
     def _metrics(self) -> list[str]:
         """What was measured on dev, what trials are judged by first."""
-        metric = self.base.training.metric
+        metric = self.metric
         measured = {metric, *(name for record in self.records for name in record.scores)}
         return sorted(measured, key=lambda name: (name != metric, name))
 
@@ -164,8 +205,7 @@ class Sweep:
         """The score of every trial over each setting that was searched, and the table."""
         header, rows = self.rows()
         failed = sum(record.ended == "untrainable" for record in self.records)
-        updates = plural(self.base.training.updates, "update")
-        words = f"{plural(len(self.records), 'trial')} of {updates}"
+        words = f"{plural(len(self.records), 'trial')} of {self._length()}"
         told = f"{words}, seed {self.plan.seed}" + (f"; {failed} failed" if failed else "")
         return Figure(
             name="sweep",
@@ -180,39 +220,44 @@ class Sweep:
 
     def charts(self) -> list[Chart]:
         """The score of every trial over each setting whose values are numbers."""
-        metric = self.base.training.metric
+        metric = self.metric
         return [chart for over in self.space if (chart := self._chart(over, metric)) is not None]
 
     def _chart(self, over: Over, metric: str) -> Chart | None:
         """None for a setting whose values are no numbers."""
+        measure = self.measure(metric)
         points: list[tuple[float, float]] = []
         for record in self.ranked:
             (value,) = _values(record, [over.key], self.base)
             if record.ended == "untrainable":
                 continue
             try:
-                points.append((float(value), record.scores[metric]))
+                points.append((float(value), record.scores[metric] * measure.times))
             except ValueError:
                 return None
+        first = 0 if self.best is None else 1
         series = [
             Series(name, [x for x, _ in some], [y for _, y in some])
-            for name, some in (("best", points[:1]), ("others", points[1:]))
+            for name, some in (("best", points[:first]), ("others", points[first:]))
             if some
         ]
         is_log = str(over).endswith(":log")
         return Chart(
-            f"dev {metric} by {over.key.rpartition('.')[2]}", series, x_label=over.key,
+            f"dev {measure.called} by {over.key.rpartition('.')[2]}", series, x_label=over.key,
+            y_label=measure.unit.strip(),
             log_x=is_log, points=True,
         )  # fmt: skip
 
     def write(self) -> list[Path]:
-        """The best recipe, the picture and its numbers -> the files.
+        """The picture, its numbers and the best recipe, if there is one -> the files.
 
-        Errors: as ``best_recipe``; ``FileError`` when the disk is full.
+        Errors: ``FileError`` when the disk is full.
         """
         files = write_figure(self.folder, self.figure())
+        if self.best is None:
+            return files
         self.best_recipe().save(self.folder / BEST)
-        return [self.folder / BEST, *files]
+        return [*files, self.folder / BEST]
 
 
 def begin_sweep(
@@ -243,11 +288,11 @@ def begin_sweep(
         return _same(Sweep.open(folder), plan, recipe)
     refuse_other(folder)
     draw(space, recipe, trials, seed)  # what is no recipe is said before anything is measured
-    base = recipe
+    base = of_equal_length(recipe, say)
     if minutes is not None:
         from dragoman.tasks.training import count_updates  # torch
 
-        base = count_updates(recipe, minutes / trials, say)
+        base = count_updates(base, minutes / trials, say)
     begin(folder, PLAN, plan, recipe, base)
     return Sweep.open(folder)
 

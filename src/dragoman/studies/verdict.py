@@ -45,6 +45,10 @@ class Standing:
     """Against the best one; None for itself."""
     curve: Sequence[Point] = field(default=())
     sentences_per_second: float | None = None
+    dev: str = ""
+    """What its curve was measured on: curves of other dev sets do not compare."""
+    machine: str = ""
+    """That trained it; "" where it was not written down."""
 
     @property
     def described(self) -> str:
@@ -53,9 +57,14 @@ class Standing:
         return f"{self.name} ({family})" if family else self.name
 
 
-def verdict(standings: Sequence[Standing]) -> list[str]:
-    """Sentences about two systems or more: quality, learning, speed."""
+def verdict(standings: Sequence[Standing], *, learned: bool = True) -> list[str]:
+    """Sentences about two systems or more: quality, learning, speed. Nobody wins where none has
+    ``learned`` anything."""
     ranked = sorted(standings, key=lambda one: -one.bleu)
+    if not learned:
+        scores = ", ".join(f"{one.described} {one.bleu:.1f}" for one in ranked)
+        none = f"None of them translates yet (BLEU: {scores}), so none is better than another."
+        return [none, *_speed(standings)]
     return [_quality(ranked), *_learning(standings), *_speed(standings)]
 
 
@@ -115,18 +124,25 @@ def minutes_to(one: Standing, level: float) -> float:
 
 def _learning(standings: Sequence[Standing]) -> list[str]:
     trained = [one for one in standings if one.curve]
-    level = common_level(trained)
-    if len(trained) < 2 or level is None:
+    if len(trained) < 2:
         return []
+    if len({one.dev for one in trained}) > 1:
+        return ["Their dev sets differ, so their curves cannot be compared."]
+    level = common_level(trained)
+    if level is None:
+        return []
+    if len({one.machine for one in trained}) > 1:
+        return ["They were trained on different machines, so their minutes cannot be compared."]
     times = sorted(((minutes_to(one, level), one) for one in trained), key=lambda pair: pair[0])
     (least, first), *rest = times
     slower = ", ".join(
         f"{one.described} {minutes:.1f} ({minutes / max(least, 1e-9):.1f} times as long)"
         for minutes, one in rest
     )
+    where = "" if first.machine else " It is not known whether one machine trained all of them."
     told = (
         f"To {level:.1f} BLEU on dev, which all of them reached, {first.described} took the least "
-        f"time, {least:.1f} minutes; {slower}."
+        f"time, {least:.1f} minutes; {slower}.{where}"
     )
     return [told]
 

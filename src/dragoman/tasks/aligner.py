@@ -8,19 +8,19 @@ becomes links, ``data/hmm.py`` how statistics do.
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import chain
 
 import numpy as np
 
 from dragoman.data.hmm import StatisticalAligner
-from dragoman.errors import DragomanError
+from dragoman.errors import DragomanError, RunError
 from dragoman.forms.form import Form
 from dragoman.metrics.alignment import AlignmentQuality, Gold, Links, check_gold
 from dragoman.plural import plural
 from dragoman.tasks.alignment import AligningHead, AlignmentScores, Looked
-from dragoman.tasks.corpora import token_pairs
+from dragoman.tasks.corpora import plain_pairs, token_pairs
 from dragoman.tasks.engine import Engine
 from dragoman.tasks.long_texts import far_too_long
 from dragoman.tasks.prepare import Say
@@ -91,7 +91,7 @@ class Aligner:
 
     def __call__(self, pairs: Sequence[TextPair]) -> Iterator[Links]:
         """Links of each pair, in their order."""
-        return (one.by(self.head or one.guess) for one in self._look(pairs))
+        return (one.by(self.head or one.guess) for one in self.look(pairs))
 
     def measure(
         self, pairs: Sequence[TextPair], gold: Sequence[Gold], development: int
@@ -102,7 +102,7 @@ class Aligner:
 
         Errors: ``DataError`` for links that do not fit the pairs.
         """
-        looked = list(self._look(pairs))
+        looked = list(self.look(pairs))
         scores = AlignmentScores.of(looked, gold)
         if self.head is not None:
             best, rest = self.head, scores
@@ -118,7 +118,8 @@ class Aligner:
             )
         return Measured([one.by(best) for one in looked], rest.quality(best), how)
 
-    def _look(self, pairs: Sequence[TextPair]) -> Iterator[Looked]:
+    def look(self, pairs: Sequence[TextPair]) -> Iterator[Looked]:
+        """Which word each word looks at most, by every head."""
         sides = _cut(self._engine.source, self._engine.target, pairs, self._longest)
         weights = chain.from_iterable(
             self._engine.attention.cross([(s[0], t[0]) for s, t in sides])
@@ -137,7 +138,10 @@ class TextAligner:
         """Errors: ``RunError`` where that text is not there any more."""
         run.require_text("train")
         self._run = run
-        say("learning from the training text")
+        say(
+            "learning an HMM from the training text, which may take minutes; --head LAYER.HEAD "
+            "(such as --head 1.1) aligns by the model's attention at once"
+        )
         self._aligner = StatisticalAligner.learn(
             token_pairs(run.recipe, run.source_text, run.target_text),
             run.source_text.size,
@@ -151,12 +155,78 @@ class TextAligner:
         for links, (source, target) in zip(found, sides, strict=True):
             yield frozenset((source[1][s], target[1][t]) for s, t in links)
 
+    def directions(self, pairs: Sequence[TextPair]) -> Iterator[tuple[Links, Links]]:
+        """The links of each pair as each direction by itself makes them."""
+        sides = _cut(self._run.source, self._run.target, pairs, LONGEST)
+        found = self._aligner.directions([(np.array(s[0]), np.array(t[0])) for s, t in sides])
+        for both, (source, target) in zip(found, sides, strict=True):
+            forward, backward = (
+                frozenset((source[1][s], target[1][t]) for s, t in links) for links in both
+            )
+            yield forward, backward
+
     def measure(self, pairs: Sequence[TextPair], gold: Sequence[Gold]) -> Measured:
         """Align pairs and measure it. Errors: ``DataError`` for links that do not fit them."""
         check_gold(gold, map(_sizes, pairs))
         links = list(self(pairs))
         how = f"{self.description}, on {plural(len(gold), 'pair')}"
         return Measured(links, AlignmentQuality.of(links, gold), how)
+
+
+def better_aligner(run: Run, say: Say = lambda _: None) -> Aligner | TextAligner:
+    """Attention, or statistics of the training text: what aligns the dev pairs of a run better, as
+    far as that can be told without links made by people. A head that was taught to align is taken
+    as it is.
+
+    An alignment from the source to the target and one from the target to the source agree where
+    both are right (Och and Ney, 2003). Of the heads the one is tried that agrees best with the
+    statistics.
+
+    Errors: those of ``Aligner``.
+    """
+    by_head = Aligner.open(run)
+    if by_head.head is not None:
+        return by_head
+    try:
+        run.require_text("train")
+        run.require_text("dev")
+        pairs = [(pair.source, pair.target) for pair in plain_pairs(run.recipe, "dev")]
+    except RunError as error:
+        say(f"statistics, which mostly align better, cannot be asked: {error}")
+        return by_head
+    pairs = pairs[:: max(1, -(-len(pairs) // MOST_COMPARED))]
+    statistics = TextAligner(run, say)
+    if not pairs:
+        say("it has no dev pairs to compare both by")
+        return statistics
+    looked = list(by_head.look(pairs))
+    scores = AlignmentScores.of(looked, [Gold(links, links) for links in statistics(pairs)])
+    head = scores.best
+    of_head = agreement((one.by(head), one.back_by(head)) for one in looked)
+    of_text = agreement(statistics.directions(pairs))
+    say(
+        f"aligned {plural(len(pairs), 'dev pair')} from source to target and back, to choose the "
+        f"method whose two directions agree more: they agree on {100 * of_text:.0f} % of links by "
+        f"the HMM, on {100 * of_head:.0f} % by the model's attention ({head}), so "
+        f"{'attention' if of_head > of_text else 'the HMM'} aligns"
+    )
+    if of_text >= of_head:
+        return statistics
+    by_head.head = head
+    return by_head
+
+
+MOST_COMPARED = 200
+"""Dev pairs that show which aligns better."""
+
+
+def agreement(both: Iterable[tuple[Links, Links]]) -> float:
+    """The share of links that two directions have in common, of all that they have on average."""
+    common = every = 0
+    for forward, backward in both:
+        common += 2 * len(forward & backward)
+        every += len(forward) + len(backward)
+    return common / max(1, every)
 
 
 def _cut(

@@ -94,6 +94,11 @@ class AligningHead:
         found: Weights = heads.mean(axis=0) if self.head is None else heads[self.head]
         return found
 
+    @property
+    def place(self) -> tuple[int, int]:
+        """In tables of (L, H + 1), whose last column is the mean of a layer's heads."""
+        return self.layer, -1 if self.head is None else self.head
+
     def check(self, layers: Sequence[AttentionLayer]) -> None:
         """Errors: ``DragomanError`` for a layer or head that a model's cross-attention has not."""
         if self.layer >= len(layers):
@@ -122,6 +127,10 @@ class Looked:
     """(T',): the target words that are linked, which are those that have tokens."""
     source: dict[When, NDArray[np.int64]]
     """(L, H + 1, T'): the source word of each, by every head and last by the mean of a layer's."""
+    looked_at_by: dict[When, NDArray[np.int64]]
+    """(L, H + 1, S'): the target word that looks most at each source word that has tokens."""
+    source_words: NDArray[np.int64]
+    """(S',): which these are."""
     guess: AligningHead
     """What aligns it best, as far as can be told without gold."""
     sizes: tuple[int, int]
@@ -145,14 +154,17 @@ class Looked:
         if not len(source):
             target = target[:0]
         found: dict[When, NDArray[np.int64]] = {}
+        back: dict[When, NDArray[np.int64]] = {}
         for when in MOMENTS:
             heads = moment(cross, when)
             heads = np.concatenate([heads, heads.mean(axis=1, keepdims=True)], axis=1)
-            found[when] = np.zeros((*heads.shape[:2], 0), np.int64)
+            found[when] = back[when] = np.zeros((*heads.shape[:2], 0), np.int64)
             if len(target):
                 looked = by_word(heads, of_target.tolist(), of_source.tolist())
                 found[when] = source[looked.argmax(axis=-1)]
-        return cls(target, found, AligningHead.guess(cross), sizes)
+                back[when] = target[looked.argmax(axis=-2)]
+        source = source if len(target) else source[:0]
+        return cls(target, found, back, source, AligningHead.guess(cross), sizes)
 
     @classmethod
     def of_record(cls, record: AttentionRecord) -> Looked:
@@ -165,8 +177,14 @@ class Looked:
 
     def by(self, head: AligningHead) -> Links:
         """The links that a head makes."""
-        row = self.source[head.when][head.layer, -1 if head.head is None else head.head]
+        row = self.source[head.when][head.place]
         return frozenset(zip(row.tolist(), self.target.tolist(), strict=True))
+
+    def back_by(self, head: AligningHead) -> Links:
+        """The links that a head makes from each source word to the target word that looks most at
+        it."""
+        row = self.looked_at_by[head.when][head.place]
+        return frozenset(zip(self.source_words.tolist(), row.tolist(), strict=True))
 
 
 Counts = NDArray[np.int64]
@@ -219,7 +237,7 @@ class AlignmentScores:
 
     def quality(self, head: AligningHead) -> AlignmentQuality:
         """The alignment error rate of one head and its parts, over all pairs together."""
-        counts = self.counts[head.when][:, head.layer, -1 if head.head is None else head.head]
+        counts = self.counts[head.when][:, *head.place]
         return AlignmentQuality(*counts.sum(axis=0).tolist())
 
     def to_dict(self) -> dict[str, Any]:

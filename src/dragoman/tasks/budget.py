@@ -12,13 +12,17 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from functools import partial
 
 import torch
 
 from dragoman.data.batches import make_batch
 from dragoman.models.interface import writing
 from dragoman.models.kinds import new_network
-from dragoman.models.settings import DecoderSettings, ModelSettings, TransformerSettings
+from dragoman.models.settings import ModelSettings
+from dragoman.plural import plural
+from dragoman.task import TASKS
+from dragoman.tasks.families import settings_of
 from dragoman.tasks.prepare import Say
 from dragoman.tasks.size import Size
 from dragoman.tasks.sizing import TABLE, least_tokens, row_for
@@ -37,7 +41,7 @@ SMALLEST_UPDATE = 512
 """The fewest target tokens of an update: smaller ones are noise, and no faster."""
 SMALLEST_TEXT_UPDATE = 1_024
 """The same of a text that stands alone: windows are long."""
-ENOUGH = 4.0
+ENOUGH = 2.0
 """A size is taken if it sees so many times the tokens that it needs before it translates anything:
 then it learns more than a smaller one in the same time (docs/experiments.md)."""
 
@@ -45,28 +49,31 @@ _SENTENCES = 64
 _LENGTH = 16
 
 
-def size_in(minutes: float, say: Say, pairs: int) -> Size:
-    """The size for so many pairs and minutes. ``say`` is told which, where the table has another
-    one for the pairs.
+def size_in(minutes: float, say: Say, family: str, pairs: int, length: float) -> Size:
+    """The size for so many minutes and pairs, whose targets have ``length`` tokens, of a family of
+    models (``families.py``). ``say`` is told which, where the table has another one for the pairs.
 
     Its updates are smaller than in the table where there would be too few of them.
     """
     row = row_for(pairs)
-    size, speed, tokens = _taught_in(minutes, (*reversed(_up_to(row)), SMALLEST), tokens_per_second)
+    sizes = (*reversed(_up_to(row)), SMALLEST)
+    least = partial(least_tokens, TASKS["translation"], length=length, epoch=pairs * length)
+    size, speed, tokens = _taught_in(minutes, sizes, partial(tokens_per_second, family), least)
     fitted = smaller_updates(size, tokens)
     if fitted != row:
         say(_chosen(minutes, speed, fitted, row, "{0}+{0} layers"))
     return fitted
 
 
-def text_size_in(minutes: float, say: Say, rows: Sequence[Size]) -> Size:
+def text_size_in(minutes: float, say: Say, family: str, rows: Sequence[Size]) -> Size:
     """The size for so many minutes of a text that stands alone, of ``rows``, the largest first:
     what it gets with all the time that it wants. ``say``: as in ``size_in``.
 
     The learning rate does not fall with the size of its updates: Adam remembers more of them
     (``text_sizing.py``).
     """
-    size, speed, tokens = _taught_in(minutes, rows, text_tokens_per_second)
+    least = partial(least_tokens, TASKS["language-model"])
+    size, speed, tokens = _taught_in(minutes, rows, partial(text_tokens_per_second, family), least)
     fitted = replace(size, tokens_per_update=_update(size, tokens, SMALLEST_TEXT_UPDATE))
     if fitted != rows[0]:
         say(_chosen(minutes, speed, fitted, rows[0], "{0} layers"))
@@ -83,26 +90,29 @@ def smaller_updates(size: Size, tokens: float) -> Size:
     return replace(size, tokens_per_update=held, peak=float(f"{peak:.2g}"))
 
 
-def tokens_per_second(size: Size) -> float:
+def tokens_per_second(family: str, size: Size) -> float:
     """Target tokens a second, while this machine trains a translator of this size."""
-    return _measured(size, TransformerSettings.model_validate(size.both), reads=True)
+    return _measured(size, settings_of(family, TASKS["translation"], size), reads=True)
 
 
-def text_tokens_per_second(size: Size) -> float:
+def text_tokens_per_second(family: str, size: Size) -> float:
     """Tokens a second, while this machine trains a language model of this size."""
-    return _measured(size, DecoderSettings.model_validate(size.stack), reads=False)
+    return _measured(size, settings_of(family, TASKS["language-model"], size), reads=False)
 
 
 def _taught_in(
-    minutes: float, sizes: Sequence[Size], speed_of: Callable[[Size], float]
+    minutes: float,
+    sizes: Sequence[Size],
+    speed_of: Callable[[Size], float],
+    least: Callable[[int], float],
 ) -> tuple[Size, float, float]:
     """The first of ``sizes`` that sees enough in the time, or the last; its target tokens a second,
-    and in all."""
+    and in all. ``least``: tokens after which a model of some width begins to learn."""
     size, speed, tokens = sizes[-1], 0.0, 0.0
     for size in sizes:
         speed = speed_of(size)
         tokens = (1 - SHARE) * 60 * minutes * speed * processes()
-        if tokens >= ENOUGH * least_tokens(size.model_dim):
+        if tokens >= ENOUGH * least(size.model_dim):
             break
     return size, speed, tokens
 
@@ -115,7 +125,8 @@ def _update(size: Size, tokens: float, least: int) -> int:
 def _chosen(minutes: float, speed: float, fitted: Size, row: Size, layers: str) -> str:
     """What a person is told; ``layers`` is how their number is written."""
     return (
-        f"for {minutes:g} minutes at some {speed:,.0f} target tokens/s: width {fitted.model_dim}, "
+        f"for {plural(minutes, 'minute')} at some {speed:,.0f} target tokens/s: "
+        f"width {fitted.model_dim}, "
         f"{layers.format(fitted.layers)}, updates of {fitted.tokens_per_update:,} tokens (without "
         f"a limit: width {row.model_dim}, {layers.format(row.layers)}, "
         f"{row.tokens_per_update:,} tokens)"

@@ -16,6 +16,7 @@ from dragoman.data.corpora import CorpusSettings, Pair, read_pairs
 from dragoman.data.labelled import LabelledBatch, labelled_batch
 from dragoman.errors import DataError, DragomanError
 from dragoman.forms.labels import Labels, plain
+from dragoman.measure import percent
 from dragoman.metrics.classification import Confusion
 from dragoman.pictures.plain_table import plain_table
 from dragoman.plural import plural
@@ -25,11 +26,12 @@ from dragoman.tasks.examples import reading_of
 from dragoman.tasks.labeller import Labelled as LabelledText
 from dragoman.tasks.labeller import Labeller, in_batches
 from dragoman.tasks.run import Run
-from dragoman.tasks.scores import signed, write_scores
+from dragoman.tasks.scores import keep_scores, scores_of, signed
 from dragoman.tasks.validation import TOKENS_AT_ONCE, Validation
 from dragoman.training.loss import smoothed_cross_entropy
 from dragoman.training.records import Evaluation, Sample
 
+_SHARE = percent("", share=True)
 _SAMPLES = 5
 _WORST = 10
 _MOST_CONFUSED = 10
@@ -105,7 +107,7 @@ class Mistake:
         text = self.text if len(self.text) <= _SHOWN else self.text[: _SHOWN - 1] + "…"
         return (
             f"line {self.line}: {self.true}, taken for {self.chosen} "
-            f"({100 * self.probability:.1f} % against {100 * self.of_true:.1f} %): {text}"
+            f"({_SHARE.written(self.probability)} against {_SHARE.written(self.of_true)}): {text}"
         )
 
 
@@ -140,7 +142,7 @@ class Evaluated:
         read = f"{plural(texts, 'text')}, {plural(len(self.labels), 'label')}; {self.seconds:.1f} s"
         parts = [
             f"{self.run} ({self.weights}) on {self.test}\n{read}",
-            "\n".join(f"{name:<10} {value:8.3f}" for name, value in self.scores.items()),
+            scores_of("classification", self.scores),
             self._by_label(),
         ]
         if len(self.labels) <= _MOST_SHOWN:
@@ -163,10 +165,10 @@ class Evaluated:
         confusion = self.confusion
         shares = confusion.precision, confusion.recall, confusion.f1
         rows: list[list[str | int | float]] = [
-            [name, *(f"{100 * float(share[k]):.1f}" for share in shares), int(confusion.support[k])]
+            [name, *(_SHARE.number(float(share[k])) for share in shares), int(confusion.support[k])]
             for k, name in enumerate(self.labels)
         ]
-        return plain_table(("label", "precision", "recall", "F1", "texts"), rows)
+        return plain_table(("label", "precision, %", "recall, %", "F1, %", "texts"), rows)
 
     def _confusions(self) -> str:
         """The matrix; columns are numbered where names would be too wide."""
@@ -256,7 +258,7 @@ def evaluate_run(
         measured.left_out,
     )  # fmt: skip
     if keep and not files:
-        write_scores(opened, result.to_dict())
+        keep_scores(opened, result.to_dict(), own=True)
     return result
 
 

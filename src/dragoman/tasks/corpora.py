@@ -33,7 +33,7 @@ def corpora_of(recipe: Recipe, side: str, cleaner: Cleaner | None = None) -> lis
 
     A dev or test set that the recipe does not name is what the split holds out of ``train``.
     """
-    corpora = _plain_corpora(recipe, side, cleaner)
+    corpora = plain_corpora(recipe, side, cleaner)
     if not recipe.data.moses:
         return corpora
     labelled = TASKS[recipe.task].target == "label"
@@ -44,14 +44,13 @@ def corpora_of(recipe: Recipe, side: str, cleaner: Cleaner | None = None) -> lis
     def prepared(pairs: Iterable[Pair]) -> Iterator[Pair]:
         for pair in pairs:
             written = pair.target if labelled else target.prepare(pair.target)
-            yield Pair(pair.line, source.prepare(pair.source), written)
+            yield pair._replace(source=source.prepare(pair.source), target=written)
 
     return [WeightedPairs(prepared(c.pairs), c.weight, c.name) for c in corpora]
 
 
-def _plain_corpora(
-    recipe: Recipe, side: str, cleaner: Cleaner | None = None
-) -> list[WeightedPairs]:
+def plain_corpora(recipe: Recipe, side: str, cleaner: Cleaner | None = None) -> list[WeightedPairs]:
+    """As ``corpora_of``, as plain text whatever the recipe prepares text to."""
     data = recipe.data
     if data.embedded is not None:
         return [WeightedPairs(embedded_pairs(recipe, side), 1.0, data.embedded)]
@@ -93,7 +92,7 @@ def training_pairs(
 
 def plain_pairs(recipe: Recipe, side: str) -> list[Pair]:
     """All pairs of "dev" or "test", as plain text whatever the recipe prepares text to."""
-    return list(chain.from_iterable(corpus.pairs for corpus in _plain_corpora(recipe, side)))
+    return list(chain.from_iterable(corpus.pairs for corpus in plain_corpora(recipe, side)))
 
 
 def has_test_set(recipe: Recipe) -> bool:

@@ -253,9 +253,11 @@ class Engine:
 
     # ---- generating
 
-    def scheduler(self) -> Scheduler:
-        """A batch that searches join and leave, for a server: each of its threads drives one."""
-        return Scheduler(self.path.searched, **self._batch)
+    def scheduler(self, spare: int = 0) -> Scheduler:
+        """A batch that searches join and leave, for a server: each of its threads drives one.
+        ``spare``: rows that it has beside those of the settings."""
+        rows = self.settings.rows + spare
+        return Scheduler(self.path.searched, **self._batch | {"capacity_rows": rows})
 
     def each(
         self, requests: Iterable[Request], then: Callable[[int, list[Hypothesis]], Made]

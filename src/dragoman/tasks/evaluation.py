@@ -23,9 +23,12 @@ from dragoman.metrics.translation import (
 from dragoman.plural import plural
 from dragoman.tasks.evaluation_set import EvaluationSet
 from dragoman.tasks.run import Run
-from dragoman.tasks.scores import samples, write_scores
+from dragoman.tasks.scores import keep_scores, samples
 
 logger = logging.getLogger("dragoman")
+
+_ONE = ("n_best=1",)
+"""How a test set is searched, besides what the recipe says."""
 
 
 @dataclass(frozen=True)
@@ -111,7 +114,7 @@ def evaluate_run(
     of the same sources; without files it is the recipe's. ``changes`` are ``key=value``, merged
     into the recipe's search settings. ``ensemble``: runs that translate together with this one.
     ``mbr``: as ``TranslatorSettings``. With ``keep``, the figures of the run alone on the recipe's
-    own test set are written to its scores.json.
+    own test set, by the recipe's own settings, are written to its scores.json.
     Errors: ``RunError`` for a run, ``DataError`` for files that cannot be used.
     """
     opened = run if isinstance(run, Run) else Run.open(run)
@@ -123,7 +126,7 @@ def evaluate_run(
     from dragoman.tasks.settings import TranslatorSettings
     from dragoman.tasks.translator import Translator
 
-    search = parse_search(recipe.search, [*changes, "n_best=1"])
+    search = parse_search(recipe.search, [*changes, *_ONE])
     settings = TranslatorSettings.check(precision=precision, shortlist=shortlist, mbr=mbr)
     translator = Translator(opened, settings, search, ensemble)
     logger.info("translating %s sentences: %s", f"{len(pairs):,}", translator.description)
@@ -165,6 +168,8 @@ def evaluate_run(
         measured.name, described, translator.description,
         seconds, scores, prepared, markup, pairs, hypotheses,
     )  # fmt: skip
-    if keep and not files and not ensemble:
-        write_scores(opened, result.to_dict() | samples(opened, pairs, hypotheses))
+    if keep and not files:
+        own = search == parse_search(recipe.search, _ONE) and settings == TranslatorSettings()
+        found = result.to_dict() | samples(opened, pairs, hypotheses)
+        keep_scores(opened, found, own=own and not ensemble)
     return result

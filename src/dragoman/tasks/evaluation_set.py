@@ -2,15 +2,30 @@
 
 from __future__ import annotations
 
+import json
+import logging
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from dragoman.data.corpora import CorpusSettings, Pair, read_lines, read_pairs
-from dragoman.errors import DataError, DragomanError
+from dragoman.atomic import write_text
+from dragoman.data.corpora import CorpusSettings, Pair, is_one_file, read_lines, read_pairs
+from dragoman.data.doubts import find_doubts
+from dragoman.data.file_kinds import check_is_read
+from dragoman.errors import DataError, DragomanError, RunError
 from dragoman.plural import plural
+from dragoman.recipe import Recipe
 from dragoman.tasks.corpora import has_test_set, plain_pairs
-from dragoman.tasks.run import Run
+from dragoman.tasks.run import TEST, Run
+
+logger = logging.getLogger("dragoman")
+
+_LOOKED_AT = 400
+"""Pairs by which it is told whether both sides are in the languages of the run."""
+_PLACES = {"source_key", "target_key", "source_column", "target_column"}
+"""Where in a line a run found its sides."""
+_LARGEST = 20_000_000
+"""Bytes of a copy of a test set."""
 
 
 @dataclass(frozen=True)
@@ -25,22 +40,38 @@ class EvaluationSet:
 
     @classmethod
     def of(cls, run: Run, files: Sequence[Path]) -> EvaluationSet:
-        """The set in some files, sources first; without files, the test set of the run's recipe.
+        """The set in some files, sources first, or in one that holds both sides in the format of
+        the run's training text; without files, the test set of the run's recipe.
 
         Errors: ``DragomanError`` where there is nothing to measure on, ``DataError`` for files
         whose lines do not pair up.
         """
-        if len(files) == 1:
-            raise DragomanError("give both the source sentences and their references, or neither")
+        for file in files:
+            check_is_read(file, "translation")
+        if len(files) == 1 and not is_one_file(str(files[0])):
+            raise DragomanError(
+                "give both the source sentences and their references, or one file with both "
+                "(.tsv, .jsonl), or neither"
+            )
         if not files:
             pairs, name = own_test_set(run)
             if not pairs:
                 raise _no_pairs(run)
             return cls(pairs, [[pair.target for pair in pairs]], name)
-        source, first, *further = files
-        corpus = CorpusSettings(source=str(source), target=str(first), format="lines")
+        source, *references = files
+        if references:
+            target = str(references[0])
+            corpus = CorpusSettings(source=str(source), target=target, format="lines")
+        else:
+            learned = next((one for one in run.recipe.data.train if one.target is None), None)
+            places = {} if learned is None else learned.model_dump(include=_PLACES)
+            corpus = CorpusSettings(source=str(source), **places)
         pairs = list(read_pairs(corpus))
-        return cls(pairs, _with_further(pairs, further), source.name)
+        languages = (run.recipe.languages.source, run.recipe.languages.target)
+        for doubt in find_doubts(corpus, [pairs[:_LOOKED_AT]], languages):
+            if doubt.kind in ("language", "encoding"):
+                logger.warning("warning: %s", doubt)
+        return cls(pairs, _with_further(pairs, references[1:]), source.name)
 
     @classmethod
     def of_references(cls, references: Sequence[Path]) -> EvaluationSet:
@@ -64,16 +95,38 @@ def _with_further(pairs: Sequence[Pair], further: Sequence[Path]) -> list[list[s
 
 
 def own_test_set(run: Run) -> tuple[list[Pair], str]:
-    """The test set of a run's recipe, and what to call it.
+    """The test set of a run's recipe, and what to call it; of a run that was moved away from its
+    text, the copy that it keeps.
 
-    Errors: ``RunError`` for text that is not where the recipe says.
+    Errors: ``RunError`` for text that is not where the recipe says, and of which there is no copy.
     """
     data = run.recipe.data
-    run.require_text("test")
-    pairs = plain_pairs(run.recipe, "test")
+    name = "the demo's test set" if data.embedded else "the held-out test set"
     if data.test is not None:
-        return pairs, Path(data.test.source).name
-    return pairs, "the demo's test set" if data.embedded else "the held-out test set"
+        name = Path(data.test.source).name
+    try:
+        run.require_text("test")
+    except RunError:
+        kept = run.folder / TEST
+        if not kept.is_file():
+            raise
+        return list(read_pairs(CorpusSettings(source=str(kept)))), name
+    return plain_pairs(run.recipe, "test"), name
+
+
+def keep_test_set(recipe: Recipe, folder: Path) -> None:
+    """Write a copy of the test set into the folder of a run, unless it is part of this program, or
+    so large that nobody would want it twice."""
+    if recipe.data.embedded is not None:
+        return
+    lines, size = [], 0
+    for pair in plain_pairs(recipe, "test"):
+        lines.append(json.dumps({"source": pair.source, "target": pair.target}) + "\n")
+        size += len(lines[-1])
+        if size > _LARGEST:
+            return
+    if lines:
+        write_text(folder / TEST, "".join(lines))
 
 
 def nothing_to_measure(run: Run, there: str, files: str, example: str) -> DragomanError:

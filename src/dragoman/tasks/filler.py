@@ -150,6 +150,17 @@ class Filler(Predictor):
             math.fsum(math.log(max(one.probability, 1e-300)) for one in picked),
         )
 
+    def tokens_read(self, text: str, best: int = BEST, pieces: int = 1) -> int:
+        """How many tokens the model reads to fill a text: all that are read each time that it is
+        asked, and it is asked anew for each blank that is open. Errors: ``DragomanError``."""
+        given = self._read(text, pieces, max(LONGEST, self.context))
+        read, blanks = min(len(given.values), self.context), len(given.blanks)
+        if pieces == 1:
+            together = len(given.values) <= self.context
+            return read * (blanks if together else blanks * (blanks + 1) // 2)
+        first, later = (1 + (pieces - 1) * max(best, 2 * BEST) for best in (best, 1))
+        return read * (blanks * first + blanks * (blanks - 1) // 2 * later)
+
     def shown(self, text: str, prefix: str = "") -> Filled:
         """The text with its blanks filled; as it is, where it has none. Errors: ``DragomanError``
         for a prefix."""

@@ -7,23 +7,29 @@ from functools import partial
 from itertools import islice
 from pathlib import Path
 
-from dragoman.data.corpora import CorpusSettings, read_pairs
+from dragoman.data.corpora import CorpusSettings, files_of, is_one_file, read_lines, read_pairs
+from dragoman.data.file_kinds import NotLines, check_is_lines, check_is_read
 from dragoman.errors import RecipeError
 from dragoman.forms.identification import language_of
 from dragoman.recipe import Recipe
+from dragoman.recipe_text import sets
 from dragoman.task import TASKS
+from dragoman.tasks.families import DEFAULT, FAMILIES
 from dragoman.tasks.held_out import held_corpus
 from dragoman.tasks.label_sizing import (
     EPOCHS_FROM,
     is_tabbed,
     labelled_corpus,
+    numbered,
     recipe_for_labels,
 )
 from dragoman.tasks.prepare import Say
-from dragoman.tasks.run import Run
+from dragoman.tasks.run import Run, vocabulary_name
 from dragoman.tasks.settings import Taken
 from dragoman.tasks.sizing import (
     FINE_TUNING,
+    around_part,
+    check_apart,
     for_fine_tuning,
     for_part,
     gently,
@@ -31,28 +37,16 @@ from dragoman.tasks.sizing import (
     part_to_take,
     recipe_for,
     row_for,
+    serve_context,
 )
 from dragoman.tasks.text_sizing import largest, recipe_for_texts
 from dragoman.tasks.tree_sizing import recipe_for_trees
+from dragoman.tasks.vocabulary_size import fit_vocabulary
 
 _LINES_READ = 400
+_FILES_LOOKED_AT = 8
 _TREES = (".mrg", ".ptb", ".parse")
 """How names of files of bracketed trees end."""
-_ONE_FILE = (".tsv", ".tab", ".jsonl", ".ndjson", ".json")
-
-_AS_TSV = "Save it as tab-separated text (.tsv), source first, without a header"
-_NOT_READ = {
-    ".csv": _AS_TSV,
-    ".xls": _AS_TSV,
-    ".xlsx": _AS_TSV,
-    ".ods": _AS_TSV,
-    ".tmx": "Export it as tab-separated text (.tsv), source first",
-    ".xliff": "Export it as tab-separated text (.tsv), source first",
-    ".xlf": "Export it as tab-separated text (.tsv), source first",
-    ".po": "Write its msgid and msgstr as tab-separated text (.tsv), or as JSON Lines (.jsonl)",
-    ".zip": "Unpack it",
-}
-"""Formats that are not read -> what to do with such a file."""
 
 
 def recipe_of(
@@ -70,7 +64,9 @@ def recipe_of(
     take: Taken | None = None,
     changes: Sequence[str] = (),
     minutes: float | None = None,
+    model: str | None = None,
     say: Say = print,
+    learns: bool = True,
 ) -> tuple[Recipe, float | None]:
     """The recipe, and how many epochs it wants if no time is given (None: it says so itself).
 
@@ -80,8 +76,10 @@ def recipe_of(
     ``texts``: what ends a text that stands alone, as ``CorpusSettings.format`` has it; None: that
     is found out. ``keys``: where a JSON Lines file holds source and target; ``columns``: in which
     order a tab-separated one holds texts and labels (``label_sizing.COLUMNS``). ``dev``, ``test``:
-    files of their own, as many as the task has (``held_out.py``). ``start_from``: the
-    run to fine-tune, or to ``take`` a part of.
+    files of their own, as many as the task has (``held_out.py``). ``model``: a family of models
+    (``families.py``), where neither ``base`` nor ``start_from`` has one. ``start_from``: the
+    run to fine-tune, or to ``take`` a part of. ``learns``: whether a vocabulary is to be learned,
+    whose size then follows from the text (``vocabulary_size.py``).
     Errors: ``RecipeError`` for inputs that are neither files nor a recipe, ``DataError`` for files
     that cannot be used.
     """
@@ -90,11 +88,17 @@ def recipe_of(
             f"{len(inputs)} inputs: give two files of parallel text, one .tsv or .jsonl file, or "
             "one recipe; several corpora go into a recipe (docs/recipes.md)"
         )
-    for path in inputs:
-        _check_is_read(Path(path))
     told = Recipe.load(base).task if base else start_from.recipe.task if start_from else None
     if task is not None and task not in TASKS:
         raise RecipeError(f"--task {task}: there is no such task; tasks are {', '.join(TASKS)}")
+    for path in inputs:
+        check_is_read(Path(path), task or told or "translation")
+    if model is not None and (base is not None or start_from is not None):
+        given = f"--recipe {base}" if base is not None else "--from"
+        raise RecipeError(
+            f"--model {model} works only with files: {given} already determines the model"
+        )
+    family = model or DEFAULT
     # A time limits the size, where nothing else says it.
     limit = minutes if base is None and start_from is None else None
     if start_from is not None and take is None:
@@ -103,6 +107,26 @@ def recipe_of(
         told = None
     if task is not None and told not in (None, task):
         raise RecipeError(f"--task {task}: {base or start_from.folder} is of a {told}")  # type: ignore[union-attr]
+
+    def finished(recipe: Recipe) -> Recipe:
+        """With the changes, and a vocabulary that fits the text, where none is taken over."""
+        if start_from is None or take is None:
+            recipe = _changed(recipe, changes, chosen=base is None and start_from is None)
+            is_new = base is None and start_from is None
+            return fit_vocabulary(recipe, changes, say) if is_new and learns else recipe
+        learned, run = start_from.recipe, start_from.folder
+        two = len(TASKS[recipe.task].texts) > 1
+        if two and base is None:
+            recipe = around_part(recipe, learned, take, say)
+        recipe = recipe.change(changes)
+        check_apart(recipe, learned, take, run)
+        own = base is not None or sets(changes, "plan.context")
+        recipe = serve_context(recipe, learned, run, own, say)
+        if not two or base is not None or not learns:
+            return recipe
+        brought = vocabulary_name(recipe, "source" if take == "encoder" else "target")
+        return fit_vocabulary(recipe, changes, say, [brought])
+
     epochs: float | None
     if task is None and told is None and len(inputs) == 1 and is_treebank(inputs[0]):
         task = "parsing"
@@ -117,21 +141,26 @@ def recipe_of(
                 f"--take {take}: a parser goes on from all of another (--from RUN), or from nothing"
             )
         trees, epochs = recipe_for_trees(
-            _absolute(inputs[0]), _language(languages, inputs[0]), base, dev, test
+            _absolute(inputs[0]), _language(languages, inputs[0]), base, dev, test, model
         )
-        recipe, epochs = _begun(trees, epochs, start_from, take)
-        return recipe.change(changes), epochs
+        recipe, epochs = _begun(trees, base, epochs, start_from, take)
+        return finished(recipe), epochs
     chosen = TASKS[task or told or "translation"]
     alone = chosen.called if len(chosen.sides) == 1 else ""
     labels = chosen.target == "label" and _is_text(inputs[0])
-    if columns is not None and not labels:
-        raise RecipeError("--columns is of labelled texts: --task classification")
+    tabbed = len(inputs) == 1 and is_tabbed(inputs[0])
+    if columns is not None and (alone or not tabbed) and _is_text(inputs[0]):
+        raise RecipeError(
+            "--columns names the columns of source and target, or of text and label, in a "
+            "tab-separated file (.tsv)"
+        )
     if labels:
         if texts is not None:
             raise RecipeError("--texts is for texts that stand alone: --task language-model")
-        return _labelled(
-            inputs, base, dev, test, languages, keys, columns, start_from, take, changes
+        recipe, epochs = _labelled(
+            inputs, base, dev, test, languages, keys, columns, start_from, take, family
         )
+        return finished(recipe), epochs
     if start_from is not None and base is None and task is None and not _is_text(inputs[0]):
         alone = ""  # a recipe, which may be fine-tuned too
     if len(inputs) == 1 and alone and Path(inputs[0]).suffix == ".toml":
@@ -148,25 +177,33 @@ def recipe_of(
                 f"a {alone} learns from texts alone: give one file, or a folder of files; "
                 "what it is measured on is held out of it, or named by --dev FILE and --test FILE"
             )
+        for one in islice(files_of(inputs[0]), _FILES_LOOKED_AT):
+            try:
+                next(read_lines(one, check_is_lines), None)
+            except NotLines as error:  # to write markup may be what is wanted
+                say(f"warning: {error}. As it is, the model learns to write such lines")
+                break
         size_of = largest
         if limit is not None:
             from dragoman.tasks.budget import text_size_in  # torch, which text alone does not need
 
-            size_of = partial(text_size_in, limit, say)
+            size_of = partial(text_size_in, limit, say, family)
         recipe, epochs = recipe_for_texts(
             _absolute(inputs[0]), texts, _language(languages, inputs[0]), base, chosen.name,
-            dev, test, size_of,
+            dev, test, size_of, family, say,
         )  # fmt: skip
-        recipe, epochs = _begun(recipe, epochs, start_from, take)
-        return recipe.change(changes), epochs
-    if len(inputs) == 1 and not is_corpus(inputs[0]):
+        recipe, epochs = _begun(recipe, base, epochs, start_from, take)
+        return finished(recipe), epochs
+    if len(inputs) == 1 and not is_one_file(inputs[0]):
         options = {
-            "--dev": dev, "--test": test, "--recipe": base, "--keys": keys, "--languages": languages
+            "--dev": dev, "--test": test, "--recipe": base, "--keys": keys,
+            "--languages": languages, "--model": model, "--columns": columns,
         }  # fmt: skip
         for option, value in options.items():
             if value is not None:
                 raise RecipeError(f"{option} goes with files of text; a recipe says it itself")
         if Path(inputs[0]).is_file() and Path(inputs[0]).suffix != ".toml":
+            next(read_lines(inputs[0], check_is_lines), None)  # no text, or not that of sentences
             raise RecipeError(
                 f"{inputs[0]} is one file of text: name the file of its translations too; or give "
                 "one file with both sides (.tsv, .jsonl), or a recipe (.toml). To learn to write "
@@ -174,18 +211,22 @@ def recipe_of(
             )
         recipe = Recipe.load(inputs[0], changes)
         if start_from is not None:
+            own = "context" in recipe.plan.model_fields_set
             take = take or part_to_take(recipe.task, start_from.recipe)
             if take is None:
-                recipe = for_fine_tuning(recipe, start_from.recipe).change(changes)
+                recipe = for_fine_tuning(recipe, start_from.recipe, own_context=own)
             else:
-                recipe = for_part(recipe, start_from.recipe, take).change(changes)
+                recipe = for_part(recipe, start_from.recipe, take)
+                check_apart(recipe, start_from.recipe, take, start_from.folder)
+                recipe = serve_context(recipe, start_from.recipe, start_from.folder, own, say)
+            recipe = recipe.change(changes)
         return recipe, None
-    size_for = row_for
+    size_for = None
     if limit is not None:
         from dragoman.tasks.budget import size_in
 
-        size_for = partial(size_in, limit, say)
-    corpus = _corpus(inputs, keys)
+        size_for = partial(size_in, limit, say, family)
+    corpus = _corpus(inputs, keys, columns)
     recipe, pairs = recipe_for(
         [corpus],
         held_corpus("--dev", dev, corpus, chosen.noun),
@@ -193,24 +234,42 @@ def recipe_of(
         _languages(languages) if languages else languages_of(inputs),
         base,
         size_for,
+        family,
     )
     epochs = None if base else row_for(pairs).epochs
-    recipe, epochs = _begun(recipe, epochs, start_from, take)
-    return recipe.change(changes), epochs
+    recipe, epochs = _begun(recipe, base, epochs, start_from, take)
+    return finished(recipe), epochs
+
+
+def _changed(recipe: Recipe, changes: Sequence[str], chosen: bool) -> Recipe:
+    """``Recipe.change``. ``chosen``: whether the program has chosen the model."""
+    try:
+        return recipe.change(changes)
+    except RecipeError as error:
+        if chosen and sets(changes, "model.kind"):
+            raise RecipeError(
+                "--set model.kind names a kind of model other than the one whose sizes were "
+                f"chosen. --model (one of {', '.join(FAMILIES)}) chooses both"
+            ) from error
+        raise
 
 
 def _begun(
-    recipe: Recipe, epochs: float | None, start_from: Run | None, take: Taken | None
+    recipe: Recipe,
+    base: str | None,
+    epochs: float | None,
+    start_from: Run | None,
+    take: Taken | None,
 ) -> tuple[Recipe, float | None]:
     """A recipe as it begins: with a part of a run, with all of it, which it fine-tunes, or with
-    nothing. Where no other recipe says how long (``epochs``), it is fine-tuned gently."""
+    nothing. Where no ``base`` says how long (``epochs``), it is fine-tuned gently."""
     if start_from is None:
         return recipe, epochs
     if take is not None:
         return for_part(recipe, start_from.recipe, take), epochs
-    tuned = for_fine_tuning(recipe, start_from.recipe)
+    tuned = for_fine_tuning(recipe, start_from.recipe, own_context=base is not None)
     tuned = tuned.model_copy(update={"name": f"{start_from.recipe.name}-tuned"})
-    if epochs is None:
+    if epochs is None:  # the base says it
         return tuned, None
     return gently(tuned, start_from.recipe), epochs / FINE_TUNING
 
@@ -225,9 +284,9 @@ def _labelled(
     columns: str | None,
     start_from: Run | None,
     take: Taken | None,
-    changes: Sequence[str],
+    family: str,
 ) -> tuple[Recipe, float | None]:
-    """``recipe_of`` for texts and their labels."""
+    """``recipe_of`` for texts and their labels, without ``changes``."""
     if len(inputs) == 2:
         corpus = _corpus(inputs, keys)
     else:
@@ -239,17 +298,18 @@ def _labelled(
         _labelled_held("--test", test, corpus, columns, keys),
         language,
         base,
+        family,
     )
     if start_from is None:
-        return recipe.change(changes), epochs
+        return recipe, epochs
     if take is None:
-        recipe = for_fine_tuning(recipe, start_from.recipe)
+        recipe = for_fine_tuning(recipe, start_from.recipe, own_context=base is not None)
     else:
         recipe = for_part(recipe, start_from.recipe, take)
     recipe = recipe.model_copy(update={"name": f"{recipe.name}-from-{start_from.recipe.name}"})
     if base is None:
         recipe, epochs = gently(recipe, start_from.recipe), EPOCHS_FROM
-    return recipe.change(changes), epochs
+    return recipe, epochs
 
 
 def _labelled_held(
@@ -266,16 +326,6 @@ def _labelled_held(
     return held_corpus(option, files, train, "labelled texts")
 
 
-def _check_is_read(path: Path) -> None:
-    """Errors: ``RecipeError`` for a file of a kind that is not read, saying what to do with it."""
-    advice = _NOT_READ.get(path.suffix.lower())
-    if advice is not None:
-        raise RecipeError(
-            f"{path}: {path.suffix} is not read here. {advice}; or give two files of lines, one "
-            "for each language"
-        )
-
-
 def taken(part: str | None, begins: bool) -> Taken | None:
     """``--take`` as it was given. ``begins``: whether there is a run to take it of.
 
@@ -290,6 +340,17 @@ def taken(part: str | None, begins: bool) -> Taken | None:
     return "encoder" if part == "encoder" else "decoder"
 
 
+def name_of(inputs: Sequence[str], task: str | None, languages: str | None) -> str | None:
+    """How a run on files of text will be called, before any of them is read; None for recipes."""
+    if not all(map(_is_text, inputs)):
+        return None
+    stem = Path(inputs[0]).name.split(".")[0]
+    if task not in (None, "translation") or (len(inputs) == 1 and is_treebank(inputs[0])):
+        return stem
+    codes = _languages(languages) if languages else languages_of(inputs)
+    return stem if "und" in codes else "-".join(codes)
+
+
 def languages_read(recipe: Recipe) -> str | None:
     """The languages that the text seems to be in, as --languages takes them; None if unsure."""
     lines = list(islice(read_pairs(recipe.data.train[0]), _LINES_READ)) if recipe.data.train else []
@@ -299,12 +360,17 @@ def languages_read(recipe: Recipe) -> str | None:
     return None if "und" in (source, target) else f"{source}-{target}"
 
 
-def _corpus(inputs: Sequence[str], keys: tuple[str, str] | None) -> CorpusSettings:
+def _corpus(
+    inputs: Sequence[str], keys: tuple[str, str] | None, columns: str | None = None
+) -> CorpusSettings:
     if len(inputs) == 2:
         if keys is not None:
             raise RecipeError("--keys goes with one .jsonl file that holds both sides")
         return CorpusSettings(source=_absolute(inputs[0]), target=_absolute(inputs[1]))
     corpus = CorpusSettings(source=_absolute(inputs[0]))
+    if columns is not None:
+        source, target = numbered(columns)
+        return corpus.model_copy(update={"source_column": source, "target_column": target})
     if keys is None:
         return corpus
     return corpus.model_copy(update={"source_key": keys[0], "target_key": keys[1]})
@@ -317,11 +383,6 @@ def _is_text(path: str) -> bool:
 def is_treebank(path: str) -> bool:
     """Whether its name is that of a file of bracketed trees."""
     return path.removesuffix(".gz").endswith(_TREES)
-
-
-def is_corpus(path: str) -> bool:
-    """Whether its name is that of one file with both sides."""
-    return path.removesuffix(".gz").endswith(_ONE_FILE)
 
 
 def _absolute(path: str) -> str:

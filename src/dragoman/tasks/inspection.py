@@ -4,16 +4,22 @@ from __future__ import annotations
 
 import itertools
 from collections import Counter
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from dragoman.data.cleaning import CleaningReport
+from dragoman.data.cleaning import Cleaner, CleaningReport
+from dragoman.data.corpora import Pair
 from dragoman.data.doubts import Doubt
-from dragoman.data.split import side_of
+from dragoman.data.split import side_of_pair
 from dragoman.data.word_beginnings import count_spaceless
+from dragoman.errors import DataError
+from dragoman.forms.identification import can_identify
+from dragoman.forms.labels import plain
+from dragoman.forms.languages import base
 from dragoman.recipe import Recipe
 from dragoman.task import TASKS
 from dragoman.tasks.corpora import doubts_of, new_cleaner, training_pairs
@@ -22,6 +28,9 @@ _WORD_BUCKETS = (0, 5, 10, 15, 20, 30, 40, 60, 80, 120, 10**9)
 _CHARACTER_BUCKETS = (0, 10, 20, 30, 40, 60, 80, 120, 160, 240, 10**9)
 _BAR = 36
 _LONGEST_COUNTED = 10_000
+_MOST_DROPPED = 0.5
+"""Share of the examples; where cleaning drops more, something is wrong with them."""
+_LABELS_SHOWN, _LONGEST_SHOWN = 30, 60
 _SPACELESS = 0.2
 """Share of characters of a script without spaces from which on there are no words to count."""
 
@@ -101,6 +110,22 @@ class DataStatistics:
     """Kept pairs by part: train, and dev and test where they are held out."""
     doubts: list[Doubt]
     """What looks wrong, of all files that the recipe names."""
+    labels: Counter[str]
+    """Kept texts by their labels, where they have any."""
+    languages_looked_at: bool
+    """Whether the languages of both sides are known, and such as text is seen to be in."""
+
+    @property
+    def warnings(self) -> list[str]:
+        """What looks wrong, in words."""
+        dropped = self.report.read - self.report.kept
+        said = [str(doubt) for doubt in self.doubts]
+        if dropped > _MOST_DROPPED * self.report.read:
+            said.append(
+                f"cleaning drops {dropped:,} of {self.report.read:,}: is this the right file, and "
+                "are these the right columns? The table above shows which filters drop them"
+            )
+        return said
 
     def text(self) -> str:
         """For people."""
@@ -122,10 +147,17 @@ class DataStatistics:
                 ),
                 *_bars(side.histogram),
             ]
+        if self.labels:
+            lines += ["", *_counted(self.labels)]
         lines.append("")
-        lines += [f"warning: {doubt}" for doubt in self.doubts]
-        if not self.doubts:
-            lines.append("Nothing looks wrong with the encoding, the languages and the alignment.")
+        lines += [f"warning: {warning}" for warning in self.warnings]
+        if not self.warnings and len(self.sides) > 1:
+            lines.append(
+                "Nothing looks wrong with the encoding, the languages and the alignment."
+                if self.languages_looked_at
+                else "Nothing looks wrong with the encoding and the alignment. Whether each side "
+                "is in its language was not checked: name both with --languages SOURCE-TARGET"
+            )
         return "\n".join(lines)
 
     def to_dict(self) -> dict[str, Any]:
@@ -134,6 +166,7 @@ class DataStatistics:
             "cleaning": self.report.to_dict(),
             "parts": dict(self.parts),
             "doubts": [doubt.to_dict() for doubt in self.doubts],
+            **({"labels": dict(self.labels.most_common())} if self.labels else {}),
             **{
                 name: {
                     "words": side.words,
@@ -156,15 +189,40 @@ def inspect_data(recipe: Recipe) -> DataStatistics:
     Errors: ``DataError`` for files that cannot be used, ``RecipeError`` for a recipe without text.
     """
     cleaner = new_cleaner(recipe)
-    sides: dict[str, SideStatistics] = {side: SideStatistics() for side in TASKS[recipe.task].sides}
+    task = TASKS[recipe.task]
+    sides: dict[str, SideStatistics] = {side: SideStatistics() for side in task.texts}
+    labels: Counter[str] = Counter()
     parts: Counter[str] = Counter()
     doubts: list[Doubt] = []
-    for pair in training_pairs(recipe, cleaner, doubts):
-        parts[side_of(pair.source or pair.target, recipe.data.split)] += 1
+    for pair in _kept(recipe, cleaner, doubts):
+        parts[side_of_pair(pair, recipe.data.split)] += 1
         for side, statistics in sides.items():
             statistics.count(getattr(pair, side))
+        if task.target == "label":
+            labels[plain(pair.target)] += 1
     doubts += doubts_of(recipe, ("dev", "test"))
-    return DataStatistics(cleaner.report, sides, parts, doubts)
+    codes = (recipe.languages.source, recipe.languages.target)
+    looked_at = all(can_identify(base(code)) for code in codes)
+    return DataStatistics(cleaner.report, sides, parts, doubts, labels, looked_at)
+
+
+def _kept(recipe: Recipe, cleaner: Cleaner, doubts: list[Doubt]) -> Iterator[Pair]:
+    """``training_pairs``; where none is left, the error says what looks wrong with them too."""
+    try:
+        yield from training_pairs(recipe, cleaner, doubts)
+    except DataError as error:
+        found = [f"\nwarning: {doubt}" for doubt in doubts or doubts_of(recipe, ("train",))]
+        raise DataError("".join([str(error), *found])) from error
+
+
+def _counted(labels: Counter[str]) -> list[str]:
+    """The most frequent labels, and how many texts have each."""
+    most = labels.most_common(_LABELS_SHOWN)
+    lines = [f"labels: {len(labels):,} different"]
+    lines += [f"{count:>10,}  {label[:_LONGEST_SHOWN]}" for label, count in most]
+    if len(labels) > len(most):
+        lines.append(f"{'':>10}  and {len(labels) - len(most):,} others")
+    return lines
 
 
 def _named(low: int, high: int) -> str:

@@ -12,13 +12,16 @@ Shapes: P tokens that are read, D width.
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
+from itertools import pairwise
 
 import numpy as np
 import torch
 from torch import Tensor
 
 from dragoman.decimals import enough
+from dragoman.forms.form import Form
 from dragoman.models.interface import Network
 from dragoman.nn.probes import Probe
 from dragoman.pictures.plain_table import plain_table
@@ -70,7 +73,7 @@ def reasons(labeller: Labeller, text: str) -> Reasons:
     """Why a text got its most probable label."""
     form, network = labeller.run.source, labeller.network
     text = labeller.looked_at(text)
-    ((tokens, numbers),) = form.tokens_of_words([text])
+    tokens, numbers = _tokens_and_words(form, text)
     source = labeller.reading.texts([np.array(tokens, np.int32)])
     read = source.layout.total - 1  # of the text's own tokens
     begin = 1 if labeller.reading.before else 0
@@ -89,6 +92,29 @@ def reasons(labeller: Labeller, text: str) -> Reasons:
         attention = None if looked is None else float(looked[own].sum())
         words.append(Word(given[number], number, float(pull[own].sum()), attention))
     return Reasons(labeller.labels.names[chosen], float(scores[chosen].exp()), tuple(words))
+
+
+def _tokens_and_words(form: Form, text: str) -> tuple[list[int], list[int]]:
+    """The tokens of a text as it is labelled, and of each the number of its word.
+
+    Words are cut one by one, which gives the same tokens: none goes across a space. A vocabulary
+    that keeps spaces (``text.lossless``) takes those before a word with it.
+    """
+    (tokens,) = form.tokens([text])
+    vocabulary = form.vocabulary
+    if vocabulary is not None and vocabulary.settings.lossless:
+        ends = [found.end() for found in re.finditer(r"\S+", text)]
+        ends[-1:] = [len(text)]
+        parts = form.tokens([text[begin:end] for begin, end in pairwise([0, *ends])])
+        alone = [token for part in parts for token in part]
+        numbers = [number for number, part in enumerate(parts) for _ in part]
+    else:
+        ((alone, numbers),) = form.tokens_of_words([text])
+    if alone != tokens:  # Moses cuts words otherwise by themselves: a space begins one
+        begins = [piece.startswith("\u2581") for piece in form.shown(tokens)]
+        last = len(text.split()) - 1
+        numbers = [min(max(0, sum(begins[: at + 1]) - 1), last) for at in range(len(tokens))]
+    return tokens, numbers
 
 
 def _looked_at(network: Network, probe: Probe) -> Tensor | None:

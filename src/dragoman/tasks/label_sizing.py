@@ -17,10 +17,12 @@ from dragoman.forms.identification import language_of
 from dragoman.forms.labels import MOST, plain
 from dragoman.plural import plural
 from dragoman.recipe import Recipe
+from dragoman.task import TASKS
+from dragoman.tasks.families import DEFAULT, shape_of, training_of
 from dragoman.tasks.size import Size, data_of, like, row_of
 
 _LOOKED_AT = 20_000
-"""Examples by which columns are told apart, and words counted."""
+"""Examples by which columns are told apart."""
 COLUMNS = "label,text", "text,label"
 
 
@@ -39,7 +41,8 @@ EPOCHS_FROM = 4
 def labelled_corpus(path: str, columns: str | None, keys: tuple[str, str] | None) -> CorpusSettings:
     """A file of labelled texts, and where in it texts and labels are.
 
-    ``columns``: one of ``COLUMNS``, of a tab-separated file; None: found out. ``keys``: of JSON
+    ``columns``: one of ``COLUMNS``, or the numbers of both (``numbered``), of a tab-separated file;
+    None: found out. ``keys``: of JSON
     Lines, where the text and where the label is.
     Errors: ``DataError`` for a file that cannot be used, ``RecipeError`` for other columns, or
     where it cannot be told which column holds the labels.
@@ -50,10 +53,23 @@ def labelled_corpus(path: str, columns: str | None, keys: tuple[str, str] | None
         return CorpusSettings(source=path, source_key="text", target_key="label")
     if columns is None:
         columns = _columns_found(path)
-    if columns not in COLUMNS:
-        raise RecipeError(f"--columns {columns}: it is {' or '.join(COLUMNS)}")
-    text, label = (2, 1) if columns == "label,text" else (1, 2)
+    named = {"label,text": (2, 1), "text,label": (1, 2)}
+    text, label = named[columns] if columns in named else numbered(columns)
     return CorpusSettings(source=path, format="tsv", source_column=text, target_column=label)
+
+
+def numbered(columns: str) -> tuple[int, int]:
+    """``--columns 2,3``: the column of the source, or of the text, and that of the target, or of
+    the label, counted from 1. Errors: ``RecipeError``."""
+    first, comma, second = (part.strip() for part in columns.partition(","))
+    if not comma or not all(one.isdecimal() and 0 < int(one) <= 1_000 for one in (first, second)):
+        raise RecipeError(
+            f"--columns {columns}: give two numbers such as 2,3 (source and target, or text and "
+            f"label, counted from 1), or for labelled texts {' or '.join(COLUMNS)}"
+        )
+    if int(first) == int(second):
+        raise RecipeError(f"--columns {columns}: name two different columns")
+    return int(first), int(second)
 
 
 def is_tabbed(path: str) -> bool:
@@ -87,23 +103,18 @@ def recipe_for_labels(
     test: CorpusSettings | None,
     language: str,
     base: str | None = None,
+    family: str = DEFAULT,
 ) -> tuple[Recipe, float | None]:
     """A recipe for labelled texts, by ``LABEL_TABLE`` or by the recipe ``base``, and how many
-    epochs it wants (None: ``base`` says how long).
+    epochs it wants (None: ``base`` says how long). ``family``: of the model (``families.py``).
 
     Errors: ``DataError`` for files that cannot be used.
     """
-    examples = characters = 0
-    words: set[str] = set()
-    letters: set[str] = set()
+    examples = 0
     first: list[str] = []
     labels: set[str] = set()
     for pair in read_pairs(train):
         examples += 1
-        if examples <= _LOOKED_AT:
-            words.update(pair.source.split())
-            letters.update(pair.source)
-            characters += len(pair.source)
         if examples <= 100:
             first.append(pair.source)
         if len(labels) <= MOST:
@@ -125,14 +136,13 @@ def recipe_for_labels(
             del about["languages"]
         return like(Recipe.load(base), about), None
     row = row_of(LABEL_TABLE, examples)
-    vocabulary = row.tokens(len(letters), len(words))
     values = {
         **about,
         "task": "classification",
         "data": about["data"] | {"cleaning": {"max_length": 0}},
-        "text": {"vocabulary": vocabulary, "character_coverage": 0.9999},
-        "model": {"kind": "encoder", **row.stack},
+        "text": {"vocabulary": row.vocabulary, "character_coverage": 0.9999},
+        "model": shape_of(family, TASKS["classification"])(row),
         "plan": row.plan,
-        "training": {**row.training("cosine"), "label_smoothing": 0.0},
+        "training": {**training_of(family, row, "cosine"), "label_smoothing": 0.0},
     }
     return Recipe.parse(values), row.epochs

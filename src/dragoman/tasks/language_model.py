@@ -28,7 +28,7 @@ from dragoman.search.settings import SearchSettings
 from dragoman.tasks.code_length import Length
 from dragoman.tasks.evaluation_set import nothing_to_measure, own_test_set
 from dragoman.tasks.run import Run
-from dragoman.tasks.scores import signed, write_scores
+from dragoman.tasks.scores import keep_scores, scores_of, signed
 from dragoman.tasks.validation import TOKENS_AT_ONCE, Validation, next_token_loss
 from dragoman.training.records import Evaluation, Sample
 
@@ -139,7 +139,7 @@ class Evaluated:
                 f"{self.run} ({self.weights}) on {self.test}",
                 f"{read}; {self.seconds:.1f} s",
                 "",
-                *(f"{name:<14} {value:8.3f}" for name, value in self.scores.items()),
+                scores_of("language-model", self.scores),
                 "",
                 *notes,
             ]
@@ -174,7 +174,7 @@ def evaluate_run(
     ``files``: a file or folder of them, in the format of those that the run has learned from;
     without one it is the recipe's test set. ``changes``: ``window=512`` and ``stride=64``, of the
     recipe's section ``evaluation``. With ``keep``, the figures on the recipe's own test set are
-    written to the run's scores.json, if nothing was changed.
+    written to the run's scores.json, if window and stride are the recipe's.
     Errors: ``RunError`` for a run, ``DataError`` for files that cannot be used, ``DragomanError``
     for several files, and for changes of what only a search has.
     """
@@ -208,8 +208,8 @@ def evaluate_run(
         opened.folder.name, opened.weights_in_words, test, count,
         time.perf_counter() - began, nll, length, *how,
     )  # fmt: skip
-    if keep and not files and not changes:
-        write_scores(opened, result.to_dict())
+    if keep and not files:
+        keep_scores(opened, result.to_dict(), own=how == windows_of(opened))
     return result
 
 

@@ -9,7 +9,9 @@ from importlib import metadata
 
 from dragoman.inference.fastest import in_words
 from dragoman.native import library
-from dragoman.native.processor import cpu_flags, cpuinfo
+from dragoman.native.processor import cores, cpu_flags, processor
+
+__all__ = ["cores", "machine_facts", "processor", "vector_units"]
 
 _UNITS = (
     ("amx_int8", "AMX int8"),
@@ -27,8 +29,6 @@ def machine_facts() -> list[tuple[str, str]]:
     """Name and value, most telling first."""
     import torch
 
-    from dragoman.training.arithmetic import choose_precision
-
     gpus = [torch.cuda.get_device_name(i) for i in range(torch.cuda.device_count())]
     status = library.status()
     return [
@@ -38,10 +38,7 @@ def machine_facts() -> list[tuple[str, str]]:
         ("memory", f"{_memory_gib():.0f} GiB"),
         ("vector and matrix units", ", ".join(vector_units())),
         ("GPU", f"{', '.join(gpus)} (nothing here was ever tried on one)" if gpus else "none"),
-        (
-            "precision of training",
-            choose_precision("auto", torch.device("cuda" if gpus else "cpu")),
-        ),
+        ("training", "by the way that is measured to be the fastest: dragoman doctor --measure"),
         ("precision of translating", in_words()),
         ("native kernels", status.reason),
         ("compiler", shutil.which(os.environ.get("CXX", "c++")) or shutil.which("g++") or "none"),
@@ -49,23 +46,6 @@ def machine_facts() -> list[tuple[str, str]]:
         *((name, _version(name)) for name in ("dragoman", "torch", "sentencepiece", "sacrebleu")),
         ("system", platform.platform(terse=True)),
     ]
-
-
-def cores() -> int:
-    """Processor cores that this process may use; macOS has no affinity, and gives all."""
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-
-
-def processor() -> str:
-    """Its name; with family and model where Linux tells them, since many share one name."""
-    found: dict[str, str] = {}
-    for line in cpuinfo():
-        key, _, value = line.partition(":")
-        found.setdefault(key.strip(), value.strip())
-    name = found.get("model name") or platform.processor() or platform.machine()
-    if "cpu family" not in found:
-        return name
-    return f"{name}, family {found['cpu family']} model {found['model']}"
 
 
 def vector_units() -> list[str]:

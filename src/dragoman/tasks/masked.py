@@ -35,7 +35,7 @@ from dragoman.plural import plural
 from dragoman.tasks.evaluation_set import nothing_to_measure
 from dragoman.tasks.language_model import texts_of
 from dragoman.tasks.run import Run
-from dragoman.tasks.scores import signed, write_scores
+from dragoman.tasks.scores import keep_scores, scores_of, signed
 from dragoman.tasks.validation import TOKENS_AT_ONCE, Validation
 from dragoman.training.records import Evaluation, Sample
 from dragoman.training.seeding import key
@@ -187,7 +187,7 @@ class Evaluated:
                 f"{self.run} ({self.weights}) on {self.test}",
                 f"{read}; {self.seconds:.1f} s",
                 "",
-                *(f"{name:<18} {value:8.3f}" for name, value in self.scores.items()),
+                scores_of("masked", self.scores),
                 "",
                 notes,
             ]
@@ -255,7 +255,7 @@ def evaluate_run(
         context, settings.share, settings.whole_words,
     )  # fmt: skip
     if keep and not files:
-        write_scores(opened, result.to_dict())
+        keep_scores(opened, result.to_dict(), own=True)
     return result
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
 
 import torch
 
@@ -12,6 +13,9 @@ from dragoman.atomic import write_text
 from dragoman.recipe import Recipe
 from dragoman.task import TASKS
 from dragoman.tasks.corpora import doubts_of
+from dragoman.tasks.evaluation_set import keep_test_set
+from dragoman.tasks.learned import TEXT, text_notes
+from dragoman.tasks.machine import processor
 from dragoman.tasks.model import build_model
 from dragoman.tasks.prepare import Prepared, Say, count_words, prepare, warn_of_overlap
 from dragoman.tasks.run import BRACKETS, LABELS, LEXICON, NOTES, WEIGHTS, Run, vocabulary_name
@@ -46,6 +50,8 @@ def fill_new_run(
     prepared = prepare(recipe, folder, say)
     notes = prepared.notes | warn_of_overlap(recipe, prepared.dev, prepared.test, say)
     notes["doubts"] = [doubt.to_dict() for doubt in doubts]
+    notes["machine"] = processor()
+    notes[TEXT] = _text_notes(recipe, prepared)
     if start_from is not None and take is not None:
         torch.manual_seed(key(recipe.seed))
         model = build_model(recipe, *prepared.forms)
@@ -53,8 +59,20 @@ def fill_new_run(
         say(fit.in_words(start_from.folder))
         notes["start"] = fit.to_dict(start_from)
     _write_lexicon(recipe, prepared, start_from, folder)
+    keep_test_set(recipe, folder)
     write_text(folder / NOTES, json.dumps(notes, indent=2, ensure_ascii=False) + "\n")
     return prepared
+
+
+def _text_notes(recipe: Recipe, prepared: Prepared) -> Any:
+    """What is noted of the side that a run learns from; what frequencies alone tell, where all it
+    learns is to predict the tokens of a text."""
+    if len(TASKS[recipe.task].sides) > 1:
+        return text_notes(prepared.train, "target", None, ())
+    form = prepared.forms.written
+    return text_notes(
+        prepared.train, "target", form.size, form.encode([pair.target for pair in prepared.dev])
+    )
 
 
 def has_learned(folder: Path) -> bool:

@@ -22,7 +22,7 @@ from dragoman.plural import plural
 from dragoman.tasks.evaluation_set import nothing_to_measure, own_test_set
 from dragoman.tasks.parser import Parse, Parser, no_tag, parse_all
 from dragoman.tasks.run import Run
-from dragoman.tasks.scores import samples, signed, write_scores
+from dragoman.tasks.scores import keep_scores, samples, scores_of, signed
 from dragoman.tasks.search_settings import parse_search
 from dragoman.tasks.settings import EngineSettings
 from dragoman.tasks.validation import (
@@ -33,6 +33,7 @@ from dragoman.tasks.validation import (
     samples_of,
 )
 from dragoman.training.records import Evaluation
+from dragoman.tree import LABEL_ENDS
 
 logger = logging.getLogger("dragoman")
 
@@ -41,6 +42,10 @@ _COUNTED = (
     "above all, ADVP = PRT."
 )
 SIGNATURE = f"EVALB:COLLINS|punctuation:reference's tags|top:ignored|short:{SHORT}"
+
+
+_ONE = ("n_best=1",)
+"""How a test set is searched, besides what the recipe says."""
 
 
 class Parses(Validation[Batch]):
@@ -109,7 +114,6 @@ class Evaluated:
 
     def table(self) -> str:
         """Plain text."""
-        named = {"f1_40": f"f1 (<= {SHORT})", "exact_40": f"exact (<= {SHORT})"}
         skipped = f"; {self.found.skipped:,} of punctuation alone" if self.found.skipped else ""
         return "\n".join(
             [
@@ -117,8 +121,7 @@ class Evaluated:
                 f"{self.search}; {self.path}",
                 f"{plural(self.found.sentences, 'sentence')}{skipped}, {self.seconds:.1f} s",
                 "",
-                *(f"{named.get(name, name):<14} {value:7.2f}"
-                  for name, value in self.scores.items()),
+                scores_of("parsing", self.scores),
                 "",
                 self.found.tables(),
                 "",
@@ -153,7 +156,7 @@ def evaluate_run(
 
     ``files``: a file or folder of trees; without one it is the recipe's test set. ``changes`` are
     ``key=value``, merged into the recipe's search settings. With ``keep``, the figures on the
-    recipe's own test set are written to the run's scores.json.
+    recipe's own test set, by the recipe's own settings, are written to the run's scores.json.
     Errors: ``RunError`` for a run, ``DataError`` for files that cannot be used, ``DragomanError``
     for several files.
     """
@@ -162,25 +165,32 @@ def evaluate_run(
         raise DragomanError(
             f"{opened.folder} is a parser: it is measured on one file of trees; what is {files[1]}?"
         )
-    pairs, test = (trees_in(files[0]), files[0].name) if files else own_test_set(opened)
+    pairs, test = (trees_in(files[0], opened), files[0].name) if files else own_test_set(opened)
     if not pairs:
         raise nothing_to_measure(opened, "are no trees", "a file of them", "test.mrg")
     result = evaluate_on(opened, pairs, test, changes, precision)
     if keep and not files:
-        write_scores(opened, result.to_dict() | samples(opened, pairs, result.hypotheses))
+        own = parse_search(opened.recipe.search, [*changes, *_ONE]) == parse_search(
+            opened.recipe.search, _ONE
+        )
+        found = result.to_dict() | samples(opened, pairs, result.hypotheses)
+        keep_scores(opened, found, own=own and precision == "auto")
     return result
 
 
-def trees_in(path: Path) -> list[Pair]:
-    """The trees of a file or a folder of files, and their words. Errors: ``DataError``."""
-    return list(read_pairs(CorpusSettings(source=str(path), format="trees")))
+def trees_in(path: Path, like: Run | None = None) -> list[Pair]:
+    """The trees of a file or a folder of files, and their words; labels end where those that
+    ``like`` has learned do. Errors: ``DataError``."""
+    learned = like.recipe.data.train if like is not None else ()
+    ends = learned[0].label_ends if learned else LABEL_ENDS
+    return list(read_pairs(CorpusSettings(source=str(path), format="trees", label_ends=ends)))
 
 
 def evaluate_on(
     run: Run, pairs: Sequence[Pair], test: str, changes: Sequence[str] = (), precision: str = "auto"
 ) -> Evaluated:
     """As ``evaluate_run``, on trees that are read already; ``test``: what they are called."""
-    search = parse_search(run.recipe.search, [*changes, "n_best=1"])
+    search = parse_search(run.recipe.search, [*changes, *_ONE])
     settings = EngineSettings.model_validate({"precision": precision, "longest": _LONGEST})
     parser = Parser(run, settings, search)
     logger.info("%s parses %s: %s", run.folder, plural(len(pairs), "sentence"), parser.description)

@@ -14,6 +14,8 @@ from itertools import chain
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from dragoman.data.corpora import Pair, corpus_fingerprint
 from dragoman.data.length_ratio import LengthRatio
 from dragoman.data.split import find_overlaps
@@ -22,7 +24,7 @@ from dragoman.data.store_writer import build_store, store_key
 from dragoman.data.word_links import WordLinks
 from dragoman.errors import FileError, RunError
 from dragoman.forms.form import Form
-from dragoman.forms.lexicon import Lexicon
+from dragoman.forms.lexicon import Lexicon, words_in
 from dragoman.forms.segmentation import segment
 from dragoman.forms.tree_form import TreeForm
 from dragoman.plural import plural
@@ -31,11 +33,15 @@ from dragoman.task import TASKS
 from dragoman.tasks.corpora import corpora_of, new_cleaner
 from dragoman.tasks.embedded import embedded_fingerprint
 from dragoman.tasks.guided import links_of_trees, training_links
-from dragoman.tasks.run import LENGTHS, SEVERAL_SENTENCES, Forms, load_forms
+from dragoman.tasks.run import LENGTHS, LONGEST_WORDS, SEVERAL_SENTENCES, Forms, load_forms
 from dragoman.tasks.user_cache import cache_folder
 
 _LOOKED_AT = 2000
 """Training sources that are cut into sentences to know that share: some tenths of a second."""
+_COUNTED = 20_000
+"""Training sources whose words are counted to know how long they are."""
+_RARE = 0.001
+"""The share of them that may be longer."""
 _MOST_READ = 1_000_000
 """Training sources whose words are counted: what is not among them is rare at least."""
 
@@ -93,6 +99,8 @@ def prepare(recipe: Recipe, run_folder: Path, say: Say) -> Prepared:
         found := LengthRatio.of(store.lengths["source"], store.lengths["target"])
     ):
         notes[LENGTHS] = found.to_dict()
+        if forms.source.spaced and not recipe.data.moses:
+            notes[LONGEST_WORDS] = _longest_words(store)
     _say_dropped(store.notes.get("cleaning", {}), task.noun, say)
     read = plural(len(store), task.noun.removesuffix("s"))
     say(f"{read} to train on, {len(dev):,} dev, {len(test):,} test")
@@ -123,6 +131,13 @@ def _several_sentences(store: Store, language: str) -> float:
     examples = range(0, len(store), max(1, len(store) // _LOOKED_AT))
     several = sum(len(segment(store.text("source", n).strip(), language)) > 1 for n in examples)
     return round(several / max(1, len(examples)), 4)
+
+
+def _longest_words(store: Store) -> int:
+    """What all but one in a thousand of some sources, spread over the store, have at most."""
+    examples = range(0, len(store), max(1, len(store) // _COUNTED))
+    words = [len(words_in(store.text("source", n))) for n in examples]
+    return int(np.quantile(words, 1 - _RARE, method="higher"))
 
 
 def count_words(recipe: Recipe, prepared: Prepared) -> Lexicon | None:
@@ -180,7 +195,7 @@ def warn_of_overlap(
 
 def _alone(pair: Pair) -> Pair:
     """The source of a pair as a text that stands alone."""
-    return Pair(pair.line, "", pair.source)
+    return Pair(pair.line, "", pair.source, pair.whole)
 
 
 def check_unchanged(recipe: Recipe, notes: dict[str, Any], folder: Path, say: Say) -> None:

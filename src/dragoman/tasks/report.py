@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from importlib import metadata
 from pathlib import Path
 from typing import Any
@@ -11,6 +12,7 @@ import numpy as np
 
 from dragoman.atomic import write_text
 from dragoman.data.demo_corpus import NOTICE
+from dragoman.measure import BLEU, percent
 from dragoman.metrics.classification import Confusion
 from dragoman.pictures.card import card_markdown
 from dragoman.pictures.curves import charts_of
@@ -28,11 +30,13 @@ from dragoman.pictures.words import in_words
 from dragoman.plural import plural
 from dragoman.recipe_text import read_text
 from dragoman.tasks.confusions import drawn
+from dragoman.tasks.learned import verdict
 from dragoman.tasks.machine import machine_facts
 from dragoman.tasks.run import RECIPE, Run
 from dragoman.tasks.search_settings import parse_search
 from dragoman.tasks.translator import Translator
 
+_SHARE = percent("", share=True)
 _LOOKED_AT = 2
 _ONE_LINE = ("n_best=1", "min_length=0", "max_length=60")
 _LONGEST_LOOKED_AT = 100
@@ -84,21 +88,29 @@ def summarise(
     if updates:
         tokens = sum(r["tokens"] for r in updates)
         seconds = updates[-1]["elapsed"]
+        speed = tokens / max(seconds, 1e-9)
         facts += [
             ("updates", f"{updates[-1]['update']:,} of {recipe.training.updates:,}"),
             (f"{run.task.counted} seen", f"{tokens:,}"),
-            ("time", f"{seconds / 60:.1f} minutes, {tokens / max(seconds, 1e-9):,.0f} tokens/s"),
+            ("time", f"{seconds / 60:.1f} minutes, {speed:,.0f} {run.task.counted}/s"),
         ]
     facts.append(("weights", run.weights_in_words))
-    test = f"{scores.get('test', '')}, {plural(scores.get('sentences', 0), 'sentence')}"
+    measured = "sentence" if run.task.noun == "pairs" else run.task.noun.removesuffix("s")
+    test = f"{scores.get('test', '')}, {plural(scores.get('sentences', 0), measured)}"
     named = [
-        Score(name, value["value"], test, value["signature"])
+        Score(name, value["value"], test, value["signature"], run.task.measure(name))
         for name, value in scores.get("scores", {}).items()
     ]
     if "prepared_bleu" in scores:
         prepared = scores["prepared_bleu"]
         named.append(
-            Score("BLEU, lower-cased Moses tokens", prepared["value"], test, prepared["signature"])
+            Score(
+                "BLEU, lower-cased Moses tokens",
+                prepared["value"],
+                test,
+                prepared["signature"],
+                replace(BLEU, called="BLEU, lower-cased Moses tokens"),
+            )
         )
     samples = [
         Sample(s["source"], s["translation"], s["reference"]) for s in scores.get("samples", [])
@@ -106,17 +118,22 @@ def summarise(
     embedded = recipe.data.embedded is not None
     limits = [] if not embedded else ["It knows some 300 words and a few kinds of sentences."]
     limits += run.task.limits
+    if longest := run.longest_words():
+        limits.append(
+            f"Nearly all sentences that it has learned from have at most "
+            f"{plural(longest, 'word')}; it may leave out parts of longer ones."
+        )
     return RunSummary(
         name=recipe.name,
         languages=run.languages,
         hub_tag=run.task.hub_tag,
-        notice=NOTICE if embedded else "",
+        notice=" ".join([*([NOTICE] if embedded else []), *verdict(run)]),
         facts=facts,
         scores=named,
         samples=samples,
         measured=_label_tables(scores),
         confusions=_confusions(scores),
-        charts=charts_of(records),
+        charts=charts_of(records, run.task),
         hops=hops,
         attention=attention,
         data=_data_tables(run),
@@ -151,7 +168,7 @@ def _label_tables(scores: dict[str, Any]) -> list[Table]:
 
 
 def _percent(share: float) -> str:
-    return f"{100 * share:.1f} %"
+    return _SHARE.written(share)
 
 
 def _confusions(scores: dict[str, Any]) -> list[Heatmap]:

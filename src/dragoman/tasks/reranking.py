@@ -71,16 +71,33 @@ class Reranker:
         return [reordered(one, costs, weight, alpha) for one, costs in judged]
 
     def judged(self, translations: Sequence[Translation]) -> list[tuple[Translation, list[float]]]:
-        """Each translation, and log P_LM of it and of its alternatives."""
-        groups = [[one, *one.alternatives] for one in translations]
+        """Each translation, and log P_LM of it and of its alternatives; of a line that was cut
+        into sentences, those of each sentence, one behind the other."""
+        groups = [_candidates(one) for one in translations]
         costs = iter(self.log_probabilities([one.text for group in groups for one in group]))
-        return [(group[0], [next(costs) for _ in group]) for group in groups]
+        judged = [[next(costs) for _ in group] for group in groups]
+        return list(zip(translations, judged, strict=True))
+
+
+def _candidates(translation: Translation) -> list[Translation]:
+    """What is judged: the n best of each sentence."""
+    return [
+        one for part in translation.parts or (translation,) for one in (part, *part.alternatives)
+    ]
 
 
 def reordered(
     translation: Translation, costs: Sequence[float], weight: float, alpha: float
 ) -> Translation:
-    """A translation and its alternatives by their joint scores; ``costs``: log P_LM of each."""
+    """A translation and its alternatives by their joint scores; ``costs``: as ``Reranker.judged``
+    gives them. The n best of each sentence of a line are put in order by themselves."""
+    if translation.passage is not None and translation.parts:
+        left = iter(costs)
+        parts = [
+            reordered(part, list(islice(left, 1 + len(part.alternatives))), weight, alpha)
+            for part in translation.parts
+        ]
+        return Translation.join(translation.source, translation.passage, parts)
     scored = []
     for one, cost in zip((translation, *translation.alternatives), costs, strict=True):
         log_probability = math.fsum(one.token_log_probabilities)

@@ -6,8 +6,10 @@
     labels.json          in place of a target's vocabulary: all labels there are
     target.json          in place of a target's vocabulary: the brackets and tags of trees
     metrics.jsonl        one line per update and per validation
+    ways.json            how fast each way of the machine was at this training, if it was measured
     data.json            what preparing the data found: cleaning report, hashes, overlap
     scores.json          what the last evaluation found
+    test.jsonl           a copy of the test set, for where the text is not
     lexicon.txt          the words of the training sources, and how often each was read
     shortlist.safetensors  which target tokens a source token can lead to, if that was learned
     report.html card.md  for people
@@ -56,12 +58,17 @@ WEIGHTS = "model.safetensors"
 SCORES = "scores.json"
 NOTES = "data.json"
 METRICS = "metrics.jsonl"
+WAYS = "ways.json"
+"""How fast each way of the machine was at this training, where that was measured."""
 SHORTLIST = "shortlist.safetensors"
 LEXICON = "lexicon.txt"
+TEST = "test.jsonl"
 LABELS = "labels.json"
 BRACKETS = "target.json"
 LENGTHS = "lengths"
 """Among the notes: how long the translations of the training text are."""
+LONGEST_WORDS = "longest_words"
+"""Among the notes: words that all but one in a thousand of the training sources have at most."""
 
 _LONGEST_WRITTEN = 1000
 """Tokens of a text that a language model writes at once, unless a search says otherwise."""
@@ -250,6 +257,12 @@ class Run:
         down. Errors: ``RunError`` if damaged."""
         note = self.notes().get(LENGTHS)
         return None if note is None else LengthRatio.from_dict(note)
+
+    def longest_words(self) -> int | None:
+        """Words that all but one in a thousand of its training sources have at most; None where
+        that was not written down. Errors: ``RunError`` if damaged."""
+        found: int | None = self.notes().get(LONGEST_WORDS)
+        return found
 
     def metrics(self) -> Iterator[dict[str, Any]]:
         """What training wrote down, update by update."""

@@ -7,6 +7,7 @@ by ``training/metrics_log.py``. Only what readers rely on stands here; more is p
 from __future__ import annotations
 
 from collections.abc import Iterator
+from io import BufferedReader
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -18,6 +19,10 @@ from dragoman.reading import MOST_JSON, open_regular, parse_json, read_json
 _Count = Annotated[int, Field(ge=0, le=10**15)]
 _Number = Annotated[float, Field(ge=-1e308, le=1e308)]
 _Share = Annotated[float, Field(ge=0, le=1)]
+
+
+_AROUND = 1 << 16
+"""Bytes of a line that stand before and behind its samples at most."""
 
 
 class _Record(BaseModel):
@@ -100,6 +105,12 @@ class _Lengths(_Record):
     greatest: _Number
 
 
+class _Text(_Record):
+    tokens: _Count = 0
+    length: _Number = 0.0
+    by_frequency: _Number | None = None
+
+
 class Notes(_Record):
     """``data.json``."""
 
@@ -108,6 +119,8 @@ class Notes(_Record):
     cleaning: _Cleaning = _Cleaning(read=0, kept=0, filters={})
     overlap: str = ""
     lengths: _Lengths | None = None
+    text: _Text = _Text()
+    longest_words: _Count | None = None
 
 
 class _Update(_Record):
@@ -162,11 +175,24 @@ def read_metrics(path: Path) -> Iterator[dict[str, Any]]:
         for number in range(1, 1 << 40):
             line = file.readline(MOST_JSON + 1)
             where = f"{path}, line {number}"
+            if len(line) > MOST_JSON:
+                line = _without_samples(line, file)
             if not line.endswith(b"\n") and len(line) <= MOST_JSON:
                 return  # all is read, or somebody is writing it
             record = parse_json(line, where)
             _checked({"record": record}, _Line, where)
             yield record
+
+
+def _without_samples(begun: bytes, file: BufferedReader) -> bytes:
+    """A line of which ``begun`` has been read, without the samples that it holds: a validation on
+    documents recorded them in full before they were cut. The rest is read, and not kept."""
+    end = begun[-_AROUND:]
+    while not end.endswith(b"\n") and (more := file.readline(MOST_JSON)):
+        end = (end + more)[-_AROUND:]
+    before, samples, _ = begun[:_AROUND].partition(b'"samples": [')
+    _, _, behind = end.rpartition(b'], "best": ')
+    return before + samples + b'], "best": ' + behind if samples and behind else begun
 
 
 def _checked(found: Any, what: type[BaseModel], where: str) -> dict[str, Any]:

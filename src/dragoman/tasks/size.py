@@ -25,6 +25,7 @@ class Size:
     """The row is for less text than this, counted as its table does: in pairs, labelled texts,
     trees or characters."""
     vocabulary: int
+    """Tokens at most; what a text supports is found out later (``vocabulary_size.py``)."""
     model_dim: int
     heads: int
     layers: int
@@ -34,14 +35,6 @@ class Size:
     peak: float
     epochs: int
     """How long to train if no time is given."""
-
-    def tokens(self, characters: int, words: int, symbols: int = 0) -> int:
-        """A vocabulary that a text of so many different characters and words allows.
-
-        Every one of them could be a token, so this much is always possible; 259 are the special
-        and the byte tokens, and ``symbols`` further ones that the task has.
-        """
-        return min(self.vocabulary, 259 + symbols + characters + words // 2)
 
     @property
     def stack(self) -> dict[str, Any]:

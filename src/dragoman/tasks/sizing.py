@@ -14,11 +14,20 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from dragoman.data.corpora import CorpusSettings, read_pairs
+from dragoman.data.plan import PlanSettings
 from dragoman.errors import DataError, RecipeError
-from dragoman.models.settings import EncoderSettings, ModelSettings, TransformerSettings
+from dragoman.forms.languages import CODES
+from dragoman.models.settings import (
+    DecoderSettings,
+    EncoderSettings,
+    ModelSettings,
+    TransformerSettings,
+)
 from dragoman.plural import plural
 from dragoman.recipe import LanguageSettings, Recipe
-from dragoman.task import TASKS
+from dragoman.task import TASKS, Task
+from dragoman.tasks.families import DEFAULT, shape_of, training_of
+from dragoman.tasks.prepare import Say
 from dragoman.tasks.settings import Taken
 from dragoman.tasks.size import Size, data_of, like, row_of
 from dragoman.training.minutes import SHARE, VALIDATIONS, updates_in
@@ -40,9 +49,19 @@ TABLE = (
 FINE_TUNING = 10
 """By which fine-tuning divides the learning rate and the epochs."""
 
-_LEAST_TOKENS_PER_WIDTH = 2_000
+_LITTLE, _EPOCHS = 2_000, 12
+"""Little text is learned sooner: after so many epochs, but not before so many tokens for each unit
+of width."""
+_BYTES_A_TOKEN = 3.3
+"""Of UTF-8, in a vocabulary of some thousand tokens: about as many in any script."""
 _LOOKED_AT = 100_000
-_NOT_LANGUAGES = ("txt", "tsv", "tok", "bpe", "src", "tgt", "raw", "mrg", "ptb")
+
+
+_STACKS = (EncoderSettings, DecoderSettings)
+_OF_A_STACK = (
+    "model_dim", "ffn_dim", "attention", "activation_dropout", "norm", "residual", "positions"
+)  # fmt: skip
+"""What a Transformer's encoder or decoder has in common with one by itself, as settings."""
 
 
 def row_for(pairs: int) -> Size:
@@ -56,17 +75,19 @@ def recipe_for(
     test: CorpusSettings | None,
     languages: tuple[str, str],
     base: str | None = None,
-    size_for: Callable[[int], Size] = row_for,
+    size_for: Callable[[int, float], Size] | None = None,
+    family: str = DEFAULT,
 ) -> tuple[Recipe, int]:
-    """A recipe for these files, by ``size_for`` their number of pairs (``TABLE``) or by the recipe
-    ``base``, and how many pairs there are. It is named by its languages, or by the first file where
-    they are not known.
+    """A recipe for these files, by their number of pairs (``TABLE``) or by the recipe ``base``, and
+    how many pairs there are. It is named by its languages, or by the first file where they are not
+    known. ``size_for``: a size for so many pairs, whose targets have so many tokens about.
+    ``family``: of the model (``families.py``).
 
     Of ``base`` everything is taken but its text (train, dev, test and what is held out of them),
     and its languages where ``languages`` do not say them.
     Errors: ``DataError`` for files that cannot be used.
     """
-    pairs, sources, words, characters = _look(train)
+    pairs, sources, length = _look(train)
     model = None if base is None else Recipe.load(base)
     if model is not None:
         languages = _known(languages, model.languages)
@@ -81,13 +102,13 @@ def recipe_for(
     }
     if model is not None:
         return like(model, about), pairs
-    size = size_for(pairs)
+    size = row_for(pairs) if size_for is None else size_for(pairs, length)
     values = {
         **about,
-        "text": {"vocabulary": size.tokens(characters, words), "character_coverage": 0.9999},
-        "model": size.both,
+        "text": {"vocabulary": size.vocabulary, "character_coverage": 0.9999},
+        "model": shape_of(family, TASKS["translation"])(size),
         "plan": size.plan,
-        "training": {**size.training("inverse_square_root"), "average_last": 5},
+        "training": {**training_of(family, size, "inverse_square_root"), "average_last": 5},
     }
     return Recipe.parse(values), pairs
 
@@ -125,11 +146,11 @@ def with_updates(
     return recipe.model_copy(update={"training": training.model_copy(update=planned)})
 
 
-def for_fine_tuning(recipe: Recipe, learned: Recipe) -> Recipe:
+def for_fine_tuning(recipe: Recipe, learned: Recipe, *, own_context: bool = False) -> Recipe:
     """The recipe for going on from the weights of a run with the recipe ``learned``.
 
-    What the weights were made for is taken over: model, text, the context of a language model,
-    Moses tokens, and the languages where this recipe names none.
+    What the weights were made for is taken over: model, text, Moses tokens, the context, unless it
+    is this recipe's ``own_context``, and the languages where this recipe names none.
     """
     named = recipe.languages
     source, target = _known((named.source, named.target), learned.languages)
@@ -139,7 +160,7 @@ def for_fine_tuning(recipe: Recipe, learned: Recipe) -> Recipe:
             "model": learned.model,
             "text": learned.text,
             "trees": learned.trees,
-            "plan": recipe.plan.model_copy(update={"context": learned.plan.context}),
+            "plan": recipe.plan if own_context else with_context(recipe, learned.plan.context),
             "languages": languages,
             "data": recipe.data.model_copy(update={"moses": learned.data.moses}),
         }
@@ -148,13 +169,15 @@ def for_fine_tuning(recipe: Recipe, learned: Recipe) -> Recipe:
 
 def for_part(recipe: Recipe, learned: Recipe, take: Taken) -> Recipe:
     """The recipe for beginning with a part of a run with the recipe ``learned``: for a task whose
-    model is one stack, that is the part's, and so is its text.
+    model is one stack, that is the part's, and so is its text. How much is read at once
+    (``plan.context``) stays as it is: that run may have learned from short windows. A translation
+    stays as it is (``around_part``).
 
     Errors: ``RecipeError`` where that run has no such part.
     """
     task, model = TASKS[recipe.task], learned.model
     if task.reads and task.writes:
-        return recipe  # the vocabulary that comes along says itself how text is prepared for it
+        return recipe
     if model.reads and model.writes:
         if take == "decoder" or not isinstance(model, TransformerSettings):
             raise RecipeError(
@@ -172,16 +195,98 @@ def for_part(recipe: Recipe, learned: Recipe, take: Taken) -> Recipe:
         reads = "source" in TASKS[learned.task].sides
         known = learned.languages.source if reads else learned.languages.target
         languages = languages.model_copy(update={"source": known})
-    context = learned.plan.context
     return recipe.model_copy(
         update={
             "languages": languages,
             "model": model,
             "text": learned.text,
-            "plan": recipe.plan.model_copy(update={"context": context}),
             "data": recipe.data.model_copy(update={"moses": learned.data.moses}),
         }
     )
+
+
+def around_part(recipe: Recipe, learned: Recipe, take: Taken, say: Say) -> Recipe:
+    """The recipe of a translation, chosen by a table, made to fit a part of a run with the recipe
+    ``learned``: its widths and layers are the part's, and each side has a vocabulary of its own, as
+    the part brings its own. The two stay one where that run translates between the same languages
+    with one. ``say`` is told so."""
+    model, part = recipe.model, learned.model
+    if isinstance(model, TransformerSettings) and isinstance(part, (TransformerSettings, *_STACKS)):
+        layers = part.layers if isinstance(part, _STACKS) else getattr(part, f"{take}_layers")
+        own = {name: getattr(part, name) for name in _OF_A_STACK} | {f"{take}_layers": layers}
+        recipe = recipe.model_copy(update={"model": model.model_copy(update=own)})
+    if shares_with(recipe, learned):
+        return recipe
+    say(
+        f"the {take} brings a vocabulary of its own, so source and target get one each "
+        "(text.shared = false, model.tie = target)"
+    )
+    return recipe.model_copy(
+        update={
+            "text": recipe.text.model_copy(update={"shared": False}),
+            "model": recipe.model.model_copy(update={"tie": "target"}),
+        }
+    )
+
+
+def check_apart(recipe: Recipe, learned: Recipe, take: Taken, run: Path) -> None:
+    """Whether the vocabulary that a part of ``run`` brings along is for one side alone.
+
+    Errors: ``RecipeError`` where the recipe has one vocabulary for both, and that run had none.
+    """
+    if (
+        recipe.text.shared
+        and len(TASKS[recipe.task].texts) > 1
+        and not shares_with(recipe, learned)
+    ):
+        raise RecipeError(
+            f"--take {take}: the {take} of {run} brings a vocabulary of its own, and recipe "
+            f"{recipe.name} has one for both sides: --set text.shared=false --set model.tie=target"
+        )
+
+
+def shares_with(recipe: Recipe, learned: Recipe) -> bool:
+    """Whether one vocabulary of a run with the recipe ``learned`` is for both languages of
+    ``recipe``."""
+    if len(TASKS[learned.task].texts) < 2 or not learned.text.shared:
+        return False
+    here, there = recipe.languages, learned.languages
+    languages = {here.source, here.target}
+    return "und" not in languages and languages == {there.source, there.target}
+
+
+def serve_context(recipe: Recipe, learned: Recipe, run: Path, own: bool, say: Say) -> Recipe:
+    """The recipe for a part of ``run``, taken by ``for_part``, that has positions for all that is
+    read at once, and ``say`` is told where the part has not read so much before.
+
+    ``own``: whether a person has said how much that is. Errors: ``RecipeError`` where the part
+    has no positions for what they said.
+    """
+    context, longest = recipe.plan.context, recipe.model.longest
+    if longest is not None and context > longest:
+        if own:
+            raise RecipeError(
+                f"plan.context is {context:,}, but the weights from {run} have positions for "
+                f"{longest:,} tokens: set plan.context={longest} or less"
+            )
+        say(
+            f"{longest:,} tokens are read at once: the weights from {run} have no positions "
+            "for more"
+        )
+        return recipe.model_copy(update={"plan": with_context(recipe, longest)})
+    if len(TASKS[learned.task].texts) == 1 and learned.plan.context < context:
+        say(
+            f"{context:,} tokens are read at once (plan.context); the weights from {run} were "
+            f"trained on windows of {learned.plan.context:,}. You need not do anything: training "
+            "goes on with the longer ones. To keep to the shorter ones: "
+            f"--set plan.context={learned.plan.context}"
+        )
+    return recipe
+
+
+def with_context(recipe: Recipe, context: int) -> PlanSettings:
+    """The section ``plan``, with so many tokens read at once."""
+    return recipe.plan.model_copy(update={"context": context})
 
 
 def part_to_take(task: str, learned: Recipe) -> Taken | None:
@@ -200,10 +305,7 @@ def part_of(model: ModelSettings) -> Taken:
 
 def encoder_of(model: TransformerSettings) -> EncoderSettings:
     """Settings of an encoder by itself, with the sizes and choices of a Transformer's encoder."""
-    kept = model.model_dump(
-        include={"model_dim", "ffn_dim", "attention", "dropout", "activation_dropout", "norm",
-                 "positions", "attend_unknown"}
-    )  # fmt: skip
+    kept = model.model_dump(include={*_OF_A_STACK, "dropout", "attend_unknown"})
     return EncoderSettings.model_validate({**kept, "layers": model.encoder_layers})
 
 
@@ -259,35 +361,43 @@ def in_words(recipe: Recipe, measured: Throughput, per_epoch: int) -> str:
     )
 
 
-def too_short(recipe: Recipe, measured: Throughput, per_epoch: int) -> str | None:
-    """A warning where a run is given too little time to learn anything. How many texts labels
-    take follows from the labels, so nothing is said of those."""
-    if TASKS[recipe.task].target == "label":
-        return None
+def too_short(recipe: Recipe, measured: Throughput, per_epoch: int, length: float) -> str | None:
+    """A warning where a run has too little time to learn anything. ``length``: of a target, in
+    tokens."""
     tokens_per_update = measured.tokens_per_second * measured.seconds_per_update
-    needed = math.ceil(least_tokens(recipe.model.model_dim) / tokens_per_update)
+    needed = least_tokens(
+        TASKS[recipe.task], recipe.model.model_dim, length, per_epoch * tokens_per_update
+    )
+    wanted = math.ceil(needed / tokens_per_update)
     updates = recipe.training.updates
-    if updates >= needed:
+    if updates >= wanted:
         return None
-    minutes = recipe.training.minutes * needed / updates
+    minutes = recipe.training.minutes * wanted / updates
     verb, counted = TASKS[recipe.task].verbs[0][0], TASKS[recipe.task].counted
     return (
         f"warning: {_duration(recipe.training.minutes)} are too short to learn to {verb}. This "
         f"machine shows the model {updates * tokens_per_update:,.0f} {counted} in them, "
         f"{updates / max(1, per_epoch):.1f} epochs; such a model begins to {verb} after about "
-        f"{needed * tokens_per_update:,.0f}: --minutes {math.ceil(minutes)}, and more to do it well"
+        f"{wanted * tokens_per_update:,.0f}: --minutes {math.ceil(minutes)}, and more "
+        "to learn it well"
     )
 
 
-def least_tokens(model_dim: int) -> float:
-    """About how many target tokens a model must see before it translates anything: more, the
-    wider it is (docs/experiments.md)."""
-    return _LEAST_TOKENS_PER_WIDTH * model_dim
+def least_tokens(task: Task, model_dim: int, length: float = 0.0, epoch: float = math.inf) -> float:
+    """About how much of what is counted a model must see before it does anything of its task: more,
+    the wider it is and the longer targets are, less of a text that it sees many times
+    (docs/experiments.md, "Minutes that do not teach").
+
+    ``length``: tokens of a target; ``epoch``: of all targets of the text.
+    """
+    a, b = task.begins
+    much = model_dim * max(a, b * length)
+    return min(much, max(_LITTLE * model_dim, _EPOCHS * epoch))
 
 
 def _duration(minutes: float) -> str:
     if minutes < 2:
-        return f"{60 * minutes:.0f} seconds"
+        return plural(max(1, round(60 * minutes)), "second")
     return f"{minutes:.0f} minutes" if minutes < 120 else f"{minutes / 60:.1f} hours"
 
 
@@ -296,8 +406,7 @@ def languages_of(paths: Sequence[str]) -> tuple[str, str]:
     codes = []
     for path in paths:
         suffix = Path(path.removesuffix(".gz")).suffix.removeprefix(".").lower()
-        is_code = suffix.isalpha() and 2 <= len(suffix) <= 3 and suffix not in _NOT_LANGUAGES
-        codes.append(suffix if is_code else "und")
+        codes.append(suffix if suffix in CODES else "und")
     return (codes[0], codes[1]) if len(codes) == 2 else ("und", "und")
 
 
@@ -310,26 +419,21 @@ def _known(languages: tuple[str, str], otherwise: LanguageSettings) -> tuple[str
     )
 
 
-def _look(corpora: Sequence[CorpusSettings]) -> tuple[int, int, int, int]:
-    """Pairs in all; among the first ones, different sources, words and characters.
-
-    Behind the first ones every source counts as different.
-    """
-    total = sources = 0
-    words: set[str] = set()
-    characters: set[str] = set()
+def _look(corpora: Sequence[CorpusSettings]) -> tuple[int, int, float]:
+    """Pairs, different sources, and about how many tokens a target has. Behind the first pairs
+    every source counts as different."""
+    total = sources = looked_at = written = 0
     for corpus in corpora:
         pairs = read_pairs(corpus)
         different: set[int] = set()
         for pair in islice(pairs, _LOOKED_AT):
             total += 1
             different.add(hash(pair.source or pair.target))
-            for side in (pair.source, pair.target):
-                words.update(side.split())
-                characters.update(side)
+            looked_at += 1
+            written += len(pair.target.encode("utf-8", "surrogateescape"))
         more = sum(1 for _ in pairs)
         total += more
         sources += len(different) + more
     if not total:
         raise DataError("the corpora hold no pair")
-    return total, sources, len(words), len(characters)
+    return total, sources, written / looked_at / _BYTES_A_TOKEN

@@ -7,17 +7,21 @@ apart and how much is held out follow from the text too; all of it is written in
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from itertools import islice
 from pathlib import Path
 from typing import NamedTuple
 
-from dragoman.data.corpora import BY, CorpusSettings, read_pairs
+from dragoman.data.corpora import BY, CorpusSettings, read_lines, read_pairs
+from dragoman.data.split import SplitSettings
 from dragoman.errors import DataError, RecipeError
 from dragoman.forms.identification import language_of
+from dragoman.plural import plural
 from dragoman.recipe import Recipe
 from dragoman.task import TASKS
+from dragoman.tasks.families import DEFAULT, shape_of, training_of
 from dragoman.tasks.held_out import held_corpus
 from dragoman.tasks.size import Size, data_of, like
 
@@ -26,6 +30,8 @@ _SECTIONS = 200
 _SHORTEST = 500
 """characters."""
 _LOOKED_AT = 50
+_WHOLES = 100_000
+"""Texts by which it is told which share of them to hold out."""
 
 
 class TextSize(NamedTuple):
@@ -69,13 +75,16 @@ def recipe_for_texts(
     dev: Sequence[str] | None = None,
     test: Sequence[str] | None = None,
     size_of: Callable[[Sequence[Size]], Size] = largest,
+    family: str = DEFAULT,
+    say: Callable[[str], None] = print,
 ) -> tuple[Recipe, int | None]:
     """A recipe for a file or a folder of texts, by ``TEXT_TABLE`` or by the recipe ``base``, and
     how many epochs it wants (None: ``base`` says how long). ``size_of`` chooses among the rows that
     are not too large for the text, the largest first.
 
     ``how``: what ends a text, as ``CorpusSettings.format``; None: as ``base`` has it, or found out.
-    ``dev``, ``test``: files of their own; without one, a part of the text is held out.
+    ``dev``, ``test``: files of their own; without one, a part of the text is held out. ``family``:
+    of the model (``families.py``).
     Errors: ``DataError`` for files that cannot be used, ``RecipeError`` for another ``how``.
     """
     if how not in (None, *BY):
@@ -84,16 +93,15 @@ def recipe_for_texts(
     corpus = CorpusSettings.model_validate({"source": path, "format": how or _format(path, model)})
     texts = characters = 0
     first: list[str] = []
-    words: set[str] = set()
-    letters: set[str] = set()
+    wholes: Counter[str] = Counter()
     for pair in read_pairs(corpus):
         texts += 1
         characters += len(pair.target)
+        if pair.whole and (pair.whole in wholes or len(wholes) < _WHOLES):
+            wholes[pair.whole] += len(pair.target)
         if texts <= _LOOKED_AT:
             first.append(pair.target)
-            words.update(pair.target.split())
-            letters.update(pair.target)
-    if not words and not any(pair.target.strip() for pair in read_pairs(corpus)):
+    if not any(pair.target.strip() for pair in read_pairs(corpus)):
         raise DataError(f"{path} holds nothing but spaces")
     if corpus.format != "text" and texts < _SECTIONS:
         section = max(_SHORTEST, min(corpus.section, characters // _SECTIONS))
@@ -106,6 +114,19 @@ def recipe_for_texts(
     held = (held_corpus(option, files, corpus, "texts")
             for option, files in (("--dev", dev), ("--test", test)))  # fmt: skip
     data = data_of([corpus], texts, *held)
+    split = SplitSettings(**data["split"]).for_whole(wholes)
+    if texts < _SECTIONS:
+        few = [pair.target for pair in read_pairs(corpus)]
+        texts = len(few)
+        split = split.for_few(few, dev=dev is None, test=test is None)
+    data["split"] = split.model_dump()
+    if corpus.format != "text" and how is None and model is None and not Path(path).is_dir():
+        some = "" if texts < _SECTIONS else "about "
+        lines = sum(1 for _ in read_lines(Path(path)))
+        say(
+            f"{Path(path).name}: {plural(lines, 'line')}, read as {some}{plural(texts, 'passage')}"
+            "; --texts text makes each line a text of its own"
+        )
     about = {
         "name": Path(path).name.split(".")[0],
         "languages": {"target": language},
@@ -122,17 +143,16 @@ def recipe_for_texts(
         rows = [replace(row, vocabulary=max(2_000, row.vocabulary), dropout=0.0) for row in rows]
     row = size_of(rows)
     context = next(one.context for one in TEXT_TABLE if one.size.below == row.below)
-    vocabulary = row.tokens(len(letters), len(words), symbols=len(TASKS[task].symbols))
     values = {
         **about,
         "task": task,
         "data": data | {"cleaning": _CLEANING},
-        "text": {"kind": kind, "vocabulary": vocabulary, "lossless": True},
-        "model": {"kind": "encoder" if masked else "decoder", **row.stack},
+        "text": {"kind": kind, "vocabulary": row.vocabulary, "lossless": True},
+        "model": shape_of(family, TASKS[task])(row),
         "plan": {**row.plan, "context": _MASKED_CONTEXT if masked else context},
         **({"masking": {"share": _MASKED_SHARE}} if masked else {}),
         "training": {
-            **row.training("cosine"),
+            **training_of(family, row, "cosine"),
             "label_smoothing": 0.0,
             "optimizer": {"beta2": _BETA2},
         },

@@ -6,6 +6,7 @@ before the first update); ``engine.py`` is what uses it.
 
 from __future__ import annotations
 
+import json
 import shutil
 from contextlib import nullcontext
 from pathlib import Path
@@ -13,10 +14,12 @@ from tempfile import TemporaryDirectory
 
 import torch
 
+from dragoman.atomic import write_text
 from dragoman.data.plan import Plan
 from dragoman.data.word_links import starts_of
 from dragoman.errors import RunError
 from dragoman.models.interface import Network
+from dragoman.native.measured import measures
 from dragoman.plural import plural
 from dragoman.recipe import Recipe
 from dragoman.task import TASKS
@@ -25,13 +28,15 @@ from dragoman.tasks.examples import TrainingBatches, examples_of
 from dragoman.tasks.model import build_model, fill_model
 from dragoman.tasks.new_run import fill_new_run, has_learned
 from dragoman.tasks.prepare import Prepared, Say, check_unchanged, prepare
-from dragoman.tasks.run import RECIPE, WEIGHTS, Run, refuse_run
+from dragoman.tasks.run import RECIPE, WAYS, WEIGHTS, Run, refuse_run
 from dragoman.tasks.settings import Taken
 from dragoman.tasks.sizing import for_minutes, in_words, too_short, with_updates
+from dragoman.tasks.user_cache import cache_folder
 from dragoman.tasks.validation import new_validation, time_validation
 from dragoman.tasks.vocabularies import learn_vocabularies
 from dragoman.training.checkpoint import Checkpoints
 from dragoman.training.distributed import Ranks
+from dragoman.training.fastest_way import Measured, fastest_way
 from dragoman.training.guided import GuidedAlignment
 from dragoman.training.lock import locked
 from dragoman.training.minutes import Correction, planned_schedule
@@ -41,6 +46,7 @@ from dragoman.training.seeding import key
 from dragoman.training.settings import TrainingSettings
 from dragoman.training.throughput import measure_throughput
 from dragoman.training.trainer import Outcome, Trainer
+from dragoman.training.way import this_machine
 
 
 def train(
@@ -65,8 +71,9 @@ def train(
     (fine-tuning); the recipe must be made for its model (``sizing.for_fine_tuning``). ``take``: of
     that run this part alone, with its vocabulary, as far as it fits (``taking.py``). ``say`` gets
     what a person should read, ``display`` shows progress, ``resume_command`` is what an interrupted
-    run names. Without ``measure``, where the updates are counted already, nothing is timed before
-    the start, and it is not said how long the run will take.
+    run names. Without ``measure``, where the updates are counted already, it is not said how long
+    the run will take. Which way of this machine trains the model the fastest is measured unless the
+    recipe says it, and written into the run's recipe and beside it (``WAYS``).
     Errors: ``RunError`` if the folder is a run already or another process is at work in it,
     ``DataError`` for unusable text, ``TrainingError`` when training cannot go on, ``FileError``
     when the disk is full.
@@ -82,12 +89,15 @@ def train(
             recipe = Recipe.model_validate_json(ranks.broadcast_text(recipe.model_dump_json()))
             if not ranks.first:
                 prepared = prepare(recipe, folder, _say_nothing)
+            recipe, ways = _with_way(recipe, prepared, ranks, say)
             validation_seconds = 0.0
             if measure or minutes is not None or epochs is not None:
                 recipe, validation_seconds = _fit_updates(
                     recipe, prepared, ranks, minutes, epochs, say
                 )
             if ranks.first:
+                if ways is not None:
+                    write_text(folder / WAYS, json.dumps(ways.to_dict(), indent=1) + "\n")
                 # Last: a folder with a recipe is a run, and everything it needs is there.
                 recipe.save(folder / RECIPE)
         except BaseException:
@@ -145,13 +155,15 @@ def begin_or_resume(
 
 def count_updates(recipe: Recipe, minutes: float, say: Say = print) -> Recipe:
     """The recipe with as many updates as this machine makes in so many minutes, validations
-    included: for trainings that are to have equally many. Nothing counts them again.
+    included, by its fastest way: for trainings that are to have equally many, and to be computed
+    alike. Nothing counts them again.
 
     Errors: as ``train``.
     """
     with Ranks.joined() as ranks, TemporaryDirectory() as folder:
         learn_vocabularies(recipe, Path(folder), _say_nothing)
         prepared = prepare(recipe, Path(folder), _say_nothing)
+        recipe, _ = _with_way(recipe, prepared, ranks, say)
         counted, _ = _fit_updates(recipe, prepared, ranks, minutes, None, say)
     training = counted.training.model_copy(update={"minutes": 0.0})
     return counted.model_copy(update={"training": training})
@@ -200,8 +212,10 @@ def _train(
         schedule=planned_schedule(settings, recipe.model.model_dim),
         folder=folder,
         evaluate=validation if validation.pairs else None,
-        lower_is_better=task.metrics[settings.metric] == "lower",
-        listeners=[make_display(settings.updates, settings.line_every_seconds)] if display else [],
+        lower_is_better=task.metrics[settings.metric].better == "lower",
+        listeners=[make_display(task, settings.updates, settings.line_every_seconds)]
+        if display
+        else [],
         ranks=ranks,
         resume_command=resume_command,
         correction=Correction(keep, recipe.model.model_dim, validation_seconds),
@@ -228,6 +242,45 @@ def _objective(model: Network, recipe: Recipe, prepared: Prepared) -> Objective:
     )
 
 
+def _with_way(
+    recipe: Recipe, prepared: Prepared, ranks: Ranks, say: Say
+) -> tuple[Recipe, Measured | None]:
+    """The recipe with the way that trains its model the fastest on this machine, and what was
+    measured; None where the recipe has the way, or nothing is to be measured."""
+    settings = recipe.training
+    holds = settings.way is not None and settings.way.machine == this_machine()
+    if ranks.any(ranks.first and (holds or not measures())):
+        return recipe, None
+    model, objective, _, batches = _ready(recipe, prepared)
+    found = fastest_way(
+        model, objective, settings, batches,
+        ranks=ranks, remembered=cache_folder(), work=_work(recipe, prepared),
+    )  # fmt: skip
+    say(f"computed by {found.in_words(TASKS[recipe.task].counted)}")
+    training = settings.model_copy(update={"way": found.way})
+    return recipe.model_copy(update={"training": training}), found
+
+
+def _work(recipe: Recipe, prepared: Prepared) -> str:
+    """All that decides how long an update takes: what is measured of it holds for this."""
+    training, plan = recipe.training, recipe.plan
+    parts = (
+        recipe.task, recipe.model.model_dump_json(), [form.size for form in prepared.forms],
+        plan.model_dump_json(), recipe.masking.model_dump_json(), training.label_smoothing,
+        training.guided.model_dump_json(), training.precision, training.kernels,
+    )  # fmt: skip
+    return json.dumps(parts)
+
+
+def _ready(recipe: Recipe, prepared: Prepared) -> tuple[Network, Objective, Plan, TrainingBatches]:
+    """A model with fresh weights, what it is to learn, and its batches: to be timed."""
+    examples = examples_of(prepared.train, recipe, prepared.forms)
+    plan = Plan(examples, recipe.plan.within(recipe.model.longest), recipe.seed)
+    torch.manual_seed(key(recipe.seed))
+    model = build_model(recipe, *prepared.forms)
+    return model, _objective(model, recipe, prepared), plan, TrainingBatches(plan, examples)
+
+
 def _fit_updates(
     recipe: Recipe,
     prepared: Prepared,
@@ -243,22 +296,13 @@ def _fit_updates(
     measured).
     """
     forms, settings = prepared.forms, recipe.training
-    examples = examples_of(prepared.train, recipe, forms)
-    plan = Plan(examples, recipe.plan.within(recipe.model.longest), recipe.seed)
+    model, objective, plan, batches = _ready(recipe, prepared)
     if plan.left_out.examples and ranks.first:
         limits = "plan.max_source, plan.max_target"
         if plan.settings != recipe.plan:
             limits += ", model.positions"
         say(f"left out: {plan.left_out.in_words()} ({limits})")
-    torch.manual_seed(key(recipe.seed))
-    model = build_model(recipe, *forms)
-    measured = measure_throughput(
-        model,
-        _objective(model, recipe, prepared),
-        settings,
-        TrainingBatches(plan, examples),
-        ranks=ranks,
-    )
+    measured = measure_throughput(model, objective, settings, batches, ranks=ranks)
     if not ranks.first:
         return recipe, 0.0
     per_epoch, validation = plan.updates_per_epoch(), 0.0
@@ -269,7 +313,8 @@ def _fit_updates(
     elif epochs is not None:
         recipe = with_updates(recipe, round(epochs * per_epoch))
     say(in_words(recipe, measured, per_epoch))
-    if minutes is not None and (warning := too_short(recipe, measured, per_epoch)):
+    length = float(prepared.train.lengths["target"].mean()) + 1
+    if minutes is not None and (warning := too_short(recipe, measured, per_epoch, length)):
         say(warning)
     return recipe, validation
 

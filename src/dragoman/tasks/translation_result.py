@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
+from heapq import heappop, heappush
 from statistics import fmean
 from typing import TYPE_CHECKING, Any
 
@@ -45,6 +46,8 @@ class Translation:
     """Whether the model ended it; False where it was cut at its greatest length."""
     parts: tuple[Translation, ...] = ()
     """The translations of its sentences, where the text was cut into them."""
+    passage: Passage | None = field(default=None, repr=False, compare=False)
+    """How it was cut."""
     attention: AttentionRecord | None = None
     """Where every layer and head looked, when asked for."""
     vocabulary: Text | None = field(default=None, repr=False, compare=False)
@@ -75,25 +78,37 @@ class Translation:
         )
 
     @classmethod
-    def join(cls, source: str, passage: Passage, parts: Sequence[Translation]) -> Translation:
-        """One translation of the pieces of a text, with what stands around each."""
+    def join(
+        cls, source: str, passage: Passage, parts: Sequence[Translation], *, drawn: bool = False
+    ) -> Translation:
+        """One translation of the pieces of a text, with what stands around each.
+
+        Its alternatives are the next best of what those of the pieces make together, as many as a
+        piece has at most; of samples (``drawn``) each is made of one sample of every piece.
+        """
         if len(parts) == 1 and passage.is_bare:
             return parts[0]
         expected = [part.expected_chrf for part in parts if part.expected_chrf is not None]
-        others = parts[0].alternatives if len(parts) == 1 else ()
+        _, *others = _samples(parts) if drawn else _best_of(parts)
         return cls(
             source,
             passage.join([part.text for part in parts]),
             sum(part.score for part in parts),
             tuple(value for part in parts for value in part.token_log_probabilities),
-            tuple(cls.join(source, passage, [other]) for other in others),
+            tuple(cls.join(source, passage, other) for other in others),
             ids=tuple(i for part in parts for i in part.ids),
             prepared=passage.join([part.prepared for part in parts]),
             expected_chrf=fmean(expected) if expected else None,
             finished=all(part.finished for part in parts),
             parts=tuple(parts),
+            passage=passage,
             vocabulary=parts[0].vocabulary if parts else None,
         )
+
+    @property
+    def worth(self) -> float:
+        """What it was chosen by: higher is better."""
+        return self.score if self.expected_chrf is None else self.expected_chrf
 
     @cached_property
     def tokens(self) -> tuple[str, ...]:
@@ -121,3 +136,28 @@ class Translation:
             [(other.text, other.score) for other in self.alternatives],
             None if self.attention is None else in_words(self.attention),
         )
+
+
+def _best_of(parts: Sequence[Translation]) -> list[list[Translation]]:
+    """One choice for each part, the best first: as many as a part has choices at most. The choices
+    of each part come best first, and those of a text are worth the sum of theirs."""
+    choices = [[replace(part, alternatives=()), *part.alternatives] for part in parts]
+    wanted = max(map(len, choices), default=1)
+    first = (0,) * len(parts)
+    waiting, seen, found = [(0.0, first)], {first}, list[list[Translation]]()
+    while waiting and len(found) < wanted:
+        loss, ranks = heappop(waiting)
+        found.append([of[rank] for of, rank in zip(choices, ranks, strict=True)])
+        for place, rank in enumerate(ranks):
+            after = (*ranks[:place], rank + 1, *ranks[place + 1 :])
+            if rank + 1 < len(choices[place]) and after not in seen:
+                seen.add(after)
+                less = choices[place][rank].worth - choices[place][rank + 1].worth
+                heappush(waiting, (loss + less, after))
+    return found
+
+
+def _samples(parts: Sequence[Translation]) -> list[list[Translation]]:
+    """The first samples of all parts together, the second ones, and so on."""
+    choices = [[replace(part, alternatives=()), *part.alternatives] for part in parts]
+    return [list(one) for one in zip(*choices, strict=False)] or [[]]

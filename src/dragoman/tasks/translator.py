@@ -188,8 +188,10 @@ class Translator(Predictor):
             return Translation.of(spoken[n], hypotheses, self.engine.written)
 
         found = self.engine.each(requests, made)
+        drawn = settings.sampling is not None and not risk
         for text, passage in zip(texts, passages, strict=True):
-            yield Translation.join(text, passage, list(islice(found, len(passage.pieces))))
+            parts = list(islice(found, len(passage.pieces)))
+            yield Translation.join(text, passage, parts, drawn=drawn)
 
     def stream(
         self, texts: Iterable[str], *, settings: SearchSettings | None = None
@@ -229,21 +231,23 @@ class Translator(Predictor):
         from dragoman.tasks.proofreading.proofreader import ToProofread
 
         sentences = [
-            (number, one)
+            (number, one, place if len(whole.parts) > 1 else None)
             for number, whole in enumerate(translations)
-            for one in whole.parts or (whole,)
+            for place, one in enumerate(whole.parts or (whole,), 1)
         ]
-        asked = [ToProofread(one.source, one.text, one.ids, one.finished) for _, one in sentences]
+        asked = [
+            ToProofread(one.source, one.text, one.ids, one.finished) for _, one, _ in sentences
+        ]
         proofs = chain.from_iterable(self._proofreader(asked))
         found: list[list[TranslationWarning]] = [[] for _ in translations]
         number, source, target = -1, 0, 0  # where the sentence before ended
-        for (of, one), proof in zip(sentences, proofs, strict=True):
+        for (of, one, place), proof in zip(sentences, proofs, strict=True):
             if of != number:
                 number, source, target = of, 0, 0
             whole = translations[of]
             source = max(source, whole.source.find(one.source, source))
             target = max(target, whole.text.find(one.text, target))
-            found[of] += [warning.moved(source, target) for warning in proof.warnings]
+            found[of] += [warning.moved(source, target, place) for warning in proof.warnings]
             source, target = source + len(one.source), target + len(one.text)
         return [tuple(warnings) for warnings in found]
 

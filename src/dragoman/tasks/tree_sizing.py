@@ -8,11 +8,12 @@ How much is held out follows from it too; all of it is written into the recipe.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from dragoman.data.corpora import CorpusSettings, read_pairs
-from dragoman.errors import DataError
+from dragoman.errors import DataError, RecipeError
 from dragoman.recipe import Recipe
 from dragoman.tasks.held_out import held_corpus
 from dragoman.tasks.size import Size, data_of, like, row_of
@@ -36,22 +37,19 @@ def recipe_for_trees(
     base: str | None = None,
     dev: Sequence[str] | None = None,
     test: Sequence[str] | None = None,
+    family: str | None = None,
 ) -> tuple[Recipe, int | None]:
     """A recipe for a file or a folder of bracketed trees, by ``TREE_TABLE`` or by the recipe
     ``base``, and how many epochs it wants (None: ``base`` says how long). ``dev``, ``test``: files
-    of their own; without one, a part of the trees is held out.
+    of their own; without one, a part of the trees is held out. ``family``: of the model
+    (``families.py``); None: by the number of trees.
 
     Errors: ``DataError`` for files that cannot be used.
     """
     corpus = CorpusSettings(source=path, format="trees")
-    trees = 0
-    words: set[str] = set()
-    for pair in read_pairs(corpus):
-        trees += 1
-        words.update(pair.source.split())
+    trees = sum(1 for _ in read_pairs(corpus))
     if not trees:
         raise DataError(f"{path} holds no tree")
-    letters = len({letter for word in words for letter in word})
     held = (held_corpus(option, files, corpus, "trees")
             for option, files in (("--dev", dev), ("--test", test)))  # fmt: skip
     about: dict[str, Any] = {
@@ -64,13 +62,15 @@ def recipe_for_trees(
             del about["languages"]
         return like(Recipe.load(base), about), None
     row = row_of(TREE_TABLE, trees)
-    vocabulary = row.tokens(letters, len(words))
+    if family not in (None, *_MADE):
+        raise RecipeError(f"--model {family}: a parser can be {' or '.join(_MADE)}")
+    made = _MADE[family or ("lstm" if row.below <= FEW else "transformer")]
     values = {
         **about,
         "task": "parsing",
         "data": about["data"] | {"cleaning": CLEANING},
-        "text": {"vocabulary": vocabulary, "shared": False, "normalization": "identity"},
-        **(_recurrent(row) if row.below <= FEW else _transformer(row)),
+        "text": {"vocabulary": row.vocabulary, "shared": False, "normalization": "identity"},
+        **made(row),
         "plan": {**row.plan, "max_target": 600},
         "search": {"beam": 10, "length_penalty": 0.0},
         "evaluation": {"dev_sentences": 200},
@@ -90,9 +90,13 @@ def _recurrent(row: Size) -> dict[str, Any]:
 
 def _transformer(row: Size) -> dict[str, Any]:
     training = {**row.training("inverse_square_root"), "average_last": 5}
+    row = replace(row, heads=max(row.heads, row.model_dim // 64))  # few trees: an LSTM's has one
     model = {**row.both, "tie": "target", "next_word": True}
     return {"model": model, "training": training}
 
+
+_MADE = {"lstm": _recurrent, "transformer": _transformer}
+"""Of each family what parses best (docs/results.md), with its training."""
 
 CLEANING = {"max_length": 0, "max_length_ratio": 0}
 """A tree is much longer than its sentence, and none is too long for being written out."""

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Sequence
 from pathlib import Path
 
 from dragoman.data.corpora import Pair
 from dragoman.errors import DataError
-from dragoman.forms.labels import Labels
+from dragoman.forms.labels import LONGEST, Labels, plain
 from dragoman.forms.text import Text
 from dragoman.forms.tree_form import tree_of
 from dragoman.forms.tree_symbols import TreeSymbols
@@ -36,29 +36,34 @@ def learn_vocabularies(recipe: Recipe, folder: Path, say: Say, known: Collection
         learn_labels(recipe, folder, say)
     if TASKS[recipe.task].target == "tree":
         learn_brackets(recipe, folder, say)
-
-    def sentences(sides: tuple[str, ...]) -> Iterator[str]:
-        for corpus in corpora_of(recipe, "train"):
-            for pair in corpus.pairs:
-                for side in sides:
-                    yield from _lines(getattr(pair, side))
-
     kind = recipe.text.kind
-    sides_of: dict[str, tuple[str, ...]] = {}  # of each file
-    for side in TASKS[recipe.task].texts:
-        name = vocabulary_name(recipe, side)
+    learned = []
+    for name, sides in sides_of_vocabularies(recipe).items():
         if name in known:
             continue
-        sides_of[name] = (*sides_of.get(name, ()), side)
-    learned = []
-    for name, sides in sides_of.items():
-        text = Text.train(
-            sentences(sides), recipe.text, seed=recipe.seed, symbols=TASKS[recipe.task].symbols
-        )
+        lines = training_lines(recipe, sides)
+        text = Text.train(lines, recipe.text, seed=recipe.seed, symbols=TASKS[recipe.task].symbols)
         text.save(folder / name)
         learned.append(f"{text.size:,} {' and '.join(sides)}")
     if learned:
         say(f"learned {' and '.join(learned)} {kind} tokens")
+
+
+def sides_of_vocabularies(recipe: Recipe) -> dict[str, tuple[str, ...]]:
+    """The vocabularies of a recipe, by the names of their files: the sides that each is of."""
+    sides_of: dict[str, tuple[str, ...]] = {}
+    for side in TASKS[recipe.task].texts:
+        name = vocabulary_name(recipe, side)
+        sides_of[name] = (*sides_of.get(name, ()), side)
+    return sides_of
+
+
+def training_lines(recipe: Recipe, sides: Sequence[str]) -> Iterator[str]:
+    """The training text of a recipe as a vocabulary is learned from it, some of its sides."""
+    for corpus in corpora_of(recipe, "train"):
+        for pair in corpus.pairs:
+            for side in sides:
+                yield from _lines(getattr(pair, side))
 
 
 def learn_brackets(recipe: Recipe, folder: Path, say: Say) -> None:
@@ -102,12 +107,19 @@ def check_labels(recipe: Recipe, labels: Labels, learned: Path) -> None:
 def _labelled(recipe: Recipe) -> Iterator[tuple[str, Pair]]:
     """The training examples of a recipe, each with the name of its corpus.
 
-    Errors: ``DataError`` for one without a label.
+    Errors: ``DataError`` for one without a label, or with one that is too long.
     """
     for corpus in corpora_of(recipe, "train"):
         for pair in corpus.pairs:
             if not pair.target.strip():
                 raise DataError(f"{corpus.name}, line {pair.line}: the label is empty")
+            if len(plain(pair.target)) > LONGEST:
+                raise DataError(
+                    f"{corpus.name}, line {pair.line}: the label has "
+                    f"{len(plain(pair.target)):,} characters; at most {LONGEST:,} are allowed: "
+                    f"{pair.target.strip()[:60]!r}. Does the label's column hold the text? "
+                    "--columns sets which is which"
+                )
             yield corpus.name, pair
 
 

@@ -6,17 +6,21 @@ ever. What shows it lies elsewhere:
 ``language``  most of the words are none of the run's language
 ``unknown``   a word or sign that the run has never read, or cannot read at all
 ``omitted``   words of the source to which the translation owes nothing
+``coverage``  where some are, or its length is unusual: to how much of the source it owes something
 ``repeated``  words that follow upon themselves, which those of the source do not
 ``cut_off``   the translation reached its greatest length
 ``length``    it is longer or shorter than translations of such a sentence are
 
-All of it is by the plain model. How often each warning is right: docs/experiments.md.
+Each is told whatever else is: a word that was never read says nothing about the length. Only a
+source of another language is not searched for single words, and a translation that was cut off is
+not too long beside. All of it is by the plain model. How often each warning is right:
+docs/experiments.md.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 import numpy as np
@@ -26,11 +30,15 @@ from dragoman.forms.lexicon import Lexicon, Span
 from dragoman.forms.repetition import repetitions
 from dragoman.tasks.alignment import Alignment, TokenPair
 from dragoman.tasks.engine import Engine
-from dragoman.tasks.proofreading.omissions import omitted, suspects_of
+from dragoman.tasks.proofreading.omissions import Omissions, omitted, suspects_of
 from dragoman.tasks.proofreading.source import ReadSource
 from dragoman.tasks.proofreading.unknown import another_language, unknown_words
 from dragoman.tasks.proofreading.warning import TranslationWarning
 from dragoman.tasks.run import Run
+
+_TOO_FEW = 2
+"""Words of a source that are not taken away one by one: what is left of it says too little. They
+are asked about only where the translation is empty."""
 
 
 class ToProofread(NamedTuple):
@@ -49,7 +57,7 @@ class Proof:
     """What was seen in one translation."""
 
     warnings: tuple[TranslationWarning, ...]
-    """In their order, those of the source first."""
+    """In their order, those of the source first; how much of it is covered behind them."""
     words: tuple[Span, ...]
     """The W words of the source; pieces where no spaces stand between words."""
     alignment: Alignment
@@ -107,39 +115,50 @@ class Proofreader:
             for source, never in zip(sources, unknown, strict=True)
         ]
         suspects = [
-            [] if strange else suspects_of(source, alignment, self._lexicon)
-            for source, alignment, strange in zip(sources, alignments, language, strict=True)
+            []
+            if strange or (len(source.words) <= _TOO_FEW and one.text.strip())
+            else suspects_of(source, alignment, self._lexicon)
+            for source, one, alignment, strange in zip(
+                sources, translations, alignments, language, strict=True
+            )
         ]
         missing = omitted(self._engine, sources, [one.tokens for one in translations], suspects)
         proofs = []
         for source, one, strange, never, missed, alignment in zip(
             sources, translations, language, unknown, missing, alignments, strict=True
         ):
-            of_source = [strange] if strange else []
-            if not strange:
-                at, text = TranslationWarning.at, source.text
-                of_source = [at("unknown", "source", text, place) for place in never]
-                of_source += [at("omitted", "source", text, place) for place in missed]
-            of_target = self._of_target(source, one, anything=bool(of_source))
-            warnings = sorted([*of_source, *of_target], key=lambda w: (w.side, w.begin, w.end))
+            found = self._of_target(source, one)
+            if strange:
+                found.append(strange)
+            else:
+                found += self._of_source(source, never, missed)
+                if missed.covered < 1 and any(w.code in ("omitted", "length") for w in found):
+                    found.append(_coverage(source.text, missed.covered))
+            warnings = sorted(found, key=lambda w: (w.side, w.code == "coverage", w.begin, w.end))
             proofs.append(Proof(tuple(warnings), tuple(source.words), alignment))
         return proofs
 
-    def _of_target(
-        self, source: ReadSource, one: ToProofread, *, anything: bool
+    def _of_source(
+        self, source: ReadSource, never: Sequence[Span], missed: Omissions
     ) -> list[TranslationWarning]:
-        """``anything``: whether there is a warning already, which a length would only repeat."""
-        whole = (0, len(one.text))
-        if not one.finished:
-            return [TranslationWarning.at("cut_off", "target", one.text, whole)]
+        """``never``: words that were never read."""
+        at, text = TranslationWarning.at, source.text
+        found = [at("unknown", "source", text, place) for place in never]
+        return found + [at("omitted", "source", text, place) for place in missed.places]
+
+    def _of_target(self, source: ReadSource, one: ToProofread) -> list[TranslationWarning]:
+        at, whole = TranslationWarning.at, (0, len(one.text))
+        found = []
         if not repetitions(source.text, spaced=self._engine.source.spaced):
-            found = [
-                TranslationWarning.at("repeated", "target", one.text, place)
-                for place in repetitions(one.text, spaced=self._engine.target.spaced)
-            ]
-            if found:
-                return found
-        if self._lengths is None or anything:
-            return []
-        unusual = self._lengths.judge(len(source.tokens), len(one.tokens))
-        return [TranslationWarning.at("length", "target", one.text, whole)] if unusual else []
+            again = repetitions(one.text, spaced=self._engine.target.spaced)
+            found = [at("repeated", "target", one.text, place) for place in again]
+        if not one.finished:
+            found.append(at("cut_off", "target", one.text, whole))
+        elif self._lengths and self._lengths.judge(len(source.tokens), len(one.tokens)):
+            found.append(at("length", "target", one.text, whole))
+        return found
+
+
+def _coverage(source: str, share: float) -> TranslationWarning:
+    whole = TranslationWarning.at("coverage", "source", source, (0, len(source)))
+    return replace(whole, covered=share)

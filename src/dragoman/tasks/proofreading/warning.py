@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 from dragoman.forms.languages import name_of
 from dragoman.forms.lexicon import Span
 
-Code = Literal["language", "unknown", "omitted", "repeated", "cut_off", "length"]
+Code = Literal["language", "unknown", "omitted", "coverage", "repeated", "cut_off", "length"]
 Side = Literal["source", "target"]
+
+_QUOTED = 80
+"""Characters of a text that are quoted."""
 
 
 @dataclass(frozen=True)
@@ -26,6 +29,10 @@ class TranslationWarning:
     """The words between ``begin`` and ``end``."""
     languages: tuple[str, ...] = ()
     """For code ``language``: those that the text may be in, if that can be told."""
+    covered: float | None = None
+    """For code ``coverage``: the share of the text's words that the translation covers."""
+    sentence: int | None = None
+    """Of a line that was cut into several sentences: which one, counted from 1."""
 
     @classmethod
     def at(
@@ -34,15 +41,14 @@ class TranslationWarning:
         """A warning about the characters ``place`` of ``text``."""
         return cls(code, side, *place, text[slice(*place)], languages)
 
-    def moved(self, source: int, target: int) -> TranslationWarning:
-        """The same warning where the two sentences begin at ``source`` and ``target`` of a text."""
+    def moved(self, source: int, target: int, sentence: int | None = None) -> TranslationWarning:
+        """The same warning where the two sentences begin at ``source`` and ``target`` of a text,
+        of which they are number ``sentence``."""
         by = source if self.side == "source" else target
-        return TranslationWarning(
-            self.code, self.side, self.begin + by, self.end + by, self.text, self.languages
-        )
+        return replace(self, begin=self.begin + by, end=self.end + by, sentence=sentence)
 
     def __str__(self) -> str:
-        quoted = f"“{self.text}”"
+        quoted = f"“{_shortened(self.text)}”"
         match self.code:
             case "language":
                 names = " or ".join(map(name_of, self.languages))
@@ -52,9 +58,17 @@ class TranslationWarning:
                 return f"{quoted} was never read in training"
             case "omitted":
                 return f"{quoted} seems to be left out"
+            case "coverage":
+                return f"about {100 * (self.covered or 0):.0f} % of the source is covered"
             case "repeated":
                 return f"{quoted} stands there again and again"
             case "cut_off":
                 return "the translation reached its greatest length and was cut off"
             case "length":
                 return "the translation has an unusual length for such a sentence"
+
+
+def _shortened(text: str) -> str:
+    """Without its middle, if it is long."""
+    half = _QUOTED // 2
+    return text if len(text) <= _QUOTED else f"{text[:half].rstrip()} … {text[-half:].lstrip()}"

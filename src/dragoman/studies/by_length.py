@@ -1,0 +1,178 @@
+"""Quality by the length of the source: what long sentences cost each system.
+
+Sentences are put into bins by the words of their sources, characters where no spaces stand between
+words; each bin is scored as a test set of its own. Intervals are those of the bootstrap over the
+sentences of the bin (Koehn, 2004).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from statistics import fmean
+
+from dragoman.data.corpora import Pair
+from dragoman.data.word_beginnings import count_spaceless
+from dragoman.metrics.significance import Significance, compare_systems
+from dragoman.pictures.figure import Cell, DataTable, Figure, Words
+from dragoman.pictures.panels import Lines, Text
+from dragoman.pictures.records import Chart, Series
+from dragoman.plural import plural
+
+_MOST_BINS = 6
+_FEWEST = 20
+"""Sentences of a bin: BLEU of fewer is noise."""
+_SAMPLES = 300
+
+
+@dataclass(frozen=True)
+class Bin:
+    """Sentences of like length."""
+
+    least: int
+    most: int
+    sentences: int
+    mean: float
+    """Length, over its sentences."""
+    quality: Significance
+
+
+@dataclass(frozen=True)
+class ByLength:
+    """All bins, the shortest sentences first."""
+
+    unit: str
+    """What lengths are counted in: words or characters."""
+    bins: tuple[Bin, ...]
+
+    def rows(self) -> tuple[list[str], list[list[Cell]]]:
+        """Header and rows of the table: BLEU, with half the 95 % interval."""
+        if not self.bins:
+            return [], []
+        names = [score.system for score in self.bins[0].quality.comparisons[0].scores]
+        rows: list[list[Cell]] = []
+        for one in self.bins:
+            scores = one.quality.comparisons[0].scores
+            told = [
+                f"{s.value:.2f}" + ("" if s.interval is None else f" ± {s.interval:.2f}")
+                for s in scores
+            ]
+            rows.append([_range(one), f"{one.sentences:,}", *told])
+        return [f"{self.unit} of the source", "sentences", *names], rows
+
+    def chart(self) -> Chart:
+        """BLEU of each system over the mean length of a bin."""
+        names = [score.system for score in self.bins[0].quality.comparisons[0].scores]
+        x = [one.mean for one in self.bins]
+        series = [
+            Series(name, x, [one.quality.comparisons[0].scores[place].value for one in self.bins])
+            for place, name in enumerate(names)
+        ]
+        return Chart("BLEU by source length", series, x_label=self.unit, from_zero=True)
+
+    def figure(self, name: str, test: str) -> Figure:
+        """The chart, the table and its numbers. ``name``: of its files; ``test``: the sentences."""
+        header, rows = self.rows()
+        sentences = plural(sum(one.sentences for one in self.bins), "sentence")
+        return Figure(
+            name=name,
+            title=Words("Quality by source length", "원문 길이에 따른 품질"),
+            caption=Words(
+                f"{test}, {sentences} in bins by the {self.unit} of the source. "
+                "±: half the 95 % interval over the sentences of a bin (bootstrap).",
+                f"{test}, 원문 길이로 나눈 문장 "
+                f"{sum(one.sentences for one in self.bins):,}개. ±: 부트스트랩 95 % 구간의 절반.",
+            ),
+            source=Words("Section 4", "4절"),
+            panels=[Lines(self.chart()), Text("BLEU", header, rows)],
+            data=[self.data()],
+        )
+
+    def data(self) -> DataTable:
+        """Bare numbers, a row for each bin, system and metric."""
+        rows: list[list[Cell]] = [
+            [
+                one.least, one.most, one.sentences, one.mean, comparison.metric, score.system,
+                score.value, "" if score.interval is None else score.interval,
+                "" if score.p_value is None else score.p_value,
+            ]
+            for one in self.bins
+            for comparison in one.quality.comparisons
+            for score in comparison.scores
+        ]  # fmt: skip
+        header = [f"least {self.unit}", f"most {self.unit}", "sentences", "mean", "metric"]
+        return DataTable("", [*header, "system", "value", "half", "p"], rows)
+
+    def to_dict(self) -> dict[str, object]:
+        """As plain values, for JSON."""
+        return {
+            "unit": self.unit,
+            "bins": [
+                {
+                    "least": one.least, "most": one.most, "mean": one.mean,
+                    **one.quality.to_dict(),
+                }
+                for one in self.bins
+            ],
+        }  # fmt: skip
+
+
+def by_length(
+    pairs: Sequence[Pair],
+    outputs: Mapping[str, Sequence[Sequence[str]]],
+    references: Sequence[Sequence[str]],
+    language: str,
+    *,
+    tokenizer: str | None = None,
+    seed: int = 12345,
+) -> ByLength:
+    """Score each bin of sentences; no bins where there are too few sentences for two.
+
+    ``outputs``: of each run of each system, by its name, as ``compare_systems`` takes them.
+    """
+    sources = [pair.source for pair in pairs]
+    unit, lengths = lengths_of(sources)
+    found = []
+    for places in bins_of(lengths):
+        inside = [lengths[place] for place in places]
+        quality = compare_systems(
+            {
+                name: [[lines[place] for place in places] for lines in runs]
+                for name, runs in outputs.items()
+            },
+            [[lines[place] for place in places] for lines in references],
+            language, tokenizer=tokenizer, samples=_SAMPLES, seed=seed,
+        )  # fmt: skip
+        found.append(Bin(min(inside), max(inside), len(places), fmean(inside), quality))
+    return ByLength(unit, tuple(found))
+
+
+def lengths_of(sources: Sequence[str]) -> tuple[str, list[int]]:
+    """What lengths are counted in, and the length of each source."""
+    text = "".join(sources)
+    if 2 * count_spaceless(text) > len(text):
+        return "characters", [len("".join(source.split())) for source in sources]
+    return "words", [len(source.split()) for source in sources]
+
+
+def bins_of(lengths: Sequence[int]) -> list[list[int]]:
+    """The places of the sentences of each bin, about equally many in each, sentences of one length
+    together; none where there are not enough for two bins."""
+    wanted = min(_MOST_BINS, len(lengths) // _FEWEST)
+    if wanted < 2:
+        return []
+    order = sorted(range(len(lengths)), key=lambda place: lengths[place])
+    bins: list[list[int]] = [[]]
+    for place in order:
+        last = bins[-1]
+        if len(last) * wanted >= len(order) and lengths[place] != lengths[last[-1]]:
+            bins.append([])
+        bins[-1].append(place)
+    if len(bins) > 1 and len(bins[-1]) < _FEWEST:
+        rest = bins.pop()
+        bins[-1] += rest
+    return bins if len(bins) > 1 else []
+
+
+def _range(one: Bin) -> str:
+    return f"{one.least}" if one.least == one.most else f"{one.least}-{one.most}"

@@ -1,0 +1,53 @@
+"""A recipe of each task that trains in a second, over a small text. Not a test: tests import it."""
+
+from __future__ import annotations
+
+import random
+from pathlib import Path
+
+from tiny_treebank import treebank, write_treebank
+
+from dragoman.data.demo_corpus import demo_corpus
+from dragoman.recipe import Recipe
+from dragoman.tasks.inputs import recipe_of
+
+_STACK = (
+    "text.vocabulary=400", "model.model_dim=32", "model.ffn_dim=32",
+    "model.attention.num_heads=2", "model.dropout=0.1", "plan.tokens_per_update=256",
+    "plan.tokens_per_micro_batch=256", "training.updates=4", "training.validate_every=2",
+    "training.schedule.warmup=2", "training.schedule.peak=5e-3", "training.average_last=0",
+    "training.precision=fp32", "evaluation.dev_sentences=5", "data.split.dev=0.2",
+    "data.split.test=0.1",
+)  # fmt: skip
+_BOTH = (*_STACK, "model.encoder_layers=1", "model.decoder_layers=1")
+_ONE = (*_STACK, "model.layers=1", "plan.context=24")
+_WORDS = {"animals": ("dog", "cat", "horse"), "food": ("bread", "soup", "apple")}
+
+
+def tiny_recipe_of(task: str, folder: Path, *changes: str) -> Recipe:
+    """For a text that is written to ``folder``."""
+    sizes = _BOTH if task in ("translation", "parsing") else _ONE
+    if task in ("classification", "parsing"):  # whose words are few
+        sizes = (*sizes, "text.kind=word", "text.byte_fallback=false", "trees.chain=1")
+    given = [str(path) for path in _write_text(task, folder)]
+    base = "wsj-sample" if task == "parsing" else None
+    return recipe_of(given, task=task, base=base, changes=[*sizes, *changes])[0]
+
+
+def _write_text(task: str, folder: Path) -> list[Path]:
+    if task == "parsing":
+        return [write_treebank(folder / "toy.mrg", treebank(120))]
+    pairs = demo_corpus(train_pairs=200, dev_pairs=1, test_pairs=1).train
+    sides = {"my.en": [pair.source for pair in pairs], "my.de": [pair.target for pair in pairs]}
+    if task == "classification":
+        draw = random.Random(1)
+        labelled = [
+            f"{label}\t{' '.join(draw.choices(_WORDS[label], k=5))}"
+            for label in draw.choices(sorted(_WORDS), k=120)
+        ]
+        sides = {"my.tsv": labelled}
+    elif task != "translation":
+        sides = {"my.txt": sides["my.en"]}
+    for name, lines in sides.items():
+        (folder / name).write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
+    return [folder / name for name in sides]
