@@ -20,7 +20,7 @@ PAGE := src/dragoman/serving/web/index.html
 RECIPE_OF_VENV := pyproject.toml constraints.txt $(wildcard src/dragoman/native/src/*)
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test test-slow test-oldest test-native wheel check format bench-train bench-translate bench-cost bench-serve serve web web-dev constraints clean
+.PHONY: help setup demo test test-slow test-oldest test-matrix test-native wheel check format bench-train bench-ways bench-translate bench-cost bench-serve serve web web-dev constraints clean
 
 help: ## show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-16s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -41,6 +41,9 @@ test-slow: $(DEV) ## run all tests, the slow ones too
 
 test-oldest: $(OLDEST) ## the tests with the oldest torch that pyproject.toml allows, in .venv-oldest
 	@.venv-oldest/bin/python -m pytest -m 'not slow' $(ARGS)
+
+test-matrix: $(DEV) ## the tests under eight combinations of instruction sets and threads (an hour; goes on where it stopped)
+	@$(BIN)/python tests/matrix.py $(ARGS)
 
 test-native: $(DEV) ## the kernels under AddressSanitizer and UBSan (some minutes; g++ and Linux)
 	@$(BIN)/python tests/native/sanitised.py $(ARGS)
@@ -66,6 +69,9 @@ wheel: $(DEV) $(PAGE) ## build wheels with the kernels and the page into dist/ (
 
 bench-train: $(DEV) ## training throughput beside other programs -> benchmarks/results/train.json
 	@$(BIN)/python benchmarks/train.py $(ARGS)
+
+bench-ways: $(DEV) ## each way to train on this machine, three shapes -> benchmarks/results/ways.json
+	@$(BIN)/python benchmarks/ways.py $(ARGS)
 
 bench-translate: $(DEV) ## translation speed beside other programs -> benchmarks/results/translate.json
 	@$(BIN)/python benchmarks/translate.py $(ARGS)

@@ -60,7 +60,9 @@ class Start:
         """Of ``dragoman train``."""
         words = ["--from", str(self.run)] if self.run else []
         if self.ulmfit:
-            layers = 8  # all have thawed after half of the updates, however many there are
+            layers = (
+                8  # a model of so many has thawed after half of the updates, one of 3 after 1/4
+            )
             words += ["--set", "training.layers.decay=0.385"]
             words += ["--set", f"training.layers.thaw={max(1, updates // (2 * layers))}"]
         return words

@@ -13,12 +13,13 @@ tree=$PWD; py=$tree/.venv/bin/python; dragoman=$tree/.venv/bin/dragoman
 data=$(cd "${DATA:?the folder of the data}" && pwd); around=$(dirname "$data"); m=$data/multi30k
 text="--source $m/train.en.gz --target $m/train.de.gz"
 test="--source $m/test_2016_flickr.en.gz --reference $m/test_2016_flickr.de.gz"
-steps=${*:-prepare train256 train512 ids runs trained minutes serve cost tables}
+steps=${*:-prepare ways train256 train512 ids runs trained minutes serve cost tables}
 
 prepare() { # one commit, fresh kernels
   git diff --quiet HEAD -- src benchmarks/*.py benchmarks/*/*.py || { echo "commit first"; exit 1; }
   "$py" -m dragoman.native.compile >/dev/null
 }
+ways() { "$py" benchmarks/ways.py; }
 train256() { "$py" benchmarks/train.py --work train-d256 $text --resume; }
 train512() {
   "$py" benchmarks/train.py --work train-d512 --resume --only dragoman:ours:bf16 \

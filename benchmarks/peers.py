@@ -41,16 +41,17 @@ def begin(
     arguments: list[str | Path],
     *,
     is_tuned: bool,
-    native: bool = True,
+    native: str | None = None,
 ) -> tuple[Process, str]:
     """Start a program and wait until it has loaded.
 
-    ``python``: that of its environment, which is made when first asked for. ``native``: whether our
-    kernels may be used. -> the process and the version that it tells.
+    ``python``: that of its environment, which is made when first asked for. ``native``: the
+    instruction set whose kernels of ours are used, or "off"; None: the best. -> the process and the
+    version that it tells.
     """
     more = tuned() if is_tuned else {}
-    if not native:
-        more = {"DRAGOMAN_NATIVE": "off"}
+    if native is not None:
+        more = {"DRAGOMAN_NATIVE": native}
     try:
         command = [python(), *arguments]
     except subprocess.CalledProcessError as error:

@@ -102,16 +102,35 @@ def train(results: Row) -> str:
                   "updates: warming up + timed", "loss held out", "ours then",
                   "share of the precision's rate", *origin.header]  # fmt: skip
         cells = []
+        if has_tiles := any("share_of_tiles" in row for row in rows):
+            header.insert(-len(origin.header) or len(header), "share of the tiles' peak")
         for row in rows:
             timed, share = row["updates_of_a_turn"] * len(row["runs"]), row["share_of_products"]
+            of_tiles = row.get("share_of_tiles")
             cells.append((
                 row["system"], row["kind"], row["precision"],
                 number(row["median"]) + spread(row["runs"]), faster_by(row),
                 number(row["memory_mb"]), f"{row['updates'] - timed} + {timed}",
                 number(row["held_out_nll"], 3), number(row["ours"]["held_out_nll"], 3),
-                "" if share is None else f"{100 * share:.0f} %", *origin.cells(row),
+                "" if share is None else f"{100 * share:.0f} %",
+                *(["" if of_tiles is None else f"{100 * of_tiles:.1f} %"] if has_tiles else []),
+                *origin.cells(row),
             ))  # fmt: skip
         parts.append(f"`{work}`\n\n{markdown(header, cells)}")
+    return "\n\n".join(parts)
+
+
+def ways(results: Row) -> str:
+    origin = Origin(results["rows"])
+    parts = [origin.line]
+    for work, rows in by_work(results["rows"]).items():
+        header = ["way", "precision", "threads", "products, GOP/s", "tokens/s", "", *origin.header]
+        cells = [
+            (kernels, precision, threads, number(gops), number(rate), why, *origin.cells(row))
+            for row in rows
+            for kernels, precision, threads, gops, rate, why in row["ways"]
+        ]
+        parts.append(f"{work}\n\n{markdown(header, cells)}")
     return "\n\n".join(parts)
 
 
@@ -327,12 +346,15 @@ def _titled(title: str, row: Row, origin: Origin) -> str:
 
 
 TABLES: dict[str, Callable[[Row], str]] = {
+    "ways": ways,
     "train": train,
     "train-avx2": train,
+    "train-amx": train,
     "minutes": minutes,
     "translate": translate,
     "translate-avx2": translate,
     "translate-avxvnni": translate,
+    "translate-amx": translate,
     "serve": serve,
     "cost": cost,
     "language-models": language_models,

@@ -16,7 +16,8 @@ tuned (glibc told to keep memory, eager attention, fused Adam).
 
 What runs is what the machine has: bf16 only where the processor multiplies it itself, native
 kernels only where there are some. The share is of the rate of matrix products in the row's own
-precision, measured between its turns on the products of that model. Results go to
+precision, measured between its turns on the products of that model; where the processor has Intel's
+tiles, also of their peak (``peak.py``). Results go to
 ``benchmarks/results/train.json``.
 """
 
@@ -36,6 +37,7 @@ from typing import Any
 import numpy as np
 import torch
 from instructions import LIMITS, keep_to, results_file
+from peak import tiles_rate
 from peers import Stopped
 from provenance import Watch, machine
 from results import Results, Row
@@ -200,6 +202,7 @@ def measure(
         for update in updates[len(its.losses) - turn * arguments.turns : len(its.losses)]
     )
     median, products_rate = statistics.median(timed.rates[-1]), statistics.median(products)
+    tiles = tiles_rate(cores()) if arguments.device == "cpu" else None
     row = {
         "work": name, "system": program.name, "version": its.version, "kind": program.kind,
         "precision": program.precision, "unit": "target tokens/s", "median": round(median),
@@ -219,12 +222,16 @@ def measure(
         "share_of_products": round(median * operations / products_rate, 3),
         "text": bool(arguments.source), "seed": arguments.seed,
     }  # fmt: skip
+    if tiles is not None:
+        row["tiles_gflops"] = round(tiles / 1e9, 1)
+        row["share_of_tiles"] = round(median * operations / tiles, 3)
     print(
         f"{name} {program.label:40} {row['median']:7,} tokens/s "
         f"({min(row['runs']):,} to {max(row['runs']):,}), ours x {row['ours_is_faster_by']}  "
         f"{row['memory_mb']} MB  {row['updates']} updates"
         f"{'' if timed.flat else ', NOT FLAT'}  nll held out {row['held_out_nll']} "
-        f"(ours {row['ours']['held_out_nll']})  {row['share_of_products']:.0%} of products",
+        f"(ours {row['ours']['held_out_nll']})  {row['share_of_products']:.0%} of products"
+        + (f", {row['share_of_tiles']:.1%} of the tiles' peak" if tiles is not None else ""),
         flush=True,
     )
     return row | watch.stamp()

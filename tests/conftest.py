@@ -29,8 +29,17 @@ os.environ["TERM"] = "dumb"
 for name in ("FORCE_COLOR", "CLICOLOR_FORCE"):
     os.environ.pop(name, None)
 os.environ.setdefault("OMP_NUM_THREADS", "1")
+# Which way trains a model the fastest depends on what else runs: tests train in fp32, by the best
+# kernels. Those of measuring take it out again.
+os.environ["DRAGOMAN_MEASURE"] = "off"
 os.environ["TOKENIZERS_PARALLELISM"] = "false"
 os.environ["HF_HUB_OFFLINE"] = "1"
+
+# `make test-matrix` varies this too; torch has no environment variable for it.
+if os.environ.get("DRAGOMAN_TEST_ONEDNN") == "off":
+    import torch
+
+    torch.backends.mkldnn.set_flags(False)
 
 # A busy machine is no reason to fail, and a failure must come back in the next run.
 hypothesis.settings.register_profile("dragoman", deadline=None, derandomize=True, max_examples=50)

@@ -23,6 +23,7 @@ SOURCE = ROOT / "src" / "dragoman"
 # Lowest first. Imports point down only; what stands on one level does not import each other.
 LEVELS = (
     {"address", "decimals", "errors", "plural", "settings"},
+    {"measure"},
     {"atomic", "memory", "reading", "task", "tree"},
     {"tensor_file"},
     {"native"},
@@ -43,6 +44,7 @@ LEVEL_OF = {name: level for level, names in enumerate(LEVELS) for name in names}
 
 # A distribution is not always imported by its own name.
 DISTRIBUTION_OF = {
+    "charset_normalizer": "charset-normalizer",
     "prometheus_client": "prometheus-client",
     "tomli_w": "tomli-w",
 }

@@ -42,6 +42,12 @@ def test_a_tree_knows_its_words_and_brackets() -> None:
         ("(TOP (S=2 (NP (-NONE- *T*-1)) (VP (VB go))))", "(S (VP (VB go)))"),
         ("((NP (-LRB- -LRB-) (NNP A)) (. .))", "(TOP (NP (-LRB- -LRB-) (NNP A)) (. .))"),
         ("((UH Yes))", "(TOP (UH Yes))"),
+        ("(S (NP-SBJ *pro*) (VP (NP-OBJ (NNG 밥) (JKO 을)) (VV 먹) (EF 다)))",  # Korean
+         "(S (VP (NP (NNG 밥) (JKO 을)) (VV 먹) (EF 다)))"),
+        ("(S (sn-SUJ (p *0*)) (grup.verb (vmi Duerme)) (f .))",  # Spanish
+         "(S (grup.verb (vmi Duerme)) (f .))"),
+        ("(S (NP (NN *T*-1) (NN *bold*) (SYM *)) (VB go))",
+         "(S (NP (NN *bold*) (SYM *)) (VB go))"),
         ("(UH Yes)", "(TOP (UH Yes))"),
         ("(S (SBAR (-NONE- 0) (S (-NONE- *T*-2))) (NP=1 (PRP$ its) (NN end)))",
          "(S (NP (PRP$ its) (NN end)))"),
@@ -52,6 +58,16 @@ def test_what_is_no_part_of_a_category_or_not_spoken_is_stripped(
 ) -> None:
     assert str(plain(one(written))) == learned
     assert plain(plain(one(written)) or one(CAT)) == plain(one(written))
+
+
+def test_labels_are_as_fine_as_is_asked_for() -> None:
+    written = "(S.F-CD (grup.nom.ms-SUJ (n.c gato)) (grup.verb (v duerme)) (.. .))"
+    for ends, learned in (
+        ("-=", "(S.F (grup.nom.ms (n.c gato)) (grup.verb (v duerme)) (.. .))"),
+        ("-=.", "(S (grup (n gato)) (grup (v duerme)) (.. .))"),
+        ("", written),
+    ):
+        assert str(plain(one(written), ends)) == learned
 
 
 def test_of_a_tree_of_traces_nothing_is_left() -> None:

@@ -117,5 +117,6 @@ def train(
 
     begin = Run.open(start_from) if start_from is not None else None
     if begin is not None:
-        recipe = for_fine_tuning(recipe, begin.recipe)
+        own = "context" in recipe.plan.model_fields_set
+        recipe = for_fine_tuning(recipe, begin.recipe, own_context=own)
     return train_run(recipe, Path(folder), start_from=begin, minutes=minutes, display=display)

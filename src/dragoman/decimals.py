@@ -15,3 +15,15 @@ def enough(greatest: float, least: int) -> int:
     """As many digits behind the point as show the first two of ``greatest``, or ``least``: what is
     small is not shown as nothing."""
     return max(least, min(9, 1 - math.floor(math.log10(greatest)))) if greatest else least
+
+
+_RAISED = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
+
+
+def power(value: float, digits: int = 0) -> str:
+    """A very small or large number as a multiple of a power of ten: 2 × 10⁻⁷, and not 2e-07. Its
+    spaces do not break."""
+    if not value:
+        return "0"
+    factor, exponent = f"{value:.{digits}e}".split("e")
+    return f"{factor}\N{NO-BREAK SPACE}×\N{NO-BREAK SPACE}10{str(int(exponent)).translate(_RAISED)}"

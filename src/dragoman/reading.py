@@ -56,13 +56,27 @@ def read_json(path: Path) -> Any:
 
 
 def parse_json(text: bytes | str, where: str) -> Any:
-    """What JSON text holds; ``where`` is what messages call it. Errors: ``RunError``."""
+    """What JSON text holds, half characters replaced (``whole_characters``); ``where`` is what
+    messages call it. Errors: ``RunError``."""
     if len(text) > MOST_JSON:
         raise RunError(f"{where} has more than the {MOST_JSON:,} bytes that it may have")
     try:
-        return json.loads(text, parse_constant=_no_number)
+        return whole_characters(json.loads(text, parse_constant=_no_number))
     except (ValueError, RecursionError) as error:
         raise RunError(f"{where} is damaged ({error})") from error
+
+
+def whole_characters(value: Any) -> Any:
+    """JSON may name half a character ("\\ud800"), which no text can hold: U+FFFD in its place."""
+    if isinstance(value, str):
+        if value.isascii():
+            return value
+        return value.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+    if isinstance(value, list):
+        return [whole_characters(item) for item in value]
+    if isinstance(value, dict):
+        return {whole_characters(name): whole_characters(item) for name, item in value.items()}
+    return value
 
 
 def _no_number(word: str) -> NoReturn:

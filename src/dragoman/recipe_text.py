@@ -107,6 +107,12 @@ def merge(values: Mapping[str, Any], change: str) -> dict[str, Any]:
     return merged
 
 
+def sets(changes: Sequence[str], key: str) -> bool:
+    """Whether one of ``changes``, as ``merge`` takes them, sets ``key`` or the section it is in."""
+    names = (change.partition("=")[0].strip() for change in changes)
+    return any(key == name or key.startswith(f"{name}.") for name in names)
+
+
 def explain(error: ValidationError, recipe: type[BaseModel], where: str) -> str:
     """One line per mistake: the key, what is wrong, and the nearest key or what is allowed."""
     lines = []

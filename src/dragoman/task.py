@@ -11,18 +11,17 @@ is.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from dragoman.address import found_at
+from dragoman.measure import BITS_PER_BYTE, BLEU, CHRF, LOSS, PERPLEXITY, Measure, percent
 
 Side = Literal["source", "target"]
 """What a model reads, or what it writes."""
 
 Target = Literal["text", "label", "tree"]
 """A text; one of some labels (``forms/labels.py``); a tree (``forms/tree_form.py``)."""
-
-Better = Literal["lower", "higher"]
 
 
 @dataclass(frozen=True)
@@ -42,9 +41,9 @@ class Task:
     """What its examples are called, several of them."""
     counted: str
     """What its loss is summed over, as updates, speed and amount of training are counted."""
-    metrics: Mapping[str, Better]
-    """What validation measures, and which values are better; by the first it is decided which
-    weights are best, unless a recipe names another."""
+    metrics: Mapping[str, Measure]
+    """What validation measures; by the first it is decided which weights are best, unless a recipe
+    names another."""
     examples: str
     """(store, recipe, forms) -> ``tasks.examples.Examples``: what is learned from at once."""
     objective: str
@@ -56,6 +55,13 @@ class Task:
     or on its own test set: ``tasks.evaluation.evaluate_run`` for this task."""
     evaluation_options: tuple[str, ...]
     """The options of ``dragoman evaluate`` that it takes beside those that all tasks do."""
+    begins: tuple[float, float]
+    """(a, b): a model of width d begins to learn something after about d × max(a, b × L) of what is
+    counted, L being the mean length of a target in tokens; of little text sooner
+    (``sizing.least_tokens``). Of labels nothing is known: 0."""
+    learned: str
+    """(run, its training) -> why a finished run has hardly learned it; None if it has: of
+    ``tasks/learned.py``."""
     verbs: tuple[tuple[str, str], ...]
     """What can be done with a finished run: verbs, and what follows the run's name."""
     hub_tag: str
@@ -68,11 +74,25 @@ class Task:
     """What the target of an example is."""
     network: str = "dragoman.models.kinds.new_network"
     """(settings of the model, sizes of both forms) -> a network with fresh weights."""
+    finished: Mapping[str, Measure] = field(default_factory=dict)
+    """What is measured of a finished run alone."""
+    compared: str | None = None
+    """The score that compares where ``training.metric`` does not: across vocabularies."""
 
     @property
     def texts(self) -> tuple[Side, ...]:
         """The sides that are texts, each with a vocabulary."""
         return self.sides if self.target == "text" else ("source",)
+
+    @property
+    def one_counted(self) -> str:
+        """One of what its loss is summed over."""
+        return self.counted.removesuffix("s")
+
+    def measure(self, name: str) -> Measure:
+        """Of a score by its name; one of another version of this program is written as it is."""
+        known = {**self.metrics, **self.finished}
+        return known.get(name, Measure(name, "higher", digits=3))
 
     @property
     def evaluate(self) -> Any:
@@ -99,12 +119,20 @@ TASKS = {
             writes=True,
             noun="pairs",
             counted="target tokens",
-            metrics={"bleu": "higher", "chrf": "higher", "loss": "lower", "perplexity": "lower"},
+            metrics={"bleu": BLEU, "chrf": CHRF, "loss": LOSS, "perplexity": PERPLEXITY},
+            finished={
+                "BLEU": BLEU,
+                "chrF": CHRF,
+                "chrF++": Measure("chrF++", "higher"),
+                "TER": Measure("TER", "lower"),
+            },
             examples="dragoman.tasks.examples.Pairs",
             objective="dragoman.training.objectives.next_token",
             validation="dragoman.tasks.translation.Translations",
             evaluation="dragoman.tasks.evaluation.evaluate_run",
             evaluation_options=("beam", "mbr", "precision", "shortlist", "ensemble", "output"),
+            begins=(10_000, 250),
+            learned="dragoman.tasks.learned.by_bleu",
             verbs=(("translate", "< input.txt > output.txt"), ("look", "'A sentence.'")),
             hub_tag="translation",
             limits=(
@@ -120,12 +148,15 @@ TASKS = {
             writes=True,
             noun="texts",
             counted="target tokens",
-            metrics={"loss": "lower", "perplexity": "lower", "bits_per_byte": "lower"},
+            metrics={"loss": LOSS, "perplexity": PERPLEXITY, "bits_per_byte": BITS_PER_BYTE},
+            compared="bits_per_byte",
             examples="dragoman.tasks.examples.TextWindows",
             objective="dragoman.training.objectives.next_token",
             validation="dragoman.tasks.language_model.Texts",
             evaluation="dragoman.tasks.language_model.evaluate_run",
             evaluation_options=(),
+            begins=(4_000, 0),
+            learned="dragoman.tasks.learned.by_frequency",
             verbs=(("write", "'How it begins'"),),
             hub_tag="text-generation",
             limits=("It writes what its training text makes likely, whether it is true or not.",),
@@ -138,12 +169,19 @@ TASKS = {
             writes=False,
             noun="texts",
             counted="masked tokens",
-            metrics={"loss": "lower", "perplexity": "lower", "accuracy": "higher"},
+            metrics={
+                "loss": LOSS,
+                "perplexity": PERPLEXITY,
+                "accuracy": percent("accuracy", share=True),
+            },
+            finished={"pseudo_perplexity": Measure("pseudo-perplexity", "lower")},
             examples="dragoman.tasks.examples.MaskedTexts",
             objective="dragoman.training.objectives.masked_tokens",
             validation="dragoman.tasks.masked.Restored",
             evaluation="dragoman.tasks.masked.evaluate_run",
             evaluation_options=(),
+            begins=(6_000, 0),
+            learned="dragoman.tasks.learned.by_frequency",
             verbs=(("fill", "'How it ___.'"),),
             hub_tag="fill-mask",
             limits=("It fills in what its training text makes likely, whether it is true or not.",),
@@ -157,12 +195,18 @@ TASKS = {
             writes=False,
             noun="texts",
             counted="texts",
-            metrics={"macro_f1": "higher", "accuracy": "higher", "loss": "lower"},
+            metrics={
+                "macro_f1": percent("macro F1"),
+                "accuracy": percent("accuracy"),
+                "loss": LOSS,
+            },
             examples="dragoman.tasks.examples.LabelledTexts",
             objective="dragoman.training.objectives.label",
             validation="dragoman.tasks.classification.Labelled",
             evaluation="dragoman.tasks.classification.evaluate_run",
             evaluation_options=(),
+            begins=(0, 0),
+            learned="dragoman.tasks.learned.by_majority",
             verbs=(("classify", "< lines.txt"),),
             hub_tag="text-classification",
             limits=(
@@ -180,19 +224,25 @@ TASKS = {
             noun="trees",
             counted="target tokens",
             metrics={
-                "f1": "higher",
-                "precision": "higher",
-                "recall": "higher",
-                "exact": "higher",
-                "tags": "higher",
-                "loss": "lower",
-                "perplexity": "lower",
+                "f1": percent("F1"),
+                "precision": percent("precision"),
+                "recall": percent("recall"),
+                "exact": percent("exact"),
+                "tags": percent("tags"),
+                "loss": LOSS,
+                "perplexity": PERPLEXITY,
+            },
+            finished={
+                "f1_40": percent("F1 (<= 40 words)"),
+                "exact_40": percent("exact (<= 40 words)"),
             },
             examples="dragoman.tasks.examples.Pairs",
             objective="dragoman.training.objectives.next_token",
             validation="dragoman.tasks.parsing.Parses",
             evaluation="dragoman.tasks.parsing.evaluate_run",
             evaluation_options=("beam", "precision", "output"),
+            begins=(5_500, 0),
+            learned="dragoman.tasks.learned.by_f1",
             verbs=(("parse", "--draw 'A sentence of words .'"),),
             hub_tag="text2text-generation",
             limits=(

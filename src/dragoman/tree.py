@@ -28,6 +28,11 @@ TOPS = frozenset({"", TOP, "S1", "ROOT"})
 """The labels that treebanks give to it."""
 EMPTY = "-NONE-"
 """The tag of what is not spoken: traces and other empty elements."""
+_EMPTY_WORD = re.compile(r"\*(0|\?|T|t|U|e|pro|PRO|op|OP|ICH|EXP|RNR|PPA|NOT)\*(-\d+)?")
+"""How treebanks without that tag write them: unspoken subjects of Spanish (``*0*``), Korean and
+Chinese (``*pro*``), traces (``*T*-1``)."""
+LABEL_ENDS = "-="
+"""What follows one of these in a label is a function or an index."""
 
 _BRACKET_OR_WORD = re.compile(r"[()]|[^\s()]+")
 _MOST_SHOWN = 40
@@ -80,13 +85,14 @@ class Tree:
         return f"({self.label} {inside})"
 
 
-def plain(tree: Tree) -> Tree | None:
-    """The tree as it is learned and measured; None if nothing in it is spoken.
+def plain(tree: Tree, ends: str = LABEL_ENDS) -> Tree | None:
+    """The tree as it is learned and measured; None if nothing in it is spoken. ``ends``: characters
+    at which a label ends.
 
     Without empty elements and what held nothing else, without functions and indices
     (``NP-SBJ-1`` -> ``NP``), and without the bracket above all where that holds one bracket alone.
     """
-    kept = _plain(tree)
+    kept = _plain(tree, ends)
     if kept is None or kept.is_leaf:
         return kept if kept is None else Tree(TOP, (kept,))
     if kept.label in TOPS:
@@ -95,16 +101,20 @@ def plain(tree: Tree) -> Tree | None:
     return kept
 
 
-def _plain(tree: Tree) -> Tree | None:
-    if tree.is_leaf:
-        return None if tree.label == EMPTY else Tree(category(tree.label), word=tree.word)
-    children = tuple(kept for child in tree.children if (kept := _plain(child)) is not None)
-    return Tree(category(tree.label), children) if children else None
+def _plain(tree: Tree, ends: str) -> Tree | None:
+    if tree.word is not None:
+        is_empty = tree.label == EMPTY or _EMPTY_WORD.fullmatch(tree.word)
+        return None if is_empty else Tree(category(tree.label, ends), word=tree.word)
+    children = tuple(kept for child in tree.children if (kept := _plain(child, ends)) is not None)
+    return Tree(category(tree.label, ends), children) if children else None
 
 
-def category(label: str) -> str:
-    """A label without function and index; those that begin with a hyphen (``-LRB-``) are whole."""
-    return label if label[:1] in ("-", "=") else re.split("[-=]", label, maxsplit=1)[0]
+def category(label: str, ends: str = LABEL_ENDS) -> str:
+    """A label up to the first of ``ends``; one that begins with any (``-LRB-``, ``.``) is whole."""
+    for place, character in enumerate(label):
+        if character in ends:
+            return label[:place] or label
+    return label
 
 
 @dataclass

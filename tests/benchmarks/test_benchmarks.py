@@ -19,6 +19,7 @@ from hypothesis import strategies as st
 BENCHMARKS = Path(__file__).parents[2] / "benchmarks"
 sys.path.insert(0, str(BENCHMARKS))
 
+import peak  # noqa: E402
 import provenance  # noqa: E402
 import tables  # noqa: E402
 import train  # noqa: E402
@@ -29,7 +30,7 @@ from training import systems  # noqa: E402
 from translating import works  # noqa: E402
 from turns import MOST, Timed, is_flat, take_turns  # noqa: E402
 
-from dragoman.training import arithmetic  # noqa: E402
+from dragoman.native import loader, processor  # noqa: E402
 
 TINY = {"model_dim": 32, "ffn_dim": 64, "encoder_layers": 1, "decoder_layers": 1}
 ORIGIN = {"commit": "abc", "machine": "M; 2 cores", "load": 0.0, "date": "2026-01-02"}
@@ -158,7 +159,7 @@ def test_turns_are_alike_each_has_short_and_long_sentences() -> None:
 def test_without_bf16_instructions_training_is_measured_in_fp32(
     monkeypatch: pytest.MonkeyPatch, flags: str
 ) -> None:
-    monkeypatch.setattr(arithmetic, "cpu_flags", lambda: set(flags.split()))
+    monkeypatch.setattr(processor, "cpu_flags", lambda: set(flags.split()))
     monkeypatch.setattr(systems, "supported", lambda *sizes: False)
     found = systems.programs(SimpleNamespace(device="cpu", peer_python=None))  # type: ignore[arg-type]
     assert {program.precision for program in found} == {"fp32"}
@@ -166,6 +167,33 @@ def test_without_bf16_instructions_training_is_measured_in_fp32(
     assert labels[0] == "dragoman:ours:fp32"
     assert not any("plain torch" in label for label in labels)  # it is what ours does there
     assert "fairseq:shipped:fp32" in labels and "hugging-face-marian:tuned:fp32" in labels
+
+
+def test_every_instruction_set_that_trains_in_bf16_has_a_row(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Beside the best one, which is what ours takes: units of one processor may differ in speed."""
+    monkeypatch.setattr(processor, "cpu_flags", lambda: {"avx2", "avx512_bf16", "amx_bf16"})
+    monkeypatch.setattr(systems, "supported", lambda *sizes: True)
+    monkeypatch.setattr(loader, "offered", lambda: ("amx", "avx512", "avx2"))
+    own = {"amx": "amx", "avx512": "avx512", "avx2": None}
+    monkeypatch.setattr(loader, "training_level", lambda level, precision: own[level])
+    found = systems.programs(SimpleNamespace(device="cpu", peer_python=None))  # type: ignore[arg-type]
+    ours = [(program.label, program.level) for program in found if program.kind == "ours"]
+    assert ours == [
+        ("dragoman:ours:bf16", None),
+        ("dragoman, avx512 kernels:ours:bf16", "avx512"),
+        ("dragoman, plain torch:ours:bf16", None),
+        ("dragoman:ours:fp32", None),
+        ("dragoman, plain torch:ours:fp32", None),
+    ]
+
+
+def test_the_peak_of_tiles_is_measured_where_there_are_some() -> None:
+    rate = peak.tiles_rate(1)
+    if rate is None:
+        pytest.skip("no tiles here")
+    assert rate > 0
 
 
 def test_kept_to_fewer_instructions_everything_starts_anew_with_them(tmp_path: Path) -> None:

@@ -87,21 +87,27 @@ def said_of_runs() -> list[str]:
         {"kind": "update", "update": 1, "nll": 1.0, "learning_rate": 1.0, "gradient_norm": 1.0,
          "tokens_per_second": 1.0},
     ]  # fmt: skip
-    every = {name for task in TASKS.values() for name in task.metrics} - {"perplexity"}
-    for weights in ("current", "ema", "average"):
-        scores = dict.fromkeys(every | {"nll"}, 1.0)
-        records.append(
+    charts = []
+    for task in TASKS.values():
+        scores = dict.fromkeys([*task.metrics, "nll"], 1.0)
+        validations: list[dict[str, object]] = [
             {"kind": "validation", "update": 1, "weights": weights, "scores": scores, "best": True}
-        )
-    charts = charts_of(records)
+            for weights in ("current", "ema", "average")
+        ]
+        charts += charts_of([*records, *validations], task)
     drawn = {
         text
         for chart in charts
         for text in (chart.title, chart.x_label, chart.y_label, chart.marked_as)
     } | {series.name for chart in charts for series in chart.series}
     limits = {text for task in TASKS.values() for text in task.limits}
+    scored = {
+        measure.called
+        for task in TASKS.values()
+        for measure in (*task.metrics.values(), *task.finished.values())
+    }
     filters = {name.removeprefix("max_") for name in CleaningSettings.model_fields}
-    return [text for text in (NOTICE, *limits, *drawn, *filters) if text]
+    return [text for text in (NOTICE, *limits, *scored, *drawn, *filters) if text]
 
 
 def test_what_a_server_says_of_runs_has_korean() -> None:
@@ -116,6 +122,19 @@ def test_what_a_server_says_of_runs_has_korean() -> None:
         for text in said
         if text not in words
         and not any(pattern.match(text) for pattern in patterns)
-        and not re.fullmatch(r"(BLEU|chrF(\+\+)?|TER)", text)
+        and not re.fullmatch(r"(BLEU|chrF(\+\+)?|TER|F1)(, %)?", text)
     ]
     assert not untold
+
+
+def test_the_page_translates_what_the_server_says() -> None:
+    """Every sentence of the server that the page has Korean for is still said by it."""
+    code = "\n".join(
+        path.read_text(encoding="utf-8") for path in (ROOT / "src/dragoman").rglob("*.py")
+    )
+    said = re.sub(r"\{[^{}]*\}", "0", re.sub(r'"\s*\n\s*f?"', "", code))
+    errors = (ROOT / "web/src/lib/words_errors.ts").read_text(encoding="utf-8")
+    patterns = re.findall(r"^  \[/(.+)/s?, ", errors, re.MULTILINE)
+    assert len(patterns) > 10
+    missing = [one for one in patterns if not re.search(one.removeprefix("^"), said)]
+    assert not missing, missing

@@ -274,3 +274,20 @@ def test_learned_positions_are_trained_where_a_run_has_none(tables: Read) -> Non
     cosines = table @ table.T / sizes[:, None] / sizes
     found = np.array([float(row["value"]) for row in read["similarity"]]).reshape(cosines.shape)
     np.testing.assert_allclose(found, cosines, atol=1e-6)
+
+
+@pytest.mark.parametrize("name", ["four-steps", "mask", "heads", "lookup"])
+def test_a_sentence_that_was_asked_for_is_the_one_that_is_shown(tiny_run: Path, name: str) -> None:
+    """Up to 24 tokens whole; of a longer one the beginning, and a note says so."""
+    fits = "The animal didn't cross the street because it was too tired."
+    subject = Subject.open(tiny_run, fits)
+    assert 14 < len(subject.predictor.source_ids(fits)) <= 24
+    shown = [note.english for note in make_figure(name, subject).notes]
+    assert any(fits in note for note in shown) and not any("tokens; this" in note for note in shown)
+
+    too_long = f"{fits[:-1]} and {fits[0].lower()}{fits[1:]}"
+    notes = make_figure(name, Subject.open(tiny_run, too_long)).notes
+    assert "this figure shows 24" in notes[0].english and "24개까지" in notes[0].korean
+    beginning = notes[0].english.partition("“")[2].rstrip("”")
+    assert beginning and too_long.startswith(beginning)
+    assert any(beginning in note.english for note in notes[1:])

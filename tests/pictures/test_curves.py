@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from dragoman.pictures.chart import chart_svg, compact_number, thinned
 from dragoman.pictures.curves import charts_of
 from dragoman.pictures.records import Chart, Series
+from dragoman.task import TASKS
 
 SVG = "{http://www.w3.org/2000/svg}"
 numbers = st.floats(-1e12, 1e12, allow_subnormal=False)
@@ -37,7 +38,7 @@ def records() -> list[dict[str, object]]:
 
 
 def test_charts_of_a_run() -> None:
-    charts = {chart.title: chart for chart in charts_of(records())}
+    charts = {chart.title: chart for chart in charts_of(records(), TASKS["translation"])}
     assert list(charts) == ["Loss", "Development scores", "Learning rate", "Gradient norm", "Speed"]
     loss = {one.name: one for one in charts["Loss"].series}
     assert [one.name for one in charts["Loss"].series] == [
@@ -56,8 +57,10 @@ def test_charts_of_a_run() -> None:
 
 
 def test_charts_of_a_run_that_has_hardly_begun() -> None:
-    assert charts_of([]) == ()
-    assert charts_of([{"kind": "other"}, {"kind": "update", "update": 1}]) == ()
+    assert charts_of([], TASKS["translation"]) == ()
+    assert (
+        charts_of([{"kind": "other"}, {"kind": "update", "update": 1}], TASKS["translation"]) == ()
+    )
 
 
 @given(st.lists(st.tuples(st.integers(0, 10**7), numbers), max_size=40), st.booleans())
@@ -180,3 +183,18 @@ def test_a_legend_lies_on_no_curve(log: bool) -> None:
         page.draw_without_rendering()
         highest = axes.transData.transform((0, 9.0))[1]
         assert axes.get_legend().get_window_extent().y0 >= highest
+
+
+def test_scores_stand_on_the_scale_of_their_task() -> None:
+    """Accuracy of masked tokens is recorded as a share, and drawn in percent."""
+    validation = {"kind": "validation", "update": 10, "weights": "current"}
+    update = {"kind": "update", "update": 10, "nll": 2.0, "tokens_per_second": 100.0}
+    masked = charts_of([update, {**validation, "scores": {"accuracy": 0.239}}], TASKS["masked"])
+    loss, scores, speed = masked
+    assert loss.y_label == "nats per masked token" and speed.y_label == "masked tokens per second"
+    assert [(one.name, one.y) for one in scores.series] == [("accuracy, %", [pytest.approx(23.9)])]
+    labels = charts_of(
+        [update, {**validation, "scores": {"macro_f1": 54.0}}], TASKS["classification"]
+    )
+    assert labels[0].y_label == "nats per text" and labels[2].y_label == "texts per second"
+    assert [(one.name, one.y) for one in labels[1].series] == [("macro F1, %", [54.0])]

@@ -39,7 +39,7 @@ class Cost:
     """Steps that must wait for each other."""
     path: int
     """Steps that a signal takes between the two ends of the sequence, at most (one layer, or as
-    many as it needs)."""
+    many as it needs); 0 where it never gets there."""
 
     def to_dict(self) -> dict[str, Any]:
         """For JSON."""
@@ -62,6 +62,15 @@ def convolution_cost(n: int, d: int, k: int) -> Cost:
     """A kernel of k places, 2knd²; its path is ⌈log_k n⌉ layers when they are dilated."""
     core = 2 * k * n * d * d
     return Cost(f"convolution (k = {k})", core, core, 1, _layers(n, k))
+
+
+def gated_convolution_cost(n: int, d: int, k: int) -> Cost:
+    """A convolution with a gated linear unit (Gehring et al., 2017, §3.2): a second product of the
+    same size makes the gates, so 4knd². Its kernels are contiguous, and each layer reaches
+    (k - 1) / 2 places to either side."""
+    core = 2 * (2 * k * n * d * d)
+    path = max(1, math.ceil(2 * (n - 1) / (k - 1))) if k > 1 else 0
+    return Cost(f"gated convolution (k = {k})", core, core, 1, path)
 
 
 def restricted_cost(n: int, d: int, r: int) -> Cost:

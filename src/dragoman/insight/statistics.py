@@ -1,7 +1,8 @@
 """What the residual stream and the layer norms do, sub-layer by sub-layer, in a trained run.
 
 Post-norm, the paper's (§3.1, §5.4): x becomes LayerNorm(x + Sublayer(x)). Pre-norm: x becomes
-x + Sublayer(LayerNorm(x)). Measured per row (token), averaged over all rows of some sentences.
+x + Sublayer(LayerNorm(x)). A model without residual connections does not add x. Measured per row
+(token), averaged over all rows of some sentences.
 """
 
 from __future__ import annotations
@@ -35,10 +36,10 @@ class SublayerStatistics:
     """Size of x + Sublayer(·)."""
     after: float
     """Size of what goes on: after the norm (post) or the sum itself (pre)."""
-    gain: float
-    """Mean of the norm's gain (γ)."""
-    bias: float
-    """Root mean square of the norm's bias (β)."""
+    gain: float | None
+    """Mean of the norm's gain (γ); None where there is no norm."""
+    bias: float | None
+    """Root mean square of the norm's bias (β); likewise."""
 
 
 def layer_statistics(
@@ -61,7 +62,8 @@ def _measured(sublayer: Sublayer, probe: Probe) -> SublayerStatistics:
     def rows(point: Point) -> Tensor:
         return probe.taken[sublayer.name, point].double()
 
-    x, y, norm = rows("stream"), rows("added"), sublayer.norm
+    x, y = rows("stream"), rows("added")
+    norm = {name: values.detach().double() for name, values in sublayer.norm.named_parameters()}
     return SublayerStatistics(
         sublayer,
         _size(x),
@@ -69,8 +71,8 @@ def _measured(sublayer: Sublayer, probe: Probe) -> SublayerStatistics:
         float(torch.cosine_similarity(x, y, dim=-1).mean()),
         _size(x + y),
         _size(rows("after")),
-        float(norm.weight.detach().double().mean()),
-        float(norm.bias.detach().double().square().mean().sqrt()),
+        float(norm["weight"].mean()) if norm else None,
+        float(norm["bias"].square().mean().sqrt()) if norm else None,
     )
 
 

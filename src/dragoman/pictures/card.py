@@ -32,7 +32,9 @@ def card_markdown(run: RunSummary) -> str:
         parts += [*(f"- {_inline(name)}: {_inline(value)}" for name, value in run.facts), ""]
     if run.scores:
         parts += ["## Scores", ""]
-        rows = [(s.name, f"{s.value:.2f}", s.test, s.signature) for s in run.scores]
+        rows = [
+            (s.measure.called, s.measure.written(s.value), s.test, s.signature) for s in run.scores
+        ]
         parts += _table(Table("", ("score", "value", "test", "signature"), rows))
     if run.measured:
         parts += ["## What it takes for what", ""]

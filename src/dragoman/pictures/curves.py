@@ -10,20 +10,20 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 
 from dragoman.pictures.records import Chart, Series
+from dragoman.task import Task
 
-# Validation scores that are losses in nats per token, drawn beside the training loss.
+# Validation scores that are losses in nats, drawn beside the training loss.
 _LOSSES = ("nll", "loss")
 # Said otherwise by the losses.
 _LEFT_OUT = ("perplexity",)
-_NAMES = {
-    "bleu": "BLEU", "chrf": "chrF", "chrf++": "chrF++", "ter": "TER",
-    "bits_per_byte": "bits per byte",
-}  # fmt: skip
 _WEIGHTS = {"current": "", "ema": " (moving average)", "average": " (mean of the last)"}
 
 
-def charts_of(records: Iterable[Mapping[str, object]]) -> tuple[Chart, ...]:
-    """Loss, development scores, learning rate, gradient norm, speed; those that were recorded."""
+def charts_of(records: Iterable[Mapping[str, object]], task: Task) -> tuple[Chart, ...]:
+    """Loss, development scores, learning rate, gradient norm, speed; those that were recorded.
+
+    ``task``: of the run, which says what its scores are called and on which scale they stand.
+    """
     lines: dict[str, _Line] = {}
     best: float | None = None
     for record in records:
@@ -41,7 +41,7 @@ def charts_of(records: Iterable[Mapping[str, object]]) -> tuple[Chart, ...]:
                     _line(lines, f"dev {key}{weights}").add(update, value)
             if record.get("best") is True:
                 best = update
-    return _charts(lines, best)
+    return _charts(lines, best, task)
 
 
 class _Line:
@@ -57,8 +57,8 @@ class _Line:
             self.x.append(x)
             self.y.append(value)
 
-    def named(self, name: str) -> Series:
-        return Series(name, self.x, self.y)
+    def named(self, name: str, times: float = 1.0) -> Series:
+        return Series(name, self.x, [times * y for y in self.y])
 
 
 def _line(lines: dict[str, _Line], key: str) -> _Line:
@@ -69,7 +69,7 @@ def _number(value: object) -> float | None:
     return float(value) if isinstance(value, int | float) else None
 
 
-def _charts(lines: dict[str, _Line], best: float | None) -> tuple[Chart, ...]:
+def _charts(lines: dict[str, _Line], best: float | None, task: Task) -> tuple[Chart, ...]:
     drawn = {key: line for key, line in lines.items() if line.x}
     losses, scores = [], []
     if "nll" in drawn:
@@ -83,19 +83,23 @@ def _charts(lines: dict[str, _Line], best: float | None) -> tuple[Chart, ...]:
             if score == "nll" or key.replace("loss", "nll", 1) not in drawn:
                 losses.append(line.named("development" + key.removeprefix(f"dev {score}")))
         elif score not in _LEFT_OUT:
-            name = _NAMES.get(score, score)
-            scores.append(line.named(name + key.removeprefix(f"dev {score}")))
+            measure = task.measure(score)
+            name = measure.head + key.removeprefix(f"dev {score}")
+            scores.append(line.named(name, measure.times))
     charts = []
     if losses:
         charts.append(
-            Chart("Loss", losses, y_label="nats per token", marked_x=best, marked_as="best")
-        )
+            Chart(
+                "Loss", losses, y_label=f"nats per {task.one_counted}", marked_x=best,
+                marked_as="best",
+            )
+        )  # fmt: skip
     if scores:
         charts.append(Chart("Development scores", scores, marked_x=best, marked_as="best"))
     for key, title, label in (
         ("learning_rate", "Learning rate", ""),
         ("gradient_norm", "Gradient norm", "before clipping"),
-        ("tokens_per_second", "Speed", "target tokens per second"),
+        ("tokens_per_second", "Speed", f"{task.counted} per second"),
     ):
         if key in drawn:
             charts.append(Chart(title, [drawn[key].named("")], y_label=label, from_zero=True))

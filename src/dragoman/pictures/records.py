@@ -13,6 +13,7 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from dragoman.measure import BLEU, Measure
 from dragoman.pictures.labels import labels
 from dragoman.pictures.notebook import attention_html
 
@@ -169,6 +170,8 @@ class Score:
     """Which sentences, e.g. "test_2016_flickr, 1,000 sentences"."""
     signature: str = ""
     """sacreBLEU's signature: without it a BLEU cannot be compared."""
+    measure: Measure = BLEU
+    """What it is called, and how it is written."""
 
 
 @dataclass(frozen=True)

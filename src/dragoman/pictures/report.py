@@ -78,8 +78,8 @@ def _scores(scores: Sequence[Score]) -> str:
     parts = ['<ul class="scores">']
     for score in scores:
         parts.append(
-            f'<li><span class="value">{score.value:.1f}</span>'
-            f'<span class="name">{escape(score.name)}</span>'
+            f'<li><span class="value">{score.measure.written(score.value)}</span>'
+            f'<span class="name">{escape(score.measure.called)}</span>'
             f'<span class="test">{escape(score.test)}</span></li>'
         )
     parts.append("</ul>")
@@ -87,7 +87,9 @@ def _scores(scores: Sequence[Score]) -> str:
     if signed:
         parts.append('<div class="signatures">')
         for score in signed:
-            parts.append(f"<div>{escape(score.name)} <code>{escape(score.signature)}</code></div>")
+            parts.append(
+                f"<div>{escape(score.measure.called)} <code>{escape(score.signature)}</code></div>"
+            )
         parts.append("</div>")
     return "\n".join(parts)
 

@@ -6,9 +6,10 @@ import math
 
 import numpy as np
 
+from dragoman.decimals import power
 from dragoman.insight.figures.captions import Drawn
 from dragoman.insight.figures.layer_words import attention_words
-from dragoman.insight.figures.short_sentence import cell_size, matrix_table, open_short
+from dragoman.insight.figures.short_sentence import cell_size, matrix_table, open_short, shortened
 from dragoman.insight.figures.subject import Subject
 from dragoman.insight.head import Array, OpenedAttention, by_hand, softmax
 from dragoman.pictures.figure import Cell, DataTable, Panel, Words
@@ -77,13 +78,14 @@ def lookup_figure(subject: Subject, *, head: int = 0) -> Drawn:
         ],
         run=subject.name,
         notes=[
+            *shortened(subject),
             Words(
                 f"{opened.source} {said.english.capitalize()}, head {head + 1}, "
                 f"the step that has just read “{word}”{to_choose[0]}. Weights: {strongest}. "
                 "In the picture scores are divided by the largest.",
                 f"{opened.source} {said.korean}, 헤드 {head + 1}, 방금 “{word}” 단어까지 읽은 "
                 f"단계{to_choose[1]}. 가중치: {strongest}. 그림의 점수는 최댓값으로 나눈 것입니다.",
-            )
+            ),
         ],
     )
 
@@ -151,14 +153,15 @@ def four_steps_figure(subject: Subject, *, layer: int = 1, head: int = 1) -> Dra
         ],
         run=subject.name,
         notes=[
+            *shortened(subject),
             Words(
                 f"{opened.source} {said.english.capitalize()}, head {number}, "
                 f"of the run {subject.name}, d_k = {key_width}. Loop, matrix form "
-                f"and what the model computed differ by at most {difference:.0e}.",
+                f"and what the model computed differ by at most {power(difference)}.",
                 f"{opened.source} {subject.name} 모델의 {said.korean}, 헤드 {number}, "
                 f"d_k = {key_width}. 반복 계산, 행렬 계산, 모델의 계산 사이의 가장 큰 차이: "
-                f"{difference:.0e}.",
-            )
+                f"{power(difference)}.",
+            ),
         ],
     )
 
@@ -202,13 +205,14 @@ def mask_figure(subject: Subject, *, layer: int = 1, head: int = 1) -> Drawn:
         ],
         run=subject.name,
         notes=[
+            *shortened(subject),
             Words(
                 f"{opened.source} {said.english.capitalize()}, head {number}, "
                 f"of the run {subject.name}. Without the mask {leaked:.0%} of the weight "
                 "would fall on words that are not written yet.",
                 f"{opened.source} {subject.name} 모델의 {said.korean}, 헤드 {number}. 마스크가 "
                 f"없으면 가중치의 {leaked:.0%}가 아직 쓰지 않은 단어에 놓입니다.",
-            )
+            ),
         ],
     )
 

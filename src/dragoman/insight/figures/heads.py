@@ -10,7 +10,7 @@ import numpy as np
 from dragoman.errors import DragomanError
 from dragoman.insight.figures.captions import Drawn
 from dragoman.insight.figures.layer_words import attention_words
-from dragoman.insight.figures.short_sentence import matrix_table, open_short
+from dragoman.insight.figures.short_sentence import matrix_table, open_short, shortened
 from dragoman.insight.figures.subject import Subject
 from dragoman.insight.head import Array, OpenedAttention, softmax
 from dragoman.pictures.figure import DataTable, Panel, Words
@@ -101,6 +101,7 @@ def heads_figure(subject: Subject, *, heads: int = 0) -> Drawn:
         ],
         run=subject.name,
         notes=[
+            *shortened(subject),
             Words(
                 f"{opened.source} {said.english.capitalize()} of the run "
                 f"{subject.name}: d_model = {width}, h = {heads}, d_k = {key_width}.",

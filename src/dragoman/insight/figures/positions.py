@@ -10,6 +10,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
+from dragoman.decimals import power
 from dragoman.insight.figures.captions import Drawn
 from dragoman.insight.figures.subject import Subject
 from dragoman.insight.needs import transformer_of
@@ -185,8 +186,9 @@ def identity_figure(*, dimension: int = WIDTH) -> Drawn:
         [DataTable("", ("distance", "sum of cosines", *(f"from {i}" for i in starts)), rows)],
         notes=[
             Words(
-                f"Largest difference between the two sides, over all that is drawn: {worst:.1e}.",
-                f"그린 모든 점에서 두 변의 차이는 최대 {worst:.1e}입니다.",
+                "Largest difference between the two sides, over all that is drawn: "
+                f"{power(worst, 1)}.",
+                f"그린 모든 점에서 두 변의 차이는 최대 {power(worst, 1)}입니다.",
             )
         ],
     )

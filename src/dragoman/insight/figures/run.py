@@ -6,6 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dragoman.data.demo_corpus import pronoun_probes
+from dragoman.decimals import power
 from dragoman.errors import DragomanError
 from dragoman.insight.figures.captions import Drawn
 from dragoman.insight.figures.subject import Subject
@@ -77,9 +78,9 @@ def order_figure(subject: Subject) -> Drawn:
         run=subject.name,
         notes=[
             Words(
-                f"Largest difference without positions: {untold.differences.max():.0e}; with them: "
-                f"{told.differences.max():.2f}.",
-                f"위치 인코딩이 없을 때 가장 큰 차이: {untold.differences.max():.0e}, 있을 때: "
+                f"Largest difference without positions: {power(untold.differences.max())}; "
+                f"with them: {told.differences.max():.2f}.",
+                f"위치 인코딩이 없을 때 가장 큰 차이: {power(untold.differences.max())}, 있을 때: "
                 f"{told.differences.max():.2f}.",
             )
         ],
@@ -214,7 +215,7 @@ def alignment_figure(subject: Subject) -> Drawn:
             f"one sentence. The least of all heads, chosen by these very links (an oracle): "
             f"{rate:.3f}, {best}.",
             f"그린 것: {drawn_layer.korean}. 이 한 문장에 사람이 만든 정렬과 비교한 AER "
-            f"{drawn:.3f}. 바로 이 정렬로 고른 가장 낮은 값(오라클): {rate:.3f}, "
+            f"{drawn:.3f}. 이 정렬을 보고 고른 최솟값(오라클): {rate:.3f}, "
             f"디코더 {best.layer + 1}층 {'헤드 평균' if head is None else f'헤드 {head + 1}'}, "
             f"단어를 {'고른' if best.when == 'choosing' else '읽은'} 단계.",
         )
@@ -289,7 +290,7 @@ def _mean_note(heads: PronounHeads) -> Words:
         arcs = Words(
             "The arcs are the mean of two heads: a word that one of them looks at wholly, and the "
             "other not at all, has 50 % here.",
-            "호는 두 헤드의 평균입니다. 한 헤드만 온전히 보는 단어는 여기서 50 %가 됩니다.",
+            "호는 두 헤드의 평균입니다. 한 헤드만 온전히 보는 단어는 여기서 50%가 됩니다.",
         )
     return Words(
         f"{arcs.english} Each head by itself, mean over the other sentences: {to_it} from the "

@@ -117,7 +117,7 @@ def timeline_figure(subject: Subject) -> Drawn:
             Words(
                 f"{own.name} trained for {seconds / 60:.1f} minutes: {least.name}, the cheapest of "
                 f"the others, took {times:,.0f} times as long.",
-                f"학습 시간은 {own.name} {seconds / 60:.1f}분입니다. 나머지 가운데 가장 짧은 "
+                f"{own.name}의 학습 시간은 {seconds / 60:.1f}분입니다. 나머지 가운데 가장 짧은 "
                 f"{least.name}의 학습 시간은 그 {times:,.0f}배입니다.",
             )
         ],

@@ -10,6 +10,7 @@ from dragoman.insight.figures.captions import Drawn
 from dragoman.insight.figures.layer_words import sublayer_words
 from dragoman.insight.figures.subject import Subject
 from dragoman.insight.statistics import layer_statistics
+from dragoman.nn.settings import Norm
 from dragoman.pictures.figure import DataTable, Words
 from dragoman.pictures.matrix import Matrix
 from dragoman.pictures.panels import Cells, Lines, Text
@@ -141,6 +142,13 @@ def smoothing_figure(*, epsilon: float = 0.1, vocabulary: int = 10) -> Drawn:
     )
 
 
+_NORMS: dict[Norm, Words] = {
+    "post": Words("post-norm", "사후 정규화"),
+    "pre": Words("pre-norm", "사전 정규화"),
+    "none": Words("without norms", "정규화가 없는"),
+}
+
+
 def layers_figure(subject: Subject) -> Drawn:
     """Sizes along the residual stream, sub-layer by sub-layer."""
     measured = layer_statistics(subject.predictor, subject.pairs or _own_pair(subject))
@@ -148,15 +156,15 @@ def layers_figure(subject: Subject) -> Drawn:
     rows = [
         (
             sublayer_words(s.sublayer).english,
-            *(s.stream, s.added, s.agreement, s.summed, s.after, s.gain, s.bias),
+            *(s.stream, s.added, s.agreement, s.summed, s.after),
+            *("" if value is None else value for value in (s.gain, s.bias)),
         )
         for s in measured
     ]
     places = list(range(1, len(measured) + 1))
     ratios = [s.added / s.stream for s in measured]
     biggest = max(measured, key=lambda s: s.added / s.stream)
-    post = subject.transformer.settings.norm == "post"
-    norm = Words("post-norm", "사후 정규화") if post else Words("pre-norm", "사전 정규화")
+    norm = _NORMS[subject.transformer.settings.norm]
     most = max(ratios)
     return Drawn(
         [
@@ -178,7 +186,7 @@ def layers_figure(subject: Subject) -> Drawn:
                 "Means over all tokens of some sentences",
                 ("", *header),
                 [
-                    (place, row[0], *(f"{value:.2f}" for value in row[1:]))
+                    (place, row[0], *(v if isinstance(v, str) else f"{v:.2f}" for v in row[1:]))
                     for place, row in zip(places, rows, strict=True)
                 ],
             ),
