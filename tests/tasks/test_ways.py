@@ -42,6 +42,8 @@ def recipe(parallel_text: tuple[Path, Path]) -> Recipe:
 def choices(monkeypatch: pytest.MonkeyPatch) -> list[Way]:
     """What was chosen: plain torch in bf16 at first, and in fp32 by whoever asks again."""
     monkeypatch.setenv("DRAGOMAN_MEASURE", "auto")
+    # Plain torch imitates bf16 where the processor has none: slow, but it is offered here.
+    monkeypatch.setattr("dragoman.training.arithmetic.no_bf16_units", lambda: None)
     made: list[Way] = []
 
     def found(*_: Any, **__: Any) -> Measured:

@@ -259,8 +259,10 @@ def test_a_kernel_of_the_decoder_that_differs_is_not_known(
         translator = dragoman.load(run.folder)
         assert not isinstance(translator.engine.path.searched, Int8Search)
     # Another process, which is told to take them, does not take that for a reason to trust them.
-    kept = json.loads((tmp_path / measured.NAME).read_text(encoding="utf-8"))
-    assert kept and not any(name.startswith("int8") for times in kept.values() for name in times)
+    # Where no other way is left, none was measured.
+    file = tmp_path / measured.NAME
+    kept = json.loads(file.read_text(encoding="utf-8")) if file.exists() else {}
+    assert not any(name.startswith("int8") for times in kept.values() for name in times)
     program = PROGRAM.replace("load(folder)", 'load(folder, TranslatorSettings(precision="int8"))')
     given = json.dumps([str(run.folder), LINES, WAYS])
     done = subprocess.run(

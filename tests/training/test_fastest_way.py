@@ -218,7 +218,10 @@ def test_a_way_that_this_machine_has_not_keeps_the_precision_and_says_so() -> No
     assert "in the last digits" in warning
 
 
-def test_a_way_that_was_measured_on_another_machine_does_not_hold_here() -> None:
+def test_a_way_that_was_measured_on_another_machine_does_not_hold_here(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("dragoman.training.arithmetic.no_bf16_units", lambda: None)
     wished = way("plain", "bf16", 1)
     here = TrainingSettings(way=wished)
     assert repeated(Toy(), here, TrainingState(), Ranks())[0] == wished
