@@ -1,4 +1,4 @@
-// levels: avx512 avx2 neon
+// levels: avx512 avx512vnni avx2 neon
 // The scores of additive attention, energy . tanh(query + key), and their gradients
 // (native/additive.py). Where a key is not allowed nothing is computed.
 #include "threads.h"

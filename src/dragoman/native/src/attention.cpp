@@ -1,4 +1,4 @@
-// levels: avx512 avx2 neon
+// levels: avx512 avx512vnni avx2 neon
 // Multi-head attention over packed rows, forward and backward (native/attention.py).
 //
 // One task is one head of one sentence. Its keys and values are laid out as fp32 in the thread's own

@@ -1,4 +1,4 @@
-// levels: avx512 avx2 neon
+// levels: avx512 avx512vnni avx2 neon
 // Dropout(added), or x + Dropout(added), the residual connection of a pre-norm sub-layer
 // (native/dropout.py). Gradients pass through the same mask: the kernel is its own backward pass.
 #include "random.h"

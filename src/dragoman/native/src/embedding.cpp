@@ -1,4 +1,4 @@
-// levels: avx512 avx2 neon
+// levels: avx512 avx512vnni avx2 neon
 // Dropout(scale * E[id] + place) in one pass, and the gradient of E (native/embedding.py).
 #include "random.h"
 #include "threads.h"

@@ -1,4 +1,4 @@
-// levels: amx avx512 avx2 amxtwin neon
+// levels: amx avx512 avx512vnni avx2 amxtwin neon
 // Linear layers for training: y = x Wᵀ + b and its gradients, on packed weights (native/linear.py).
 //
 // A weight W (N x K) is packed twice per update: `forward` as the B operand of x Wᵀ (columns N,

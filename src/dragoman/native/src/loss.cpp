@@ -1,4 +1,4 @@
-// levels: amx avx512 avx2 amxtwin neon
+// levels: amx avx512 avx512vnni avx2 amxtwin neon
 // Cross-entropy with label smoothing and its gradients, without stored logits (native/loss.py).
 //
 // Rows are taken a block at a time: their logits, in the thread's own memory, become their loss and

@@ -1,4 +1,4 @@
-// levels: avx512 avx2 neon
+// levels: avx512 avx512vnni avx2 neon
 // One step of an LSTM for many sequences, and its gradients (native/lstm.py).
 //
 //   i, f, o = sigmoid(a), g = tanh(a), a = gates + bias + again

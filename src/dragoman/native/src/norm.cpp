@@ -1,4 +1,4 @@
-// levels: avx512 avx2 neon
+// levels: avx512 avx512vnni avx2 neon
 // LayerNorm(x + Dropout(sublayer)) in one pass, and its gradients (native/norm.py).
 //
 // The forward pass keeps the normalised rows and 1 / standard deviation; the backward pass makes
