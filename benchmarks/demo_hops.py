@@ -28,6 +28,7 @@ from provenance import Watch
 from results import Results
 
 import dragoman
+from dragoman import TranslatorSettings
 from dragoman.data.demo_corpus import order_probes, pronoun_probes
 from dragoman.insight.pronoun import find_heads, hops_of
 from dragoman.native import loader
@@ -60,7 +61,7 @@ def train(folder: Path, seed: int, way: str) -> None:
 
 def shown(folder: Path) -> dict[str, Any]:
     """What the run does with the probes."""
-    translator = dragoman.load(folder, precision="fp32")
+    translator = dragoman.load(folder, TranslatorSettings(precision="fp32"))
     pairs = pronoun_probes()
     heads = find_heads(translator, [probe for pair in pairs[1::2] for probe in pair])
     first, second, rival = [], [], []
