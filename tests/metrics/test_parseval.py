@@ -5,6 +5,7 @@ import random
 import re
 import shutil
 import subprocess
+from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
@@ -13,7 +14,7 @@ import pytest
 from random_trees import LABELS, random_tree
 
 from dragoman.errors import DataError
-from dragoman.metrics.parseval import Matched, Parseval, exact_shares, f1s, score_parse
+from dragoman.metrics.parseval import Matched, Parseval, exact_shares, f1s, score_parse, unmatched
 from dragoman.tree import Tree, read_trees
 
 REFERENCE = "(S (NP (DT the) (NN cat)) (VP (VBZ sits) (PP (IN on) (NP (DT the) (NN mat)))) (. .))"
@@ -65,6 +66,36 @@ def test_it_is_right_by_hand() -> None:
 )  # fmt: skip
 def test_it_counts_as_evalb_does(reference: str, parse: str, expected: Matched) -> None:
     assert matched(reference, parse) == expected
+
+
+def test_what_is_not_matched_is_told_by_its_place() -> None:
+    parse = tree(
+        "(S (NP (DT the) (NN cat)) (VP (VBZ sits) (IN on)) (X (NP (DT the) (NN mat))) (. .))"
+    )
+    missed, wrong = unmatched(tree(REFERENCE), parse)
+    named = [
+        [one.label for place, one in enumerate(found.brackets()) if place in places]
+        for found, places in ((tree(REFERENCE), missed), (parse, wrong))
+    ]
+    assert named == [["VP", "PP"], ["VP", "X"]]
+    twice, once = tree("(S (NP (NP (NN a))) (VB b))"), tree("(S (NP (NN a)) (VB b))")
+    assert unmatched(twice, once) == ({2}, set()), "the inner one of both"
+    draw = random.Random(4)
+    for _ in range(100):
+        words = random_tree(draw, draw.randint(1, 12)).leaves()
+        shapes = [random_tree(draw, len(words)) for _ in range(2)]
+        both = [_over(shape, iter(words)) for shape in shapes]
+        found = score_parse(*both).brackets
+        missed, wrong = unmatched(*both)
+        assert len(missed) == found.reference - found.matched
+        assert len(wrong) == found.parse - found.matched
+
+
+def _over(shape: Tree, leaves: Iterator[Tree]) -> Tree:
+    """The shape over other words."""
+    if shape.is_leaf:
+        return next(leaves)
+    return replace(shape, children=tuple(_over(child, leaves) for child in shape.children))
 
 
 def test_sentences_of_punctuation_and_other_words() -> None:

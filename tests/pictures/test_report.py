@@ -20,8 +20,10 @@ from dragoman.pictures.records import (
     Score,
     Series,
     Table,
+    TreePair,
 )
 from dragoman.pictures.report import report_html
+from dragoman.tree import Tree
 
 EVIL = "</script><script>alert(1)</script><img src=https://evil.example/x onerror=alert(1)>'\"&\x00"
 VOID = {"meta", "link", "br", "img", "input", "hr"}
@@ -154,6 +156,21 @@ def test_what_differs_from_the_reference_is_marked() -> None:
     assert "5 more" in html
     korean = replace(summary(), samples=(Sample("a", "我是老師", "我是學生"),))
     assert "我是<mark>老師</mark>" in report_html(korean)
+
+
+def test_trees_are_drawn_beside_each_other() -> None:
+    leaf = Tree("XX", word=EVIL)
+    wanted, given = Tree("S", (Tree("NP", (leaf,)),)), Tree("S", (Tree("VP", (leaf,)),))
+    same = Sample("b", str(wanted), str(wanted), TreePair(wanted, wanted, {}, {}, "XX"))
+    other = Sample("a", str(given), str(wanted), TreePair(wanted, given, {1}, {1}, "XX"))
+    html = report_html(replace(summary(), samples=(other, same), hops=(), charts=()))
+    page = Page(html)
+    assert "1 of 2 have every bracket" in page.text and "word for word" not in page.text
+    assert "(NP" not in page.text and page.text.count("the same brackets") == 1
+    drawn = html[html.index("<h2>What it writes") :].split("<svg ")[1:5]
+    marked = [re.findall(r'class="f1">(\w+)<', one) for one in drawn]
+    assert marked == [["NP"], ["VP"], [], []]
+    assert ">XX<" not in html
 
 
 def test_languages_are_named_for_screen_readers_only_if_they_are_codes() -> None:

@@ -11,6 +11,7 @@ from dragoman.pictures.labels import drawn_width
 from dragoman.pictures.tree import tree_svg, tree_text
 from dragoman.tree import Tree, read_trees
 
+SVG = "{http://www.w3.org/2000/svg}"
 ((_, CAT),) = read_trees(["(S (NP (DT The) (NN cat)) (VP (VBZ sleeps)))"])
 
 
@@ -27,7 +28,7 @@ def test_its_words_stand_in_a_row_beside_each_other() -> None:
     for _ in range(20):
         tree = random_tree(draw, draw.randint(1, 30))
         picture = ElementTree.fromstring(tree_svg(tree))
-        texts = picture.findall("{http://www.w3.org/2000/svg}text")
+        texts = picture.findall(f"{SVG}text")
         lowest = max(float(text.get("y", "0")) for text in texts)
         row = [text for text in texts if float(text.get("y", "0")) == lowest]
         assert [text.text for text in row] == tree.words
@@ -40,6 +41,18 @@ def test_its_words_stand_in_a_row_beside_each_other() -> None:
             places.sort()
             gaps = [begin - end for (_, end), (begin, _) in pairwise(places)]
             assert min(gaps, default=0) > -0.2, tree
+
+
+def test_marked_brackets_are_underlined() -> None:
+    drawn = ElementTree.fromstring(tree_svg(CAT, marked={2}))
+    kinds = {text.text: text.get("class") for text in drawn.iter(f"{SVG}text")}
+    assert (kinds["S"], kinds["NP"], kinds["VP"]) == ("f0", "f0", "f1"), "S is 0, NP 1, VP 2"
+    (line,) = (path for path in drawn.iter(f"{SVG}path") if path.get("class") == "line s1")
+    (label,) = (text for text in drawn.iter(f"{SVG}text") if text.text == "VP")
+    left, y, right = map(float, re.findall(r"[\d.]+", line.get("d", "")))
+    x, baseline = (float(label.get(name, "")) for name in ("x", "y"))
+    assert left < x < right and baseline < y < baseline + 6
+    assert "s1" not in {path.get("class") for path in ElementTree.fromstring(tree_svg(CAT)).iter()}
 
 
 def test_what_the_words_hold_is_only_shown() -> None:

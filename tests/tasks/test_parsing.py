@@ -26,8 +26,9 @@ from dragoman.search.settings import SamplingSettings, SearchSettings
 from dragoman.task import TASKS
 from dragoman.tasks.inputs import recipe_of
 from dragoman.tasks.parser import Parser
-from dragoman.tasks.parsing import evaluate_run
+from dragoman.tasks.parsing import evaluate_run, score_each, tree_pair
 from dragoman.tasks.prepare import prepare
+from dragoman.tasks.report import write_report
 from dragoman.tasks.run import Run
 from dragoman.tasks.settings import EngineSettings
 from dragoman.tasks.training import resume, train
@@ -77,6 +78,25 @@ def test_it_learns_a_small_grammar_in_seconds(toy: Run) -> None:
         pytest.approx(found.scores["f1"])
     )
     assert "tags" not in found.scores, "none were learned"
+
+
+def test_its_report_draws_trees(toy: Run) -> None:
+    found = evaluate_run(toy)
+    page = write_report(toy).read_text()
+    begin = page.index("<h2>What it writes")
+    samples = page[begin : page.index("</section>", begin)]
+    count = toy.recipe.evaluation.samples
+    assert samples.count("<svg ") == 2 * count == 2 * len(toy.scores()["samples"])
+    assert "(NP" not in samples and ">XX<" not in samples and ">DT<" not in samples
+    step = len(found.pairs) // count
+    scored = score_each(found.pairs, found.parses)[: step * count : step]
+    exact = sum(one.brackets.is_exact for one in scored)
+    assert f"{exact} of {count} have every bracket" in samples
+    unmatched = sum(
+        one.brackets.reference + one.brackets.parse - 2 * one.brackets.matched for one in scored
+    )
+    assert samples.count('class="f1"') == unmatched
+    assert tree_pair("(S (NP (NN cut) (N…", "(S (XX cut))", "XX") is None
 
 
 def test_each_parse_is_a_tree_over_the_words_that_are_given(toy: Run) -> None:

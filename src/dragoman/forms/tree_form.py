@@ -46,6 +46,11 @@ class TreeForm(Form):
         return self.symbols.bos, self.symbols.unknown
 
     @property
+    def no_tag(self) -> str:
+        """The tag that every word has, where tags were not learned; "" where they were."""
+        return "" if self.symbols.with_tags else self.symbols.tags[0]
+
+    @property
     def fingerprint(self) -> str:
         return self.symbols.fingerprint
 

@@ -15,7 +15,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from itertools import accumulate
+from itertools import accumulate, count
 from typing import Any
 
 import numpy as np
@@ -98,15 +98,15 @@ class Sentence:
 
 def score_parse(reference: Tree, parse: Tree) -> Sentence:
     """Errors: ``DataError`` if they are not over the same words."""
-    expected, found = (
-        [leaf for leaf in tree.leaves() if leaf.label != EMPTY] for tree in (reference, parse)
-    )
+    expected, found = _spoken(reference), _spoken(parse)
     words = [[leaf.word for leaf in leaves] for leaves in (expected, found)]
     if words[0] != words[1]:
         raise DataError(_difference(*words))
     counts = [leaf.label not in PUNCTUATION for leaf in expected]
     behind = [0, *accumulate(counts)]
-    wanted, given = (Counter(_brackets(tree, behind)) for tree in (reference, parse))
+    wanted, given = (
+        Counter(bracket for _, bracket in _brackets(tree, behind)) for tree in (reference, parse)
+    )
     labels = {
         label: Matched(
             sum((_of(label, wanted) & _of(label, given)).values()),
@@ -122,27 +122,56 @@ def score_parse(reference: Tree, parse: Tree) -> Sentence:
     return Sentence(len(counts), sum(counts), labels, tags)
 
 
+def unmatched(reference: Tree, parse: Tree) -> tuple[frozenset[int], frozenset[int]]:
+    """The brackets that ``score_parse`` does not match: those of the reference, and those of the
+    parse, by their places in ``Tree.brackets()``. Both trees are over the same words.
+
+    Of a bracket that stands more often in one tree than in the other, the last ones are unmatched.
+    """
+    behind = [0, *accumulate(leaf.label not in PUNCTUATION for leaf in _spoken(reference))]
+    wanted, given = _brackets(reference, behind), _brackets(parse, behind)
+
+    def of_one(these: list[tuple[int, Bracket]], others: list[tuple[int, Bracket]]) -> set[int]:
+        left = Counter(bracket for _, bracket in others)
+        found = set()
+        for place, bracket in these:
+            if left[bracket]:
+                left[bracket] -= 1
+            else:
+                found.add(place)
+        return found
+
+    return frozenset(of_one(wanted, given)), frozenset(of_one(given, wanted))
+
+
+def _spoken(tree: Tree) -> list[Tree]:
+    """Its leaves that are no empty elements."""
+    return [leaf for leaf in tree.leaves() if leaf.label != EMPTY]
+
+
 def _of(label: str, brackets: Counter[Bracket]) -> Counter[Bracket]:
     return Counter({one: count for one, count in brackets.items() if one[0] == label})
 
 
-def _brackets(tree: Tree, behind: list[int]) -> list[Bracket]:
-    """Those that count. ``behind[n]``: how many words count among the first n."""
-    found: list[Bracket] = []
+def _brackets(tree: Tree, behind: list[int]) -> list[tuple[int, Bracket]]:
+    """Those that count, outermost first, each with its place in ``Tree.brackets()``.
+    ``behind[n]``: how many words count among the first n."""
+    found: list[tuple[int, Bracket]] = []
+    places = count()
 
     def walk(node: Tree, first: int) -> int:
         if node.is_leaf:
             return first + (node.label != EMPTY)
-        end = first
+        place, end = next(places), first
         for child in node.children:
             end = walk(child, end)
         label = _same(node.label)
         if behind[first] < behind[end] and label not in TOPS and label not in PUNCTUATION:
-            found.append((label, behind[first], behind[end]))
+            found.append((place, (label, behind[first], behind[end])))
         return end
 
     walk(tree, 0)
-    return found
+    return sorted(found)
 
 
 def _same(label: str) -> str:

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from dragoman.measure import BLEU, Measure
 from dragoman.pictures.labels import labels
 from dragoman.pictures.notebook import attention_html
+from dragoman.tree import Tree
 
 Weights = NDArray[np.floating]
 
@@ -175,12 +176,34 @@ class Score:
 
 
 @dataclass(frozen=True)
+class TreePair:
+    """A reference tree and a parse of the same words."""
+
+    reference: Tree
+    parse: Tree
+    missed: Collection[int]
+    """Brackets of the reference that the parse does not have, by their places in
+    ``Tree.brackets()``."""
+    wrong: Collection[int]
+    """Brackets of the parse that the reference does not have."""
+    no_tag: str = ""
+    """A tag that is not drawn."""
+
+    @property
+    def is_exact(self) -> bool:
+        """Whether all brackets are the same."""
+        return not self.missed and not self.wrong
+
+
+@dataclass(frozen=True)
 class Sample:
     """A sentence the model never saw, what a person wrote, what the model wrote."""
 
     source: str
     hypothesis: str
     reference: str = ""
+    trees: TreePair | None = None
+    """Reference and hypothesis, where they are trees that can be drawn."""
 
 
 @dataclass(frozen=True)

@@ -25,7 +25,9 @@ from dragoman.pictures.records import (
     Sample,
     Score,
     Table,
+    TreePair,
 )
+from dragoman.pictures.tree import tree_svg
 
 _SAMPLES_SHOWN = 8
 
@@ -100,7 +102,11 @@ def _samples(samples: Sequence[Sample], languages: Sequence[str]) -> str:
     compared = [sample for sample in samples if sample.reference]
     exact = sum(sample.hypothesis == sample.reference for sample in compared)
     about = "Sentences that the model never saw."
-    if compared:
+    if pairs := [sample.trees for sample in samples if sample.trees is not None]:
+        about += f" {sum(pair.is_exact for pair in pairs)} of {len(pairs)} have every bracket of "
+        about += "the reference and no other; elsewhere, the labels of brackets that the other "
+        about += "tree does not have are underlined."
+    elif compared:
         about += f" {exact} of {len(compared)} are word for word the reference; elsewhere, what"
         about += " differs from it is underlined. Another wording need not be a worse one."
     shown, rest = samples[:_SAMPLES_SHOWN], samples[_SAMPLES_SHOWN:]
@@ -129,6 +135,9 @@ def _sample_list(samples: Sequence[Sample], languages: Sequence[str]) -> str:
     source_language, target_language = (_language_attribute(languages[n]) for n in (0, -1))
     parts = ['<ul class="samples">']
     for sample in samples:
+        if sample.trees is not None:
+            parts.append(f"<li>{_drawn_trees(sample.trees)}</li>")
+            continue
         lines = [("source", escape(sample.source), source_language, "source")]
         if sample.reference:
             lines.append(("reference", escape(sample.reference), target_language, "reference"))
@@ -142,6 +151,19 @@ def _sample_list(samples: Sequence[Sample], languages: Sequence[str]) -> str:
         parts.append("</li>")
     parts.append("</ul>")
     return "\n".join(parts)
+
+
+def _drawn_trees(pair: TreePair) -> str:
+    """The reference above the parse; both move together where they are wider than the screen."""
+    both = [
+        f'<div class="who">{who}{told}</div>'
+        + tree_svg(tree, pair.no_tag, marked=marked, alone=False)
+        for who, tree, marked, told in (
+            ("reference", pair.reference, pair.missed, ""),
+            ("model", pair.parse, pair.wrong, ": the same brackets" if pair.is_exact else ""),
+        )
+    ]
+    return f'<div class="trees">{_scrolled("".join(both))}</div>'
 
 
 def _language_attribute(name: str) -> str:

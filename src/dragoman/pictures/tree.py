@@ -9,7 +9,9 @@ S
 
 from __future__ import annotations
 
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass
+from itertools import count
 
 from dragoman.pictures.labels import drawn_width, escape, visible
 from dragoman.pictures.theme import FONT_SIZE, svg
@@ -22,6 +24,9 @@ _BETWEEN = 14.0
 _MARGIN = 14.0
 _ABOVE, _BELOW = 15.0, 5.0
 """Pixels from a label's baseline to where a line from above ends, and to where one begins."""
+
+_UNDER = 3.5
+"""Pixels from a label's baseline to the line that marks it."""
 
 
 def tree_text(tree: Tree, no_tag: str = "") -> str:
@@ -52,20 +57,26 @@ class _Drawn:
     """What is drawn so far."""
 
     no_tag: str
+    marked: Collection[int]
     bottom: float
     """Baseline of the words."""
+    places: Iterator[int]
+    """Of the brackets that are not drawn yet."""
     lines: list[str]
     texts: list[str]
     right: float = _MARGIN
     """Where the next word may begin."""
 
 
-def tree_svg(tree: Tree, no_tag: str = "", *, alone: bool = True) -> str:
+def tree_svg(
+    tree: Tree, no_tag: str = "", *, marked: Collection[int] = (), alone: bool = True
+) -> str:
     """The tree with its words on one line at the bottom. ``no_tag``: a tag that is not drawn;
+    ``marked``: brackets whose labels are underlined, by their places in ``Tree.brackets()``;
     ``alone=False`` is for a page that brings the style."""
     depth = _depth(tree)
     bottom = _MARGIN + FONT_SIZE + depth * _LEVEL
-    drawn = _Drawn(no_tag, bottom, [], [])
+    drawn = _Drawn(no_tag, marked, bottom, count(), [], [])
     _draw(tree, 0, drawn)
     body = f'<g class="axis line">{"".join(drawn.lines)}</g>{"".join(drawn.texts)}'
     width = drawn.right - _BETWEEN + _MARGIN
@@ -93,7 +104,7 @@ def _draw(tree: Tree, row: int, drawn: _Drawn) -> float:
         drawn.lines.append(_line(x, y + _BELOW if shown else y - _ABOVE, x, drawn.bottom - _ABOVE))
         drawn.texts.append(_text(x, drawn.bottom, tree.word))
         return x
-    begin = drawn.right
+    begin, is_marked = drawn.right, next(drawn.places) in drawn.marked
     places = [_draw(child, row + 1, drawn) for child in tree.children]
     x = (places[0] + places[-1]) / 2
     # A label wider than all that it holds would lie over its neighbour's.
@@ -101,7 +112,13 @@ def _draw(tree: Tree, row: int, drawn: _Drawn) -> float:
     drawn.right = max(drawn.right, x + half + _BETWEEN)
     x = max(x, begin + half)
     drawn.lines += [_line(x, y + _BELOW, at, y + _LEVEL - _ABOVE) for at in places]
-    drawn.texts.append(_text(x, y, tree.label, "f0"))
+    drawn.texts.append(_text(x, y, tree.label, "f1" if is_marked else "f0"))
+    if is_marked:
+        under = y + _UNDER
+        drawn.texts.append(
+            f'<path class="line s1" d="M{x - half:.1f} {under:.1f}H{x + half:.1f}" '
+            'stroke-width="2"/>'
+        )
     return x
 
 

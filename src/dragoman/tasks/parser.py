@@ -71,8 +71,8 @@ class Parser(Predictor):
 
     @property
     def no_tag(self) -> str:
-        """The tag that every word has, where tags were not learned."""
-        return no_tag(self.engine)
+        """See ``TreeForm.no_tag``."""
+        return tree_form(self.engine).no_tag
 
     def stream(
         self, sentences: Iterable[str], settings: SearchSettings | None = None
@@ -175,9 +175,3 @@ def tree_form(engine: Engine) -> TreeForm:
     form = engine.target
     assert isinstance(form, TreeForm), "a parser writes trees"
     return form
-
-
-def no_tag(engine: Engine) -> str:
-    """See ``Parser.no_tag``; "" where tags were learned."""
-    symbols = tree_form(engine).symbols
-    return "" if symbols.with_tags else symbols.tags[0]

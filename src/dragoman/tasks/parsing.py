@@ -9,18 +9,19 @@ from __future__ import annotations
 import logging
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from dragoman.data.batches import Batch
 from dragoman.data.corpora import CorpusSettings, Pair, read_pairs
-from dragoman.errors import DragomanError
+from dragoman.errors import DataError, DragomanError
 from dragoman.forms.tree_form import tree_of
-from dragoman.metrics.parseval import SHORT, Parseval, Sentence, score_parse
+from dragoman.metrics.parseval import SHORT, Parseval, Sentence, score_parse, unmatched
+from dragoman.pictures.records import TreePair
 from dragoman.plural import plural
 from dragoman.tasks.evaluation_set import nothing_to_measure, own_test_set
-from dragoman.tasks.parser import Parse, Parser, no_tag, parse_all
+from dragoman.tasks.parser import Parse, Parser, parse_all
 from dragoman.tasks.run import Run
 from dragoman.tasks.scores import keep_scores, samples, scores_of, signed
 from dragoman.tasks.search_settings import parse_search
@@ -33,7 +34,7 @@ from dragoman.tasks.validation import (
     samples_of,
 )
 from dragoman.training.records import Evaluation
-from dragoman.tree import LABEL_ENDS
+from dragoman.tree import LABEL_ENDS, Tree
 
 logger = logging.getLogger("dragoman")
 
@@ -200,8 +201,26 @@ def evaluate_on(
     return Evaluated(
         run.folder.name, run.weights_in_words, test,
         f"beam {search.beam}, length penalty {search.length_penalty}", parser.description,
-        seconds, score_all(pairs, parses), not no_tag(parser.engine), pairs, parses,
+        seconds, score_all(pairs, parses), not parser.no_tag, pairs, parses,
     )  # fmt: skip
+
+
+def tree_pair(reference: str, parse: str, no_tag: str) -> TreePair | None:
+    """Both as they are drawn beside each other; None if one of them is no whole tree, as that of a
+    long sentence among a run's samples. ``no_tag``: see ``TreeForm.no_tag``."""
+    try:
+        wanted, given = tree_of(reference), tree_of(parse)
+    except DataError:
+        return None
+    missed, wrong = unmatched(wanted, given)
+    return TreePair(_tagged(wanted, no_tag) if no_tag else wanted, given, missed, wrong, no_tag)
+
+
+def _tagged(tree: Tree, tag: str) -> Tree:
+    """With this tag on every word."""
+    if tree.is_leaf:
+        return replace(tree, label=tag)
+    return replace(tree, children=tuple(_tagged(child, tag) for child in tree.children))
 
 
 _LONGEST = 10_000

@@ -32,6 +32,7 @@ from dragoman.recipe_text import read_text
 from dragoman.tasks.confusions import drawn
 from dragoman.tasks.learned import verdict
 from dragoman.tasks.machine import machine_facts
+from dragoman.tasks.parsing import tree_pair
 from dragoman.tasks.run import RECIPE, Run
 from dragoman.tasks.search_settings import parse_search
 from dragoman.tasks.translator import Translator
@@ -112,9 +113,6 @@ def summarise(
                 replace(BLEU, called="BLEU, lower-cased Moses tokens"),
             )
         )
-    samples = [
-        Sample(s["source"], s["translation"], s["reference"]) for s in scores.get("samples", [])
-    ]
     embedded = recipe.data.embedded is not None
     limits = [] if not embedded else ["It knows some 300 words and a few kinds of sentences."]
     limits += run.task.limits
@@ -130,7 +128,7 @@ def summarise(
         notice=" ".join([*([NOTICE] if embedded else []), *verdict(run)]),
         facts=facts,
         scores=named,
-        samples=samples,
+        samples=_samples(run, scores),
         measured=_label_tables(scores),
         confusions=_confusions(scores),
         charts=charts_of(records, run.task),
@@ -142,6 +140,23 @@ def summarise(
         limits=limits,
         made_by=f"dragoman {metadata.version('dragoman')}",
     )
+
+
+def _samples(run: Run, scores: dict[str, Any]) -> list[Sample]:
+    """Those of the last evaluation. Trees are drawn; one that is too long to be recorded whole is
+    left out beside them."""
+    samples = [
+        Sample(s["source"], s["translation"], s["reference"]) for s in scores.get("samples", [])
+    ]
+    if run.task.target != "tree":
+        return samples
+    no_tag = run.forms.trees.no_tag
+    drawn = [
+        replace(sample, trees=pair)
+        for sample in samples
+        if (pair := tree_pair(sample.reference, sample.hypothesis, no_tag)) is not None
+    ]
+    return drawn or samples
 
 
 def _label_tables(scores: dict[str, Any]) -> list[Table]:

@@ -23,7 +23,7 @@ from dragoman.serving.parse.schema import (
 )
 from dragoman.tasks.alignment import Alignment, TokenPair
 from dragoman.tasks.engine import Engine
-from dragoman.tasks.parser import no_tag, read_sentence, tree_form
+from dragoman.tasks.parser import read_sentence, tree_form
 from dragoman.tasks.search_settings import with_beams
 from dragoman.tree import Tree
 
@@ -46,7 +46,7 @@ class Bracketing:
     def __init__(self, engine: Engine) -> None:
         self._engine = engine
         self._form = tree_form(engine)
-        self._no_tag = no_tag(engine)
+        self._no_tag = tree_form(engine).no_tag
 
     def settings(self, request: ParseRequest) -> SearchSettings:
         """How it is searched. Raises Refusal 400."""
