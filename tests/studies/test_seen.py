@@ -4,6 +4,7 @@ nothing, of runs of different languages."""
 from __future__ import annotations
 
 import json
+import shutil
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
@@ -71,9 +72,11 @@ def test_texts_that_a_run_has_learned_from_are_counted(
     # The same figures as on a file of what is left.
     again = dragoman("compare", less.folder, less.folder, "--samples", "20", "--json")
     assert json.loads(again.out)["unseen"] is None and "has learned from" not in again.out
-    # Text that is not there any more is told.
+    # Without its text a run still knows it by hashes; one of an earlier version does not.
     for path in tmp_path.glob("my.*"):
         path.unlink()
+    assert words in dragoman("compare", less.folder, more.folder, "--samples", "20").out
+    shutil.rmtree(more.folder / "learned")
     said = dragoman("compare", less.folder, more.folder, "--samples", "20")
     assert "whether more has learned from any of the" in said.out and said.code == 0
 

@@ -166,7 +166,7 @@ def find_overlaps(
     Memory is that of hashes of the held-out sets.
     """
     keys = {
-        name: [(pair.source and _hash(pair.source), _hash(pair.target)) for pair in pairs]
+        name: [(pair.source and hash_of(pair.source), hash_of(pair.target)) for pair in pairs]
         for name, pairs in held_out.items()
     }
     wanted_sources, wanted_targets = (
@@ -180,7 +180,7 @@ def find_overlaps(
     for pair in train:
         if pair.whole in wanted_wholes:
             wholes.add(pair.whole)
-        key = (pair.source and _hash(pair.source), _hash(pair.target))
+        key = (pair.source and hash_of(pair.source), hash_of(pair.target))
         if pair.source and key[0] in wanted_sources:
             sources.add(key[0])
             if key[1] in wanted_targets:
@@ -210,5 +210,6 @@ def _plain(text: str) -> bytes:
     return _SPACES.sub(" ", plain).strip(_ENDS).encode("utf-8", "surrogatepass")
 
 
-def _hash(text: str) -> int:
+def hash_of(text: str) -> int:
+    """64 bits, the same for a sentence but for case, spaces, and stops at its ends."""
     return int.from_bytes(hashlib.blake2b(_plain(text), digest_size=8).digest(), "big")

@@ -1,21 +1,17 @@
 """Texts of a comparison that a run has learned from: its figures on them say nothing.
 
 The test set is that of one run, or files; another run may have been trained on more, and on these
-texts too. Sentences are compared but for case, spaces and stops (``data/split.py``).
+texts too, or begun from one that was (``tasks/lineage.py``).
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from itertools import chain
 
 from dragoman.data.corpora import Pair
-from dragoman.data.split import find_overlaps
-from dragoman.errors import DragomanError
 from dragoman.plural import plural
-from dragoman.recipe import Recipe
-from dragoman.tasks.corpora import plain_corpora
+from dragoman.tasks.lineage import BASES, Learned, learned_before, learned_itself
 from dragoman.tasks.run import Run
 
 FEWEST = 10
@@ -30,20 +26,23 @@ class Seen:
     """Of each test text: whether any of the runs has learned from it."""
     by_system: dict[str, int]
     """How many of them each system has learned from, where any."""
-    unknown: dict[str, str]
-    """Systems whose training text cannot be read, and why."""
+    by_base: dict[tuple[str, str], int]
+    """How many of them the runs have learned from that a system was begun from, by the names of
+    the system and of that run."""
+    unknown: tuple[str, ...]
+    """What is not known, and why, in words."""
 
     def in_words(self) -> list[str]:
         """Warnings."""
-        count = plural(len(self.texts), "test text")
-        told = [
-            f"{name} has learned from {seen:,} of the {count}: its figures may flatter it"
-            for name, seen in self.by_system.items()
+        of = _counted(len(self.texts))
+        own = [
+            Learned("", None, {}).in_words(name, seen, of) for name, seen in self.by_system.items()
         ]
-        return told + [
-            f"whether {name} has learned from any of the {count} is not known: {why}"
-            for name, why in self.unknown.items()
+        bases = [
+            Learned(base, None, {}).in_words(name, seen, of)
+            for (name, base), seen in self.by_base.items()
         ]
+        return [*own, *bases, *self.unknown]
 
     @property
     def left(self) -> list[int]:
@@ -56,44 +55,44 @@ class Seen:
 def seen_by(
     systems: Iterable[tuple[str, Sequence[Run]]], pairs: Sequence[Pair], *, kept_apart: str | None
 ) -> Seen:
-    """Read the training text of each run, and look for the sources of ``pairs`` in it; where texts
-    stand alone, for them.
+    """Look for ``pairs`` in what each run has learned from, and the runs that it was begun from.
 
     ``systems``: names and their runs. ``kept_apart``: the embedded corpus of which the pairs are
     the test set, whose training text has none of them.
     """
-    sources = [pair if not pair.source else Pair(pair.line, "", pair.source) for pair in pairs]
-    any_seen, by_system, unknown = [False] * len(pairs), dict[str, int](), dict[str, str]()
-    known: dict[str, list[bool]] = {}
+    any_seen, by_system, unknown = [False] * len(pairs), dict[str, int](), list[str]()
+    by_base: dict[tuple[str, str], list[bool]] = {}
+    of = _counted(len(pairs))
+    known: dict[str, Learned] = {}
     for name, runs in systems:
         found = [False] * len(pairs)
         for run in runs:
-            recipe = run.recipe
-            if recipe.data.embedded is not None and recipe.data.embedded == kept_apart:
-                continue
-            key = recipe.data.model_dump_json()
-            try:
+            before = list(learned_before(run.folder, run.notes().get(BASES, [])))
+            embedded = run.recipe.data.embedded
+            key = run.recipe.data.model_dump_json()
+            if embedded is None or embedded != kept_apart:
                 if key not in known:
-                    run.require_text("train")
-                    known[key] = _seen(recipe, sources)
-            except DragomanError as error:
-                unknown[name] = str(error)
-                continue
-            found = [one or other for one, other in zip(found, known[key], strict=True)]
+                    known[key] = learned_itself(run)
+                before = [known[key], *before]
+            for learned in before:
+                if learned.unknown:
+                    unknown.append(learned.in_words(name, 0, of))
+                seen = learned.has(pairs)
+                any_seen = _either(any_seen, seen)
+                if learned.base:
+                    place = name, learned.base
+                    by_base[place] = _either(by_base.get(place, seen), seen)
+                else:
+                    found = _either(found, seen)
         if any(found):
             by_system[name] = sum(found)
-            any_seen = [one or other for one, other in zip(any_seen, found, strict=True)]
-    return Seen(tuple(any_seen), by_system, unknown)
+    told = {place: sum(seen) for place, seen in by_base.items() if any(seen)}
+    return Seen(tuple(any_seen), by_system, told, tuple(dict.fromkeys(unknown)))
 
 
-def _seen(recipe: Recipe, sources: Sequence[Pair]) -> list[bool]:
-    held = {str(place): [source] for place, source in enumerate(sources)}
-    overlaps = find_overlaps(_sources(recipe), held)
-    return [overlaps[str(place)].target > 0 for place in range(len(sources))]
+def _either(one: Sequence[bool], other: Sequence[bool]) -> list[bool]:
+    return [a or b for a, b in zip(one, other, strict=True)]
 
 
-def _sources(recipe: Recipe) -> Iterator[Pair]:
-    """What is read of the training text, each as a text that stands alone."""
-    corpora = plain_corpora(recipe, "train")
-    for pair in chain.from_iterable(corpus.pairs for corpus in corpora):
-        yield Pair(pair.line, "", pair.source or pair.target)
+def _counted(texts: int) -> str:
+    return plural(texts, "test text")

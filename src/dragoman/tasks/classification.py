@@ -25,6 +25,7 @@ from dragoman.tasks.evaluation_set import nothing_to_measure, own_test_set
 from dragoman.tasks.examples import reading_of
 from dragoman.tasks.labeller import Labelled as LabelledText
 from dragoman.tasks.labeller import Labeller, in_batches
+from dragoman.tasks.lineage import warn_of_learned
 from dragoman.tasks.run import Run
 from dragoman.tasks.scores import keep_scores, scores_of, signed
 from dragoman.tasks.validation import TOKENS_AT_ONCE, Validation
@@ -249,6 +250,7 @@ def evaluate_run(
         )
     measured, labels = labelled_set(opened, files), opened.forms.labels
     pairs, labeller = measured.pairs, Labeller(opened)
+    warn_of_learned(opened, pairs)
     began = time.perf_counter()
     found = labeller([pair.source for pair in pairs])
     seconds = time.perf_counter() - began

@@ -22,6 +22,7 @@ from dragoman.metrics.translation import (
 )
 from dragoman.plural import plural
 from dragoman.tasks.evaluation_set import EvaluationSet
+from dragoman.tasks.lineage import warn_of_learned
 from dragoman.tasks.run import Run
 from dragoman.tasks.scores import keep_scores, samples
 
@@ -121,6 +122,7 @@ def evaluate_run(
     recipe = opened.recipe
     measured = EvaluationSet.of(opened, files)
     pairs = measured.pairs
+    warn_of_learned(opened, pairs)
     # Here, so that what is wrong above is said at once: it imports torch, which takes seconds.
     from dragoman.tasks.search_settings import parse_search
     from dragoman.tasks.settings import TranslatorSettings

@@ -27,6 +27,7 @@ from dragoman.recipe import EvaluationSettings
 from dragoman.search.settings import SearchSettings
 from dragoman.tasks.code_length import Length
 from dragoman.tasks.evaluation_set import nothing_to_measure, own_test_set
+from dragoman.tasks.lineage import watched_texts
 from dragoman.tasks.run import Run
 from dragoman.tasks.scores import keep_scores, scores_of, signed
 from dragoman.tasks.validation import TOKENS_AT_ONCE, Validation, next_token_loss
@@ -186,6 +187,7 @@ def evaluate_run(
         )
     how = windows_of(opened, changes)
     texts, test = texts_of(opened, files)
+    texts = watched_texts(opened, texts)
     # Here, so that what is wrong above is said at once: it imports torch, which takes seconds.
     from dragoman.tasks.engine import Engine
     from dragoman.tasks.settings import EngineSettings

@@ -34,6 +34,7 @@ from dragoman.models.interface import Network
 from dragoman.plural import plural
 from dragoman.tasks.evaluation_set import nothing_to_measure
 from dragoman.tasks.language_model import texts_of
+from dragoman.tasks.lineage import watched_texts
 from dragoman.tasks.run import Run
 from dragoman.tasks.scores import keep_scores, scores_of, signed
 from dragoman.tasks.validation import TOKENS_AT_ONCE, Validation
@@ -232,6 +233,7 @@ def evaluate_run(
             f"by no search; what is {odd}?"
         )
     texts, test = texts_of(opened, files)
+    texts = watched_texts(opened, texts)
     model, form, settings = opened.model(), opened.forms.written, opened.recipe.masking
     context, masking = opened.recipe.plan.context, Masking(form.vocabulary, settings)
     began, count, tokens = time.perf_counter(), 0, 0

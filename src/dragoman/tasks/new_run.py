@@ -15,9 +15,10 @@ from dragoman.task import TASKS
 from dragoman.tasks.corpora import doubts_of
 from dragoman.tasks.evaluation_set import keep_test_set
 from dragoman.tasks.learned import TEXT, text_notes
+from dragoman.tasks.lineage import record_learned
 from dragoman.tasks.machine import processor
 from dragoman.tasks.model import build_model
-from dragoman.tasks.prepare import Prepared, Say, count_words, prepare, warn_of_overlap
+from dragoman.tasks.prepare import Prepared, Say, count_words, prepare
 from dragoman.tasks.run import BRACKETS, LABELS, LEXICON, NOTES, WEIGHTS, Run, vocabulary_name
 from dragoman.tasks.settings import Taken
 from dragoman.tasks.taking import side_of, take_vocabulary, take_weights
@@ -48,7 +49,7 @@ def fill_new_run(
         take_vocabulary(start_from, take, folder / side)
         learn_vocabularies(recipe, folder, say, known=[side])
     prepared = prepare(recipe, folder, say)
-    notes = prepared.notes | warn_of_overlap(recipe, prepared.dev, prepared.test, say)
+    notes = prepared.notes | record_learned(recipe, folder, start_from, take, say)
     notes["doubts"] = [doubt.to_dict() for doubt in doubts]
     notes["machine"] = processor()
     notes[TEXT] = _text_notes(recipe, prepared)

@@ -21,6 +21,7 @@ from dragoman.metrics.parseval import SHORT, Parseval, Sentence, score_parse, un
 from dragoman.pictures.records import TreePair
 from dragoman.plural import plural
 from dragoman.tasks.evaluation_set import nothing_to_measure, own_test_set
+from dragoman.tasks.lineage import warn_of_learned
 from dragoman.tasks.parser import Parse, Parser, parse_all
 from dragoman.tasks.run import Run
 from dragoman.tasks.scores import keep_scores, samples, scores_of, signed
@@ -169,6 +170,7 @@ def evaluate_run(
     pairs, test = (trees_in(files[0], opened), files[0].name) if files else own_test_set(opened)
     if not pairs:
         raise nothing_to_measure(opened, "are no trees", "a file of them", "test.mrg")
+    warn_of_learned(opened, pairs)
     result = evaluate_on(opened, pairs, test, changes, precision)
     if keep and not files:
         own = parse_search(opened.recipe.search, [*changes, *_ONE]) == parse_search(

@@ -7,7 +7,7 @@ and found again as long as nothing changed.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from importlib import metadata
 from itertools import chain
@@ -18,7 +18,6 @@ import numpy as np
 
 from dragoman.data.corpora import Pair, corpus_fingerprint
 from dragoman.data.length_ratio import LengthRatio
-from dragoman.data.split import find_overlaps
 from dragoman.data.store import Store
 from dragoman.data.store_writer import build_store, store_key
 from dragoman.data.word_links import WordLinks
@@ -74,13 +73,13 @@ def prepare(recipe: Recipe, run_folder: Path, say: Say) -> Prepared:
     sides: dict[str, Form] = {
         side: form for side, form in forms._asdict().items() if side in task.sides
     }
-    fingerprints = _fingerprints(recipe)
+    corpora = fingerprints(recipe)
     key = store_key(
         *(form.fingerprint for form in sides.values()),
         recipe.data.cleaning.model_dump_json(),
         recipe.data.split.model_dump_json(),
         *_moses_fingerprint(recipe),
-        *(f"{name} {fingerprint} {weight}" for name, fingerprint, weight in fingerprints),
+        *(f"{name} {fingerprint} {weight}" for name, fingerprint, weight in corpora),
     )
     store = _stored(recipe, sides, key, run_folder, say)
     dev, test = _held_out(recipe, "dev"), _held_out(recipe, "test")
@@ -88,7 +87,7 @@ def prepare(recipe: Recipe, run_folder: Path, say: Say) -> Prepared:
         **store.notes,
         "corpora": [
             {"name": name, "sha256": fingerprint, "weight": weight}
-            for name, fingerprint, weight in fingerprints
+            for name, fingerprint, weight in corpora
         ],
         "held_out": _held_fingerprints(recipe),
         "pairs": {"train": len(store), "dev": len(dev), "test": len(test)},
@@ -173,31 +172,6 @@ def _stored(
     return build(own)
 
 
-def warn_of_overlap(
-    recipe: Recipe, dev: Sequence[Pair], test: Sequence[Pair], say: Say
-) -> dict[str, str]:
-    """Say how much of dev and test stands in the training text too -> a note for the run."""
-    if recipe.data.embedded is not None:  # disjoint by construction
-        return {}
-    train: Iterable[Pair] = chain.from_iterable(
-        corpus.pairs for corpus in corpora_of(recipe, "train")
-    )
-    held: dict[str, Sequence[Pair]] = {"dev": dev, "test": test}
-    if TASKS[recipe.task].target == "label":  # which all overlap: texts are compared alone
-        train = map(_alone, train)
-        held = {name: [_alone(pair) for pair in pairs] for name, pairs in held.items()}
-    seen = find_overlaps(train, held)
-    warnings = [words for name, found in seen.items() if (words := found.in_words(name))]
-    for warning in warnings:
-        say(f"warning: {warning}")
-    return {"overlap": "; ".join(warnings)} if warnings else {}
-
-
-def _alone(pair: Pair) -> Pair:
-    """The source of a pair as a text that stands alone."""
-    return Pair(pair.line, "", pair.source, pair.whole)
-
-
 def check_unchanged(recipe: Recipe, notes: dict[str, Any], folder: Path, say: Say) -> None:
     """Whether the text is still what the run in ``folder`` was begun with.
 
@@ -205,7 +179,7 @@ def check_unchanged(recipe: Recipe, notes: dict[str, Any], folder: Path, say: Sa
     text changed: either changes which weights come out. Of another test text it is only said.
     """
     begun = [(c["name"], c["sha256"], c["weight"]) for c in notes.get("corpora", [])]
-    now = _fingerprints(recipe) if begun else []
+    now = fingerprints(recipe) if begun else []
     changed = [name for name, *rest in now if (name, *rest) not in begun]
     if changed and recipe.data.embedded is not None:
         raise RunError(
@@ -249,7 +223,8 @@ def _held_out(recipe: Recipe, side: str) -> list[Pair]:
     return list(chain.from_iterable(corpus.pairs for corpus in corpora_of(recipe, side)))
 
 
-def _fingerprints(recipe: Recipe) -> list[tuple[str, str, float]]:
+def fingerprints(recipe: Recipe) -> list[tuple[str, str, float]]:
+    """Of each training corpus: its name, a hash of its content, its weight."""
     if recipe.data.embedded is not None:
         return [(recipe.data.embedded, f"embedded {embedded_fingerprint(recipe)}", 1.0)]
     return [(c.name, corpus_fingerprint(c), c.weight) for c in recipe.data.train]

@@ -10,6 +10,7 @@
     data.json            what preparing the data found: cleaning report, hashes, overlap
     scores.json          what the last evaluation found
     test.jsonl           a copy of the test set, for where the text is not
+    learned/             hashes of what it, and the runs it was begun from, learned from
     lexicon.txt          the words of the training sources, and how often each was read
     shortlist.safetensors  which target tokens a source token can lead to, if that was learned
     report.html card.md  for people

@@ -111,6 +111,13 @@ class _Text(_Record):
     by_frequency: _Number | None = None
 
 
+class _Base(_Record):
+    name: str
+    weights: str
+    part: str | None = None
+    unknown: str = ""
+
+
 class Notes(_Record):
     """``data.json``."""
 
@@ -118,6 +125,7 @@ class Notes(_Record):
     corpora: list[_Corpus] = []
     cleaning: _Cleaning = _Cleaning(read=0, kept=0, filters={})
     overlap: str = ""
+    bases: list[_Base] = []
     lengths: _Lengths | None = None
     text: _Text = _Text()
     longest_words: _Count | None = None
