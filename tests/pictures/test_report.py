@@ -173,6 +173,18 @@ def test_trees_are_drawn_beside_each_other() -> None:
     assert ">XX<" not in html
 
 
+def test_a_run_of_no_known_language_is_titled_by_its_name() -> None:
+    run = replace(summary(), name="wsj", languages=("und",))
+    html, card = report_html(run), card_markdown(run)
+    assert "<title>wsj</title>" in html and html.count("<h1>wsj</h1>") == 1
+    assert 'class="eyebrow"' not in html and "\n# wsj\n" in card
+    assert "- und" not in card
+    known = replace(run, languages=("und", "en"))
+    assert "<h1>und → en</h1>" in report_html(known) and "\n# wsj: und → en\n" in card_markdown(
+        known
+    )
+
+
 def test_languages_are_named_for_screen_readers_only_if_they_are_codes() -> None:
     page = Page(report_html(summary()))
     assert {value for _, name, value in page.attributes if name == "lang"} == {"en"}

@@ -322,6 +322,15 @@ def test_few_trees_are_learned_by_lstms_and_many_by_a_transformer(tmp_path: Path
     assert kinds[3_400].training.guided == measured.training.guided
 
 
+def test_the_language_of_trees_is_identified(tmp_path: Path) -> None:
+    path = tmp_path / "wsj_0001.mrg"
+    sentence = "the man who was in the garden of his house is not the one that they have seen"
+    path.write_text(f"(S {' '.join(f'(XX {word})' for word in sentence.split())})\n" * 30)
+    assert recipe_of([str(path)])[0].languages.source == "en"
+    assert recipe_of([str(path)], languages="ko")[0].languages.source == "ko"
+    assert recipe_of([str(path)])[0].name == "wsj_0001"
+
+
 def test_files_of_trees_are_read_one_by_one(tmp_path: Path) -> None:
     folder = tmp_path / "bank"
     folder.mkdir()

@@ -13,7 +13,9 @@ from dragoman.pictures.report import cell_text
 
 def card_markdown(run: RunSummary) -> str:
     """The card, with the header that model hubs read. Text from data cannot become markup."""
-    languages = [name for name in run.languages if re.fullmatch(r"[A-Za-z]{2,3}", name)]
+    languages = [
+        name for name in run.languages if re.fullmatch(r"[A-Za-z]{2,3}", name) and name != "und"
+    ]
     parts = [
         "---",
         "library_name: dragoman",
@@ -22,7 +24,7 @@ def card_markdown(run: RunSummary) -> str:
         f"model_name: {json.dumps(run.name, ensure_ascii=False)}",
         "---",
         "",
-        f"# {_inline(run.name)}: {_inline(' → '.join(run.languages))}",
+        f"# {_inline(run.title)}",
         "",
     ]
     for text in (run.description, f"**{_inline(run.notice)}**" if run.notice else ""):

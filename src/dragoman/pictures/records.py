@@ -248,3 +248,14 @@ class RunSummary:
     """What the model should not be trusted with."""
     made_by: str = "dragoman"
     """Program and version."""
+
+    @property
+    def direction(self) -> str:
+        """Its languages in a line; "" where none is known."""
+        known = any(language != "und" for language in self.languages)
+        return " → ".join(self.languages) if known else ""
+
+    @property
+    def title(self) -> str:
+        """Its name and its languages."""
+        return f"{self.name}: {self.direction}" if self.direction else self.name

@@ -34,7 +34,6 @@ _SAMPLES_SHOWN = 8
 
 def report_html(run: RunSummary) -> str:
     """The page. Sections without content are left out."""
-    title = f"{run.name}: {' → '.join(run.languages)}"
     sections = [
         _header(run),
         _samples(run.samples, run.languages),
@@ -51,14 +50,14 @@ def report_html(run: RunSummary) -> str:
         f"<footer><p>Made by {escape(run.made_by)}. This page is one file and asks nothing of any "
         "server.</p></footer>\n"
     )
-    return page_html(title, f"<main>\n{body}\n</main>\n{footer}")
+    return page_html(run.title, f"<main>\n{body}\n</main>\n{footer}")
 
 
 def _header(run: RunSummary) -> str:
     parts = [
         "<header>",
-        f'<p class="eyebrow">{escape(run.name)}</p>',
-        f"<h1>{escape(' → '.join(run.languages))}</h1>",
+        f'<p class="eyebrow">{escape(run.name)}</p>' if run.direction else "",
+        f"<h1>{escape(run.direction or run.name)}</h1>",
     ]
     if run.description:
         parts.append(f'<p class="lead">{escape(run.description)}</p>')

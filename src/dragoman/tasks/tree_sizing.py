@@ -9,11 +9,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
 from dragoman.data.corpora import CorpusSettings, read_pairs
 from dragoman.errors import DataError, RecipeError
+from dragoman.forms.identification import language_of
 from dragoman.recipe import Recipe
 from dragoman.tasks.held_out import held_corpus
 from dragoman.tasks.size import Size, data_of, like, row_of
@@ -29,6 +31,9 @@ TREE_TABLE = (
     Size(float("inf"), 16_000, 512, 8, 6, 0.1, 16_384, 4_000, 7e-4, 8),
 )
 """The size of a parser by the number of trees; docs/recipes.md shows it for users."""
+
+_LOOKED_AT = 50
+"""Sentences whose language is identified."""
 
 
 def recipe_for_trees(
@@ -50,6 +55,8 @@ def recipe_for_trees(
     trees = sum(1 for _ in read_pairs(corpus))
     if not trees:
         raise DataError(f"{path} holds no tree")
+    if language == "und":
+        language = language_of(pair.source for pair in islice(read_pairs(corpus), _LOOKED_AT))
     held = (held_corpus(option, files, corpus, "trees")
             for option, files in (("--dev", dev), ("--test", test)))  # fmt: skip
     about: dict[str, Any] = {
