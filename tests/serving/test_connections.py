@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import http.client
 import json
 import logging
 import socket
@@ -197,6 +198,18 @@ def test_who_sends_too_much_gets_to_read_why() -> None:
         for content in (body, (body[n : n + 10_000] for n in range(0, len(body), 10_000))):
             answer = httpx.post(f"{address}/translate", content=content, timeout=60)
             assert answer.status_code == 413, answer.text
+
+
+def test_who_sends_a_body_to_its_end_before_reading_gets_the_answer() -> None:
+    """As ``http.client`` does; a body of 5 MB does not fit into what the system buffers."""
+    with server_process() as (_, address):
+        for _ in range(3):
+            connection = http.client.HTTPConnection(address.removeprefix("http://"), timeout=20)
+            with contextlib.closing(connection):
+                connection.request("POST", "/translate", b"x" * 5_000_000)
+                answer = connection.getresponse()
+                assert answer.status == 413 and b"larger than 1,000,000" in answer.read()
+                assert answer.getheader("connection") == "close"
 
 
 def test_who_waits_longest_makes_room() -> None:

@@ -27,7 +27,7 @@ from dragoman.serving.http.connection import ClientGone
 from dragoman.serving.http.docs import STYLE, docs_html
 from dragoman.serving.http.door import Door
 from dragoman.serving.http.limits import ApiKeys
-from dragoman.serving.http.middleware import BodyLimit, Failures, HeadAsGet, Measured
+from dragoman.serving.http.middleware import BodyLimit, Failures, HeadAsGet, Lingering, Measured
 from dragoman.serving.http.openapi import describe, error_of, json_response
 from dragoman.serving.http.refusals import FAILED, Refusal, not_found
 from dragoman.serving.look import figures, inside, run_view
@@ -133,6 +133,7 @@ def create_app(runs: Sequence[ServedRun], settings: ServeSettings, detector: Det
     app.add_middleware(page.SafeHeaders)
     app.add_middleware(Measured, service=service)
     app.add_middleware(HeadAsGet)
+    app.add_middleware(Lingering, most_seconds=settings.limits.idle_seconds)
     app.add_middleware(Door, proxies=Networks(settings.proxies))
     return app
 
@@ -230,7 +231,7 @@ def _add_errors(app: FastAPI, service: Service) -> None:
         if error.retry_after is not None:
             headers["retry-after"] = str(max(1, round(error.retry_after)))
         if error.status == 413:
-            headers["connection"] = "close"  # what is left of the body is not read
+            headers["connection"] = "close"  # what is left of the body is thrown away
         return JSONResponse({"error": error.message}, error.status, headers)
 
     @app.exception_handler(DragomanError)

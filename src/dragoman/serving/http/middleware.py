@@ -5,6 +5,8 @@ Plain ASGI, so that streams are not held back and a client's leaving is seen.
 
 from __future__ import annotations
 
+import asyncio
+import contextlib
 import logging
 import re
 import secrets
@@ -20,6 +22,9 @@ from dragoman.serving.operate.log import ACCESS, request_id
 from dragoman.serving.service import Service
 
 logger = logging.getLogger("dragoman")
+
+SILENT_SECONDS = 2.0
+"""A client that has sent nothing for so long has read its answer, or never will."""
 
 _ID = re.compile(r"[\w.:+/=-]{1,100}", re.ASCII)
 
@@ -58,6 +63,57 @@ class BodyLimit:
             f"The request is larger than {self._most_bytes:,} bytes, the most that this server "
             "takes. Send it in parts.",
         )
+
+
+class Lingering:
+    """Reads on for a while where a connection ends with its answer and the body has not ended.
+
+    A connection that is closed with bytes unread is reset, and a client that is still sending then
+    loses the answer that told it to stop (RFC 9112, section 9.6). The answer is out before; what
+    comes after it is thrown away.
+    """
+
+    def __init__(self, app: ASGIApp, most_seconds: float) -> None:
+        """``most_seconds``: for how long, however steadily the client sends."""
+        self.app = app
+        self._most_seconds = most_seconds
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Called by the framework."""
+        if scope["type"] != "http" or not _sends_body(Headers(scope=scope)):
+            await self.app(scope, receive, send)
+            return
+        is_unread, is_closing = True, False
+
+        async def noted() -> Message:
+            nonlocal is_unread
+            message = await receive()
+            is_unread = is_unread and message.get("more_body", False)
+            return message
+
+        async def lingering(message: Message) -> None:
+            nonlocal is_closing
+            if message["type"] == "http.response.start":
+                is_closing = Headers(raw=message["headers"]).get("connection") == "close"
+            is_end = message["type"] == "http.response.body" and not message.get("more_body")
+            if not (is_end and is_closing and is_unread):
+                await send(message)
+                return
+            await send({**message, "more_body": True})
+            with contextlib.suppress(TimeoutError):
+                async with asyncio.timeout(self._most_seconds):
+                    while is_unread:
+                        async with asyncio.timeout(SILENT_SECONDS):
+                            await noted()
+            await send({"type": "http.response.body"})
+
+        await self.app(scope, noted, lingering)
+
+
+def _sends_body(headers: Headers) -> bool:
+    """Whether a body follows, without being asked for: who expects ``100 Continue`` waits."""
+    is_told = headers.get("content-length", "0") != "0" or "transfer-encoding" in headers
+    return is_told and "expect" not in headers
 
 
 class Failures:
