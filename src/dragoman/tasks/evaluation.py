@@ -28,9 +28,6 @@ from dragoman.tasks.scores import keep_scores, samples
 
 logger = logging.getLogger("dragoman")
 
-_ONE = ("n_best=1",)
-"""How a test set is searched, besides what the recipe says."""
-
 
 @dataclass(frozen=True)
 class Evaluated:
@@ -124,11 +121,11 @@ def evaluate_run(
     pairs = measured.pairs
     warn_of_learned(opened, pairs)
     # Here, so that what is wrong above is said at once: it imports torch, which takes seconds.
-    from dragoman.tasks.search_settings import parse_search
+    from dragoman.tasks.search_settings import for_test_set
     from dragoman.tasks.settings import TranslatorSettings
     from dragoman.tasks.translator import Translator
 
-    search = parse_search(recipe.search, [*changes, *_ONE])
+    search = for_test_set(recipe.search, changes)
     settings = TranslatorSettings.check(precision=precision, shortlist=shortlist, mbr=mbr)
     translator = Translator(opened, settings, search, ensemble)
     logger.info("translating %s sentences: %s", f"{len(pairs):,}", translator.description)
@@ -171,7 +168,7 @@ def evaluate_run(
         seconds, scores, prepared, markup, pairs, hypotheses,
     )  # fmt: skip
     if keep and not files:
-        own = search == parse_search(recipe.search, _ONE) and settings == TranslatorSettings()
+        own = search == for_test_set(recipe.search) and settings == TranslatorSettings()
         found = result.to_dict() | samples(opened, pairs, hypotheses)
         keep_scores(opened, found, own=own and not ensemble)
     return result

@@ -25,7 +25,7 @@ from dragoman.tasks.lineage import warn_of_learned
 from dragoman.tasks.parser import Parse, Parser, parse_all
 from dragoman.tasks.run import Run
 from dragoman.tasks.scores import keep_scores, samples, scores_of, signed
-from dragoman.tasks.search_settings import parse_search
+from dragoman.tasks.search_settings import for_test_set
 from dragoman.tasks.settings import EngineSettings
 from dragoman.tasks.validation import (
     Validation,
@@ -44,10 +44,6 @@ _COUNTED = (
     "above all, ADVP = PRT."
 )
 SIGNATURE = f"EVALB:COLLINS|punctuation:reference's tags|top:ignored|short:{SHORT}"
-
-
-_ONE = ("n_best=1",)
-"""How a test set is searched, besides what the recipe says."""
 
 
 class Parses(Validation[Batch]):
@@ -173,9 +169,7 @@ def evaluate_run(
     warn_of_learned(opened, pairs)
     result = evaluate_on(opened, pairs, test, changes, precision)
     if keep and not files:
-        own = parse_search(opened.recipe.search, [*changes, *_ONE]) == parse_search(
-            opened.recipe.search, _ONE
-        )
+        own = for_test_set(opened.recipe.search, changes) == for_test_set(opened.recipe.search)
         found = result.to_dict() | samples(opened, pairs, result.hypotheses)
         keep_scores(opened, found, own=own and precision == "auto")
     return result
@@ -193,7 +187,7 @@ def evaluate_on(
     run: Run, pairs: Sequence[Pair], test: str, changes: Sequence[str] = (), precision: str = "auto"
 ) -> Evaluated:
     """As ``evaluate_run``, on trees that are read already; ``test``: what they are called."""
-    search = parse_search(run.recipe.search, [*changes, *_ONE])
+    search = for_test_set(run.recipe.search, changes)
     settings = EngineSettings.model_validate({"precision": precision, "longest": _LONGEST})
     parser = Parser(run, settings, search)
     logger.info("%s parses %s: %s", run.folder, plural(len(pairs), "sentence"), parser.description)

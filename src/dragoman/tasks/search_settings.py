@@ -9,6 +9,14 @@ from dragoman.recipe import Recipe
 from dragoman.search.settings import SearchSettings
 
 
+def for_test_set(settings: SearchSettings, changes: Sequence[str] = ()) -> SearchSettings:
+    """How a test set is searched: for the best output alone, with ``key=value`` merged in.
+
+    Errors: ``RecipeError``.
+    """
+    return parse_search(settings, [*changes, "n_best=1"])
+
+
 def with_beams(settings: SearchSettings, beam: int | None, n_best: int | None) -> SearchSettings:
     """Settings with another beam or n-best; a beam that is not given is widened to hold the n best.
 
