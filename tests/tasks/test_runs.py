@@ -449,6 +449,41 @@ def test_a_run_that_was_moved_says_which_line_names_its_text(
     assert dragoman("resume", run).code == 0
 
 
+def test_the_text_of_a_moved_run_is_given_again_and_held_to_its_fingerprint(
+    parallel_text: tuple[Path, Path], dragoman: Dragoman, tmp_path: Path
+) -> None:
+    text = [Path(shutil.copy(path, tmp_path / path.name)) for path in parallel_text]
+    recipe, _ = recipe_of([*map(str, text)], changes=[*TINY, "training.updates=1"])
+    run = trained_run(recipe, tmp_path / "run")
+    moved = copied(run.folder, tmp_path / "deep" / "er" / "run")
+    (moved / "recipe.toml").write_text((run.folder / "recipe.toml").read_text("utf-8"), "utf-8")
+    other, kept = tmp_path / "other", tmp_path / "kept"
+    for folder in (other, kept):
+        folder.mkdir()
+        for path in text:
+            shutil.copy(path, folder)
+    for path in text:
+        path.unlink()
+    with (other / text[1].name).open("a", encoding="utf-8") as file:
+        file.write("Mehr.\n")
+    before = (moved / "recipe.toml").read_text("utf-8")
+    for options, words in (
+        ((), "does not exist. It stands in"),
+        (("--text", tmp_path / "nowhere"), "nowhere does not exist"),
+        (("--text", other), "is not the text that"),
+    ):
+        said = dragoman("resume", moved, *options)
+        assert said.code == 1 and words in " ".join(said.err.split())
+        assert (moved / "recipe.toml").read_text("utf-8") == before
+    again = copied(moved, tmp_path / "deep" / "again")
+    said = dragoman("resume", moved, "--text", kept / text[0].name, "--text", kept / text[1].name)
+    assert said.code == 0, said.err
+    assert dragoman("resume", moved).code == 0  # written down
+    for path in kept.iterdir():  # in the folder of the run
+        shutil.copy(path, again)
+    assert dragoman("resume", again).code == 0
+
+
 def test_a_run_that_was_moved_away_from_its_text_is_measured_on_its_own_copy(
     parallel_text: tuple[Path, Path], dragoman: Dragoman, tmp_path: Path
 ) -> None:

@@ -230,6 +230,14 @@ def resume(
             help="A run folder, or a folder of train --seeds, sweep or ablate.", metavar="RUN"
         ),
     ],
+    text: Annotated[
+        list[Path] | None,
+        typer.Option(
+            help="Where the text of a run that was moved is now: a file, or a folder that has its "
+            "files; may be given again.",
+            metavar="FILE|FOLDER",
+        ),
+    ] = None,
 ) -> None:
     """Go on with a training that was stopped or killed; it ends as if it had not been.
 
@@ -247,9 +255,11 @@ def resume(
 
     prepare_process()
     from dragoman.studies.seeds import seeds_in
-    from dragoman.tasks.run import Run
+    from dragoman.tasks.run import RECIPE, Run
 
     log_to_stderr()
+    if text and run.is_dir() and not (run / RECIPE).is_file():
+        raise typer.BadParameter("--text is for one run: resume each with it")
     if _is_several(run):
         return
     group = seeds_in(run)
@@ -260,7 +270,9 @@ def resume(
     Run.open(run)  # a wrong folder is said before torch is imported
     from dragoman.tasks.training import resume as resume_run
 
-    finish_run(run, resume_run(run, say=say, resume_command=command("resume", run)))
+    finish_run(
+        run, resume_run(run, text=text or (), say=say, resume_command=command("resume", run))
+    )
 
 
 def _is_several(folder: Path) -> bool:

@@ -237,7 +237,8 @@ class Run:
                         f"{path} does not exist. It stands in {place}, under data."
                         f'{side if named else "train"}, as {key} = "{written}", a path relative to '
                         "that file. Was the run or the text moved? Put the text there, or change "
-                        "that line to where it is now"
+                        "that line to where it is now; "
+                        f"dragoman resume {self.folder} --text FILE does so"
                     )
 
     def scores(self) -> dict[str, Any]:

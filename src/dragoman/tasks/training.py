@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import shutil
+from collections.abc import Sequence
 from contextlib import nullcontext
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -26,6 +27,7 @@ from dragoman.task import TASKS
 from dragoman.tasks.alignment import AligningHead
 from dragoman.tasks.examples import TrainingBatches, examples_of
 from dragoman.tasks.model import build_model, fill_model
+from dragoman.tasks.moved_text import with_text
 from dragoman.tasks.new_run import fill_new_run, has_learned
 from dragoman.tasks.prepare import Prepared, Say, check_unchanged, prepare
 from dragoman.tasks.run import RECIPE, WAYS, WEIGHTS, Run, refuse_run
@@ -111,10 +113,16 @@ def train(
 
 
 def resume(
-    folder: Path, *, say: Say = print, display: bool = True, resume_command: str = ""
+    folder: Path,
+    *,
+    text: Sequence[Path] = (),
+    say: Say = print,
+    display: bool = True,
+    resume_command: str = "",
 ) -> Outcome:
     """Go on with a run that was stopped or killed; it ends as if it had not been.
 
+    ``text``: files or folders where its text is now (``moved_text.py``).
     Errors: ``RunError`` if there is nothing to go on with, or its training text has changed; the
     other errors of ``train``.
     """
@@ -124,6 +132,7 @@ def resume(
             f"{folder / 'training'} is gone, so this run cannot be trained further; its model "
             f"still works. To train from its weights: dragoman train FILES --from {folder}"
         )
+    run = with_text(run, text)
     run.require_text("train", "dev", "test")
     check_unchanged(run.recipe, run.notes(), folder, say)
     with Ranks.joined() as ranks, locked(folder) if ranks.first else nullcontext():
