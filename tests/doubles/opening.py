@@ -10,6 +10,7 @@ from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
+from xml.etree import ElementTree
 
 import pytest
 from playwright.sync_api import Browser, Page, expect
@@ -79,6 +80,19 @@ def told(page: Page, path: str, **asked: Any) -> Any:
         " headers: {'Content-Type': 'application/json'}}).then((one) => one.json())",
         [path, asked],
     )
+
+
+def saved(page: Page, button: str, of: str) -> str:
+    """The text of the file that a button gives: an SVG stands by itself, without the page."""
+    with page.expect_download() as download:
+        page.get_by_role("button", name=f"{button}: {of}").first.click()
+    content = download.value.path().read_text(encoding="utf-8")
+    if "SVG" in button:
+        root = ElementTree.fromstring(content)
+        assert root.tag == "{http://www.w3.org/2000/svg}svg"
+        assert not [one for one in root.iter() if {"class", "style"} & one.attrib.keys()]
+        assert "var(--" not in content
+    return content
 
 
 def accessible_and_fits(page: Page) -> None:

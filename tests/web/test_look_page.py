@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import csv
 import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
+from xml.etree import ElementTree
 
 import pytest
-from opening import Open, accessible, fits, in_every_look, opening, serving
+from opening import Open, accessible, fits, in_every_look, opening, saved, serving
 from playwright.sync_api import Browser, Page, expect
 from untrained_run import untrained_run
 
@@ -228,6 +230,34 @@ def test_all_heads_at_a_glance_and_a_cell_opened(opened: Open) -> None:
 def is_drawn(page: Page, canvas: str, begin: float = 0, end: float = 1) -> bool:
     """Whether anything is drawn in a part of a canvas's width."""
     return bool(page.locator(canvas).evaluate(DRAWN, [begin, end]))
+
+
+@pytest.mark.parametrize(
+    ("language", "said"),
+    [("en", "rows of numbers are shown of words of 50"), ("ko", "서브워드 50개까지인 단어만")],
+)
+def test_a_word_of_too_many_pieces_is_said_and_not_asked_for(
+    opened: Open, language: str, said: str
+) -> None:
+    with opened(f"#look?text={'house' * 30}&word=none", language=language) as page:
+        looked(page)
+        page.locator(".text.source .w").first.click()
+        expect(page.get_by_text(said)).to_be_visible()
+        expect(page.get_by_role("alert")).to_have_count(0)
+
+
+def test_the_map_and_its_numbers_are_saved(opened: Open) -> None:
+    with opened(f"{LOOK}&at=encoder.1.2") as page:
+        looked(page)
+        expect(page.get_by_role("application")).to_be_visible()
+        header, *rows = csv.reader(saved(page, "Numbers (CSV)", "").splitlines())
+        words = page.locator(".text.source .w").all_inner_texts()
+        assert header[1:] == [row[0] for row in rows] and header[1 : len(words) + 1] == words
+        sums = [sum(map(float, row[1:])) for row in rows]
+        assert sums == pytest.approx([1] * len(rows), abs=0.01)
+        picture = ElementTree.fromstring(saved(page, "Picture (SVG)", ""))
+        squares = [one for one in picture.iter() if one.get("fill-opacity")]
+        assert len(squares) == len(rows) ** 2
 
 
 def test_a_map_of_many_words_keeps_labels(opened: Open) -> None:

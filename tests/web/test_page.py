@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import csv
 import re
 from typing import Any
 from urllib.parse import quote
+from xml.etree import ElementTree
 
 import pytest
-from opening import Open, accessible, fits, in_every_look, opening
+from opening import Open, accessible, fits, in_every_look, opening, saved
 from playwright.sync_api import Browser, Page, Route, expect
 
 SENTENCE = "The animal didn't cross the street because it was too tired."
@@ -246,6 +248,9 @@ def test_every_tab_is_accessible(opened: Open, look: dict[str, Any]) -> None:
         expect(page.locator(".continuations li").first).to_be_visible()
         accessible(page)
         page.keyboard.press("Escape")
+        for summary in page.locator("summary:visible").all():
+            summary.click()
+        accessible(page)
         page.get_by_role("tab", name=run).click()
         expect(page.locator("pre[role=region]")).to_contain_text("[model]")
         assert page.locator("figure svg").count() >= 3
@@ -292,6 +297,22 @@ def test_curves_smoothed_logarithmic_and_read_out(opened: Open) -> None:
         expect(page.locator(".scores code").first).to_contain_text("nrefs:1|case:mixed")
         page.locator(".term", has_text="BLEU").focus()
         expect(page.get_by_role("tooltip").first).to_contain_text("one to four words")
+
+
+def test_a_chart_and_its_numbers_are_saved(opened: Open) -> None:
+    with opened("#run?v=1&smooth=0.9") as page:
+        expect(page.locator("path.raw").first).to_be_visible()
+        chart = page.evaluate("fetch('v1/runs/demo').then((one) => one.json())")["charts"][0]
+        header, *rows = csv.reader(saved(page, "Numbers (CSV)", chart["title"]).splitlines())
+        assert header == ["curve", chart["x_label"], "value", "smoothed"]
+        measured = [
+            point for one in chart["series"] for point in zip(one["x"], one["y"], strict=True)
+        ]
+        assert [(float(row[1]), float(row[2])) for row in rows] == measured
+        picture = ElementTree.fromstring(saved(page, "Picture (SVG)", chart["title"]))
+        lines = [one for one in picture.iter() if one.tag.endswith("}path")]
+        assert len(lines) >= len(chart["series"])
+        assert all(one.get("fill") == "none" and one.get("stroke") for one in lines)
 
 
 def test_two_runs_are_compared(opened: Open) -> None:

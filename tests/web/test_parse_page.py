@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import csv
 import re
 from typing import Any
 from urllib.parse import quote
+from xml.etree import ElementTree
 
 import pytest
-from opening import Open, accessible_and_fits, in_every_look, told
+from opening import Open, accessible_and_fits, in_every_look, saved, told
 from playwright.sync_api import Page, Route, expect
 
 TEXT = "the small cat sees the dog of the house ."
@@ -78,6 +80,21 @@ def test_a_bracket_that_is_pointed_at_shows_where_the_model_looked(opened: Open)
         expect(page.locator("svg .look")).to_have_count(0)
 
 
+def test_the_tree_and_its_numbers_are_saved(opened: Open) -> None:
+    with opened() as page:
+        parse(page, TEXT)
+        tree = told(page, "v1/parse", text=TEXT, attention=True)["sentences"][0]["trees"][0]
+        picture = ElementTree.fromstring(saved(page, "Picture (SVG)", "Tree of"))
+        drawn = [one.text for one in picture.iter() if one.tag.endswith("}text")]
+        assert all(drawn.count(one) >= TEXT.split().count(one) for one in TEXT.split())
+        assert all(one["label"] in drawn for one in tree["brackets"])
+        header, *rows = csv.reader(saved(page, "Numbers (CSV)", "Tree of").splitlines())
+        assert header == ["bracket", "words", "first", "count", *TEXT.split()]
+        assert [row[0] for row in rows] == [one["label"] for one in tree["brackets"]]
+        for row, one in zip(rows, tree["brackets"], strict=True):
+            assert [float(share) for share in row[4:]] == pytest.approx(one["attention"])
+
+
 def test_by_keyboard_alone(opened: Open) -> None:
     with opened(f"#parse?v=1&text={quote(TEXT)}") as page:
         expect(page.get_by_role("textbox", name="Sentence to parse")).to_have_value(TEXT)
@@ -141,4 +158,7 @@ def test_accessible_and_within_the_window(opened: Open, look: dict[str, Any]) ->
         page.locator("textarea").fill(TEXT)
         expect(page.locator(".drawing")).to_have_attribute("data-status", "done")
         page.locator('[data-bracket="0"]').focus()
+        accessible_and_fits(page)
+        for summary in page.locator("summary:visible").all():
+            summary.click()
         accessible_and_fits(page)

@@ -4,6 +4,7 @@ import { ApiError, type RunInfo } from "./api";
 import {
   look,
   Looking,
+  MOST_PIECES,
   type Choice,
   type Head,
   type Part,
@@ -417,7 +418,7 @@ export class LookState {
 
   async #ask(spot: Spot): Promise<void> {
     const unit = this.now?.units(spot.side, this.units)[spot.unit];
-    if (!this.now || !unit) return;
+    if (!this.now || !unit || unit.count > MOST_PIECES) return;
     const request = (this.#word = new AbortController());
     try {
       const told = await this.now.word(spot.side, unit, request.signal);

@@ -8,6 +8,8 @@ export type Part = (typeof parts)[number];
 export type Side = "source" | "target";
 /** "words" joins the subword pieces that the model reads. */
 export type Units = "words" | "pieces";
+/** The most pieces of a word whose rows of numbers the server tells. */
+export const MOST_PIECES = 50;
 
 export interface Head {
   part: Part;

@@ -46,6 +46,7 @@ class Preferences {
 
   /** The name of a language in the language of the page. */
   languageName(code: string): string {
+    if (code === "und") return this.words.language_unknown; // a browser calls it "root"
     try {
       return new Intl.DisplayNames([this.language], { type: "language" }).of(code) ?? code;
     } catch {

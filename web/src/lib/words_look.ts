@@ -151,6 +151,7 @@ export const lookEnglish = {
   dropped: "given up",
   way_title: "The way through the layers",
   way_about: "What the model computes, from words to numbers to words. Every piece has one row of numbers, which each layer changes. Choose a word above to see its row: a stroke for each number, blue above zero, orange below.",
+  way_long: (count: string, most: string) => `This word has ${count} pieces, and rows of numbers are shown of words of ${most} at most. Choose “Pieces” above to see them one by one.`,
   way_of: (word: string) => `The row of “${word}”`,
   way_row: (read: string, chosen: string) => `The row that reads “${read}” and chooses “${chosen}”`,
   way_of_read: (read: string) => `of “${read}”, which is read`,

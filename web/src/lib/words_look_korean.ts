@@ -149,6 +149,7 @@ export const lookKorean: typeof lookEnglish = {
   ended: "끝남",
   dropped: "버려짐",
   way_title: "층을 지나는 과정",
+  way_long: (count, most) => `이 단어는 서브워드가 ${count}개입니다. 벡터는 서브워드 ${most}개까지인 단어만 보여 줍니다. 위에서 “서브워드”를 고르면 하나씩 볼 수 있습니다.`,
   way_about: "모델은 단어를 수로 바꾸고, 수를 다시 단어로 바꿉니다. 서브워드마다 벡터가 하나 있고, 층을 지날 때마다 그 벡터가 바뀝니다. 위에서 단어를 고르면 그 벡터가 나타납니다. 성분 하나가 선 하나이며, 0보다 크면 파란색, 작으면 주황색입니다.",
   way_of: (word) => `“${word}” 서브워드의 벡터`,
   way_row: (read, chosen) => `“${read}” 서브워드를 읽고 “${chosen}” 서브워드를 고르는 벡터`,

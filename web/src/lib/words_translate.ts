@@ -18,6 +18,7 @@ export const translateEnglish = {
   knows_pairs: (pairs: string) => `It has learned from ${pairs} pairs of sentences.`,
   knows_pairs_words: (pairs: string, words: string) =>
     `It has learned from ${pairs} pairs of sentences with ${words} different words.`,
+  knows_words: "Words that this run knows",
   knows_all: "These are all of them, the commonest first:",
   knows_some: (count: string) => `The ${count} commonest:`,
   knows_longest: (words: string) =>
@@ -53,6 +54,7 @@ export const translateKorean: TranslateWords = {
   knows_pairs: (pairs) => `문장 쌍 ${pairs}개로 학습했습니다.`,
   knows_pairs_words: (pairs, words) =>
     `문장 쌍 ${pairs}개로 학습했고, 그 안의 서로 다른 단어는 ${words}개입니다.`,
+  knows_words: "이 모델이 아는 단어",
   knows_all: "아래는 그 단어 전부이며, 자주 나온 순서입니다.",
   knows_some: (count) => `가장 자주 나온 단어 ${count}개:`,
   knows_longest: (words) =>

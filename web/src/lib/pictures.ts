@@ -1,0 +1,102 @@
+// Pictures and their numbers as files: what is drawn as SVG is taken as it is seen, and what is
+// drawn on canvas is drawn once more, so that it stays sharp at any size.
+
+import { depth } from "./cells";
+import type { Curve } from "./curves";
+import type { Grid } from "./numbers";
+import { css, palette } from "./palette.svelte";
+
+const SVG = "http://www.w3.org/2000/svg";
+/** What the page's style sheets say of a drawing; a file has none of them. */
+const STYLED = [
+  "fill", "fill-opacity", "stroke", "stroke-width", "stroke-dasharray", "stroke-linejoin", "opacity",
+  "font-family", "font-size", "font-weight", "font-variant-numeric", "text-anchor",
+];
+/** What only a page has a use for. */
+const OF_PAGE = ["class", "tabindex", "role", "aria-label", "style"];
+
+/** A row of numbers or words, with what CSV wants quoted. */
+function row(cells: readonly (string | number)[]): string {
+  return cells.map((one) => (/[",\r\n]/.test(String(one)) ? `"${String(one).replaceAll('"', '""')}"` : String(one))).join(",");
+}
+
+/** A table as CSV. */
+export function csv(rows: readonly (readonly (string | number)[])[]): string {
+  return `${rows.map(row).join("\n")}\n`;
+}
+
+/** Every point of curves: as measured, and smoothed where they are. `names`: of each curve. */
+export function curvesCsv(xName: string, drawn: readonly Curve[], names: readonly string[]): string {
+  const rows = drawn.flatMap((curve, i) =>
+    curve.x.map((x, k) => [names[i] ?? "", x, (curve.raw ?? curve.y)[k] ?? "", curve.raw ? (curve.y[k] ?? "") : ""]),
+  );
+  const isSmoothed = drawn.some((curve) => curve.raw);
+  return csv([["curve", xName, "value", "smoothed"], ...rows].map((cells) => (isSmoothed ? cells : cells.slice(0, 3))));
+}
+
+/** A matrix under the names of its columns, each row behind its own. */
+export function gridCsv(grid: Grid, rows: readonly string[], columns: readonly string[]): string {
+  const lines = rows.map((name, r) => [
+    name,
+    ...Array.from(grid.values.subarray(r * grid.columns, (r + 1) * grid.columns), (value) => Number(value.toPrecision(4))),
+  ]);
+  return csv([["", ...columns], ...lines]);
+}
+
+/** What is drawn, as a file that looks the same without the page. */
+export function drawnSvg(drawing: SVGSVGElement): string {
+  const made = drawing.cloneNode(true) as SVGSVGElement;
+  const [theirs, ours] = [drawing, made].map((one) => [one, ...one.querySelectorAll("*")]);
+  ours?.forEach((element, i) => {
+    const style = getComputedStyle(theirs?.[i] as Element);
+    for (const name of [...OF_PAGE, ...[...element.attributes].map((one) => one.name).filter((one) => one.startsWith("data-"))]) element.removeAttribute(name);
+    for (const name of STYLED) {
+      const value = style.getPropertyValue(name);
+      if (value && value !== "none") element.setAttribute(name, value);
+      else if (name === "fill") element.setAttribute(name, "none");
+    }
+  });
+  const [width, height] = [drawing.width.baseVal.value, drawing.height.baseVal.value];
+  made.setAttribute("viewBox", `0 0 ${width} ${height}`);
+  made.insertBefore(shape("rect", { width, height, fill: css(palette.colours.raised) }), made.firstChild);
+  return new XMLSerializer().serializeToString(made);
+}
+
+const CELL = 26;
+const LETTERS = 12;
+const LETTER = 7.2; // pixels of one, on average: enough for the room that names need
+
+/** A matrix of weights, a square each, under the same colours as on the page. */
+export function gridSvg(grid: Grid, rows: readonly string[], columns: readonly string[], reach: number, title: string): string {
+  const { accent, ink, raised, font } = palette.colours;
+  const longest = (names: readonly string[]): number => Math.max(0, ...names.map((name) => name.length)) * LETTER;
+  const left = Math.ceil(longest(rows)) + 14;
+  const top = Math.ceil(longest(columns) * Math.SQRT1_2) + 40;
+  const width = left + grid.columns * CELL + Math.ceil(longest(columns.slice(-1)) * Math.SQRT1_2) + 10;
+  const height = top + grid.rows * CELL + 10;
+  const svg = shape("svg", { width, height, viewBox: `0 0 ${width} ${height}`, "font-size": LETTERS, "font-family": font, fill: css(ink) });
+  svg.append(shape("rect", { width, height, fill: css(raised) }), text(title, { x: 10, y: 18, "font-weight": 600 }));
+  columns.forEach((name, c) => {
+    const [x, y] = [left + (c + 0.5) * CELL, top - 6];
+    svg.append(text(name, { x, y, transform: `rotate(-45 ${x} ${y})` }));
+  });
+  rows.forEach((name, r) => svg.append(text(name, { x: left - 6, y: top + (r + 0.5) * CELL + 4, "text-anchor": "end" })));
+  grid.values.forEach((value, i) => {
+    const place = { x: left + (i % grid.columns) * CELL, y: top + Math.floor(i / grid.columns) * CELL };
+    const opacity = Number((Number.isNaN(value) ? 0 : depth(value, reach, false)).toFixed(3));
+    svg.append(shape("rect", { ...place, width: CELL - 1, height: CELL - 1, fill: css(accent), "fill-opacity": opacity }));
+  });
+  return new XMLSerializer().serializeToString(svg);
+}
+
+function shape(name: string, attributes: Record<string, string | number>): SVGElement {
+  const made = document.createElementNS(SVG, name);
+  for (const [key, value] of Object.entries(attributes)) made.setAttribute(key, String(value));
+  return made;
+}
+
+function text(content: string, attributes: Record<string, string | number>): SVGElement {
+  const made = shape("text", attributes);
+  made.textContent = content;
+  return made;
+}
