@@ -241,6 +241,7 @@ def test_a_word_of_too_many_pieces_is_said_and_not_asked_for(
 ) -> None:
     with opened(f"#look?text={'house' * 30}&word=none", language=language) as page:
         looked(page)
+        page.locator(".units button").first.click()
         page.locator(".text.source .w").first.click()
         expect(page.get_by_text(said)).to_be_visible()
         expect(page.get_by_role("alert")).to_have_count(0)
