@@ -22,7 +22,7 @@ SOURCE = ROOT / "src" / "dragoman"
 
 # Lowest first. Imports point down only; what stands on one level does not import each other.
 LEVELS = (
-    {"address", "decimals", "errors", "plural", "settings"},
+    {"address", "decimals", "errors", "plural", "settings", "shortened"},
     {"measure"},
     {"atomic", "memory", "reading", "task", "tree"},
     {"tensor_file"},

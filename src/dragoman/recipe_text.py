@@ -17,6 +17,7 @@ from pydantic import BaseModel, ValidationError
 from dragoman.errors import RecipeError, RunError
 from dragoman.models.kinds import KINDS
 from dragoman.reading import read_bytes
+from dragoman.shortened import shortened
 
 _MOST = 1 << 20
 """Bytes of a recipe file."""
@@ -121,7 +122,7 @@ def explain(error: ValidationError, recipe: type[BaseModel], where: str) -> str:
         # pydantic names the kind of model behind the section that holds it.
         has_kind = location[:1] == ["model"] and len(location) > 1 and location[1] in KINDS
         written = location[:1] + location[2:] if has_kind else location
-        key = _short(".".join(str(part) for part in written))
+        key = shortened(".".join(str(part) for part in written), _SHOWN)
         if problem["type"] == "extra_forbidden":
             known = sorted(_section(recipe, location[:-1]))
             near = difflib.get_close_matches(str(location[-1]), known, 1, 0.5)
@@ -133,13 +134,9 @@ def explain(error: ValidationError, recipe: type[BaseModel], where: str) -> str:
             message = problem["msg"].removeprefix("Value error, ")
             given = problem["input"]
             is_simple = not isinstance(given, dict | list | tuple)
-            shown = f" (given: {_short(repr(given))})" if is_simple else ""
+            shown = f" (given: {shortened(repr(given), _SHOWN)})" if is_simple else ""
             lines.append(f"{key}: {message}{shown}" if key else f"{message}{shown}")
     return f"{where}: " + "\n  ".join(lines)
-
-
-def _short(text: str) -> str:
-    return text if len(text) <= _SHOWN else f"{text[:_SHOWN]}…"
 
 
 def _section(model: type[BaseModel], location: Sequence[str | int]) -> list[str]:

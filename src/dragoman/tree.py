@@ -13,6 +13,8 @@ import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
+from dragoman.shortened import shortened
+
 DEEPEST = 200
 """Brackets within each other: real trees have some 30, and what walks a tree calls itself."""
 
@@ -209,4 +211,4 @@ def _closed(begun: _Open, line: int) -> Tree:
 
 
 def _shown(text: str) -> str:
-    return text if len(text) <= _MOST_SHOWN else text[:_MOST_SHOWN] + "…"
+    return shortened(text, _MOST_SHOWN)

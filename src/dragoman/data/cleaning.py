@@ -18,6 +18,7 @@ from pydantic import Field, field_validator
 from dragoman.data.corpora import Pair
 from dragoman.errors import DataError
 from dragoman.settings import Settings
+from dragoman.shortened import shortened
 
 _EXAMPLES = 3
 _SHOWN_CHARACTERS = 120
@@ -232,4 +233,4 @@ class _Seen:
 def _shortened(text: str) -> str:
     """For showing: not too long, and fit for any terminal and file."""
     text = _SURROGATE.sub("\ufffd", text)
-    return text if len(text) <= _SHOWN_CHARACTERS else text[: _SHOWN_CHARACTERS - 1] + "…"
+    return shortened(text, _SHOWN_CHARACTERS)

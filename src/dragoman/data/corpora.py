@@ -32,6 +32,7 @@ from dragoman.data.trees import plain_trees
 from dragoman.errors import DataError
 from dragoman.plural import plural
 from dragoman.settings import Settings
+from dragoman.shortened import shortened
 from dragoman.tree import LABEL_ENDS
 
 _GZIP = b"\x1f\x8b"
@@ -338,7 +339,7 @@ def _at(record: object, key: str, path: Path, line: int) -> str:
 
 
 def _shown(text: str, width: int = 60) -> str:
-    return repr(text if len(text) <= width else text[:width] + "…")
+    return repr(shortened(text, width))
 
 
 @contextmanager

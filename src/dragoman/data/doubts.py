@@ -20,6 +20,7 @@ from dragoman.data.correspondence import Correspondence, Moved, find_corresponde
 from dragoman.data.encoding import encoding_of, iconv
 from dragoman.forms.identification import can_identify, identify
 from dragoman.forms.languages import NAMES, base, name_of
+from dragoman.shortened import shortened
 
 _EXAMPLES = 3
 _SHOWN_CHARACTERS = 70
@@ -308,4 +309,4 @@ def _pair(pair: Pair) -> str:
 def _cut(text: str) -> str:
     """For showing: not too long, and fit for any terminal and file."""
     text = _SURROGATE.sub("\ufffd", text)
-    return repr(text if len(text) <= _SHOWN_CHARACTERS else text[: _SHOWN_CHARACTERS - 1] + "…")
+    return repr(shortened(text, _SHOWN_CHARACTERS))

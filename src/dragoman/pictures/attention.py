@@ -14,6 +14,7 @@ import numpy as np
 from dragoman.pictures.labels import drawn_width, escape, visible
 from dragoman.pictures.records import Heatmap, Hops, Weights
 from dragoman.pictures.theme import FONT_SIZE, svg
+from dragoman.shortened import shortened
 
 # Beyond this many cells a tooltip for each would make the file heavier than the picture is worth.
 _CELLS_WITH_TOOLTIPS = 2_500
@@ -24,9 +25,9 @@ SHOWN_FROM = 0.005
 """Weights below it are no number at two digits."""
 
 
-def shortened(label: str, longest: int = _LONGEST_LABEL) -> str:
-    """A label that cannot push the picture off the page."""
-    return label if len(label) <= longest else label[: longest - 1] + "…"
+def short_label(label: str) -> str:
+    """One that cannot push the picture off the page."""
+    return shortened(label, _LONGEST_LABEL)
 
 
 def share(weight: float) -> str:
@@ -42,7 +43,7 @@ def heatmap_svg(heatmap: Heatmap, *, alone: bool = True) -> str:
     ``alone=False`` is for a page that brings the style.
     """
     rows, columns = (
-        [shortened(visible(label)) for label in side] for side in (heatmap.rows, heatmap.columns)
+        [short_label(visible(label)) for label in side] for side in (heatmap.rows, heatmap.columns)
     )
     most = max(len(rows), len(columns), 1)
     cell = 34.0 if most <= 16 else max(3.0, min(24.0, 720.0 / most))
@@ -140,8 +141,8 @@ def hops_svg(hops: Hops, *, alone: bool = True) -> str:
     Lines from the target word to the source words are the first hop; arcs below the source are the
     second. A line is as thick and as dark as its weight; weights from 10 % on carry their number.
     """
-    target = [shortened(visible(word)) for word in hops.target]
-    source = [shortened(visible(word)) for word in hops.source]
+    target = [short_label(visible(word)) for word in hops.target]
+    source = [short_label(visible(word)) for word in hops.source]
     size = FONT_SIZE + 2
     target_x, target_width = _places(target, size)
     source_x, source_width = _places(source, size)

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from dragoman.pictures.attention import shortened
+from dragoman.pictures.attention import short_label
 from dragoman.pictures.figure import Box, Figure, lay_out
 from dragoman.pictures.labels import visible
 from dragoman.pictures.matrix import Array, Matrix, short_number
@@ -59,7 +59,7 @@ def axes_in(
 def draw_words(axes: Axes, heatmap: Heatmap, title_at: float) -> None:
     """A heat map with its words; ``title_at``, in widths of ``axes``, is where its title begins."""
     rows, columns = (
-        [shortened(visible(label)) for label in side] for side in (heatmap.rows, heatmap.columns)
+        [short_label(visible(label)) for label in side] for side in (heatmap.rows, heatmap.columns)
     )
     draw_heatmap(axes, heatmap)
     axes.set_xticks(range(len(columns)), columns, rotation=45, ha="left", rotation_mode="anchor")
@@ -73,12 +73,12 @@ def draw_matrix(axes: Axes, matrix: Matrix) -> None:
     axes.imshow(depths, cmap=_inks(), vmin=-1, vmax=1, aspect="auto", interpolation="nearest")
     axes.tick_params(length=0, labeltop=True, labelbottom=False)
     if matrix.columns:
-        axes.set_xticks(range(across), [shortened(visible(column)) for column in matrix.columns])
+        axes.set_xticks(range(across), [short_label(visible(column)) for column in matrix.columns])
         if matrix.slanted:
             for label in axes.get_xticklabels():
                 label.set(rotation=45, ha="left", rotation_mode="anchor")
     if matrix.rows and matrix.cell[1] >= 9:
-        axes.set_yticks(range(count), [shortened(visible(row)) for row in matrix.rows])
+        axes.set_yticks(range(count), [short_label(visible(row)) for row in matrix.rows])
     axes.set_ylabel(visible(matrix.down), fontsize=8)
     axes.set_xlabel(matrix.legend, fontsize=8, loc="left")
     axes.set_title(visible(matrix.title), loc="left", fontsize=9)

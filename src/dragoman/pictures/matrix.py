@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from dragoman.pictures.attention import shortened
+from dragoman.pictures.attention import short_label
 from dragoman.pictures.labels import drawn_width, escape, visible
 from dragoman.pictures.raster import grey_address
 from dragoman.pictures.theme import svg
@@ -78,7 +78,7 @@ class Matrix:
     @property
     def left(self) -> float:
         """Room for row labels, in pixels."""
-        labels = [shortened(visible(row)) for row in self.rows] or [str(len(self.values))]
+        labels = [short_label(visible(row)) for row in self.rows] or [str(len(self.values))]
         return max(drawn_width(label, _LETTERS) for label in labels) + 14 + (16 if self.down else 0)
 
     @property
@@ -93,7 +93,7 @@ class Matrix:
 
     @property
     def _longest_column(self) -> float:
-        labels = [shortened(visible(column)) for column in self.columns]
+        labels = [short_label(visible(column)) for column in self.columns]
         return max((drawn_width(label, _LETTERS) for label in labels), default=0.0)
 
 
@@ -176,7 +176,7 @@ def _ticks(labels: Sequence[str], count: int, size: float, least: float) -> list
     if labels:
         if size < least:
             return []
-        return [(i, escape(shortened(visible(label)))) for i, label in enumerate(labels)]
+        return [(i, escape(short_label(visible(label)))) for i, label in enumerate(labels)]
     step = next(s for s in (1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024) if s * size >= least)
     return [(i, str(i)) for i in range(0, count, step)]
 

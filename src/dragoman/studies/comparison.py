@@ -15,6 +15,7 @@ from dragoman.forms.languages import base
 from dragoman.forms.moses import MosesText
 from dragoman.metrics.significance import Significance, Test, compare_systems
 from dragoman.pictures.labels import visible
+from dragoman.shortened import shortened
 from dragoman.studies.chance import chance_of_translations
 from dragoman.studies.seeds import runs_of
 from dragoman.studies.seen import seen_by
@@ -108,11 +109,6 @@ def side_by_side(
         )
         for place in differ[::step][:_SIDE_BY_SIDE]
     )
-
-
-def shortened(text: str, most: int) -> str:
-    """Not longer than so many characters."""
-    return text if len(text) <= most else f"{text[: most - 1]}…"
 
 
 @dataclass(frozen=True)

@@ -11,7 +11,8 @@ from dragoman.metrics.significance import SIGNIFICANT, Significance
 from dragoman.pictures.comparison import ComparisonPage, Section
 from dragoman.pictures.records import Chart, Series, Table
 from dragoman.plural import plural
-from dragoman.studies.comparison import UNSEEN, shortened
+from dragoman.shortened import shortened
+from dragoman.studies.comparison import UNSEEN
 from dragoman.studies.published import LAYERS, MODELS
 from dragoman.studies.report import Report
 from dragoman.studies.verdict import FAMILIES, Point

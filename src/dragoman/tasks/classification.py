@@ -20,6 +20,7 @@ from dragoman.measure import percent
 from dragoman.metrics.classification import Confusion
 from dragoman.pictures.plain_table import plain_table
 from dragoman.plural import plural
+from dragoman.shortened import shortened
 from dragoman.tasks.confusions import MOST_DRAWN
 from dragoman.tasks.evaluation_set import nothing_to_measure, own_test_set
 from dragoman.tasks.examples import reading_of
@@ -105,7 +106,7 @@ class Mistake:
 
     def in_words(self) -> str:
         """One line."""
-        text = self.text if len(self.text) <= _SHOWN else self.text[: _SHOWN - 1] + "…"
+        text = shortened(self.text, _SHOWN)
         return (
             f"line {self.line}: {self.true}, taken for {self.chosen} "
             f"({_SHARE.written(self.probability)} against {_SHARE.written(self.of_true)}): {text}"

@@ -18,6 +18,7 @@ import numpy.typing as npt
 
 from dragoman.errors import DragomanError, RunError
 from dragoman.search.hypothesis import Hypothesis, hypothesis_of
+from dragoman.shortened import shortened
 from dragoman.tasks.engine import Engine
 from dragoman.tasks.long_texts import far_too_long
 from dragoman.tasks.predictor import Predictor, require_task
@@ -124,7 +125,7 @@ class Filler(Predictor):
         """The same, step by step: None whenever the model has been asked, and the filled text
         last."""
         given = self._read(text, pieces, max(LONGEST, self.context))
-        shown = text if len(text) <= _SHOWN else f"{text[:_SHOWN]}…"
+        shown = shortened(text, _SHOWN)
         if not given.blanks:
             raise DragomanError(
                 f"{shown!r} has no blank: write ___ where a word is to be filled in"

@@ -20,6 +20,7 @@ from dragoman.address import found_at
 from dragoman.data.store import Store, Tokens
 from dragoman.measure import BLEU, LOSS, Measure, percent
 from dragoman.plural import plural
+from dragoman.shortened import shortened
 from dragoman.tasks.run import Run
 from dragoman.tasks.sizing import least_tokens
 
@@ -59,8 +60,8 @@ def verdict(run: Run) -> list[str]:
         advice = _advice(run, training) if training.tokens else ""  # not recorded
         said.append(f"This run has hardly learned to {verb}: {why}. {advice}".rstrip())
     if alike := _same_words(run, training):
-        shown = alike if len(alike) <= _SHOWN else f"{alike[: _SHOWN - 1]}…"
-        said.append(f"It writes much the same words whatever it reads, such as “{shown}”.")
+        such = shortened(alike, _SHOWN)
+        said.append(f"It writes much the same words whatever it reads, such as “{such}”.")
     return said
 
 

@@ -15,6 +15,7 @@ from rich.table import Table
 from rich.text import Text
 
 from dragoman.metrics.perplexity import perplexity
+from dragoman.shortened import shortened
 from dragoman.task import Task
 from dragoman.training.records import Listener, Sample, UpdateRecord, ValidationRecord
 
@@ -247,4 +248,4 @@ def _harmless(text: str) -> str:
     A young model may repeat a word until it is stopped.
     """
     text = re.sub(r"[\x00-\x1f\x7f-\x9f]", "\N{REPLACEMENT CHARACTER}", text)
-    return text if len(text) <= _SAMPLE_CHARACTERS else text[: _SAMPLE_CHARACTERS - 1] + "…"
+    return shortened(text, _SAMPLE_CHARACTERS)

@@ -26,6 +26,8 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from typing import Literal
 
+from dragoman.shortened import shortened
+
 Weights = Literal["current", "ema", "average"]
 """Which weights were validated: the present ones, their moving average, or the mean of the last
 snapshots."""
@@ -45,13 +47,8 @@ class Sample:
     def shortened(self, most: int = MOST_SHOWN) -> Sample:
         """With so many characters of each text at most: a document may have many thousands."""
         return Sample(
-            *(cut(text, most) for text in (self.source, self.reference, self.translation))
+            *(shortened(text, most) for text in (self.source, self.reference, self.translation))
         )
-
-
-def cut(text: str, most: int = MOST_SHOWN) -> str:
-    """At most so many characters of a text; an ellipsis says that there were more."""
-    return text if len(text) <= most else text[: most - 1] + "…"
 
 
 @dataclass(frozen=True)
