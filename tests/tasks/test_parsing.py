@@ -26,7 +26,7 @@ from dragoman.search.settings import SamplingSettings, SearchSettings
 from dragoman.task import TASKS
 from dragoman.tasks.inputs import recipe_of
 from dragoman.tasks.parser import Parser
-from dragoman.tasks.parsing import evaluate_run, score_each, tree_pair
+from dragoman.tasks.parsing import evaluate_run, score_each, tree_pair, trees_in
 from dragoman.tasks.prepare import prepare
 from dragoman.tasks.report import write_report
 from dragoman.tasks.run import Run
@@ -329,6 +329,39 @@ def test_the_language_of_trees_is_identified(tmp_path: Path) -> None:
     assert recipe_of([str(path)])[0].languages.source == "en"
     assert recipe_of([str(path)], languages="ko")[0].languages.source == "ko"
     assert recipe_of([str(path)])[0].name == "wsj_0001"
+
+
+def test_a_user_says_how_fine_labels_are(tmp_path: Path, toy: Run, dragoman: Dragoman) -> None:
+    train_on = write_treebank(tmp_path / "fine.mrg", treebank(60))
+    dev = write_treebank(tmp_path / "dev.mrg", treebank(5, 9))
+    for path in (train_on, dev):
+        path.write_text(path.read_text().replace("(NP ", "(NP.ms "))
+    said = dragoman(
+        "train", train_on, "--label-ends", "-=.", "--dev", dev, "--to", tmp_path / "run",
+        *(part for change in SMALL if "split.dev" not in change for part in ("--set", change)),
+        "--recipe", "wsj-sample", "--set", "text.vocabulary=280", "--set", "training.updates=2",
+        "--set", "training.validate_every=2",
+    )  # fmt: skip
+    assert said.code == 0, said.err
+    run = Run.open(tmp_path / "run")
+    corpora = (*run.recipe.data.train, run.recipe.data.dev)
+    assert [one and one.label_ends for one in corpora] == ["-=.", "-=."]
+    assert all("(NP " in pair.target for pair in trees_in(dev, like=run))
+    assert all("(NP.ms " in pair.target for pair in trees_in(dev))
+    # Who goes on with a run, or takes its recipe, has its labels.
+    assert recipe_of([str(dev)], start_from=run)[0].data.train[0].label_ends == "-=."
+    recipe = str(tmp_path / "run" / "recipe.toml")
+    assert recipe_of([str(dev)], base=recipe)[0].data.train[0].label_ends == "-=."
+    whole, _ = recipe_of([str(dev)], base=recipe, label_ends="")
+    assert whole.data.train[0].label_ends == ""
+    for wrong, words in (
+        ((train_on, "--label-ends", "." * 21), "at most 20 characters"),
+        (("wsj-sample", "--label-ends", "."), "goes with a file of bracketed trees"),
+        ((tmp_path, "--task", "masked", "--label-ends", "."), "goes with a file of bracketed"),
+    ):
+        refused = dragoman("train", *wrong, "--to", tmp_path / "none")
+        assert refused.code != 0 and words in refused.err, (wrong, refused)
+        assert "Traceback" not in refused.err and refused.err.count("\n") <= 2, refused.err
 
 
 def test_files_of_trees_are_read_one_by_one(tmp_path: Path) -> None:

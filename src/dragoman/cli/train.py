@@ -85,6 +85,15 @@ def train(
             "2,3; for labelled texts also label,text or text,label; detected if not given."
         ),
     ] = None,
+    label_ends: Annotated[
+        str | None,
+        typer.Option(
+            help="How fine the labels of trees are: the characters at which a label ends. With -= "
+            "(the default) NP-SBJ-1 is learned as NP; with -=. grup.nom.ms is learned as grup; "
+            'with "" labels stay whole. Fewer labels need fewer trees.',
+            metavar="CHARACTERS",
+        ),
+    ] = None,
     model: Annotated[
         str | None,
         typer.Option(
@@ -144,6 +153,8 @@ def train(
 
       dragoman train trees.mrg --task parsing --minutes 20
 
+      dragoman train trees.mrg --label-ends -=.
+
       dragoman train multi30k-en-de --seeds 1,2,3 --to runs/base
     """
     from dragoman.cli.console import (
@@ -185,8 +196,8 @@ def train(
     base = Run.open(start_from) if start_from else None
     chosen, default_epochs = recipe_of(
         inputs, task=task, texts=texts, base=recipe, dev=dev, test=test,
-        languages=languages, keys=keys, columns=columns, start_from=base, take=part,
-        changes=changes, minutes=minutes, model=model, say=say,
+        languages=languages, keys=keys, columns=columns, label_ends=label_ends, start_from=base,
+        take=part, changes=changes, minutes=minutes, model=model, say=say,
     )  # fmt: skip
     if base is not None:
         part = part or part_to_take(chosen.task, base.recipe)

@@ -40,7 +40,7 @@ from dragoman.tasks.sizing import (
     serve_context,
 )
 from dragoman.tasks.text_sizing import largest, recipe_for_texts
-from dragoman.tasks.tree_sizing import recipe_for_trees
+from dragoman.tasks.tree_sizing import label_ends_of, recipe_for_trees
 from dragoman.tasks.vocabulary_size import fit_vocabulary
 
 _LINES_READ = 400
@@ -60,6 +60,7 @@ def recipe_of(
     languages: str | None = None,
     keys: tuple[str, str] | None = None,
     columns: str | None = None,
+    label_ends: str | None = None,
     start_from: Run | None = None,
     take: Taken | None = None,
     changes: Sequence[str] = (),
@@ -75,7 +76,8 @@ def recipe_of(
     ``task``: what files of text are to teach, where neither ``base`` nor ``start_from`` says it.
     ``texts``: what ends a text that stands alone, as ``CorpusSettings.format`` has it; None: that
     is found out. ``keys``: where a JSON Lines file holds source and target; ``columns``: in which
-    order a tab-separated one holds texts and labels (``label_sizing.COLUMNS``). ``dev``, ``test``:
+    order a tab-separated one holds texts and labels (``label_sizing.COLUMNS``); ``label_ends``: as
+    ``CorpusSettings`` has it, None: as ``base`` or ``start_from`` has learned. ``dev``, ``test``:
     files of their own, as many as the task has (``held_out.py``). ``model``: a family of models
     (``families.py``), where neither ``base`` nor ``start_from`` has one. ``start_from``: the
     run to fine-tune, or to ``take`` a part of. ``learns``: whether a vocabulary is to be learned,
@@ -140,11 +142,20 @@ def recipe_of(
             raise RecipeError(
                 f"--take {take}: a parser goes on from all of another (--from RUN), or from nothing"
             )
+        if label_ends is None:
+            learned = Recipe.load(base) if base else start_from.recipe if start_from else None
+            label_ends = label_ends_of(learned)
         trees, epochs = recipe_for_trees(
-            _absolute(inputs[0]), _language(languages, inputs[0]), base, dev, test, model
-        )
+            _absolute(inputs[0]), _language(languages, inputs[0]), base, dev, test, model,
+            label_ends,
+        )  # fmt: skip
         recipe, epochs = _begun(trees, base, epochs, start_from, take)
         return finished(recipe), epochs
+    if label_ends is not None:
+        raise RecipeError(
+            "--label-ends goes with a file of bracketed trees, or a folder of them (--task "
+            "parsing); a recipe says it itself (label_ends in data.train)"
+        )
     chosen = TASKS[task or told or "translation"]
     alone = chosen.called if len(chosen.sides) == 1 else ""
     labels = chosen.target == "label" and _is_text(inputs[0])

@@ -27,6 +27,7 @@ from dragoman.tasks.run import Run
 from dragoman.tasks.scores import keep_scores, samples, scores_of, signed
 from dragoman.tasks.search_settings import for_test_set
 from dragoman.tasks.settings import EngineSettings
+from dragoman.tasks.tree_sizing import label_ends_of
 from dragoman.tasks.validation import (
     Validation,
     batches_of_pairs,
@@ -35,7 +36,7 @@ from dragoman.tasks.validation import (
     samples_of,
 )
 from dragoman.training.records import Evaluation
-from dragoman.tree import LABEL_ENDS, Tree
+from dragoman.tree import Tree
 
 logger = logging.getLogger("dragoman")
 
@@ -178,8 +179,7 @@ def evaluate_run(
 def trees_in(path: Path, like: Run | None = None) -> list[Pair]:
     """The trees of a file or a folder of files, and their words; labels end where those that
     ``like`` has learned do. Errors: ``DataError``."""
-    learned = like.recipe.data.train if like is not None else ()
-    ends = learned[0].label_ends if learned else LABEL_ENDS
+    ends = label_ends_of(like.recipe if like is not None else None)
     return list(read_pairs(CorpusSettings(source=str(path), format="trees", label_ends=ends)))
 
 

@@ -13,12 +13,16 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
+from pydantic import ValidationError
+
 from dragoman.data.corpora import CorpusSettings, read_pairs
 from dragoman.errors import DataError, RecipeError
 from dragoman.forms.identification import language_of
 from dragoman.recipe import Recipe
+from dragoman.shortened import shortened
 from dragoman.tasks.held_out import held_corpus
 from dragoman.tasks.size import Size, data_of, like, row_of
+from dragoman.tree import LABEL_ENDS
 
 FEW = 10_000
 """For fewer trees than this LSTMs with attention (Vinyals et al., 2015), as the recipe
@@ -43,15 +47,21 @@ def recipe_for_trees(
     dev: Sequence[str] | None = None,
     test: Sequence[str] | None = None,
     family: str | None = None,
+    label_ends: str = LABEL_ENDS,
 ) -> tuple[Recipe, int | None]:
     """A recipe for a file or a folder of bracketed trees, by ``TREE_TABLE`` or by the recipe
     ``base``, and how many epochs it wants (None: ``base`` says how long). ``dev``, ``test``: files
     of their own; without one, a part of the trees is held out. ``family``: of the model
-    (``families.py``); None: by the number of trees.
+    (``families.py``); None: by the number of trees. ``label_ends``: as ``CorpusSettings`` has it.
 
-    Errors: ``DataError`` for files that cannot be used.
+    Errors: ``DataError`` for files that cannot be used, ``RecipeError`` for ``label_ends`` that are
+    too long.
     """
-    corpus = CorpusSettings(source=path, format="trees")
+    try:
+        corpus = CorpusSettings(source=path, format="trees", label_ends=label_ends)
+    except ValidationError as error:
+        why = error.errors(include_input=False, include_url=False)[0]["msg"]
+        raise RecipeError(f"--label-ends {shortened(label_ends, 40)}: {why}") from None
     trees = sum(1 for _ in read_pairs(corpus))
     if not trees:
         raise DataError(f"{path} holds no tree")
@@ -83,6 +93,12 @@ def recipe_for_trees(
         "evaluation": {"dev_sentences": 200},
     }
     return Recipe.parse(values), row.epochs
+
+
+def label_ends_of(learned: Recipe | None) -> str:
+    """The characters at which labels end in the trees that a recipe learns from."""
+    corpora = learned.data.train if learned is not None else ()
+    return corpora[0].label_ends if corpora else LABEL_ENDS
 
 
 def _recurrent(row: Size) -> dict[str, Any]:
