@@ -16,10 +16,10 @@ from dragoman.forms.moses import MosesText
 from dragoman.metrics.significance import Significance, Test, compare_systems
 from dragoman.pictures.labels import visible
 from dragoman.shortened import shortened
-from dragoman.studies.chance import chance_of_translations
 from dragoman.studies.seeds import runs_of
 from dragoman.studies.seen import seen_by
 from dragoman.task import Target
+from dragoman.tasks.chance import chance_of_translations
 from dragoman.tasks.evaluation_set import EvaluationSet, own_test_set
 from dragoman.tasks.run import Run
 

@@ -7,7 +7,6 @@ from pathlib import Path
 
 from dragoman.metrics.classification import accuracies, macro_f1s, statistics_of
 from dragoman.metrics.significance import Measured, Significance, compare_statistics
-from dragoman.studies.chance import chance_of_labels
 from dragoman.studies.comparison import (
     Compared,
     checked,
@@ -16,6 +15,7 @@ from dragoman.studies.comparison import (
     runs_at,
     side_by_side,
 )
+from dragoman.tasks.chance import chance_of_labels
 from dragoman.tasks.classification import labelled_set
 from dragoman.tasks.labeller import Labeller
 

@@ -31,8 +31,8 @@ from dragoman.pictures.figure_png import figure_png
 from dragoman.plural import plural
 from dragoman.reading import read_json
 from dragoman.recipe import Recipe
-from dragoman.studies.chance import chance_of, has_learned
 from dragoman.task import TASKS
+from dragoman.tasks.chance import chance_of, has_learned
 from dragoman.tasks.corpora import corpora_of
 from dragoman.tasks.prepare import Say
 from dragoman.tasks.run import RECIPE, Run, load_forms, refuse_run

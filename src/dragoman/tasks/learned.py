@@ -21,12 +21,10 @@ from dragoman.data.store import Store, Tokens
 from dragoman.measure import BLEU, LOSS, Measure, percent
 from dragoman.plural import plural
 from dragoman.shortened import shortened
+from dragoman.tasks.chance import BEGUN_BLEU, BEGUN_F1, of_majority
 from dragoman.tasks.run import Run
 from dragoman.tasks.sizing import least_tokens
 
-LEAST_BLEU, LEAST_F1 = 5.0, 40.0
-"""Below them a translator, or a parser, has hardly begun (docs/experiments.md, "Minutes that do not
-teach")."""
 _OF_GUESSING = 0.9
 """A loss above so much of what guessing by frequency costs is hardly learned."""
 _SURE = 2.0
@@ -102,13 +100,13 @@ class _Training:
 
 def by_bleu(run: Run, training: _Training) -> str | None:
     """Why a run has hardly learned to translate; None if it has, or nothing measured it."""
-    return _below(BLEU, LEAST_BLEU, training.scores.get("bleu"), _on_test(run, "BLEU"))
+    return _below(BLEU, BEGUN_BLEU, training.scores.get("bleu"), _on_test(run, "BLEU"))
 
 
 def by_f1(run: Run, training: _Training) -> str | None:
     """The same of a parser."""
     f1 = run.task.metrics["f1"]
-    return _below(f1, LEAST_F1, training.scores.get("f1"), _on_test(run, "f1"))
+    return _below(f1, BEGUN_F1, training.scores.get("f1"), _on_test(run, "f1"))
 
 
 def _below(
@@ -144,10 +142,9 @@ def by_majority(run: Run, training: _Training) -> str | None:
         return None
     accuracy = sum(one["texts"] * one["recall"] for one in labels) / texts
     most = max(labels, key=lambda one: one["texts"])
-    share = most["texts"] / texts
-    present = [one["f1"] for one in labels if one["texts"]]
-    f1 = sum(present) / len(present)
-    guessed = 2 * share / (1 + share) / len(present)  # macro F1 of always that label
+    present = [one for one in labels if one["texts"]]
+    f1 = sum(one["f1"] for one in present) / len(present)
+    share, guessed = of_majority([one["texts"] for one in present])
     error = math.sqrt(share * (1 - share) / texts)
     if accuracy > share + _SURE * error or f1 > guessed + _SURE * error + 0.05:
         return None

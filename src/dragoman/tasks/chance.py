@@ -1,4 +1,9 @@
-"""What guessing scores: the least that a model must beat before it has learned anything.
+"""What guessing scores, and from which scores on a model counts as having begun to learn.
+
+These are two questions. Whether a score is above that of a guess decides whether one model may be
+called better than another (``studies``): below, their difference is one between guesses. Whether a
+run has begun is a stricter one: the verdict at its end (``learned.py``) sends a user back to
+training, who wants to use the model.
 
 A guess does not look at the source, or at the words before. It knows the answers as a whole, as no
 real guess could, so that a model that beats it has learned something:
@@ -20,7 +25,6 @@ from dragoman.data.corpora import Pair
 from dragoman.forms.tree_form import tree_of
 from dragoman.measure import Measure
 from dragoman.metrics.chrf import pairwise_chrf
-from dragoman.metrics.classification import Confusion
 from dragoman.metrics.parseval import Parseval, score_parse
 from dragoman.metrics.perplexity import perplexity
 from dragoman.metrics.right_branching import RightBranching
@@ -30,8 +34,12 @@ from dragoman.task import TASKS
 from dragoman.tasks.code_length import Length
 from dragoman.tasks.run import Forms
 
-_LEAST_BLEU = 1.0
-"""The least BLEU that counts as translating, even where a guess scores less."""
+BEGUN_BLEU, BEGUN_F1 = 5.0, 40.0
+"""Below them a translator, or a parser, has hardly begun: trainings that were watched passed them
+where the score begins to climb (docs/experiments.md, "Minutes that do not teach")."""
+LEAST_BLEU = 1.0
+"""The least BLEU that counts as more than a guess, even where the best guess scores less: of two
+models with 0.7 and 0.0 neither translates, however significant the difference."""
 _FEWEST = 10
 """The fewest answers on which a guess that knows them all means anything."""
 _FEWEST_TOKENS = 100
@@ -71,11 +79,16 @@ def chance_of_labels(labels: Sequence[str]) -> dict[str, float]:
     if len(labels) < _FEWEST or len(set(labels)) < 2:
         return {}
     counts = Counter(labels)
-    value = {label: number for number, label in enumerate(counts)}
-    most = value[counts.most_common(1)[0][0]]
-    true = [value[label] for label in labels]
-    guessed = Confusion.of(true, [most] * len(true), len(value))
-    return guessed.scores | {"loss": _entropy(counts.values())}
+    accuracy, macro_f1 = of_majority(list(counts.values()))
+    loss = _entropy(counts.values())
+    return {"accuracy": 100 * accuracy, "macro_f1": 100 * macro_f1, "loss": loss}
+
+
+def of_majority(counts: Sequence[int]) -> tuple[float, float]:
+    """Accuracy and macro F1, as shares, of always answering the most frequent label. ``counts``: of
+    the texts of each label that occurs."""
+    share = max(counts) / sum(counts)
+    return share, 2 * share / (1 + share) / len(counts)
 
 
 def chance_of_trees(pairs: Sequence[Pair]) -> dict[str, float]:
@@ -94,13 +107,13 @@ def chance_of_translations(
     """Of references as ``evaluate_translation`` takes them."""
     lines = references[0]
     if len(lines) < _FEWEST:
-        return {"bleu": _LEAST_BLEU}
+        return {"bleu": LEAST_BLEU}
     some = list(lines[:: max(1, len(lines) // _ALIKE)])[:_ALIKE]
     usual = some[int(pairwise_chrf(some).mean(axis=1).argmax())]
     scores = evaluate_translation(
         [usual] * len(lines), references, language, tokenizer=tokenizer, metrics=("BLEU", "chrF")
     )
-    return {"bleu": max(_LEAST_BLEU, scores["BLEU"]), "chrf": scores["chrF"]}
+    return {"bleu": max(LEAST_BLEU, scores["BLEU"]), "chrf": scores["chrF"]}
 
 
 def _of_texts(forms: Forms, texts: Sequence[str]) -> dict[str, float]:
