@@ -26,7 +26,7 @@ from dragoman.search.settings import SamplingSettings, SearchSettings
 from dragoman.task import TASKS
 from dragoman.tasks.inputs import recipe_of
 from dragoman.tasks.parser import Parser
-from dragoman.tasks.parsing import evaluate_run, score_each, tree_pair, trees_in
+from dragoman.tasks.parsing import evaluate_run, score_each, trees_in
 from dragoman.tasks.prepare import prepare
 from dragoman.tasks.report import write_report
 from dragoman.tasks.run import Run
@@ -96,7 +96,27 @@ def test_its_report_draws_trees(toy: Run) -> None:
         one.brackets.reference + one.brackets.parse - 2 * one.brackets.matched for one in scored
     )
     assert samples.count('class="f1"') == unmatched
-    assert tree_pair("(S (NP (NN cut) (N…", "(S (XX cut))", "XX") is None
+    assert "not drawn" not in samples
+
+
+def test_a_report_says_how_many_trees_it_leaves_out(toy: Run) -> None:
+    evaluate_run(toy)
+    path = toy.folder / "scores.json"
+    whole = path.read_text()
+    found = json.loads(whole)
+    count = len(found["samples"])
+    for sample in found["samples"][:2]:
+        sample["reference"] = f"{sample['reference'][:20]}…"
+    try:
+        path.write_text(json.dumps(found))
+        page = write_report(toy).read_text()
+    finally:
+        path.write_text(whole)
+    begin = page.index("<h2>What it writes")
+    samples = page[begin : page.index("</section>", begin)]
+    assert samples.count("<svg ") == 2 * (count - 2)
+    assert f"of {count - 2} have every bracket" in samples
+    assert "2 more were parsed and not drawn: a tree is too long" in samples
 
 
 def test_each_parse_is_a_tree_over_the_words_that_are_given(toy: Run) -> None:

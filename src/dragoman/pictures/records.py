@@ -232,6 +232,8 @@ class RunSummary:
     """Name and value: parameters, updates, time, which weights these are."""
     scores: Sequence[Score] = ()
     samples: Sequence[Sample] = ()
+    undrawn: int = 0
+    """Samples that are left out beside drawn trees: theirs are too long to be recorded whole."""
     charts: Sequence[Chart] = ()
     hops: Sequence[Hops] = ()
     attention: Sequence[AttentionRecord] = ()

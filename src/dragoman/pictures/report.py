@@ -28,6 +28,7 @@ from dragoman.pictures.records import (
     TreePair,
 )
 from dragoman.pictures.tree import tree_svg
+from dragoman.plural import plural
 
 _SAMPLES_SHOWN = 8
 
@@ -36,7 +37,7 @@ def report_html(run: RunSummary) -> str:
     """The page. Sections without content are left out."""
     sections = [
         _header(run),
-        _samples(run.samples, run.languages),
+        _samples(run.samples, run.languages, run.undrawn),
         _measured(run.confusions, run.measured),
         _charts(run.charts),
         _look(run.hops, run.attention),
@@ -95,7 +96,7 @@ def _scores(scores: Sequence[Score]) -> str:
     return "\n".join(parts)
 
 
-def _samples(samples: Sequence[Sample], languages: Sequence[str]) -> str:
+def _samples(samples: Sequence[Sample], languages: Sequence[str], undrawn: int) -> str:
     if not samples:
         return ""
     compared = [sample for sample in samples if sample.reference]
@@ -105,6 +106,9 @@ def _samples(samples: Sequence[Sample], languages: Sequence[str]) -> str:
         about += f" {sum(pair.is_exact for pair in pairs)} of {len(pairs)} have every bracket of "
         about += "the reference and no other; elsewhere, the labels of brackets that the other "
         about += "tree does not have are underlined."
+        if undrawn:
+            about += f" {plural(undrawn, 'more was', 'more were')} parsed and not drawn: a tree is "
+            about += "too long to be recorded whole."
     elif compared:
         about += f" {exact} of {len(compared)} are word for word the reference; elsewhere, what"
         about += " differs from it is underlined. Another wording need not be a worse one."

@@ -121,6 +121,7 @@ def summarise(
             f"Nearly all sentences that it has learned from have at most "
             f"{plural(longest, 'word')}; it may leave out parts of longer ones."
         )
+    samples, undrawn = _samples(run, scores)
     return RunSummary(
         name=recipe.name,
         languages=run.languages,
@@ -128,7 +129,8 @@ def summarise(
         notice=" ".join([*([NOTICE] if embedded else []), *verdict(run)]),
         facts=facts,
         scores=named,
-        samples=_samples(run, scores),
+        samples=samples,
+        undrawn=undrawn,
         measured=_label_tables(scores),
         confusions=_confusions(scores),
         charts=charts_of(records, run.task),
@@ -142,21 +144,21 @@ def summarise(
     )
 
 
-def _samples(run: Run, scores: dict[str, Any]) -> list[Sample]:
-    """Those of the last evaluation. Trees are drawn; one that is too long to be recorded whole is
-    left out beside them."""
+def _samples(run: Run, scores: dict[str, Any]) -> tuple[list[Sample], int]:
+    """Those of the last evaluation, and how many are left out. Trees are drawn; one that is too
+    long to be recorded whole is left out beside them."""
     samples = [
         Sample(s["source"], s["translation"], s["reference"]) for s in scores.get("samples", [])
     ]
     if run.task.target != "tree":
-        return samples
+        return samples, 0
     no_tag = run.forms.trees.no_tag
     drawn = [
         replace(sample, trees=pair)
         for sample in samples
         if (pair := tree_pair(sample.reference, sample.hypothesis, no_tag)) is not None
     ]
-    return drawn or samples
+    return (drawn, len(samples) - len(drawn)) if drawn else (samples, 0)
 
 
 def _label_tables(scores: dict[str, Any]) -> list[Table]:
