@@ -14,7 +14,6 @@ Written to ``benchmarks/results/depth.json``; docs/results.md shows what came of
 
 from __future__ import annotations
 
-import argparse
 import math
 from collections import Counter
 from collections.abc import Sequence
@@ -24,7 +23,7 @@ from typing import Any
 import numpy as np
 from provenance import Watch
 from results import Results
-from small_trainings import EOS, FIRST, Pair, Plan, heldout, train, use_one_thread
+from small_trainings import EOS, FIRST, Pair, Plan, heldout, options_of, train, use_one_thread
 
 from dragoman.data.demo_corpus import DemoPair, demo_corpus
 
@@ -70,17 +69,18 @@ def of_frequencies(train_pairs: Sequence[Pair], dev: Sequence[Pair]) -> float:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description="The loss of deep models, with and without.")
-    parser.add_argument("--tiny", action="store_true", help="a few updates of shallow models")
-    parser.add_argument("--seeds", type=int, nargs="+", default=SEEDS)
-    parser.add_argument("--to", type=Path, default=RESULTS, help="the file of results")
-    tiny = (options := parser.parse_args()).tiny
-    plan = Plan(updates=4, pairs=4, peak=1e-3, warmup=2) if tiny else PLAN
-    depths, seeds = ((1, 2), (1,)) if tiny else (DEPTHS, options.seeds)
+    tiny, plan, seeds, path = options_of(
+        "The loss of deep models, with and without.",
+        "a few updates of shallow models",
+        PLAN,
+        SEEDS,
+        RESULTS,
+    )
+    depths = (1, 2) if tiny else DEPTHS
     use_one_thread()
     corpus, numbers = demo_corpus(), dict[str, int]()
     learned, dev = numbered(corpus.train, numbers), numbered(corpus.dev, numbers)
-    results = Results(options.to, ("kind", "layers", "seed"))
+    results = Results(path, ("kind", "layers", "seed"))
     shared = {"updates": plan.updates, "pairs": plan.pairs}
     watch = Watch()
     row = {"kind": "frequencies", "layers": 0, "seed": 0, "loss": of_frequencies(learned, dev)}

@@ -16,7 +16,6 @@ docs/results.md shows the means.
 
 from __future__ import annotations
 
-import argparse
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from statistics import fmean
@@ -26,7 +25,7 @@ import numpy as np
 import torch
 from provenance import Watch
 from results import Results
-from small_trainings import FIRST, Pair, Plan, Tokens, batch_of, train, use_one_thread
+from small_trainings import FIRST, Pair, Plan, Tokens, batch_of, options_of, train, use_one_thread
 
 from dragoman.models.transformer import Transformer
 from dragoman.pictures.chart import chart_svg
@@ -81,15 +80,16 @@ def draw(results: Results) -> Path:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description="Inputs longer than those of training.")
-    parser.add_argument("--tiny", action="store_true", help="a few updates, two kinds, one seed")
-    parser.add_argument("--seeds", type=int, nargs="+", default=SEEDS)
-    parser.add_argument("--to", type=Path, default=RESULTS, help="the file of results")
-    tiny = (options := parser.parse_args()).tiny
-    plan = Plan(updates=4, pairs=4, peak=1e-3, warmup=2) if tiny else PLAN
-    kinds, seeds, asked = (KINDS[:2], (1,), 4) if tiny else (KINDS, options.seeds, ASKED)
+    tiny, plan, seeds, path = options_of(
+        "Inputs longer than those of training.",
+        "a few updates, two kinds, one seed",
+        PLAN,
+        SEEDS,
+        RESULTS,
+    )
+    kinds, asked = (KINDS[:2], 4) if tiny else (KINDS, ASKED)
     use_one_thread()
-    results = Results(options.to, ("task", "positions", "seed"))
+    results = Results(path, ("task", "positions", "seed"))
     for seed in seeds:
         for task, made in TASKS.items():
             for kind in kinds:

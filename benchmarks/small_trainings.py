@@ -7,6 +7,7 @@ teacher forcing.
 
 from __future__ import annotations
 
+import argparse
 import os
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -47,6 +48,21 @@ class Plan:
     """The highest learning rate."""
     warmup: int
     clip: float = 1.0
+
+
+def options_of(
+    about: str, tiny: str, plan: Plan, seeds: Sequence[int], results: Path
+) -> tuple[bool, Plan, Sequence[int], Path]:
+    """What the command line says: whether it is the whole in little, how each training goes, of
+    which seeds, and into which file of results. ``tiny``: what the whole in little is."""
+    parser = argparse.ArgumentParser(description=about)
+    parser.add_argument("--tiny", action="store_true", help=tiny)
+    parser.add_argument("--seeds", type=int, nargs="+", default=seeds)
+    parser.add_argument("--to", type=Path, default=results, help="the file of results")
+    given = parser.parse_args()
+    if given.tiny:
+        return True, Plan(updates=4, pairs=4, peak=1e-3, warmup=2), (1,), given.to
+    return False, plan, given.seeds, given.to
 
 
 def use_one_thread() -> None:
