@@ -20,16 +20,14 @@ from dragoman.errors import RunError
 from dragoman.metrics.interval import Estimate, estimate
 from dragoman.recipe import Recipe
 from dragoman.studies.ablation_rows import BASE, Row, chosen, rows_of
-from dragoman.studies.several import BASE as BASE_FILE
 from dragoman.studies.several import (
-    GIVEN,
     Record,
     Stored,
     Training,
     begin,
     judged_by,
     of_equal_length,
-    read_stored,
+    open_study,
     record_has_learned,
     records_of,
     refuse_other,
@@ -92,10 +90,7 @@ class Ablation:
     @classmethod
     def open(cls, folder: Path) -> Ablation:
         """Errors: ``RunError`` for a folder without one, or one that is damaged."""
-        if not (folder / PLAN).is_file():
-            raise RunError(f"{folder} holds no ablation: it has no {PLAN}")
-        plan = read_stored(folder / PLAN, AblationPlan)
-        return cls(folder, plan, Recipe.load(folder / GIVEN), Recipe.load(folder / BASE_FILE))
+        return cls(folder, *open_study(folder, PLAN, AblationPlan, "ablation"))
 
     @property
     def rows(self) -> list[Row]:

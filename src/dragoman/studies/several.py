@@ -108,6 +108,20 @@ def read_stored(path: Path, what: type[_Plan]) -> _Plan:
         raise RunError(f"{path} is damaged ({place}: {problem['msg']})") from None
 
 
+def open_study(
+    folder: Path, plan_name: str, what: type[_Plan], called: str
+) -> tuple[_Plan, Recipe, Recipe]:
+    """The plan that lies in a folder, the recipe that was given, and the base of all trainings.
+
+    ``called``: what the folder should hold. Errors: ``RunError`` for a folder without it, or one
+    that is damaged.
+    """
+    if not (folder / plan_name).is_file():
+        raise RunError(f"{folder} holds no {called}: it has no {plan_name}")
+    plan = read_stored(folder / plan_name, what)
+    return plan, Recipe.load(folder / GIVEN), Recipe.load(folder / BASE)
+
+
 def require_validation(recipe: Recipe, what: str) -> None:
     """Errors: ``DragomanError`` for a recipe whose trainings could not be told apart."""
     if not recipe.training.validate_every:

@@ -29,15 +29,13 @@ from dragoman.plural import plural
 from dragoman.recipe import Recipe
 from dragoman.studies.search_space import Over, check_space, draw, parse_over, usual
 from dragoman.studies.several import (
-    BASE,
-    GIVEN,
     Record,
     Stored,
     Training,
     begin,
     judged_by,
     of_equal_length,
-    read_stored,
+    open_study,
     record_has_learned,
     records_of,
     refuse_other,
@@ -77,10 +75,7 @@ class Sweep:
     @classmethod
     def open(cls, folder: Path) -> Sweep:
         """Errors: ``RunError`` for a folder without a search, or one that is damaged."""
-        if not (folder / PLAN).is_file():
-            raise RunError(f"{folder} holds no sweep: it has no {PLAN}")
-        plan = read_stored(folder / PLAN, SweepPlan)
-        return cls(folder, plan, Recipe.load(folder / GIVEN), Recipe.load(folder / BASE))
+        return cls(folder, *open_study(folder, PLAN, SweepPlan, "sweep"))
 
     @cached_property
     def space(self) -> list[Over]:
