@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import stat
 from io import BufferedReader
 from pathlib import Path
@@ -17,6 +18,10 @@ from typing import Any, NoReturn
 
 from dragoman.errors import RunError
 
+NOT_UTF8 = re.compile("[\udc80-\udcff]")
+"""Bytes that are not UTF-8, as Python carries them in text (``surrogateescape``)."""
+LONE_SURROGATE = re.compile("[\ud800-\udfff]")
+"""The same, and halves of characters, which escapes in JSON may name."""
 MOST_JSON = 2 << 20
 """Bytes of a JSON file, or of one line of one. Python's objects take up to 25 times as much."""
 
@@ -64,6 +69,11 @@ def parse_json(text: bytes | str, where: str) -> Any:
         return whole_characters(json.loads(text, parse_constant=_no_number))
     except (ValueError, RecursionError) as error:
         raise RunError(f"{where} is damaged ({error})") from error
+
+
+def readable(text: str) -> str:
+    """With U+FFFD, which says "unreadable", for what no terminal and no file can hold."""
+    return text if text.isascii() else LONE_SURROGATE.sub("\ufffd", text)
 
 
 def whole_characters(value: Any) -> Any:

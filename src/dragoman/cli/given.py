@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import logging
 import os
-import re
 import sys
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
+
+from dragoman.reading import NOT_UTF8
 
 if TYPE_CHECKING:
     from dragoman.data.lines import Check
@@ -29,8 +30,6 @@ Plain = Annotated[
     ),
 ]
 """Options of the verbs that read lines."""
-
-_NOT_UTF8 = re.compile("[\udc80-\udcff]")
 
 
 def files_among(given: Sequence[str], verb: str, *options: str, quiet: bool = False) -> list[Path]:
@@ -142,7 +141,7 @@ def _told(lines: Iterable[str], name: str, language: str) -> Iterator[str]:
     """The lines, with a warning that names the first one with bytes that are not UTF-8."""
     has_told = False
     for number, line in enumerate(lines, 1):
-        if not has_told and not line.isascii() and _NOT_UTF8.search(line):
+        if not has_told and not line.isascii() and NOT_UTF8.search(line):
             from dragoman.data.encoding import encoding_of
 
             encoding = encoding_of(line.encode("utf-8", "surrogateescape"), language)

@@ -17,6 +17,7 @@ from pydantic import Field, field_validator
 
 from dragoman.data.corpora import Pair
 from dragoman.errors import DataError
+from dragoman.reading import LONE_SURROGATE, readable
 from dragoman.settings import Settings
 from dragoman.shortened import shortened
 
@@ -25,7 +26,6 @@ _SHOWN_CHARACTERS = 120
 _RECENT = 1 << 20
 _REMEMBERED = 1 << 26
 """Different pairs that are remembered: 64 million, 8 bytes each."""
-_SURROGATE = re.compile("[\ud800-\udfff]")
 _CONTROL = re.compile("[\x00-\x08\x0a-\x1f\x7f-\x9f]")
 """Unicode category Cc, but for the tab, which is a space to most people."""
 _CONTROL_IN_TEXT = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f]")
@@ -166,7 +166,7 @@ def _filters(settings: CleaningSettings, sides: Sequence[str]) -> dict[str, Call
     filters: dict[str, Callable[[Pair], bool]] = {}
     paired = len(sides) > 1
     if settings.invalid_utf8:
-        filters["invalid_utf8"] = lambda pair: _has(_SURROGATE, pair)
+        filters["invalid_utf8"] = lambda pair: _has(LONE_SURROGATE, pair)
     if settings.control_characters:
         control = _CONTROL if paired else _CONTROL_IN_TEXT
         filters["control_characters"] = lambda pair: _has(control, pair)
@@ -232,5 +232,4 @@ class _Seen:
 
 def _shortened(text: str) -> str:
     """For showing: not too long, and fit for any terminal and file."""
-    text = _SURROGATE.sub("\ufffd", text)
-    return shortened(text, _SHOWN_CHARACTERS)
+    return shortened(readable(text), _SHOWN_CHARACTERS)

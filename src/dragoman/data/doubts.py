@@ -20,6 +20,7 @@ from dragoman.data.correspondence import Correspondence, Moved, find_corresponde
 from dragoman.data.encoding import encoding_of, iconv
 from dragoman.forms.identification import can_identify, identify
 from dragoman.forms.languages import NAMES, base, name_of
+from dragoman.reading import NOT_UTF8, readable
 from dragoman.shortened import shortened
 
 _EXAMPLES = 3
@@ -60,7 +61,6 @@ _UNRELATED_FEW = 46
 dictionary little, and more of those that are right then look wrong (docs/experiments.md)."""
 _TIME = re.compile(r"\d\d:\d\d(:\d\d)?[,.]\d{3} --> ")
 _LETTER = re.compile(r"[^\W\d_]")
-_SURROGATE = re.compile("[\udc80-\udcff]")
 _ENCODED_TWICE = re.compile(
     "[\u00c2-\u00f4][\u0080-\u00bf\u0152-\u0192\u02c6\u02dc\u2013-\u203a\u20ac\u2122]"
 )
@@ -133,7 +133,7 @@ def _encoding(
     for name, path, code, lines in zip(
         ("source", "target"), files, languages, _sides(pairs), strict=True
     ):
-        wrong = [(number, text) for number, text in lines if _SURROGATE.search(text)]
+        wrong = [(number, text) for number, text in lines if NOT_UTF8.search(text)]
         if len(wrong) > _INVALID * len(lines):
             words = (
                 f"the {name} side is not UTF-8: {_of(wrong, lines)} cannot be read and are dropped"
@@ -145,7 +145,7 @@ def _encoding(
                 wrong = [(number, text) for (number, _), text in zip(wrong, read, strict=True)]
                 reads = "are probably" if code == "und" else "read well as"
                 words += f". They {reads} {encoding}"
-                if all(text.isascii() for _, text in lines if not _SURROGATE.search(text)):
+                if all(text.isascii() for _, text in lines if not NOT_UTF8.search(text)):
                     words += f": {iconv(path, encoding)}"
                 else:
                     words += "; the other lines are UTF-8, so convert only these"
@@ -262,7 +262,7 @@ def _in_order(pairs: Sequence[Pair], languages: tuple[str, str]) -> bool:
 
 def _readable(pair: Pair) -> Pair:
     """The pair, or an empty one in its place where cleaning will drop it."""
-    return Pair(pair.line, "", "") if _SURROGATE.search(pair.source + pair.target) else pair
+    return Pair(pair.line, "", "") if NOT_UTF8.search(pair.source + pair.target) else pair
 
 
 def _once(text: str) -> str | None:
@@ -308,5 +308,4 @@ def _pair(pair: Pair) -> str:
 
 def _cut(text: str) -> str:
     """For showing: not too long, and fit for any terminal and file."""
-    text = _SURROGATE.sub("\ufffd", text)
-    return repr(shortened(text, _SHOWN_CHARACTERS))
+    return repr(shortened(readable(text), _SHOWN_CHARACTERS))

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import re
 import unicodedata
 from typing import Literal, Self
 
 from pydantic import Field, model_validator
 
 from dragoman.forms.sampling import SPACE
+from dragoman.reading import readable
 from dragoman.settings import Settings
 
 MOST_TOKENS = 300_000
@@ -58,12 +58,8 @@ class TextSettings(Settings):
         return self
 
 
-_SURROGATE = re.compile("[\ud800-\udfff]")
-
-
 def prepare(text: str, settings: TextSettings) -> str:
     """What SentencePiece cannot do itself: NFC, and bytes that were not valid UTF-8."""
     if settings.normalization == "nfc" and not settings.lossless:
         text = unicodedata.normalize("NFC", text)
-    # Lone surrogates are how Python carries invalid UTF-8; U+FFFD says "unreadable" to a reader.
-    return text if text.isascii() else _SURROGATE.sub("\ufffd", text)
+    return readable(text)
