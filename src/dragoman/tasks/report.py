@@ -45,16 +45,21 @@ _LONGEST_LOOKED_AT = 100
 
 
 def write_report(
-    run: Run, *, hops: Sequence[Hops] = (), attention: Sequence[AttentionRecord] | None = None
+    run: Run,
+    *,
+    hops: Sequence[Hops] = (),
+    attention: Sequence[AttentionRecord] | None = None,
+    found: Sequence[str] | None = None,
 ) -> Path:
     """Write ``report.html`` and ``card.md`` into the run's folder -> the page.
 
     ``hops`` and ``attention`` are pictures that the report shows beside what the folder holds; left
-    out, attention is that of some test sentences.
+    out, attention is that of some test sentences. ``found``: what ``verdict`` has said of the run,
+    where it has been asked.
     Errors: ``RunError`` for a damaged folder, ``FileError`` when the disk is full.
     """
     looks = look_at_samples(run) if attention is None else attention
-    summary = summarise(run, hops=hops, attention=looks)
+    summary = summarise(run, hops=hops, attention=looks, found=found)
     page = run.folder / "report.html"
     write_text(page, report_html(summary))
     write_text(run.folder / "card.md", card_markdown(summary))
@@ -75,9 +80,14 @@ def look_at_samples(run: Run) -> list[AttentionRecord]:
 
 
 def summarise(
-    run: Run, *, hops: Sequence[Hops] = (), attention: Sequence[AttentionRecord] = ()
+    run: Run,
+    *,
+    hops: Sequence[Hops] = (),
+    attention: Sequence[AttentionRecord] = (),
+    found: Sequence[str] | None = None,
 ) -> RunSummary:
-    """All that the report says about a run."""
+    """All that the report says about a run. Arguments as of ``write_report``."""
+    found = verdict(run) if found is None else found
     recipe = run.recipe
     records = list(run.metrics())
     scores = run.scores()
@@ -126,7 +136,7 @@ def summarise(
         name=recipe.name,
         languages=run.languages,
         hub_tag=run.task.hub_tag,
-        notice=" ".join([*([NOTICE] if embedded else []), *verdict(run)]),
+        notice=" ".join([*([NOTICE] if embedded else []), *found]),
         facts=facts,
         scores=named,
         samples=samples,
