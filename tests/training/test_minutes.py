@@ -169,3 +169,18 @@ def test_a_corrected_run_is_the_same_resumed_or_made_again(
         runs.train("killed", runs.plan, killed)
     assert runs.train("killed", runs.kept, pytest.fail) == whole
     assert runs.train("again", runs.kept, pytest.fail) == whole
+
+
+def test_a_display_hears_of_a_plan_that_stays_as_it_was(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    runs = Runs(tmp_path, monkeypatch)
+
+    def same(plan: TrainingSettings, update: int, *_: float) -> TrainingSettings:
+        return corrected(plan, update, 0.0, 600 / 60, 0.0).model_copy(update={"updates": 60})
+
+    monkeypatch.setattr(trainer_module, "corrected", same)
+    runs.train("run", runs.plan, runs.keep)
+    assert runs.kept.first_plan is not None and runs.kept.updates == 60
+    assert runs.follower.told.count("plan 60") == 1
+    assert not any("went faster" in one or "went slower" in one for one in runs.follower.told)

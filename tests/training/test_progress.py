@@ -17,6 +17,7 @@ from training_toy import Toy, toy_batches, toy_trainer
 from dragoman.errors import TrainingError
 from dragoman.task import TASKS
 from dragoman.training.metrics_log import MetricsLog
+from dragoman.training.minutes import seconds_to_fill
 from dragoman.training.progress import (
     LiveDisplay,
     Pace,
@@ -33,7 +34,7 @@ from dragoman.training.records import (
     ValidationRecord,
     as_json,
 )
-from dragoman.training.settings import TrainingSettings
+from dragoman.training.settings import FirstPlan, TrainingSettings
 from dragoman.training.tensorboard import TensorBoard
 
 
@@ -156,10 +157,31 @@ def test_time_left(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("dragoman.training.progress.time.monotonic", lambda: now[0])
     pace = Pace(50)
     pace.begin(10)
-    assert pace.left(10) == ""
+    assert pace.left(10, 0.0) == ""
     now[0] += 60
-    assert pace.left(20) == "3:00 left"
+    assert pace.left(20, 60.0) == "3:00 left"
     assert [clock(s) for s in (0, 59.6, 3600)] == ["0:00", "1:00", "1:00:00"]
+
+
+def test_time_left_is_that_of_the_plan_until_it_is_counted_again(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    now = [100.0]
+    monkeypatch.setattr("dragoman.training.progress.time.monotonic", lambda: now[0])
+    stream = io.StringIO()
+    plan = TrainingSettings(updates=50, minutes=3.0)
+    display = make_display(TASKS["translation"], 50, 0.0, stream, fills=seconds_to_fill(plan))
+    display.begin(0)
+    now[0] += 20  # slow, as a first update is
+    display.on_update(update(1))
+    assert stream.getvalue().endswith("3:00 left\n")
+    now[0] += 20
+    display.on_plan(50)  # counted again, to as many
+    display.on_update(update(10))
+    assert stream.getvalue().endswith("2:40 left\n")
+    first = FirstPlan(until=1, updates=50, validate_every=0, snapshot_every=0, warmup=0)
+    for other in ({"minutes": 1.0}, {"minutes": 0.0}, {"first_plan": first}):
+        assert seconds_to_fill(plan.model_copy(update=other)) == 0.0, "nothing is counted again"
 
 
 def test_records_are_json_lines(tmp_path: Path) -> None:

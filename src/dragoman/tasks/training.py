@@ -41,7 +41,7 @@ from dragoman.training.distributed import Ranks
 from dragoman.training.fastest_way import Measured, fastest_way
 from dragoman.training.guided import GuidedAlignment
 from dragoman.training.lock import locked
-from dragoman.training.minutes import Correction, planned_schedule
+from dragoman.training.minutes import Correction, planned_schedule, seconds_to_fill
 from dragoman.training.objectives import Objective
 from dragoman.training.progress import make_display
 from dragoman.training.seeding import key
@@ -222,7 +222,14 @@ def _train(
         folder=folder,
         evaluate=validation if validation.pairs else None,
         lower_is_better=task.metrics[settings.metric].better == "lower",
-        listeners=[make_display(task, settings.updates, settings.line_every_seconds)]
+        listeners=[
+            make_display(
+                task,
+                settings.updates,
+                settings.line_every_seconds,
+                fills=seconds_to_fill(settings),
+            )
+        ]
         if display
         else [],
         ranks=ranks,

@@ -85,6 +85,12 @@ def awaits_correction(settings: TrainingSettings, update: int) -> bool:
     return settings.minutes > 0 and settings.first_plan is None and update < settings.updates
 
 
+def seconds_to_fill(settings: TrainingSettings) -> float:
+    """What the updates of a run will be counted to fill after its first minute; 0: they stay."""
+    seconds = 60 * settings.minutes
+    return seconds if settings.first_plan is None and seconds > _FIRST_MINUTE else 0.0
+
+
 def can_correct(elapsed: float, pace: Pace) -> bool:
     """Whether the first minute is over, and enough was timed in it."""
     return elapsed >= _FIRST_MINUTE and pace.updates > _FEWEST_TIMED

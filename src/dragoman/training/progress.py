@@ -25,17 +25,23 @@ _VALIDATIONS_SHOWN = 5
 
 
 def make_display(
-    task: Task, updates: int, line_every: float = 10.0, stream: TextIO | None = None
+    task: Task,
+    updates: int,
+    line_every: float = 10.0,
+    stream: TextIO | None = None,
+    *,
+    fills: float = 0.0,
 ) -> Listener:
     """The display that suits ``stream`` (standard error): live in a terminal, else plain lines.
 
     ``task``: what is trained for, whose scores and counts are shown. ``updates``: how many the run
-    will have. ``line_every``: seconds between plain lines.
+    will have. ``line_every``: seconds between plain lines. ``fills``: the seconds that its updates
+    are still to be counted again to fill (``minutes.seconds_to_fill``); 0: they stay as they are.
     """
     console = Console(file=stream or sys.stderr)
     if console.is_terminal and not console.is_dumb_terminal:
-        return LiveDisplay(task, updates, console)
-    return PlainDisplay(task, updates, line_every, stream or sys.stderr)
+        return LiveDisplay(task, updates, console, fills)
+    return PlainDisplay(task, updates, line_every, stream or sys.stderr, fills)
 
 
 class RecentLoss:
@@ -73,10 +79,15 @@ class RecentLoss:
 
 
 class Pace:
-    """How long the rest will take, from how long this session took so far, validations included."""
+    """How long the rest will take, from how long this session took so far, validations included.
 
-    def __init__(self, updates: int) -> None:
+    The first updates are slow, and what they promise would be far from the minutes that were asked
+    for, which the plan keeps to: until it is counted again, the rest is what these leave.
+    """
+
+    def __init__(self, updates: int, fills: float = 0.0) -> None:
         self._updates = updates
+        self._fills = fills
         self._first = 0
         self._started = time.monotonic()
 
@@ -85,14 +96,16 @@ class Pace:
         self._started = time.monotonic()
 
     def replan(self, updates: int) -> None:
-        """The run will have so many updates."""
-        self._updates = updates
+        """The run will have so many updates, which are not counted again."""
+        self._updates, self._fills = updates, 0.0
 
-    def left(self, update: int) -> str:
-        """``1:02:03 left``, or nothing before the first update."""
+    def left(self, update: int, elapsed: float) -> str:
+        """``1:02:03 left``, or nothing before the first update. ``elapsed``: seconds of the run."""
         done = update - self._first
         if done <= 0:
             return ""
+        if update < self._updates and elapsed < self._fills:
+            return f"{clock(self._fills - elapsed)} left"
         per_update = (time.monotonic() - self._started) / done
         return f"{clock(per_update * (self._updates - update))} left"
 
@@ -100,13 +113,15 @@ class Pace:
 class PlainDisplay(Listener):
     """Lines for log files, every so often; validations in full."""
 
-    def __init__(self, task: Task, updates: int, line_every: float, stream: TextIO) -> None:
+    def __init__(
+        self, task: Task, updates: int, line_every: float, stream: TextIO, fills: float
+    ) -> None:
         self._task = task
         self._updates = updates
         self._every = line_every
         self._stream = stream
         self._recent = RecentLoss(task)
-        self._pace = Pace(updates)
+        self._pace = Pace(updates, fills)
         self._next_line = 0.0
 
     def begin(self, update: int) -> None:
@@ -120,9 +135,10 @@ class PlainDisplay(Listener):
         if now < self._next_line and record.update != self._updates:
             return
         self._next_line = now + self._every
+        left = self._pace.left(record.update, record.elapsed)
         self._print(
             f"update {record.update:,} of {self._updates:,}  "
-            f"{self._recent.read(record.learning_rate)}  {self._pace.left(record.update)}"
+            f"{self._recent.read(record.learning_rate)}  {left}"
         )
 
     def on_validation(self, record: ValidationRecord) -> None:
@@ -147,11 +163,11 @@ class PlainDisplay(Listener):
 class LiveDisplay(Listener):
     """A progress bar, the last validations and some translations, redrawn in place."""
 
-    def __init__(self, task: Task, updates: int, console: Console) -> None:
+    def __init__(self, task: Task, updates: int, console: Console, fills: float = 0.0) -> None:
         self._task = task
         self._updates = updates
         self._recent = RecentLoss(task)
-        self._pace = Pace(updates)
+        self._pace = Pace(updates, fills)
         self._next_reading = 0.0
         self._validations: list[ValidationRecord] = []
         self._bar = Progress(
@@ -177,7 +193,7 @@ class LiveDisplay(Listener):
             return
         self._next_reading = now + 1.0
         self._numbers = Text(self._recent.read(record.learning_rate))
-        left = self._pace.left(record.update)
+        left = self._pace.left(record.update, record.elapsed)
         self._bar.update(self._row, completed=record.update, left=left)
         self._draw()
 

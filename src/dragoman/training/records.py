@@ -120,7 +120,7 @@ class Listener(ABC):
 
     @abstractmethod
     def on_plan(self, updates: int) -> None:
-        """The run will have so many updates, other than was planned."""
+        """The updates of the run were counted again: it will have so many."""
 
     @abstractmethod
     def on_message(self, text: str) -> None:

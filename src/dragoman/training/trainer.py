@@ -259,9 +259,9 @@ class Trainer:
             text = settings.model_dump_json()
         self.settings = TrainingSettings.model_validate_json(self.ranks.broadcast_text(text))
         self._updater.schedule = planned_schedule(self.settings, correction.model_dim)
+        for listener in self._listeners:
+            listener.on_plan(self.settings.updates)
         if self.settings.updates != planned:
-            for listener in self._listeners:
-                listener.on_plan(self.settings.updates)
             how = "faster" if self.settings.updates > planned else "slower"
             self._say(
                 f"the first minute went {how} than was measured before: {self.settings.updates:,} "
