@@ -369,8 +369,8 @@ def test_what_if(opened: Open) -> None:
         for name in names:
             page.get_by_role("radio", name=name, exact=True).click()
             page.get_by_role("button", name="Switch this head off").click()
-        looked(page)
-        expect(page.get_by_text(f"{names[-1]} off")).to_be_visible()
+            expect(page.get_by_text(f"{name} off")).to_be_visible()
+            looked(page)
         expect(page.locator(".new")).not_to_have_text(before)
         page.get_by_role("button", name="Take all back").click()
         looked(page)
