@@ -14,6 +14,7 @@ from typing import Any, Union, get_args, get_origin
 
 from pydantic import BaseModel, ValidationError
 
+from dragoman.data.corpora import CORPUS_FILES
 from dragoman.errors import RecipeError, RunError
 from dragoman.models.kinds import KINDS
 from dragoman.reading import read_bytes
@@ -68,9 +69,7 @@ def map_paths(values: Mapping[str, Any], change: Any) -> dict[str, Any]:
         if not isinstance(entry, Mapping):
             return entry
         return {
-            key: change(value)
-            if key in ("source", "target", "links") and isinstance(value, str)
-            else value
+            key: change(value) if key in CORPUS_FILES and isinstance(value, str) else value
             for key, value in entry.items()
         }
 

@@ -484,6 +484,61 @@ def test_the_text_of_a_moved_run_is_given_again_and_held_to_its_fingerprint(
     assert dragoman("resume", again).code == 0
 
 
+def test_links_dev_and_test_files_of_a_moved_run_are_found_too(
+    parallel_text: tuple[Path, Path], dragoman: Dragoman, tmp_path: Path
+) -> None:
+    """They have the names of the training files, and lie in folders of their own."""
+    old = tmp_path / "old"
+    lines = [path.read_text("utf-8").splitlines(keepends=True) for path in parallel_text]
+    files: dict[str, tuple[str, str]] = {}
+    for name, rows in (("train", slice(None)), ("dev", slice(0, 7)), ("test", slice(7, 12))):
+        (old / name).mkdir(parents=True)
+        paths = [old / name / path.name for path in parallel_text]
+        for path, side in zip(paths, lines, strict=True):
+            path.write_text("".join(side[rows]), encoding="utf-8")
+        files[name] = (str(paths[0]), str(paths[1]))
+    links = old / "train" / "my.links"
+    links.write_text("0-0\n" * len(lines[0]), encoding="utf-8")
+    recipe, _ = recipe_of(
+        [*files["train"]], dev=files["dev"], test=files["test"], changes=[*TINY, *STILL]
+    )
+    (corpus,) = recipe.data.train
+    changed = {"train": (corpus.model_copy(update={"links": str(links)}),)}
+    recipe = recipe.model_copy(update={"data": recipe.data.model_copy(update=changed)})
+    recipe = recipe.change(["training.guided.weight=0.05"])
+    run = trained_run(recipe, tmp_path / "run").folder
+    new = Path(shutil.move(old, tmp_path / "new"))
+    every = [("--text", new / name) for name in ("train", "dev", "test")]
+    for number, texts in enumerate(
+        (
+            [("--text", new)],
+            every,
+            every[::-1],  # whose files come first do not match the training text
+            [("--text", path) for path in sorted(new.rglob("my.*"))],
+        )
+    ):
+        moved = copied(run, tmp_path / f"moved-{number}")
+        said = dragoman("resume", moved, *[word for option in texts for word in option])
+        assert said.code == 0, said.err
+        data = Recipe.load(moved / "recipe.toml").data
+        assert data.train[0].links == str(new / "train" / "my.links")
+        for side, found in (("train", data.train[0]), ("dev", data.dev), ("test", data.test)):
+            assert found is not None and found.source == str(new / side / parallel_text[0].name)
+        said = dragoman("compare", moved, moved, "--samples", "10")
+        assert said.code == 0, said.err
+    # What is not given is named, and so are links that have changed.
+    said = dragoman("resume", run, "--text", new / "dev", "--text", new / "test")
+    assert said.code == 1 and "begun with my.links, and no file of that name" in said.err
+    (new / "train" / "my.links").rename(new / "hidden")
+    shutil.copytree(new, old)
+    said = dragoman("resume", run)
+    assert said.code == 1 and 'as links = "../old/train/my.links"' in said.err
+    links.write_text("0-1\n" * len(lines[0]), encoding="utf-8")
+    shutil.rmtree(new)
+    said = dragoman("resume", run, "--text", shutil.move(old, new))
+    assert said.code == 1 and "is not the text that" in said.err
+
+
 def test_a_run_that_was_moved_away_from_its_text_is_measured_on_its_own_copy(
     parallel_text: tuple[Path, Path], dragoman: Dragoman, tmp_path: Path
 ) -> None:

@@ -44,6 +44,9 @@ _ARRAY = re.compile(r"\s*\[\s*(\{|$)")
 """How an array of records begins."""
 _ONE_FILE = (".tsv", ".tab", ".jsonl", ".ndjson", ".json")
 
+CORPUS_FILES = ("source", "target", "links")
+"""The settings of a corpus that name a file."""
+
 BY: dict[str, By] = {"text": "line", "documents": "blank", "file": "file"}
 """What ends a text that stands alone, by the format of its corpus."""
 

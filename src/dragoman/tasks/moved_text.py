@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from itertools import chain
+from itertools import chain, product
 from pathlib import Path
 
-from dragoman.data.corpora import CorpusSettings, corpus_fingerprint
+from dragoman.data.corpora import CORPUS_FILES, CorpusSettings, corpus_fingerprint
 from dragoman.errors import DataError, RunError
 from dragoman.tasks.run import NOTES, RECIPE, Run
 
@@ -16,8 +16,9 @@ def with_text(run: Run, given: Sequence[Path] = ()) -> Run:
 
     A file that is not where the recipe says is looked for by its name among ``given``, files and
     folders, and in the run's folder; it is taken if it has the fingerprint of the text that the run
-    was begun with. What is found nowhere stays as it is (``Run.require_text`` names it). Errors:
-    ``RunError`` for another text of that name, and ``given`` files that do not exist.
+    was begun with. Where nothing is given, what is found nowhere stays as it is
+    (``Run.require_text`` names it). Errors: ``RunError`` for another text of that name, for a file
+    that is not among those given, and for ``given`` files that do not exist.
     """
     for path in given:
         if not path.exists():
@@ -44,35 +45,48 @@ def _found(
     """``begun``: the fingerprint, where the run wrote it down."""
     missing = {
         key: Path(path)
-        for key in ("source", "target", "links")
+        for key in CORPUS_FILES
         if (path := getattr(corpus, key)) is not None and not Path(path).exists()
     }
-    places: dict[str, str] = {}
-    for key, path in missing.items():
-        folders = [one for one in [*given, run.folder] if one.is_dir()]
-        candidates = chain(
-            (one for one in given if one.name == path.name), (one / path.name for one in folders)
+    places = {key: _places(path, given, run.folder) for key, path in missing.items()}
+    unknown = [missing[key].name for key, found in places.items() if not found]
+    if given and unknown:
+        raise RunError(
+            f"{run.folder} was begun with {' and '.join(unknown)}, and no file of that name is "
+            "among what --text names. Files are found by their names: give each of them, or a "
+            "folder that has them"
         )
-        place = next((one for one in candidates if one.exists()), None)
-        if place is None:
-            return corpus
-        places[key] = str(place.resolve())
-    if not places:
+    if not missing or unknown:
         return corpus
-    there, where = corpus.model_copy(update=places), " and ".join(places.values())
+    one = {key: str(found[0]) for key, found in places.items()}
     if not begun:
         raise RunError(
-            f"whether {where} is the text that {run.folder} was begun with cannot be told: "
-            f"{run.folder / NOTES} has no fingerprint of it. Change the paths in "
+            f"whether {' and '.join(one.values())} is the text that {run.folder} was begun with "
+            f"cannot be told: {run.folder / NOTES} has no fingerprint of it. Change the paths in "
             f"{run.folder / RECIPE} if you are sure"
         )
-    try:
-        same = corpus_fingerprint(there) == begun[0]
-    except DataError as error:
-        raise RunError(f"{error}. It was given as text of {run.folder}") from error
-    if not same:
-        raise RunError(
-            f"{where} is not the text that {run.folder} was begun with: its fingerprint differs. "
-            f"Give the old file; or train on this one: dragoman train FILES --from {run.folder}"
+    for together in product(*places.values()):
+        there = corpus.model_copy(
+            update={key: str(place) for key, place in zip(places, together, strict=True)}
         )
-    return there
+        try:
+            if corpus_fingerprint(there) == begun[0]:
+                return there
+        except DataError as error:
+            raise RunError(f"{error}. It was given as text of {run.folder}") from error
+    raise RunError(
+        f"{' and '.join(one.values())} is not the text that {run.folder} was begun with: its "
+        "fingerprint differs. Give the old file; or train on this one: "
+        f"dragoman train FILES --from {run.folder}"
+    )
+
+
+def _places(path: Path, given: Sequence[Path], folder: Path) -> list[Path]:
+    """Where ``path`` may be now: files of its name that were given, then what lies in a folder
+    below as many of its own folders as possible, so that ``dev/my.en`` is not ``my.en``."""
+    named = [one for one in given if one.name == path.name]
+    folders = [one for one in [*given, folder] if one.is_dir()]
+    below = [Path(*path.parts[n:]) for n in range(1, len(path.parts))]
+    inside = (one / tail for one in folders for tail in below)
+    found = (one.resolve() for one in chain(named, inside) if one.exists())
+    return list(dict.fromkeys(found))

@@ -32,6 +32,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from dragoman.data.corpora import CORPUS_FILES
 from dragoman.data.length_ratio import LengthRatio
 from dragoman.errors import RunError
 from dragoman.forms.form import Form
@@ -228,7 +229,7 @@ class Run:
             named = {"dev": data.dev, "test": data.test}.get(side)
             held_out = side == "train" or getattr(data.split, side) > 0
             for corpus in (named,) if named else data.train if held_out else ():
-                for key in ("source", "target"):
+                for key in CORPUS_FILES:
                     path = getattr(corpus, key)
                     if path is None or Path(path).exists():
                         continue
