@@ -7,6 +7,11 @@ for our own mistakes only.
 
 from __future__ import annotations
 
+from typing import Literal
+
+LengthUnit = Literal["tokens", "characters"]
+"""What a text is measured in."""
+
 
 class DragomanError(Exception):
     """Anything that a user can mend. ``str(error)`` is the whole message."""
@@ -16,6 +21,18 @@ class DragomanError(Exception):
 
 class DataError(DragomanError):
     """A corpus, a file of sentences or a download is not what it should be."""
+
+
+class TooLongError(DataError):
+    """A text is longer than what a model reads of one."""
+
+    def __init__(self, message: str, length: int, unit: LengthUnit, most: int):
+        """``most``: the tokens that are read. A text of far too many characters is not cut into
+        tokens; its ``length`` is in characters then."""
+        super().__init__(message)
+        self.length = length
+        self.unit = unit
+        self.most = most
 
 
 class RecipeError(DragomanError):

@@ -36,6 +36,7 @@ from dragoman.nn.linear import Embedding
 from dragoman.search.settings import SearchSettings
 from dragoman.serving.app import create_app
 from dragoman.serving.http.listening import bind
+from dragoman.serving.http.refusals import KINDS
 from dragoman.serving.operate.log import set_up
 from dragoman.serving.operate.meters import Meters
 from dragoman.serving.served import ServedRun
@@ -242,7 +243,10 @@ def refused(
         async with client_of(*both) as client:
             answer = await client.post(path, json=values)
             assert answer.status_code == status, answer.text
-            assert list(answer.json()) == ["error"] and words in answer.json()["error"]
+            body = answer.json()
+            assert list(body) == ["error", "code", "values"] and words in body["error"]
+            kind = KINDS[body["code"]]
+            assert (kind.status, set(kind.values)) == (status, set(body["values"])), body
             assert (await client.get("/health")).json() == {"status": "ok"}
             error: str = answer.json()["error"]
             return error

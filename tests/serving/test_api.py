@@ -160,7 +160,10 @@ def test_errors_are_clear(path: str, values: dict[str, Any], status: int, words:
             answer = await client.post(path, json=values)
             assert answer.status_code == status, answer.text
             if status != 200:
-                assert list(answer.json()) == ["error"] and words in answer.json()["error"]
+                assert (
+                    list(answer.json()) == ["error", "code", "values"]
+                    and words in answer.json()["error"]
+                )
             # And the server lives on.
             assert (await client.get("/health")).json() == {"status": "ok"}
 
@@ -182,7 +185,7 @@ def test_bodies_that_are_not_requests(body: bytes, kind: str) -> None:
             headers = {"content-type": kind} if kind else {}
             answer = await client.post("/translate", content=body, headers=headers)
             assert answer.status_code == 400, answer.text
-            assert list(answer.json()) == ["error"] and answer.json()["error"]
+            assert list(answer.json()) == ["error", "code", "values"] and answer.json()["error"]
 
     run(check())
 
@@ -468,7 +471,7 @@ def test_what_is_not_there_is_told_as_json(method: str, path: str, status: int) 
             if method == "HEAD":
                 assert not answer.content
             else:
-                assert list(answer.json()) == ["error"] and answer.json()["error"]
+                assert list(answer.json()) == ["error", "code", "values"] and answer.json()["error"]
             assert answer.headers["x-content-type-options"] == "nosniff"
 
     run(check())

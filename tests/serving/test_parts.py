@@ -7,6 +7,7 @@ import html
 import math
 import re
 from collections.abc import AsyncGenerator
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -16,29 +17,35 @@ from serving_echo import TEXT
 from dragoman.errors import DataError, SearchError
 from dragoman.forms.moses import MosesText
 from dragoman.serving.http.limits import ApiKeys, Client, Limiter, LimitSettings
-from dragoman.serving.http.refusals import FAILED, Refusal
+from dragoman.serving.http.refusals import FAILED, Refusal, error_body
 from dragoman.serving.http.stream import _all_told, event_of
 from dragoman.serving.translate.fair import FairQueue
 from dragoman.serving.translate.words import words_of
 
+SLOW = Refusal("too_slow", "too slow", seconds=1)
+FULL = Refusal("queue_full", "slow down", sentences=5, most=4)
+
 
 @pytest.mark.parametrize(
-    ("error", "said"),
+    ("error", "body"),
     [
-        (TimeoutError(), "too slow"),
-        (Refusal(429, "slow down"), "slow down"),
-        (SearchError("too long"), "too long"),
+        (TimeoutError(), SLOW.body),
+        (FULL, FULL.body),
+        (
+            SearchError("too long"),
+            error_body("bad_search", "too long", {"problem": "too long"}),
+        ),
         (ValueError("nobody's business"), FAILED),
     ],
 )
-def test_every_end_of_a_stream_is_told(error: Exception, said: str) -> None:
+def test_every_end_of_a_stream_is_told(error: Exception, body: dict[str, Any]) -> None:
     async def parts() -> AsyncGenerator[bytes, None]:
         yield b"first"
         raise error
 
     async def check() -> None:
-        told = [part async for part in _all_told(parts(), Refusal(504, "too slow"))]
-        assert told == [b"first", event_of("error", {"error": said})]
+        told = [part async for part in _all_told(parts(), SLOW)]
+        assert told == [b"first", event_of("error", body)]
 
     asyncio.run(check())
 

@@ -196,7 +196,7 @@ def test_nothing_that_can_be_sent_breaks_it(tiny: str) -> None:
         def send(case: Any) -> None:
             answer = case.call(timeout=120)
             assert answer.status_code < 500, (case.body, answer.text)
-            assert answer.status_code == 200 or list(answer.json()) == ["error"]
+            assert answer.status_code == 200 or list(answer.json()) == ["error", "code", "values"]
             answered[f"{case.method} {case.path}"] += 1
 
         @fifteen

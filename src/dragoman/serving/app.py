@@ -29,7 +29,7 @@ from dragoman.serving.http.door import Door
 from dragoman.serving.http.limits import ApiKeys
 from dragoman.serving.http.middleware import BodyLimit, Failures, HeadAsGet, Lingering, Measured
 from dragoman.serving.http.openapi import describe, error_of, json_response
-from dragoman.serving.http.refusals import FAILED, Refusal, not_found
+from dragoman.serving.http.refusals import FAILED, Refusal, error_body
 from dragoman.serving.look import figures, inside, run_view
 from dragoman.serving.look.schema import AttentionRequest, CellRequest, LookRequest, WordRequest
 from dragoman.serving.operate.meters import CONTENT_TYPE, Meters
@@ -50,7 +50,7 @@ ABOUT = (
     "clients, and our own under `/v1`, which tell what the model knows of its translation; others "
     "are for runs of other tasks: to go on with a text, to label one, to fill in blanks, to parse. "
     "Every "
-    'error is `{"error": "…"}` and says what to do.'
+    'error is `{"error": "…", "code": "…", "values": {…}}` and says what to do.'
 )
 
 
@@ -189,7 +189,7 @@ def _add_run(app: FastAPI, service: Service) -> None:
         with service.admit(http):
             served = service.catalogue.named(name)
             if served.run is None:
-                raise not_found(f"Nothing is known of how {name} was trained.")
+                raise Refusal("no_record", f"Nothing is known of how {name} was trained.", run=name)
             if served not in known:
                 known[served] = await asyncio.to_thread(run_view.view, served.run, name)
             return json_response(known[served])
@@ -223,7 +223,7 @@ def _add_page(app: FastAPI, service: Service) -> None:
 
 
 def _add_errors(app: FastAPI, service: Service) -> None:
-    """Every error as ``{"error": "…"}``."""
+    """Every error as a ``schema.ErrorBody``."""
 
     @app.exception_handler(Refusal)
     async def refusal(_: Request, error: Refusal) -> Response:
@@ -232,13 +232,13 @@ def _add_errors(app: FastAPI, service: Service) -> None:
             headers["retry-after"] = str(max(1, round(error.retry_after)))
         if error.status == 413:
             headers["connection"] = "close"  # what is left of the body is thrown away
-        return JSONResponse({"error": error.message}, error.status, headers)
+        return JSONResponse(error.body, error.status, headers)
 
     @app.exception_handler(DragomanError)
     async def mendable(_: Request, error: DragomanError) -> Response:
         # What is to be mended is the operator's affair, and names folders.
         logger.error("%s", error)
-        return JSONResponse({"error": FAILED}, 500)
+        return JSONResponse(FAILED, 500)
 
     @app.exception_handler(ClientGone)
     async def gone(_: Request, error: ClientGone) -> Response:
@@ -253,4 +253,6 @@ def _add_errors(app: FastAPI, service: Service) -> None:
             service.count_stranger(http)
         except Refusal as too_many:
             return await refusal(http, too_many)
-        return JSONResponse({"error": error.detail}, error.status_code, error.headers)
+        code = "no_such_method" if error.status_code == 405 else "no_such_path"
+        body = error_body(code, error.detail, {})
+        return JSONResponse(body, error.status_code, error.headers)

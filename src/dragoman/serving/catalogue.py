@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from dragoman.forms.languages import base, name_of
 from dragoman.serving.classify.labelling import Labelling
 from dragoman.serving.fill.filling import Filling
-from dragoman.serving.http.refusals import Refusal, bad_request
+from dragoman.serving.http.refusals import Refusal
 from dragoman.serving.parse.bracketing import Bracketing
 from dragoman.serving.schema import DetectedLanguage, Language
 from dragoman.serving.served import ServedRun
@@ -54,8 +54,13 @@ class Catalogue:
         for run in self.runs:
             if run.name == name:
                 return run
-        known = ", ".join(run.name for run in self.runs)
-        raise Refusal(404, f"There is no run {name!r} here; there are: {known}.")
+        runs = [run.name for run in self.runs]
+        raise Refusal(
+            "no_such_run",
+            f"There is no run {name!r} here; there are: {', '.join(runs)}.",
+            run=name,
+            runs=runs,
+        )
 
     def of(self, task: TaskName, name: str | None) -> ServedRun:
         """The run that is named, or the first of a task. Raises Refusal 404, or 400 for one of
@@ -106,7 +111,11 @@ class Catalogue:
         if target is None:
             targets = list(dict.fromkeys(run.target for run in runs))
             if len(targets) > 1:
-                raise bad_request(f"Say which target language: {', '.join(targets)}.")
+                raise Refusal(
+                    "target_needed",
+                    f"Say which target language: {', '.join(targets)}.",
+                    targets=targets,
+                )
         else:
             runs = self._matching(runs, "target", target)
         if source != AUTO:
@@ -137,8 +146,14 @@ class Catalogue:
         found = [run for run in runs if of_run[id(run)] == code]
         found += [run for run in runs if run not in found and base(of_run[id(run)]) == base(code)]
         if not found:
-            pairs = ", ".join(f"{run.source} to {run.target}" for run in self.translating)
-            raise bad_request(f"{code} is not supported as a {side} language; there is {pairs}.")
+            pairs = [f"{run.source} to {run.target}" for run in self.translating]
+            raise Refusal(
+                "language_not_supported",
+                f"{code} is not supported as a {side} language; there is {', '.join(pairs)}.",
+                language=code,
+                side=side,
+                pairs=[f"{run.source}-{run.target}" for run in self.translating],
+            )
         return found
 
 

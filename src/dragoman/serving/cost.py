@@ -16,9 +16,13 @@ same budget in steps.
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import Literal
 
 from dragoman.search.request import Request
-from dragoman.serving.http.refusals import bad_request
+from dragoman.serving.http.refusals import Refusal
+
+Work = Literal["search", "warnings", "look", "blanks", "reasons", "writing"]
+"""What may cost too much, as a refusal's values name it."""
 
 ON_TORCH = 8
 """A token step of a search on plain torch, over one by the kernels: 50 to 300 microseconds over 4
@@ -46,10 +50,15 @@ def is_costly(request: Request) -> bool:
     return request.rows * request.limit >= COSTLY
 
 
-def check_cost(cost: int, most: int, work: str, change: str) -> None:
-    """``work``: what costs so much; ``change``: what would cost less. Raises Refusal 400."""
+def check_cost(cost: int, most: int, work: Work, how_much: str, change: str) -> None:
+    """``how_much`` of ``work`` costs so much; ``change``: what would cost less. Raises Refusal
+    400."""
     if cost > most:
-        raise bad_request(
-            f"This request may take {cost:,} token steps ({work}); this server allows {most:,} in "
-            f"one request. {change}"
+        raise Refusal(
+            "too_costly",
+            f"This request may take {cost:,} token steps ({how_much}); this server allows {most:,} "
+            f"in one request. {change}",
+            cost=cost,
+            most=most,
+            work=work,
         )

@@ -8,7 +8,7 @@ from pathlib import Path
 from starlette.responses import FileResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from dragoman.serving.http.refusals import not_found
+from dragoman.serving.http.refusals import Refusal
 
 WEB = Path(__file__).parent / "web"
 """Where the built page lies: in every wheel, and in a source tree after ``make web``."""
@@ -75,7 +75,7 @@ def index(folder: Path = WEB) -> Response:
     Raises Refusal 404 where it is not built.
     """
     if not is_built(folder):
-        raise not_found(NOT_BUILT)
+        raise Refusal("page_not_built", NOT_BUILT)
     return FileResponse(
         folder / "index.html", media_type="text/html", headers={"cache-control": "no-cache"}
     )
@@ -88,5 +88,5 @@ def file(name: str, folder: Path = WEB) -> Response:
     """
     path = folder / "assets" / name
     if not _NAME.fullmatch(name) or not path.is_file():
-        raise not_found(f"The page has no file {name[:100]!r}.")
+        raise Refusal("no_such_file", f"The page has no file {name[:100]!r}.", file=name[:100])
     return FileResponse(path, headers={"cache-control": "public, max-age=31536000, immutable"})

@@ -30,6 +30,10 @@ class ErrorBody(Message):
 
     error: str
     """What was wrong, and what to do."""
+    code: str
+    """Which refusal it is, by a name that stays: docs/serve.md lists them all."""
+    values: dict[str, str | int | float | list[str]]
+    """The numbers and names that stand in the sentence."""
 
 
 # ---- LibreTranslate

@@ -16,9 +16,9 @@ from dragoman.search.request import Request
 from dragoman.search.settings import SearchSettings
 from dragoman.serving import schema
 from dragoman.serving.classify.labelling import Labelling
-from dragoman.serving.cost import LOOKING, ON_TORCH, READING, check_cost, search_cost
+from dragoman.serving.cost import LOOKING, ON_TORCH, READING, Work, check_cost, search_cost
 from dragoman.serving.fill.filling import Filling
-from dragoman.serving.http.refusals import bad_request
+from dragoman.serving.http.refusals import Refusal
 from dragoman.serving.look.answer import look_answer
 from dragoman.serving.look.looker import Looker
 from dragoman.serving.look.schema import LookAnswer, LookRequest
@@ -160,9 +160,11 @@ class ServedRun:
     def looker(self) -> Looker:
         """Who looks inside. Raises Refusal 400 where that is not served."""
         if self._looker is None:
-            raise bad_request(
+            raise Refusal(
+                "cannot_look",
                 f"{self.name} cannot be looked into: it goes over a text from left to right to "
-                "label it, and has no encoder."
+                "label it, and has no encoder.",
+                run=self.name,
             )
         return self._looker
 
@@ -186,9 +188,14 @@ class ServedRun:
         sentences = sum(len(passage.pieces) for passage in passages)
         most, each = self._settings.limits.translations, options.settings.n_best
         if sentences * each > most:
-            raise bad_request(
+            raise Refusal(
+                "too_many_translations",
                 f"{each} translations of each of {sentences:,} sentences are {sentences * each:,}; "
-                f"this server gives {most:,} at once. Ask for fewer, or send the text in parts."
+                f"this server gives {most:,} at once. Ask for fewer, or send the text in parts.",
+                each=each,
+                sentences=sentences,
+                total=sentences * each,
+                most=most,
             )
         return passages
 
@@ -210,14 +217,19 @@ class ServedRun:
         try:
             settings = schema.search_settings(request, self.engine.search_settings)
         except ValidationError as error:
-            raise bad_request(first_problem(error)) from None
+            raise bad_field(error) from None
         self.check(settings)
         if request.prefix and request.prefix_tokens:
-            raise bad_request("Give either prefix or prefix_tokens, not both.")
+            raise Refusal("two_prefixes", "Give either prefix or prefix_tokens, not both.")
         tokens = tuple(request.prefix_tokens or ())
         size = self.engine.target.size
         if any(token >= size for token in tokens):
-            raise bad_request(f"prefix_tokens must be below {size}, the size of the vocabulary.")
+            raise Refusal(
+                "no_such_token",
+                f"prefix_tokens must be below {size}, the size of the vocabulary.",
+                field="prefix_tokens",
+                vocabulary=size,
+            )
         if request.prefix:
             tokens = tuple(self.engine.target.tokens([request.prefix])[0])
         return TranslationOptions(settings, request.whole, tokens)
@@ -232,18 +244,26 @@ class ServedRun:
             else settings.beam
         )
         if rows > self._settings.rows:
-            raise bad_request(
+            raise Refusal(
+                "too_many_hypotheses",
                 f"{settings.n_best} alternatives with beam {settings.beam} take {rows} places; "
-                f"this server has {self._settings.rows}. Ask for fewer, or a narrower beam."
+                f"this server has {self._settings.rows}. Ask for fewer, or a narrower beam.",
+                n_best=settings.n_best,
+                beam=settings.beam,
+                hypotheses=rows,
+                most=self._settings.rows,
             )
 
     def check_width(self, *asked: int) -> None:
         """``asked``: beams, and numbers of translations of one text. Raises Refusal 400."""
         limit = self._settings.limits.beam
         if max(asked) > limit:
-            raise bad_request(
+            raise Refusal(
+                "beam_too_wide",
                 f"This server searches with a beam of at most {limit} and gives at most {limit} "
-                f"translations of one text; {max(asked):,} were asked for."
+                f"translations of one text; {max(asked):,} were asked for.",
+                asked=max(asked),
+                most=limit,
             )
 
     def look_cut(self, request: Asked) -> Cut[Asked]:
@@ -308,6 +328,7 @@ class ServedRun:
         check_cost(
             search_cost(wanted, 1 if by_kernels else ON_TORCH),
             self._settings.limits.token_steps,
+            "search",
             f"{plural(len(wanted), 'sentence')} of up to {plural(longest, 'token')}, with up to "
             f"{plural(widest, 'hypothesis', 'hypotheses')} each",
             "Send fewer or shorter sentences at once, take a narrower beam, or a smaller "
@@ -321,14 +342,17 @@ class ServedRun:
         check_cost(
             tokens * READING,
             self._settings.limits.token_steps,
+            "warnings",
             f"warnings of {plural(len(lengths), 'sentence')} of up to "
             f"{plural(max(lengths, default=0), 'token')}",
             "Send fewer or shorter sentences at once, or leave warnings out.",
         )
 
-    def check_tokens(self, tokens: int, weight: int, work: str, change: str) -> None:
+    def check_tokens(
+        self, tokens: int, weight: int, work: Work, how_much: str, change: str
+    ) -> None:
         """Tokens that torch reads or writes, ``weight`` token steps each."""
-        check_cost(tokens * weight, self._settings.limits.token_steps, work, change)
+        check_cost(tokens * weight, self._settings.limits.token_steps, work, how_much, change)
 
     def _check_look(self, cut: Cut[Asked]) -> None:
         """Of a model that writes, the search is what costs."""
@@ -341,15 +365,17 @@ class ServedRun:
         check_cost(
             rows * length * LOOKING,
             self._settings.limits.token_steps,
+            "look",
             f"{plural(length, 'token')} at most, with {plural(rows, 'hypothesis', 'hypotheses')}, "
             "each step recorded",
             "Look at one sentence of the text (sentence), or take a narrower beam.",
         )
 
 
-def first_problem(error: ValidationError) -> str:
-    """The first thing that is wrong with some settings, in one line."""
+def bad_field(error: ValidationError, begin: str = "") -> Refusal:
+    """For the first thing that is wrong with some settings, in one line after ``begin``."""
     problem = error.errors()[0]
     where = ".".join(str(part) for part in problem["loc"])
     message = problem["msg"].removeprefix("Value error, ")
-    return f"{where}: {message}" if where else message
+    told = f"{where}: {message}" if where else message
+    return Refusal("bad_field", f"{begin}{told}", field=where, problem=message)

@@ -21,9 +21,9 @@ from dragoman.serving.catalogue import AUTO, Catalogue, ChosenRun
 from dragoman.serving.http.addresses import Networks
 from dragoman.serving.http.connection import address_of, read_fields, while_connected
 from dragoman.serving.http.limits import ApiKeys, Client, Limiter, key_in_header
-from dragoman.serving.http.refusals import Refusal, bad_request
+from dragoman.serving.http.refusals import Refusal, missing_field, unsearchable
 from dragoman.serving.operate.meters import Meters
-from dragoman.serving.served import ServedRun, TranslationOptions, first_problem
+from dragoman.serving.served import ServedRun, TranslationOptions, bad_field
 from dragoman.serving.settings import ServeSettings
 from dragoman.serving.turns import Turns
 
@@ -73,7 +73,7 @@ class Service:
             try:
                 body = model.model_validate(fields)
             except ValidationError as error:
-                raise bad_request(f"Invalid request: {_describe(error)}") from None
+                raise _invalid(error) from None
             mark = object()
             self.under_way.add(mark)
             held.callback(self.under_way.discard, mark)
@@ -108,7 +108,7 @@ class Service:
         """Raises Refusal 403 for who is not one of those who run the server."""
         if http.client is None or http.client.host not in self.operators:
             raise Refusal(
-                403,
+                "operators_only",
                 "This is for those who run the server, and your address is not among theirs "
                 "(its setting operators).",
             )
@@ -120,7 +120,9 @@ class Service:
         except TimeoutError:
             seconds = self.settings.limits.seconds
             raise Refusal(
-                408, f"The request was not there in whole after {seconds:g} seconds. Send it again."
+                "late_body",
+                f"The request was not there in whole after {seconds:g} seconds. Send it again.",
+                seconds=seconds,
             ) from None
 
     async def finish(self, http: Request, work: Coroutine[Any, Any, T]) -> T:
@@ -134,12 +136,14 @@ class Service:
         except TimeoutError:
             raise self.too_slow() from None
         except SearchError as error:
-            raise bad_request(str(error)) from None
+            raise unsearchable(error) from None
 
     def too_slow(self) -> Refusal:
         seconds = self.settings.limits.seconds
         return Refusal(
-            504, f"This took longer than {seconds:g} seconds and was stopped. Send less at once."
+            "too_slow",
+            f"This took longer than {seconds:g} seconds and was stopped. Send less at once.",
+            seconds=seconds,
         )
 
     async def choose(
@@ -199,8 +203,8 @@ def _stranger(http: Request) -> Client:
     return Client(address_of(http))
 
 
-def _describe(error: ValidationError) -> str:
+def _invalid(error: ValidationError) -> Refusal:
     problem = error.errors()[0]
     if problem["type"] == "missing":
-        return f"missing {'.'.join(map(str, problem['loc']))} parameter"
-    return first_problem(error)
+        return missing_field(".".join(map(str, problem["loc"])))
+    return bad_field(error, "Invalid request: ")

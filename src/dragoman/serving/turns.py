@@ -17,7 +17,7 @@ from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from typing import Any, Generic, TypeVar
 
-from dragoman.serving.http.refusals import slow_down
+from dragoman.serving.http.refusals import Refusal
 
 T = TypeVar("T")
 
@@ -111,14 +111,20 @@ class Turns:
 
     def _check(self, client: str) -> None:
         if self._of_client is not None and self._places[client] >= self._of_client:
-            raise slow_down(
+            raise Refusal(
+                "too_many_of_kind",
                 f"You have {self._places[client]} requests of this kind under way ({self._name}), "
                 "the most that one client may have. Wait for one to finish.",
-                1,
+                retry_after=1,
+                requests=self._places[client],
+                kind=self._name,
             )
         if self._of_all is not None and self.waiting >= self._of_all:
-            raise slow_down(
-                f"Others wait for the same already ({self._name}). Try again in a moment.", 2
+            raise Refusal(
+                "others_wait",
+                f"Others wait for the same already ({self._name}). Try again in a moment.",
+                retry_after=2,
+                kind=self._name,
             )
 
     def _join(self, client: str) -> None:

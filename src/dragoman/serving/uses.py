@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Literal, NamedTuple
 
-from dragoman.serving.http.refusals import Refusal, bad_request
+from dragoman.serving.http.refusals import Refusal
 
 TaskName = Literal["translation", "language-model", "masked", "classification", "parsing"]
 """As in ``dragoman.task.TASKS``."""
@@ -37,10 +37,21 @@ USES: dict[TaskName, Use] = {
 def another_use(name: str, task: TaskName) -> Refusal:
     """For a run that does something else."""
     use = USES[task]
-    return bad_request(f"{name} {use.does}, which is asked of {use.path}.")
+    return Refusal(
+        "other_task",
+        f"{name} {use.does}, which is asked of {use.path}.",
+        run=name,
+        task=task,
+        path=use.path,
+    )
 
 
 def no_such_use(task: TaskName) -> Refusal:
     """Where no run does it."""
     use = USES[task]
-    return bad_request(f"No run here {use.does}. What makes one that does: {use.trained}")
+    return Refusal(
+        "no_run_for_task",
+        f"No run here {use.does}. What makes one that does: {use.trained}",
+        task=task,
+        command=use.trained,
+    )

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from dragoman.errors import DragomanError, RunError
+from dragoman.errors import DragomanError, LengthUnit, RunError, TooLongError
 from dragoman.search.hypothesis import Hypothesis, hypothesis_of
 from dragoman.shortened import shortened
 from dragoman.tasks.engine import Engine
@@ -42,6 +42,10 @@ _Scored = tuple[_Ids, float]
 
 Scores = npt.NDArray[np.float32]
 """(V,) log P of every token at one place."""
+
+
+class NoTokenFitsError(DragomanError):
+    """There is a blank in which no token of the vocabulary can stand."""
 
 
 @dataclass(frozen=True)
@@ -134,7 +138,9 @@ class Filler(Predictor):
         open_ones = dict(enumerate(given.blanks))
         first = found = yield from self._candidates(values, open_ones, best)
         if not all(first.values()):
-            raise DragomanError(f"{shown!r}: no token of the vocabulary can stand in a blank there")
+            raise NoTokenFitsError(
+                f"{shown!r}: no token of the vocabulary can stand in a blank there"
+            )
         chosen: dict[int, Candidate] = {}
         while open_ones:
             sure = max(open_ones, key=lambda number: found[number][0].probability)
@@ -197,7 +203,7 @@ class Filler(Predictor):
         if not 1 <= pieces <= most:
             raise DragomanError(f"{pieces} tokens for a blank: it is 1 to {most}")
         if far_too_long(text, longest):
-            raise _too_long(f"{len(text):,} characters", longest)
+            raise _too_long(len(text), "characters", longest)
         vocabulary, settings = self._vocabulary, self._vocabulary.settings
         around = BLANK.split(text)
         tokens: list[int] = []
@@ -218,7 +224,7 @@ class Filler(Predictor):
                 blanks.append(_Blank(tuple(range(len(tokens), len(tokens) + pieces)), begins_word))
                 tokens += [self._mask] * pieces
         if len(tokens) >= longest:
-            raise _too_long(f"{len(tokens):,} tokens", longest)
+            raise _too_long(len(tokens), "tokens", longest)
         return _Text((*tokens, self.engine.source.eos), tuple(blanks), tuple(around))
 
     def _near(self, values: Sequence[int], places: Sequence[int]) -> tuple[list[int], list[int]]:
@@ -296,9 +302,13 @@ class Filler(Predictor):
         return np.where(allowed, scores, np.float32(-np.inf))
 
 
-def _too_long(length: str, longest: int) -> DragomanError:
-    return DragomanError(
-        f"the text has {length}, and {longest - 1:,} tokens are read at most: take a part of it"
+def _too_long(length: int, unit: LengthUnit, longest: int) -> TooLongError:
+    return TooLongError(
+        f"the text has {length:,} {unit}, and {longest - 1:,} tokens are read at most: take a part "
+        "of it",
+        length,
+        unit,
+        longest - 1,
     )
 
 

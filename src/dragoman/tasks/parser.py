@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from dragoman.errors import DataError
+from dragoman.errors import DataError, TooLongError
 from dragoman.forms.tree_form import TreeForm, words_of
 from dragoman.search.hypothesis import Hypothesis
 from dragoman.search.request import Request
@@ -133,14 +133,15 @@ def _read(lines: Iterable[str], engine: Engine) -> Iterator[str]:
 def read_sentence(text: str, engine: Engine) -> tuple[str, list[int]]:
     """A sentence as a treebank writes it, and what the model reads of it.
 
-    Errors: ``DataError`` for one that is too long; the message goes on from its name ("line 3")."""
+    Errors: ``TooLongError``, whose message goes on from the sentence's name ("line 3")."""
     if far_too_long(text, engine.longest):
-        length = f"{len(text):,} characters"
-        raise DataError(f"has {length}, and {engine.longest:,} tokens are read at once")
+        told = f"has {len(text):,} characters, and {engine.longest:,} tokens are read at once"
+        raise TooLongError(told, len(text), "characters", engine.longest)
     sentence = " ".join(words_of(text))
     (values,) = engine.source.values([sentence])
     if len(values) > engine.longest:
-        raise DataError(f"has {len(values):,} tokens, and {engine.longest:,} are read at once")
+        told = f"has {len(values):,} tokens, and {engine.longest:,} are read at once"
+        raise TooLongError(told, len(values), "tokens", engine.longest)
     return sentence, values
 
 

@@ -160,15 +160,32 @@ export type Event =
   | { name: "sentence"; data: { sentence: number; hypotheses: Hypothesis[] } }
   | { name: "warnings"; data: { sentence: number; warnings: Warning[]; words: Word[] } }
   | { name: "done"; data: { seconds: number } }
-  | { name: "error"; data: { error: string } };
+  | { name: "error"; data: ErrorBody };
+
+/** The numbers and names that stand in the sentence of an error. */
+export type Values = Record<string, number | string | string[]>;
+
+/** Every error of the server; what a proxy answers in its place may have no code. */
+export interface ErrorBody {
+  error: string;
+  code?: string;
+  values?: Values;
+}
 
 /** What the server said against a request; status 0 if it could not be reached. */
 export class ApiError extends Error {
   constructor(
     readonly status: number,
     message: string,
+    readonly code = "",
+    readonly values: Values = {},
   ) {
     super(message);
+  }
+
+  /** What the server says; in a stream its status was sent before. */
+  static told(status: number, { error, code, values }: ErrorBody): ApiError {
+    return new ApiError(status, String(error), code, values);
   }
 
   /** Whatever was thrown: what the server did not say has no status. */
@@ -195,8 +212,8 @@ export async function call(path: string, init: RequestInit = {}): Promise<Respon
   }
   if (response.ok) return response;
   const body: unknown = await response.json().catch(() => null);
-  const said = body && typeof body === "object" && "error" in body ? String(body.error) : "";
-  throw new ApiError(response.status, said);
+  if (body && typeof body === "object" && "error" in body) throw ApiError.told(response.status, body as ErrorBody);
+  throw new ApiError(response.status, "");
 }
 
 export function post(body: unknown, signal?: AbortSignal): RequestInit {

@@ -1,6 +1,6 @@
 // The API of a language model, typed as docs/serve.md and /docs describe it.
 
-import { call, events, post } from "./api";
+import { call, events, post, type ErrorBody } from "./api";
 
 export interface WrittenWord {
   before: string;
@@ -24,7 +24,7 @@ export type WriteEvent =
   | { name: "start"; data: { run: string; begin: string; given: number; context: number } }
   | { name: "text"; data: { text: string; first: number; words: WrittenWord[] } }
   | { name: "done"; data: { ending: Ending; written: number; seconds: number } }
-  | { name: "error"; data: { error: string } };
+  | { name: "error"; data: ErrorBody };
 
 export interface Surprise {
   words: WrittenWord[];

@@ -234,7 +234,7 @@ export class WriterState {
         this.status = "done";
         break;
       case "error":
-        this.error = new ApiError(500, event.data.error);
+        this.error = ApiError.told(500, event.data);
         this.status = "error";
         break;
     }

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator, Sequence
 
 from dragoman.serving.classify.schema import ClassifyRequest, Label, LabelledText, LabelledWord
-from dragoman.serving.http.refusals import bad_request
+from dragoman.serving.http.refusals import Refusal
 from dragoman.serving.turns import Turns
 from dragoman.tasks.label_reasons import reasons
 from dragoman.tasks.labeller import Labelled, Labeller
@@ -37,9 +37,14 @@ class Labelling:
         every = len(self.labeller.labels.names)
         each = every if top is None else min(top, every)
         if texts * each > MOST:
-            raise bad_request(
+            raise Refusal(
+                "too_many_labels",
                 f"{each:,} labels of each of {texts:,} texts are {texts * each:,}; this server "
-                f"gives {MOST:,} at once. Ask for fewer of each (top), or send fewer texts."
+                f"gives {MOST:,} at once. Ask for fewer of each (top), or send fewer texts.",
+                each=each,
+                texts=texts,
+                total=texts * each,
+                most=MOST,
             )
 
     def texts(

@@ -38,7 +38,7 @@ def router(service: Service) -> APIRouter:
             if request.why:
                 tokens = sum(min(len(text), labelling.labeller.longest) for text in texts)
                 run.check_tokens(
-                    tokens, EXPLAINING,
+                    tokens, EXPLAINING, "reasons",
                     f"the words of {plural(len(texts), 'text')}, {tokens:,} tokens at most",
                     "Send fewer or shorter texts at once, or leave why out.",
                 )  # fmt: skip

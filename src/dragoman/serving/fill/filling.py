@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 
-from dragoman.errors import DragomanError
+from dragoman.errors import DragomanError, TooLongError
 from dragoman.serving.fill.schema import Blank, Candidate, FillAnswer, FillRequest
-from dragoman.serving.http.refusals import bad_request
+from dragoman.serving.http.refusals import Refusal, too_long
 from dragoman.serving.turns import Turns
-from dragoman.tasks.filler import BLANK, Filled, Filler
+from dragoman.tasks.filler import BLANK, Filled, Filler, NoTokenFitsError
 
 OF_CLIENT, OF_ALL = 8, 64
 """Requests that may wait to have their blanks filled, of one client and of all."""
@@ -33,29 +33,41 @@ class Filling:
         """``widest``: the most that a beam may hold. Raises Refusal 400."""
         blanks = self.check_blanks(request.text)
         if not blanks:
-            raise bad_request(
+            raise Refusal(
+                "no_blank",
                 "text: there is no blank in it. Write ___, three underscores, where a word is to "
-                "be filled in."
+                "be filled in.",
             )
         if blanks * request.top > MOST:
-            raise bad_request(
+            raise Refusal(
+                "too_many_candidates",
                 f"{request.top:,} candidates of each of {blanks} blanks are "
                 f"{blanks * request.top:,}; this server gives {MOST:,} at once. Ask for fewer "
-                "(top)."
+                "(top).",
+                each=request.top,
+                blanks=blanks,
+                total=blanks * request.top,
+                most=MOST,
             )
         if request.pieces > 1 and request.top > widest:
-            raise bad_request(
+            raise Refusal(
+                "too_many_choices",
                 f"top: {request.top} were asked for; of blanks of several pieces this server "
-                f"gives {widest} candidates at most."
+                f"gives {widest} candidates at most.",
+                asked=request.top,
+                most=widest,
             )
 
     def check_blanks(self, text: str) -> int:
         """How many a text has. Raises Refusal 400 for more than are filled at once."""
         blanks = sum(1 for _ in BLANK.finditer(text))
         if blanks > MOST_BLANKS:
-            raise bad_request(
+            raise Refusal(
+                "too_many_blanks",
                 f"The text has {blanks:,} blanks; this server fills {MOST_BLANKS} at once. Send "
-                "it in parts."
+                "it in parts.",
+                blanks=blanks,
+                most=MOST_BLANKS,
             )
         return blanks
 
@@ -66,8 +78,12 @@ class Filling:
         try:
             check(self.filler.tokens_read(request.text, request.top, request.pieces))
             yield from self.filler.parts(request.text, request.top, request.pieces)
+        except TooLongError as error:
+            raise too_long(error, f"{error}.") from None
+        except NoTokenFitsError as error:
+            raise Refusal("no_token_fits", f"{error}.") from None
         except DragomanError as error:
-            raise bad_request(f"{error}.") from None
+            raise Refusal("bad_text", f"{error}.", problem=str(error)) from None
 
 
 def told(run: str, text: str, found: Filled) -> FillAnswer:

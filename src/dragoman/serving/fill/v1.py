@@ -46,7 +46,7 @@ async def _filled(
     def check(tokens: int) -> None:
         pieces = plural(request.pieces, "piece")
         run.check_tokens(
-            tokens, READING,
+            tokens, READING, "blanks",
             f"{plural(blanks, 'blank')} of {pieces} each; {tokens:,} tokens are read",
             "Send fewer blanks at once, or ask for fewer pieces or candidates (top).",
         )  # fmt: skip

@@ -13,7 +13,7 @@ from starlette.types import Receive
 
 from dragoman.reading import whole_characters
 from dragoman.serving.http.addresses import holder
-from dragoman.serving.http.refusals import bad_request
+from dragoman.serving.http.refusals import Refusal
 
 FORMS = ("application/x-www-form-urlencoded", "multipart/form-data")
 
@@ -50,16 +50,18 @@ async def read_fields(http: Request) -> dict[str, Any]:
     except ClientDisconnect:
         raise ClientGone from None
     except HTTPException as error:  # a form that is not one
-        raise bad_request(error.detail) from None
+        raise Refusal("bad_form", error.detail, problem=error.detail) from None
     except (ValueError, RecursionError):
-        raise bad_request(
+        raise Refusal(
+            "bad_body",
             "The body is neither valid JSON nor a form. Send JSON with the header "
-            "Content-Type: application/json."
+            "Content-Type: application/json.",
         ) from None
     if not isinstance(fields, dict):
-        raise bad_request(
+        raise Refusal(
+            "not_an_object",
             "The body must be a JSON object: the names of the parameters and their values, in "
-            "braces."
+            "braces.",
         )
     return fields
 
@@ -71,8 +73,11 @@ def _parsed(body: bytes) -> Any:
 
 def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     if len(pairs) > NAMES:
-        raise bad_request(
-            f"An object of the body has {len(pairs):,} names; no request has more than {NAMES}."
+        raise Refusal(
+            "too_many_names",
+            f"An object of the body has {len(pairs):,} names; no request has more than {NAMES}.",
+            names=len(pairs),
+            most=NAMES,
         )
     return dict(pairs)
 

@@ -34,6 +34,7 @@ from uvicorn.server import ServerState
 from dragoman.serving.http.addresses import Networks, holder, plain
 from dragoman.serving.http.limits import LimitSettings
 from dragoman.serving.http.listening import BACKLOG
+from dragoman.serving.http.refusals import Refusal
 
 logger = logging.getLogger("dragoman")
 
@@ -284,9 +285,12 @@ class GuardedConnection(H11Protocol):
         sends_body = self.cycle is not None and self.cycle.more_body
         if self.began_at is not None and not sends_body:
             seconds = self._guard.limits.head_seconds
-            body = json.dumps(
-                {"error": f"The headers of the request did not end within {seconds:g} seconds."}
-            ).encode()
+            refusal = Refusal(
+                "late_headers",
+                f"The headers of the request did not end within {seconds:g} seconds.",
+                seconds=seconds,
+            )
+            body = json.dumps(refusal.body).encode()
             self.transport.write(
                 b"HTTP/1.1 408 Request Timeout\r\nconnection: close\r\n"
                 b"content-type: application/json\r\ncontent-length: %d\r\n\r\n%b"

@@ -23,7 +23,7 @@ from pydantic import Field, ValidationError
 
 from dragoman.errors import DataError, RunError
 from dragoman.reading import read_bytes
-from dragoman.serving.http.refusals import Refusal, bad_request, slow_down
+from dragoman.serving.http.refusals import Refusal
 from dragoman.settings import Settings
 
 KEY = "key:"
@@ -151,7 +151,7 @@ class ApiKeys:
             return Client(address)
         if not given:
             raise Refusal(
-                403,
+                "key_needed",
                 'This server needs an API key: send it as "api_key" in the request or in the '
                 "header Authorization: Bearer KEY. Its operator gives out keys.",
             )
@@ -159,7 +159,9 @@ class ApiKeys:
         for known, client in self._holders.items():
             if hmac.compare_digest(known, digest):
                 return client
-        raise Refusal(403, "This API key is not known here. Ask the server's operator for one.")
+        raise Refusal(
+            "key_unknown", "This API key is not known here. Ask the server's operator for one."
+        )
 
     def limits_of(self, name: str) -> LimitSettings | None:
         """The limits that a client's key brings."""
@@ -200,11 +202,14 @@ class Limiter:
         under_way = self._under_way.get(client.name, 0)
         most = (client.limits or self._settings).concurrent
         if under_way >= most:
-            raise slow_down(
+            raise Refusal(
+                "too_many_at_once",
                 f"You have {under_way} requests under way; this server takes "
                 f"{most} at a time from one client. Wait for one to finish, "
                 "or send several texts in one request.",
-                1,
+                retry_after=1,
+                requests=under_way,
+                most=most,
             )
         self.take_one(client)
         self._under_way[client.name] = under_way + 1
@@ -229,21 +234,30 @@ class Limiter:
         """Raises Refusal 400 for too many texts or characters. ``own``: the client's limits."""
         limits = own or self._settings
         if len(texts) > limits.items:
-            raise bad_request(
+            raise Refusal(
+                "too_many_texts",
                 f"The request has {len(texts):,} texts; this server takes {limits.items:,} at "
-                "once. Send them in several requests."
+                "once. Send them in several requests.",
+                texts=len(texts),
+                most=limits.items,
             )
         characters = sum(map(len, texts))
         if characters > limits.characters:
-            raise bad_request(
+            raise Refusal(
+                "text_too_long",
                 f"The request has {characters:,} characters of text; this server takes "
-                f"{limits.characters:,} at once. Send it in parts."
+                f"{limits.characters:,} at once. Send it in parts.",
+                characters=characters,
+                most=limits.characters,
             )
         marks = max(map(_marks, texts), default=0)
         if marks > MOST_MARKS:
-            raise bad_request(
+            raise Refusal(
+                "too_many_marks",
                 f"The request has {marks:,} combining marks in a row; this server takes "
-                f"{MOST_MARKS}. No writing needs so many: leave them out."
+                f"{MOST_MARKS}. No writing needs so many: leave them out.",
+                marks=marks,
+                most=MOST_MARKS,
             )
 
     def _take(self, client: Client, count: int) -> None:
@@ -258,10 +272,12 @@ class Limiter:
         if len(self._buckets) > REMEMBERED_CLIENTS:
             self._buckets.popitem(last=False)
         if not allowed:
-            raise slow_down(
+            raise Refusal(
+                "too_many_requests",
                 f"This server takes {limits.requests_per_minute:,} requests a minute "
                 "from one client. Wait a moment, or send several texts in one request.",
-                math.ceil((1 - left) / per_second),
+                retry_after=math.ceil((1 - left) / per_second),
+                most=limits.requests_per_minute,
             )
 
 

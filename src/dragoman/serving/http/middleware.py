@@ -59,9 +59,10 @@ class BodyLimit:
 
     def _refusal(self) -> Refusal:
         return Refusal(
-            413,
+            "body_too_large",
             f"The request is larger than {self._most_bytes:,} bytes, the most that this server "
             "takes. Send it in parts.",
+            most=self._most_bytes,
         )
 
 
@@ -137,7 +138,7 @@ class Failures:
             if began or scope["type"] != "http":
                 raise  # half an answer is out: the server closes the connection
             logger.exception("%s %.200s failed", scope["method"], quote(scope["path"], safe="/"))
-            await JSONResponse({"error": FAILED}, 500)(scope, receive, send)
+            await JSONResponse(FAILED, 500)(scope, receive, send)
 
 
 class HeadAsGet:

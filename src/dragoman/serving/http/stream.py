@@ -18,7 +18,7 @@ from starlette.types import Receive, Scope, Send
 
 from dragoman.errors import SearchError
 from dragoman.serving.http.connection import gone
-from dragoman.serving.http.refusals import FAILED, Refusal
+from dragoman.serving.http.refusals import FAILED, Refusal, unsearchable
 
 logger = logging.getLogger("dragoman")
 
@@ -137,14 +137,14 @@ async def _all_told(
             async for part in parts:
                 yield part
     except TimeoutError:
-        yield event_of("error", {"error": too_slow.message})
+        yield event_of("error", too_slow.body)
     except Refusal as refusal:
-        yield event_of("error", {"error": refusal.message})
+        yield event_of("error", refusal.body)
     except SearchError as error:
-        yield event_of("error", {"error": str(error)})
+        yield event_of("error", unsearchable(error).body)
     except Exception:
         logger.exception("a stream failed")
-        yield event_of("error", {"error": FAILED})
+        yield event_of("error", FAILED)
 
 
 def json_stream(

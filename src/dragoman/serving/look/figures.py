@@ -21,7 +21,7 @@ from dragoman.insight.needs import transformer_of
 from dragoman.insight.parts import ended_by
 from dragoman.pictures.figure import Words, csv_files, figure_svg
 from dragoman.serving.http.openapi import REFUSALS, answer, body_of, error_of
-from dragoman.serving.http.refusals import bad_request
+from dragoman.serving.http.refusals import Refusal
 from dragoman.serving.schema import Message
 from dragoman.serving.served import ServedRun
 from dragoman.serving.service import Service
@@ -139,10 +139,16 @@ class FigureMaker:
     def _make(self, request: FigureRequest) -> bytes:
         name = request.name
         if name not in captions():
-            raise bad_request(f"There is no figure {name!r}; GET /v1/figures names all.")
+            raise Refusal(
+                "no_such_figure",
+                f"There is no figure {name!r}; GET /v1/figures names all.",
+                figure=name,
+            )
         missing = self._missing[name]
         if missing is not None:
-            raise bad_request(missing.en)
+            raise Refusal(
+                "no_figure_here", missing.en, figure=name, english=missing.en, korean=missing.ko
+            )
         try:
             subject = self._subject(request.sentence.strip()) if needs_run(name) else None
             values = checked(name, subject, request.values)
@@ -150,7 +156,7 @@ class FigureMaker:
         except OF_OPERATORS:
             raise
         except DragomanError as error:
-            raise bad_request(str(error)) from None
+            raise Refusal("bad_figure", str(error), problem=str(error)) from None
         if request.data:
             files = {f"{name}.svg": figure_svg(made), **csv_files(made)}
             return FigureData(files=files).model_dump_json().encode()
@@ -178,9 +184,12 @@ class FigureMaker:
             subject = Subject.open(self._run.folder, sentence or None)
         tokens = len(subject.predictor.given_ids(subject.sentence))
         if tokens > LONGEST_SENTENCE:
-            raise bad_request(
+            raise Refusal(
+                "too_long_for_figure",
                 f"The sentence has {tokens} tokens; figures show {LONGEST_SENTENCE}. Longer ones "
-                "can be looked into in the tab Look."
+                "can be looked into in the tab Look.",
+                tokens=tokens,
+                most=LONGEST_SENTENCE,
             )
         self._subjects[sentence] = subject
         self._subjects.move_to_end(sentence)

@@ -9,7 +9,7 @@ from starlette.responses import Response
 
 from dragoman.serving.catalogue import ChosenRun
 from dragoman.serving.http.openapi import REFUSALS, body_of, json_response, written
-from dragoman.serving.http.refusals import bad_request
+from dragoman.serving.http.refusals import Refusal
 from dragoman.serving.look.schema import (
     AttentionRequest,
     CellAnswer,
@@ -33,7 +33,12 @@ def router(service: Service) -> APIRouter:
         """The run, and what is looked at: all limits are checked before any work."""
         service.check_texts([request.text], client)
         if request.beam is not None and request.beam > service.settings.limits.beam:
-            raise bad_request(f"The widest beam here is {service.settings.limits.beam}.")
+            raise Refusal(
+                "beam_too_wide",
+                f"The widest beam here is {service.settings.limits.beam}.",
+                asked=request.beam,
+                most=service.settings.limits.beam,
+            )
         (choice,) = await service.choose(
             [request.text], client, source=request.source, target=request.target, run=request.run,
             looking=True,

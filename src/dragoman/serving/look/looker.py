@@ -15,10 +15,10 @@ from typing import Any, get_args
 
 import torch
 
-from dragoman.errors import DragomanError
+from dragoman.errors import DragomanError, TooLongError
 from dragoman.insight.cell import attention_of, open_cell
 from dragoman.serving.http.openapi import written
-from dragoman.serving.http.refusals import bad_request
+from dragoman.serving.http.refusals import Refusal, too_long
 from dragoman.serving.look.packed import weights_message
 from dragoman.serving.look.reading_sight import ReadingSight
 from dragoman.serving.look.schema import (
@@ -75,12 +75,15 @@ class Looker:
         (passage,) = self._engine.cut([request.text], whole=False)
         sentences = [piece.text for piece in passage.pieces]
         if not sentences:
-            raise bad_request("There is no text to look at.")
+            raise Refusal("nothing_to_look_at", "There is no text to look at.")
         if request.sentence is not None:
             if request.sentence >= len(sentences):
-                raise bad_request(
+                raise Refusal(
+                    "no_such_sentence",
                     f"sentence: the text has {len(sentences)}, counted from 0; "
-                    f"{request.sentence} was asked for."
+                    f"{request.sentence} was asked for.",
+                    sentence=request.sentence,
+                    sentences=len(sentences),
                 )
             changed = {"text": sentences[request.sentence], "sentence": None}
             request = request.model_copy(update=changed)
@@ -90,26 +93,30 @@ class Looker:
     def _cut_whole(self, request: Asked, longest: int, predictor: Predictor) -> Cut[Asked]:
         """Where a text is read as one."""
         if request.sentence:
-            raise bad_request("sentence: this run looks at its text as one.")
+            raise Refusal("text_is_whole", "sentence: this run looks at its text as one.")
         if self._engine.writes:
             longest = min(longest, self._engine.longest)
         elif request.prefix_tokens or request.given:
-            raise bad_request("This run writes nothing: leave prefix_tokens and given out.")
+            raise Refusal(
+                "writes_nothing", "This run writes nothing: leave prefix_tokens and given out."
+            )
         try:
             ids = predictor.source_ids(request.text)
+        except TooLongError as error:
+            raise too_long(error, f"{error}.") from None
         except DragomanError as error:
-            raise bad_request(f"{error}.") from None
+            raise Refusal("bad_text", f"{error}.", problem=str(error)) from None
         return Cut([request.text], self._checked(request, ids, longest), ids)
 
     def _cut_alone(self, request: Asked, longest: int) -> Cut[Asked]:
         """Where nothing is read: the text itself, or what else it begins with."""
         if request.sentence:
-            raise bad_request("sentence: this run looks at its text as one.")
+            raise Refusal("text_is_whole", "sentence: this run looks at its text as one.")
         (tokens,) = self._target.tokens([request.text])
         if (places := self.model.settings.longest) is not None:
             longest = min(longest, places - 1)  # the start symbol stands before them
         if len(tokens) > longest:
-            raise bad_request(_too_long(len(tokens), longest))
+            raise _too_long(len(tokens), longest)
         changed: dict[str, Any] = {"text": "", "sentence": None, "given": tuple(tokens)}
         if request.prefix_tokens:
             length = max(len(tokens), len(request.prefix_tokens))
@@ -121,15 +128,24 @@ class Looker:
     def _checked(self, request: Asked, ids: Sequence[int], longest: int) -> Asked:
         """The same. ``ids``: tokens of what is looked at. Raises Refusal for what cannot be."""
         if len(ids) > longest:
-            raise bad_request(_too_long(len(ids), longest))
+            raise _too_long(len(ids), longest)
         if any(place >= len(ids) for place in request.hidden):
-            raise bad_request(f"hidden: the text has {len(ids)} tokens, counted from 0.")
+            raise Refusal(
+                "no_such_place",
+                f"hidden: the text has {len(ids)} tokens, counted from 0.",
+                field="hidden",
+                tokens=len(ids),
+            )
         size = self._target.size
         for name in ("prefix_tokens", "given", "compare"):
             if any(token >= size for token in getattr(request, name)):
-                raise bad_request(f"{name} must be below {size}.")
+                raise Refusal(
+                    "no_such_token", f"{name} must be below {size}.", field=name, vocabulary=size
+                )
         if request.given and (request.prefix_tokens or self._target.eos in request.given):
-            raise bad_request("given is a whole output without its end: leave prefix_tokens out.")
+            raise Refusal(
+                "two_outputs", "given is a whole output without its end: leave prefix_tokens out."
+            )
         for head in request.heads_off:
             self._sight.check_head(head.part, head.layer, head.head, "heads_off")
         return request
@@ -171,7 +187,11 @@ class Looker:
 
     async def word(self, request: WordRequest, ids: list[int], client: str) -> bytes:
         """What became of one word, as JSON. Raises Refusal, ``SearchError``."""
-        beyond = bad_request(f"first and count: there are not so many {request.side} tokens.")
+        beyond = Refusal(
+            "no_such_tokens",
+            f"first and count: there are not so many {request.side} tokens.",
+            side=request.side,
+        )
         if request.side == "source" and request.first + request.count > len(ids):
             raise beyond
 
@@ -219,16 +239,24 @@ class Looker:
         self._sight.check_head(*chosen, "this model")
         layer = model.attentions_of(request.part)[request.layer]
         if attention_of(model, layer) is None:
-            raise bad_request(
+            raise Refusal(
+                "no_queries",
                 "Queries, keys and values are read from the attention of a Transformer; this run "
-                f"is a {model.settings.kind} model."
+                f"is a {model.settings.kind} model.",
+                family=model.settings.kind,
             )
 
         def find(given_up: GivenUp) -> bytes:
             seen = self._seen(request, ids, given_up, lambda *_: 0)
             rows, columns = seen.attention[request.part].shape[2:]
             if request.row >= rows or request.column >= columns:
-                raise bad_request(f"row and column: {request.part} has {rows} by {columns} tokens.")
+                raise Refusal(
+                    "no_such_cell",
+                    f"row and column: {request.part} has {rows} by {columns} tokens.",
+                    part=request.part,
+                    rows=rows,
+                    columns=columns,
+                )
             found = open_cell(
                 model,
                 layer,
@@ -253,9 +281,13 @@ class Looker:
             tokens = seen.best.tokens
             work = len(every) * (len(ids) + len(tokens) + 1)
             if work > MOST_MEASURED:
-                raise bad_request(
+                raise Refusal(
+                    "too_long_for_heads",
                     f"{len(every)} heads over {len(ids)} and {len(tokens)} tokens are too much to "
-                    "switch off one by one; ask of a shorter sentence."
+                    "switch off one by one; ask of a shorter sentence.",
+                    heads=len(every),
+                    source=len(ids),
+                    target=len(tokens),
                 )
             off = self._sight.off(request)
             whole = self._sight.believed(request, ids, tokens, off)
@@ -303,5 +335,10 @@ class Looker:
         return self._sight.look(request, ids, given_up, most)
 
 
-def _too_long(tokens: int, longest: int) -> str:
-    return f"The text has {tokens} tokens; {longest} can be looked at. Take a part of it."
+def _too_long(tokens: int, longest: int) -> Refusal:
+    return Refusal(
+        "too_many_tokens",
+        f"The text has {tokens} tokens; {longest} can be looked at. Take a part of it.",
+        tokens=tokens,
+        most=longest,
+    )

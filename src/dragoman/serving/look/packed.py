@@ -7,7 +7,7 @@ import base64
 from torch import Tensor
 from torch.nn import functional as F
 
-from dragoman.serving.http.refusals import bad_request
+from dragoman.serving.http.refusals import Refusal
 from dragoman.serving.look.schema import Maps, Weights
 
 MOST_WEIGHTS = 4_000_000
@@ -17,9 +17,12 @@ MOST_WEIGHTS = 4_000_000
 def check_size(weights: int) -> None:
     """Raises Refusal for more weights than one answer may hold."""
     if weights > MOST_WEIGHTS:
-        raise bad_request(
+        raise Refusal(
+            "too_many_weights",
             f"These are {weights:,} weights; one answer holds {MOST_WEIGHTS:,}. Ask "
-            "/v1/look for maps, and /v1/look/attention for single layers and heads."
+            "/v1/look for maps, and /v1/look/attention for single layers and heads.",
+            weights=weights,
+            most=MOST_WEIGHTS,
         )
 
 

@@ -9,7 +9,7 @@ import torch
 
 from dragoman.models.interface import Network
 from dragoman.nn.probes import Probe
-from dragoman.serving.http.refusals import bad_request
+from dragoman.serving.http.refusals import Refusal
 from dragoman.serving.look.packed import check_size
 from dragoman.serving.look.schema import LookRequest
 from dragoman.serving.look.sight import LookRecord, Sight, Sizes, halved
@@ -35,7 +35,11 @@ class ReadingSight(Sight):
         with Probe(heads_off=off, hidden=request.hidden, record=False):
             said = self._predictor.shown(request.text)
             if request.compare and len(request.compare) != len(said.ids):
-                raise bad_request(f"compare: what is said of this text has {len(said.ids)} tokens.")
+                raise Refusal(
+                    "wrong_length",
+                    f"compare: what is said of this text has {len(said.ids)} tokens.",
+                    tokens=len(said.ids),
+                )
         given_up.check()
         # Scoring reads the text once, its blanks open: that is what is watched.
         with Probe(heads_off=off, hidden=request.hidden) as reading:

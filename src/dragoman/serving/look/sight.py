@@ -15,7 +15,7 @@ from dragoman.nn.probes import Probe
 from dragoman.search.hypothesis import Hypothesis as Found
 from dragoman.search.record import StepRecord
 from dragoman.search.settings import SearchSettings
-from dragoman.serving.http.refusals import bad_request
+from dragoman.serving.http.refusals import Refusal
 from dragoman.serving.look.schema import LookRequest, Part, Side
 from dragoman.serving.turns import GivenUp
 
@@ -103,7 +103,13 @@ class Sight(ABC):
         layers = self.model.attentions_of(part)
         if layer >= len(layers) or head >= layers[layer].heads:
             heads = layers[0].heads if layers else 0
-            raise bad_request(f"{where}: {part} has {len(layers)} layers of {heads} heads.")
+            raise Refusal(
+                "no_such_head",
+                f"{where}: {part} has {len(layers)} layers of {heads} heads.",
+                part=part,
+                layers=len(layers),
+                heads=heads,
+            )
         return layers[layer].name
 
     def taken(self, probe: Probe, part: Part, source: int, target: int) -> Tensor:

@@ -9,11 +9,11 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from dragoman.errors import DataError, RecipeError
+from dragoman.errors import DataError, RecipeError, TooLongError
 from dragoman.search.hypothesis import Hypothesis
 from dragoman.search.request import Request
 from dragoman.search.settings import SearchSettings
-from dragoman.serving.http.refusals import bad_request
+from dragoman.serving.http.refusals import Refusal, too_long
 from dragoman.serving.parse.schema import (
     Bracket,
     ParsedSentence,
@@ -53,7 +53,7 @@ class Bracketing:
         try:
             chosen = with_beams(self._engine.search_settings, request.beam, request.n_best)
         except RecipeError as error:
-            raise bad_request(str(error)) from None
+            raise Refusal("bad_search", str(error), problem=str(error)) from None
         return chosen.model_copy(update={"sampling": None, "alternatives": False})
 
     def sentences(self, texts: Sequence[str], settings: SearchSettings) -> Iterator[Sentence]:
@@ -61,17 +61,19 @@ class Bracketing:
         for number, text in enumerate(texts):
             which = "text" if len(texts) == 1 else f"text, number {number} from 0"
             if not text.strip():
-                raise bad_request(f"{which}: there are no words in it, and so no tree.")
+                raise Refusal(
+                    "no_words", f"{which}: there are no words in it, and so no tree.", text=number
+                )
             try:
                 sentence, values = read_sentence(text, self._engine)
-            except DataError as error:
-                raise bad_request(
-                    f"{which}: it {error}. One text is one sentence: cut it into sentences."
+            except TooLongError as error:
+                raise too_long(
+                    error, f"{which}: it {error}. One text is one sentence: cut it into sentences."
                 ) from None
             try:
                 request = self._engine.request(values, settings, raw=sentence)
             except DataError as error:
-                raise bad_request(f"{which}: {error}.") from None
+                raise Refusal("bad_text", f"{which}: {error}.", problem=str(error)) from None
             yield Sentence(sentence, request)
 
     # ---- what was found

@@ -10,7 +10,7 @@ from starlette.responses import Response
 from dragoman.search.hypothesis import Hypothesis
 from dragoman.search.settings import SearchSettings
 from dragoman.serving.http.openapi import REFUSALS, body_of, json_response, written
-from dragoman.serving.http.refusals import bad_request
+from dragoman.serving.http.refusals import Refusal
 from dragoman.serving.parse.bracketing import Bracketing, Sentence
 from dragoman.serving.parse.schema import ParseAnswer, ParsedSentence, ParseRequest
 from dragoman.serving.served import ServedRun
@@ -48,9 +48,14 @@ def router(service: Service) -> APIRouter:
 def _check_count(service: Service, sentences: int, settings: SearchSettings) -> None:
     most, each = service.settings.limits.translations, settings.n_best
     if sentences * each > most:
-        raise bad_request(
+        raise Refusal(
+            "too_many_trees",
             f"{each} trees of each of {sentences:,} sentences are {sentences * each:,}; this "
-            f"server gives {most:,} at once. Ask for fewer, or send fewer sentences."
+            f"server gives {most:,} at once. Ask for fewer, or send fewer sentences.",
+            each=each,
+            sentences=sentences,
+            total=sentences * each,
+            most=most,
         )
 
 

@@ -1,6 +1,7 @@
 """The LibreTranslate interface, so that its clients work here as they are.
 
-https://docs.libretranslate.com/. JSON and forms; errors as ``{"error": "…"}``.
+https://docs.libretranslate.com/. JSON and forms; errors as ``{"error": "…"}``, with more
+beside it.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ from dragoman.search.settings import SearchSettings
 from dragoman.serving import schema
 from dragoman.serving.catalogue import ChosenRun, detected
 from dragoman.serving.http.openapi import REFUSALS, body_of, json_response, written
-from dragoman.serving.http.refusals import bad_request
+from dragoman.serving.http.refusals import missing_field
 from dragoman.serving.served import ServedRun, TranslationOptions
 from dragoman.serving.service import Service
 from dragoman.serving.translate.answer import texts_of
@@ -66,7 +67,7 @@ def router(service: Service) -> APIRouter:
         async with service.receive(http, schema.DetectRequest) as (request, client):
             service.check_texts([request.q], client)
             if not request.q.strip():
-                raise bad_request("Invalid request: missing q parameter")
+                raise missing_field("q")
             rank = partial(service.catalogue.detector.rank, request.q)
             ranked = (await service.texts.do(client, rank))[:DETECTED]
             return [detected(guess.language, guess.confidence) for guess in ranked]
@@ -92,7 +93,7 @@ async def _translate(service: Service, request: schema.LibreTranslateRequest, cl
     """The answer as JSON."""
     texts = request.q if isinstance(request.q, list) else [request.q]
     if not texts or (isinstance(request.q, str) and not request.q):
-        raise bad_request("Invalid request: missing q parameter")
+        raise missing_field("q")
     service.check_texts(texts, client)
     of_languages = partial(service.choose, source=request.source, target=request.target)
     ranks = range(request.alternatives + 1)

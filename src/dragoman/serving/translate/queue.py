@@ -20,7 +20,7 @@ from dragoman.search.hypothesis import Hypothesis
 from dragoman.search.request import Request
 from dragoman.search.scheduler import Scheduler
 from dragoman.serving.cost import is_costly
-from dragoman.serving.http.refusals import Refusal, bad_request, slow_down
+from dragoman.serving.http.refusals import Refusal
 from dragoman.serving.translate.fair import FairQueue
 
 logger = logging.getLogger("dragoman")
@@ -226,19 +226,29 @@ class SearchQueue:
         for request in requests:
             request.check(self._eos)
         if len(requests) > self._most_waiting:
-            raise bad_request(
+            raise Refusal(
+                "too_many_sentences",
                 f"The request has {len(requests):,} sentences; this server takes "
-                f"{self._most_waiting:,} at once. Send it in parts."
+                f"{self._most_waiting:,} at once. Send it in parts.",
+                sentences=len(requests),
+                most=self._most_waiting,
             )
         party = Party(client, requests, watched)
         with self._changed:
             if self._closing:
-                raise Refusal(503, "The server is shutting down. Try again in a moment.", 5)
+                raise Refusal(
+                    "shutting_down",
+                    "The server is shutting down. Try again in a moment.",
+                    retry_after=5,
+                )
             if self._waiting + len(requests) > self._most_waiting:
-                raise slow_down(
+                raise Refusal(
+                    "queue_full",
                     f"{self._waiting:,} sentences wait for this translator already, and "
                     f"{self._most_waiting:,} may. Try again in a moment.",
-                    2,
+                    retry_after=2,
+                    sentences=self._waiting,
+                    most=self._most_waiting,
                 )
             self._waiting += len(requests)
             self._fair.add(party)
@@ -416,7 +426,7 @@ class _Worker:
         self.counters.failures += 1
         for party in parties:
             party.failure = Refusal(
-                500, "The model failed at this request; the server's log says why."
+                "failed", "The model failed at this request; the server's log says why."
             )
             party.failure.__cause__ = error
             party.wake()

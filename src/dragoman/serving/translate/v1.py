@@ -18,7 +18,7 @@ from dragoman.forms.passage import Passage, Piece
 from dragoman.serving import schema
 from dragoman.serving.catalogue import ChosenRun
 from dragoman.serving.http.openapi import REFUSALS, body_of, json_response
-from dragoman.serving.http.refusals import bad_request
+from dragoman.serving.http.refusals import Refusal
 from dragoman.serving.http.stream import event, event_of, event_stream, json_stream, until
 from dragoman.serving.served import ServedRun, TranslationOptions
 from dragoman.serving.service import Service
@@ -102,8 +102,10 @@ def router(service: Service) -> APIRouter:
             seconds = 2 * service.settings.limits.seconds
             if request.stream:
                 if len(texts) != 1:
-                    raise bad_request(
-                        "A stream translates one text; its sentences come as they go."
+                    raise Refusal(
+                        "one_text_streamed",
+                        "A stream translates one text; its sentences come as they go.",
+                        texts=len(texts),
                     )
                 choice, leave = choices[0], held.pop_all().aclose
                 parts = _events(

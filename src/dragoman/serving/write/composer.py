@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from dragoman.search.hypothesis import Hypothesis
 from dragoman.search.request import Request
-from dragoman.serving.http.refusals import bad_request
+from dragoman.serving.http.refusals import Refusal
 from dragoman.serving.turns import Turns
 from dragoman.serving.write.schema import (
     Continuation,
@@ -63,9 +63,12 @@ class Composer:
     def growth(self, request: WriteRequest, most: int) -> Growth:
         """A text that is to be gone on with. Raises Refusal 400 for more than ``most`` tokens."""
         if request.longest > most:
-            raise bad_request(
+            raise Refusal(
+                "too_much_to_write",
                 f"longest: {request.longest:,} tokens were asked for, and this server writes "
-                f"{most:,} at once. Ask for fewer, and go on from what you get."
+                f"{most:,} at once. Ask for fewer, and go on from what you get.",
+                asked=request.longest,
+                most=most,
             )
         settings = self._engine.search_settings.model_copy(
             update={
@@ -121,8 +124,11 @@ class Composer:
                 tokens, spaces = tokens[:place], place - first
             except IndexError:
                 count = len(words_of(form, tokens, [0.0] * len(tokens)))
-                raise bad_request(
-                    f"word: the text has {count}, counted from 0; {request.word} was asked for."
+                raise Refusal(
+                    "no_such_word",
+                    f"word: the text has {count}, counted from 0; {request.word} was asked for.",
+                    word=request.word,
+                    words=count,
                 ) from None
         kept = tokens if len(tokens) < self.context else tokens[-max(1, self.context // 2) :]
         chosen = settings.model_copy(

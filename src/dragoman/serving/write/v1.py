@@ -15,7 +15,7 @@ from dragoman.plural import plural
 from dragoman.search.hypothesis import Hypothesis
 from dragoman.serving.cost import ON_TORCH
 from dragoman.serving.http.openapi import REFUSALS, body_of, json_response, written
-from dragoman.serving.http.refusals import bad_request
+from dragoman.serving.http.refusals import Refusal
 from dragoman.serving.http.stream import event, event_of, event_stream, until
 from dragoman.serving.served import ServedRun
 from dragoman.serving.service import Service
@@ -70,6 +70,7 @@ def router(service: Service) -> APIRouter:
             run.check_tokens(
                 rows * request.longest,
                 ON_TORCH,
+                "writing",
                 f"{plural(request.longest, 'token')} with {wide}",
                 "Ask for fewer tokens (longest), and go on from what you get.",
             )
@@ -112,8 +113,11 @@ def router(service: Service) -> APIRouter:
             run, composer = service.catalogue.writer(request.run)
             most = min(service.settings.limits.beam, service.settings.rows)
             if request.count > most:
-                raise bad_request(
-                    f"count: {request.count} were asked for; this server gives {most} at most."
+                raise Refusal(
+                    "too_many_choices",
+                    f"count: {request.count} were asked for; this server gives {most} at most.",
+                    asked=request.count,
+                    most=most,
                 )
             return json_response(
                 await service.finish(http, _continuations(service, run, composer, request, client))
