@@ -90,12 +90,64 @@ def test_an_error_is_said_and_asked_again(opened: Open) -> None:
         expect(page.get_by_role("alert")).to_have_count(0)
 
 
-def test_what_the_server_refuses_is_said_in_korean(opened: Open) -> None:
-    with opened(language="ko", refused="status of 400") as page:
-        page.get_by_role("textbox").first.fill("___ " * 40)
+MANY = "___ " * 40
+LONG = "the " * 4500 + "___"
+COSTLY = "___ " * 32 + "the " * 700
+
+
+@pytest.mark.parametrize(
+    ("text", "code", "says"),
+    [
+        (MANY, "too_many_blanks", "빈칸이 {blanks}개입니다. 한 번에 {most}개까지 채우니"),
+        (LONG, "too_many_tokens", "글이 토큰 {tokens}개입니다. 한 번에 {most}개까지 읽으니"),
+        (COSTLY, "too_costly", "토큰 단계가 {cost}번까지 걸릴 수 있는데, 한 요청에 {most}번까지"),
+    ],
+    ids=["blanks", "tokens", "cost"],
+)
+def test_what_the_server_refuses_is_said_in_korean(
+    opened: Open, text: str, code: str, says: str
+) -> None:
+    """With the numbers of the server, which the page reads from the values of its error."""
+    with opened("#fill?v=1&pieces=8", language="ko", refused="status of 400") as page:
+        page.get_by_role("textbox").first.fill(text)
+        refusal = told(page, "v1/fill", text=text.strip(), top=8, pieces=8)
+        assert refusal["code"] == code, refusal
+        numbers = {
+            name: f"{value:,}" for name, value in refusal["values"].items() if name != "work"
+        }
         said = page.get_by_role("alert")
-        expect(said).to_contain_text("빈칸이 40개입니다. 한 번에 32개까지")
+        expect(said).to_contain_text(says.format(**numbers))
         expect(said.locator("[lang=en]")).to_have_count(0)
+
+
+@pytest.mark.parametrize(
+    ("status", "body", "korean", "english"),
+    [
+        (
+            400,
+            {
+                "error": "Invalid request: top: too large",
+                "code": "bad_field",
+                "values": {"field": "top", "problem": "too large"},
+            },
+            "요청의 top 항목이 올바르지 않습니다: ",
+            "too large",
+        ),
+        (400, {"error": "Wait for spring.", "code": "later", "values": {}}, "", "Wait for spring."),
+        (429, {"error": "Slow down"}, "지금은 요청이 너무 많습니다.", ""),
+        (400, {"error": "Bad luck"}, "", "Bad luck"),
+    ],
+    ids=["problem", "unknown code", "proxy", "neither"],
+)
+def test_what_has_no_korean_is_said_as_the_server_says_it(
+    opened: Open, status: int, body: dict[str, Any], korean: str, english: str
+) -> None:
+    with opened(language="ko", refused=f"status of {status}") as page:
+        page.route("**/v1/fill", lambda route: route.fulfill(status=status, json=body))
+        page.get_by_role("textbox").first.fill(TEXT)
+        said = page.get_by_role("alert")
+        expect(said).to_contain_text(korean + english)
+        expect(said.locator("[lang=en]")).to_have_text([english] if english else [])
 
 
 def test_what_is_pasted_beyond_the_limit_is_said(opened: Open) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from typing import Any
 from urllib.parse import quote
@@ -106,6 +107,19 @@ def test_it_stops(opened: Open) -> None:
         page.wait_for_timeout(500)
         assert page.locator("p.text").inner_text() == before
         expect(page.get_by_role("button", name="Write on")).to_be_enabled()
+
+
+def test_what_ends_a_stream_is_said_in_korean(opened: Open) -> None:
+    """Its status was sent before, so the code alone says what it was."""
+    with opened(language="ko") as page:
+        body = {"error": "This took longer.", "code": "too_slow", "values": {"seconds": 1.5}}
+        told = f"event: error\ndata: {json.dumps(body)}\n\n"
+        page.route("**/v1/write", lambda route: route.fulfill(body=told))
+        page.get_by_role("textbox").first.fill(BEGIN)
+        page.get_by_role("button", name="이어 쓰기", exact=True).click()
+        said = page.get_by_role("alert")
+        expect(said).to_contain_text("1.5초가 넘어 중단했습니다. 더 짧은 글을 보내세요.")
+        expect(said.locator("[lang=en]")).to_have_count(0)
 
 
 def test_its_fields_stand_in_full_rows(opened: Open) -> None:
