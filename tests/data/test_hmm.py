@@ -6,6 +6,7 @@ from __future__ import annotations
 import itertools
 import random
 from collections import Counter
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -13,6 +14,7 @@ import pytest
 from dragoman.data import hmm
 from dragoman.data.hmm import Hmm, StatisticalAligner, TokenPair, _by_shape
 from dragoman.data.symmetry import grow_diag_final_and
+from dragoman.errors import RunError
 from dragoman.metrics.alignment import Links
 
 WORDS = 30
@@ -152,6 +154,17 @@ def test_what_is_beyond_the_most_is_not_read() -> None:
     cells = [(len(s) + 1) * (len(t) + 1) for s, t in pairs]
     StatisticalAligner.learn(counted(), WORDS, 200, most=sum(cells[:7]))  # type: ignore[arg-type]
     assert read["pairs"] == 8
+
+
+def test_what_was_learned_aligns_alike_when_it_is_read_again(tmp_path: Path) -> None:
+    aligner = StatisticalAligner.learn(corpus(300, 8)[0], WORDS, 200)
+    aligner.save(tmp_path / "hmm")
+    unseen, _ = corpus(100, 9)
+    again = StatisticalAligner.load(tmp_path / "hmm", WORDS, 200)
+    assert again.directions(unseen) == aligner.directions(unseen)
+    for sizes in ((WORDS, 150), (20, 200)):
+        with pytest.raises(RunError, match="is damaged"):
+            StatisticalAligner.load(tmp_path / "hmm", *sizes)
 
 
 def by_the_book(forward: Links, backward: Links) -> set[tuple[int, int]]:

@@ -15,15 +15,20 @@ Shapes: B pairs of one shape, I source tokens, J target tokens, N cells of the l
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
 import numpy as np
 import numpy.typing as npt
+from safetensors.numpy import save_file
 
+from dragoman.atomic import replacing_file
 from dragoman.data.dictionary import Dictionary, Floats, Integers, learn_dictionary
 from dragoman.data.symmetry import grow_diag_final_and
+from dragoman.errors import RunError
 from dragoman.metrics.alignment import Links
+from dragoman.tensor_file import open_tensors
 
 TokenPair = tuple[Integers, Integers]
 """Tokens of a source and of its translation, without special symbols."""
@@ -40,6 +45,12 @@ _ANYWHERE = 0.2
 _UNSEEN = 1e-9
 """p(t | s) of tokens that never stood in one pair."""
 _CELLS_AT_ONCE = 1 << 19
+_KEPT = 1e-7
+"""p(t | s) from which a cell is written to a file: what is below is as good as unseen."""
+
+_NUMBERS = ("lexicon", "jumps")
+_ARRAYS = ("sources", "targets", *_NUMBERS)
+"""Of each direction, in a file."""
 
 Tokens = npt.NDArray[np.int64]
 
@@ -90,6 +101,44 @@ class Hmm:
             most=1 << 62,
         )
         return cls(dictionary, sources, targets, max((len(s) for s, _ in pairs), default=1))
+
+    def arrays(self) -> dict[str, npt.NDArray[np.int32]]:
+        """What is written to a file; fp32 numbers as the int32 of their bits."""
+        kept = self._lexicon[:-1] >= _KEPT
+        keys = self._keys[kept]
+        return {
+            "sources": (keys // self._targets).astype(np.int32),
+            "targets": (keys % self._targets).astype(np.int32),
+            "lexicon": self._lexicon[:-1][kept].astype(np.float32).view(np.int32),
+            "jumps": self._jumps.astype(np.float32).view(np.int32),
+        }
+
+    @classmethod
+    def of_arrays(
+        cls, arrays: Mapping[str, npt.NDArray[np.int32]], sources: int, targets: int
+    ) -> Hmm:
+        """As ``arrays`` gave them. Errors: ``ValueError`` if they cannot be what it gave."""
+        of_source, of_target = (arrays[name].astype(np.int64) for name in ("sources", "targets"))
+        lexicon, jumps = (arrays[name].view(np.float32).astype(float) for name in _NUMBERS)
+        keys = of_source * targets + of_target if of_source.shape == of_target.shape else None
+        if (
+            keys is None
+            or keys.ndim != 1
+            or keys.shape != lexicon.shape
+            or jumps.ndim != 1
+            or len(jumps) % 2 != 1
+            or not ((of_source >= 0) & (of_source <= sources)).all()
+            or not ((of_target >= 0) & (of_target < targets)).all()
+            or not (np.diff(keys) > 0).all()
+            or not ((lexicon >= 0) & (lexicon < 1.001)).all()
+            or not ((jumps > 0) & (jumps < np.inf)).all()
+        ):
+            raise ValueError("these are no tables of an HMM")
+        nothing = np.zeros(0)
+        counts = np.zeros(0, np.int64)
+        made = cls(Dictionary(keys, lexicon, nothing, counts), sources, targets, len(jumps) // 2)
+        made._jumps = jumps
+        return made
 
     def cells(self, source: Tokens, target: Tokens) -> Tokens:
         """(B, I), (B, J) -> (B, J, I + 1): where p(t | s) stands in the lexicon, that of nothing
@@ -195,10 +244,12 @@ class StatisticalAligner:
         *,
         rounds: int = ROUNDS,
         most: int = MOST_CELLS,
+        watch: Callable[[int], None] = lambda _: None,
     ) -> StatisticalAligner:
         """From tokenised pairs, without special symbols; those that are empty on a side are left
         out. ``rounds`` of IBM model 1 and then of the HMM; ``most`` pairs of a source and a target
-        token to learn from, what comes behind is not read."""
+        token to learn from, what comes behind is not read. ``watch`` is told how many rounds of the
+        HMM are done: first 0, when the lexicon has been begun."""
         used: list[TokenPair] = []
         cells = 0
         for source, target in pairs:
@@ -216,9 +267,35 @@ class StatisticalAligner:
             (made._forward.cells(source, target), made._backward.cells(target, source))
             for _, source, target in _by_shape(used)
         ]
-        for _ in range(rounds if groups else 0):
+        watch(0)
+        for done in range(1, rounds + 1 if groups else 1):
             made.improve(groups)
+            watch(done)
         return made
+
+    def save(self, path: Path) -> None:
+        """Write the tables of both directions, whole or not at all."""
+        arrays = {
+            f"{name}.{kind}": array
+            for name, model in (("forward", self._forward), ("backward", self._backward))
+            for kind, array in model.arrays().items()
+        }
+        with replacing_file(path) as temporary:
+            save_file(arrays, temporary)
+
+    @classmethod
+    def load(cls, path: Path, source_vocabulary: int, target_vocabulary: int) -> StatisticalAligner:
+        """Read what ``save`` wrote. Errors: ``RunError`` for a damaged file."""
+        sizes = source_vocabulary, target_vocabulary
+        with open_tensors(path, "I32") as file:
+            try:
+                forward, backward = (
+                    Hmm.of_arrays({kind: file.read(f"{name}.{kind}") for kind in _ARRAYS}, *sized)
+                    for name, sized in (("forward", sizes), ("backward", sizes[::-1]))
+                )
+            except (KeyError, ValueError):
+                raise RunError(f"{path} is damaged (it holds no aligner): delete it") from None
+        return cls(forward, backward)
 
     def improve(self, groups: Sequence[tuple[Tokens, Tokens]]) -> None:
         """One round over the cells of both directions."""

@@ -7,7 +7,7 @@ and found again as long as nothing changed.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from importlib import metadata
 from itertools import chain
@@ -32,7 +32,7 @@ from dragoman.task import TASKS
 from dragoman.tasks.corpora import corpora_of, new_cleaner
 from dragoman.tasks.embedded import embedded_fingerprint
 from dragoman.tasks.guided import links_of_trees, training_links
-from dragoman.tasks.run import LENGTHS, LONGEST_WORDS, SEVERAL_SENTENCES, Forms, load_forms
+from dragoman.tasks.run import LENGTHS, LONGEST_WORDS, SEVERAL_SENTENCES, Forms, Run, load_forms
 from dragoman.tasks.user_cache import cache_folder
 
 _LOOKED_AT = 2000
@@ -74,13 +74,7 @@ def prepare(recipe: Recipe, run_folder: Path, say: Say) -> Prepared:
         side: form for side, form in forms._asdict().items() if side in task.sides
     }
     corpora = fingerprints(recipe)
-    key = store_key(
-        *(form.fingerprint for form in sides.values()),
-        recipe.data.cleaning.model_dump_json(),
-        recipe.data.split.model_dump_json(),
-        *_moses_fingerprint(recipe),
-        *(f"{name} {fingerprint} {weight}" for name, fingerprint, weight in corpora),
-    )
+    key = _training_key(recipe, sides, corpora)
     store = _stored(recipe, sides, key, run_folder, say)
     dev, test = _held_out(recipe, "dev"), _held_out(recipe, "test")
     notes = {
@@ -208,6 +202,25 @@ def check_unchanged(recipe: Recipe, notes: dict[str, Any], folder: Path, say: Sa
             f"warning: the test text of {folder} is not what it was begun with: its scores are not "
             "those of the old text"
         )
+
+
+def training_key(run: Run) -> str:
+    """A short name for the tokens that a run learns from: the same text, cleaned, held out and cut
+    alike. Reads the files of the text."""
+    sides: dict[str, Form] = {"source": run.source, "target": run.target}
+    return _training_key(run.recipe, sides, fingerprints(run.recipe))
+
+
+def _training_key(
+    recipe: Recipe, sides: Mapping[str, Form], corpora: Sequence[tuple[str, str, float]]
+) -> str:
+    return store_key(
+        *(form.fingerprint for form in sides.values()),
+        recipe.data.cleaning.model_dump_json(),
+        recipe.data.split.model_dump_json(),
+        *_moses_fingerprint(recipe),
+        *(f"{name} {fingerprint} {weight}" for name, fingerprint, weight in corpora),
+    )
 
 
 def _moses_fingerprint(recipe: Recipe) -> list[str]:
