@@ -166,3 +166,25 @@ def test_columns_that_are_read_as_one_text_are_told_of(
     found, plain = dragoman(*ask), dragoman(*ask, "--plain")
     assert found.code == plain.code == 0 and found.out == plain.out
     assert "2 columns between tabs" in found.err and "columns" not in plain.err
+
+
+@pytest.mark.parametrize("verb", ["translate", "classify", "parse", "write"])
+def test_a_folder_and_a_table_are_told(
+    verb: str,
+    runs: dict[str, Path],
+    dragoman: Dragoman,
+    tmp_path: Path,
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    ask = (verb, runs[verb], *MORE.get(verb, ()))
+    (tmp_path / "books").mkdir()
+    said = dragoman(*ask, tmp_path / "books")
+    assert said.code == 0 and "books is a folder, but its name is taken as text" in said.err
+    (tmp_path / "my.csv").write_text('"The dog, it sleeps.",animals\n', encoding="utf-8")
+    said = dragoman(*ask, tmp_path / "my.csv")
+    words = "is a file, but its name" if verb == "write" else "commas and quotation marks included"
+    assert said.code == 0 and words in said.err + caplog.text
+    if verb != "write":
+        caplog.clear()
+        said = dragoman(*ask, tmp_path / "my.csv", "--plain")
+        assert words not in said.err + caplog.text

@@ -34,6 +34,8 @@ NOT_LINES = {
     "HTML without its type": (b"<html>\n<body>The dog.</body></html>", "HTML"),
     "XML": (b'<?xml version="1.0"?>\n<resources><string name="a">Dog</string>', "XML"),
     "JSON Lines": (b'{"text": "The dog sleeps."}\n{"text": "The cat."}\n', "JSON"),
+    "trees": (b"( (S (NP (DT The) (NN dog)) (VP (VBZ sleeps))) )\n(S (NP (PRP It)))", "bracketed"),
+    "trees over lines": ("(S\n  (NP (NN ძაღლი))\n  (VP (VB ხედავს)) (. .))".encode(), "bracketed"),
     "JSON": (b'{\n  "greeting": "Good day",\n', "JSON"),
 }  # fmt: skip
 

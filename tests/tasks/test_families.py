@@ -142,6 +142,12 @@ def test_data_of_every_task_is_shown(dragoman: Dragoman, files: dict[str, list[s
         assert "kept" in shown.out
     shown = dragoman("data", "show", *files["classification"], "--task", "classification")
     assert "labels: 2 different" in shown.out and "short" in shown.out
+    assert "warning" not in shown.out
+    table = Path(files["classification"][0]).with_name("with-header.tsv")
+    rows = Path(files["classification"][0]).read_text(encoding="utf-8")
+    table.write_text("label\ttext\n" + rows, encoding="utf-8")
+    shown = dragoman("data", "show", table, "--task", "classification")
+    assert "such as 'label' with 1" in shown.out and "the name of a column?" in shown.out
 
 
 def test_labels_among_pairs_are_said(

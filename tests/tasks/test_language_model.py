@@ -100,6 +100,28 @@ def test_a_test_set_is_called_by_its_file(letters: Run, tmp_path: Path) -> None:
     assert texts_of(letters, [])[1] == "the held-out test set"
 
 
+def test_text_that_is_not_the_runs_is_told_before_it_is_measured(
+    letters: Run, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    assert letters.recipe.languages.target == "de"
+    subtitles = "1\n00:00:01,000 --> 00:00:02,500\nThe dog sleeps.\n"
+    for name, content, words in (
+        ("own", "Der Hund schläft in dem Haus, weil er müde ist.\n" * 3, None),
+        (
+            "other",
+            "ძაღლი წიგნს დღეს ხედავს.\n" * 3,
+            "other should be German and reads as Georgian",
+        ),
+        ("film", subtitles, "film holds subtitles"),
+        ("trees", "(S (NP (NN dog)) (VP (VB sleeps)) (. .))\n", "trees holds bracketed trees"),
+    ):
+        (tmp_path / name).write_text(content, encoding="utf-8")
+        caplog.clear()
+        evaluate_run(letters, [tmp_path / name])
+        assert words is None or words in caplog.text
+        assert words is not None or "warning" not in caplog.text
+
+
 def test_it_writes_on_from_what_it_is_given(letters: Run) -> None:
     writer = Writer(letters)
     greedy = SearchSettings(beam=1, max_length=40)

@@ -152,3 +152,21 @@ def test_damaged_hashes_are_named(chain: tuple[Run, Run, Run], tmp_path: Path) -
     (run.folder / "data.json").write_text('{"bases": [{"name": 3}]}', "utf-8")
     with pytest.raises(RunError, match="damaged"):
         run.notes()
+
+
+def test_labels_that_all_texts_share_are_no_overlap(tmp_path: Path) -> None:
+    """Only texts that training has as well are counted, and by lines of the dev set."""
+    recipe = tiny_recipe_of("classification", tmp_path, *SHORT)
+    run = trained_run(recipe, tmp_path / "run")
+    learned = {pair.source for pair in plain_pairs(run.recipe, "train")}
+    assert not any(pair.source in learned for pair in plain_pairs(run.recipe, "test"))
+    assert "overlap" not in run.notes()
+    (corpus,) = recipe.data.train
+    rows = Path(corpus.source).read_text("utf-8").splitlines()
+    known = next(row for row in rows if any(text in row for text in learned))
+    label = known.partition("\t")[0]
+    (tmp_path / "dev.tsv").write_text(f"{known}\n{label}\tnobody has read this\n", "utf-8")
+    dev = corpus.model_copy(update={"source": str(tmp_path / "dev.tsv")})
+    held = recipe.model_copy(update={"data": recipe.data.model_copy(update={"dev": dev})})
+    notes = trained_run(held, tmp_path / "held").notes()
+    assert notes["overlap"].startswith("of 2 dev texts, 1 is also in training (lines 1, …)")

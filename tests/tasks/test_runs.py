@@ -5,6 +5,7 @@ from __future__ import annotations
 import fcntl
 import json
 import os
+import re
 import resource
 import shutil
 import stat
@@ -565,3 +566,11 @@ def test_sides_that_are_swapped_are_told_before_they_are_measured(
     EvaluationSet.of(run, parallel_text[::-1])
     (record,) = caplog.records
     assert "the sides are in the wrong order" in record.getMessage()
+
+
+def test_a_file_in_place_of_a_run_is_told_where_runs_are(tiny_run: Path, tmp_path: Path) -> None:
+    with pytest.raises(RunError, match=f"a run is a folder, such as {re.escape(str(tiny_run))}"):
+        Run.open(tiny_run / "recipe.toml")
+    (tmp_path / "my.en").write_text("The dog.\n", encoding="utf-8")
+    with pytest.raises(RunError, match=r"a run is a folder, which dragoman train or demo makes"):
+        Run.open(tmp_path / "my.en")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import os
+import shlex
 import sys
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
@@ -57,8 +58,15 @@ def files_among(given: Sequence[str], verb: str, *options: str, quiet: bool = Fa
             + (f". To write the output to a file: {to}" if "--to" in options else "")
             + meant
         )
-    if len(others) == 1 and not quiet and looks_like_a_file(others[0]):
-        sys.stderr.write(f"there is no file {others[0]}; its name is taken as text\n")
+    if len(others) == 1 and not quiet:
+        if os.path.isdir(others[0]):
+            inside = os.path.join(shlex.quote(others[0]), "*")
+            sys.stderr.write(
+                f"{others[0]} is a folder, but its name is taken as text. To read its files: "
+                f"{inside}\n"
+            )
+        elif looks_like_a_file(others[0]):
+            sys.stderr.write(f"there is no file {others[0]}; its name is taken as text\n")
     return [Path(one) for one in files]
 
 
@@ -69,9 +77,12 @@ def looks_like_a_file(text: str) -> bool:
 
 
 def tell_of_file(text: str, instead: str) -> None:
-    """Warn if a text is the name of a file; ``instead``: what to do if the file was meant."""
+    """Warn if a text is the name of a file or folder; ``instead``: what to do if the file was
+    meant."""
     if text and os.path.isfile(text):
         sys.stderr.write(f"{text} is a file, but its name is taken as text. {instead}\n")
+    elif text and os.path.isdir(text):
+        sys.stderr.write(f"{text} is a folder, but its name is taken as text\n")
 
 
 def lines_given(
@@ -128,7 +139,12 @@ def _check(language: str, plain: bool) -> Check | None:
         except NotLines as error:
             raise NotLines(f"{error}; or read every line as it is: --plain") from None
         columns = columns_in(start)
-        if columns > 1:
+        if name.lower().endswith(".csv"):
+            logger.warning(
+                "%s is read line by line, commas and quotation marks included, each line as one "
+                "text. Save its column of text as lines first; no such warning: --plain", name,
+            )  # fmt: skip
+        elif columns > 1:
             logger.warning(
                 "%s has %d columns between tabs, and each line is read as one text. The first "
                 "column alone: cut -f1; no such warning: --plain", name, columns,

@@ -332,8 +332,9 @@ def _at(record: object, key: str, path: Path, line: int) -> str:
         if not isinstance(found, dict) or part not in found:
             has = f" (it has {', '.join(map(str, found))})" if isinstance(found, dict) else ""
             raise DataError(
-                f"{path}, line {line}: no {key!r} in this record{has}; name the right ones with "
-                "--keys SOURCE TARGET, or source_key and target_key in a recipe"
+                f"{path}, line {line}: no {key!r} in this record{has}. train and data show take "
+                "the right names by --keys SOURCE TARGET, a recipe by source_key and target_key; "
+                "evaluate wants those that the run was trained with"
             )
         found = found[part]
     if not isinstance(found, str):
@@ -380,5 +381,7 @@ def _opened(
         raise DataError(f"{path} is damaged or cut off: {error}") from error
     except FileNotFoundError as error:
         raise DataError(f"{path} does not exist") from error
+    except IsADirectoryError as error:
+        raise DataError(f"{path} is a folder: give a file") from error
     except OSError as error:
         raise DataError(f"{path} cannot be read: {error.strerror}") from error

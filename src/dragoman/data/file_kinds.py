@@ -67,6 +67,9 @@ _COMMENT_OR_MESSAGE = re.compile(rb'\s*(#|msgid[ \t]+"|msgctxt[ \t]+")')
 _END_OR_TAG = re.compile(rb"<[/!?a-zA-Z]")
 _KEY = re.compile(rb'\{\s*"[^"\n]*"\s*:')
 _LIST = re.compile(rb'\[\s*\{\s*"[^"\n]*"\s*:')
+_BRACKETS = 0.4
+"""Share of the words of a treebank that begin with a bracket: half of them, as each word has a tag
+before it, and more. Of the words of a text a few do."""
 _UTF8_MARK = b"\xef\xbb\xbf"
 
 
@@ -134,7 +137,7 @@ def check_is_text(start: bytes, name: str, language: str = "und") -> None:
 def check_is_lines(start: bytes, name: str, language: str = "und") -> None:
     """``check_is_text``, and that it is read line by line with sense.
 
-    Errors: also ``NotLines`` for subtitles, catalogues of messages, markup and JSON.
+    Errors: also ``NotLines`` for subtitles, catalogues of messages, markup, trees and JSON.
     """
     check_is_text(start, name, language)
     start = start.removeprefix(_UTF8_MARK)
@@ -155,10 +158,24 @@ def check_is_lines(start: bytes, name: str, language: str = "und") -> None:
         found = ["XML"]
     if found and _END_OR_TAG.search(start, tag + 1):
         raise NotLines(f"{name} is {found[0]}, whose lines are not sentences. {_ONE_A_LINE}")
+    if _is_treebank(start):
+        raise NotLines(
+            f"{name} holds bracketed trees, whose brackets and labels are not words. A parser "
+            "learns from them (train --task parsing) and is measured on them (evaluate RUN FILE)"
+        )
     if _is_record(start):
         raise NotLines(
             f"{name} is JSON, whose lines are not sentences. Take the text out, one sentence a line"
         )
+
+
+def _is_treebank(start: bytes) -> bool:
+    """Whether it begins with brackets in brackets, and most words with a bracket, as in
+    ``(S (NP (DT The) (NN cat)) (VP (VBZ sleeps)))``."""
+    if not start.lstrip().startswith(b"(") or b"(" not in start.partition(b")")[0].lstrip()[1:]:
+        return False
+    words = start.split()
+    return sum(word.startswith(b"(") for word in words) >= _BRACKETS * len(words)
 
 
 def _is_record(start: bytes) -> bool:

@@ -23,6 +23,7 @@ from dragoman.forms.languages import base
 from dragoman.recipe import Recipe
 from dragoman.task import TASKS
 from dragoman.tasks.corpora import doubts_of, new_cleaner, training_pairs
+from dragoman.tasks.vocabularies import rare_labels
 
 _WORD_BUCKETS = (0, 5, 10, 15, 20, 30, 40, 60, 80, 120, 10**9)
 _CHARACTER_BUCKETS = (0, 10, 20, 30, 40, 60, 80, 120, 160, 240, 10**9)
@@ -125,6 +126,8 @@ class DataStatistics:
                 f"cleaning drops {dropped:,} of {self.report.read:,}: is this the right file, and "
                 "are these the right columns? The table above shows which filters drop them"
             )
+        if few := rare_labels(self.labels):
+            said.append(few)
         return said
 
     def text(self) -> str:

@@ -10,6 +10,7 @@ them in windows that overlap (``evaluation.stride``), so that its figures are lo
 
 from __future__ import annotations
 
+import logging
 import math
 import time
 from collections.abc import Iterator, Sequence
@@ -19,9 +20,12 @@ from pathlib import Path
 from typing import Any
 
 from dragoman.data.batches import Batch, window_batch
-from dragoman.data.corpora import CorpusSettings, Pair, read_pairs
+from dragoman.data.corpora import CorpusSettings, Pair, files_of, read_lines, read_pairs
+from dragoman.data.file_kinds import NotLines, check_is_lines
 from dragoman.data.windows import part_of, read_and_predicted, slide
 from dragoman.errors import DragomanError
+from dragoman.forms.identification import can_identify, identify
+from dragoman.forms.languages import NAMES, base, name_of
 from dragoman.plural import plural
 from dragoman.recipe import EvaluationSettings
 from dragoman.search.settings import SearchSettings
@@ -33,10 +37,14 @@ from dragoman.tasks.scores import keep_scores, scores_of, signed
 from dragoman.tasks.validation import TOKENS_AT_ONCE, Validation, next_token_loss
 from dragoman.training.records import Evaluation, Sample
 
+logger = logging.getLogger("dragoman")
+
 _SAMPLES = 3
 _SHOWN = 64
 """Tokens of a sample, of which the model is given the first half."""
 _TOGETHER = 100
+_LOOKED_AT = 100
+"""Texts by which the language of a file is told."""
 
 
 class Texts(Validation[Batch]):
@@ -240,11 +248,30 @@ def texts_of(run: Run, files: Sequence[Path]) -> tuple[Iterator[str], str]:
     """What a run is measured on, and what to call it: the texts of a file, or those of the run's
     test set, that say anything."""
     if files:
+        _warn_of_other_text(run, files[0])
         texts, name = read_like(run, files[0]), files[0].name
     else:
         pairs, name = own_test_set(run)
         texts = (pair.target for pair in pairs)
     return (text for text in texts if text.strip()), name
+
+
+def _warn_of_other_text(run: Run, path: Path) -> None:
+    """Log that the text of a file, or of the first of a folder, is in another language than that of
+    the run, or is no text of lines. Errors: ``DataError`` for what cannot be read."""
+    first = files_of(str(path))[0]
+    if not first.is_file() or not first.stat().st_size:
+        return  # a pipe is read once, and what cannot be read is said where it is read
+    try:
+        next(read_lines(first, check_is_lines), None)
+    except NotLines as error:
+        logger.warning("warning: %s", error)
+        return
+    code = base(run.recipe.languages.target)
+    reads = identify(islice(read_like(run, first), _LOOKED_AT))
+    if can_identify(code) and reads and code not in reads:
+        names = " or ".join(sorted(name_of(one) for one in reads if one in NAMES))
+        logger.warning("warning: %s should be %s and reads as %s", first, name_of(code), names)
 
 
 def read_like(run: Run, path: Path) -> Iterator[str]:

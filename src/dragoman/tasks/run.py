@@ -115,7 +115,9 @@ class Run:
         """Errors: ``RunError`` if this is no run folder, or one that is not complete."""
         path = Path(folder)
         if path.is_file():
-            raise RunError(f"{path} is a file; a run is a folder, such as {path.parent}")
+            is_of_run = (path.parent / RECIPE).is_file()
+            told = f"such as {path.parent}" if is_of_run else "which dragoman train or demo makes"
+            raise RunError(f"{path} is a file; a run is a folder, {told}")
         if not path.is_dir():
             raise RunError(
                 f"there is no run folder {path}; a run is what dragoman train or demo makes"

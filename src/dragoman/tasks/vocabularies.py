@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from pathlib import Path
 
 from dragoman.data.corpora import Pair
@@ -83,13 +83,20 @@ def learn_labels(recipe: Recipe, folder: Path, say: Say) -> None:
     found, counts = Labels.learn(pair.target for _, pair in _labelled(recipe))
     found.save(folder / LABELS)
     say(f"{found.size:,} labels: {found.in_words()}")
+    if few := rare_labels(counts):
+        say(f"warning: {few}")
+
+
+def rare_labels(counts: Mapping[str, int]) -> str:
+    """What to say of labels that have too few of the examples counted; empty if none has."""
     rare = sorted(name for name, count in counts.items() if count < _FEW)
-    if rare:
-        say(
-            f"warning: {len(rare):,} of {found.size:,} labels have fewer than {_FEW} training "
-            f"examples, such as {rare[0]!r} with {counts[rare[0]]}: too few to be learned. Is one "
-            "the name of a column? A file of examples has no header"
-        )
+    if not rare:
+        return ""
+    return (
+        f"{len(rare):,} of {len(counts):,} labels have fewer than {_FEW} training examples, such "
+        f"as {rare[0]!r} with {counts[rare[0]]}: too few to be learned. Is one the name of a "
+        "column? A file of examples has no header"
+    )
 
 
 def check_labels(recipe: Recipe, labels: Labels, learned: Path) -> None:
