@@ -345,6 +345,33 @@ def _titled(title: str, row: Row, origin: Origin) -> str:
     return f"{title} ({more})" if more else title
 
 
+def constants(results: Row) -> str:
+    return one_table(
+        results,
+        ["", "in use", "tried: time relative to the least"],
+        lambda row: [(
+            row["constant"], row["used"],
+            ", ".join(f"{value}: {time:.2f}" for value, time in row["times"].items()),
+        )],
+    )  # fmt: skip
+
+
+def demo_hops(results: Row) -> str:
+    def lines(row: Row) -> Iterable[Sequence[object]]:
+        hops = (
+            f"{row[hop]['least']:,.2f}, {row[hop]['median']:,.2f}"
+            for hop in ("first", "second", "rival")
+        )
+        yield (
+            row["way"], row["seed"], f"{row['BLEU']:.2f}", f"{100 * row['pronouns']:.0f} %",
+            f"{100 * row['orders']:.0f} %", *hops, f"{100 * row['both_hops_clear']:.0f} %",
+        )  # fmt: skip
+
+    header = ["way", "seed", "BLEU", "pronouns right", "orders right", "first hop: least, median",
+              "second hop", "over the other noun", "both hops clear"]  # fmt: skip
+    return one_table(results, header, lines)
+
+
 TABLES: dict[str, Callable[[Row], str]] = {
     "ways": ways,
     "train": train,
@@ -361,6 +388,8 @@ TABLES: dict[str, Callable[[Row], str]] = {
     "masked": masked,
     "parsing": parsing,
     "labels": labels,
+    "constants": constants,
+    "demo-hops": demo_hops,
 }
 
 

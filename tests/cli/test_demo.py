@@ -33,7 +33,7 @@ def test_what_it_prints(demo: tuple[Path, str]) -> None:
 
 def test_scores_on_held_out_combinations(demo: tuple[Path, str]) -> None:
     scores = json.loads((demo[0] / "scores.json").read_text(encoding="utf-8"))
-    assert scores["scores"]["BLEU"]["value"] > 80
+    assert scores["scores"]["BLEU"]["value"] > 95
     assert scores["sentences"] == 1000
 
 
@@ -44,7 +44,7 @@ def test_only_the_last_word_tells_what_it_stands_for(translator: Translator) -> 
         probe.pronoun in result.text.replace(",", "").split()
         for probe, result in zip(probes, found, strict=True)
     ]
-    assert np.mean(right) > 0.9
+    assert np.mean(right) > 0.95
     famous = [result.text for result in found[:2]]
     assert famous == [probe.reference for probe in probes[:2]]
 
@@ -53,12 +53,13 @@ def test_only_the_order_tells_who_eats(translator: Translator) -> None:
     probes = [probe for pair in order_probes() for probe in pair]
     found = translator.batch([probe.source for probe in probes])
     right = [r.text == probe.reference for probe, r in zip(probes, found, strict=True)]
-    assert np.mean(right) > 0.8
+    assert np.mean(right) > 0.95
     assert all(right[:2])
 
 
 def test_attention_shows_both_hops(translator: Translator) -> None:
-    """Heads are found by the other probes. Most of each second pair show it."""
+    """Heads are found by the other probes. Most of each second pair show it: how many do differs
+    between seeds (docs/experiments.md, "What every demo shows")."""
     pairs = pronoun_probes()
     others = pairs[1::2]
     heads = find_heads(translator, [probe for pair in others for probe in pair])
@@ -66,7 +67,7 @@ def test_attention_shows_both_hops(translator: Translator) -> None:
     for probe in (probe for pair in pairs[::2] for probe in pair):
         hops = hops_of(translator, probe, heads)
         uniform = 1.0 / len(hops.source)
-        assert hops.first[probe.it] > 3 * uniform
+        assert hops.first[probe.it] > 6 * uniform
         # The right noun, and tired or wide: two words, clearly more than their share, and than
         # the other noun, which is as near.
         there = hops.second[[probe.antecedent, probe.decider]].sum()
