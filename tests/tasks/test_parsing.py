@@ -368,6 +368,9 @@ def test_a_user_says_how_fine_labels_are(tmp_path: Path, toy: Run, dragoman: Dra
     assert [one and one.label_ends for one in corpora] == ["-=.", "-=."]
     assert all("(NP " in pair.target for pair in trees_in(dev, like=run))
     assert all("(NP.ms " in pair.target for pair in trees_in(dev))
+    for ends, label in (("-=.", "NP"), ("-=", "NP.ms")):
+        shown = dragoman("data", "show", dev, "--task", "parsing", "--label-ends", ends, "--json")
+        assert json.loads(shown.out)["constituents"][label] > 1, shown
     # Who goes on with a run, or takes its recipe, has its labels.
     assert recipe_of([str(dev)], start_from=run)[0].data.train[0].label_ends == "-=."
     recipe = str(tmp_path / "run" / "recipe.toml")

@@ -53,6 +53,13 @@ def show(
             "2,3; for labelled texts also label,text or text,label."
         ),
     ] = None,
+    label_ends: Annotated[
+        str | None,
+        typer.Option(
+            help="The characters at which a label of a tree ends, as for train.",
+            metavar="CHARACTERS",
+        ),
+    ] = None,
     languages: Annotated[
         str | None, typer.Option(help="Such as en-de; guessed from file names if not given.")
     ] = None,
@@ -81,8 +88,8 @@ def show(
     from dragoman.tasks.inspection import inspect_data
 
     recipe, _ = recipe_of(
-        inputs, task=task, texts=texts, keys=keys, columns=columns, languages=languages,
-        changes=set_ or [], learns=False,
+        inputs, task=task, texts=texts, keys=keys, columns=columns, label_ends=label_ends,
+        languages=languages, changes=set_ or [], learns=False,
     )  # fmt: skip
     found = inspect_data(recipe)
     if as_json:

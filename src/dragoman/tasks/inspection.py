@@ -24,6 +24,7 @@ from dragoman.recipe import Recipe
 from dragoman.task import TASKS
 from dragoman.tasks.corpora import doubts_of, new_cleaner, training_pairs
 from dragoman.tasks.vocabularies import rare_labels
+from dragoman.tree import read_trees
 
 _WORD_BUCKETS = (0, 5, 10, 15, 20, 30, 40, 60, 80, 120, 10**9)
 _CHARACTER_BUCKETS = (0, 10, 20, 30, 40, 60, 80, 120, 160, 240, 10**9)
@@ -113,6 +114,8 @@ class DataStatistics:
     """What looks wrong, of all files that the recipe names."""
     labels: Counter[str]
     """Kept texts by their labels, where they have any."""
+    constituents: Counter[str]
+    """Brackets of kept trees by their labels, those of single words left out."""
     languages_looked_at: bool
     """Whether the languages of both sides are known, and such as text is seen to be in."""
 
@@ -151,7 +154,9 @@ class DataStatistics:
                 *_bars(side.histogram),
             ]
         if self.labels:
-            lines += ["", *_counted(self.labels)]
+            lines += ["", *_counted("labels", self.labels)]
+        if self.constituents:
+            lines += ["", *_counted("labels of constituents", self.constituents)]
         lines.append("")
         lines += [f"warning: {warning}" for warning in self.warnings]
         if not self.warnings and len(self.sides) > 1:
@@ -170,6 +175,9 @@ class DataStatistics:
             "parts": dict(self.parts),
             "doubts": [doubt.to_dict() for doubt in self.doubts],
             **({"labels": dict(self.labels.most_common())} if self.labels else {}),
+            **(
+                {"constituents": dict(self.constituents.most_common())} if self.constituents else {}
+            ),
             **{
                 name: {
                     "words": side.words,
@@ -195,6 +203,7 @@ def inspect_data(recipe: Recipe) -> DataStatistics:
     task = TASKS[recipe.task]
     sides: dict[str, SideStatistics] = {side: SideStatistics() for side in task.texts}
     labels: Counter[str] = Counter()
+    constituents: Counter[str] = Counter()
     parts: Counter[str] = Counter()
     doubts: list[Doubt] = []
     for pair in _kept(recipe, cleaner, doubts):
@@ -203,10 +212,13 @@ def inspect_data(recipe: Recipe) -> DataStatistics:
             statistics.count(getattr(pair, side))
         if task.target == "label":
             labels[plain(pair.target)] += 1
+        elif task.target == "tree":
+            for _, tree in read_trees([pair.target]):
+                constituents.update(one.label for one in tree.brackets())
     doubts += doubts_of(recipe, ("dev", "test"))
     codes = (recipe.languages.source, recipe.languages.target)
     looked_at = all(can_identify(base(code)) for code in codes)
-    return DataStatistics(cleaner.report, sides, parts, doubts, labels, looked_at)
+    return DataStatistics(cleaner.report, sides, parts, doubts, labels, constituents, looked_at)
 
 
 def _kept(recipe: Recipe, cleaner: Cleaner, doubts: list[Doubt]) -> Iterator[Pair]:
@@ -218,10 +230,10 @@ def _kept(recipe: Recipe, cleaner: Cleaner, doubts: list[Doubt]) -> Iterator[Pai
         raise DataError("".join([str(error), *found])) from error
 
 
-def _counted(labels: Counter[str]) -> list[str]:
-    """The most frequent labels, and how many texts have each."""
+def _counted(name: str, labels: Counter[str]) -> list[str]:
+    """The most frequent labels, and how often each is there."""
     most = labels.most_common(_LABELS_SHOWN)
-    lines = [f"labels: {len(labels):,} different"]
+    lines = [f"{name}: {len(labels):,} different"]
     lines += [f"{count:>10,}  {label[:_LONGEST_SHOWN]}" for label, count in most]
     if len(labels) > len(most):
         lines.append(f"{'':>10}  and {len(labels) - len(most):,} others")
