@@ -193,7 +193,7 @@ def test_error_rates_of_an_alignment(tiny_run: Path, monkeypatch: pytest.MonkeyP
     subject = Subject.open(tiny_run, SENTENCE)
     # Its own translation has few words; this one has as many as the source.
     (given,) = subject.predictor.score([(SENTENCE, "Der kleine Mann isst den Dinosaurier.")])
-    vars(subject)["translation"] = given
+    vars(subject)["output"] = given
     weights: dict[tuple[int, int], dict[int, list[float]]] = defaultdict(lambda: defaultdict(list))
     for row in read("attention-cross", subject)[""]:
         place = int(row["layer"]), int(row["head"])

@@ -231,11 +231,11 @@ def spoil(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_a_kernel_that_disagrees_with_its_twin_turns_all_off(
     built: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    spoil(monkeypatch)
-    assert not library.available()
-    assert "residual_norm" in library.status().reason
-    assert library.function("norm_forward_fp32") is None
-    monkeypatch.undo()
+    with monkeypatch.context() as spoiled:
+        spoil(spoiled)
+        assert not library.available()
+        assert "residual_norm" in library.status().reason
+        assert library.function("norm_forward_fp32") is None
     library.reset()
     assert library.available()
 

@@ -12,6 +12,7 @@ import pytest
 
 from dragoman.inference.fastest import fastest
 from dragoman.models.fast_path import AMOUNTS
+from dragoman.models.kinds import DEFAULT, fast_paths
 from dragoman.models.settings import TransformerSettings
 from dragoman.models.transformer import Transformer
 from dragoman.native import library, loader, measured, processor
@@ -107,6 +108,8 @@ def test_the_fastest_is_what_was_measured(tmp_path: Path, monkeypatch: pytest.Mo
 
 
 def test_trials_run_here(tmp_path: Path) -> None:
+    if sum(path.why_not(None) is None for path in fast_paths(DEFAULT)) < 2:
+        pytest.skip("one way to translate, or none: nothing is measured")
     path = fastest(tiny(), remembered=tmp_path)
     assert "\n" not in path.reason
     found = json.loads((tmp_path / measured.NAME).read_text(encoding="utf-8"))[machine_key()]

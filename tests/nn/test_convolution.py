@@ -78,7 +78,7 @@ def test_kernels_and_low_precision_follow(precision: Precision, by_kernels: bool
     def gradient(of: NormedLinear) -> list[Tensor]:
         out = of(x)
         slopes = torch.autograd.grad((out * weights).sum(), [x, *of.parameters()])
-        return [one.detach().float().flatten() for one in (out, *slopes)]
+        return [one.detach().double().flatten() for one in (out, *slopes)]
 
     use_precision(layer, precision, by_kernels=by_kernels)
     for _ in range(2):

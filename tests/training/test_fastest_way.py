@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable
+import os
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -117,6 +118,19 @@ def measured(model: Toy, folder: Path | None = None, **settings: Any) -> fastest
         model, next_token_in_pieces(model, 0.1), TrainingSettings(**settings), toy_batches,
         remembered=folder, work="toy",
     )  # fmt: skip
+
+
+@pytest.fixture(autouse=True)
+def unforced(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """Whoever runs the tests may force one set of kernels, which leaves nothing to choose."""
+    forced = os.environ.get("DRAGOMAN_NATIVE", "auto") != "auto"
+    if forced:
+        monkeypatch.delenv("DRAGOMAN_NATIVE")
+        library.reset()
+    yield
+    if forced:
+        monkeypatch.undo()
+        library.reset()
 
 
 @pytest.fixture
