@@ -127,6 +127,24 @@ def test_no_line_strikes_through_what_is_marked() -> None:
             assert heights and min(map(float, heights)) > below
 
 
+def test_each_of_many_lines_is_named_and_looks_like_no_other() -> None:
+    names = [f"kind of positions {i}" for i in range(9)]
+    lines = [Series(name, [1, 2, 3], [1.0 + i, 2.0, 3.0]) for i, name in enumerate(names)]
+    picture = ElementTree.fromstring(chart_svg(Chart("t", lines), width=420, height=240))
+    shown = {
+        (text.text or "").rpartition(" ")[0]: float(text.attrib["y"])
+        for text in picture.iter(f"{SVG}text")
+    }
+    assert shown.keys() >= set(names)
+    drawn = [path for path in picture.iter(f"{SVG}path") if path.find(f"{SVG}title") is not None]
+    looks = {(path.attrib["class"], path.attrib.get("stroke-dasharray")) for path in drawn}
+    assert len(looks) == len(drawn) == len(names)
+    highest = min(float(y) for path in drawn for y in re.findall(r" (\d+\.\d)", path.attrib["d"]))
+    assert highest > max(shown[name] for name in names), "names stand above the lines"
+    width, height = (float(picture.attrib["viewBox"].split()[i]) for i in (2, 3))
+    assert (width, height) == (420, 240 + 16 * (len({shown[name] for name in names}) - 1))
+
+
 def test_what_is_not_finite_or_not_positive_leaves_no_trace() -> None:
     series = Series("s", [1, 2, 3], [math.nan, 1.0, math.inf])
     assert thinned(series).mean == [1.0]

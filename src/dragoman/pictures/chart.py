@@ -11,6 +11,9 @@ from dragoman.pictures.records import Chart, Series
 from dragoman.pictures.theme import svg
 
 _LEFT, _RIGHT, _TOP, _BOTTOM = 52.0, 14.0, 54.0, 34.0
+"""Around the axes, where the names of the lines need one row."""
+_ROW = 16.0
+"""Of more names."""
 _MOST_STRETCHES = 150
 # A second way, besides colour, to tell lines apart.
 _DASHES = ("", "6 3", "2 3", "9 3 2 3")
@@ -56,7 +59,8 @@ def chart_svg(
 
     Each line names itself above the axis, with its last value unless ``last=False``: what a curve
     of training has come to, but nothing in a formula. Pointing at a line says its name. A long
-    series is drawn as its mean inside the band that its points fill.
+    series is drawn as its mean inside the band that its points fill. The picture is higher by a row
+    of text for each row of names behind the first.
     """
     series = [thinned(one) for one in chart.series]
     series = [one for one in series if one.x and (not chart.log_y or min(one.low) > 0)]
@@ -66,6 +70,9 @@ def chart_svg(
             f'<text class="small muted" x="4" y="{height / 2:.0f}">nothing recorded</text>'
         )
         return svg("".join(parts), width, height, escape(chart.title), alone=alone)
+    legend, rows = _legend(series, width, last=last and not chart.points, points=chart.points)
+    more = _ROW * (rows - 1)
+    top, height = _TOP + more, height + more
     every_x = [x for one in series for x in one.x]
     across = _Scale.over(
         every_x, _LEFT, width - _RIGHT, log=chart.log_x, tight=True, counted=chart.is_counted
@@ -73,14 +80,14 @@ def chart_svg(
     heights = [y for one in series for y in (*one.low, *one.high)]
     if chart.from_zero:
         heights.append(0.0)
-    upward = _Scale.over(heights, height - _BOTTOM, _TOP, log=chart.log_y)
+    upward = _Scale.over(heights, height - _BOTTOM, top, log=chart.log_y)
     parts += _grid(chart, across, upward, width, height)
     if chart.marked_x is not None:
-        parts += _mark(chart, across, width, height)
+        parts += _mark(chart, across, top, height)
     for i, one in enumerate(series):
         draw = _points if chart.points else _curve
         parts.append(draw(one, i, across, upward))
-    parts.append(_legend(series, width, last=last and not chart.points, points=chart.points))
+    parts.append(legend)
     return svg("".join(parts), width, height, escape(_spoken(chart, series)), alone=alone)
 
 
@@ -188,12 +195,12 @@ def _grid(chart: Chart, across: _Scale, upward: _Scale, width: float, height: fl
     return parts
 
 
-def _mark(chart: Chart, across: _Scale, width: float, height: float) -> list[str]:
+def _mark(chart: Chart, across: _Scale, top: float, height: float) -> list[str]:
     assert chart.marked_x is not None
     # Drawn inside the axes, be it where it may.
     x = min(max(across(chart.marked_x), across.begin), across.end)
-    line = f"M{x:.1f} {_TOP:.1f}V{height - _BOTTOM:.1f}"
-    place = f'x="{x:.1f}" y="{_TOP - 5:.1f}" text-anchor="middle"'
+    line = f"M{x:.1f} {top:.1f}V{height - _BOTTOM:.1f}"
+    place = f'x="{x:.1f}" y="{top - 5:.1f}" text-anchor="middle"'
     return [
         f'<path class="axis" d="{line}" stroke-dasharray="2 3"/>',
         f'<text class="small halo muted" {place}>{escape(chart.marked_as)}</text>',
@@ -202,6 +209,7 @@ def _mark(chart: Chart, across: _Scale, width: float, height: float) -> list[str
 
 def _curve(band: Band, place: int, across: _Scale, upward: _Scale) -> str:
     ink = place % 4
+    dash = _dash(place)
     title = f"<title>{escape(band.name)}</title>"
 
     def path(heights: Sequence[float]) -> list[str]:
@@ -215,7 +223,6 @@ def _curve(band: Band, place: int, across: _Scale, upward: _Scale) -> str:
     if band.low != band.high:
         outline = "L".join([*path(band.high), *reversed(path(band.low))])
         filled = f'<path class="f{ink}" fill-opacity="0.16" d="M{outline}Z"/>'
-    dash = f' stroke-dasharray="{_DASHES[ink]}"' if _DASHES[ink] else ""
     return (
         f'{filled}<path class="line s{ink}" d="M{"L".join(points)}" stroke-width="1.6"'
         f' stroke-linejoin="round"{dash}>{title}</path>'
@@ -231,25 +238,33 @@ def _points(band: Band, place: int, across: _Scale, upward: _Scale) -> str:
     )
 
 
-def _legend(series: Sequence[Band], width: float, *, last: bool, points: bool = False) -> str:
-    """Names, with their last values if wanted, in one line under the title."""
-    parts, x = [], 4.0
+def _dash(place: int) -> str:
+    """No two of sixteen lines have both the colour and the dashes of another."""
+    dashes = _DASHES[(place + place // 4) % 4]
+    return f' stroke-dasharray="{dashes}"' if dashes else ""
+
+
+def _legend(
+    series: Sequence[Band], width: float, *, last: bool, points: bool = False
+) -> tuple[str, int]:
+    """Names under the title, with their last values if wanted -> their SVG, and how many rows."""
+    parts, x, row = [], 4.0, 0
     for i, one in enumerate(series):
         ink = i % 4
-        dash = f' stroke-dasharray="{_DASHES[ink]}"' if _DASHES[ink] else ""
         text = f"{one.name} {compact_number(one.mean[-1])}".strip() if last else one.name
         if not text:
             continue
-        if x + 18 + drawn_width(text, 11) > width:
-            break
-        mark = f'<path class="line s{ink}" d="M{x:.1f} 30h14" stroke-width="2"{dash}/>'
+        wide = 18 + drawn_width(text, 11)
+        if x > 4.0 and x + wide > width:
+            x, row = 4.0, row + 1
+        y = 30 + _ROW * row
+        mark = f'<path class="line s{ink}" d="M{x:.1f} {y:.0f}h14" stroke-width="2"{_dash(i)}/>'
         if points:
-            mark = f'<circle class="f{ink}" cx="{x + 9:.1f}" cy="30" r="4"/>'
-        parts.append(
-            f'{mark}<text class="small muted" x="{x + 18:.1f}" y="34">{escape(text)}</text>'
-        )
-        x += 18 + drawn_width(text, 11) + 14
-    return "".join(parts)
+            mark = f'<circle class="f{ink}" cx="{x + 9:.1f}" cy="{y:.0f}" r="4"/>'
+        place = f'x="{x + 18:.1f}" y="{y + 4:.0f}"'
+        parts.append(f'{mark}<text class="small muted" {place}>{escape(text)}</text>')
+        x += wide + 14
+    return "".join(parts), row + 1
 
 
 def _spoken(chart: Chart, series: Sequence[Band]) -> str:
