@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+import csv
 import re
 from typing import Any
 from urllib.parse import quote
+from xml.etree import ElementTree
 
 import pytest
-from opening import Open, accessible_and_fits, in_every_look, told
+from opening import Open, accessible_and_fits, in_every_look, saved, told
 from playwright.sync_api import Page, Route, expect
 from untrained_run import TOPICS
 
 from dragoman.decimals import enough
 
+SVG = "{http://www.w3.org/2000/svg}"
 TEXT = "The dog ate the soup."
 RECIPE = "demo-labels"
 SMALL = ("model.model_dim=32", "model.ffn_dim=32", "model.layers=2", "plan.context=24")
@@ -38,6 +41,15 @@ def test_labels_and_words_are_those_of_the_api(opened: Open) -> None:
             )
             width = rows.nth(number).locator(".bar").evaluate("(bar) => bar.style.width")
             assert float(width[:-1]) == pytest.approx(100 * one["probability"], abs=0.1)
+        rows_saved = list(csv.reader(saved(page, "Numbers (CSV)", "All labels").splitlines()))
+        assert rows_saved[0] == ["name", "probability"]
+        assert [(one, float(p)) for one, p in rows_saved[1:]] == [
+            (one["name"], one["probability"]) for one in found["labels"]
+        ]
+        picture = ElementTree.fromstring(saved(page, "Picture (SVG)", "All labels"))
+        drawn = [float(bar.attrib["width"]) for bar in picture.findall(f"{SVG}rect")[1:]]
+        wanted = [one["probability"] / found["labels"][0]["probability"] for one in found["labels"]]
+        assert [width / drawn[0] for width in drawn] == pytest.approx(wanted, abs=0.01)
         words = page.locator(".words .word")
         expect(words).to_have_text(TEXT.split())
         sizes = [abs(word["gradient"]) for word in found["words"]]

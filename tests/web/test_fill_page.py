@@ -7,7 +7,7 @@ from typing import Any
 from urllib.parse import quote
 
 import pytest
-from opening import Open, accessible_and_fits, in_every_look, told
+from opening import Open, accessible_and_fits, in_every_look, saved, told
 from playwright.sync_api import Page, Route, expect
 
 TEXT = "The ___ eats the ___."
@@ -33,6 +33,8 @@ def test_candidates_are_those_of_the_api_and_a_click_asks_the_others_again(opene
             first = blank["candidates"][0]["probability"]
             width = bars.locator(".bar").first.evaluate("(bar) => bar.style.width")
             assert float(width[:-1]) == pytest.approx(100 * first, abs=0.1)
+        numbers = saved(page, "Numbers (CSV)", "Candidates of blank 2").splitlines()
+        assert numbers[1].startswith(found["blanks"][1]["candidates"][0]["text"])
         word = found["blanks"][0]["candidates"][3]["text"]
         lists[0].get_by_role("button").nth(3).click()
         one_left = TEXT.replace("___", word, 1)

@@ -89,6 +89,26 @@ export function gridSvg(grid: Grid, rows: readonly string[], columns: readonly s
   return new XMLSerializer().serializeToString(svg);
 }
 
+const BAR_ROW = 34;
+const BAR_WIDTH = 360;
+
+/** Things and how probable each is, as bars from 0 to 1; `told`: the number as it is shown. */
+export function barsSvg(bars: readonly { name: string; probability: number; told: string }[], title: string): string {
+  const { accent, ink, raised, font } = palette.colours;
+  const [width, height] = [BAR_WIDTH + 20, 34 + bars.length * BAR_ROW];
+  const svg = shape("svg", { width, height, viewBox: `0 0 ${width} ${height}`, "font-size": LETTERS, "font-family": font, fill: css(ink) });
+  svg.append(shape("rect", { width, height, fill: css(raised) }), text(title, { x: 10, y: 18, "font-weight": 600 }));
+  bars.forEach(({ name, probability, told }, i) => {
+    const y = 34 + i * BAR_ROW;
+    svg.append(
+      text(name, { x: 10, y: y + 12 }),
+      text(told, { x: width - 10, y: y + 12, "text-anchor": "end" }),
+      shape("rect", { x: 10, y: y + 18, width: Math.max(2, probability * BAR_WIDTH), height: 4, rx: 2, fill: css(accent) }),
+    );
+  });
+  return new XMLSerializer().serializeToString(svg);
+}
+
 function shape(name: string, attributes: Record<string, string | number>): SVGElement {
   const made = document.createElementNS(SVG, name);
   for (const [key, value] of Object.entries(attributes)) made.setAttribute(key, String(value));
