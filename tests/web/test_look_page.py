@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import math
 import re
 from collections.abc import Iterator
 from pathlib import Path
@@ -262,6 +263,26 @@ def test_the_map_and_its_numbers_are_saved(opened: Open) -> None:
         picture = ElementTree.fromstring(saved(page, "Picture (SVG)", ""))
         squares = [one for one in picture.iter() if one.get("fill-opacity")]
         assert len(squares) == len(rows) ** 2
+
+
+def test_the_search_and_its_numbers_are_saved(opened: Open) -> None:
+    """All of it, while the page draws its first step only."""
+    with opened(LOOK) as page:
+        looked(page)
+        page.get_by_role("slider", name="Step").fill("1")
+        rows = list(csv.DictReader(saved(page, "Numbers (CSV)", "The search").splitlines()))
+        won = [row for row in rows if row["won"] == "1"]
+        assert [int(row["step"]) for row in won] == [*range(1, len(won) + 1)]
+        assert won[-1]["piece"] == "</s>" and won[-1]["outcome"] == "ended"
+        total = sum(math.log(float(row["probability"])) for row in won)
+        assert total == pytest.approx(float(won[-1]["log_p"]), abs=0.01)
+        assert max(float(row["probability"]) for row in rows) <= 1
+        picture = ElementTree.fromstring(saved(page, "Picture (SVG)", "The search"))
+        dashed = [one for one in picture.iter() if one.get("stroke-dasharray")]
+        assert len(dashed) == sum(row["outcome"] == "dropped" for row in rows)
+        written = [one.text or "" for one in picture.iter() if one.tag.endswith("text")]
+        assert written[0] == "The search, step by step"
+        assert sum("\u00a0%" in text for text in written) == len(rows)
 
 
 def test_a_map_of_many_words_keeps_labels(opened: Open) -> None:

@@ -1,6 +1,7 @@
 // Pictures and their numbers as files: what is drawn as SVG is taken as it is seen, and what is
 // drawn on canvas is drawn once more, so that it stays sharp at any size.
 
+import type { Marks, Size } from "./beam_drawing";
 import { depth } from "./cells";
 import type { Curve } from "./curves";
 import type { Grid } from "./numbers";
@@ -106,6 +107,31 @@ export function barsSvg(bars: readonly { name: string; probability: number; told
       shape("rect", { x: 10, y: y + 18, width: Math.max(2, probability * BAR_WIDTH), height: 4, rx: 2, fill: css(accent) }),
     );
   });
+  return new XMLSerializer().serializeToString(svg);
+}
+
+/** The tree of a search under its title. */
+export function marksSvg({ lines, letters }: Marks, size: Size, title: string): string {
+  const { colours } = palette;
+  const { raised, ink, font } = colours;
+  const [width, height] = [Math.max(size.width, title.length * LETTER + 20), size.height + 30];
+  const svg = shape("svg", { width, height, viewBox: `0 0 ${width} ${height}`, "font-family": font, fill: css(ink) });
+  const tree = shape("g", { transform: "translate(0 30)" });
+  svg.append(
+    shape("rect", { width, height, fill: css(raised) }),
+    text(title, { x: 10, y: 20, "font-size": LETTERS, "font-weight": 600 }),
+    tree,
+  );
+  for (const { from, to, ink: of, alpha, width: thick, isDashed } of lines) {
+    const middle = (from[0] + to[0]) / 2;
+    const d = `M${from.join(" ")}C${middle} ${from[1]} ${middle} ${to[1]} ${to.join(" ")}`;
+    const dashes: Record<string, string> = isDashed ? { "stroke-dasharray": "2 3" } : {};
+    tree.append(shape("path", { d, fill: "none", stroke: css(colours[of], alpha), "stroke-width": thick, ...dashes }));
+  }
+  for (const { at, text: content, size: letter, weight, ink: of } of letters) {
+    const place = { x: at[0], y: at[1], "dominant-baseline": "central" };
+    tree.append(text(content, { ...place, "font-size": letter, "font-weight": weight, fill: css(colours[of]) }));
+  }
   return new XMLSerializer().serializeToString(svg);
 }
 

@@ -126,21 +126,21 @@ export const lookEnglish = {
   here_could_about: "The pieces that could come next, and how probable the model found each. Choose one, and the rest follows from it. Training with label smoothing keeps even the surest piece below 100\u00a0%.",
   choose_piece: (piece: string, percent: string) => `Go on with ${piece}, ${percent}`,
   beam_title: "The search, step by step",
-  beam_about: (beam: number) =>
-    beam > 1
-      ? `At each step the ${beam} best beginnings go on; all others are given up. The number beside a piece is its probability in percent, given what stands before it. The bold path won.`
-      : "Greedy search: at each step the most probable piece alone goes on. The number beside a piece is its probability in percent.",
+  beam_about: (beam: string, isMany: boolean) =>
+    isMany
+      ? `At each step the ${beam} best beginnings go on; all others are given up. The figure beside a piece is its probability, given what stands before it. The bold path won.`
+      : "Greedy search: at each step the most probable piece alone goes on. The figure beside a piece is its probability.",
   /** How many pieces a person gave. */
-  beam_given: (count: number) =>
-    count === 1 ? "You chose the first piece; the search begins behind it." : `You chose the first ${count} pieces; the search begins behind them.`,
+  beam_given: (count: string, isOne: boolean) =>
+    isOne ? "You chose the first piece; the search begins behind it." : `You chose the first ${count} pieces; the search begins behind them.`,
   beam_step: "Step",
-  beam_step_of: (step: number, all: number) => `Step ${step} of ${all}`,
+  beam_step_of: (step: string, all: string) => `Step ${step} of ${all}`,
   beam_play: "Play",
   beam_pause: "Pause",
   beam_back: "Step back",
   beam_on: "Step on",
-  beam_label: (step: number, list: string) => `Tree of the search at step ${step}. Going on: ${list}.`,
-  beam_candidates: (step: number) => `What step ${step} chose among`,
+  beam_label: (step: string, list: string) => `Tree of the search at step ${step}. Going on: ${list}.`,
+  beam_candidates: (step: string) => `What step ${step} chose among`,
   beam_after: "After",
   beam_piece: "Piece",
   beam_p: "Probability",

@@ -127,10 +127,10 @@ export const lookKorean: typeof lookEnglish = {
   here_could_about: "이 자리에 올 수 있었던 서브워드와 모델이 계산한 확률입니다. 하나를 고르면 나머지 번역이 그에 따라 이어집니다. 레이블 스무딩으로 학습한 모델은 가장 확실한 서브워드에도 100%를 주지 않습니다.",
   choose_piece: (piece, percent) => `고르기: ${piece}, ${percent}`,
   beam_title: "단계별 탐색 과정",
-  beam_about: (beam) =>
-    beam > 1
-      ? `빔 탐색: 단계마다 점수가 가장 높은 후보 ${beam}개만 남기고 나머지는 버립니다. 서브워드 옆의 수는 앞부분이 주어졌을 때의 확률(%)이고, 굵은 선이 최종 결과입니다.`
-      : "탐욕적(greedy) 탐색: 단계마다 확률이 가장 높은 서브워드 하나만 남깁니다. 옆의 수는 그 확률(%)입니다.",
+  beam_about: (beam, isMany) =>
+    isMany
+      ? `빔 탐색: 단계마다 점수가 가장 높은 후보 ${beam}개만 남기고 나머지는 버립니다. 서브워드 옆의 수는 앞부분이 주어졌을 때의 확률이고, 굵은 선이 최종 결과입니다.`
+      : "탐욕적(greedy) 탐색: 단계마다 확률이 가장 높은 서브워드 하나만 남깁니다. 옆의 수는 그 확률입니다.",
   beam_given: (count) => `처음 서브워드 ${count}개는 직접 고른 것이며, 탐색은 그 뒤에서 시작합니다.`,
   beam_step: "단계",
   beam_step_of: (step, all) => `${step}단계 / ${all}`,

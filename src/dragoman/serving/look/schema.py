@@ -14,6 +14,9 @@ Part = Literal["encoder", "decoder", "cross"]
 Side = Literal["source", "target"]
 Place = Annotated[int, Field(ge=0)]
 
+MOST_PIECES = 50
+"""Of a word whose rows of numbers are told. The page knows it too: ``web/src/lib/look.ts``."""
+
 
 class Head(Message):
     """One head of one attention."""
@@ -80,7 +83,7 @@ class WordRequest(LookRequest):
     side: Side
     first: Place
     """Its first token. On the target side: the one that was chosen, the end symbol last."""
-    count: int = Field(default=1, ge=1, le=50)
+    count: int = Field(default=1, ge=1, le=MOST_PIECES)
     """How many tokens it has."""
 
 
