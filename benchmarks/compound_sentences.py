@@ -10,8 +10,8 @@ from collections.abc import Callable
 from random import Random
 from typing import NamedTuple
 
-from dragoman.data import demo_sentences as grammar
-from dragoman.data.demo_sentences import Sentence
+from dragoman.demo import sentences as grammar
+from dragoman.demo.sentences import Sentence
 
 _MAKERS: tuple[Callable[[Random], Sentence], ...] = (
     grammar._statement,

@@ -25,7 +25,7 @@ from provenance import Watch
 from results import Results
 from small_trainings import EOS, FIRST, Pair, Plan, heldout, options_of, train, use_one_thread
 
-from dragoman.data.demo_corpus import DemoPair, demo_corpus
+from dragoman.demo.corpus import DemoPair, demo_corpus
 
 RESULTS = Path(__file__).resolve().parent / "results" / "depth.json"
 

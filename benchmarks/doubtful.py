@@ -27,9 +27,9 @@ from random import Random
 from compound_sentences import compound, loses_a_part
 
 import dragoman
-from dragoman.data.demo_corpus import demo_corpus
-from dragoman.tasks.translation_result import Translation
-from dragoman.tasks.translator import Translator
+from dragoman.demo.corpus import demo_corpus
+from dragoman.tasks.translation.result import Translation
+from dragoman.tasks.translation.translator import Translator
 
 JUDGED = Path(__file__).resolve().parent / "judged-multi30k.tsv"
 """A line for each: file, line from 1, hash, judgement (right, omits, wrong)."""

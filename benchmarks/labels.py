@@ -37,10 +37,10 @@ from results import Results
 
 from dragoman.data.corpora import CorpusSettings
 from dragoman.metrics.significance import SIGNIFICANT
+from dragoman.runs.run import SCORES, Run
+from dragoman.sizing.labels import recipe_for_labels
 from dragoman.studies.label_comparison import compare_labels
 from dragoman.studies.seeds import parse_seeds, seed_folder
-from dragoman.tasks.label_sizing import recipe_for_labels
-from dragoman.tasks.run import SCORES, Run
 
 RESULTS = Path(__file__).resolve().parent / "results" / "labels.json"
 PLAN = {"100": (200, 1024), "1000": (500, 2048), "all": (600, 4096)}

@@ -20,9 +20,9 @@ from kneser_ney import KneserNey
 from results import measure_runs
 from run_texts import held_out_texts, training_tokens
 
-from dragoman.tasks.code_length import Length
-from dragoman.tasks.language_model import evaluate_run
-from dragoman.tasks.run import Run
+from dragoman.runs.run import Run
+from dragoman.tasks.language_model.evaluation import evaluate_run
+from dragoman.tasks.shared.code_length import Length
 
 RESULTS = Path(__file__).resolve().parent / "results" / "language-models.json"
 ORDER = 5

@@ -21,8 +21,8 @@ from results import measure_runs
 from run_texts import held_out_texts, training_tokens
 
 from dragoman.data.masking import Masking
-from dragoman.tasks.masked import evaluate_run, masked_pieces
-from dragoman.tasks.run import Run
+from dragoman.runs.run import Run
+from dragoman.tasks.masked.evaluation import evaluate_run, masked_pieces
 
 RESULTS = Path(__file__).resolve().parent / "results" / "masked.json"
 

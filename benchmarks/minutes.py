@@ -34,11 +34,11 @@ from translate import bleu
 
 import dragoman
 from dragoman.data.cleaning import Cleaner
+from dragoman.engine.machine import cores
 from dragoman.nn.positions import sinusoidal
-from dragoman.tasks.corpora import plain_pairs, training_pairs
-from dragoman.tasks.machine import cores
-from dragoman.tasks.model import build_model
-from dragoman.tasks.run import Run
+from dragoman.runs.corpora import plain_pairs, training_pairs
+from dragoman.runs.model import build_model
+from dragoman.runs.run import Run
 
 RESULTS = Path(__file__).resolve().parent / "results" / "minutes.json"
 UPDATES_AT_ONCE = 10

@@ -292,7 +292,7 @@ def _wait_until_idle(port: int) -> None:
 def main() -> None:
     from serve import languages_and_sentences
 
-    from dragoman.tasks.run import Run
+    from dragoman.runs.run import Run
 
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--run", type=Path, default=Path("runs/demo"))

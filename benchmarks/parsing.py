@@ -26,10 +26,10 @@ from dragoman.forms.tree_form import tree_of
 from dragoman.metrics.parseval import Parseval, Sentence, f1s, score_parse, statistics_of
 from dragoman.metrics.right_branching import RightBranching
 from dragoman.metrics.significance import resampled
+from dragoman.runs.prepare import prepare
+from dragoman.runs.run import Run
 from dragoman.studies.parse_comparison import parse_significance
-from dragoman.tasks.parsing import evaluate_run
-from dragoman.tasks.prepare import prepare
-from dragoman.tasks.run import Run
+from dragoman.tasks.parsing.evaluation import evaluate_run
 from dragoman.tree import Tree
 
 RESULTS = Path(__file__).resolve().parent / "results" / "parsing.json"

@@ -12,7 +12,7 @@ from typing import Any
 
 from instructions import IN_WORDS, kept_to
 
-from dragoman.tasks.machine import cores, processor, vector_units
+from dragoman.engine.machine import cores, processor, vector_units
 
 ROOT = Path(__file__).resolve().parent.parent
 CODE = ("src", "benchmarks", ":(exclude)benchmarks/results", ":(exclude)benchmarks/README.md")

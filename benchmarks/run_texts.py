@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from dragoman.tasks.language_model import texts_of
-from dragoman.tasks.prepare import prepare
-from dragoman.tasks.run import Run
+from dragoman.runs.prepare import prepare
+from dragoman.runs.run import Run
+from dragoman.tasks.language_model.evaluation import texts_of
 
 Ids = npt.NDArray[np.integer[Any]]
 

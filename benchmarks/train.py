@@ -45,13 +45,13 @@ from training.systems import Program, System, programs, wanted
 from translating.works import lines_of
 from turns import MOST, take_turns
 
+from dragoman.engine.machine import cores
 from dragoman.forms.text import Text
 from dragoman.forms.text_settings import TextSettings
 from dragoman.models.settings import TransformerSettings
 from dragoman.models.transformer import Transformer
 from dragoman.nn.inference_linear import InferenceLinear
 from dragoman.nn.positions import sinusoidal
-from dragoman.tasks.machine import cores
 
 RESULTS = Path(__file__).resolve().parent / "results" / "train.json"
 KEY = ("work", "system", "kind", "precision")

@@ -17,9 +17,9 @@ from pathlib import Path
 from provenance import Watch, machine
 from results import Results
 
+from dragoman.engine.ways import SHAPES, TRAINING_HEAD, measure_shape, training_rows
 from dragoman.native.allocator import keep_memory
 from dragoman.pictures.plain_table import plain_table
-from dragoman.tasks.ways import SHAPES, TRAINING_HEAD, measure_shape, training_rows
 from dragoman.training.fastest_way import Timing
 
 RESULTS = Path(__file__).resolve().parent / "results" / "ways.json"

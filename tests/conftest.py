@@ -81,7 +81,7 @@ def in_fp64() -> Iterator[None]:
 @pytest.fixture(scope="session")
 def parallel_text(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
     """Two small files of the demo's sentences: my.en and my.de."""
-    from dragoman.data.demo_corpus import demo_corpus
+    from dragoman.demo.corpus import demo_corpus
 
     folder = tmp_path_factory.mktemp("text")
     pairs = demo_corpus(train_pairs=600, dev_pairs=10, test_pairs=10).train
@@ -93,7 +93,7 @@ def parallel_text(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]
 @pytest.fixture(scope="session")
 def tiny_run(parallel_text: tuple[Path, Path], tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A run folder, trained for some seconds: everything in it works, its translations do not."""
-    from dragoman.tasks.inputs import recipe_of
+    from dragoman.sizing.from_files import recipe_of
     from dragoman.tasks.training import train
 
     folder = tmp_path_factory.mktemp("runs") / "tiny"

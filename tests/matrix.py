@@ -93,7 +93,7 @@ def unsupported(level: str) -> bool:
 
 def place() -> tuple[str, str]:
     """The commit ("+" behind it: with changes) and the processor."""
-    from dragoman.tasks.machine import processor
+    from dragoman.engine.machine import processor
 
     def git(*words: str) -> str:
         return subprocess.run(

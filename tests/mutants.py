@@ -51,7 +51,7 @@ TESTS = {
     "training/objectives.py": "tests/training/test_updates.py",
     "training/checkpoint.py": (
         "tests/training/test_parts.py tests/training/test_updates.py tests/training/test_resume.py "
-        "tests/tasks/test_untrusted_runs.py"
+        "tests/runs/test_untrusted_runs.py"
     ),
     "metrics/*.py": "tests/metrics",
 }

@@ -14,7 +14,7 @@ from environments import environment
 from peers import Process, ask, begin, end
 from translating.works import Work
 
-from dragoman.tasks.machine import cores
+from dragoman.engine.machine import cores
 
 HERE = Path(__file__).resolve().parent
 

@@ -24,7 +24,7 @@ from dragoman.models.shortlist import Shortlist
 from dragoman.models.transformer import Transformer
 from dragoman.nn.positions import sinusoidal
 from dragoman.recipe import Recipe
-from dragoman.tasks.run import RECIPE, SHORTLIST, WEIGHTS, Run, load_shortlist
+from dragoman.runs.run import RECIPE, SHORTLIST, WEIGHTS, Run, load_shortlist
 from dragoman.training.weights import save_weights
 
 SMALL = {"model_dim": 256, "ffn_dim": 1024, "encoder_layers": 3, "decoder_layers": 3}

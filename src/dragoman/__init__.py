@@ -17,14 +17,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from dragoman.engine.settings import TranslatorSettings
     from dragoman.errors import DragomanError
     from dragoman.recipe import Recipe
+    from dragoman.runs.run import Run
     from dragoman.search.settings import SamplingSettings, SearchSettings
-    from dragoman.tasks.filler import Filled, Filler
-    from dragoman.tasks.run import Run
-    from dragoman.tasks.settings import TranslatorSettings
-    from dragoman.tasks.translation_result import Translation
-    from dragoman.tasks.translator import Translator
+    from dragoman.tasks.masked.filler import Filled, Filler
+    from dragoman.tasks.translation.result import Translation
+    from dragoman.tasks.translation.translator import Translator
     from dragoman.training.trainer import Outcome
 
 __all__ = [
@@ -45,16 +45,16 @@ __all__ = [
 
 _HOME = {
     "DragomanError": "dragoman.errors",
-    "Filled": "dragoman.tasks.filler",
-    "Filler": "dragoman.tasks.filler",
+    "Filled": "dragoman.tasks.masked.filler",
+    "Filler": "dragoman.tasks.masked.filler",
     "Outcome": "dragoman.training.trainer",
     "Recipe": "dragoman.recipe",
-    "Run": "dragoman.tasks.run",
+    "Run": "dragoman.runs.run",
     "SamplingSettings": "dragoman.search.settings",
     "SearchSettings": "dragoman.search.settings",
-    "Translation": "dragoman.tasks.translation_result",
-    "Translator": "dragoman.tasks.translator",
-    "TranslatorSettings": "dragoman.tasks.settings",
+    "Translation": "dragoman.tasks.translation.result",
+    "Translator": "dragoman.tasks.translation.translator",
+    "TranslatorSettings": "dragoman.engine.settings",
 }
 
 
@@ -86,8 +86,8 @@ def load(
     Errors: ``RunError`` (a ``DragomanError``) if it is no run, one that is damaged, or one that
     cannot translate together with the first.
     """
-    from dragoman.tasks.run import Run
-    from dragoman.tasks.translator import Translator
+    from dragoman.runs.run import Run
+    from dragoman.tasks.translation.translator import Translator
 
     others = [ensemble] if isinstance(ensemble, str | Path) else ensemble
     return Translator(Run.open(run), settings, ensemble=[Run.open(one) for one in others])
@@ -111,8 +111,8 @@ def train(
     Errors: ``DataError`` for text that cannot be used, ``RunError`` for a folder that is a run
     already, ``TrainingError``, ``FileError``; all are a ``DragomanError``.
     """
-    from dragoman.tasks.run import Run
-    from dragoman.tasks.sizing import for_fine_tuning
+    from dragoman.runs.run import Run
+    from dragoman.sizing.pairs import for_fine_tuning
     from dragoman.tasks.training import train as train_run
 
     begin = Run.open(start_from) if start_from is not None else None

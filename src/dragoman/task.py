@@ -20,6 +20,9 @@ from dragoman.measure import BITS_PER_BYTE, BLEU, CHRF, LOSS, PERPLEXITY, Measur
 Side = Literal["source", "target"]
 """What a model reads, or what it writes."""
 
+ModelPart = Literal["encoder", "decoder"]
+"""A part of a model that another model can begin with (``tasks/transfer.py``)."""
+
 Target = Literal["text", "label", "tree"]
 """A text; one of some labels (``forms/labels.py``); a tree (``forms/tree_form.py``)."""
 
@@ -61,7 +64,7 @@ class Task:
     (``sizing.least_tokens``). Of labels nothing is known: 0."""
     learned: str
     """(run, its training) -> why a finished run has hardly learned it; None if it has: of
-    ``tasks/learned.py``."""
+    ``tasks/shared/learned.py``."""
     verbs: tuple[tuple[str, str], ...]
     """What can be done with a finished run: verbs, and what follows the run's name."""
     hub_tag: str
@@ -126,13 +129,13 @@ TASKS = {
                 "chrF++": Measure("chrF++", "higher"),
                 "TER": Measure("TER", "lower"),
             },
-            examples="dragoman.tasks.examples.Pairs",
+            examples="dragoman.tasks.shared.examples.Pairs",
             objective="dragoman.training.objectives.next_token",
-            validation="dragoman.tasks.translation.Translations",
-            evaluation="dragoman.tasks.evaluation.evaluate_run",
+            validation="dragoman.tasks.translation.validation.Translations",
+            evaluation="dragoman.tasks.translation.evaluation.evaluate_run",
             evaluation_options=("beam", "mbr", "precision", "shortlist", "ensemble", "output"),
             begins=(10_000, 250),
-            learned="dragoman.tasks.learned.by_bleu",
+            learned="dragoman.tasks.shared.learned.by_bleu",
             verbs=(("translate", "< input.txt > output.txt"), ("look", "'A sentence.'")),
             hub_tag="translation",
             limits=(
@@ -150,13 +153,13 @@ TASKS = {
             counted="target tokens",
             metrics={"loss": LOSS, "perplexity": PERPLEXITY, "bits_per_byte": BITS_PER_BYTE},
             compared="bits_per_byte",
-            examples="dragoman.tasks.examples.TextWindows",
+            examples="dragoman.tasks.shared.examples.TextWindows",
             objective="dragoman.training.objectives.next_token",
-            validation="dragoman.tasks.language_model.Texts",
-            evaluation="dragoman.tasks.language_model.evaluate_run",
+            validation="dragoman.tasks.language_model.evaluation.Texts",
+            evaluation="dragoman.tasks.language_model.evaluation.evaluate_run",
             evaluation_options=(),
             begins=(4_000, 0),
-            learned="dragoman.tasks.learned.by_frequency",
+            learned="dragoman.tasks.shared.learned.by_frequency",
             verbs=(("write", "'How it begins'"),),
             hub_tag="text-generation",
             limits=("It writes what its training text makes likely, whether it is true or not.",),
@@ -175,13 +178,13 @@ TASKS = {
                 "accuracy": percent("accuracy", share=True),
             },
             finished={"pseudo_perplexity": Measure("pseudo-perplexity", "lower")},
-            examples="dragoman.tasks.examples.MaskedTexts",
+            examples="dragoman.tasks.shared.examples.MaskedTexts",
             objective="dragoman.training.objectives.masked_tokens",
-            validation="dragoman.tasks.masked.Restored",
-            evaluation="dragoman.tasks.masked.evaluate_run",
+            validation="dragoman.tasks.masked.evaluation.Restored",
+            evaluation="dragoman.tasks.masked.evaluation.evaluate_run",
             evaluation_options=(),
             begins=(6_000, 0),
-            learned="dragoman.tasks.learned.by_frequency",
+            learned="dragoman.tasks.shared.learned.by_frequency",
             verbs=(("fill", "'How it ___.'"),),
             hub_tag="fill-mask",
             limits=("It fills in what its training text makes likely, whether it is true or not.",),
@@ -200,13 +203,13 @@ TASKS = {
                 "accuracy": percent("accuracy"),
                 "loss": LOSS,
             },
-            examples="dragoman.tasks.examples.LabelledTexts",
+            examples="dragoman.tasks.shared.examples.LabelledTexts",
             objective="dragoman.training.objectives.label",
-            validation="dragoman.tasks.classification.Labelled",
-            evaluation="dragoman.tasks.classification.evaluate_run",
+            validation="dragoman.tasks.classification.evaluation.Labelled",
+            evaluation="dragoman.tasks.classification.evaluation.evaluate_run",
             evaluation_options=(),
             begins=(0, 0),
-            learned="dragoman.tasks.learned.by_majority",
+            learned="dragoman.tasks.shared.learned.by_majority",
             verbs=(("classify", "< lines.txt"),),
             hub_tag="text-classification",
             limits=(
@@ -236,13 +239,13 @@ TASKS = {
                 "f1_40": percent("F1 (<= 40 words)"),
                 "exact_40": percent("exact (<= 40 words)"),
             },
-            examples="dragoman.tasks.examples.Pairs",
+            examples="dragoman.tasks.shared.examples.Pairs",
             objective="dragoman.training.objectives.next_token",
-            validation="dragoman.tasks.parsing.Parses",
-            evaluation="dragoman.tasks.parsing.evaluate_run",
+            validation="dragoman.tasks.parsing.evaluation.Parses",
+            evaluation="dragoman.tasks.parsing.evaluation.evaluate_run",
             evaluation_options=("beam", "precision", "output"),
             begins=(5_500, 0),
-            learned="dragoman.tasks.learned.by_f1",
+            learned="dragoman.tasks.shared.learned.by_f1",
             verbs=(("parse", "--draw 'A sentence of words .'"),),
             hub_tag="text2text-generation",
             limits=(

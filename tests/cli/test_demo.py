@@ -9,10 +9,10 @@ import numpy as np
 import pytest
 
 import dragoman
-from dragoman.data.demo_corpus import order_probes, pronoun_probes
+from dragoman.demo.corpus import order_probes, pronoun_probes
 from dragoman.insight.look import LookOptions, look_at_sentence
 from dragoman.insight.pronoun import find_heads, hops_of
-from dragoman.tasks.translator import Translator
+from dragoman.tasks.translation.translator import Translator
 
 
 @pytest.fixture(scope="module")

@@ -10,11 +10,11 @@ import pytest
 from command_line import Dragoman
 
 from dragoman.cli.demo_parse import PICTURES, attached
-from dragoman.data.demo_trees import SHOWN
+from dragoman.demo.trees import SHOWN
 from dragoman.errors import RecipeError
 from dragoman.forms.tree_form import tree_of
 from dragoman.recipe import Recipe
-from dragoman.tasks.run import Run
+from dragoman.runs.run import Run
 
 SHORT = (
     "model.model_dim=64", "model.ffn_dim=128", "model.encoder_layers=1", "model.decoder_layers=1",

@@ -7,7 +7,7 @@ from pathlib import Path
 from command_line import Dragoman
 
 from dragoman.recipe import Recipe
-from dragoman.tasks.run import RECIPE, Run
+from dragoman.runs.run import RECIPE, Run
 
 SHORT = (
     "model.model_dim=32", "model.ffn_dim=32", "model.layers=1", "plan.tokens_per_update=512",

@@ -10,11 +10,11 @@ from command_line import Dragoman
 from untrained_run import untrained_run
 
 from dragoman.cli.score_texts import coloured
-from dragoman.data.demo_corpus import demo_corpus
+from dragoman.demo.corpus import demo_corpus
 from dragoman.forms.text_form import TextForm
-from dragoman.tasks.corpora import plain_pairs
-from dragoman.tasks.run import Run
-from dragoman.tasks.surprise import Scorer, Word, words_of
+from dragoman.runs.corpora import plain_pairs
+from dragoman.runs.run import Run
+from dragoman.tasks.language_model.surprisal import Scorer, Word, words_of
 
 SMALL = ("model.model_dim=16", "model.ffn_dim=16", "model.layers=1", "plan.context=32")
 

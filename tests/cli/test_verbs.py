@@ -15,10 +15,10 @@ import pytest
 from command_line import Dragoman
 from tiny_recipe import TINY
 
+from dragoman.engine import ways
 from dragoman.recipe import Recipe
-from dragoman.tasks import ways
-from dragoman.tasks.run import Run
-from dragoman.tasks.translator import Translator
+from dragoman.runs.run import Run
+from dragoman.tasks.translation.translator import Translator
 from dragoman.training.fastest_way import Timing
 
 VERBS = (
@@ -510,7 +510,7 @@ def test_a_run_that_is_there_is_said_before_anything_is_measured(
     def measure(*_: object) -> None:
         raise AssertionError("seconds of measuring, for nothing")
 
-    monkeypatch.setattr("dragoman.tasks.budget.size_in", measure)
+    monkeypatch.setattr("dragoman.sizing.budget.size_in", measure)
     said = dragoman("train", *parallel_text, "--to", tiny_run, "--minutes", 1)
     assert said.code == 1 and "is a run already" in said.err
 

@@ -79,7 +79,7 @@ def test_one_style(what: str, pattern: str) -> None:
 def said_of_runs() -> list[str]:
     """What a server says of runs in English: facts, limits, names of curves, filters, tables."""
     from dragoman.data.cleaning import CleaningSettings
-    from dragoman.data.demo_corpus import NOTICE
+    from dragoman.demo.corpus import NOTICE
     from dragoman.pictures.curves import charts_of
     from dragoman.task import TASKS
 

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from random import Random
 
-from dragoman.data.demo_clauses import draw_clause
-from dragoman.data.demo_grammar import Clause
-from dragoman.data.demo_sentences import _ADVERBS
+from dragoman.demo.clauses import draw_clause
+from dragoman.demo.grammar import Clause
+from dragoman.demo.sentences import _ADVERBS
 from dragoman.metrics.alignment import Gold
 
 Known = tuple[str, str, Gold]

@@ -24,6 +24,7 @@ import torch
 from told_address import address_told
 from torch import Tensor
 
+from dragoman.engine.engine import Engine
 from dragoman.forms.text import Text
 from dragoman.forms.text_form import TextForm
 from dragoman.forms.text_settings import TextSettings
@@ -33,6 +34,7 @@ from dragoman.models.transformer import Transformer
 from dragoman.nn import probes
 from dragoman.nn.layout import Sequences
 from dragoman.nn.linear import Embedding
+from dragoman.runs.run import Run
 from dragoman.search.settings import SearchSettings
 from dragoman.serving.app import create_app
 from dragoman.serving.http.listening import bind
@@ -43,8 +45,6 @@ from dragoman.serving.served import ServedRun
 from dragoman.serving.server import serve_app
 from dragoman.serving.settings import ServeSettings, parse_settings
 from dragoman.serving.translate.languages import Detector
-from dragoman.tasks.engine import Engine
-from dragoman.tasks.run import Run
 
 Served = Callable[..., contextlib.AbstractAsyncContextManager[httpx.AsyncClient]]
 """Settings of a server -> a client of it."""

@@ -7,9 +7,9 @@ from pathlib import Path
 
 from tiny_treebank import treebank, write_treebank
 
-from dragoman.data.demo_corpus import demo_corpus
+from dragoman.demo.corpus import demo_corpus
 from dragoman.recipe import Recipe
-from dragoman.tasks.inputs import recipe_of
+from dragoman.sizing.from_files import recipe_of
 
 _STACK = (
     "text.vocabulary=400", "model.model_dim=32", "model.ffn_dim=32",

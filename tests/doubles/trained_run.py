@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from dragoman.recipe import Recipe
-from dragoman.tasks.run import Run
+from dragoman.runs.run import Run
 from dragoman.tasks.training import train
 
 

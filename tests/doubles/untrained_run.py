@@ -7,7 +7,7 @@ from pathlib import Path
 import torch
 from tiny_treebank import treebank
 
-from dragoman.data.demo_corpus import demo_corpus
+from dragoman.demo.corpus import demo_corpus
 from dragoman.forms.form import Form
 from dragoman.forms.labels import Labels
 from dragoman.forms.text import Text
@@ -15,9 +15,9 @@ from dragoman.forms.text_form import TextForm
 from dragoman.forms.tree_form import TreeForm
 from dragoman.forms.tree_symbols import TreeSymbols
 from dragoman.recipe import Recipe
+from dragoman.runs.model import build_model
+from dragoman.runs.run import BRACKETS, LABELS, vocabulary_name
 from dragoman.task import TASKS
-from dragoman.tasks.model import build_model
-from dragoman.tasks.run import BRACKETS, LABELS, vocabulary_name
 from dragoman.training.weights import save_weights
 
 TOPICS = ("animals", "food", "weather")

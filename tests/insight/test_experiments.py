@@ -18,7 +18,7 @@ from dragoman.insight.what_if import Change, find_words, name_heads, parse_heads
 from dragoman.models.interface import Part
 from dragoman.nn.layout import Sequences
 from dragoman.nn.probes import Probe
-from dragoman.tasks.translator import Translator, TranslatorSettings
+from dragoman.tasks.translation.translator import Translator, TranslatorSettings
 
 SENTENCE = "The small man eats the dinosaur."
 

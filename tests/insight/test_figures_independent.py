@@ -16,7 +16,7 @@ from plain_transformer import Array, PlainTransformer, Reading, Sublayer, softma
 from tiny_recipe import TINY
 from untrained_run import untrained_run
 
-from dragoman.data.demo_corpus import PronounProbe, pronoun_probes
+from dragoman.demo.corpus import PronounProbe, pronoun_probes
 from dragoman.insight.figures import run as figures_of_run
 from dragoman.insight.figures.catalogue import make_figure
 from dragoman.insight.figures.subject import Subject

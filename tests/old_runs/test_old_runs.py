@@ -15,10 +15,10 @@ import pytest
 from command_line import Dragoman
 
 import dragoman
+from dragoman.engine.settings import TranslatorSettings
+from dragoman.runs.run import Run
 from dragoman.search.settings import SearchSettings
 from dragoman.tasks.report import summarise
-from dragoman.tasks.run import Run
-from dragoman.tasks.settings import TranslatorSettings
 
 OLD = Path(__file__).parent / "format-1"
 OLD_LSTM = Path(__file__).parent / "format-1-recurrent"

@@ -22,6 +22,7 @@ from serving_echo import (
     until,
 )  # fmt: skip
 
+from dragoman.engine.engine import Engine
 from dragoman.forms.moses import MosesText
 from dragoman.forms.text_form import TextForm
 from dragoman.search.settings import SearchSettings
@@ -30,7 +31,6 @@ from dragoman.serving.http.limits import LimitSettings
 from dragoman.serving.schema import LibreTranslateRequest, TranslateRequest
 from dragoman.serving.served import ServedRun
 from dragoman.serving.settings import ServeSettings
-from dragoman.tasks.engine import Engine
 
 PARAGRAPHS = "A small man eats.  Where is the bread?\n\n\tDas Tier ist müde.\n"
 

@@ -11,12 +11,12 @@ import pytest
 from serving_echo import Served, client_of, meters_of, post, refused, serves
 from untrained_run import untrained_run
 
+from dragoman.engine.engine import Engine
+from dragoman.engine.settings import EngineSettings
 from dragoman.forms.tree_form import tree_of
+from dragoman.runs.run import Run
 from dragoman.serving.parse.bracketing import Bracketing
-from dragoman.tasks.engine import Engine
-from dragoman.tasks.parser import Parser
-from dragoman.tasks.run import Run
-from dragoman.tasks.settings import EngineSettings
+from dragoman.tasks.parsing.parser import Parser
 from dragoman.tree import Tree
 
 SMALL = (

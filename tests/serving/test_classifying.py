@@ -15,6 +15,7 @@ from slow_work import SlowWork
 from untrained_run import TOPICS, untrained_run
 
 from dragoman.forms.text import Text
+from dragoman.runs.run import Run
 from dragoman.serving.classify import labelling
 from dragoman.serving.classify.labelling import Labelling
 from dragoman.serving.classify.schema import ClassifyRequest
@@ -22,9 +23,8 @@ from dragoman.serving.http import connection
 from dragoman.serving.http.limits import LimitSettings
 from dragoman.serving.served import ServedRun
 from dragoman.serving.settings import ServeSettings
-from dragoman.tasks.label_reasons import reasons
-from dragoman.tasks.labeller import Labeller
-from dragoman.tasks.run import Run
+from dragoman.tasks.classification.labeller import Labeller
+from dragoman.tasks.classification.reasons import reasons
 
 SMALL = ("model.model_dim=32", "model.ffn_dim=32", "model.layers=2", "plan.context=24")
 TEXT = "The dog ate the soup\nalthough it was  very hot."

@@ -12,14 +12,14 @@ import pytest
 from serving_echo import EchoModel, client_of, echo_run, until
 from untrained_run import untrained_run
 
+from dragoman.runs.run import Run
 from dragoman.search.request import Request
 from dragoman.search.settings import SearchSettings
 from dragoman.serving.cost import COSTLY, is_costly, search_cost
 from dragoman.serving.http.limits import LimitSettings
+from dragoman.serving.queue.fair import FairQueue
 from dragoman.serving.served import ServedRun
 from dragoman.serving.settings import ServeSettings
-from dragoman.serving.translate.fair import FairQueue
-from dragoman.tasks.run import Run
 
 SMALL = ("model.model_dim=16", "model.ffn_dim=16")
 WORDS = "the animal eats a soup because it sleeps"

@@ -12,15 +12,15 @@ import pytest
 from serving_echo import Served, client_of, meters_of, post, refused, serves, until
 from untrained_run import untrained_run
 
+from dragoman.engine.engine import Engine
+from dragoman.runs.run import Run
 from dragoman.serving.fill import filling
 from dragoman.serving.fill.schema import FillRequest
 from dragoman.serving.http.limits import LimitSettings
 from dragoman.serving.served import ServedRun
 from dragoman.serving.settings import ServeSettings
 from dragoman.serving.translate.knowledge import knowledge_of
-from dragoman.tasks.engine import Engine
-from dragoman.tasks.filler import Filler
-from dragoman.tasks.run import Run
+from dragoman.tasks.masked.filler import Filler
 
 SMALL = ("model.model_dim=32", "model.ffn_dim=32", "model.layers=2", "plan.context=48")
 TEXT = "The ___ eats the _____ , and 字 ___."

@@ -21,12 +21,12 @@ from dragoman.forms.moses import MosesText
 from dragoman.insight.figures.subject import Subject
 from dragoman.insight.order import order_experiment
 from dragoman.nn.layout import Sequences
+from dragoman.runs.run import Run
 from dragoman.search.settings import SearchSettings
 from dragoman.serving.look import looker
 from dragoman.serving.served import ServedRun
 from dragoman.serving.settings import ServeSettings
-from dragoman.tasks.run import Run
-from dragoman.tasks.translator import Translator, TranslatorSettings
+from dragoman.tasks.translation.translator import Translator, TranslatorSettings
 
 Open = Callable[..., AbstractAsyncContextManager[httpx.AsyncClient]]
 TEXT = "The small man eats the dinosaur."

@@ -13,18 +13,18 @@ from numpy.typing import NDArray
 from serving_echo import post, refused, serves
 from untrained_run import untrained_run
 
+from dragoman.engine.predictor import Predictor
+from dragoman.engine.settings import EngineSettings
 from dragoman.models.interface import Memory
 from dragoman.nn.layout import Sequences
 from dragoman.pictures.records import AttentionRecord
+from dragoman.runs.run import Run
 from dragoman.serving.look.reading_sight import ReadingSight
 from dragoman.serving.look.schema import LookRequest
 from dragoman.serving.turns import GivenUp
-from dragoman.tasks.filler import Filler
-from dragoman.tasks.labeller import Labeller
-from dragoman.tasks.parser import Parser
-from dragoman.tasks.predictor import Predictor
-from dragoman.tasks.run import Run
-from dragoman.tasks.settings import EngineSettings
+from dragoman.tasks.classification.labeller import Labeller
+from dragoman.tasks.masked.filler import Filler
+from dragoman.tasks.parsing.parser import Parser
 
 SMALL = ("model.model_dim=32", "model.ffn_dim=32", "model.layers=2")
 SMALL_PARSER = (

@@ -19,7 +19,7 @@ from dragoman.forms.moses import MosesText
 from dragoman.serving.http.limits import ApiKeys, Client, Limiter, LimitSettings
 from dragoman.serving.http.refusals import FAILED, Refusal, error_body
 from dragoman.serving.http.stream import _all_told, event_of
-from dragoman.serving.translate.fair import FairQueue
+from dragoman.serving.queue.fair import FairQueue
 from dragoman.serving.translate.words import words_of
 
 SLOW = Refusal("too_slow", "too slow", seconds=1)

@@ -14,6 +14,7 @@ import pytest
 from serving_echo import TEXT, client_of, echo_run
 
 from dragoman.forms.passage import Piece
+from dragoman.runs.run import LEXICON, NOTES, SCORES, Run
 from dragoman.search.hypothesis import Hypothesis
 from dragoman.serving.served import ServedRun
 from dragoman.serving.settings import ServeSettings
@@ -21,8 +22,7 @@ from dragoman.serving.translate import proofs
 from dragoman.serving.translate.knowledge import knowledge_of
 from dragoman.serving.translate.proofs import Proofs
 from dragoman.serving.turns import Turns
-from dragoman.tasks.proofreading.proofreader import Proof, Proofreader, ToProofread
-from dragoman.tasks.run import LEXICON, NOTES, SCORES, Run
+from dragoman.tasks.translation.proofreading.proofreader import Proof, Proofreader, ToProofread
 
 ODD = "The animal 🐱 is tired. "
 TWO = f"- {ODD}Where is the bread?"

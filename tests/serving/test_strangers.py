@@ -14,6 +14,7 @@ import pytest
 from serving_echo import client_of, detector, echo_run, until
 from untrained_run import untrained_run
 
+from dragoman.runs.run import LABELS, Run
 from dragoman.serving.app import create_app
 from dragoman.serving.http.addresses import Networks, holder, plain
 from dragoman.serving.http.limits import LimitSettings
@@ -21,7 +22,6 @@ from dragoman.serving.http.refusals import Refusal
 from dragoman.serving.served import ServedRun
 from dragoman.serving.settings import ServeSettings
 from dragoman.serving.turns import Turns
-from dragoman.tasks.run import LABELS, Run
 
 WISH = {"q": "Das Brot", "source": "en", "target": "de"}
 FORM = "application/x-www-form-urlencoded"

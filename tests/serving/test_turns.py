@@ -21,8 +21,12 @@ from slow_work import SlowWork
 from tiny_recipe import TINY
 from untrained_run import untrained_run
 
+from dragoman.engine.alignment_head import AligningHead
+from dragoman.engine.engine import Engine
+from dragoman.formats.html.document import HtmlDocument
 from dragoman.forms.text import Text
 from dragoman.models.transformer import Transformer
+from dragoman.runs.run import Run
 from dragoman.search.settings import SearchSettings
 from dragoman.serving import served, server, turns
 from dragoman.serving.http import connection
@@ -32,12 +36,8 @@ from dragoman.serving.look import looker, packed, run_view, sight
 from dragoman.serving.served import ServedRun
 from dragoman.serving.settings import ServeSettings
 from dragoman.serving.translate import answer, libretranslate, tagged, v1
-from dragoman.serving.translate.html_document import HtmlDocument
 from dragoman.serving.translate.languages import Detector
 from dragoman.serving.turns import Turns
-from dragoman.tasks.alignment import AligningHead
-from dragoman.tasks.engine import Engine
-from dragoman.tasks.run import Run
 
 PAGE = "<p title='Das Brot'>A <b>small</b> man eats. <i>Where</i> is it?</p>"
 

@@ -30,9 +30,11 @@ from serving_echo import (
 from slow_work import SlowWork
 from untrained_run import untrained_run
 
+from dragoman.engine.engine import Engine
 from dragoman.forms.nothing import Nothing
 from dragoman.forms.text import Text
 from dragoman.forms.text_form import TextForm
+from dragoman.runs.run import Run
 from dragoman.search import windows
 from dragoman.search.hypothesis import Hypothesis
 from dragoman.search.settings import SamplingSettings, SearchSettings
@@ -43,11 +45,9 @@ from dragoman.serving.served import ServedRun
 from dragoman.serving.settings import ServeSettings
 from dragoman.serving.write import composer, v1
 from dragoman.serving.write.composer import Composer
-from dragoman.tasks.engine import Engine
-from dragoman.tasks.growing import Growth
-from dragoman.tasks.run import Run
-from dragoman.tasks.surprise import Scorer, begin_of, words_of
-from dragoman.tasks.writer import Writer
+from dragoman.tasks.language_model.generation import Growth
+from dragoman.tasks.language_model.surprisal import Scorer, begin_of, words_of
+from dragoman.tasks.language_model.writer import Writer
 
 SMALL = ("model.model_dim=32", "model.ffn_dim=32", "model.layers=2", "plan.context=32")
 BEGIN = "Der Hund schläft und"

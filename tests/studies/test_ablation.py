@@ -15,11 +15,11 @@ from dragoman.errors import DragomanError
 from dragoman.metrics.interval import estimate
 from dragoman.recipe import Recipe
 from dragoman.recipe_text import shipped_recipes
+from dragoman.sizing.from_files import recipe_of
 from dragoman.studies import several
 from dragoman.studies.ablation import Ablation, begin_ablation
 from dragoman.studies.ablation_rows import GROUPS, PAPER_BASE, chosen, rows_of
 from dragoman.studies.ablation_table import table, write
-from dragoman.tasks.inputs import recipe_of
 
 SHORT = ("training.updates=10", "training.average_last=0")  # validated once
 

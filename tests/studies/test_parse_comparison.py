@@ -17,11 +17,11 @@ from dragoman.errors import DataError, RunError
 from dragoman.metrics.parseval import Parseval, Sentence, score_parse
 from dragoman.metrics.right_branching import RightBranching
 from dragoman.recipe import Recipe
+from dragoman.runs.run import Run
 from dragoman.studies import parse_comparison
 from dragoman.studies.parse_comparison import compare_parsers, parse_significance
-from dragoman.tasks.parser import Parse, Parser
-from dragoman.tasks.parsing import evaluate_run, trees_in
-from dragoman.tasks.run import Run
+from dragoman.tasks.parsing.evaluation import evaluate_run, trees_in
+from dragoman.tasks.parsing.parser import Parse, Parser
 from dragoman.tree import Tree
 
 SMALL = ("model.ffn_dim=16", "model.attention.num_heads=2", "search.beam=1")

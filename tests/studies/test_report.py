@@ -18,13 +18,13 @@ from dragoman.insight.cost import gated_convolution_cost
 from dragoman.models.convolutional import Block
 from dragoman.models.kinds import KINDS
 from dragoman.models.settings import ConvolutionalSettings
+from dragoman.runs.run import Run
 from dragoman.studies import several
 from dragoman.studies.operations import operations_per_token
 from dragoman.studies.published import LAYERS
 from dragoman.studies.report import LAYER_OF
 from dragoman.studies.sweep import SweepPlan
 from dragoman.studies.verdict import FAMILIES
-from dragoman.tasks.run import Run
 
 SMALL = (
     "model.model_dim=32", "model.ffn_dim=48", "model.encoder_layers=2", "model.decoder_layers=1",

@@ -16,12 +16,12 @@ from trained_run import trained_run
 
 from dragoman.data.corpora import read_lines
 from dragoman.recipe import Recipe
+from dragoman.runs.corpora import plain_pairs
+from dragoman.runs.run import Run
 from dragoman.studies.comparison import compare
 from dragoman.studies.label_comparison import compare_labels
 from dragoman.studies.parse_comparison import compare_parsers
-from dragoman.tasks.corpora import plain_pairs
-from dragoman.tasks.parser import Parse, Parser
-from dragoman.tasks.run import Run
+from dragoman.tasks.parsing.parser import Parse, Parser
 
 SHORT = ("training.updates=2", "training.validate_every=0")
 

@@ -15,16 +15,16 @@ from torch import Tensor
 import dragoman
 from dragoman.data.batches import Batch
 from dragoman.data.word_links import WordLinks, word_starts, words_of
+from dragoman.engine.alignment_head import AligningHead
 from dragoman.errors import DataError, RecipeError, RunError
 from dragoman.metrics.alignment import Gold
 from dragoman.recipe import Recipe
-from dragoman.tasks.aligner import Aligner, TextAligner
-from dragoman.tasks.alignment import AligningHead
-from dragoman.tasks.guided import FILE
-from dragoman.tasks.inputs import recipe_of
-from dragoman.tasks.prepare import prepare
-from dragoman.tasks.run import Run
+from dragoman.runs.links import FILE
+from dragoman.runs.prepare import prepare
+from dragoman.runs.run import Run
+from dragoman.sizing.from_files import recipe_of
 from dragoman.tasks.training import resume, train
+from dragoman.tasks.translation.aligner import Aligner, TextAligner
 from dragoman.tensor_file import open_tensors
 from dragoman.training.guided import GuidedAlignment
 

@@ -13,9 +13,9 @@ from untrained_run import untrained_run
 from dragoman.data.corpora import Pair
 from dragoman.errors import RunError
 from dragoman.reading import MOST_JSON
-from dragoman.tasks.run import METRICS, SCORES, Run
-from dragoman.tasks.run_files import read_metrics
-from dragoman.tasks.scores import keep_scores, samples
+from dragoman.runs.files import read_metrics
+from dragoman.runs.run import METRICS, SCORES, Run
+from dragoman.runs.scores import keep_scores, samples
 from dragoman.training.records import MOST_SHOWN, Sample, ValidationRecord, as_json
 
 SMALL = (

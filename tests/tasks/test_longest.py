@@ -9,13 +9,13 @@ from untrained_run import untrained_run
 
 import dragoman
 from dragoman.data.plan import PlanSettings
+from dragoman.engine.settings import TranslatorSettings
 from dragoman.errors import DataError, SearchError
 from dragoman.search.settings import SearchSettings
-from dragoman.tasks.aligner import Aligner
-from dragoman.tasks.inputs import recipe_of
-from dragoman.tasks.settings import TranslatorSettings
+from dragoman.sizing.from_files import recipe_of
 from dragoman.tasks.training import train
-from dragoman.tasks.translator import Translator
+from dragoman.tasks.translation.aligner import Aligner
+from dragoman.tasks.translation.translator import Translator
 
 POSITIONS = 12
 FP32 = TranslatorSettings(precision="fp32")

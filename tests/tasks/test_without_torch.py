@@ -14,18 +14,18 @@ import torch
 from untrained_run import untrained_run
 
 import dragoman
+from dragoman.engine.settings import TranslatorSettings
 from dragoman.errors import RunError
 from dragoman.inference.fastest import fastest
 from dragoman.models.on_torch import OnTorch
 from dragoman.models.shortlist import Shortlist
 from dragoman.models.transformer.int8_search import Int8Search
 from dragoman.native import library, loader, measured
+from dragoman.runs.run import SHORTLIST, WEIGHTS, Run
+from dragoman.runs.user_cache import cache_folder
 from dragoman.search.settings import SamplingSettings, SearchSettings
-from dragoman.tasks.run import SHORTLIST, WEIGHTS, Run
-from dragoman.tasks.settings import TranslatorSettings
-from dragoman.tasks.translation_result import Translation
-from dragoman.tasks.translator import Translator
-from dragoman.tasks.user_cache import cache_folder
+from dragoman.tasks.translation.result import Translation
+from dragoman.tasks.translation.translator import Translator
 from dragoman.training.weights import load_weights, save_weights
 
 pytestmark = pytest.mark.skipif(not library.available(), reason="no native library here")
@@ -57,7 +57,7 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Run:
 def by_torch(run: Run, settings: TranslatorSettings | None = None) -> Translator:
     """A translator whose weights torch has read and holds."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("dragoman.tasks.engine.without_torch", lambda *_: None)
+        patch.setattr("dragoman.engine.engine.without_torch", lambda *_: None)
         translator = Translator(run, settings)
     assert translator.engine.path.model is not None
     return translator
@@ -85,7 +85,7 @@ sys.meta_path.insert(0, NoTorch())
 import json
 import dragoman
 from dragoman.search.settings import SearchSettings
-from dragoman.tasks.translator import TranslatorSettings
+from dragoman.tasks.translation.translator import TranslatorSettings
 
 folder, lines, ways = json.loads(sys.argv[1])
 translator = dragoman.load(folder)

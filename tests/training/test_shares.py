@@ -24,9 +24,9 @@ from dragoman.forms.text_settings import TextSettings
 from dragoman.models.settings import TransformerSettings
 from dragoman.models.transformer import Transformer
 from dragoman.recipe import Recipe
-from dragoman.tasks.examples import Pairs, TrainingBatches
-from dragoman.tasks.inputs import recipe_of
-from dragoman.tasks.run import Forms, Run
+from dragoman.runs.run import Forms, Run
+from dragoman.sizing.from_files import recipe_of
+from dragoman.tasks.shared.examples import Pairs, TrainingBatches
 from dragoman.tasks.training import train
 from dragoman.training.checkpoint import TrainingState
 from dragoman.training.distributed import Ranks

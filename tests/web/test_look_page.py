@@ -16,7 +16,7 @@ from opening import Open, accessible, fits, in_every_look, opening, saved, servi
 from playwright.sync_api import Browser, Page, expect
 from untrained_run import untrained_run
 
-from dragoman.data.demo_corpus import demo_corpus
+from dragoman.demo.corpus import demo_corpus
 from dragoman.recipe import Recipe
 
 SENTENCE = "The animal didn't cross the street because it was too tired."

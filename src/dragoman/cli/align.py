@@ -13,7 +13,7 @@ from dragoman.plural import plural
 
 if TYPE_CHECKING:
     from dragoman.metrics.alignment import Gold
-    from dragoman.tasks.aligner import Aligner, TextAligner, TextPair
+    from dragoman.tasks.translation.aligner import Aligner, TextAligner, TextPair
 
 
 def align(
@@ -100,7 +100,7 @@ def align(
     from dragoman.cli.console import log_to_stderr, output_to
     from dragoman.errors import DragomanError
     from dragoman.metrics.alignment import check_gold, pharaoh, read_gold
-    from dragoman.tasks.run import Run
+    from dragoman.runs.run import Run
 
     log_to_stderr(quiet)
     # What is wrong with the arguments is said before torch is imported.
@@ -127,9 +127,9 @@ def align(
                 "left to "
                 "measure on"
             )
-    from dragoman.tasks.aligner import Aligner, TextAligner, better_aligner
-    from dragoman.tasks.alignment import AligningHead
-    from dragoman.tasks.streaming import windows
+    from dragoman.engine.alignment_head import AligningHead
+    from dragoman.engine.streaming import windows
+    from dragoman.tasks.translation.aligner import Aligner, TextAligner, better_aligner
 
     def tell(text: str) -> None:
         if not quiet:

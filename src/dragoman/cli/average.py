@@ -20,7 +20,7 @@ def average(
     The run's weights are replaced, in one step, by their mean; the snapshots stay where they are.
     """
     from dragoman.cli.console import program
-    from dragoman.tasks.run import Run
+    from dragoman.runs.run import Run
 
     Run.open(run)  # a wrong folder is said before torch is imported
     from dragoman.tasks.averaging import average_run

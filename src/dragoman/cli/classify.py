@@ -55,14 +55,14 @@ def classify(
       dragoman classify runs/topics "Shares fell again." --why
     """
     from dragoman.cli.console import output_to
-    from dragoman.tasks.run import Run
+    from dragoman.runs.run import Run
 
     opened = Run.open(run)
     texts = given or []
     files = [] if as_text else files_among(texts, "classify", "--to", "--text")
-    from dragoman.tasks.label_reasons import WARNING, reasons, table
-    from dragoman.tasks.labeller import Labelled, Labeller
-    from dragoman.tasks.streaming import windows
+    from dragoman.engine.streaming import windows
+    from dragoman.tasks.classification.labeller import Labelled, Labeller
+    from dragoman.tasks.classification.reasons import WARNING, reasons, table
 
     def written(found: Labelled) -> str:
         named = found.ranked if every else found.ranked[:1]

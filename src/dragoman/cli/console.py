@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from rich.console import Console
 
     from dragoman.recipe import Recipe
-    from dragoman.tasks.run import Run
+    from dragoman.runs.run import Run
     from dragoman.training.trainer import Outcome
 
 
@@ -90,8 +90,8 @@ def command(*words: object) -> str:
 
 def train_demo(recipe: Recipe, to: Path, console: Console, what: str) -> Run:
     """Train a demo, said to be ``what``, and open it. Whoever stops it has left the program."""
-    from dragoman.data.demo_corpus import NOTICE
-    from dragoman.tasks.run import Run
+    from dragoman.demo.corpus import NOTICE
+    from dragoman.runs.run import Run
     from dragoman.tasks.training import train
 
     console.print(NOTICE, style="bold")
@@ -131,10 +131,10 @@ def finish_run(folder: Path, outcome: Outcome) -> None:
         raise typer.Exit(130)
     if os.environ.get("RANK", "0") != "0":
         return  # torchrun's other processes leave the rest to the first
-    from dragoman.tasks.corpora import has_test_set
-    from dragoman.tasks.learned import verdict
+    from dragoman.runs.corpora import has_test_set
+    from dragoman.runs.run import Run
     from dragoman.tasks.report import write_report
-    from dragoman.tasks.run import Run
+    from dragoman.tasks.shared.learned import verdict
 
     run = Run.open(folder)
     if run.notes().get("pairs", {}).get("test", has_test_set(run.recipe)):

@@ -84,7 +84,7 @@ def show(
     import json
 
     from dragoman.cli.console import say
-    from dragoman.tasks.inputs import recipe_of
+    from dragoman.sizing.from_files import recipe_of
     from dragoman.tasks.inspection import inspect_data
 
     recipe, _ = recipe_of(

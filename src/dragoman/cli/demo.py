@@ -64,10 +64,10 @@ def demo(
     from rich.console import Console
 
     from dragoman.cli.demo_write import write
-    from dragoman.data.demo_corpus import pronoun_probes
+    from dragoman.demo.corpus import pronoun_probes
     from dragoman.errors import RecipeError, RunError
     from dragoman.recipe import Recipe
-    from dragoman.tasks.run import RECIPE
+    from dragoman.runs.run import RECIPE
     from dragoman.training.lock import locked
 
     log_to_stderr(quiet=True)
@@ -90,9 +90,9 @@ def demo(
     # Here, so that what is wrong with the arguments is said at once: they import torch.
     from dragoman.insight.pronoun import look_at, pronoun_hops, pronoun_sentences
     from dragoman.pictures.terminal import hops_text
-    from dragoman.tasks.evaluation import evaluate_run
     from dragoman.tasks.report import write_report
-    from dragoman.tasks.translator import Translator
+    from dragoman.tasks.translation.evaluation import evaluate_run
+    from dragoman.tasks.translation.translator import Translator
 
     run = train_demo(recipe, to, console, "a Transformer, English to German")
     result = evaluate_run(run)
@@ -125,9 +125,9 @@ def classify(recipe: Recipe, to: Path, console: Console) -> None:
     """Which German pronoun an English "it" becomes: trained, measured, drawn."""
     from dragoman.cli.console import command, train_demo
     from dragoman.pictures.terminal import heatmap_text
-    from dragoman.tasks.classification import evaluate_run
-    from dragoman.tasks.confusions import drawn
-    from dragoman.tasks.labeller import Labeller
+    from dragoman.tasks.classification.confusions import drawn
+    from dragoman.tasks.classification.evaluation import evaluate_run
+    from dragoman.tasks.classification.labeller import Labeller
     from dragoman.tasks.report import write_report
 
     what = "an encoder, which gives each English sentence a label, the\nGerman pronoun"

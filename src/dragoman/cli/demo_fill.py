@@ -23,8 +23,8 @@ def fill(recipe: Recipe, to: Path, console: Console) -> None:
     from dragoman.pictures.plain_table import plain_table
     from dragoman.pictures.terminal import heatmap_text
     from dragoman.pictures.words import in_words
-    from dragoman.tasks.filler import Filler
-    from dragoman.tasks.masked import evaluate_run
+    from dragoman.tasks.masked.evaluation import evaluate_run
+    from dragoman.tasks.masked.filler import Filler
     from dragoman.tasks.report import write_report
 
     run = train_demo(recipe, to, console, "an encoder, which fills in blanks of English sentences")

@@ -19,13 +19,13 @@ def parse(recipe: Recipe, to: Path, console: Console) -> None:
     """Constituency trees of English sentences: trained, measured, drawn."""
     from dragoman.atomic import write_text
     from dragoman.cli.console import command, train_demo
-    from dragoman.data.demo_trees import SHOWN, demo_trees
+    from dragoman.demo.trees import SHOWN, demo_trees
     from dragoman.metrics.parseval import Parseval, score_parse
     from dragoman.metrics.right_branching import RightBranching
     from dragoman.pictures.plain_table import plain_table
     from dragoman.pictures.tree import tree_svg, tree_text
-    from dragoman.tasks.parser import Parser
-    from dragoman.tasks.parsing import evaluate_run
+    from dragoman.tasks.parsing.evaluation import evaluate_run
+    from dragoman.tasks.parsing.parser import Parser
     from dragoman.tasks.report import write_report
 
     run = train_demo(recipe, to, console, "a Transformer, English sentences to their trees")
@@ -75,7 +75,7 @@ def parse(recipe: Recipe, to: Path, console: Console) -> None:
 def attached(references: Sequence[Tree], parses: Sequence[Tree]) -> tuple[int, int, int]:
     """How many phrases of "with" hang below the right label, how many there are, and how many hang
     below a noun phrase."""
-    from dragoman.data.demo_trees import with_phrases
+    from dragoman.demo.trees import with_phrases
 
     right = phrases = nouns = 0
     for reference, parse in zip(references, parses, strict=True):

@@ -29,10 +29,10 @@ def write(recipe: Recipe, to: Path, console: Console) -> None:
     from dragoman.cli.score_texts import LEGEND, coloured
     from dragoman.pictures.surprise import surprise_svg
     from dragoman.search.settings import SamplingSettings, SearchSettings
-    from dragoman.tasks.language_model import evaluate_run, windows_of
+    from dragoman.tasks.language_model.evaluation import evaluate_run, windows_of
+    from dragoman.tasks.language_model.surprisal import Scorer
+    from dragoman.tasks.language_model.writer import Writer
     from dragoman.tasks.report import write_report
-    from dragoman.tasks.surprise import Scorer
-    from dragoman.tasks.writer import Writer
 
     run = train_demo(recipe, to, console, "a decoder-only Transformer over the letters of German")
     measured = evaluate_run(run)

@@ -22,7 +22,7 @@ def doctor(
     from dragoman.cli.console import prepare_process
 
     prepare_process()
-    from dragoman.tasks.machine import machine_facts
+    from dragoman.engine.machine import machine_facts
 
     facts = machine_facts()
     width = max(len(name) for name, _ in facts)
@@ -30,8 +30,7 @@ def doctor(
         typer.echo(f"{name:<{width}}  {value}")
     if not measure:
         return
-    from dragoman.pictures.plain_table import plain_table
-    from dragoman.tasks.ways import (
+    from dragoman.engine.ways import (
         SHAPES,
         TRAINING_HEAD,
         TRANSLATING_HEAD,
@@ -39,6 +38,7 @@ def doctor(
         training_rows,
         translating_rows,
     )
+    from dragoman.pictures.plain_table import plain_table
     from dragoman.training.fastest_way import Timing
 
     base = SHAPES[-1]

@@ -64,7 +64,7 @@ def evaluate(
     from dragoman.atomic import write_text
     from dragoman.cli.console import log_to_stderr
     from dragoman.errors import DragomanError, FileError
-    from dragoman.tasks.run import Run
+    from dragoman.runs.run import Run
 
     if output is not None and not output.parent.is_dir():  # before minutes of translating
         raise FileError(f"cannot write {output}: there is no folder {output.parent}")

@@ -11,7 +11,7 @@ import typer
 from dragoman.cli.given import Plain, files_among, lines_given
 
 if TYPE_CHECKING:
-    from dragoman.tasks.filler import Filled
+    from dragoman.tasks.masked.filler import Filled
 
 
 def fill(
@@ -59,13 +59,13 @@ def fill(
       dragoman fill runs/letters texts-with-blanks.txt --best 3
     """
     from dragoman.errors import DragomanError
-    from dragoman.tasks.run import Run
+    from dragoman.runs.run import Run
 
     if text_only and as_json:
         raise DragomanError("--text and --json: choose one")
     opened = Run.open(run)
     files = files_among(texts or (), "fill")
-    from dragoman.tasks.filler import Filled, Filler
+    from dragoman.tasks.masked.filler import Filled, Filler
 
     filler = Filler(opened)
     single = bool(texts) and not files  # a text, and no line of several

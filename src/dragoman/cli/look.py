@@ -75,7 +75,7 @@ def look(
     from rich.console import Console
 
     from dragoman.errors import DragomanError
-    from dragoman.tasks.run import Run
+    from dragoman.runs.run import Run
 
     if to is not None and to.suffix not in (".html", ".svg", ".csv"):
         raise DragomanError(f"--to {to}: write .html, .svg or .csv")

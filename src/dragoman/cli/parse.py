@@ -59,9 +59,9 @@ def parse(
 
     from dragoman.cli.console import log_to_stderr
     from dragoman.decimals import decimals
+    from dragoman.engine.search_settings import parse_search, with_beams
     from dragoman.errors import DragomanError, FileError
-    from dragoman.tasks.run import Run
-    from dragoman.tasks.search_settings import parse_search, with_beams
+    from dragoman.runs.run import Run
 
     if draw and scores:
         raise DragomanError("--scores stand before brackets: leave --draw out")
@@ -82,7 +82,7 @@ def parse(
     search = parse_search(opened.recipe.search, set_ or ())
     search = with_beams(search, beam, n_best)
     from dragoman.pictures.tree import tree_text
-    from dragoman.tasks.parser import Parser
+    from dragoman.tasks.parsing.parser import Parser
 
     parser = Parser(opened, search_settings=search)
     lines = lines_given(files, given, opened.recipe.languages.source, plain=plain)

@@ -42,7 +42,7 @@ def score(
     from dragoman.cli.score_texts import score_texts
     from dragoman.data.corpora import CorpusSettings, read_pairs
     from dragoman.errors import DragomanError
-    from dragoman.tasks.run import Run
+    from dragoman.runs.run import Run
 
     # What is wrong with the arguments is said before torch is imported.
     opened = Run.open(run)
@@ -61,9 +61,9 @@ def score(
         )
     pairs = read_pairs(CorpusSettings(source=str(source), target=str(target), format="lines"))
     first = next(pairs)
-    from dragoman.tasks.given_pairs import score_pairs
-    from dragoman.tasks.settings import TranslatorSettings
-    from dragoman.tasks.translator import Translator
+    from dragoman.engine.settings import TranslatorSettings
+    from dragoman.tasks.translation.given_pairs import score_pairs
+    from dragoman.tasks.translation.translator import Translator
 
     translator = Translator(opened, TranslatorSettings(precision="fp32"))
     given = ((pair.source, pair.target) for pair in chain([first], pairs))

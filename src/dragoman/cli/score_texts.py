@@ -16,8 +16,8 @@ from dragoman.plural import plural
 if TYPE_CHECKING:
     from rich.text import Text
 
-    from dragoman.tasks.run import Run
-    from dragoman.tasks.surprise import Word
+    from dragoman.runs.run import Run
+    from dragoman.tasks.language_model.surprisal import Word
 
 _STEPS = ((3.0, ""), (6.0, "yellow"), (10.0, "dark_orange"), (float("inf"), "bold red"))
 """Bits below which a word has this colour."""
@@ -31,8 +31,8 @@ def score_texts(run: Run, path: Path, tokens: bool, words: bool) -> None:
 
     from rich.console import Console
 
-    from dragoman.tasks.language_model import read_like, windows_of
-    from dragoman.tasks.surprise import Scorer
+    from dragoman.tasks.language_model.evaluation import read_like, windows_of
+    from dragoman.tasks.language_model.surprisal import Scorer
 
     windows = windows_of(run)
     texts = (text for text in read_like(run, path) if text.strip())

@@ -35,7 +35,7 @@ def serve(
 
     Example: dragoman serve runs/demo, then open http://127.0.0.1:5050
     """
-    from dragoman.tasks.run import Run
+    from dragoman.runs.run import Run
 
     for run in runs:  # a wrong folder is said before torch is imported
         Run.open(run)

@@ -29,11 +29,11 @@ def shortlist(
     """
     from dragoman.cli.console import log_to_stderr
     from dragoman.inference.shortlist import ShortlistSettings
-    from dragoman.tasks.run import Run
+    from dragoman.runs.run import Run
 
     log_to_stderr()
     settings = ShortlistSettings(always=always, per_token=per_token, least=least)
     opened = Run.open(run)  # a wrong folder is said before torch is imported
-    from dragoman.tasks.shortlist import learn_shortlist
+    from dragoman.tasks.translation.shortlist import learn_shortlist
 
     typer.echo(str(learn_shortlist(opened, settings)))

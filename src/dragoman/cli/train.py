@@ -167,11 +167,11 @@ def train(
     )
 
     prepare_process()
+    from dragoman.runs.run import Run, refuse_run
+    from dragoman.sizing.from_files import languages_read, name_of, recipe_of, taken
+    from dragoman.sizing.pairs import part_to_take
     from dragoman.studies.seeds import Seeds, begin_seeds, parse_seeds, seed_folder
     from dragoman.task import TASKS
-    from dragoman.tasks.inputs import languages_read, name_of, recipe_of, taken
-    from dragoman.tasks.run import Run, refuse_run
-    from dragoman.tasks.sizing import part_to_take
 
     log_to_stderr()
     part = taken(take, start_from is not None)
@@ -265,8 +265,8 @@ def resume(
     )
 
     prepare_process()
+    from dragoman.runs.run import RECIPE, Run
     from dragoman.studies.seeds import seeds_in
-    from dragoman.tasks.run import RECIPE, Run
 
     log_to_stderr()
     if text and run.is_dir() and not (run / RECIPE).is_file():
@@ -308,9 +308,9 @@ def _is_several(folder: Path) -> bool:
 def _go_on(folder: Path, group: Seeds, seeds: Sequence[int]) -> None:
     """Train those of a group's ``seeds`` that are not done, then say what all of it scored."""
     from dragoman.cli.console import command, finish_run, say
+    from dragoman.runs.run import Run
+    from dragoman.sizing.pairs import part_to_take
     from dragoman.studies.seeds import last_update, recipe_of_next, seed_folder, summary
-    from dragoman.tasks.run import Run
-    from dragoman.tasks.sizing import part_to_take
     from dragoman.tasks.training import begin_or_resume
 
     base = Run.open(group.start_from) if group.start_from else None

@@ -132,7 +132,7 @@ def translate(
     from dragoman.cli.console import log_to_stderr, output_to
     from dragoman.decimals import decimals
     from dragoman.errors import DragomanError
-    from dragoman.tasks.run import Run
+    from dragoman.runs.run import Run
 
     log_to_stderr(quiet)
 
@@ -162,18 +162,18 @@ def translate(
         else files_among(texts, "translate", "--to", "--text", "--ensemble", quiet=quiet)
     )
 
-    from dragoman.tasks.search_settings import parse_search, with_beams
-    from dragoman.tasks.settings import TranslatorSettings
-    from dragoman.tasks.streaming import windows
-    from dragoman.tasks.translation_result import Translation
-    from dragoman.tasks.translator import Translator
+    from dragoman.engine.search_settings import parse_search, with_beams
+    from dragoman.engine.settings import TranslatorSettings
+    from dragoman.engine.streaming import windows
+    from dragoman.tasks.translation.result import Translation
+    from dragoman.tasks.translation.translator import Translator
 
     changes = list(set_ or [])
     if temperature is not None:
         changes.append(f"sampling.temperature={temperature}")
     candidates = n_best
     if language_model is not None:
-        from dragoman.tasks.reranking import CANDIDATES
+        from dragoman.tasks.translation.reranking import CANDIDATES
 
         candidates = max(n_best or 0, beam or 0, CANDIDATES)
         beam = candidates
@@ -184,7 +184,7 @@ def translate(
     translator = Translator(opened, settings, search, others)
     in_order = None
     if language_model is not None:
-        from dragoman.tasks.reranking import rerank_by
+        from dragoman.tasks.translation.reranking import rerank_by
 
         in_order = rerank_by(translator, language_model, rerank_weight, say=log_line)
 

@@ -61,7 +61,7 @@ def write(
     """
     from dragoman.decimals import decimals
     from dragoman.errors import DragomanError
-    from dragoman.tasks.run import Run
+    from dragoman.runs.run import Run
 
     if stop and scores:
         raise DragomanError("--scores are of whole texts: leave --stop out")
@@ -72,8 +72,8 @@ def write(
             "--likeliest draws nothing: leave --temperature, --top-k, --top-p and --seed out"
         )
     opened = Run.open(run)
-    from dragoman.tasks.search_settings import parse_search
-    from dragoman.tasks.writer import Writer
+    from dragoman.engine.search_settings import parse_search
+    from dragoman.tasks.language_model.writer import Writer
 
     tell_of_file(begin, f'To continue its content: "$(cat {shlex.quote(begin)})"')
     plain, how = opened.recipe.search, [f"n_best={number}"]

@@ -1,4 +1,4 @@
-"""Learning a shortlist from the training pairs alone, by IBM model 1 (``data/dictionary.py``)."""
+"""Learning a shortlist from the training pairs alone (IBM model 1, ``alignment/dictionary.py``)."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Iterable
 import numpy as np
 from pydantic import Field
 
-from dragoman.data.dictionary import learn_dictionary
+from dragoman.alignment.dictionary import learn_dictionary
 from dragoman.models.shortlist import Integers, Shortlist
 from dragoman.settings import Settings
 

@@ -15,6 +15,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
+from dragoman.engine.predictor import Predictor
 from dragoman.errors import DragomanError
 from dragoman.insight.needs import transformer_of
 from dragoman.insight.parts import begin_part
@@ -22,7 +23,6 @@ from dragoman.models.interface import AttentionLayer, Part
 from dragoman.nn.layout import Sequences
 from dragoman.nn.probes import Point, Probe
 from dragoman.pictures.labels import labels
-from dragoman.tasks.predictor import Predictor
 
 Array = NDArray[np.float64]
 

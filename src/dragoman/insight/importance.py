@@ -13,9 +13,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from dragoman.engine.predictor import Predictor
 from dragoman.insight.parts import begin_part
 from dragoman.nn.probes import Probe
-from dragoman.tasks.predictor import Predictor
 
 
 @dataclass(frozen=True)

@@ -15,6 +15,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dragoman.decimals import decimals
+from dragoman.engine.alignment_head import AlignmentScores, Looked
+from dragoman.engine.predictor import Output, Predictor
 from dragoman.errors import DataError, DragomanError
 from dragoman.insight.figures.attention import attention_panels, attention_table
 from dragoman.insight.figures.run import aer_panels, importance_panels
@@ -38,9 +40,7 @@ from dragoman.pictures.look import Compared, Exhibit, look_html
 from dragoman.pictures.records import AttentionKind, AttentionRecord, Heatmap
 from dragoman.pictures.words import in_words
 from dragoman.plural import plural
-from dragoman.tasks.alignment import AlignmentScores, Looked
-from dragoman.tasks.predictor import Output, Predictor
-from dragoman.tasks.translator import Translator
+from dragoman.tasks.translation.translator import Translator
 
 _KINDS: tuple[AttentionKind, ...] = ("encoder", "decoder", "cross")
 

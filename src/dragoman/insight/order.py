@@ -16,14 +16,14 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
+from dragoman.engine.engine import Engine
+from dragoman.engine.predictor import Predictor
 from dragoman.errors import DragomanError
 from dragoman.insight.head import shown
 from dragoman.insight.needs import transformer_of
 from dragoman.insight.parts import begin_part
 from dragoman.nn.layout import Sequences
 from dragoman.nn.probes import Probe
-from dragoman.tasks.engine import Engine
-from dragoman.tasks.predictor import Predictor
 
 Array = NDArray[np.float64]
 

@@ -15,11 +15,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from dragoman.data.demo_corpus import PronounProbe, order_probes, pronoun_probes
+from dragoman.demo.corpus import PronounProbe, order_probes, pronoun_probes
+from dragoman.engine.predictor import Predictor
 from dragoman.insight.parts import begin_part
 from dragoman.pictures.records import AttentionRecord, Hops, Weights
 from dragoman.pictures.words import in_words
-from dragoman.tasks.predictor import Predictor
 
 
 @dataclass(frozen=True)

@@ -13,11 +13,11 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
+from dragoman.engine.predictor import Predictor
 from dragoman.insight.needs import transformer_of
 from dragoman.models.transformer import Sublayer
 from dragoman.nn.layout import Sequences
 from dragoman.nn.probes import Point, Probe
-from dragoman.tasks.predictor import Predictor
 
 
 @dataclass(frozen=True)

@@ -12,12 +12,12 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from dragoman.engine.predictor import Output, Predictor
 from dragoman.errors import DragomanError
 from dragoman.models.interface import Network
 from dragoman.nn.probes import Probe
 from dragoman.pictures.words import words
 from dragoman.plural import plural
-from dragoman.tasks.predictor import Output, Predictor
 
 _NO_HEADS: frozenset[tuple[str, int]] = frozenset()
 

@@ -8,9 +8,13 @@ from dataclasses import dataclass
 
 from pydantic import ValidationError
 
+from dragoman.engine.alignment_head import Alignment, TokenPair
+from dragoman.engine.engine import Engine
+from dragoman.engine.predictor import Predictor
 from dragoman.errors import RunError
 from dragoman.forms.passage import Passage
 from dragoman.plural import plural
+from dragoman.runs.run import Run
 from dragoman.search.hypothesis import Hypothesis
 from dragoman.search.request import Request
 from dragoman.search.settings import SearchSettings
@@ -24,23 +28,19 @@ from dragoman.serving.look.looker import Looker
 from dragoman.serving.look.schema import LookAnswer, LookRequest
 from dragoman.serving.look.sight import Asked, Cut, LookRecord
 from dragoman.serving.parse.bracketing import Bracketing
+from dragoman.serving.queue.queue import Answer, Draft, SearchQueue
 from dragoman.serving.settings import ServeSettings
 from dragoman.serving.translate.answer import hypothesis_message
 from dragoman.serving.translate.knowledge import NOTHING_KNOWN, knowledge_of
 from dragoman.serving.translate.proofs import Proofs
-from dragoman.serving.translate.queue import Answer, Draft, SearchQueue
 from dragoman.serving.turns import Turns
 from dragoman.serving.uses import TaskName
 from dragoman.serving.write.composer import Composer
-from dragoman.tasks.alignment import Alignment, TokenPair
-from dragoman.tasks.engine import Engine
-from dragoman.tasks.filler import Filler
-from dragoman.tasks.labeller import Labeller
-from dragoman.tasks.language_model import windows_of
-from dragoman.tasks.parser import Parser
-from dragoman.tasks.predictor import Predictor
-from dragoman.tasks.proofreading.proofreader import Proofreader
-from dragoman.tasks.run import Run
+from dragoman.tasks.classification.labeller import Labeller
+from dragoman.tasks.language_model.evaluation import windows_of
+from dragoman.tasks.masked.filler import Filler
+from dragoman.tasks.parsing.parser import Parser
+from dragoman.tasks.translation.proofreading.proofreader import Proofreader
 
 logger = logging.getLogger("dragoman")
 

@@ -17,6 +17,7 @@ import uvicorn
 from fastapi import FastAPI
 
 from dragoman.errors import DragomanError
+from dragoman.runs.run import Run
 from dragoman.serving import page
 from dragoman.serving.app import create_app
 from dragoman.serving.http.addresses import Networks
@@ -29,7 +30,6 @@ from dragoman.serving.service import Service
 from dragoman.serving.settings import ServeSettings
 from dragoman.serving.translate.languages import Detector
 from dragoman.serving.uses import USES
-from dragoman.tasks.run import Run
 
 logger = logging.getLogger("dragoman")
 

@@ -9,11 +9,11 @@ from pathlib import Path
 
 from pydantic import Field, ValidationError, field_validator
 
+from dragoman.engine.settings import EngineSettings
 from dragoman.errors import RecipeError
 from dragoman.serving.http.addresses import Networks
 from dragoman.serving.http.limits import LimitSettings
 from dragoman.serving.operate.log import LogKind
-from dragoman.tasks.settings import EngineSettings
 
 
 class ServeSettings(EngineSettings):

@@ -19,6 +19,7 @@ from dragoman.atomic import write_text
 from dragoman.errors import RunError
 from dragoman.metrics.interval import Estimate, estimate
 from dragoman.recipe import Recipe
+from dragoman.runs.prepare import Say
 from dragoman.studies.ablation_rows import BASE, Row, chosen, rows_of
 from dragoman.studies.several import (
     Record,
@@ -34,7 +35,6 @@ from dragoman.studies.several import (
     require_validation,
 )
 from dragoman.task import TASKS
-from dragoman.tasks.prepare import Say
 
 PLAN = "ablation.json"
 

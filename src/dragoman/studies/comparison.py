@@ -15,13 +15,13 @@ from dragoman.forms.languages import base
 from dragoman.forms.moses import MosesText
 from dragoman.metrics.significance import Significance, Test, compare_systems
 from dragoman.pictures.labels import visible
+from dragoman.runs.evaluation_set import EvaluationSet, own_test_set
+from dragoman.runs.run import Run
 from dragoman.shortened import shortened
 from dragoman.studies.seeds import runs_of
 from dragoman.studies.seen import seen_by
 from dragoman.task import Target
-from dragoman.tasks.chance import chance_of_translations
-from dragoman.tasks.evaluation_set import EvaluationSet, own_test_set
-from dragoman.tasks.run import Run
+from dragoman.tasks.shared.chance import chance_of_translations
 
 logger = logging.getLogger("dragoman")
 
@@ -56,7 +56,9 @@ class System:
         if not self.runs:
             lines = list(read_lines(self.path))
             return [lines if prepare is None else list(map(prepare, lines))]
-        from dragoman.tasks.translator import Translator  # finished translations need no torch
+        from dragoman.tasks.translation.translator import (
+            Translator,  # finished translations need no torch
+        )
 
         found = []
         for run in self.runs:

@@ -17,8 +17,8 @@ from dragoman.data.batches import make_batch
 from dragoman.data.corpora import Pair
 from dragoman.errors import RecipeError
 from dragoman.models.interface import writing
-from dragoman.tasks.model import build_model
-from dragoman.tasks.run import Run
+from dragoman.runs.model import build_model
+from dragoman.runs.run import Run
 from dragoman.training.loss import smoothed_cross_entropy
 
 

@@ -25,6 +25,8 @@ from dragoman.metrics.parseval import (
 )
 from dragoman.metrics.significance import Measured, Significance, Test, compare_statistics
 from dragoman.plural import plural
+from dragoman.runs.evaluation_set import own_test_set
+from dragoman.runs.run import Run
 from dragoman.studies.comparison import (
     Compared,
     checked,
@@ -33,10 +35,14 @@ from dragoman.studies.comparison import (
     runs_at,
     side_by_side,
 )
-from dragoman.tasks.chance import chance_of_trees
-from dragoman.tasks.evaluation_set import own_test_set
-from dragoman.tasks.parsing import SIGNATURE, Evaluated, evaluate_on, score_each, trees_in
-from dragoman.tasks.run import Run
+from dragoman.tasks.parsing.evaluation import (
+    SIGNATURE,
+    Evaluated,
+    evaluate_on,
+    score_each,
+    trees_in,
+)
+from dragoman.tasks.shared.chance import chance_of_trees
 
 _SHOWN = {
     "precision": "precision",

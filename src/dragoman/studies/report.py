@@ -11,6 +11,7 @@ from pathlib import Path
 from statistics import fmean
 from typing import Any
 
+from dragoman.engine.machine import machine_facts
 from dragoman.insight.cost import (
     Cost,
     attention_cost,
@@ -19,6 +20,9 @@ from dragoman.insight.cost import (
 )
 from dragoman.metrics.significance import Comparison
 from dragoman.models.settings import ModelSettings
+from dragoman.runs.model import hollow_model
+from dragoman.runs.prepare import Say
+from dragoman.runs.run import Run
 from dragoman.studies.by_length import ByLength, by_length
 from dragoman.studies.comparison import Compared, System, Translated
 from dragoman.studies.operations import operations_per_token
@@ -26,10 +30,6 @@ from dragoman.studies.published import LAYERS, MODELS
 from dragoman.studies.sweep import PLAN, Sweep
 from dragoman.studies.turns import Pace, measure_in_turns
 from dragoman.studies.verdict import Point, Standing, verdict
-from dragoman.tasks.machine import machine_facts
-from dragoman.tasks.model import hollow_model
-from dragoman.tasks.prepare import Say
-from dragoman.tasks.run import Run
 
 _COUNTED, _TIMED = 64, 500
 """Sentences that operations are counted on, and that are translated in turns."""

@@ -18,8 +18,8 @@ from dragoman.errors import DragomanError, RunError
 from dragoman.plural import plural
 from dragoman.reading import read_json
 from dragoman.recipe import Recipe
-from dragoman.tasks.run import RECIPE, Run, refuse_run
-from dragoman.tasks.settings import Taken
+from dragoman.runs.run import RECIPE, Run, refuse_run
+from dragoman.task import ModelPart
 
 SEEDS = "seeds.json"
 
@@ -32,7 +32,7 @@ class Seeds(BaseModel):
     seeds: list[Annotated[int, Field(ge=0, lt=2**63)]] = Field(min_length=1, max_length=1000)
     start_from: str | None = None
     """The run that all of them fine-tune."""
-    take: Taken | None = None
+    take: ModelPart | None = None
     """Of that run this part alone."""
 
 

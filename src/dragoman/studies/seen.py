@@ -1,7 +1,7 @@
 """Texts of a comparison that a run has learned from: its figures on them say nothing.
 
 The test set is that of one run, or files; another run may have been trained on more, and on these
-texts too, or begun from one that was (``tasks/lineage.py``).
+texts too, or begun from one that was (``runs/lineage.py``).
 """
 
 from __future__ import annotations
@@ -11,8 +11,8 @@ from dataclasses import dataclass
 
 from dragoman.data.corpora import Pair
 from dragoman.plural import plural
-from dragoman.tasks.lineage import BASES, Learned, learned_before, learned_itself
-from dragoman.tasks.run import Run
+from dragoman.runs.lineage import BASES, Learned, learned_before, learned_itself
+from dragoman.runs.run import Run
 
 FEWEST = 10
 """The fewest remaining texts that are compared by themselves."""

@@ -31,11 +31,11 @@ from dragoman.pictures.figure_png import figure_png
 from dragoman.plural import plural
 from dragoman.reading import read_json
 from dragoman.recipe import Recipe
+from dragoman.runs.corpora import corpora_of
+from dragoman.runs.prepare import Say
+from dragoman.runs.run import RECIPE, Run, load_forms, refuse_run
 from dragoman.task import TASKS
-from dragoman.tasks.chance import chance_of, has_learned
-from dragoman.tasks.corpora import corpora_of
-from dragoman.tasks.prepare import Say
-from dragoman.tasks.run import RECIPE, Run, load_forms, refuse_run
+from dragoman.tasks.shared.chance import chance_of, has_learned
 
 if TYPE_CHECKING:
     from dragoman.training.trainer import Outcome
@@ -193,7 +193,7 @@ def train_all(
     cannot be trained (losses that are not finite, no memory) becomes a record as well.
     Errors: as ``training.train``, of whatever would befall all of them.
     """
-    from dragoman.tasks.machine import processor
+    from dragoman.engine.machine import processor
     from dragoman.tasks.training import begin_or_resume
     from dragoman.training.lock import locked
 
@@ -278,7 +278,7 @@ def _record_of(
             name=training.name, changes=list(training.changes), ended=ended, why=why,
             machine=machine,
         )  # fmt: skip
-    from dragoman.tasks.model import hollow_model
+    from dragoman.runs.model import hollow_model
 
     run = Run.open(folder)
     dev = [pair for corpus in corpora_of(run.recipe, "dev") for pair in corpus.pairs]

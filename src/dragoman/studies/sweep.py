@@ -27,6 +27,7 @@ from dragoman.pictures.plain_table import plain_table
 from dragoman.pictures.records import Chart, Series
 from dragoman.plural import plural
 from dragoman.recipe import Recipe
+from dragoman.runs.prepare import Say
 from dragoman.studies.search_space import Over, check_space, draw, parse_over, usual
 from dragoman.studies.several import (
     Record,
@@ -43,7 +44,6 @@ from dragoman.studies.several import (
     write_figure,
 )
 from dragoman.task import TASKS
-from dragoman.tasks.prepare import Say
 
 PLAN, BEST = "sweep.json", "best.toml"
 

@@ -90,8 +90,8 @@ def _translate_in_turns(folder: str, sentences: list[str], pipe: Connection) -> 
 
     keep_memory()
     try:
-        from dragoman.tasks.run import Run
-        from dragoman.tasks.translator import Translator
+        from dragoman.runs.run import Run
+        from dragoman.tasks.translation.translator import Translator
 
         translator = Translator(Run.open(folder))
         list(translator.stream(sentences))

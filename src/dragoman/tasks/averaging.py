@@ -6,7 +6,7 @@ from contextlib import nullcontext
 from pathlib import Path
 
 from dragoman.errors import RunError
-from dragoman.tasks.run import WEIGHTS, Run
+from dragoman.runs.run import WEIGHTS, Run
 from dragoman.training.averaging import average_weights
 from dragoman.training.checkpoint import Checkpoints
 from dragoman.training.lock import locked

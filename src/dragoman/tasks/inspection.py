@@ -11,9 +11,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from dragoman.data.checks.corpus_checks import Doubt
 from dragoman.data.cleaning import Cleaner, CleaningReport
 from dragoman.data.corpora import Pair
-from dragoman.data.doubts import Doubt
 from dragoman.data.split import side_of_pair
 from dragoman.data.word_beginnings import count_spaceless
 from dragoman.errors import DataError
@@ -21,9 +21,9 @@ from dragoman.forms.identification import can_identify
 from dragoman.forms.labels import plain
 from dragoman.forms.languages import base
 from dragoman.recipe import Recipe
+from dragoman.runs.corpora import doubts_of, new_cleaner, training_pairs
+from dragoman.runs.vocabularies import rare_labels
 from dragoman.task import TASKS
-from dragoman.tasks.corpora import doubts_of, new_cleaner, training_pairs
-from dragoman.tasks.vocabularies import rare_labels
 from dragoman.tree import read_trees
 
 _WORD_BUCKETS = (0, 5, 10, 15, 20, 30, 40, 60, 80, 120, 10**9)

@@ -10,19 +10,18 @@ from typing import Any
 import torch
 
 from dragoman.atomic import write_text
+from dragoman.engine.machine import processor
 from dragoman.recipe import Recipe
-from dragoman.task import TASKS
-from dragoman.tasks.corpora import doubts_of
-from dragoman.tasks.evaluation_set import keep_test_set
-from dragoman.tasks.learned import TEXT, text_notes
-from dragoman.tasks.lineage import record_learned
-from dragoman.tasks.machine import processor
-from dragoman.tasks.model import build_model
-from dragoman.tasks.prepare import Prepared, Say, count_words, prepare
-from dragoman.tasks.run import BRACKETS, LABELS, LEXICON, NOTES, WEIGHTS, Run, vocabulary_name
-from dragoman.tasks.settings import Taken
-from dragoman.tasks.taking import side_of, take_vocabulary, take_weights
-from dragoman.tasks.vocabularies import check_labels, learn_vocabularies
+from dragoman.runs.corpora import doubts_of
+from dragoman.runs.evaluation_set import keep_test_set
+from dragoman.runs.lineage import record_learned
+from dragoman.runs.model import build_model
+from dragoman.runs.prepare import Prepared, Say, count_words, prepare
+from dragoman.runs.run import BRACKETS, LABELS, LEXICON, NOTES, WEIGHTS, Run, vocabulary_name
+from dragoman.runs.vocabularies import check_labels, learn_vocabularies
+from dragoman.task import TASKS, ModelPart
+from dragoman.tasks.shared.learned import TEXT, text_notes
+from dragoman.tasks.transfer import side_of, take_vocabulary, take_weights
 from dragoman.training.seeding import key
 from dragoman.training.weights import open_weights, save_weights
 
@@ -31,7 +30,7 @@ _START = "start"
 
 
 def fill_new_run(
-    recipe: Recipe, folder: Path, start_from: Run | None, take: Taken | None, say: Say
+    recipe: Recipe, folder: Path, start_from: Run | None, take: ModelPart | None, say: Say
 ) -> Prepared:
     """Write all of it but the recipe, and prepare the data. ``start_from`` and ``take``: as
     ``train`` has them. Errors: those of ``train``."""

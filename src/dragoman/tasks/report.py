@@ -11,7 +11,9 @@ from typing import Any
 import numpy as np
 
 from dragoman.atomic import write_text
-from dragoman.data.demo_corpus import NOTICE
+from dragoman.demo.corpus import NOTICE
+from dragoman.engine.machine import machine_facts
+from dragoman.engine.search_settings import parse_search
 from dragoman.measure import BLEU, percent
 from dragoman.metrics.classification import Confusion
 from dragoman.pictures.card import card_markdown
@@ -29,13 +31,11 @@ from dragoman.pictures.report import report_html
 from dragoman.pictures.words import in_words
 from dragoman.plural import plural
 from dragoman.recipe_text import read_text
-from dragoman.tasks.confusions import drawn
-from dragoman.tasks.learned import verdict
-from dragoman.tasks.machine import machine_facts
-from dragoman.tasks.parsing import tree_pair
-from dragoman.tasks.run import RECIPE, Run
-from dragoman.tasks.search_settings import parse_search
-from dragoman.tasks.translator import Translator
+from dragoman.runs.run import RECIPE, Run
+from dragoman.tasks.classification.confusions import drawn
+from dragoman.tasks.parsing.evaluation import tree_pair
+from dragoman.tasks.shared.learned import verdict
+from dragoman.tasks.translation.translator import Translator
 
 _SHARE = percent("", share=True)
 _LOOKED_AT = 2

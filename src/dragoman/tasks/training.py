@@ -18,24 +18,23 @@ import torch
 from dragoman.atomic import write_text
 from dragoman.data.plan import Plan
 from dragoman.data.word_links import starts_of
+from dragoman.engine.alignment_head import AligningHead
 from dragoman.errors import RunError
 from dragoman.models.interface import Network
 from dragoman.native.measured import measures
 from dragoman.plural import plural
 from dragoman.recipe import Recipe
-from dragoman.task import TASKS
-from dragoman.tasks.alignment import AligningHead
-from dragoman.tasks.examples import TrainingBatches, examples_of
-from dragoman.tasks.model import build_model, fill_model
-from dragoman.tasks.moved_text import with_text
+from dragoman.runs.model import build_model, fill_model
+from dragoman.runs.moved_text import with_text
+from dragoman.runs.prepare import Prepared, Say, check_unchanged, prepare
+from dragoman.runs.run import RECIPE, WAYS, WEIGHTS, Run, refuse_run
+from dragoman.runs.user_cache import cache_folder
+from dragoman.runs.vocabularies import learn_vocabularies
+from dragoman.sizing.pairs import for_minutes, in_words, too_short, with_updates
+from dragoman.task import TASKS, ModelPart
 from dragoman.tasks.new_run import fill_new_run, has_learned
-from dragoman.tasks.prepare import Prepared, Say, check_unchanged, prepare
-from dragoman.tasks.run import RECIPE, WAYS, WEIGHTS, Run, refuse_run
-from dragoman.tasks.settings import Taken
-from dragoman.tasks.sizing import for_minutes, in_words, too_short, with_updates
-from dragoman.tasks.user_cache import cache_folder
-from dragoman.tasks.validation import new_validation, time_validation
-from dragoman.tasks.vocabularies import learn_vocabularies
+from dragoman.tasks.shared.examples import TrainingBatches, examples_of
+from dragoman.tasks.shared.validation import new_validation, time_validation
 from dragoman.training.checkpoint import Checkpoints
 from dragoman.training.distributed import Ranks
 from dragoman.training.fastest_way import Measured, fastest_way
@@ -56,7 +55,7 @@ def train(
     folder: Path,
     *,
     start_from: Run | None = None,
-    take: Taken | None = None,
+    take: ModelPart | None = None,
     minutes: float | None = None,
     epochs: float | None = None,
     say: Say = print,
@@ -146,7 +145,7 @@ def begin_or_resume(
     *,
     start_from: Run | None = None,
     say: Say = print,
-    take: Taken | None = None,
+    take: ModelPart | None = None,
     measure: bool = True,
     resume_command: str = "",
 ) -> Outcome:

@@ -6,7 +6,7 @@ import importlib.util
 from collections.abc import Callable
 from pathlib import Path
 
-from dragoman.data.demo_corpus import NOTICE
+from dragoman.demo.corpus import NOTICE
 from dragoman.insight.figures.catalogue import every_figure
 from dragoman.insight.figures.subject import Subject
 from dragoman.pictures.book import book_html

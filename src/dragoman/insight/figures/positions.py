@@ -21,7 +21,7 @@ from dragoman.pictures.matrix import Matrix
 from dragoman.pictures.panels import Cells, Lines
 from dragoman.pictures.records import Chart, Series
 from dragoman.recipe import Recipe
-from dragoman.tasks.run import Run
+from dragoman.runs.run import Run
 from dragoman.tasks.training import train
 
 Array = NDArray[np.float64]

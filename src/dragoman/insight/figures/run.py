@@ -5,8 +5,9 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from dragoman.data.demo_corpus import pronoun_probes
 from dragoman.decimals import power
+from dragoman.demo.corpus import pronoun_probes
+from dragoman.engine.alignment_head import AlignmentScores, Looked
 from dragoman.errors import DragomanError
 from dragoman.insight.figures.captions import Drawn
 from dragoman.insight.figures.subject import Subject
@@ -20,7 +21,6 @@ from dragoman.pictures.panels import Cells, Text, TwoHops, WordWeights
 from dragoman.pictures.records import Heatmap
 from dragoman.pictures.words import in_words
 from dragoman.plural import plural
-from dragoman.tasks.alignment import AlignmentScores, Looked
 
 _KINDS = {
     "encoder": ("encoder self-attention", "인코더 셀프 어텐션"),

@@ -8,7 +8,9 @@ from pathlib import Path
 
 import torch
 
-from dragoman.data.demo_corpus import demo_corpus, pronoun_probes
+from dragoman.demo.corpus import demo_corpus, pronoun_probes
+from dragoman.engine.predictor import Output, Predictor
+from dragoman.engine.settings import EngineSettings, TranslatorSettings
 from dragoman.errors import DragomanError, RunError
 from dragoman.insight.head import Array
 from dragoman.insight.needs import transformer_of
@@ -17,16 +19,14 @@ from dragoman.models.interface import writing
 from dragoman.models.transformer import Transformer
 from dragoman.nn.layout import Sequences
 from dragoman.pictures.records import AttentionRecord
+from dragoman.runs.run import Run
 from dragoman.search.hypothesis import Hypothesis
 from dragoman.search.settings import SearchSettings
-from dragoman.tasks.filler import Filler
-from dragoman.tasks.labeller import Labeller
-from dragoman.tasks.parser import Parser
-from dragoman.tasks.predictor import Output, Predictor
-from dragoman.tasks.run import Run
-from dragoman.tasks.settings import EngineSettings, TranslatorSettings
-from dragoman.tasks.translator import Translator
-from dragoman.tasks.writer import Writer
+from dragoman.tasks.classification.labeller import Labeller
+from dragoman.tasks.language_model.writer import Writer
+from dragoman.tasks.masked.filler import Filler
+from dragoman.tasks.parsing.parser import Parser
+from dragoman.tasks.translation.translator import Translator
 
 DEMO = Path("runs/demo")
 """Where ``dragoman demo`` leaves its run: what figures look into unless told otherwise."""

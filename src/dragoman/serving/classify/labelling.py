@@ -8,8 +8,8 @@ from collections.abc import Iterator, Sequence
 from dragoman.serving.classify.schema import ClassifyRequest, Label, LabelledText, LabelledWord
 from dragoman.serving.http.refusals import Refusal
 from dragoman.serving.turns import Turns
-from dragoman.tasks.label_reasons import reasons
-from dragoman.tasks.labeller import Labelled, Labeller
+from dragoman.tasks.classification.labeller import Labelled, Labeller
+from dragoman.tasks.classification.reasons import reasons
 
 TOGETHER = 1024
 """Tokens that are read in one turn, or one text: others wait no longer than that takes."""

@@ -8,7 +8,7 @@ from dragoman.errors import DragomanError, TooLongError
 from dragoman.serving.fill.schema import Blank, Candidate, FillAnswer, FillRequest
 from dragoman.serving.http.refusals import Refusal, too_long
 from dragoman.serving.turns import Turns
-from dragoman.tasks.filler import BLANK, Filled, Filler, NoTokenFitsError
+from dragoman.tasks.masked.filler import BLANK, Filled, Filler, NoTokenFitsError
 
 OF_CLIENT, OF_ALL = 8, 64
 """Requests that may wait to have their blanks filled, of one client and of all."""

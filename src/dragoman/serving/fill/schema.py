@@ -5,7 +5,7 @@ from __future__ import annotations
 from pydantic import Field
 
 from dragoman.serving.schema import Message
-from dragoman.tasks.filler import BEST, MOST_PIECES
+from dragoman.tasks.masked.filler import BEST, MOST_PIECES
 
 
 class FillRequest(Message):

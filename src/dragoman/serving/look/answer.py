@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dragoman.engine.engine import Engine
 from dragoman.pictures.words import words
 from dragoman.serving import schema
 from dragoman.serving.look.packed import small_maps, weights_message
@@ -14,7 +15,6 @@ from dragoman.serving.look.schema import (
     Step,
 )
 from dragoman.serving.look.sight import Cut, LookRecord
-from dragoman.tasks.engine import Engine
 
 
 def look_answer(

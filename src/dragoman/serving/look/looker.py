@@ -15,6 +15,8 @@ from typing import Any, get_args
 
 import torch
 
+from dragoman.engine.engine import Engine
+from dragoman.engine.predictor import Predictor
 from dragoman.errors import DragomanError, TooLongError
 from dragoman.insight.cell import attention_of, open_cell
 from dragoman.serving.http.openapi import written
@@ -35,8 +37,6 @@ from dragoman.serving.look.schema import (
 from dragoman.serving.look.sight import Asked, Cut, LookRecord, Sight, Sizes
 from dragoman.serving.look.writing_sight import WritingSight
 from dragoman.serving.turns import GivenUp, Turns
-from dragoman.tasks.engine import Engine
-from dragoman.tasks.predictor import Predictor
 
 MOST_OF_CLIENT = 8
 """Requests of one client that may wait for one model to be looked into."""

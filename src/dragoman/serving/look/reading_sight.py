@@ -7,6 +7,7 @@ from collections.abc import Sequence
 
 import torch
 
+from dragoman.engine.predictor import Predictor
 from dragoman.models.interface import Network
 from dragoman.nn.probes import Probe
 from dragoman.serving.http.refusals import Refusal
@@ -14,7 +15,6 @@ from dragoman.serving.look.packed import check_size
 from dragoman.serving.look.schema import LookRequest
 from dragoman.serving.look.sight import LookRecord, Sight, Sizes, halved
 from dragoman.serving.turns import GivenUp
-from dragoman.tasks.predictor import Predictor
 
 
 class ReadingSight(Sight):

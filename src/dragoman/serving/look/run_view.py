@@ -7,9 +7,9 @@ from typing import Annotated, Any
 from pydantic import Field
 
 from dragoman.pictures.records import RunSummary
+from dragoman.runs.run import Run
 from dragoman.serving.schema import Message
 from dragoman.tasks.report import summarise
-from dragoman.tasks.run import Run
 
 MOST_POINTS = 400
 """Points of one line: more than a screen can tell apart."""

@@ -8,6 +8,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from dragoman.engine.engine import Engine
 from dragoman.forms.rules import Rules
 from dragoman.models.interface import Writing, writing
 from dragoman.nn.layout import Sequences
@@ -19,7 +20,6 @@ from dragoman.serving.look.packed import check_size
 from dragoman.serving.look.schema import LookRequest, Part, Side
 from dragoman.serving.look.sight import LookRecord, Sight, Sizes, halved
 from dragoman.serving.turns import GivenUp
-from dragoman.tasks.engine import Engine
 
 CHOICES = 20
 """Most probable tokens that are kept of each place."""

@@ -15,11 +15,11 @@ from functools import partial
 from pathlib import Path
 
 from dragoman.errors import DragomanError
+from dragoman.runs.run import Run
 from dragoman.serving.catalogue import Catalogue
 from dragoman.serving.http.limits import ApiKeys
 from dragoman.serving.served import ServedRun
 from dragoman.serving.service import Service
-from dragoman.tasks.run import Run
 
 logger = logging.getLogger("dragoman")
 
@@ -89,7 +89,7 @@ class Renewal:
         service.catalogue = Catalogue([new.get(run.name, run) for run in old.runs], old.detector)
         self._stamps = stamps
         before = set(service.under_way)  # a request that comes to run later takes the new one
-        logger.info("Taken up anew: %s.", ", ".join(changed))
+        logger.info("ModelPart up anew: %s.", ", ".join(changed))
         while before & service.under_way:
             await asyncio.sleep(0.05)
         await asyncio.gather(*(run.close() for run in old.runs if run.name in new))

@@ -9,6 +9,9 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from dragoman.engine.alignment_head import Alignment, TokenPair
+from dragoman.engine.engine import Engine
+from dragoman.engine.search_settings import with_beams
 from dragoman.errors import DataError, RecipeError, TooLongError
 from dragoman.search.hypothesis import Hypothesis
 from dragoman.search.request import Request
@@ -21,10 +24,7 @@ from dragoman.serving.parse.schema import (
     ParseRequest,
     TreeWord,
 )
-from dragoman.tasks.alignment import Alignment, TokenPair
-from dragoman.tasks.engine import Engine
-from dragoman.tasks.parser import read_sentence, tree_form
-from dragoman.tasks.search_settings import with_beams
+from dragoman.tasks.parsing.parser import read_sentence, tree_form
 from dragoman.tree import Tree
 
 Looks = npt.NDArray[np.float64]

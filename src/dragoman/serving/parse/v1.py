@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from fastapi import APIRouter, Request
 from starlette.responses import Response
 
+from dragoman.engine.alignment_head import Alignment
 from dragoman.search.hypothesis import Hypothesis
 from dragoman.search.settings import SearchSettings
 from dragoman.serving.http.openapi import REFUSALS, body_of, json_response, written
@@ -15,7 +16,6 @@ from dragoman.serving.parse.bracketing import Bracketing, Sentence
 from dragoman.serving.parse.schema import ParseAnswer, ParsedSentence, ParseRequest
 from dragoman.serving.served import ServedRun
 from dragoman.serving.service import Service
-from dragoman.tasks.alignment import Alignment
 
 
 def router(service: Service) -> APIRouter:

@@ -10,8 +10,8 @@ from dragoman.search.hypothesis import Hypothesis
 from dragoman.serving import schema
 from dragoman.serving.translate.proofs import sources_of
 from dragoman.serving.translate.words import Word, words_of
-from dragoman.tasks.proofreading.proofreader import Proof
-from dragoman.tasks.proofreading.warning import TranslationWarning
+from dragoman.tasks.translation.proofreading.proofreader import Proof
+from dragoman.tasks.translation.proofreading.warning import TranslationWarning
 
 
 def texts_of(target: Form, hypotheses: Sequence[Hypothesis]) -> list[str]:

@@ -5,11 +5,11 @@ from __future__ import annotations
 import logging
 from collections.abc import Iterable
 
-from dragoman.data.demo_corpus import NOTICE
+from dragoman.demo.corpus import NOTICE
 from dragoman.errors import RunError
+from dragoman.runs.run import Run
 from dragoman.serving import schema
-from dragoman.tasks.filler import BLANK
-from dragoman.tasks.run import Run
+from dragoman.tasks.masked.filler import BLANK
 
 logger = logging.getLogger("dragoman")
 

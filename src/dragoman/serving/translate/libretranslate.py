@@ -14,6 +14,7 @@ from typing import Any
 from fastapi import APIRouter, Request
 from starlette.responses import Response
 
+from dragoman.formats.html.document import HtmlDocument
 from dragoman.forms.languages import name_of
 from dragoman.search.hypothesis import Hypothesis
 from dragoman.search.settings import SearchSettings
@@ -24,7 +25,6 @@ from dragoman.serving.http.refusals import missing_field
 from dragoman.serving.served import ServedRun, TranslationOptions
 from dragoman.serving.service import Service
 from dragoman.serving.translate.answer import texts_of
-from dragoman.serving.translate.html_document import HtmlDocument
 from dragoman.serving.translate.tagged import Translated, with_tags
 
 DETECTED = 5

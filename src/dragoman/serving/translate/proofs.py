@@ -11,13 +11,13 @@ from collections import OrderedDict
 from collections.abc import Sequence
 from itertools import chain
 
+from dragoman.engine.engine import Engine
 from dragoman.forms.lexicon import Span
 from dragoman.forms.passage import Piece
 from dragoman.search.hypothesis import Hypothesis
 from dragoman.serving.translate.words import Word
 from dragoman.serving.turns import Turns
-from dragoman.tasks.engine import Engine
-from dragoman.tasks.proofreading.proofreader import Proof, Proofreader, ToProofread
+from dragoman.tasks.translation.proofreading.proofreader import Proof, Proofreader, ToProofread
 
 MOST_KEPT = 16_000_000
 """Bytes of proofs that are kept, nearly."""

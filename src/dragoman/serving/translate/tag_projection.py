@@ -22,8 +22,8 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from dragoman.formats.html.document import Tag
 from dragoman.forms.pieces import piece_spans
-from dragoman.serving.translate.html_document import Tag
 from dragoman.serving.translate.words import Word
 
 Alignment: TypeAlias = NDArray[np.float64]

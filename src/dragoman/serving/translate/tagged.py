@@ -12,14 +12,14 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import TypeAlias
 
+from dragoman.engine.alignment_head import Alignment, TokenPair
+from dragoman.formats.html.document import Running, Tag
 from dragoman.forms.passage import Passage
 from dragoman.search.hypothesis import Hypothesis
 from dragoman.serving.served import ServedRun
 from dragoman.serving.translate.answer import texts_of, words_in
-from dragoman.serving.translate.html_document import Running, Tag
 from dragoman.serving.translate.tag_projection import project
 from dragoman.serving.turns import Turns
-from dragoman.tasks.alignment import Alignment, TokenPair
 
 
 @dataclass(frozen=True)

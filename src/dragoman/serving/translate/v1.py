@@ -20,6 +20,7 @@ from dragoman.serving.catalogue import ChosenRun
 from dragoman.serving.http.openapi import REFUSALS, body_of, json_response
 from dragoman.serving.http.refusals import Refusal
 from dragoman.serving.http.stream import event, event_of, event_stream, json_stream, until
+from dragoman.serving.queue.queue import Answer, Draft
 from dragoman.serving.served import ServedRun, TranslationOptions
 from dragoman.serving.service import Service
 from dragoman.serving.translate.answer import (
@@ -28,8 +29,7 @@ from dragoman.serving.translate.answer import (
     texts_of,
     translation_message,
 )
-from dragoman.serving.translate.queue import Answer, Draft
-from dragoman.tasks.proofreading.proofreader import Proof
+from dragoman.tasks.translation.proofreading.proofreader import Proof
 
 
 def router(service: Service) -> APIRouter:

@@ -6,6 +6,7 @@ import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
+from dragoman.engine.engine import Engine
 from dragoman.search.hypothesis import Hypothesis
 from dragoman.search.request import Request
 from dragoman.serving.http.refusals import Refusal
@@ -17,10 +18,9 @@ from dragoman.serving.write.schema import (
     TextWord,
     WriteRequest,
 )
-from dragoman.tasks.code_length import Length
-from dragoman.tasks.engine import Engine
-from dragoman.tasks.growing import Growth, text_of
-from dragoman.tasks.surprise import Word, begin_of, words_of
+from dragoman.tasks.language_model.generation import Growth, text_of
+from dragoman.tasks.language_model.surprisal import Word, begin_of, words_of
+from dragoman.tasks.shared.code_length import Length
 
 TOGETHER = 1024
 """Tokens that are read in one turn, or one window: others wait no longer than that takes."""

@@ -17,9 +17,9 @@ from dragoman.serving.cost import ON_TORCH
 from dragoman.serving.http.openapi import REFUSALS, body_of, json_response, written
 from dragoman.serving.http.refusals import Refusal
 from dragoman.serving.http.stream import event, event_of, event_stream, until
+from dragoman.serving.queue.queue import Answer
 from dragoman.serving.served import ServedRun
 from dragoman.serving.service import Service
-from dragoman.serving.translate.queue import Answer
 from dragoman.serving.write.composer import Composer, Place, told
 from dragoman.serving.write.schema import (
     ContinuationsAnswer,
@@ -30,7 +30,7 @@ from dragoman.serving.write.schema import (
     WriteAnswer,
     WriteRequest,
 )
-from dragoman.tasks.growing import Growth
+from dragoman.tasks.language_model.generation import Growth
 
 
 def router(service: Service) -> APIRouter:

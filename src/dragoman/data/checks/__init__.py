@@ -1,0 +1,1 @@
+"""What looks wrong with a corpus: sides that do not correspond, languages, encodings."""

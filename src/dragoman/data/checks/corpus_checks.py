@@ -1,0 +1,311 @@
+"""What would ruin a corpus, seen in a sample before hours are spent, with the lines that show it.
+
+Nothing is refused here: a person knows better what a text is. ``dragoman data show`` and ``train``
+say what is found.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict, dataclass
+from itertools import chain
+from typing import Any
+
+from dragoman.data.checks.block_sampler import Block
+from dragoman.data.checks.correspondence import Correspondence, Moved, find_correspondence
+from dragoman.data.corpora import CorpusSettings, Pair
+from dragoman.data.encoding import encoding_of, iconv
+from dragoman.forms.identification import can_identify, identify
+from dragoman.forms.languages import NAMES, base, name_of
+from dragoman.reading import NOT_UTF8, readable
+from dragoman.shortened import shortened
+
+_EXAMPLES = 3
+_SHOWN_CHARACTERS = 70
+_INVALID = 0.005
+"""Share of lines with bytes that are not UTF-8 from which on the file is in another encoding."""
+_TWICE = 0.02
+"""Share of lines that were encoded twice."""
+_TIMES = 0.02
+"""Share of lines that are the times of subtitles."""
+_NUMBERS = 0.5
+"""Share of lines without a letter."""
+_FEW_VALUES, _MOST_VALUES = 0.05, 100
+"""Different values of a side, as a share of its lines and at most, that are labels: sentences
+rarely come again."""
+_LONGEST_LABEL = 40
+"""Characters of one, on average over the lines."""
+_LABELS_READ = 100
+"""Lines that are needed to tell."""
+_READ = 400
+"""Lines that a language is told by."""
+_EXCHANGED = 0.005
+_EXCHANGED_FEW = 10
+"""Share of exchanged pairs that is too much: 0.005 + 10 / pairs. A word that was seen once or twice
+does not tell which side it belongs to."""
+_MIXED = 0.25
+"""Share of exchanged pairs from which on each side has both languages."""
+_COPIED = 0.9
+"""Share of pairs with the same text on both sides that one file given twice has."""
+_SAME_LANGUAGE = 0.5
+"""Of the running words. Two halves of one text have 0.74 to 0.89 in common, English and German
+0.10, English and Korean with program code 0.22."""
+_JUDGED = 60
+_UNRELATED_JUDGED = 150
+_UNRELATED = 0.02
+_UNRELATED_FEW = 46
+"""Share of unrelated pairs that is too much: 0.02 + (46 / pairs judged) ** 1.25. Few pairs teach a
+dictionary little, and more of those that are right then look wrong (docs/experiments.md)."""
+_TIME = re.compile(r"\d\d:\d\d(:\d\d)?[,.]\d{3} --> ")
+_LETTER = re.compile(r"[^\W\d_]")
+_ENCODED_TWICE = re.compile(
+    "[\u00c2-\u00f4][\u0080-\u00bf\u0152-\u0192\u02c6\u02dc\u2013-\u203a\u20ac\u2122]"
+)
+_HEADER = frozenset(
+    {"source", "target", "src", "tgt", "trg", "text", "sentence", "translation", "original",
+     "reference", "input", "output", "id", *NAMES, *map(str.casefold, NAMES.values())}
+)  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Doubt:
+    """Something that is probably wrong with a corpus."""
+
+    kind: str
+    """copied, encoding, header, subtitles, numbers, labels, language, exchanged, shifted or
+    unrelated."""
+    words: str
+    """What is wrong, and what to do."""
+    lines: tuple[str, ...]
+    """The evidence."""
+    corpus: str = ""
+
+    def __str__(self) -> str:
+        return "\n".join([f"{self.corpus}: {self.words}", *(f"    {line}" for line in self.lines)])
+
+    def to_dict(self) -> dict[str, Any]:
+        """As JSON can hold it."""
+        return asdict(self)
+
+
+def find_doubts(
+    corpus: CorpusSettings, blocks: Sequence[Block], languages: tuple[str, str]
+) -> list[Doubt]:
+    """What looks wrong in blocks of consecutive pairs of a corpus, its first block first.
+
+    ``languages``: codes of source and target; "und" if they are not known.
+    """
+    pairs = list(chain.from_iterable(blocks))
+    if not pairs:
+        return []
+    files = (corpus.source, corpus.target or corpus.source)
+    if copied := list(_copied(pairs, corpus)):
+        return [Doubt(one.kind, one.words, one.lines, corpus.name) for one in copied]
+    found = list(_header(pairs[0]))
+    # Where these are found, there are no sentences to judge, or not those that should be there.
+    basic = [*_encoding(pairs, files, languages), *_subtitles(pairs), *_numbers(pairs),
+             *_labels(pairs)]  # fmt: skip
+    if not basic:
+        correspondence = find_correspondence([[*map(_readable, block)] for block in blocks])
+        if correspondence.reversed < _MIXED:  # else each side has both languages
+            found += _language(pairs, languages, correspondence.common)
+        found += _order(correspondence, languages)
+    return [Doubt(doubt.kind, doubt.words, doubt.lines, corpus.name) for doubt in basic + found]
+
+
+def _copied(pairs: Sequence[Pair], corpus: CorpusSettings) -> Iterator[Doubt]:
+    same = [p for p in pairs if p.source == p.target and p.source.strip()]
+    if len(same) > _COPIED * len(pairs):
+        words = f"source and target are the same text in {_of(same, pairs)}"
+        if corpus.target is not None and os.path.realpath(corpus.source) == os.path.realpath(
+            corpus.target
+        ):
+            words = "the same file is given twice, as source and as target"
+        yield Doubt("copied", words, _pairs(same))
+
+
+def _encoding(
+    pairs: Sequence[Pair], files: tuple[str, str], languages: tuple[str, str]
+) -> Iterator[Doubt]:
+    for name, path, code, lines in zip(
+        ("source", "target"), files, languages, _sides(pairs), strict=True
+    ):
+        wrong = [(number, text) for number, text in lines if NOT_UTF8.search(text)]
+        if len(wrong) > _INVALID * len(lines):
+            words = (
+                f"the {name} side is not UTF-8: {_of(wrong, lines)} cannot be read and are dropped"
+            )
+            given = b"\n".join(text.encode("utf-8", "surrogateescape") for _, text in wrong)
+            encoding = encoding_of(given, code)
+            if encoding is not None:
+                read = given.decode(encoding, "replace").split("\n")
+                wrong = [(number, text) for (number, _), text in zip(wrong, read, strict=True)]
+                reads = "are probably" if code == "und" else "read well as"
+                words += f". They {reads} {encoding}"
+                if all(text.isascii() for _, text in lines if not NOT_UTF8.search(text)):
+                    words += f": {iconv(path, encoding)}"
+                else:
+                    words += "; the other lines are UTF-8, so convert only these"
+            yield Doubt("encoding", words, _shown(wrong))
+        twice = [(number, once) for number, text in lines if (once := _once(text)) is not None]
+        if len(twice) > _TWICE * len(lines):
+            words = f"the {name} side was encoded twice in {_of(twice, lines)}, which should be"
+            yield Doubt("encoding", words, _shown(twice))
+
+
+def _header(first: Pair) -> Iterator[Doubt]:
+    sides = (first.source.strip().casefold(), first.target.strip().casefold())
+    if first.line == 1 and all(side.strip("\"'#").split("_")[0] in _HEADER for side in sides):
+        yield Doubt("header", "line 1 is probably a header: take it out", (_pair(first),))
+
+
+def _subtitles(pairs: Sequence[Pair]) -> Iterator[Doubt]:
+    timed = [p for p in pairs if _TIME.match(p.source.strip()) or _TIME.match(p.target.strip())]
+    if len(timed) > _TIMES * len(pairs):
+        words = (
+            f"these are subtitles: {_of(timed, pairs)} are times. Lines of .srt and .vtt files are "
+            "no sentences and rarely translate each other: take the text out and align it first"
+        )
+        yield Doubt("subtitles", words, _pairs(timed))
+
+
+def _labels(pairs: Sequence[Pair]) -> Iterator[Doubt]:
+    if len(pairs) < _LABELS_READ:
+        return
+    values = [Counter(text.strip() for _, text in lines) for lines in _sides(pairs)]
+    most = min(_MOST_VALUES, _FEW_VALUES * len(pairs))
+    source, target = values
+    for name, found, other in (("source", source, target), ("target", target, source)):
+        length = sum(len(value) * count for value, count in found.items()) / len(pairs)
+        if 1 < len(found) <= most and length <= _LONGEST_LABEL and len(other) > 2 * len(found):
+            first = ", ".join(repr(value[:_LONGEST_LABEL]) for value, _ in found.most_common(3))
+            words = (
+                f"the {name} side has {len(found):,} different values in {len(pairs):,} lines "
+                f"looked at, such as {first}: these look like labels, not like translations. To "
+                "learn which label a text has: --task classification"
+            )
+            yield Doubt("labels", words, _pairs(pairs))
+
+
+def _numbers(pairs: Sequence[Pair]) -> Iterator[Doubt]:
+    for name, lines in zip(("source", "target"), _sides(pairs), strict=True):
+        bare = [(n, text) for n, text in lines if text.strip() and not _LETTER.search(text)]
+        if len(bare) > _NUMBERS * len(lines):
+            words = f"the {name} side has no letter in {_of(bare, lines)}: is it the right column?"
+            yield Doubt("numbers", words, _shown(bare))
+
+
+def _language(pairs: Sequence[Pair], languages: tuple[str, str], common: float) -> Iterator[Doubt]:
+    some = pairs[:: max(1, len(pairs) // _READ)]
+    read_as = [identify(text for _, text in lines) for lines in _sides(some)]
+    wanted = [base(code) for code in languages]
+    wrong = [
+        can_identify(code) and bool(found) and code not in found
+        for code, found in zip(wanted, read_as, strict=True)
+    ]
+    if all(wrong) and wanted[0] in read_as[1] and wanted[1] in read_as[0]:
+        words = (
+            f"the sides are in the wrong order: the source should be {name_of(wanted[0])} and is "
+            f"{name_of(wanted[1])}, the target the other way round"
+        )
+        yield Doubt("language", words, _pairs(pairs))
+        return
+    for name, code, found, is_wrong, lines in zip(
+        ("source", "target"), wanted, read_as, wrong, _sides(some), strict=True
+    ):
+        if is_wrong:
+            reads = " or ".join(sorted(name_of(one) for one in found if one in NAMES))
+            words = f"the {name} side should be {name_of(code)} and reads as {reads}"
+            yield Doubt("language", words, _shown(lines))
+    if common > _SAME_LANGUAGE and wanted[0] != wanted[1] and not any(wrong):
+        yield Doubt("language", "both sides seem to be in one language", _pairs(pairs))
+
+
+def _order(found: Correspondence, languages: tuple[str, str]) -> Iterator[Doubt]:
+    if found.pairs and found.reversed > _EXCHANGED + _EXCHANGED_FEW / found.pairs:
+        words = f"about {found.reversed:.1%} of the pairs have source and target exchanged"
+        shown = found.exchanged
+        if found.reversed > _MIXED and _in_order(shown, languages):
+            shown = found.others
+        yield Doubt("exchanged", words, _pairs(shown))
+    if found.judged < _JUDGED:
+        return
+    for moved in found.moved:
+        words = (
+            f"the sides are shifted against each other {_where(moved)}: the translation of source "
+            f"line n is target line n {moved.by:+}. Look for a line that only one side has"
+        )
+        lines = [
+            f"line {pair.line}: {_cut(pair.source)} | line {other.line}: {_cut(other.target)}"
+            for pair, other in moved.examples
+        ]
+        yield Doubt("shifted", words, tuple(lines))
+    limit = _UNRELATED + (_UNRELATED_FEW / found.judged) ** 1.25
+    enough = found.judged >= _UNRELATED_JUDGED or found.unrelated > 0.5
+    if enough and found.unrelated > limit and not found.moved:
+        words = f"about {found.unrelated:.0%} of the pairs do not seem to translate each other"
+        if found.unrelated > 0.5:
+            words = "the two sides do not seem to translate each other line by line"
+        yield Doubt("unrelated", words, _pairs(found.least))
+
+
+def _in_order(pairs: Sequence[Pair], languages: tuple[str, str]) -> bool:
+    """Whether the sides of the pairs are seen to be in their languages."""
+    source, target = map(base, languages)
+    return source in identify(pair.source for pair in pairs) or target in identify(
+        pair.target for pair in pairs
+    )
+
+
+def _readable(pair: Pair) -> Pair:
+    """The pair, or an empty one in its place where cleaning will drop it."""
+    return Pair(pair.line, "", "") if NOT_UTF8.search(pair.source + pair.target) else pair
+
+
+def _once(text: str) -> str | None:
+    """The text as it was before it was encoded a second time; None if it was not."""
+    if not _ENCODED_TWICE.search(text):
+        return None
+    for encoding in ("windows-1252", "latin-1"):
+        try:
+            return text.encode(encoding).decode("utf-8")
+        except UnicodeError:
+            continue
+    return None
+
+
+def _where(moved: Moved) -> str:
+    if moved.from_start and moved.to_end:
+        return "from beginning to end"
+    if moved.from_start:
+        return f"up to about line {moved.last:,}"
+    return f"from about line {moved.first:,} on" + ("" if moved.to_end else f", to {moved.last:,}")
+
+
+def _sides(pairs: Sequence[Pair]) -> tuple[list[tuple[int, str]], list[tuple[int, str]]]:
+    """Line numbers and texts of either side."""
+    return [(p.line, p.source) for p in pairs], [(p.line, p.target) for p in pairs]
+
+
+def _of(part: Sequence[object], whole: Sequence[object]) -> str:
+    return f"{len(part):,} of {len(whole):,} lines looked at"
+
+
+def _shown(lines: Sequence[tuple[int, str]]) -> tuple[str, ...]:
+    return tuple(f"line {number}: {_cut(text)}" for number, text in lines[:_EXAMPLES])
+
+
+def _pairs(pairs: Sequence[Pair]) -> tuple[str, ...]:
+    return tuple(_pair(pair) for pair in pairs[:_EXAMPLES])
+
+
+def _pair(pair: Pair) -> str:
+    return f"line {pair.line}: {_cut(pair.source)} | {_cut(pair.target)}"
+
+
+def _cut(text: str) -> str:
+    """For showing: not too long, and fit for any terminal and file."""
+    return repr(shortened(readable(text), _SHOWN_CHARACTERS))

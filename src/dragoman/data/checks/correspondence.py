@@ -1,0 +1,344 @@
+"""Whether line n of one side is the translation of line n of the other, judged from a sample.
+
+A dictionary is learned from one half of the sample (``dictionary.py``) and scores the pairs of the
+other half, and the other way round, so that no pair speaks for itself. The measure is strangers:
+sources with targets from elsewhere in the sample.
+
+- *unrelated*: half of the strangers score less than their own median, and hardly any true pair
+  does; so twice the share of pairs below it is the share of strangers among them.
+- *moved*: a run of lines whose sources score better with the target some lines further on.
+- *reversed*: pairs whose source is in the words of the target side, and the other way round.
+
+Nothing here knows any language: words are cut to their beginnings (``word_beginnings.py``).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import groupby
+
+import numpy as np
+import numpy.typing as npt
+
+from dragoman.alignment.dictionary import Dictionary, learn_dictionary
+from dragoman.data.checks.block_sampler import Block, spread
+from dragoman.data.corpora import Pair
+from dragoman.data.word_beginnings import words_of
+
+_LINKS = 500_000
+"""Pairs of words in the sample: they bound the time."""
+_ROUNDS = 3
+_SAME_WORD = 0.3
+"""p(t | s) of a word that stands on both sides, such as a name or a number, at least."""
+_ENOUGH_WORDS = 5
+"""On each side, to judge a single pair."""
+_FURTHEST = 3
+"""Lines that one side may be moved against the other and still be found."""
+_MOVED_GAIN = 0.5
+"""By which a block of lines must score better at another place."""
+_SUSPICIOUS = 0.025
+"""Share of unrelated pairs from which on it is asked whether all lines are moved."""
+_ROUGH_BLOCKS = 32
+"""Enough to find by how many lines."""
+_PER_BLOCK = 12
+"""Pairs of a block that are scored at another place."""
+_RUN = 2
+"""Blocks in a row that must agree."""
+_REVERSED = 2.0
+"""Nats by which each side of a pair must be likelier as the other one."""
+_MIXED = 0.5
+"""Of the words of both sides in common, from which on so many pairs may be exchanged that neither
+side has words of its own."""
+_CLEARER = 0.5
+"""Share of the words in common that is left at most where turning pairs round explains them."""
+_TURNS = 30
+_EXAMPLES = 3
+
+Floats = npt.NDArray[np.float64]
+Integers = npt.NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class Moved:
+    """A run of lines whose translation stands elsewhere."""
+
+    first: int
+    """Line in the file, from 1, of the first block that was found so."""
+    last: int
+    from_start: bool
+    """Whether no block before was found to be in its place."""
+    to_end: bool
+    by: int
+    """The translation of line n is line n + ``by``."""
+    examples: tuple[tuple[Pair, Pair], ...]
+    """Pairs as they are, and the pair whose target belongs to their source."""
+
+
+@dataclass(frozen=True)
+class Correspondence:
+    """What a sample says about its pairs."""
+
+    pairs: int
+    judged: int
+    """Pairs that are long enough to be judged one by one."""
+    unrelated: float
+    """Share of pairs that score as strangers do."""
+    least: tuple[Pair, ...]
+    """Those that score least."""
+    moved: tuple[Moved, ...]
+    reversed: float
+    """Share of pairs with the sides exchanged."""
+    exchanged: tuple[Pair, ...]
+    """The first of them."""
+    others: tuple[Pair, ...]
+    """The first of those whose sides stand as most do."""
+    common: float
+    """Share of the running words of either side that the other has as often."""
+
+
+def find_correspondence(blocks: Sequence[Block]) -> Correspondence:
+    """Judge blocks of consecutive pairs. Takes about half a second, whatever they hold."""
+    sample = _Sample(blocks)
+    exchanged, common = sample.exchanged()
+    rest = np.setdiff1d(np.arange(len(sample.pairs)), exchanged)
+    here = sample.judge(0)
+    moved = _find_moved(blocks, sample, here)
+    judged = here.usable[sample.long[here.usable]]
+    true = here.true[judged]
+    # The more words, the surer.
+    worth = (true - true.mean()) * sample.shorter[judged] if len(judged) else true
+    least = judged[np.argsort(worth, kind="stable")[:_EXAMPLES]]
+    return Correspondence(
+        pairs=len(sample.pairs),
+        judged=len(judged),
+        unrelated=_unrelated(here, judged),
+        least=tuple(sample.pairs[place] for place in sorted(least.tolist())),
+        moved=moved,
+        reversed=len(exchanged) / max(1, len(sample.pairs)),
+        exchanged=tuple(sample.pairs[place] for place in exchanged[:_EXAMPLES].tolist()),
+        others=tuple(sample.pairs[place] for place in rest[:_EXAMPLES].tolist()),
+        common=common,
+    )
+
+
+@dataclass(frozen=True)
+class _Judged:
+    """Scores of sources with the targets so many lines further on; places without are nan."""
+
+    usable: Integers
+    true: Floats
+    strangers: Floats
+    dictionaries: tuple[Dictionary, Dictionary]
+    """Learned from the odd blocks, to score the even ones, and the other way round."""
+
+    @property
+    def gain(self) -> float:
+        """By how much pairs score better than strangers, in the mean."""
+        if not len(self.usable):
+            return 0.0
+        return float(self.true[self.usable].mean() - self.strangers[self.usable].mean())
+
+
+class _Sample:
+    """The pairs of a sample as numbers of words. A place is a pair's number in the sample."""
+
+    def __init__(self, blocks: Sequence[Block]) -> None:
+        cut = [[(words_of(p.source), words_of(p.target)) for p in block] for block in blocks]
+        links = sum(len(s) * len(t) for block in cut for s, t in block)
+        kept = spread(range(len(blocks)), max(2, len(blocks) * _LINKS // max(_LINKS, links)))
+        self.blocks = [blocks[number] for number in kept]
+        self.pairs = [pair for block in self.blocks for pair in block]
+        numbers: dict[str, int] = {}
+
+        def numbered(words: list[str]) -> Integers:
+            return np.array([numbers.setdefault(word, len(numbers)) for word in words], np.int64)
+
+        words = [sides for number in kept for sides in cut[number]]
+        self.sources = [numbered(source) for source, _ in words]
+        self.targets = [numbered(target) for _, target in words]
+        self.size = len(numbers)
+        self.block_of = np.repeat(np.arange(len(kept)), [len(block) for block in self.blocks])
+        self.shorter = shorter = np.array([min(len(s), len(t)) for s, t in words], np.int64)
+        same = np.array([p.source.strip() == p.target.strip() for p in self.pairs], bool)
+        self.speaks = (shorter > 1) & ~same
+        self.long = (shorter >= _ENOUGH_WORDS) & ~same
+        counts = self._counts(self.targets)
+        self.frequency = (counts + 0.5) / (counts.sum() + 0.5 * max(1, self.size))
+
+    def places(self, by: int) -> Integers:
+        """Those with a target ``by`` lines further on in their block, both with words enough."""
+        every = np.arange(len(self.pairs))
+        other = every + by
+        inside = (other >= 0) & (other < len(every))
+        inside[inside] = self.block_of[other[inside]] == self.block_of[inside]
+        inside[inside] = self.speaks[inside] & self.speaks[other[inside]]
+        return every[inside]
+
+    def judge(self, by: int, dictionaries: tuple[Dictionary, Dictionary] | None = None) -> _Judged:
+        """Score pairs at an offset, by dictionaries learned at that offset unless given."""
+        places = self.places(by)
+        if dictionaries is None:
+            even, odd = (
+                self._learn(places[self.block_of[places] % 2 == parity], by) for parity in (0, 1)
+            )
+            dictionaries = (odd, even)
+        true, strangers = (np.full(len(self.pairs), np.nan) for _ in range(2))
+        for parity, dictionary in enumerate(dictionaries):
+            part = places[self.block_of[places] % 2 == parity]
+            true[part] = self._scores(dictionary, part, part + by)
+            strangers[part] = self._scores(dictionary, part, np.roll(part, len(part) // 2) + by)
+        return _Judged(places, true, strangers, dictionaries)
+
+    def by_block(self, by: int, dictionaries: tuple[Dictionary, Dictionary]) -> Floats:
+        """The mean score of some pairs of each block at an offset; nan where there are too few."""
+        places = self.places(by)
+        starts = np.searchsorted(self.block_of[places], np.arange(len(self.blocks)))
+        rank = np.arange(len(places)) - starts[self.block_of[places]]
+        places = places[rank < _PER_BLOCK]
+        totals, counts = np.zeros(len(self.blocks)), np.zeros(len(self.blocks))
+        for parity, dictionary in enumerate(dictionaries):
+            part = places[self.block_of[places] % 2 == parity]
+            block = self.block_of[part]
+            totals += np.bincount(block, self._scores(dictionary, part, part + by), len(totals))
+            counts += np.bincount(block, minlength=len(totals))
+        return np.where(counts >= _PER_BLOCK // 2, totals / np.maximum(counts, 1), np.nan)
+
+    def exchanged(self) -> tuple[Integers, float]:
+        """Places whose sides are exchanged, and how much the words of the two sides agree."""
+        places, common = self._turned(self.sources, self.targets)
+        if common <= _MIXED:
+            return places, common
+        # Where about half are exchanged both sides have the same words: turn round those that were
+        # found, count again, and so on, until the sides differ. Two sides of one language never do.
+        turned = np.zeros(len(self.pairs), bool)
+        found, left = places, common
+        for _ in range(_TURNS):
+            if not len(found):
+                break
+            turned[found] ^= True
+            sides = list(zip(self.sources, self.targets, turned.tolist(), strict=True))
+            found, left = self._turned(
+                [t if round_ else s for s, t, round_ in sides],
+                [s if round_ else t for s, t, round_ in sides],
+            )
+        if left > _CLEARER * common:
+            return places, common
+        return np.flatnonzero(turned if turned.mean() <= 0.5 else ~turned), left
+
+    def _turned(self, left: list[Integers], right: list[Integers]) -> tuple[Integers, float]:
+        """``exchanged``, by the words of the sides as they stand."""
+        sources, targets = self._counts(left), self._counts(right)
+        common = np.minimum(sources / max(1, sources.sum()), targets / max(1, targets.sum())).sum()
+        wrong = [
+            _sums(np.log((own - 0.5) / own.sum()) - np.log((other + 0.5) / other.sum()), side)
+            < -_REVERSED
+            for side, own, other in (
+                # A word is not evidence for itself: its own place is not counted.
+                (left, np.maximum(sources, 1), targets),
+                (right, np.maximum(targets, 1), sources),
+            )
+        ]
+        return np.flatnonzero(wrong[0] & wrong[1]), float(common)
+
+    def _learn(self, places: Integers, by: int) -> Dictionary:
+        return learn_dictionary(
+            ((self.sources[place], self.targets[place + by]) for place in places.tolist()),
+            self.size, self.size, rounds=_ROUNDS, most=2 * _LINKS,
+        )  # fmt: skip
+
+    def _scores(self, dictionary: Dictionary, sources: Integers, targets: Integers) -> Floats:
+        """log(1 + 0.9 p(t | s) / p(t)) of the best s for each t, in the mean over t."""
+        if not len(sources):
+            return np.zeros(0)
+        left = [self.sources[place] for place in sources.tolist()]
+        right = [self.targets[place] for place in targets.tolist()]
+        grids = [
+            (s[None, :] * self.size + t[:, None]).ravel() for s, t in zip(left, right, strict=True)
+        ]
+        keys = np.concatenate(grids)
+        probability = np.where(keys // self.size == keys % self.size, _SAME_WORD, 0.0)
+        if len(dictionary.cells):
+            at = np.minimum(dictionary.cells.searchsorted(keys), len(dictionary.cells) - 1)
+            known = dictionary.cells[at] == keys
+            # A link that is expected once is worth half: two words may meet by chance.
+            sure = dictionary.probability * dictionary.expected / (dictionary.expected + 1)
+            probability = np.maximum(probability, np.where(known, sure[at], 0.0))
+        words = np.array([len(t) for t in right])
+        width = np.repeat([len(s) for s in left], words)
+        best = np.maximum.reduceat(probability, np.cumsum(width) - width)
+        gains = np.log1p(0.9 * best / self.frequency[np.concatenate(right)])
+        scores: Floats = np.add.reduceat(gains, np.cumsum(words) - words) / words
+        return scores
+
+    def _counts(self, side: list[Integers]) -> Integers:
+        return np.bincount(np.concatenate([*side, np.zeros(0, np.int64)]), minlength=self.size)
+
+
+def _find_moved(blocks: Sequence[Block], sample: _Sample, here: _Judged) -> tuple[Moved, ...]:
+    """Runs of blocks whose lines belong to targets some lines away."""
+    best, dictionaries = 0, here.dictionaries
+    if _unrelated(here, here.usable) > _SUSPICIOUS:
+        # Where all lines are moved, nothing was learned at their own places: look where it can be.
+        rough = _Sample(spread(blocks, _ROUGH_BLOCKS))
+        gains = {by: rough.judge(by).gain for by in range(-_FURTHEST, _FURTHEST + 1)}
+        best = max(gains, key=gains.__getitem__)
+        if gains[best] < gains[0] + _MOVED_GAIN:
+            best = 0
+        if best:
+            dictionaries = sample.judge(best).dictionaries
+    offsets = range(-_FURTHEST, _FURTHEST + 1)
+    table = np.stack([sample.by_block(by, dictionaries) for by in offsets])  # (offset, block)
+    table[np.isnan(table)] = -np.inf
+    order = np.sort(table, axis=0)
+    # Where sentences are repeated several places are as good: such a block is as its neighbours.
+    clear = order[-1] > order[-2] + _MOVED_GAIN
+    places = (table.argmax(axis=0) - _FURTHEST).tolist()
+    found = [(number, by) for number, by in enumerate(places) if clear[number]]
+    runs = [
+        (by, [number for number, _ in run]) for by, run in groupby(found, key=lambda item: item[1])
+    ]
+    return tuple(
+        _moved(sample, numbers, by, dictionaries, place == 0, place == len(runs) - 1)
+        for place, (by, numbers) in enumerate(runs)
+        if by and len(numbers) >= _RUN
+    )
+
+
+def _moved(
+    sample: _Sample,
+    numbers: list[int],
+    by: int,
+    dictionaries: tuple[Dictionary, Dictionary],
+    from_start: bool,
+    to_end: bool,
+) -> Moved:
+    judged = sample.judge(by, dictionaries)
+    inside = judged.usable[np.isin(sample.block_of[judged.usable], numbers)]
+    inside = inside[sample.long[inside]]
+    best = inside[np.argsort(-judged.true[inside], kind="stable")[:_EXAMPLES]]
+    best.sort()
+    return Moved(
+        sample.blocks[numbers[0]][0].line,
+        sample.blocks[numbers[-1]][-1].line,
+        from_start,
+        to_end,
+        by,
+        tuple((sample.pairs[place], sample.pairs[place + by]) for place in best.tolist()),
+    )
+
+
+def _unrelated(judged: _Judged, places: Integers) -> float:
+    """The share of pairs that score as strangers do."""
+    if not len(places):
+        return 0.0
+    below = judged.true[places] < np.median(judged.strangers[places])
+    return min(1.0, 2 * float(below.mean()))
+
+
+def _sums(values: Floats, side: list[Integers]) -> Floats:
+    """The sum of the values of each sentence's words."""
+    lengths = [len(words) for words in side]
+    place = np.repeat(np.arange(len(side)), lengths)
+    words = np.concatenate([*side, np.zeros(0, np.int64)])
+    return np.bincount(place, values[words], len(side)).astype(np.float64)

@@ -1,0 +1,299 @@
+"""A small grammar of English: sentences with constituency trees that follow from their words.
+
+It writes the brackets of the Penn Treebank (Bies et al., 1995): ``does n't`` is two words, a stop
+is one. What a parser must know to bracket its sentences is not in their shape alone:
+
+- *attachment*: in "watches the dog with the telescope" the phrase belongs to the verb, in "watches
+  the dog with the crown" and in "likes the dog with the telescope" to the dog. Verb and last noun
+  decide together: what one does with a thing is done with an instrument;
+- *agreement*: in "the dog of the kings that sleeps" the dog sleeps, in "... that sleep" the kings;
+- *nesting*: clauses within clauses, about a noun or told (that ..., because ...).
+
+Every function takes the ``Draw`` that it draws from.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from random import Random
+
+from dragoman.demo.lexicon import ANIMAL_WORDS, PEOPLE_WORDS
+from dragoman.tree import Tree
+
+
+@dataclass(frozen=True, slots=True)
+class Verb:
+    """A verb with its forms."""
+
+    base: str
+    third: str
+    past: str
+    takes_instrument: bool = False
+    """Whether a phrase of "with" and an instrument belongs to it, and not to its object."""
+
+
+@dataclass(frozen=True, slots=True)
+class Noun:
+    """A noun in both numbers."""
+
+    singular: str
+    plural: str
+
+
+WHO = tuple(Noun(noun.english, noun.english_plural) for noun in PEOPLE_WORDS + ANIMAL_WORDS)
+INSTRUMENTS = tuple(
+    Noun(word, f"{word}s")
+    for word in ("telescope", "camera", "lamp", "net", "rope", "saw", "mirror", "hook")
+)
+WORN = tuple(
+    Noun(word, f"{word}s")
+    for word in ("shawl", "hat", "crown", "ribbon", "coat", "bell", "collar", "mask")
+)
+"""What belongs to who has it."""
+_PLACES = ("garden", "forest", "house", "school", "city")
+_SIZES = ("small", "big", "old", "young", "strong")
+_STATES = ("tired", "sick", "lazy", "hungry", "nervous", "sad")
+
+DOING = tuple(
+    Verb(*forms, takes_instrument=True)
+    for forms in (
+        ("see", "sees", "saw"), ("watch", "watches", "watched"), ("find", "finds", "found"),
+        ("catch", "catches", "caught"), ("pull", "pulls", "pulled"), ("draw", "draws", "drew"),
+    )
+)  # fmt: skip
+FEELING = tuple(
+    Verb(*forms)
+    for forms in (
+        ("like", "likes", "liked"), ("love", "loves", "loved"), ("fear", "fears", "feared"),
+        ("know", "knows", "knew"), ("miss", "misses", "missed"), ("trust", "trusts", "trusted"),
+    )
+)  # fmt: skip
+_RESTING = tuple(
+    Verb(*forms)
+    for forms in (
+        ("sleep", "sleeps", "slept"), ("wait", "waits", "waited"), ("sing", "sings", "sang"),
+        ("work", "works", "worked"), ("play", "plays", "played"), ("laugh", "laughs", "laughed"),
+    )
+)  # fmt: skip
+_TELLING = tuple(
+    Verb(*forms)
+    for forms in (("say", "says", "said"), ("think", "thinks", "thought"),
+                  ("hope", "hopes", "hoped"))
+)  # fmt: skip
+_MODALS = ("can", "will", "must")
+_DEEPEST = 3
+"""Clauses within each other."""
+
+
+@dataclass
+class Draw:
+    """What one sentence is drawn from, and what it joins."""
+
+    random: Random
+    combinations: list[str] = field(default_factory=list)
+    """Each verb with its nouns, and each noun with another: what is held out of training."""
+
+    def chance(self, share: float) -> bool:
+        return self.random.random() < share
+
+
+@dataclass(frozen=True, slots=True)
+class Phrase:
+    """A noun phrase, with what a verb must know of it."""
+
+    tree: Tree
+    head: Noun
+    is_plural: bool
+
+
+def sentence(draw: Draw) -> Tree:
+    """A whole sentence, its first word with a capital and a stop at its end."""
+    if draw.chance(0.12):
+        first = _because(draw, draw.random.choice(("because", "when", "although")))
+        children = (first, Tree(",", word=","), *_clause(draw, 2).children)
+    else:
+        clause = _clause(draw, 1)
+        children = clause.children
+        if draw.chance(0.12):
+            subject, verb = children
+            behind = _because(draw, "because")
+            children = (subject, Tree("VP", (*verb.children, behind)))
+    return _with_capital(Tree("S", (*children, Tree(".", word="."))))
+
+
+def _because(draw: Draw, word: str) -> Tree:
+    return Tree("SBAR", (Tree("IN", word=word), _clause(draw, _DEEPEST)))
+
+
+def _clause(draw: Draw, depth: int) -> Tree:
+    """Subject and verb phrase. ``depth``: so many clauses are around it, itself included."""
+    subject = _noun_phrase(draw, depth)
+    return Tree("S", (subject.tree, _verb_phrase(draw, subject, depth)))
+
+
+def _verb_phrase(draw: Draw, subject: Phrase, depth: int) -> Tree:
+    """What is said of a subject, whose number its verb has."""
+    kind = draw.random.random()
+    if kind < 0.12:
+        return _being(draw, subject)
+    if kind < 0.27 and depth < _DEEPEST:
+        told = Tree("SBAR", (Tree("IN", word="that"), _clause(draw, depth + 1)))
+        return _finite(draw, draw.random.choice(_TELLING), subject.is_plural, (told,))
+    if kind < 0.5:
+        verb = draw.random.choice(_RESTING)
+        behind: tuple[Tree, ...] = ()
+        joined = [verb.base, subject.head.singular]
+        if draw.chance(0.6):
+            place = draw.random.choice(_PLACES)
+            where = Tree("NP", (_leaf("DT", "the"), _leaf("NN", place)))
+            behind = (_prepositional(_leaf("IN", "in"), where),)
+            joined.append(place)
+        draw.combinations.append(" ".join(joined))
+        return _finite(draw, verb, subject.is_plural, behind)
+    verb = draw.random.choice(DOING if draw.chance(0.6) else FEELING)
+    other = _another(draw, subject.head)
+    draw.combinations.append(f"{verb.base} {subject.head.singular} {other.singular}")
+    if draw.chance(0.55):
+        return _finite(draw, verb, subject.is_plural, _object_and_with(draw, verb, other))
+    thing = _noun_phrase(draw, depth, other)
+    return _finite(draw, verb, subject.is_plural, (thing.tree,))
+
+
+def _being(draw: Draw, subject: Phrase) -> Tree:
+    degree = (_leaf("RB", draw.random.choice(("very", "too"))),) if draw.chance(0.3) else ()
+    state = Tree("ADJP", (*degree, _leaf("JJ", draw.random.choice(_STATES))))
+    if draw.chance(0.3):
+        return Tree("VP", (_leaf("VBD", "were" if subject.is_plural else "was"), state))
+    verb = _leaf("VBP", "are") if subject.is_plural else _leaf("VBZ", "is")
+    return Tree("VP", (verb, state))
+
+
+def _finite(
+    draw: Draw, verb: Verb, is_plural: bool, behind: Sequence[Tree], *, is_present: bool = False
+) -> Tree:
+    """The verb in the number of its subject, or behind an auxiliary, with what stands behind it."""
+    how = 0.0 if is_present else draw.random.random()
+    present = ("VBP", verb.base) if is_plural else ("VBZ", verb.third)
+    if how < 0.5:
+        return Tree("VP", (_leaf(*present), *behind))
+    if how < 0.75:
+        return Tree("VP", (_leaf("VBD", verb.past), *behind))
+    below = Tree("VP", (_leaf("VB", verb.base), *behind))
+    if how < 0.9:
+        return Tree("VP", (_leaf("MD", draw.random.choice(_MODALS)), below))
+    do = _leaf("VBP", "do") if is_plural else _leaf("VBZ", "does")
+    return Tree("VP", (do, _leaf("RB", "n't"), below))
+
+
+def _object_and_with(draw: Draw, verb: Verb, other: Noun) -> tuple[Tree, ...]:
+    """An object and a phrase of "with": both under the verb, or the phrase under the object."""
+    thing = _plain(draw, other)
+    held = draw.random.choice(INSTRUMENTS if draw.chance(0.6) else WORN)
+    draw.combinations.append(f"{verb.base} {other.singular} with {held.singular}")
+    phrase = _prepositional(_leaf("IN", "with"), _plain(draw, held))
+    if verb.takes_instrument and held in INSTRUMENTS:
+        return thing, phrase
+    return (Tree("NP", (thing, phrase)),)
+
+
+def _noun_phrase(draw: Draw, depth: int, head: Noun | None = None) -> Phrase:
+    """Alone, or with a phrase or a clause about it. ``head``: of an object, about which "with" says
+    nothing here (``_object_and_with``)."""
+    is_object, head = head is not None, head or draw.random.choice(WHO)
+    is_plural = draw.chance(0.4)
+    plain = Phrase(_plain(draw, head, is_plural), head, is_plural)
+    kind = draw.random.random()
+    if kind < 0.10 and not is_object:
+        held = draw.random.choice(INSTRUMENTS + WORN)
+        draw.combinations.append(f"{head.singular} with {held.singular}")
+        phrase = _prepositional(_leaf("IN", "with"), _plain(draw, held))
+        return Phrase(Tree("NP", (plain.tree, phrase)), head, is_plural)
+    if kind < 0.30:
+        return _of_another(draw, plain, depth)
+    if kind < 0.42 and depth < _DEEPEST:
+        return Phrase(Tree("NP", (plain.tree, _relative(draw, plain, depth + 1))), head, is_plural)
+    return plain
+
+
+def _of_another(draw: Draw, first: Phrase, depth: int) -> Phrase:
+    """ "The dog of the kings", often with a clause about the one or the other: they differ in
+    number, and the verb tells."""
+    head = _another(draw, first.head)
+    draw.combinations.append(f"{first.head.singular} of {head.singular}")
+    has_clause = depth < _DEEPEST and draw.chance(0.5)
+    is_plural = not first.is_plural if has_clause else draw.chance(0.4)
+    second = Phrase(_plain(draw, head, is_plural), head, is_plural)
+    of = _leaf("IN", "of")
+    if not has_clause:
+        whole = Tree("NP", (first.tree, _prepositional(of, second.tree)))
+    elif draw.chance(0.5):
+        inner = Tree("NP", (first.tree, _prepositional(of, second.tree)))
+        whole = Tree("NP", (inner, _subject_relative(draw, first)))
+    else:
+        inner = Tree("NP", (second.tree, _subject_relative(draw, second)))
+        whole = Tree("NP", (first.tree, _prepositional(of, inner)))
+    return Phrase(whole, first.head, first.is_plural)
+
+
+def _relative(draw: Draw, about: Phrase, depth: int) -> Tree:
+    """ "... that sleeps in the garden", "... that the cat sees"."""
+    if draw.chance(0.6):
+        return _about(_verb_phrase(draw, about, depth))
+    other = _another(draw, about.head)
+    is_plural = draw.chance(0.4)
+    verb = draw.random.choice(DOING + FEELING)
+    draw.combinations.append(f"{verb.base} {other.singular} {about.head.singular}")
+    return _about(_finite(draw, verb, is_plural, ()), _plain(draw, other, is_plural))
+
+
+def _subject_relative(draw: Draw, about: Phrase) -> Tree:
+    """In the present tense, whose verbs have a number."""
+    if draw.chance(0.3):
+        verb = _leaf("VBP", "are") if about.is_plural else _leaf("VBZ", "is")
+        return _about(Tree("VP", (verb, Tree("ADJP", (_leaf("JJ", draw.random.choice(_STATES)),)))))
+    verb_of = draw.random.choice(_RESTING)
+    draw.combinations.append(f"{verb_of.base} {about.head.singular}")
+    return _about(_finite(draw, verb_of, about.is_plural, (), is_present=True))
+
+
+def _about(verb_phrase: Tree, subject: Tree | None = None) -> Tree:
+    clause = Tree("S", (verb_phrase,) if subject is None else (subject, verb_phrase))
+    return Tree("SBAR", (Tree("WHNP", (_leaf("WDT", "that"),)), clause))
+
+
+def _plain(draw: Draw, noun: Noun, is_plural: bool | None = None) -> Tree:
+    """Article, adjective and noun."""
+    if is_plural is None:
+        is_plural = draw.chance(0.2)
+    articles = ("the", "the", "these", "two") if is_plural else ("the", "the", "a", "this")
+    article = draw.random.choice(articles)
+    adjectives = [_leaf("JJ", draw.random.choice(_SIZES))] if draw.chance(0.25) else []
+    written = noun.plural if is_plural else noun.singular
+    if article == "a" and (adjectives or [Tree("", word=written)])[0].words[0][0] in "aeiou":
+        article = "an"
+    tag = "CD" if article == "two" else "DT"
+    last = _leaf("NNS" if is_plural else "NN", written)
+    return Tree("NP", (_leaf(tag, article), *adjectives, last))
+
+
+def _another(draw: Draw, noun: Noun) -> Noun:
+    while (other := draw.random.choice(WHO)) is noun:
+        pass
+    return other
+
+
+def _prepositional(preposition: Tree, phrase: Tree) -> Tree:
+    return Tree("PP", (preposition, phrase))
+
+
+def _leaf(tag: str, word: str) -> Tree:
+    return Tree(tag, word=word)
+
+
+def _with_capital(tree: Tree) -> Tree:
+    """The tree with the first letter of its first word as a capital."""
+    if tree.word is not None:
+        return Tree(tree.label, word=tree.word[0].upper() + tree.word[1:])
+    first, *others = tree.children
+    return Tree(tree.label, (_with_capital(first), *others))

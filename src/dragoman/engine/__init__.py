@@ -1,0 +1,1 @@
+"""A trained model, made ready for inference: its fastest path, its search, its attention."""

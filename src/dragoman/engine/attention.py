@@ -1,0 +1,135 @@
+"""Where a model looks while it reads a source and writes an output that are given: every attention
+weight of one pair, and how the tokens of many pairs align. Always by the network itself; kernels
+keep no weights.
+
+Shapes: L layers, H heads, S tokens of the source, T of the output.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from functools import cached_property
+
+import numpy as np
+import numpy.typing as npt
+import torch
+
+from dragoman.engine.alignment_head import AligningHead, Alignment, TokenPair
+from dragoman.forms.form import Form
+from dragoman.models.interface import Network, writing
+from dragoman.nn.layout import Sequences
+from dragoman.nn.probes import Probe
+from dragoman.pictures.records import AttentionRecord
+from dragoman.training.settings import GuidedSettings
+
+Cross = npt.NDArray[np.float32]
+"""(L, H, T + 1, S + 1): every weight of the attention over the source, while a pair was read; the
+end symbols stand last."""
+
+MOST_WEIGHTS = 4_000_000
+"""Attention weights held at once while aligning, over all layers and heads: 16 MB."""
+
+
+class AttentionReader:
+    """Reads the attention of one network. Make it with ``Engine.attention``."""
+
+    def __init__(
+        self,
+        network: Network,
+        source: Form,
+        target: Form,
+        *,
+        writes: bool,
+        guided: GuidedSettings | None,
+    ) -> None:
+        """``writes``: whether there is an output to look at beside the source. ``guided``: how a
+        head was taught to align."""
+        self._network = network
+        self._source = source
+        self._target = target
+        self._writes = writes
+        self._guided = guided
+
+    @cached_property
+    def taught(self) -> AligningHead | None:
+        """The head that was taught to align; None where none was."""
+        if self._guided is None:
+            return None
+        return AligningHead.taught(self._guided, self._network.attentions_of("cross"))
+
+    def record(
+        self, values: Sequence[int], tokens: Sequence[int], through: Probe | None = None
+    ) -> AttentionRecord:
+        """Every attention weight of one output. Parts that the model has not are of 0 layers; one
+        that writes nothing has no ``tokens`` either.
+
+        ``values``: of the source form, the end symbol included. ``through``: a recording probe that
+        reaches in, with heads switched off or words hidden.
+        """
+        given = [self._target.bos, *tokens] if self._writes else []
+        with torch.inference_mode(), through or Probe() as probe:
+            memory = self._network.encode(Sequences.of([torch.tensor(values)]))
+            if self._writes:
+                writing(self._network).decode(Sequences.of([torch.tensor(given)]), memory)
+        s, t = len(values), len(given)
+        return AttentionRecord(
+            source=self._source.shown(values),
+            target=self._target.shown([*tokens, self._target.eos]) if self._writes else [],
+            encoder=self._weights(probe, "encoder", s, s),
+            decoder=self._weights(probe, "decoder", t, t),
+            cross=self._weights(probe, "cross", t, s),
+        )
+
+    def align(self, pairs: Sequence[TokenPair]) -> Iterator[list[Alignment]]:
+        """How much each token of an output looked at each of its source, (T, S) for each of
+        ``pairs``, a batch of them at a time: by the head that was taught to align; without one, by
+        the mean of the heads of the layer that looks most surely at one token. All 0 where a model
+        has no such attention."""
+        for batch in self.cross(pairs):
+            yield [
+                (self.taught or AligningHead.guess(cross)).weights(cross).astype(np.float64)
+                if len(cross)
+                else np.zeros((cross.shape[2] - 1, cross.shape[3] - 1))
+                for cross in batch
+            ]
+
+    def cross(self, pairs: Sequence[TokenPair]) -> Iterator[list[Cross]]:
+        """Every weight of the attention over the source, for each of ``pairs``, a batch of them at
+        a time; of 0 layers where a model has no such attention."""
+        layers = self._network.attentions_of("cross")
+        for batch in self._batches(pairs):
+            if not layers:
+                yield [np.zeros((0, 0, len(t) + 1, len(s) + 1), np.float32) for s, t in batch]
+                continue
+            given = [torch.tensor([*source, self._source.eos]) for source, _ in batch]
+            written = [torch.tensor([self._target.bos, *target]) for _, target in batch]
+            with torch.inference_mode(), Probe() as probe:
+                memory = self._network.encode(Sequences.of(given))
+                writing(self._network).decode(Sequences.of(written), memory)
+            # (L, B, H, T, S)
+            cross = torch.stack([probe.attention[one.name] for one in layers]).float().numpy()
+            yield [
+                cross[:, number, :, : len(target) + 1, : len(source) + 1]
+                for number, (source, target) in enumerate(batch)
+            ]
+
+    def _batches(self, pairs: Sequence[TokenPair]) -> Iterator[list[TokenPair]]:
+        """Pairs in their order, as many in a batch as have ``MOST_WEIGHTS`` together at most."""
+        maps = sum(attention.heads for attention in self._network.attentions)
+        batch: list[TokenPair] = []
+        longest = 0
+        for pair in pairs:
+            length = max(longest, *(len(tokens) + 1 for tokens in pair))
+            if batch and maps * (len(batch) + 1) * length * length > MOST_WEIGHTS:
+                yield batch
+                batch, length = [], max(len(tokens) + 1 for tokens in pair)
+            batch.append(pair)
+            longest = length
+        if batch:
+            yield batch
+
+    def _weights(self, probe: Probe, part: str, rows: int, columns: int) -> npt.NDArray[np.float32]:
+        """(L, H, rows, columns) of one sentence."""
+        names = [attention.name for attention in self._network.attentions_of(part)]
+        weights: npt.NDArray[np.float32] = probe.maps(names, rows, columns, torch.float32).numpy()
+        return weights

@@ -1,0 +1,368 @@
+"""A model ready to be asked: the network, the forms of both its sides, the fastest path that this
+machine has, and the limits of its search.
+
+Whoever translates, writes, measures, serves or looks inside does it through an ``Engine``. The
+forms say which symbols an output may not hold, how an input is cut and how long an output may
+become; the engine sees to it, and chooses what runs the model::
+
+    raw --source form--> values --request, search--> hypotheses --target form--> raw
+
+Tokens in, hypotheses out; ``Translator`` and the server put text around it. Where kernels run the
+model, and the machine is known, torch is not imported before something asks for the network itself:
+to score an output that is given, or to see where the model looks (``attention.py``).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import numpy as np
+import numpy.typing as npt
+
+from dragoman.engine.machine import cores
+from dragoman.engine.settings import EngineSettings
+from dragoman.errors import DragomanError, RunError, SearchError
+from dragoman.forms.form import Form
+from dragoman.forms.passage import Passage
+from dragoman.forms.text_form import TextForm, as_text
+from dragoman.inference.fastest import Path, as_it_is, fastest, together, without_torch
+from dragoman.models.searched import Source
+from dragoman.models.shortlist import Shortlist
+from dragoman.runs.run import Run
+from dragoman.runs.user_cache import cache_folder, packed_folder
+from dragoman.search.hypothesis import Hypothesis
+from dragoman.search.offline import Searcher
+from dragoman.search.record import StepRecord
+from dragoman.search.request import Request
+from dragoman.search.scheduler import Scheduler
+from dragoman.search.settings import SearchSettings
+
+if TYPE_CHECKING:
+    import torch
+
+    from dragoman.engine.attention import AttentionReader
+    from dragoman.models.ensemble import Ensemble
+    from dragoman.models.interface import Network, Writing
+    from dragoman.training.settings import GuidedSettings
+
+Made = TypeVar("Made")
+
+
+class Engine:
+    """One model, ready to be asked. Only its ``scheduler`` may be called by several threads."""
+
+    def __init__(
+        self,
+        network: Network | None,
+        source: Form,
+        target: Form,
+        search: SearchSettings,
+        *,
+        path: Path | None = None,
+        settings: EngineSettings | None = None,
+        device: torch.device | str = "cpu",
+        ensemble: Ensemble | None = None,
+        places: int | None = None,
+        guided: GuidedSettings | None = None,
+        opens: Callable[[], Network] | None = None,
+        writes: bool = True,
+    ) -> None:
+        """``network``: the model in torch; None: ``opens`` gives it when it is first asked for.
+        ``search``: how to search, unless a request says otherwise. ``path``: what runs the model;
+        left out, the network itself. ``ensemble``: the plain models of several runs together, where
+        ``path`` runs several; ``network`` is then that of the first. ``places``: how many positions
+        the model has on either side (``ModelSettings.longest``); left out, those of ``network``.
+        ``guided``: how a head was taught to align. ``writes``: whether outputs are searched for;
+        False for a model that says something of what it has read."""
+        self._made = network
+        self._opens = opens
+        self._ensemble = ensemble
+        self._guided = guided
+        self._places = places
+        if network is not None and places is None:
+            self._places = network.settings.longest
+        self.source = source
+        self.target = target
+        self.search_settings = search
+        self.settings = settings or EngineSettings()
+        self.writes = writes
+        self._path = path
+        self._device = device
+
+    @classmethod
+    def open(
+        cls,
+        run: Run,
+        settings: EngineSettings,
+        search: SearchSettings | None = None,
+        shortlist: Shortlist | None = None,
+        others: Sequence[Run] = (),
+    ) -> Engine:
+        """The engine of a run; with ``others`` that of an ensemble, whose text and search are
+        those of ``run``. Errors: ``RunError``, also for a run that writes nothing."""
+        if not run.task.writes:
+            raise RunError(run.writes_no_text)
+        forms = run.source, run.target, search or run.recipe.search
+        chosen = settings.precision, shortlist, cache_folder()
+        guided = run.recipe.training.guided
+        if not others:
+            # Held: by the time that the network is asked for, a training may have put other weights
+            # into the run.
+            held, sizes = run.held_weights(), (run.source.size, run.target.size)
+            path = without_torch(run.recipe.model, sizes, held, *chosen, packed_folder())
+            if path is not None:
+                return cls(
+                    None, *forms, path=path, settings=settings, guided=guided,
+                    places=run.recipe.model.longest,
+                    opens=lambda: _writing(run.model_of(held.read_again())),
+                )  # fmt: skip
+            network = _writing(run.model())
+            path = fastest(network, *chosen)
+            return cls(network, *forms, path=path, settings=settings, guided=guided)
+        from dragoman.engine.ensemble import readers_of
+        from dragoman.models.ensemble import Ensemble
+
+        readers = readers_of([run, *others])
+        networks = [_writing(one.model()) for one in (run, *others)]
+        path = together([fastest(one, *chosen) for one in networks], readers)
+        ensemble = Ensemble(networks, readers)
+        places = [p for one in networks if (p := one.settings.longest) is not None]
+        return cls(
+            networks[0], *forms, path=path, settings=settings, ensemble=ensemble,
+            places=min(places, default=None), guided=guided,
+        )  # fmt: skip
+
+    @classmethod
+    def reading(cls, run: Run, settings: EngineSettings) -> Engine:
+        """The engine of a run that writes nothing: for ``said`` and for looking."""
+        context = run.recipe.plan.context
+        return cls(
+            run.model(), *run.forms, run.recipe.search,
+            settings=settings, places=context, writes=False,
+        )  # fmt: skip
+
+    @cached_property
+    def path(self) -> Path:
+        """What runs the model; of one that writes nothing there is none."""
+        return self._path or as_it_is(_writing(self._network), self._device)
+
+    @property
+    def description(self) -> str:
+        """One line: what runs the model on this machine, and why."""
+        return self.path.reason if self.writes else "fp32 on plain torch"
+
+    @property
+    def _network(self) -> Network:
+        if self._made is None:
+            assert self._opens is not None, "a network, or what opens one"
+            self._made = self._opens()
+        return self._made
+
+    @property
+    def network(self) -> Network:
+        """The model itself, for looking. Errors: ``DragomanError`` for an ensemble, which has no
+        inside of its own."""
+        if self._ensemble is not None:
+            raise DragomanError(
+                "an ensemble has no attention of its own: open one of its runs by itself to look "
+                "inside it"
+            )
+        return self._network
+
+    @property
+    def has_inside(self) -> bool:
+        """Whether there is one ``network`` to look into; an ensemble is several."""
+        return self._ensemble is None
+
+    @cached_property
+    def attention(self) -> AttentionReader:
+        """Where the network looks. Errors: ``DragomanError`` for an ensemble."""
+        from dragoman.engine.attention import AttentionReader
+
+        writes = self.writes and self.network.settings.writes
+        return AttentionReader(
+            self.network, self.source, self.target, writes=writes, guided=self._guided
+        )
+
+    def over(self, network: Network) -> Engine:
+        """An engine with the same forms and search, but another network, which runs as it is."""
+        return Engine(network, self.source, self.target, self.search_settings)
+
+    @property
+    def written(self) -> TextForm:
+        """The target, where it is text. Errors: ``RunError`` where it is not."""
+        return as_text(self.target)
+
+    @property
+    def workers(self) -> int:
+        """How many threads make searching fastest on this machine, each with a batch of its own."""
+        if not self.writes:
+            return 0
+        return (self.settings.threads or cores()) if self.path.one_core_each else 1
+
+    @property
+    def places(self) -> int | None:
+        """How many positions the model has on either side; None: any number."""
+        return self._places
+
+    @property
+    def longest(self) -> int:
+        """The most values of a source that are read at once: as many as the settings say, and no
+        more than the model has positions for."""
+        wished = self.settings.longest
+        return wished if self._places is None else min(wished, self._places)
+
+    # ---- text to values
+
+    def cut(self, texts: Sequence[str], *, whole: bool) -> list[Passage]:
+        """Each text cut into the pieces that are searched for one by one: see ``Form.cut``."""
+        return self.source.cut(texts, self.target, longest=self.longest, whole=whole)
+
+    def request(
+        self,
+        values: Sequence[int] | Source,
+        settings: SearchSettings | None = None,
+        prefix: Iterable[int] = (),
+        record: list[StepRecord] | None = None,
+        raw: str | None = None,
+    ) -> Request:
+        """The request for a search. ``values`` are of the source form, the end symbol included;
+        ``raw`` is the source as it was given, which a form whose outputs have rules needs.
+
+        No output is longer than the model has positions for, whatever was asked for.
+        Errors: ``SearchError`` if it must be longer than that; ``DataError`` for a source that has
+        no output.
+        """
+        chosen = settings or self.search_settings
+        source = np.asarray(values)
+        longest = self.source.longest_output(len(source), chosen.max_extra)
+        most = None if self._places is None else self._places - 1  # the begin symbol takes one
+        if most is not None:
+            if chosen.min_length > most:
+                raise SearchError(
+                    f"min_length is {chosen.min_length}, and this model writes {most} tokens at "
+                    f"most: it has learned {self._places} positions (see model.positions)"
+                )
+            longest = min(longest, most)
+            if chosen.max_length is not None:
+                chosen = chosen.model_copy(update={"max_length": min(chosen.max_length, most)})
+        rules = None if raw is None else self.target.rules(raw, most)
+        return Request(source, chosen, tuple(prefix), record, longest, rules)
+
+    # ---- generating
+
+    def scheduler(self, spare: int = 0) -> Scheduler:
+        """A batch that searches join and leave, for a server: each of its threads drives one.
+        ``spare``: rows that it has beside those of the settings."""
+        rows = self.settings.rows + spare
+        return Scheduler(self.path.searched, **self._batch | {"capacity_rows": rows})
+
+    def each(
+        self, requests: Iterable[Request], then: Callable[[int, list[Hypothesis]], Made]
+    ) -> Iterator[Made]:
+        """What ``then(n, hypotheses)`` makes of the answer to request n, in their order. The
+        answers of one call must be taken before the next begins."""
+        return self._searcher.each(requests, then)
+
+    def search(self, requests: Iterable[Request]) -> list[list[Hypothesis]]:
+        """The n best hypotheses of each request."""
+        return list(self._searcher(requests))
+
+    # ---- scoring, by the network itself
+
+    def score(
+        self, sources: Sequence[Sequence[int]], targets: Sequence[Sequence[int]]
+    ) -> list[Hypothesis]:
+        """Outputs that are given (force decoding): values of the source, tokens of the target."""
+        import torch
+
+        from dragoman.search.scoring import force_decode
+
+        return force_decode(
+            self._ensemble or _writing(self._network),
+            [torch.tensor(values) for values in sources],
+            targets,
+            bos=self.target.bos,
+            eos=self.target.eos,
+            length_penalty=self.search_settings.length_penalty,
+            device=self._device,
+        )
+
+    def score_windows(
+        self, texts: Iterable[Sequence[int]], context: int, stride: int
+    ) -> Iterator[list[float]]:
+        """log P of each token of each text, and of its end symbol, where nothing is read: window by
+        window (``search/windows.py``)."""
+        from dragoman.search.windows import score_windows, whole
+
+        return whole(score_windows(texts=texts, context=context, stride=stride, **self._alone))
+
+    def score_parts(
+        self, tokens: Sequence[int], context: int, stride: int, together: int
+    ) -> Iterator[list[float]]:
+        """As ``score_windows``, for one text and while it is scored: windows of ``together`` tokens
+        at a time, or at least one window."""
+        from dragoman.search.windows import score_windows
+
+        for part, _ in score_windows(
+            texts=[tokens], context=context, stride=stride, tokens_per_batch=together, **self._alone
+        ):
+            yield part
+
+    def said(
+        self, values: Sequence[Sequence[int]], places: Sequence[Sequence[int]]
+    ) -> list[npt.NDArray[np.float32]]:
+        """For a model that writes nothing: log P of every output at some places of each input,
+        (places, V) for each input."""
+        import torch
+
+        from dragoman.nn.layout import Sequences
+
+        source = Sequences.of([torch.tensor(list(one)) for one in values]).to(self._device)
+        begins = source.layout.offsets.tolist()
+        rows = [
+            begin + place for begin, some in zip(begins, places, strict=False) for place in some
+        ]
+        with torch.inference_mode():
+            hidden = self.network.encode(source).rows[rows]
+            found = torch.log_softmax(self.network.project(hidden).float(), dim=-1).cpu()
+        return [part.numpy() for part in found.split([len(some) for some in places])]
+
+    # ---- inside
+
+    @cached_property
+    def _searcher(self) -> Searcher:
+        return Searcher(self.path.searched, workers=self.workers, **self._batch)
+
+    @property
+    def _alone(self) -> dict[str, Any]:
+        """Arguments for scoring texts where nothing is read."""
+        import torch
+
+        (nothing,) = self.source.values([""])
+        return {
+            "model": self._ensemble or self._network,
+            "source": torch.tensor(nothing),
+            "bos": self.target.bos,
+            "eos": self.target.eos,
+            "device": self._device,
+        }
+
+    @property
+    def _batch(self) -> dict[str, Any]:
+        """Arguments of every batch of searches."""
+        return {
+            "bos": self.target.bos,
+            "eos": self.target.eos,
+            "forbidden": self.target.forbidden,
+            "capacity_rows": self.settings.rows,
+        }
+
+
+def _writing(network: Network) -> Writing:
+    """``models.interface.writing``, which is of torch: asked for only where torch is imported."""
+    from dragoman.models.interface import writing
+
+    return writing(network)

@@ -1,0 +1,64 @@
+"""Which runs can write as one (``models/ensemble.py``), and how each reads what it is given."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import torch
+
+from dragoman.errors import RunError
+from dragoman.forms.form import Form
+from dragoman.forms.text import Text
+from dragoman.models.ensemble import Reader
+from dragoman.nn.layout import Sequences
+from dragoman.runs.run import Run
+
+
+def readers_of(runs: Sequence[Run]) -> list[Reader | None]:
+    """What turns tokens of the first run's source into those of each run; None: they are the same.
+
+    Errors: ``RunError`` for a run that cannot write together with the first.
+    """
+    first = runs[0]
+    for run in runs[1:]:
+        _check(first, run)
+    return [None if _reads_alike(first, run) else _reader(first.source, run.source) for run in runs]
+
+
+def _check(first: Run, run: Run) -> None:
+    if run.task.name != first.task.name:
+        raise RunError(
+            f"{run.folder} is a {run.task.called} and {first.folder} a {first.task.called}: an "
+            "ensemble is of runs of one task"
+        )
+    one, other = first.target_text, run.target_text
+    if one.size != other.size or _pieces(one) != _pieces(other):
+        raise RunError(
+            f"{run.folder} writes with another vocabulary than {first.folder} ({other.size:,} and "
+            f"{one.size:,} tokens): the models of an ensemble choose among the same tokens. Train "
+            "both on the same text with the same [text] settings, or one from the other (--from)"
+        )
+
+
+def _pieces(text: Text) -> list[str]:
+    return text.pieces(range(text.size))
+
+
+def _reads_alike(first: Run, run: Run) -> bool:
+    """Whether both cut every text into the same tokens."""
+    if first.source_text.fingerprint != run.source_text.fingerprint:
+        return False
+    moses = [one.recipe.data.moses and one.recipe.languages.source for one in (first, run)]
+    return moses[0] == moses[1]
+
+
+def _reader(given: Form, form: Form) -> Reader:
+    """What joins tokens of one form to the text that they spell, and cuts that into another's."""
+
+    def read(source: Sequences) -> Sequences:
+        sentences = source.values.split(list(source.layout.lengths))
+        texts = given.raw([sentence.tolist()[:-1] for sentence in sentences])  # no end symbol
+        values = [torch.tensor(values) for values in form.values(texts)]
+        return Sequences.of(values).to(source.layout.device)
+
+    return read

@@ -1,0 +1,104 @@
+"""What every predictor is: a run and its engine, ready to be asked, scored and looked into.
+
+``Translator`` reads a text and writes another; ``Writer`` goes on with the one that it is given;
+``Filler`` fills in its blanks; ``Labeller`` says which label it has. Whoever looks inside asks none
+which: what a text is *shown* as is what the model makes of it.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Protocol
+
+from dragoman.engine.engine import Engine
+from dragoman.errors import RunError
+from dragoman.runs.run import Run
+from dragoman.search.hypothesis import Hypothesis
+
+if TYPE_CHECKING:
+    from dragoman.models.interface import Network
+    from dragoman.nn.probes import Probe
+    from dragoman.pictures.records import AttentionRecord
+
+
+class Output(Protocol):
+    """One output of a predictor, whatever else it knows of it."""
+
+    @property
+    def text(self) -> str: ...
+
+    @property
+    def ids(self) -> tuple[int, ...]:
+        """Its tokens, without begin and end symbols."""
+
+    @property
+    def score(self) -> float: ...
+
+
+def require_task(run: Run, name: str, other: str) -> None:
+    """Errors: ``RunError`` for a run that is of another task, ``other`` in words."""
+    if run.task.name != name:
+        raise RunError(f"{run.folder} is a {run.task.called}, {other}: {run.use}")
+
+
+class Predictor(ABC):
+    """A trained model, ready to be asked. Not for several threads at once."""
+
+    def __init__(self, run: Run, engine: Engine) -> None:
+        self.run = run
+        self.engine = engine
+
+    @abstractmethod
+    def shown(self, text: str, prefix: str = "") -> Output:
+        """The output that is looked at where nobody gives another: what the model makes of a text
+        as one, or the text itself where nothing is read."""
+
+    @property
+    def reads(self) -> bool:
+        """Whether a text is read before one is written."""
+        return self.engine.source.reads
+
+    @property
+    def has_inside(self) -> bool:
+        """Whether ``look`` has something to show."""
+        return True
+
+    @property
+    def plain(self) -> Network:
+        """The model without fast paths, for looking; whoever changes it opens his own. Errors:
+        ``DragomanError`` for an ensemble."""
+        return self.engine.network
+
+    @property
+    def description(self) -> str:
+        """One line: what runs the model on this machine, and why."""
+        return self.engine.description
+
+    @property
+    def precision(self) -> str:
+        """What it computes in: int8, bf16 or fp32."""
+        return self.engine.path.precision if self.engine.writes else "fp32"
+
+    def source_ids(self, text: str) -> list[int]:
+        """Tokens of a source with the end symbol; the end symbol alone where nothing is read."""
+        return self.engine.source.values([text])[0]
+
+    def given_ids(self, text: str) -> list[int]:
+        """Tokens of a text that is to be shown: as it is read or, where nothing is, written."""
+        return self.source_ids(text) if self.reads else self.engine.target.tokens([text])[0]
+
+    def score_ids(
+        self, sources: Sequence[str], targets: Sequence[Sequence[int]]
+    ) -> list[Hypothesis]:
+        """Force decoding of outputs that are given as tokens, without end symbols."""
+        return self.engine.score([self.source_ids(source) for source in sources], targets)
+
+    def look(
+        self, source: str, target_ids: Sequence[int], through: Probe | None = None
+    ) -> AttentionRecord:
+        """Every attention weight of an output, by the plain model: see ``AttentionRecord``.
+
+        ``through``: a recording probe that reaches in, with heads switched off or words hidden.
+        """
+        return self.engine.attention.record(self.source_ids(source), target_ids, through)

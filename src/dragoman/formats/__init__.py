@@ -1,0 +1,1 @@
+"""Formats of documents: text between marks that are kept."""

@@ -1,0 +1,339 @@
+"""HTML whose text is translated and whose every tag stays as it was written.
+
+A document is cut into what is kept, character for character (tags of blocks, comments, scripts),
+and running text between; the tags inside running text (``<b>``, ``<a>``) are noted with their
+places, so that a sentence is translated as a whole and its tags are put back (``tag_projection``).
+Tags keep their order, so nesting cannot change. What is a tag and what is open where is as browsers
+see it (``html_tokens``, ``open_elements``); nothing is repaired.
+"""
+
+from __future__ import annotations
+
+import html
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field, replace
+
+from dragoman.formats.html.open_elements import OpenElements
+from dragoman.formats.html.tokens import RAW, Attribute, Reader, Token, unescaped
+
+_SPACE = " \t\n\f\r"
+_SPACES = re.compile(f"[{_SPACE}]+")
+
+BLOCKS = {
+    *("address", "article", "aside", "audio", "blockquote", "body", "br", "button", "canvas"),
+    *("caption", "center", "col", "colgroup", "dd", "details", "dialog", "dir", "div", "dl", "dt"),
+    *("embed", "fieldset", "figcaption", "figure", "footer", "form", "frame", "frameset", "h1"),
+    *("h2", "h3", "h4", "h5", "h6", "head", "header", "hgroup", "hr", "html", "iframe", "input"),
+    *("legend", "li", "link", "main", "menu", "meta", "nav", "noframes", "noscript", "object"),
+    *("ol", "optgroup", "option", "p", "param", "pre", "rp", "rt", "ruby", "script", "search"),
+    *("section", "select", "style", "summary", "table", "tbody", "td", "template", "textarea"),
+    *("tfoot", "th", "thead", "title", "tr", "track", "ul", "video"),
+}
+"""Elements at which running text begins and ends. All others, unknown ones too, stand within it."""
+
+KEPT = {"code", "kbd", "pre", "samp", "var"}
+"""Elements that are not translated unless they, or elements inside, are marked as to be."""
+
+NEVER = {"iframe", "math", "noembed", "noframes", "noscript", "script", "style", "svg", "template"}
+NEVER |= {"textarea", "xmp", "plaintext"}
+"""Elements whose inside is no running text, whatever they are marked as."""
+
+SHOWN = {"alt", "placeholder", "title"}
+"""Attributes that a reader sees as text."""
+_NAMES_ITS_TITLE = {"link", "math", "meta", "param", "script", "style", "svg"}
+"""Elements whose title no reader sees."""
+
+
+@dataclass(frozen=True)
+class Insert:
+    """A text inside a tag: the value of an attribute."""
+
+    begin: int
+    end: int
+    """Where it stands in the tag, its quotes included."""
+    value: str
+    text: int
+    """Its number among the texts of the document."""
+
+
+@dataclass(frozen=True)
+class Tag:
+    """Something inside running text that is kept: a tag, a comment, or a whole kept element."""
+
+    place: int
+    """How many characters of the text stand before it."""
+    written: str
+    opens: bool = False
+    """Whether an element begins with it."""
+    closes: bool = False
+    """Whether one ends with it."""
+    apart_before: bool = False
+    """Whether it shows text of its own (``<code>ls</code>``) that no word stands right before."""
+    apart_behind: bool = False
+    """The same of the word behind."""
+    inserts: tuple[Insert, ...] = ()
+
+    def moved(self, by: int) -> Tag:
+        """The tag, its place counted from elsewhere."""
+        return replace(self, place=self.place + by)
+
+
+@dataclass(frozen=True)
+class Running:
+    """Running text, with the tags inside it in their order."""
+
+    text: str
+    """Plain: characters unescaped, spaces as one."""
+    tags: tuple[Tag, ...] = ()
+
+
+@dataclass(frozen=True)
+class _Part:
+    """A piece of a document."""
+
+    kind: str
+    """text; tag: something within running text; element: the same, showing text of its own;
+    block: what ends running text."""
+    written: str
+    opens: bool = False
+    closes: bool = False
+    inserts: tuple[Insert, ...] = ()
+
+    @property
+    def shown(self) -> str:
+        """The characters of a text that are not mere space."""
+        return unescaped(self.written).strip() if self.kind == "text" else ""
+
+
+@dataclass
+class HtmlDocument:
+    """An HTML text, cut up. ``texts`` are to be translated; ``join`` puts translations back."""
+
+    texts: list[Running] = field(default_factory=list)
+    _parts: list[_Part | int] = field(default_factory=list)
+    """What is kept, or the number of a text."""
+
+    @classmethod
+    def cut(cls, source: str) -> HtmlDocument:
+        """Any string: what is not HTML is text."""
+        document = cls()
+        for _ in document.reading(source):
+            pass
+        return document
+
+    def reading(self, source: str) -> Iterator[None]:
+        """Cut a document, part by part: it is whole at the end."""
+        gathered: list[_Part] = []
+        for part in _cut_up(source, self.texts):
+            yield
+            if part.kind != "block":
+                gathered.append(part)
+                continue
+            self._add(gathered)
+            gathered = []
+            self._parts.append(part)
+        self._add(gathered)
+
+    def join(self, translations: Sequence[Sequence[str]]) -> str:
+        """The document with its texts replaced, in their order; they are escaped here.
+
+        Each translation is cut where its tags stand: one part more than there are tags.
+        """
+        assert len(translations) == len(self.texts), "one translation for each text"
+        joined: list[str] = []
+        for part in self._parts:
+            if isinstance(part, int):
+                joined += _with_tags(self.texts[part].tags, translations, translations[part])
+            else:
+                joined.append(_filled(part.written, part.inserts, translations))
+        return "".join(joined)
+
+    def _add(self, gathered: Sequence[_Part]) -> None:
+        """Running text with its tags; what stands around its first and last character is kept."""
+        begin, end = 0, len(gathered)
+        while begin < end and not gathered[begin].shown:
+            begin += 1
+        while begin < end and not gathered[end - 1].shown:
+            end -= 1
+        self._parts += gathered[:begin]
+        inner = gathered[begin:end]
+        if any(character.isalnum() for part in inner for character in part.shown):
+            first, last = inner[0].written, inner[-1].written
+            self._parts.append(_Part("text", first[: len(first) - len(first.lstrip(_SPACE))]))
+            self._parts.append(len(self.texts))
+            self._parts.append(_Part("text", last[len(last.rstrip(_SPACE)) :]))
+            self.texts.append(_running(inner))
+        else:  # marks and symbols say the same in every language
+            self._parts += inner
+        self._parts += gathered[end:]
+
+
+def _cut_up(source: str, texts: list[Running]) -> Iterator[_Part]:
+    """Cut a document; what is not translated comes as one, as far as it goes. The texts of
+    attributes are added to ``texts``."""
+    reader, elements = Reader(source), OpenElements()
+    kept = _KeptRun()
+    translates = True
+    while token := reader.next(foreign=elements.foreign):
+        before, was_foreign = translates, elements.foreign
+        opened = raw = None
+        inserts: tuple[Insert, ...] = ()
+        if token.kind == "text":
+            elements.text(token.written)
+            before = elements.translates(NEVER)
+        elif token.kind == "start":
+            attributes = {one.name: one for one in token.attributes()}
+            marked = _marked(attributes)
+            says = marked
+            if marked is None and token.name in KEPT:
+                says = False
+            opened = elements.start(token, says)
+            if shown := _shown(token.name, attributes):
+                around = elements.translates(NEVER, around=opened is not None)
+                if marked or (around and marked is None):
+                    inserts = tuple(_inserts(shown, texts))
+            if opened and not opened.foreign:
+                raw = reader.rest() if token.name == "plaintext" else None
+                raw = reader.raw(token.name) if token.name in RAW else raw
+        elif token.kind == "end":
+            elements.end(token.name)
+        translates = elements.translates(NEVER)
+        is_block = token.name in BLOCKS and not was_foreign
+        is_block |= token.kind == "comment" and token.written[:3].lower() == "<!d"
+        if before and translates:
+            kind = "text" if token.kind == "text" else "block" if is_block else "tag"
+            opens, closes = opened is not None, token.kind == "end"
+            yield _Part(kind, token.written, opens, closes, inserts)
+        else:
+            kept.add(token, is_block, opened is not None, inserts)
+            if translates:
+                yield kept.taken()
+        if raw and translates:
+            yield _Part("text", raw.written)
+        elif raw:
+            kept.add(raw, False, False, ())
+    if kept:
+        yield kept.taken()
+
+
+class _KeptRun:
+    """What is not translated, as far as it goes."""
+
+    def __init__(self) -> None:
+        self._written: list[str] = []
+        self._length = 0
+        self._inserts: list[Insert] = []
+        self._is_block = self._opens = self._closes = False
+
+    def __bool__(self) -> bool:
+        return bool(self._written)
+
+    def add(self, token: Token, is_block: bool, opens: bool, inserts: Sequence[Insert]) -> None:
+        """One token more."""
+        if not self._written:
+            self._closes = token.kind == "end"
+        at = self._length
+        self._inserts += [replace(one, begin=at + one.begin, end=at + one.end) for one in inserts]
+        self._written.append(token.written)
+        self._length += len(token.written)
+        self._is_block |= is_block
+        self._opens = opens
+
+    def taken(self) -> _Part:
+        """All of it, as one part; the next begins anew."""
+        kind = "block" if self._is_block else "element"
+        part = _Part(kind, "".join(self._written), self._opens, self._closes, tuple(self._inserts))
+        self.__init__()  # type: ignore[misc]
+        return part
+
+
+def _marked(attributes: dict[str, Attribute]) -> bool | None:
+    """Whether an element is marked as to be translated or as not to be; None: neither."""
+    if "class" in attributes and "notranslate" in attributes["class"].value.split():
+        return False
+    said = attributes["translate"].value.lower() if "translate" in attributes else None
+    return {"no": False, "yes": True, "": True}.get(said or "") if said is not None else None
+
+
+def _shown(name: str, attributes: dict[str, Attribute]) -> list[Attribute]:
+    """The attributes of a tag that a reader sees as text."""
+    if name in _NAMES_ITS_TITLE:
+        return []
+    values = [one for one in attributes.values() if one.name in SHOWN]
+    return [one for one in values if any(character.isalnum() for character in one.value)]
+
+
+def _inserts(shown: Sequence[Attribute], texts: list[Running]) -> Iterator[Insert]:
+    """The texts in attributes of a tag; they are added to ``texts``."""
+    for one in shown:
+        yield Insert(one.begin, one.end, one.value, len(texts))
+        texts.append(Running(_SPACES.sub(" ", one.value)))
+
+
+def _running(parts: Sequence[_Part]) -> Running:
+    """Text and tags, the first and the last a text -> the text with the tags' places."""
+    behind = [""] * len(parts)  # the first character of the next text
+    for number in range(len(parts) - 2, -1, -1):
+        following = parts[number + 1]
+        behind[number] = following.written[0] if following.kind == "text" else behind[number + 1]
+    text, tags = "", []
+    for part, next_character in zip(parts, behind, strict=True):
+        if part.kind == "text":
+            plain = unescaped(_SPACES.sub(" ", part.written))
+            # Spaces on both sides of a tag are one space, as a browser shows them.
+            is_second = plain.startswith(" ") and text[-1:] in ("", " ")
+            text += plain[1:] if is_second else plain
+            continue
+        shows = part.kind == "element"
+        tags.append(
+            Tag(
+                len(text),
+                part.written,
+                opens=part.opens,
+                closes=part.closes,
+                apart_before=shows and not text[-1:].isalnum(),
+                apart_behind=shows and not next_character.isalnum(),
+                inserts=part.inserts,
+            )
+        )
+    return Running(text.rstrip(_SPACE), tuple(tags))
+
+
+def _filled(written: str, inserts: Sequence[Insert], translations: Sequence[Sequence[str]]) -> str:
+    """A tag with the translations of its attributes; quotes stay as they were."""
+    filled, end = "", 0
+    for one in sorted(inserts, key=lambda one: one.begin):
+        translation = "".join(translations[one.text])
+        if translation != one.value:
+            quote = written[one.begin] if written[one.begin] in "\"'" else '"'
+            value = translation.replace("&", "&amp;")
+            value = value.replace(quote, "&quot;" if quote == '"' else "&#39;")
+            filled += written[end : one.begin] + quote + value + quote
+            end = one.end
+    return filled + written[end:]
+
+
+def _with_tags(
+    tags: Sequence[Tag], translations: Sequence[Sequence[str]], parts: Sequence[str]
+) -> Iterator[str]:
+    """A translation cut at its tags, escaped, with the tags between."""
+    assert len(parts) == len(tags) + 1, "one part more than tags"
+    behind = [""] * len(parts)  # the first character that follows each part's beginning
+    for number in range(len(parts) - 1, -1, -1):
+        following = behind[number + 1] if number + 1 < len(parts) else ""
+        behind[number] = parts[number][:1] or following
+    last = parts[0][-1:]
+    yield html.escape(parts[0], quote=False)
+    for tag, part, following in zip(tags, parts[1:], behind[1:], strict=True):
+        if tag.apart_before and (last.isalnum() or last in _JOINED_BEFORE):
+            yield " "
+        yield _filled(tag.written, tag.inserts, translations)
+        if tag.apart_behind and following.isalnum():
+            yield " "
+        yield html.escape(part, quote=False)
+        last = part[-1:] or last
+
+
+_JOINED_BEFORE = {",", ";", ":", ".", "!", "?", ")"}
+"""Marks after which a space stands before the next word."""

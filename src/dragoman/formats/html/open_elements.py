@@ -1,0 +1,355 @@
+"""Which elements are open at a place of an HTML document, as browsers see it.
+
+https://html.spec.whatwg.org/multipage/parsing.html#parsing-main-inbody. Browsers end elements that
+nobody ended (``<p>`` before ``<p>``) and open some again (``<b>`` in the next paragraph). This
+follows them as far as it matters for what an element says of its inside; no tree is built. What
+stands loose in a table, beside its cells, is taken as if it stood before it, as there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import dataclass, replace
+from itertools import zip_longest
+
+from dragoman.formats.html.elements import (
+    BLOCKS,
+    CELLS,
+    ENDS_FOREIGN,
+    ENDS_P,
+    FORMATTING,
+    HEADINGS,
+    HTML_IN,
+    IMPLIED,
+    IN_HEAD,
+    IN_TABLE,
+    MARKERS,
+    PARTS,
+    SCOPE,
+    SPECIAL,
+    TABLE_PARTS,
+    VOID,
+)
+from dragoman.formats.html.tokens import Token
+
+MOST_OPEN = 128
+"""Elements that are nested deeper are not followed; browsers have such a limit too."""
+
+
+@dataclass(frozen=True, eq=False)
+class Element:
+    """An open element."""
+
+    name: str
+    written: str
+    """Its start tag."""
+    translates: bool | None = None
+    """What it says of its inside; None: nothing."""
+    foreign: str = ""
+    """svg or math, if it belongs to one of them."""
+
+    @property
+    def holds_html(self) -> bool:
+        return not self.foreign or self.name in HTML_IN[self.foreign]
+
+    @property
+    def special(self) -> bool:
+        """Whether an end tag does not end it from within, unless it is its own."""
+        return self.holds_html if self.foreign else self.name in SPECIAL
+
+
+class OpenElements:
+    """The open elements, outermost first."""
+
+    def __init__(self) -> None:
+        self._stack: list[Element] = []
+        self._formatting: list[Element | None] = []
+        """Those that go on in the next block; None where a cell begins."""
+        self._in_form = False
+
+    @property
+    def foreign(self) -> bool:
+        """Whether SVG or MathML stands here."""
+        return bool(self._stack) and not self._stack[-1].holds_html
+
+    def translates(self, never: Collection[str] = (), *, around: bool = False) -> bool:
+        """Whether what stands here is translated: the innermost that says so; nothing inside
+        elements of ``never``. ``around``: ask of what stands around the innermost."""
+        stack = self._stack[:-1] if around else self._stack
+        if all(one.translates is None and one.name not in never for one in stack):
+            return True
+        if any(one.name in never for one in stack):
+            return False
+        said = before_table = True
+        for one, following in zip_longest(stack, stack[1:]):
+            if one.name == "table":
+                before_table = said
+            if one.translates is not None:
+                said = one.translates
+            if one.name in IN_TABLE and (following is None or following.name not in PARTS):
+                said = before_table
+        return said
+
+    def text(self, written: str) -> None:
+        """Text stands here."""
+        if not self.foreign and not written.isspace():
+            self._leave_head()
+            self._reopen()
+
+    def start(self, token: Token, translates: bool | None) -> Element | None:
+        """A start tag stands here -> the element that it opens, None for one without an inside.
+
+        ``translates``: what it says of its inside.
+        """
+        name = token.name
+        if self.foreign:
+            if name not in ENDS_FOREIGN:
+                if token.closes_itself or len(self._stack) >= MOST_OPEN:
+                    return None
+                foreign = self._stack[-1].foreign
+                self._stack.append(Element(name, token.written, translates, foreign))
+                return self._stack[-1]
+            while self.foreign:
+                self._stack.pop()
+        if name not in IN_HEAD:
+            self._leave_head()
+        if name in TABLE_PARTS:
+            if not self._part_of_table(name):
+                return None
+        elif name in ("html", "head", "body"):
+            if any(one.name == name for one in self._stack):
+                return None
+        elif name == "form" and (self._in_form or self._current in IN_TABLE):
+            return None
+        else:
+            self._in_form |= name == "form"
+            self._end_before(name)
+        foreign = name if name in HTML_IN else ""
+        if name in VOID or (foreign and token.closes_itself) or len(self._stack) >= MOST_OPEN:
+            return None
+        element = Element(name, token.written, translates, foreign)
+        self._stack.append(element)
+        if name in FORMATTING:
+            self._goes_on(element)
+        elif name in MARKERS:
+            self._formatting.append(None)
+        return element
+
+    def end(self, name: str) -> None:
+        """An end tag stands here."""
+        in_foreign = bool(self._stack and self._stack[-1].foreign)
+        if in_foreign and name not in ("br", "p"):
+            for place in range(len(self._stack) - 1, -1, -1):
+                if not self._stack[place].foreign:
+                    break
+                if self._stack[place].name == name:
+                    del self._stack[place:]
+                    return
+        while in_foreign and self.foreign and name in ("br", "p"):
+            self._stack.pop()
+        if name in FORMATTING:
+            self._end_formatting(name)
+        elif name in HEADINGS:
+            self._pop_to(HEADINGS, SCOPE)
+        elif name == "p":
+            self._pop_to({"p"}, {*SCOPE, "button"})
+        elif name == "li":
+            self._pop_to({"li"}, {*SCOPE, "ol", "ul"})
+        elif name in TABLE_PARTS or name == "table":
+            self._pop_to({name}, {"table", "template"})
+        elif name == "template":
+            self._pop_to({name}, ())
+        elif name == "form":
+            self._end_form()
+        elif name in MARKERS or name in BLOCKS or name in ("dd", "dt", "button"):
+            self._pop_to({name}, SCOPE)
+        elif name == "head":
+            self._leave_head()
+        elif name not in ("body", "html"):
+            self._end_other(name)
+
+    # ---- inside
+
+    def _leave_head(self) -> None:
+        if self._stack and self._stack[-1].name == "head":
+            self._stack.pop()
+
+    def _end_before(self, name: str) -> None:
+        """End what cannot hold an element of this name, and reopen what goes on."""
+        if name == "li":
+            self._end_item({"li"})
+        elif name in ("dd", "dt"):
+            self._end_item({"dd", "dt"})
+        if name in ENDS_P:
+            self._pop_to({"p"}, {*SCOPE, "button"})
+        top = self._stack[-1].name if self._stack else ""
+        if name in HEADINGS and top in HEADINGS:
+            self._stack.pop()
+        elif name in ("option", "optgroup"):
+            if top == "option":
+                self._stack.pop()
+        elif name == "button":
+            self._pop_to({"button"}, SCOPE)
+        elif name in ("rb", "rtc", "rp", "rt"):
+            kept = {"rtc"} if name in ("rp", "rt") else set()
+            while self._stack and self._stack[-1].name in IMPLIED - kept:
+                self._stack.pop()
+        elif name == "a" and (open_link := self._formatting_of("a")):
+            self._end_formatting("a")
+            self._forget(open_link)
+        elif name == "nobr" and self._formatting_of("nobr"):
+            self._end_formatting("nobr")
+        if name == "table":  # in a table, but not in a cell of it
+            self._pop_to({"table"}, {*CELLS, "template"})
+        if name not in ENDS_P and name not in {*IN_HEAD, "table", "param", "source", "track"}:
+            self._reopen()
+
+    @property
+    def _current(self) -> str:
+        return self._stack[-1].name if self._stack else ""
+
+    def _end_item(self, names: set[str]) -> None:
+        for place in range(len(self._stack) - 1, -1, -1):
+            one = self._stack[place]
+            if one.name in names:
+                self._cut(place)
+                return
+            if one.special and one.name not in ("address", "div", "p"):
+                return
+
+    def _part_of_table(self, name: str) -> bool:
+        """End the parts that cannot hold it -> whether a table is open here."""
+        place = self._place_of({"table", "template"}, ())
+        if place is None or self._stack[place].name == "template":
+            return False
+        ended = TABLE_PARTS[name]
+        for inner in range(place + 1, len(self._stack)):
+            if self._stack[inner].name in ended:
+                self._cut(inner)
+                break
+        # Nothing but parts of a table stands between it and its parts.
+        for inner in range(place + 1, len(self._stack)):
+            if self._stack[inner].name not in IN_TABLE:
+                self._cut(inner)
+                break
+        return True
+
+    def _place_of(self, names: Collection[str], stop: Collection[str]) -> int | None:
+        for place in range(len(self._stack) - 1, -1, -1):
+            if self._stack[place].foreign:
+                if self._stack[place].holds_html and stop:
+                    return None
+                continue
+            if self._stack[place].name in names:
+                return place
+            if self._stack[place].name in stop:
+                return None
+        return None
+
+    def _pop_to(self, names: Collection[str], stop: Collection[str]) -> None:
+        """End the innermost of ``names`` and what stands in it, unless ``stop`` is in between."""
+        place = self._place_of(names, stop)
+        if place is not None:
+            self._cut(place)
+
+    def _cut(self, place: int) -> None:
+        for one in self._stack[place:]:
+            if one.name in MARKERS and not one.foreign and None in self._formatting:
+                last = len(self._formatting) - 1 - self._formatting[::-1].index(None)
+                del self._formatting[last:]
+        del self._stack[place:]
+        while self._stack and not self._stack[-1].name:
+            self._stack.pop()
+
+    def _end_form(self) -> None:
+        """A form ends alone: what was begun in it goes on, and stays inside."""
+        self._in_form = False
+        place = self._place_of({"form"}, SCOPE)
+        if place is not None:
+            while self._current in IMPLIED:
+                self._cut(len(self._stack) - 1)
+            self._stack[place] = replace(self._stack[place], name="")
+            self._cut(len(self._stack))
+
+    def _end_other(self, name: str) -> None:
+        for place in range(len(self._stack) - 1, -1, -1):
+            one = self._stack[place]
+            if one.name == name and not one.foreign:
+                self._cut(place)
+                return
+            if one.special:
+                return
+
+    def _formatting_of(self, name: str) -> Element | None:
+        """The last one of its name since the cell began."""
+        for one in reversed(self._formatting):
+            if one is None:
+                return None
+            if one.name == name:
+                return one
+        return None
+
+    def _goes_on(self, element: Element) -> None:
+        """Of equal ones the last three go on in the next block ("Noah's Ark")."""
+        since = self._formatting[::-1]
+        since = since[: since.index(None)] if None in since else since
+        equal = [one for one in since if one and one.written == element.written]
+        if len(equal) >= 3:
+            self._formatting.remove(equal[2])
+        elif len(since) >= MOST_OPEN:
+            self._formatting.remove(since[-1])
+        self._formatting.append(element)
+
+    def _forget(self, element: Element) -> None:
+        if element in self._formatting:
+            self._formatting.remove(element)
+        if element in self._stack:
+            self._stack.remove(element)
+
+    def _reopen(self) -> None:
+        """Open again what goes on from the block before."""
+        first = len(self._formatting)
+        while first > 0:
+            one = self._formatting[first - 1]
+            if one is None or one in self._stack:
+                break
+            first -= 1
+        going_on = [one for one in self._formatting[first:] if one is not None]
+        self._stack += going_on[: max(0, MOST_OPEN - len(self._stack))]
+
+    def _end_formatting(self, name: str) -> None:
+        """The adoption agency algorithm, as far as it moves open elements."""
+        if self._current == name and self._stack[-1] not in self._formatting:
+            self._stack.pop()
+            return
+        for _ in range(8):
+            element = self._formatting_of(name)
+            if element is None:
+                self._end_other(name)
+                return
+            if element not in self._stack:
+                self._formatting.remove(element)
+                return
+            place = self._stack.index(element)
+            if any(one.name in SCOPE for one in self._stack[place + 1 :] if not one.foreign):
+                return
+            inner = range(place + 1, len(self._stack))
+            furthest = next((n for n in inner if self._stack[n].special), None)
+            if furthest is None:
+                self._cut(place)
+                self._formatting.remove(element)
+                return
+            between = self._stack[place + 1 : furthest]
+            for one in between[:-3]:
+                if one in self._formatting:
+                    self._formatting.remove(one)
+            going_on = [one for one in between if one in self._formatting]
+            # The block leaves the element; a copy goes on inside the block until the next round.
+            copy = replace(element)
+            bookmark = self._formatting.index(element)
+            if going_on:
+                bookmark = self._formatting.index(going_on[-1])
+            self._formatting.insert(bookmark + 1, copy)
+            self._formatting.remove(element)
+            block = self._stack[furthest]
+            self._stack[place : furthest + 1] = [*going_on, block, copy]

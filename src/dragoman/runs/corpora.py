@@ -1,0 +1,146 @@
+"""The text of a recipe, as its files have it: read, cleaned, and split into train, dev and test."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import chain, islice
+
+from dragoman.data.checks.block_sampler import BlockSampler
+from dragoman.data.checks.corpus_checks import Doubt, find_doubts
+from dragoman.data.cleaning import Cleaner
+from dragoman.data.corpora import CorpusSettings, Pair, read_pairs
+from dragoman.data.split import SplitSettings, split_pairs
+from dragoman.data.store import Tokens
+from dragoman.data.store_writer import WeightedPairs
+from dragoman.errors import RecipeError
+from dragoman.forms.moses import MosesText
+from dragoman.forms.text import Text
+from dragoman.recipe import Recipe
+from dragoman.runs.embedded import all_embedded_pairs, embedded_pairs
+from dragoman.task import TASKS
+
+_CUT_TOGETHER = 4096
+"""Training pairs that are cut into tokens at once."""
+
+
+def new_cleaner(recipe: Recipe) -> Cleaner:
+    """What drops the examples of a recipe that are not worth training on."""
+    return Cleaner(recipe.data.cleaning, TASKS[recipe.task].texts)
+
+
+def corpora_of(recipe: Recipe, side: str, cleaner: Cleaner | None = None) -> list[WeightedPairs]:
+    """The corpora of ``side`` ("train", "dev" or "test"), lazily read.
+
+    A dev or test set that the recipe does not name is what the split holds out of ``train``.
+    """
+    corpora = plain_corpora(recipe, side, cleaner)
+    if not recipe.data.moses:
+        return corpora
+    labelled = TASKS[recipe.task].target == "label"
+    source, target = (
+        MosesText(code) for code in (recipe.languages.source, recipe.languages.target)
+    )
+
+    def prepared(pairs: Iterable[Pair]) -> Iterator[Pair]:
+        for pair in pairs:
+            written = pair.target if labelled else target.prepare(pair.target)
+            yield pair._replace(source=source.prepare(pair.source), target=written)
+
+    return [WeightedPairs(prepared(c.pairs), c.weight, c.name) for c in corpora]
+
+
+def plain_corpora(recipe: Recipe, side: str, cleaner: Cleaner | None = None) -> list[WeightedPairs]:
+    """As ``corpora_of``, as plain text whatever the recipe prepares text to."""
+    data = recipe.data
+    if data.embedded is not None:
+        return [WeightedPairs(embedded_pairs(recipe, side), 1.0, data.embedded)]
+    named: CorpusSettings | None = {"dev": data.dev, "test": data.test}.get(side)
+    if named is not None:
+        return [WeightedPairs(read_pairs(named), 1.0, named.name)]
+    if side != "train" and getattr(data.split, side) == 0.0:
+        return []
+    _require_text(recipe)
+    used = cleaner or new_cleaner(recipe)
+    return [
+        WeightedPairs(
+            _held(used.pairs(read_pairs(corpus), corpus.name), data.split, side),
+            corpus.weight,
+            corpus.name,
+        )
+        for corpus in data.train
+    ]
+
+
+def training_pairs(
+    recipe: Recipe, cleaner: Cleaner, doubts: list[Doubt] | None = None
+) -> Iterator[Pair]:
+    """All pairs of the training corpora that ``cleaner`` keeps, before anything is held out.
+
+    What looks wrong with a corpus is appended to ``doubts`` when it has been read.
+    """
+    data = recipe.data
+    if data.embedded is not None:
+        yield from cleaner.pairs(all_embedded_pairs(recipe), data.embedded)
+        return
+    _require_text(recipe)
+    for corpus in data.train:
+        sampler = BlockSampler()
+        yield from cleaner.pairs(sampler.watch(read_pairs(corpus)), corpus.name)
+        if doubts is not None and len(TASKS[recipe.task].texts) > 1:
+            doubts += _doubts(recipe, corpus, sampler)
+
+
+def plain_pairs(recipe: Recipe, side: str) -> list[Pair]:
+    """All pairs of "dev" or "test", as plain text whatever the recipe prepares text to."""
+    return list(chain.from_iterable(corpus.pairs for corpus in plain_corpora(recipe, side)))
+
+
+def has_test_set(recipe: Recipe) -> bool:
+    """Whether there is something to measure a finished run on."""
+    data = recipe.data
+    return data.embedded is not None or data.test is not None or data.split.test > 0
+
+
+def token_pairs(recipe: Recipe, source: Text, target: Text) -> Iterator[tuple[Tokens, Tokens]]:
+    """The training text of a recipe, read and cut into tokens anew."""
+    pairs = chain.from_iterable(corpus.pairs for corpus in corpora_of(recipe, "train"))
+    while part := list(islice(pairs, _CUT_TOGETHER)):
+        sources = source.encode([pair.source for pair in part])
+        yield from zip(sources, target.encode([pair.target for pair in part]), strict=True)
+
+
+def doubts_of(recipe: Recipe, sides: Sequence[str] = ("train", "dev", "test")) -> list[Doubt]:
+    """What looks wrong with the files of a recipe. Reads them once; what it looks at is a sample.
+
+    Errors: ``DataError`` for files that cannot be used.
+    """
+    data = recipe.data
+    if len(TASKS[recipe.task].texts) < 2:  # all of them are about how two sides fit
+        return []
+    corpora: dict[str, Sequence[CorpusSettings | None]] = {
+        "train": data.train, "dev": [data.dev], "test": [data.test]
+    }  # fmt: skip
+    found = []
+    for corpus in filter(None, chain.from_iterable(corpora[side] for side in sides)):
+        sampler = BlockSampler()
+        for _ in sampler.watch(read_pairs(corpus)):
+            pass
+        found += _doubts(recipe, corpus, sampler)
+    return found
+
+
+def _doubts(recipe: Recipe, corpus: CorpusSettings, sampler: BlockSampler) -> list[Doubt]:
+    return find_doubts(corpus, sampler.blocks, (recipe.languages.source, recipe.languages.target))
+
+
+def _require_text(recipe: Recipe) -> None:
+    if not recipe.data.train:
+        raise RecipeError(
+            f"recipe {recipe.name} names no text to train on: give two files (dragoman train my.en "
+            f"my.de --recipe {recipe.name}), or set data.train in it"
+        )
+
+
+def _held(pairs: Iterable[Pair], split: SplitSettings, side: str) -> Iterator[Pair]:
+    assert side in ("train", "dev", "test")
+    return split_pairs(pairs, split, side)  # type: ignore[arg-type]

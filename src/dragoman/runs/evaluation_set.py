@@ -1,0 +1,147 @@
+"""What finished runs are measured on: the test set of their recipe, or files that are named."""
+
+from __future__ import annotations
+
+import json
+import logging
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from dragoman.atomic import write_text
+from dragoman.data.checks.corpus_checks import find_doubts
+from dragoman.data.corpora import CorpusSettings, Pair, is_one_file, read_lines, read_pairs
+from dragoman.data.file_kinds import check_is_read
+from dragoman.errors import DataError, DragomanError, RunError
+from dragoman.plural import plural
+from dragoman.recipe import Recipe
+from dragoman.runs.corpora import has_test_set, plain_pairs
+from dragoman.runs.run import TEST, Run
+
+logger = logging.getLogger("dragoman")
+
+_LOOKED_AT = 400
+"""Pairs by which it is told whether both sides are in the languages of the run."""
+_PLACES = {"source_key", "target_key", "source_column", "target_column"}
+"""Where in a line a run found its sides."""
+_LARGEST = 20_000_000
+"""Bytes of a copy of a test set."""
+
+
+@dataclass(frozen=True)
+class EvaluationSet:
+    """Sources to translate, each with one reference or several."""
+
+    pairs: Sequence[Pair]
+    """Each source with its first reference."""
+    references: Sequence[Sequence[str]]
+    """One list for each reference that a source has, as long as the test set."""
+    name: str
+
+    @classmethod
+    def of(cls, run: Run, files: Sequence[Path]) -> EvaluationSet:
+        """The set in some files, sources first, or in one that holds both sides in the format of
+        the run's training text; without files, the test set of the run's recipe.
+
+        Errors: ``DragomanError`` where there is nothing to measure on, ``DataError`` for files
+        whose lines do not pair up.
+        """
+        for file in files:
+            check_is_read(file, "translation")
+        if len(files) == 1 and not is_one_file(str(files[0])):
+            raise DragomanError(
+                "give both the source sentences and their references, or one file with both "
+                "(.tsv, .jsonl), or neither"
+            )
+        if not files:
+            pairs, name = own_test_set(run)
+            if not pairs:
+                raise _no_pairs(run)
+            return cls(pairs, [[pair.target for pair in pairs]], name)
+        source, *references = files
+        if references:
+            target = str(references[0])
+            corpus = CorpusSettings(source=str(source), target=target, format="lines")
+        else:
+            learned = next((one for one in run.recipe.data.train if one.target is None), None)
+            places = {} if learned is None else learned.model_dump(include=_PLACES)
+            corpus = CorpusSettings(source=str(source), **places)
+        pairs = list(read_pairs(corpus))
+        languages = (run.recipe.languages.source, run.recipe.languages.target)
+        for doubt in find_doubts(corpus, [pairs[:_LOOKED_AT]], languages):
+            if doubt.kind in ("language", "encoding"):
+                logger.warning("warning: %s", doubt)
+        return cls(pairs, _with_further(pairs, references[1:]), source.name)
+
+    @classmethod
+    def of_references(cls, references: Sequence[Path]) -> EvaluationSet:
+        """References alone, for what is translated already. Errors: ``DataError``."""
+        first, *further = references
+        pairs = [Pair(n, "", line) for n, line in enumerate(read_lines(first), 1)]
+        return cls(pairs, _with_further(pairs, further), first.name)
+
+
+def _with_further(pairs: Sequence[Pair], further: Sequence[Path]) -> list[list[str]]:
+    """All references, line by line. Errors: ``DataError``."""
+    sets = [[pair.target for pair in pairs]]
+    for path in further:
+        sets.append(list(read_lines(path)))
+        if len(sets[-1]) != len(pairs):
+            raise DataError(
+                f"{path} has {plural(len(sets[-1]), 'line')} for "
+                f"{plural(len(pairs), 'sentence')}: each file of references has one line for each"
+            )
+    return sets
+
+
+def own_test_set(run: Run) -> tuple[list[Pair], str]:
+    """The test set of a run's recipe, and what to call it; of a run that was moved away from its
+    text, the copy that it keeps.
+
+    Errors: ``RunError`` for text that is not where the recipe says, and of which there is no copy.
+    """
+    data = run.recipe.data
+    name = "the demo's test set" if data.embedded else "the held-out test set"
+    if data.test is not None:
+        name = Path(data.test.source).name
+    try:
+        run.require_text("test")
+    except RunError:
+        kept = run.folder / TEST
+        if not kept.is_file():
+            raise
+        return list(read_pairs(CorpusSettings(source=str(kept)))), name
+    return plain_pairs(run.recipe, "test"), name
+
+
+def keep_test_set(recipe: Recipe, folder: Path) -> None:
+    """Write a copy of the test set into the folder of a run, unless it is part of this program, or
+    so large that nobody would want it twice."""
+    if recipe.data.embedded is not None:
+        return
+    lines, size = [], 0
+    for pair in plain_pairs(recipe, "test"):
+        lines.append(json.dumps({"source": pair.source, "target": pair.target}) + "\n")
+        size += len(lines[-1])
+        if size > _LARGEST:
+            return
+    if lines:
+        write_text(folder / TEST, "".join(lines))
+
+
+def nothing_to_measure(run: Run, there: str, files: str, example: str) -> DragomanError:
+    """What is said where ``there`` "is no text"; ``files``: what to give, such as ``example``."""
+    return DragomanError(
+        f"there {there} to measure {run.folder} on; give {files}: "
+        f"dragoman evaluate {run.folder} {example}"
+    )
+
+
+def _no_pairs(run: Run) -> DragomanError:
+    why = "names no test set and holds none out"
+    if has_test_set(run.recipe):
+        why = "holds out a share of the text for a test, and no pair of so few fell into it"
+    return DragomanError(
+        f"the recipe of {run.folder} {why}; give two files: "
+        f"dragoman evaluate {run.folder} test.source test.reference"
+    )

@@ -1,0 +1,289 @@
+"""What a run has learned from, and what the runs that it was begun from have.
+
+A run begun from another one (``--from``, ``--take``) knows the other's training text too, and that
+of all before it. Each run keeps hashes of its training texts, and takes over those of the run that
+it begins from, so that test texts are looked for in all of them when no text and no other run is
+there any more. Sentences are compared but for case, spaces and stops (``data/split.py``).
+
+    data.json          "bases": the runs before this one, the nearest first, by name and fingerprint
+    learned/0-source   sorted hashes of what this run reads, 8 bytes each
+    learned/1-target   of what the nearest of the bases writes
+"""
+
+from __future__ import annotations
+
+import logging
+from array import array
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import chain
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from dragoman.atomic import replacing_file
+from dragoman.data.corpora import Pair
+from dragoman.data.split import find_overlaps, hash_of
+from dragoman.errors import DragomanError, RunError
+from dragoman.plural import plural
+from dragoman.reading import read_bytes
+from dragoman.recipe import Recipe
+from dragoman.runs.corpora import plain_corpora, plain_pairs
+from dragoman.runs.prepare import Say, fingerprints
+from dragoman.runs.run import Run
+from dragoman.task import TASKS, ModelPart
+
+logger = logging.getLogger("dragoman")
+
+BASES = "bases"
+"""Among the notes: the runs that this one was begun from."""
+_FOLDER = "learned"
+_MOST = 1 << 32
+"""Bytes of a file of hashes: those of 500 million texts."""
+
+Hashes = Mapping[str, npt.NDArray[np.uint64]]
+"""Of the texts of each side."""
+
+
+@dataclass(frozen=True)
+class Learned:
+    """Training texts of a run, or of one that it was begun from."""
+
+    base: str
+    """The name of that one; empty for the run itself."""
+    part: str | None
+    """What of it was taken, where not all."""
+    hashes: Hashes
+    unknown: str = ""
+    """Why its texts are not known, if they are not."""
+
+    def has(self, pairs: Sequence[Pair]) -> list[bool]:
+        """Of each pair or text: whether it was learned from.
+
+        That of a run itself, or of a base that read and wrote two texts too, is its source. Any of
+        its texts, or half of the lines of one, is, where the base was for another task or only its
+        decoder was taken.
+        """
+        alike = len(self.hashes) > 1 and bool(pairs) and bool(pairs[0].source)
+        if not self.base or (alike and self.part != "decoder"):
+            side = "source" if "source" in self.hashes else "target"
+            return _found([pair.source or pair.target for pair in pairs], self.hashes.get(side))
+        return [
+            any(found)
+            for found in zip(
+                *(
+                    _found_in_lines([getattr(pair, side) for pair in pairs], hashes)
+                    for side in ("source", "target")
+                    for hashes in self.hashes.values()
+                ),
+                strict=True,
+            )
+        ] or [False] * len(pairs)
+
+    def in_words(self, name: str, seen: int, of: str) -> str:
+        """A warning about the run ``name``. ``of``: all texts, such as "99 test texts"."""
+        if self.unknown:
+            return f"whether {self._who(name)} has learned from any of the {of} is not known: " + (
+                self.unknown
+            )
+        verb = "learned" if self.base else "has learned"
+        return f"{self._who(name)} {verb} from {seen:,} of the {of}: its figures may flatter it"
+
+    def _who(self, name: str) -> str:
+        return f"{name}: the run this began from, {self.base}," if self.base else name
+
+
+def _found(texts: Sequence[str], hashes: npt.NDArray[np.uint64] | None) -> list[bool]:
+    if hashes is None:
+        return [False] * len(texts)
+    wanted = np.array([hash_of(text) for text in texts], np.uint64)
+    found: list[bool] = np.isin(wanted, hashes).tolist()
+    return found
+
+
+def _found_in_lines(texts: Sequence[str], hashes: npt.NDArray[np.uint64]) -> list[bool]:
+    """Of each text: whether it, or half of its lines, is among what was learned. A base may have
+    read other pieces of the same text: lines, passages, documents."""
+    lines = [_lines(text) for text in texts]
+    found = iter(_found(list(chain.from_iterable(lines)), hashes))
+    seen = [[next(found) for _ in of_text] for of_text in lines]
+    whole = _found(texts, hashes)
+    return [
+        bool(of_text) and (known or 2 * sum(of_text) >= len(of_text))
+        for known, of_text in zip(whole, seen, strict=True)
+    ]
+
+
+def _lines(text: str) -> list[str]:
+    return [line for line in text.split("\n") if line.strip()]
+
+
+class _Watch:
+    """Hashes of the texts that go by, and of the lines in them."""
+
+    def __init__(self, recipe: Recipe) -> None:
+        self._found = {side: array("Q") for side in TASKS[recipe.task].texts}
+
+    def pairs(self, pairs: Iterable[Pair]) -> Iterator[Pair]:
+        for pair in pairs:
+            for side, found in self._found.items():
+                text = getattr(pair, side)
+                found.append(hash_of(text))
+                if "\n" in text:
+                    found.extend(map(hash_of, _lines(text)))
+            yield pair
+
+    def hashes(self) -> Hashes:
+        return {
+            side: np.unique(np.frombuffer(found, np.uint64)) if found else np.empty(0, np.uint64)
+            for side, found in self._found.items()
+        }
+
+
+def record_learned(
+    recipe: Recipe, folder: Path, start_from: Run | None, take: ModelPart | None, say: Say
+) -> dict[str, Any]:
+    """Write down what a new run will learn from, and what the runs before it have, and say how
+    much of dev and test stands in either -> notes for the run. Reads the training text once."""
+    watch = _Watch(recipe)
+    train = watch.pairs(chain.from_iterable(c.pairs for c in plain_corpora(recipe, "train")))
+    held = {side: plain_pairs(recipe, side) for side in ("dev", "test")}
+    warnings = []
+    if recipe.data.embedded is None:
+        seen = find_overlaps(*_comparable(recipe, train, held))
+        warnings = [words for name, found in seen.items() if (words := found.in_words(name))]
+    else:  # disjoint by construction
+        for _ in train:
+            pass
+    _save(folder, 0, watch.hashes())
+    notes: dict[str, Any] = {}
+    if start_from is not None:
+        notes[BASES] = _take_over(start_from, take, folder)
+        for learned in learned_before(folder, notes[BASES]):
+            for side, pairs in held.items():
+                count = sum(learned.has(pairs))
+                if pairs and (count or learned.unknown):
+                    of = plural(len(pairs), f"{side} text")
+                    warnings.append(learned.in_words(folder.name, count, of))
+    for warning in warnings:
+        say(f"warning: {warning}")
+    return notes | ({"overlap": "; ".join(warnings)} if warnings else {})
+
+
+def _comparable(
+    recipe: Recipe, train: Iterable[Pair], held: Mapping[str, Sequence[Pair]]
+) -> tuple[Iterable[Pair], Mapping[str, Sequence[Pair]]]:
+    """Where targets are labels, which all overlap, texts alone."""
+    if TASKS[recipe.task].target != "label":
+        return train, held
+    return map(_alone, train), {name: [_alone(pair) for pair in held[name]] for name in held}
+
+
+def _alone(pair: Pair) -> Pair:
+    """The source of a pair as a text that stands alone."""
+    return Pair(pair.line, "", pair.source, pair.whole)
+
+
+def _take_over(base: Run, take: ModelPart | None, folder: Path) -> list[dict[str, Any]]:
+    """What a run and those before it have learned from, into the folder of a new one -> notes."""
+    notes = base.notes()
+    own: dict[str, Any] = {
+        "name": base.folder.resolve().name,
+        "weights": base.weights_hash,
+        "part": take,
+        "corpora": [
+            {"name": one["name"], "sha256": one["sha256"]} for one in notes.get("corpora", [])
+        ],
+    }
+    found = [(own, learned_itself(base, unchanged=True))]
+    for note, learned in zip(
+        notes.get(BASES, []), learned_before(base.folder, notes.get(BASES, [])), strict=True
+    ):
+        found.append((note, learned))
+    for number, (note, learned) in enumerate(found, 1):
+        note["unknown"] = learned.unknown
+        _save(folder, number, learned.hashes)
+    return [note for note, _ in found]
+
+
+def learned_itself(run: Run, *, unchanged: bool = False) -> Learned:
+    """What a run has learned from, but for what those before it have; of a run of an earlier
+    version, which kept no hashes, by reading its text, if that is ``unchanged`` where this counts.
+    """
+    try:
+        hashes = _load(run.folder, 0)
+        if not hashes:
+            run.require_text("train")
+            if unchanged:
+                _require_unchanged(run)
+            watch = _Watch(run.recipe)
+            corpora = plain_corpora(run.recipe, "train")
+            for _ in watch.pairs(chain.from_iterable(corpus.pairs for corpus in corpora)):
+                pass
+            hashes = watch.hashes()
+    except DragomanError as error:
+        return Learned("", None, {}, str(error))
+    return Learned("", None, hashes)
+
+
+def learned_before(folder: Path, bases: Sequence[Mapping[str, Any]]) -> Iterator[Learned]:
+    """What the runs have learned from that the one in ``folder`` was begun from, by its notes."""
+    for number, note in enumerate(bases, 1):
+        hashes, unknown = dict[str, npt.NDArray[np.uint64]](), note.get("unknown", "")
+        try:
+            hashes = dict(_load(folder, number))
+        except RunError as error:
+            unknown = str(error)
+        if not hashes and not unknown:
+            unknown = f"{folder / _FOLDER} has no hashes of its texts"
+        yield Learned(note["name"], note.get("part"), hashes, unknown)
+
+
+def _require_unchanged(run: Run) -> None:
+    begun = [(one["name"], one["sha256"]) for one in run.notes().get("corpora", [])]
+    now = [(name, fingerprint) for name, fingerprint, _ in fingerprints(run.recipe)]
+    if begun != now:
+        raise RunError(f"the training text of {run.folder} is not what it learned from")
+
+
+def warn_of_learned(run: Run, pairs: Sequence[Pair]) -> None:
+    """Log how many of the texts that ``run`` is measured on it has learned from, or those that it
+    was begun from."""
+    of = plural(len(pairs), "test text")
+    before = learned_before(run.folder, run.notes().get(BASES, []))
+    kept = (run.folder / _FOLDER).is_dir()  # else all text would be read: compare does that
+    for learned in chain([learned_itself(run)] if kept else [], before):
+        count = sum(learned.has(pairs))
+        if count or learned.unknown:
+            logger.warning("warning: %s", learned.in_words(run.folder.name, count, of))
+
+
+def watched_texts(run: Run, texts: Iterable[str]) -> Iterator[str]:
+    """``texts`` as they are, then what ``warn_of_learned`` says of them."""
+    pairs = []
+    for number, text in enumerate(texts, 1):
+        pairs.append(Pair(number, "", text))
+        yield text
+    warn_of_learned(run, pairs)
+
+
+def _save(folder: Path, number: int, hashes: Hashes) -> None:
+    (folder / _FOLDER).mkdir(parents=True, exist_ok=True)
+    for side, found in hashes.items():
+        with replacing_file(folder / _FOLDER / f"{number}-{side}") as path:
+            path.write_bytes(found.astype("<u8").tobytes())
+
+
+def _load(folder: Path, number: int) -> Hashes:
+    """Errors: ``RunError`` for a file that is damaged."""
+    found = {}
+    for side in ("source", "target"):
+        path = folder / _FOLDER / f"{number}-{side}"
+        if path.is_file():
+            content = read_bytes(path, _MOST)
+            if len(content) % 8:
+                raise RunError(f"{path} is damaged: {len(content):,} bytes are no hashes")
+            found[side] = np.frombuffer(content, "<u8").astype(np.uint64)
+    return found

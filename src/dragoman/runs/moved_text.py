@@ -1,0 +1,92 @@
+"""The text of a run that was moved, or whose text was: found again among files that are given."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import chain, product
+from pathlib import Path
+
+from dragoman.data.corpora import CORPUS_FILES, CorpusSettings, corpus_fingerprint
+from dragoman.errors import DataError, RunError
+from dragoman.runs.run import NOTES, RECIPE, Run
+
+
+def with_text(run: Run, given: Sequence[Path] = ()) -> Run:
+    """The run with a recipe that names its text where it is now, which is written into its folder.
+
+    A file that is not where the recipe says is looked for by its name among ``given``, files and
+    folders, and in the run's folder; it is taken if it has the fingerprint of the text that the run
+    was begun with. Where nothing is given, what is found nowhere stays as it is
+    (``Run.require_text`` names it). Errors: ``RunError`` for another text of that name, for a file
+    that is not among those given, and for ``given`` files that do not exist.
+    """
+    for path in given:
+        if not path.exists():
+            raise RunError(f"--text {path} does not exist")
+    notes, data = run.notes(), run.recipe.data
+    begun = [one["sha256"] for one in notes.get("corpora", [])]
+    held = notes.get("held_out", {})
+    found = [_found(run, corpus, given, begun[n : n + 1]) for n, corpus in enumerate(data.train)]
+    sides = {
+        side: corpus and _found(run, corpus, given, [held[side]] if side in held else [])
+        for side, corpus in (("dev", data.dev), ("test", data.test))
+    }
+    changed = data.model_copy(update={"train": tuple(found), **sides})
+    if changed == data:
+        return run
+    recipe = run.recipe.model_copy(update={"data": changed})
+    recipe.save(run.folder / RECIPE)
+    return Run(run.folder, recipe)
+
+
+def _found(
+    run: Run, corpus: CorpusSettings, given: Sequence[Path], begun: Sequence[str]
+) -> CorpusSettings:
+    """``begun``: the fingerprint, where the run wrote it down."""
+    missing = {
+        key: Path(path)
+        for key in CORPUS_FILES
+        if (path := getattr(corpus, key)) is not None and not Path(path).exists()
+    }
+    places = {key: _places(path, given, run.folder) for key, path in missing.items()}
+    unknown = [missing[key].name for key, found in places.items() if not found]
+    if given and unknown:
+        raise RunError(
+            f"{run.folder} was begun with {' and '.join(unknown)}, and no file of that name is "
+            "among what --text names. Files are found by their names: give each of them, or a "
+            "folder that has them"
+        )
+    if not missing or unknown:
+        return corpus
+    one = {key: str(found[0]) for key, found in places.items()}
+    if not begun:
+        raise RunError(
+            f"whether {' and '.join(one.values())} is the text that {run.folder} was begun with "
+            f"cannot be told: {run.folder / NOTES} has no fingerprint of it. Change the paths in "
+            f"{run.folder / RECIPE} if you are sure"
+        )
+    for together in product(*places.values()):
+        there = corpus.model_copy(
+            update={key: str(place) for key, place in zip(places, together, strict=True)}
+        )
+        try:
+            if corpus_fingerprint(there) == begun[0]:
+                return there
+        except DataError as error:
+            raise RunError(f"{error}. It was given as text of {run.folder}") from error
+    raise RunError(
+        f"{' and '.join(one.values())} is not the text that {run.folder} was begun with: its "
+        "fingerprint differs. Give the old file; or train on this one: "
+        f"dragoman train FILES --from {run.folder}"
+    )
+
+
+def _places(path: Path, given: Sequence[Path], folder: Path) -> list[Path]:
+    """Where ``path`` may be now: files of its name that were given, then what lies in a folder
+    below as many of its own folders as possible, so that ``dev/my.en`` is not ``my.en``."""
+    named = [one for one in given if one.name == path.name]
+    folders = [one for one in [*given, folder] if one.is_dir()]
+    below = [Path(*path.parts[n:]) for n in range(1, len(path.parts))]
+    inside = (one / tail for one in folders for tail in below)
+    found = (one.resolve() for one in chain(named, inside) if one.exists())
+    return list(dict.fromkeys(found))

@@ -1,0 +1,250 @@
+"""From the files that a recipe names to what training takes: stores of tokens.
+
+The way of the data: read -> clean -> hold out (``corpora.py``) -> learn subwords, of the train side
+alone (``vocabularies.py``) -> tokenise once into a memory-mapped store, which is kept in a cache
+and found again as long as nothing changed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from importlib import metadata
+from itertools import chain
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from dragoman.data.corpora import Pair, corpus_fingerprint
+from dragoman.data.length_ratio import LengthRatio
+from dragoman.data.store import Store
+from dragoman.data.store_writer import build_store, store_key
+from dragoman.data.word_links import WordLinks
+from dragoman.errors import FileError, RunError
+from dragoman.forms.form import Form
+from dragoman.forms.lexicon import Lexicon, words_in
+from dragoman.forms.segmentation import segment
+from dragoman.forms.tree_form import TreeForm
+from dragoman.plural import plural
+from dragoman.recipe import Recipe
+from dragoman.runs.corpora import corpora_of, new_cleaner
+from dragoman.runs.embedded import embedded_fingerprint
+from dragoman.runs.links import links_of_trees, training_links
+from dragoman.runs.run import LENGTHS, LONGEST_WORDS, SEVERAL_SENTENCES, Forms, Run, load_forms
+from dragoman.runs.user_cache import cache_folder
+from dragoman.task import TASKS
+
+_LOOKED_AT = 2000
+"""Training sources that are cut into sentences to know that share: some tenths of a second."""
+_COUNTED = 20_000
+"""Training sources whose words are counted to know how long they are."""
+_RARE = 0.001
+"""The share of them that may be longer."""
+_MOST_READ = 1_000_000
+"""Training sources whose words are counted: what is not among them is rare at least."""
+
+Say = Callable[[str], None]
+"""What shows a person one line of text."""
+
+
+@dataclass(frozen=True)
+class Prepared:
+    """Everything that training needs of the data. Prepared by Moses, if the recipe says so."""
+
+    forms: Forms
+    train: Store
+    dev: list[Pair]
+    test: list[Pair]
+    links: WordLinks | None
+    """Links between the words of each training example, where a head is taught to align."""
+    notes: dict[str, Any]
+    """The cleaning report, hashes of the corpora, how many pairs each part has."""
+
+
+def prepare(recipe: Recipe, run_folder: Path, say: Say) -> Prepared:
+    """Read, clean, split, and tokenise by the vocabularies of ``run_folder``.
+
+    Errors: ``DataError`` for files that cannot be used, or a corpus that cleaning empties;
+    ``RunError`` for vocabularies that are missing or damaged.
+    """
+    task = TASKS[recipe.task]
+    forms = load_forms(recipe, run_folder, prepared=True)
+    sides: dict[str, Form] = {
+        side: form for side, form in forms._asdict().items() if side in task.sides
+    }
+    corpora = fingerprints(recipe)
+    key = _training_key(recipe, sides, corpora)
+    store = _stored(recipe, sides, key, run_folder, say)
+    dev, test = _held_out(recipe, "dev"), _held_out(recipe, "test")
+    notes = {
+        **store.notes,
+        "corpora": [
+            {"name": name, "sha256": fingerprint, "weight": weight}
+            for name, fingerprint, weight in corpora
+        ],
+        "held_out": _held_fingerprints(recipe),
+        "pairs": {"train": len(store), "dev": len(dev), "test": len(test)},
+    }
+    if len(task.texts) > 1 and not recipe.data.moses:  # which hides where sentences begin
+        notes[SEVERAL_SENTENCES] = _several_sentences(store, recipe.languages.source)
+    if len(task.texts) > 1 and (
+        found := LengthRatio.of(store.lengths["source"], store.lengths["target"])
+    ):
+        notes[LENGTHS] = found.to_dict()
+        if forms.source.spaced and not recipe.data.moses:
+            notes[LONGEST_WORDS] = _longest_words(store)
+    _say_dropped(store.notes.get("cleaning", {}), task.noun, say)
+    read = plural(len(store), task.noun.removesuffix("s"))
+    say(f"{read} to train on, {len(dev):,} dev, {len(test):,} test")
+    links = None
+    if recipe.training.guided.weight:
+        source, target = forms.source.vocabulary, forms.target
+        assert source is not None  # else the recipe is refused
+        if isinstance(target, TreeForm):
+            links = links_of_trees(store, source, target.symbols)
+        else:
+            links = training_links(
+                recipe, store, (source, forms.written.vocabulary),
+                lambda: corpora_of(recipe, "train"), run_folder / "training", say,
+            )  # fmt: skip
+    return Prepared(forms, store, dev, test, links, notes)
+
+
+def _say_dropped(cleaning: dict[str, Any], noun: str, say: Say) -> None:
+    """``cleaning``: a ``CleaningReport.to_dict``, or nothing."""
+    dropped = cleaning.get("read", 0) - cleaning.get("kept", 0)
+    if dropped:
+        by = [f"{name} {d['count']:,}" for name, d in cleaning["filters"].items() if d["count"]]
+        say(f"cleaning drops {dropped:,} of {cleaning['read']:,} {noun}: {', '.join(by)}")
+
+
+def _several_sentences(store: Store, language: str) -> float:
+    """The share of sources with more than one sentence, of some that are spread over the store."""
+    examples = range(0, len(store), max(1, len(store) // _LOOKED_AT))
+    several = sum(len(segment(store.text("source", n).strip(), language)) > 1 for n in examples)
+    return round(several / max(1, len(examples)), 4)
+
+
+def _longest_words(store: Store) -> int:
+    """What all but one in a thousand of some sources, spread over the store, have at most."""
+    examples = range(0, len(store), max(1, len(store) // _COUNTED))
+    words = [len(words_in(store.text("source", n))) for n in examples]
+    return int(np.quantile(words, 1 - _RARE, method="higher"))
+
+
+def count_words(recipe: Recipe, prepared: Prepared) -> Lexicon | None:
+    """The words of the training sources; None where there are none, where words do not stand
+    between spaces, or where Moses has cut them."""
+    source = prepared.forms.source
+    if "source" not in TASKS[recipe.task].sides or not source.spaced or recipe.data.moses:
+        return None
+    store = prepared.train
+    step = max(1, -(-len(store) // _MOST_READ))
+    return Lexicon.count(store.text("source", n) for n in range(0, len(store), step))
+
+
+def _stored(
+    recipe: Recipe, forms: Mapping[str, Form], key: str, run_folder: Path, say: Say
+) -> Store:
+    """The tokens of the training text, in the cache; where there is none or no room, in the run."""
+    own = run_folder / "training" / "stores"
+    cache = None if (own / key).exists() else cache_folder("stores")
+
+    def build(folder: Path) -> Store:
+        cleaner = new_cleaner(recipe)
+        return build_store(
+            corpora_of(recipe, "train", cleaner), forms, folder, key,
+            notes=lambda: {"cleaning": cleaner.report.to_dict()},
+        )  # fmt: skip
+
+    if cache is not None:
+        try:
+            return build(cache)
+        except FileError as error:
+            say(f"{error}; the tokens go into {own}")
+    return build(own)
+
+
+def check_unchanged(recipe: Recipe, notes: dict[str, Any], folder: Path, say: Say) -> None:
+    """Whether the text is still what the run in ``folder`` was begun with.
+
+    ``notes``: what that run wrote down of its data. Errors: ``RunError`` if the training or the dev
+    text changed: either changes which weights come out. Of another test text it is only said.
+    """
+    begun = [(c["name"], c["sha256"], c["weight"]) for c in notes.get("corpora", [])]
+    now = fingerprints(recipe) if begun else []
+    changed = [name for name, *rest in now if (name, *rest) not in begun]
+    if changed and recipe.data.embedded is not None:
+        raise RunError(
+            f"{folder} was begun with another version of this program, whose {changed[0]} corpus "
+            "was not this one, so it cannot go on. Train anew"
+        )
+    if changed or len(now) != len(begun):
+        raise RunError(
+            f"the training text of {folder} is not what it was begun with ("
+            f"{', '.join(changed) or 'there were more corpora'}), so it cannot go on as if nothing "
+            "had happened. Put the old files back; or train on the new ones from its weights: "
+            f"dragoman train FILES --from {folder}"
+        )
+    begun_held = notes.get("held_out")
+    if begun_held is None:  # an older run, which did not write them down
+        return
+    held = _held_fingerprints(recipe)
+    if held.get("dev") != begun_held.get("dev"):
+        raise RunError(
+            f"the dev text of {folder} is not what it was begun with, and it decides which weights "
+            "are kept, so the run cannot go on as if nothing had happened. Put the old files back; "
+            f"or train from its weights: dragoman train FILES --from {folder}"
+        )
+    if held.get("test") != begun_held.get("test"):
+        say(
+            f"warning: the test text of {folder} is not what it was begun with: its scores are not "
+            "those of the old text"
+        )
+
+
+def training_key(run: Run) -> str:
+    """A short name for the tokens that a run learns from: the same text, cleaned, held out and cut
+    alike. Reads the files of the text."""
+    sides: dict[str, Form] = {"source": run.source, "target": run.target}
+    return _training_key(run.recipe, sides, fingerprints(run.recipe))
+
+
+def _training_key(
+    recipe: Recipe, sides: Mapping[str, Form], corpora: Sequence[tuple[str, str, float]]
+) -> str:
+    return store_key(
+        *(form.fingerprint for form in sides.values()),
+        recipe.data.cleaning.model_dump_json(),
+        recipe.data.split.model_dump_json(),
+        *_moses_fingerprint(recipe),
+        *(f"{name} {fingerprint} {weight}" for name, fingerprint, weight in corpora),
+    )
+
+
+def _moses_fingerprint(recipe: Recipe) -> list[str]:
+    """All that Moses' preparation of a text depends on."""
+    languages = recipe.languages
+    parts = [f"moses {recipe.data.moses}"]
+    if recipe.data.moses:
+        parts += [languages.source, languages.target, metadata.version("sacremoses")]
+    return parts
+
+
+def _held_out(recipe: Recipe, side: str) -> list[Pair]:
+    return list(chain.from_iterable(corpus.pairs for corpus in corpora_of(recipe, side)))
+
+
+def fingerprints(recipe: Recipe) -> list[tuple[str, str, float]]:
+    """Of each training corpus: its name, a hash of its content, its weight."""
+    if recipe.data.embedded is not None:
+        return [(recipe.data.embedded, f"embedded {embedded_fingerprint(recipe)}", 1.0)]
+    return [(c.name, corpus_fingerprint(c), c.weight) for c in recipe.data.train]
+
+
+def _held_fingerprints(recipe: Recipe) -> dict[str, str]:
+    """Fingerprints of the dev and test files that the recipe names; what is split off follows from
+    the rest."""
+    named = {"dev": recipe.data.dev, "test": recipe.data.test}
+    return {side: corpus_fingerprint(corpus) for side, corpus in named.items() if corpus}

@@ -1,0 +1,351 @@
+"""A run folder: everything about one model, and how it is opened.
+
+    recipe.toml          complete and resolved
+    model.safetensors    the weights to use; its metadata say which they are
+    shared.model         the vocabulary of both sides, or source.model and target.model
+    labels.json          in place of a target's vocabulary: all labels there are
+    target.json          in place of a target's vocabulary: the brackets and tags of trees
+    metrics.jsonl        one line per update and per validation
+    ways.json            how fast each way of the machine was at this training, if it was measured
+    data.json            what preparing the data found: cleaning report, hashes, overlap
+    scores.json          what the last evaluation found
+    test.jsonl           a copy of the test set, for where the text is not
+    learned/             hashes of what it, and the runs it was begun from, learned from
+    lexicon.txt          the words of the training sources, and how often each was read
+    shortlist.safetensors  which target tokens a source token can lead to, if that was learned
+    report.html card.md  for people
+    training/            resumable state; without it the model still works
+    .lock                there, and locked, while a process changes the folder
+
+Opening a run executes nothing from it: TOML, safetensors, SentencePiece, JSON. It needs no torch;
+only a model that torch holds does (``model.py``).
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Mapping
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from dragoman.data.corpora import CORPUS_FILES
+from dragoman.data.length_ratio import LengthRatio
+from dragoman.errors import RunError
+from dragoman.forms.form import Form
+from dragoman.forms.labels import Labels
+from dragoman.forms.lexicon import Lexicon
+from dragoman.forms.moses import MosesText
+from dragoman.forms.nothing import Nothing
+from dragoman.forms.text import Text
+from dragoman.forms.text_form import TextForm, as_text
+from dragoman.forms.tree_form import TreeForm
+from dragoman.forms.tree_symbols import TreeSymbols
+from dragoman.inference.held_weights import HeldWeights
+from dragoman.models.shortlist import Shortlist
+from dragoman.recipe import Recipe
+from dragoman.runs.files import Notes, Scores, read_file, read_metrics
+from dragoman.runs.user_cache import packed_folder
+from dragoman.task import TASKS, Task
+from dragoman.tensor_file import open_tensors
+
+if TYPE_CHECKING:
+    from dragoman.models.interface import Network
+
+RECIPE = "recipe.toml"
+WEIGHTS = "model.safetensors"
+SCORES = "scores.json"
+NOTES = "data.json"
+METRICS = "metrics.jsonl"
+WAYS = "ways.json"
+"""How fast each way of the machine was at this training, where that was measured."""
+SHORTLIST = "shortlist.safetensors"
+LEXICON = "lexicon.txt"
+TEST = "test.jsonl"
+LABELS = "labels.json"
+BRACKETS = "target.json"
+LENGTHS = "lengths"
+"""Among the notes: how long the translations of the training text are."""
+LONGEST_WORDS = "longest_words"
+"""Among the notes: words that all but one in a thousand of the training sources have at most."""
+
+_LONGEST_WRITTEN = 1000
+"""Tokens of a text that a language model writes at once, unless a search says otherwise."""
+
+SEVERAL_SENTENCES = "several_sentences"
+"""Among a run's notes: the share of its training sources that have more than one sentence."""
+
+
+class Forms(NamedTuple):
+    """The forms of both sides of a model."""
+
+    source: Form
+    target: Form
+
+    @property
+    def written(self) -> TextForm:
+        """The target of a task that writes text."""
+        return as_text(self.target)
+
+    @property
+    def labels(self) -> Labels:
+        """The target of a task that labels (``Task.target``)."""
+        assert isinstance(self.target, Labels)
+        return self.target
+
+    @property
+    def trees(self) -> TreeForm:
+        """The target of a task that parses (``Task.target``)."""
+        assert isinstance(self.target, TreeForm)
+        return self.target
+
+
+class Run:
+    """A run folder, opened. Parts are read when first asked for."""
+
+    def __init__(self, folder: Path, recipe: Recipe) -> None:
+        self.folder = folder
+        self.recipe = recipe
+
+    @classmethod
+    def open(cls, folder: str | Path) -> Run:
+        """Errors: ``RunError`` if this is no run folder, or one that is not complete."""
+        path = Path(folder)
+        if path.is_file():
+            is_of_run = (path.parent / RECIPE).is_file()
+            told = f"such as {path.parent}" if is_of_run else "which dragoman train or demo makes"
+            raise RunError(f"{path} is a file; a run is a folder, {told}")
+        if not path.is_dir():
+            raise RunError(
+                f"there is no run folder {path}; a run is what dragoman train or demo makes"
+            )
+        if not (path / RECIPE).is_file():
+            raise RunError(f"{path} is not a run folder: it has no {RECIPE}")
+        return cls(path, Recipe.load(path / RECIPE))
+
+    @property
+    def languages(self) -> tuple[str, ...]:
+        """The language code of each side that is a text, source before target, as the recipe
+        names them."""
+        return tuple(getattr(self.recipe.languages, side) for side in self.task.texts)
+
+    @property
+    def task(self) -> Task:
+        """What the model was trained for."""
+        return TASKS[self.recipe.task]
+
+    @property
+    def use(self) -> str:
+        """A line for a shell that shows how the run is asked."""
+        verb, rest = self.task.verbs[0]
+        return f"dragoman {verb} {self.folder} {rest}"
+
+    @property
+    def writes_no_text(self) -> str:
+        """The message for somebody who asks it to write text."""
+        return f"{self.folder} is a {self.task.called}: it writes no text. What it does: {self.use}"
+
+    @property
+    def source_text(self) -> Text:
+        """The vocabulary of the source. Errors: as ``source``, or that nothing is read."""
+        vocabulary = self.source.vocabulary
+        if vocabulary is None:
+            raise RunError(f"{self.folder} is a {self.task.called}: it reads no text")
+        return vocabulary
+
+    @property
+    def target_text(self) -> Text:
+        """The vocabulary of the target; the same object where both sides share one. Errors: as
+        ``target``, or that no text is written."""
+        vocabulary = self.target.vocabulary
+        if vocabulary is None:
+            raise RunError(self.writes_no_text)
+        return vocabulary
+
+    @property
+    def source(self) -> Form:
+        """What the model reads. Errors: ``RunError`` for a vocabulary that is missing or damaged;
+        ``DataError`` without sacremoses, where the run needs it."""
+        return self.forms.source
+
+    @property
+    def target(self) -> Form:
+        """What the model writes. Errors: as ``source``, or that it labels and writes no text."""
+        if self.task.target == "label":
+            raise RunError(self.writes_no_text)
+        return self.forms.target
+
+    @cached_property
+    def weights_hash(self) -> str:
+        """SHA-256 of the weights file: what derived files are keyed by."""
+        return self.held_weights().digest
+
+    def held_weights(self) -> HeldWeights:
+        """The weights file as it is now, whatever takes its place. Errors: ``RunError``."""
+        return HeldWeights(self._weights_path, packed_folder())
+
+    def metadata(self) -> dict[str, str]:
+        """What the weights file says of itself: which weights, of which update."""
+        with open_tensors(self._weights_path, "F32") as file:
+            return dict(file.metadata)
+
+    @property
+    def weights_in_words(self) -> str:
+        """Which weights the file holds: "last, update 300"; "unknown" where it does not say."""
+        metadata = self.metadata()
+        held = metadata.get("weights", "unknown")
+        return f"{held}, update {metadata['update']}" if "update" in metadata else held
+
+    def model(self, weights: Path | None = None) -> Network:
+        """The trained model, in evaluation mode; from another weights file if given.
+
+        Errors: ``RunError`` for missing, truncated or foreign weights.
+        """
+        from dragoman.runs.model import fill_model, hollow_model
+
+        model = hollow_model(self.recipe, *self.forms)
+        fill_model(model, weights or self._weights_path, str(self.folder / RECIPE), assign=True)
+        return model.eval()
+
+    def model_of(self, weights: Mapping[str, npt.NDArray[np.float32]]) -> Network:
+        """``model`` with weights that ``HeldWeights`` gave, in their memory."""
+        import torch
+
+        from dragoman.runs.model import hollow_model
+
+        model = hollow_model(self.recipe, *self.forms)
+        tensors = {name: torch.from_numpy(array) for name, array in weights.items()}
+        model.load_state_dict(tensors, assign=True)
+        return model.eval()
+
+    def require_text(self, *sides: str) -> None:
+        """Whether the files of "train", "dev" or "test" are where the recipe says.
+
+        Errors: ``RunError`` that names the line of the recipe, for one that is not.
+        """
+        data, place = self.recipe.data, self.folder / RECIPE
+        for side in sides:
+            named = {"dev": data.dev, "test": data.test}.get(side)
+            held_out = side == "train" or getattr(data.split, side) > 0
+            for corpus in (named,) if named else data.train if held_out else ():
+                for key in CORPUS_FILES:
+                    path = getattr(corpus, key)
+                    if path is None or Path(path).exists():
+                        continue
+                    written = os.path.relpath(path, self.folder.resolve())
+                    raise RunError(
+                        f"{path} does not exist. It stands in {place}, under data."
+                        f'{side if named else "train"}, as {key} = "{written}", a path relative to '
+                        "that file. Was the run or the text moved? Put the text there, or change "
+                        "that line to where it is now; "
+                        f"dragoman resume {self.folder} --text FILE does so"
+                    )
+
+    def scores(self) -> dict[str, Any]:
+        """What the last evaluation found, or nothing."""
+        return read_file(self.folder / SCORES, Scores)
+
+    def notes(self) -> dict[str, Any]:
+        """What preparing the data found, or nothing."""
+        return read_file(self.folder / NOTES, Notes)
+
+    def lexicon(self) -> Lexicon | None:
+        """The words of its training sources; None where they were not written down (runs of earlier
+        versions, scripts without spaces, Moses tokens). Errors: ``RunError`` if damaged."""
+        return Lexicon.load(self.folder / LEXICON)
+
+    def length_ratio(self) -> LengthRatio | None:
+        """How long the translations of its training text are; None where that was not written
+        down. Errors: ``RunError`` if damaged."""
+        note = self.notes().get(LENGTHS)
+        return None if note is None else LengthRatio.from_dict(note)
+
+    def longest_words(self) -> int | None:
+        """Words that all but one in a thousand of its training sources have at most; None where
+        that was not written down. Errors: ``RunError`` if damaged."""
+        found: int | None = self.notes().get(LONGEST_WORDS)
+        return found
+
+    def metrics(self) -> Iterator[dict[str, Any]]:
+        """What training wrote down, update by update."""
+        return read_metrics(self.folder / METRICS)
+
+    @property
+    def _weights_path(self) -> Path:
+        path = self.folder / WEIGHTS
+        if not path.is_file():
+            raise RunError(
+                f"{self.folder} has no {WEIGHTS}: the training has not reached its first "
+                "validation, or the file was removed. To go on, or to choose the weights of a "
+                f"finished training again: dragoman resume {self.folder}"
+            )
+        return path
+
+    @cached_property
+    def forms(self) -> Forms:
+        """The forms of both sides. Errors: as ``source``."""
+        return load_forms(self.recipe, self.folder)
+
+
+def refuse_run(folder: Path) -> None:
+    """Errors: ``RunError`` if there is a run in the folder already."""
+    if (folder / RECIPE).exists():
+        raise RunError(
+            f"{folder} is a run already. Go on with it: dragoman resume {folder}; "
+            "or train into another folder: --to FOLDER"
+        )
+
+
+def load_shortlist(run: Run) -> Shortlist:
+    """The shortlist that was learned for the weights of ``run``.
+
+    Errors: ``RunError`` if there is none, or only one for other weights.
+    """
+    path = run.folder / SHORTLIST
+    target = run.target_text
+    found = Shortlist.load(path, run.weights_hash, run.source_text.size, target.size, target.eos)
+    if found is None:
+        what = "is for other weights than these" if path.exists() else "does not exist"
+        raise RunError(f"{path} {what}; learn one with: dragoman shortlist {run.folder}")
+    return found
+
+
+def vocabulary_name(recipe: Recipe, side: str) -> str:
+    """The file of the vocabulary of ``side``, "source" or "target"."""
+    shared = recipe.text.shared and len(TASKS[recipe.task].texts) > 1
+    return "shared.model" if shared else f"{side}.model"
+
+
+def load_forms(recipe: Recipe, folder: Path, *, prepared: bool = False) -> Forms:
+    """The forms of a recipe, whose vocabularies lie in ``folder``.
+
+    ``prepared``: of text that Moses has prepared already, where the recipe says so.
+    Errors: ``RunError`` for a vocabulary that is missing or damaged.
+    """
+
+    def form(vocabulary: Text, language: str) -> TextForm:
+        moses = MosesText(language) if recipe.data.moses and not prepared else None
+        return TextForm(vocabulary, language, moses)
+
+    task = TASKS[recipe.task]
+    if task.target == "label":
+        read = Text.load(folder / vocabulary_name(recipe, "source"))
+        return Forms(form(read, recipe.languages.source), Labels.load(folder / LABELS))
+    if task.target == "tree":
+        read = Text.load(folder / vocabulary_name(recipe, "source"))
+        symbols = TreeSymbols.load(folder / BRACKETS)
+        return Forms(form(read, recipe.languages.source), TreeForm(symbols))
+    target = Text.load(folder / vocabulary_name(recipe, "target"))
+    if not task.reads:
+        # What is written at once is what the model reads at once, and no book.
+        longest = min(recipe.evaluation.window or recipe.plan.context, _LONGEST_WRITTEN)
+        return Forms(Nothing(target.eos, longest), form(target, recipe.languages.target))
+    if "source" not in task.sides:  # what is read is made of the text itself
+        both = form(target, recipe.languages.target)
+        return Forms(both, both)
+    name = vocabulary_name(recipe, "source")
+    source = target if name == vocabulary_name(recipe, "target") else Text.load(folder / name)
+    return Forms(form(source, recipe.languages.source), form(target, recipe.languages.target))

@@ -1,0 +1,1 @@
+"""The queue of searches: one batch for all requests, shared fairly."""

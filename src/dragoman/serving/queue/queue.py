@@ -1,0 +1,432 @@
+"""One run's search, which the requests of all clients share.
+
+The event loop hands in sentences; a thread (or one per core) drives a ``Scheduler`` and admits the
+next sentence as soon as one finishes: fair between clients, bounded, and a request that nobody
+waits for any more gives its place back at once. Nothing here knows text or HTTP.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import threading
+import time
+from collections import Counter
+from collections.abc import AsyncGenerator, Callable, Sequence
+from dataclasses import dataclass
+from functools import partial
+
+from dragoman.search.hypothesis import Hypothesis
+from dragoman.search.request import Request
+from dragoman.search.scheduler import Scheduler
+from dragoman.serving.cost import is_costly
+from dragoman.serving.http.refusals import Refusal
+from dragoman.serving.queue.fair import FairQueue
+
+logger = logging.getLogger("dragoman")
+
+DRAFT_SECONDS = 0.03
+"""A growing sentence is shown so often at most: faster than eyes, slower than the search."""
+
+REFILL_SHARE = 0.5
+"""While many wait, new sentences enter, and are encoded, when so large a part of the rows is free;
+less than where nobody waits (``search.offline``)."""
+
+COSTLY_SHARE = 0.25
+"""Costly searches (``serving/cost.py``) hold at most so large a part of the rows, whoever asks for
+them, or one of them does: each step of a batch waits for all of its rows."""
+
+STEPS_AT_ONCE = 8
+"""Of a native search while many wait, so that the event loop is interrupted less often."""
+
+
+@dataclass(frozen=True)
+class Draft:
+    """A sentence as it stands while it is being searched."""
+
+    number: int
+    hypothesis: Hypothesis
+
+
+@dataclass(frozen=True)
+class Answer:
+    """A sentence whose search is done: its n best."""
+
+    number: int
+    hypotheses: list[Hypothesis]
+
+
+@dataclass
+class QueueCounters:
+    """What the queue has done since it began, for those who operate it."""
+
+    steps: int = 0
+    rows: int = 0
+    """Hypotheses, summed over the steps: divided by ``steps``, the mean batch."""
+    sentences: int = 0
+    tokens: int = 0
+    """Tokens of the translations given, end symbols counted."""
+    given_up: int = 0
+    """Sentences taken out because nobody waited for them any more."""
+    failures: int = 0
+    """Times that the model failed; what was under way then was answered with an error."""
+
+
+class Party:
+    """The sentences of one request. Made and read in the event loop, filled by a worker."""
+
+    def __init__(self, client: str, requests: Sequence[Request], watched: bool) -> None:
+        self.client = client
+        self.requests = requests
+        self.answers: list[list[Hypothesis] | None] = [None] * len(requests)
+        self.left = len(requests)
+        self.taken = 0
+        self.wanted = True
+        self.failure: Exception | None = None
+        self.watched = watched
+        self.news: dict[int, Draft | Answer] = {}
+        """For those who watch, the newest of each sentence. Guarded by the queue's lock."""
+        self.shown = 0.0
+        self._loop = asyncio.get_running_loop()
+        self.changed = asyncio.Event()
+
+    @property
+    def next(self) -> Request | None:
+        """The next sentence that is to be taken."""
+        if not self.wanted or self.taken == len(self.requests):
+            return None
+        return self.requests[self.taken]
+
+    def take(self) -> int | None:
+        if self.next is None:
+            return None
+        self.taken += 1
+        return self.taken - 1
+
+    @property
+    def done(self) -> bool:
+        return self.left == 0 or self.failure is not None
+
+    def wake(self) -> None:
+        """Tell the event loop, from any thread, that there is something to read."""
+        if not self._loop.is_closed():
+            self._loop.call_soon_threadsafe(self.changed.set)
+
+
+class SearchQueue:
+    """Sentences in, n-best lists out, for one model. ``start`` before use, ``close`` after."""
+
+    def __init__(
+        self,
+        new_scheduler: Callable[[], Scheduler],
+        *,
+        name: str,
+        eos: int,
+        waiting: int,
+        spare: int,
+        workers: int = 1,
+    ) -> None:
+        """``waiting``: the most sentences that may wait. ``workers``: threads, each with a
+        scheduler of its own from ``new_scheduler``; they may share one model that keeps nothing.
+        ``spare``: rows of each that no client may hold beside all others: who has none under way
+        finds them free.
+        """
+        self.name = name
+        self.spare = spare
+        self.new_scheduler = new_scheduler
+        self._eos = eos
+        self._most_waiting = waiting
+        self._waiting = 0
+        self._departures = 0
+        self._closing = False
+        self._fair: FairQueue[Party] = FairQueue()
+        self._changed = threading.Condition()
+        self._workers = [_Worker(self, number) for number in range(workers)]
+
+    # ---- in the event loop
+
+    def start(self) -> None:
+        for worker in self._workers:
+            worker.thread.start()
+
+    async def close(self) -> None:
+        """Finish what was taken, take no more, and end the threads."""
+        with self._changed:
+            self._closing = True
+            self._changed.notify_all()
+        await asyncio.to_thread(self._join)
+
+    async def search(self, requests: Sequence[Request], client: str) -> list[list[Hypothesis]]:
+        """The n best of each request. Cancelling this call gives its places back.
+
+        Raises Refusal when the queue is full, ``SearchError`` for a request that cannot be met.
+        """
+        if not requests:
+            return []
+        party = self._enter(client, requests, watched=False)
+        try:
+            await party.changed.wait()
+        finally:
+            self._leave(party)
+        if party.failure is not None:
+            raise party.failure
+        return [answer or [] for answer in party.answers]
+
+    async def watch(
+        self, requests: Sequence[Request], client: str
+    ) -> AsyncGenerator[list[Draft | Answer], None]:
+        """As ``search``, but sentence by sentence, each first as it grows: what is new each time.
+
+        Only the newest draft of a sentence is given to one who reads slowly.
+        """
+        if not requests:
+            return
+        party = self._enter(client, requests, watched=True)
+        try:
+            while True:
+                await party.changed.wait()
+                party.changed.clear()
+                with self._changed:
+                    news, party.news = party.news, {}
+                    done = party.done
+                if news:
+                    yield list(news.values())
+                if party.failure is not None:
+                    raise party.failure
+                if done:
+                    return
+        finally:
+            self._leave(party)
+
+    @property
+    def waiting(self) -> int:
+        """Sentences that wait for a place."""
+        return self._waiting
+
+    @property
+    def rows(self) -> int:
+        """Hypotheses under way now."""
+        return sum(worker.rows for worker in self._workers)
+
+    @property
+    def counters(self) -> QueueCounters:
+        """The sum over the workers."""
+        total = QueueCounters()
+        for worker in self._workers:
+            for name, value in vars(worker.counters).items():
+                setattr(total, name, getattr(total, name) + value)
+        return total
+
+    @property
+    def alive(self) -> bool:
+        """Whether all its threads run."""
+        return all(worker.thread.is_alive() for worker in self._workers)
+
+    def _enter(self, client: str, requests: Sequence[Request], *, watched: bool) -> Party:
+        for request in requests:
+            request.check(self._eos)
+        if len(requests) > self._most_waiting:
+            raise Refusal(
+                "too_many_sentences",
+                f"The request has {len(requests):,} sentences; this server takes "
+                f"{self._most_waiting:,} at once. Send it in parts.",
+                sentences=len(requests),
+                most=self._most_waiting,
+            )
+        party = Party(client, requests, watched)
+        with self._changed:
+            if self._closing:
+                raise Refusal(
+                    "shutting_down",
+                    "The server is shutting down. Try again in a moment.",
+                    retry_after=5,
+                )
+            if self._waiting + len(requests) > self._most_waiting:
+                raise Refusal(
+                    "queue_full",
+                    f"{self._waiting:,} sentences wait for this translator already, and "
+                    f"{self._most_waiting:,} may. Try again in a moment.",
+                    retry_after=2,
+                    sentences=self._waiting,
+                    most=self._most_waiting,
+                )
+            self._waiting += len(requests)
+            self._fair.add(party)
+            self._changed.notify(min(len(requests), len(self._workers)))
+        return party
+
+    def _leave(self, party: Party) -> None:
+        """Give back the places of a request that is done or no longer wanted."""
+        with self._changed:
+            party.wanted = False
+            if party.left:
+                self._departures += 1
+                self._changed.notify_all()
+            self._waiting -= len(party.requests) - party.taken
+            party.taken = len(party.requests)
+            self._fair.forget(party)
+
+    def _join(self) -> None:
+        for worker in self._workers:
+            if worker.thread.is_alive():
+                worker.thread.join()
+
+
+class _Worker:
+    """A thread with a scheduler: takes sentences from the queue and answers them."""
+
+    def __init__(self, queue: SearchQueue, number: int) -> None:
+        self.counters = QueueCounters()
+        self.rows = 0
+        self.thread = threading.Thread(
+            target=self._work, name=f"search-{queue.name}-{number}", daemon=True
+        )
+        self._queue = queue
+        self._enough = 0
+        """Free rows at which new sentences enter while many wait."""
+        self._gathers = False
+        self._of_one = self._of_costly = 0
+        """Rows that one client, and costly searches of all clients, may hold."""
+        self._held: Counter[str] = Counter()
+        """Rows under way, by client."""
+        self._costly = 0
+        """Rows under way of costly searches."""
+        self._running: dict[int, tuple[Party, int]] = {}
+        self._watched: set[int] = set()
+        self._departures = 0
+
+    def _work(self) -> None:
+        scheduler = self._queue.new_scheduler()
+        rows = scheduler.free_rows - self._queue.spare
+        self._enough, self._of_one = int(rows * REFILL_SHARE), rows
+        self._of_costly = max(1, int(rows * COSTLY_SHARE))
+        while self._fill(scheduler):
+            try:
+                if self._gathers:
+                    done = scheduler.advance(STEPS_AT_ONCE, self._enough)
+                else:
+                    done = scheduler.advance()
+                self._count(scheduler, done)
+                self._tell(scheduler, done)
+            except Exception as error:  # whatever a model fails with
+                logger.exception("the search of %s failed and begins anew", self._queue.name)
+                self._fail(error)
+                scheduler = self._queue.new_scheduler()
+
+    def _fill(self, scheduler: Scheduler) -> bool:
+        """Wait for work, drop what nobody wants, admit what fits -> False when all is over."""
+        queue = self._queue
+        taken: list[tuple[Party, int]] = []
+        with queue._changed:
+            while not (self._running or queue._waiting):
+                if queue._closing:
+                    return False
+                queue._changed.wait()
+            departures = queue._departures
+            rows = scheduler.free_rows
+            self._gathers = queue._waiting >= self._enough
+            joins = not self._gathers or rows >= self._enough + queue.spare
+            while rows > 0 and (following := queue._fair.take(partial(self._may, joins))):
+                party, number = following
+                queue._waiting -= 1
+                rows -= party.requests[number].rows
+                self._hold(party, number, 1)
+                taken.append(following)
+        if departures != self._departures:
+            self._departures = departures
+            self._drop_unwanted(scheduler)
+        for party, number in taken:
+            ticket = scheduler.submit(party.requests[number])
+            self._running[ticket] = (party, number)
+            if party.watched:
+                self._watched.add(ticket)
+        return True
+
+    def _may(self, joins: bool, party: Party) -> bool:
+        """Whether the next sentence of a request may enter now. ``joins``: whether enough rows are
+        free for those who have some under way already; while many wait, these are first left to
+        gather."""
+        request = party.next
+        if request is None:  # it has none: it is forgotten
+            return True
+        if self._costly and is_costly(request) and self._costly + request.rows > self._of_costly:
+            return False
+        held = self._held[party.client]
+        return not held or (joins and held + request.rows <= self._of_one)
+
+    def _hold(self, party: Party, number: int, sign: int) -> None:
+        """Count the rows of a sentence that begins (1) or ends (-1)."""
+        request = party.requests[number]
+        self._held[party.client] += sign * request.rows
+        if not self._held[party.client]:
+            del self._held[party.client]
+        if is_costly(request):
+            self._costly += sign * request.rows
+
+    def _count(self, scheduler: Scheduler, done: list[tuple[int, list[Hypothesis]]]) -> None:
+        counters = self.counters
+        self.rows = scheduler.rows
+        counters.steps += 1
+        counters.rows += self.rows
+        counters.sentences += len(done)
+        for _, hypotheses in done:
+            counters.tokens += len(hypotheses[0].token_log_probabilities) if hypotheses else 0
+
+    def _tell(self, scheduler: Scheduler, done: list[tuple[int, list[Hypothesis]]]) -> None:
+        if done:
+            with self._queue._changed:
+                finished = [self._settle(ticket, hypotheses) for ticket, hypotheses in done]
+            for party in dict.fromkeys(finished):
+                if party.done or party.watched:
+                    party.wake()
+        if self._watched:
+            self._show_drafts(scheduler)
+
+    def _settle(self, ticket: int, hypotheses: list[Hypothesis]) -> Party:
+        party, number = self._running.pop(ticket)
+        self._hold(party, number, -1)
+        party.answers[number] = hypotheses
+        party.left -= 1
+        if party.watched:
+            self._watched.discard(ticket)
+            party.news[number] = Answer(number, hypotheses)
+        return party
+
+    def _show_drafts(self, scheduler: Scheduler) -> None:
+        now = time.monotonic()
+        due = [t for t in self._watched if now - self._running[t][0].shown >= DRAFT_SECONDS]
+        shown = []
+        for ticket in due:
+            party, number = self._running[ticket]
+            draft = scheduler.so_far(ticket)
+            if draft is not None and draft.tokens:
+                party.shown = now
+                shown.append((party, Draft(number, draft)))
+        with self._queue._changed:
+            for party, news in shown:
+                party.news[news.number] = news
+        for party in dict.fromkeys(party for party, _ in shown):
+            party.wake()
+
+    def _drop_unwanted(self, scheduler: Scheduler) -> None:
+        for ticket in [t for t, (party, _) in self._running.items() if not party.wanted]:
+            scheduler.cancel(ticket)
+            self._hold(*self._running.pop(ticket), -1)
+            self._watched.discard(ticket)
+            self.counters.given_up += 1
+
+    def _fail(self, error: Exception) -> None:
+        """Answer all that is under way with an error."""
+        parties = dict.fromkeys(party for party, _ in self._running.values())
+        self._running.clear()
+        self._held.clear()
+        self._costly = 0
+        self._watched.clear()
+        self.rows = 0
+        self.counters.failures += 1
+        for party in parties:
+            party.failure = Refusal(
+                "failed", "The model failed at this request; the server's log says why."
+            )
+            party.failure.__cause__ = error
+            party.wake()

@@ -1,0 +1,156 @@
+"""Which size of model a given time can teach, on this machine.
+
+With all the time that it wants, a corpus gets the row of ``sizing.TABLE`` for its pairs, a text
+that stands alone that of ``text_sizing.TEXT_TABLE`` for its characters. Where the time is short, a
+smaller model learns more: it is faster, and needs fewer examples before it translates anything. So
+sizes are tried from that row down, each timed for a second or two on made-up sentences, until one
+sees enough in the time. A small model is also changed oftener, by smaller updates: it needs many of
+them more than it needs large ones.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from functools import partial
+
+import torch
+
+from dragoman.data.batches import make_batch
+from dragoman.models.interface import writing
+from dragoman.models.kinds import new_network
+from dragoman.models.settings import ModelSettings
+from dragoman.plural import plural
+from dragoman.runs.prepare import Say
+from dragoman.sizing.families import settings_of
+from dragoman.sizing.pairs import TABLE, least_tokens, row_for
+from dragoman.sizing.size import Size
+from dragoman.task import TASKS
+from dragoman.training.distributed import Ranks, own_device, processes
+from dragoman.training.minutes import SHARE
+from dragoman.training.objectives import next_token
+from dragoman.training.settings import TrainingSettings
+from dragoman.training.throughput import measure_throughput
+
+SMALLEST = replace(TABLE[0], below=0, vocabulary=1_000, model_dim=64, tokens_per_update=1_024)
+"""The size for times so short that even the first row of the table would learn nothing."""
+
+UPDATES_WANTED = 2_000
+"""Where tokens are few, updates are made smaller until there are so many of them."""
+SMALLEST_UPDATE = 512
+"""The fewest target tokens of an update: smaller ones are noise, and no faster."""
+SMALLEST_TEXT_UPDATE = 1_024
+"""The same of a text that stands alone: windows are long."""
+ENOUGH = 2.0
+"""A size is taken if it sees so many times the tokens that it needs before it translates anything:
+then it learns more than a smaller one in the same time (docs/experiments.md)."""
+
+_SENTENCES = 64
+_LENGTH = 16
+
+
+def size_in(minutes: float, say: Say, family: str, pairs: int, length: float) -> Size:
+    """The size for so many minutes and pairs, whose targets have ``length`` tokens, of a family of
+    models (``families.py``). ``say`` is told which, where the table has another one for the pairs.
+
+    Its updates are smaller than in the table where there would be too few of them.
+    """
+    row = row_for(pairs)
+    sizes = (*reversed(_up_to(row)), SMALLEST)
+    least = partial(least_tokens, TASKS["translation"], length=length, epoch=pairs * length)
+    size, speed, tokens = _taught_in(minutes, sizes, partial(tokens_per_second, family), least)
+    fitted = smaller_updates(size, tokens)
+    if fitted != row:
+        say(_chosen(minutes, speed, fitted, row, "{0}+{0} layers"))
+    return fitted
+
+
+def text_size_in(minutes: float, say: Say, family: str, rows: Sequence[Size]) -> Size:
+    """The size for so many minutes of a text that stands alone, of ``rows``, the largest first:
+    what it gets with all the time that it wants. ``say``: as in ``size_in``.
+
+    The learning rate does not fall with the size of its updates: Adam remembers more of them
+    (``text_sizing.py``).
+    """
+    least = partial(least_tokens, TASKS["language-model"])
+    size, speed, tokens = _taught_in(minutes, rows, partial(text_tokens_per_second, family), least)
+    fitted = replace(size, tokens_per_update=_update(size, tokens, SMALLEST_TEXT_UPDATE))
+    if fitted != rows[0]:
+        say(_chosen(minutes, speed, fitted, rows[0], "{0} layers"))
+    return fitted
+
+
+def smaller_updates(size: Size, tokens: float) -> Size:
+    """The size with updates that let ``UPDATES_WANTED`` of them fit into so many target tokens.
+
+    The learning rate falls with the root of their size, as their noise grows.
+    """
+    held = _update(size, tokens, SMALLEST_UPDATE)
+    peak = size.peak * (held / size.tokens_per_update) ** 0.5
+    return replace(size, tokens_per_update=held, peak=float(f"{peak:.2g}"))
+
+
+def tokens_per_second(family: str, size: Size) -> float:
+    """Target tokens a second, while this machine trains a translator of this size."""
+    return _measured(size, settings_of(family, TASKS["translation"], size), reads=True)
+
+
+def text_tokens_per_second(family: str, size: Size) -> float:
+    """Tokens a second, while this machine trains a language model of this size."""
+    return _measured(size, settings_of(family, TASKS["language-model"], size), reads=False)
+
+
+def _taught_in(
+    minutes: float,
+    sizes: Sequence[Size],
+    speed_of: Callable[[Size], float],
+    least: Callable[[int], float],
+) -> tuple[Size, float, float]:
+    """The first of ``sizes`` that sees enough in the time, or the last; its target tokens a second,
+    and in all. ``least``: tokens after which a model of some width begins to learn."""
+    size, speed, tokens = sizes[-1], 0.0, 0.0
+    for size in sizes:
+        speed = speed_of(size)
+        tokens = (1 - SHARE) * 60 * minutes * speed * processes()
+        if tokens >= ENOUGH * least(size.model_dim):
+            break
+    return size, speed, tokens
+
+
+def _update(size: Size, tokens: float, least: int) -> int:
+    """Target tokens of an update, so that enough of them fit into ``tokens``."""
+    return min(size.tokens_per_update, max(least, int(tokens / UPDATES_WANTED) // 64 * 64))
+
+
+def _chosen(minutes: float, speed: float, fitted: Size, row: Size, layers: str) -> str:
+    """What a person is told; ``layers`` is how their number is written."""
+    return (
+        f"for {plural(minutes, 'minute')} at some {speed:,.0f} target tokens/s: "
+        f"width {fitted.model_dim}, "
+        f"{layers.format(fitted.layers)}, updates of {fitted.tokens_per_update:,} tokens (without "
+        f"a limit: width {row.model_dim}, {layers.format(row.layers)}, "
+        f"{row.tokens_per_update:,} tokens)"
+    )
+
+
+def _measured(size: Size, shape: ModelSettings, *, reads: bool) -> float:
+    model = writing(new_network(shape, size.vocabulary, size.vocabulary))
+    draw = torch.Generator().manual_seed(0)
+    sentences = torch.randint(3, size.vocabulary, (_SENTENCES, _LENGTH - 1), generator=draw)
+    batch = make_batch(list(sentences) if reads else None, list(sentences), 1, 2)
+    settings = TrainingSettings()
+    measured = measure_throughput(
+        model,
+        next_token(model, settings.label_smoothing),
+        settings,
+        lambda *_: [lambda: batch],
+        seconds=1.0,
+        most=10,
+        ranks=Ranks(device=own_device()),
+    )
+    return measured.tokens_per_second
+
+
+def _up_to(row: Size) -> list[Size]:
+    """The rows of the table whose models are no larger than that of ``row``."""
+    return list(TABLE[: TABLE.index(row) + 1])

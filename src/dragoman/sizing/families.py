@@ -1,0 +1,115 @@
+"""The families of models that a user can ask for by name, each made to the same row of a table.
+
+Width, layers and the size of updates are the row's, whatever the family. What differs is how fast
+each learns best and how much is dropped: by what sweeps found on Multi30k (the recipes
+``multi30k-en-de``, ``-lstm`` and ``-conv``) and on film reviews (``movie-reviews``, ``-lstm``).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Any
+
+from dragoman.errors import RecipeError
+from dragoman.models.kinds import KINDS
+from dragoman.models.settings import ModelSettings
+from dragoman.sizing.size import Size
+from dragoman.task import Task
+
+Shape = Callable[[Size], dict[str, Any]]
+"""A row -> the section ``model`` of a recipe."""
+
+
+@dataclass(frozen=True)
+class Family:
+    """What a row of a table becomes."""
+
+    both: Shape | None
+    """A model that reads and writes."""
+    reader: Shape | None
+    """One that reads alone, or of which only what it makes of a text is used."""
+    writer: Shape | None
+    """One that writes alone."""
+    rate: float = 1.0
+    """Its highest learning rate, beside the row's."""
+    schedule: str = ""
+    """The kind of schedule; "": the table's."""
+
+
+def _lstm(row: Size) -> dict[str, Any]:
+    layers = max(2, row.layers)  # or what the attention finds would reach no layer
+    return {
+        "kind": "recurrent", "model_dim": row.model_dim, "encoder_layers": layers,
+        "decoder_layers": layers, "attention": "additive", "attends": "first",
+        "dropout": round(row.dropout * 2 / 3, 3),
+    }  # fmt: skip
+
+
+def _lstm_alone(row: Size) -> dict[str, Any]:
+    return {
+        "kind": "recurrent-decoder", "model_dim": row.model_dim, "layers": row.layers,
+        "dropout": row.dropout, "embedding_dropout": row.dropout / 2,
+        "recurrent_dropout": row.dropout / 2,
+    }  # fmt: skip
+
+
+def _convolutions(row: Size) -> dict[str, Any]:
+    return {
+        "kind": "convolutional", "model_dim": row.model_dim, "channels": row.model_dim,
+        "encoder_layers": row.layers + 1, "decoder_layers": row.layers,
+        "dropout": round(row.dropout / 3, 3),
+    }  # fmt: skip
+
+
+FAMILIES = {
+    "transformer": Family(
+        both=lambda row: {"kind": "transformer", **row.both},
+        reader=lambda row: {"kind": "encoder", **row.stack},
+        writer=lambda row: {"kind": "decoder", **row.stack},
+    ),
+    "lstm": Family(both=_lstm, reader=_lstm_alone, writer=_lstm_alone, rate=1.4, schedule="cosine"),
+    "conv": Family(both=_convolutions, reader=None, writer=None, rate=0.75, schedule="cosine"),
+}
+"""By the name that a user gives."""
+DEFAULT = "transformer"
+
+
+def shape_of(family: str, task: Task) -> Shape:
+    """What a row of a table becomes for ``task``. Errors: ``RecipeError`` where the family has no
+    such model."""
+    if family not in FAMILIES:
+        raise RecipeError(f"--model {family}: allowed are {', '.join(FAMILIES)}")
+    able = {name: _shape(one, task) for name, one in FAMILIES.items()}
+    shape = able[family]
+    if shape is None:
+        others = [name for name, one in able.items() if one is not None]
+        raise RecipeError(
+            f"--model {family} cannot learn a {task.called}: use --model {' or '.join(others)}"
+        )
+    return shape
+
+
+def settings_of(family: str, task: Task, row: Size) -> ModelSettings:
+    """The settings of a model for ``task``, of the size of a row."""
+    values = shape_of(family, task)(row)
+    made: ModelSettings = KINDS[values["kind"]][0].model_validate(values)
+    return made
+
+
+def training_of(family: str, row: Size, schedule: str) -> dict[str, Any]:
+    """The section ``training`` of a row, whose table has that kind of ``schedule``."""
+    one = FAMILIES[family]
+    faster = replace(row, peak=float(f"{one.rate * row.peak:.2g}"))
+    return faster.training(one.schedule or schedule)
+
+
+def _shape(family: Family, task: Task) -> Shape | None:
+    if task.reads and task.writes:
+        return family.both
+    if task.writes:
+        return family.writer
+    # A masked model says something of each token by what stands on both sides of it, which layers
+    # that go from left to right do not see.
+    left_to_right = family.reader is family.writer
+    return None if left_to_right and task.target != "label" else family.reader

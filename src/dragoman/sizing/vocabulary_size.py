@@ -1,0 +1,125 @@
+"""How large a vocabulary a text gets where nobody says it.
+
+A table (``size.py``) gives a number of tokens that suits the model. The text has its own limits:
+words to make tokens of, and characters, of which each that gets no token of its own is written as
+its bytes in UTF-8. Where the characters would leave too few tokens for words, as those of Chinese
+or Korean do in a small vocabulary, only the frequent ones get a token; where even they would, the
+vocabulary is larger than the table says.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Collection, Iterable, Sequence
+from itertools import accumulate, islice
+from math import ceil, floor
+
+from dragoman.errors import DataError
+from dragoman.forms.sampling import SPACE
+from dragoman.forms.text_settings import LEAST_COVERAGE, TextSettings
+from dragoman.forms.vocabulary_learning import largest_size, normalised
+from dragoman.recipe import Recipe
+from dragoman.recipe_text import sets
+from dragoman.runs.prepare import Say
+from dragoman.runs.vocabularies import sides_of_vocabularies, training_lines
+from dragoman.task import TASKS
+
+_SHARE = 2 / 3
+"""Of the tokens, at most so many are single characters; of a vocabulary of characters all are."""
+
+
+class _Counts:
+    """Characters and words of the text that one vocabulary is learned from."""
+
+    def __init__(self, lines: Iterable[str], settings: TextSettings) -> None:
+        counts: Counter[str] = Counter(SPACE)
+        words: set[str] = set()
+        for line in normalised(islice(lines, settings.sample_sentences), settings):
+            counts.update(line)
+            if len(words) < 2 * settings.vocabulary:  # more of them change nothing
+                words.update(line.split(SPACE))
+        self.characters = len(counts)
+        """Different ones, the space counted."""
+        self.words = len(words - {""})
+        self._reached = list(accumulate(sorted(counts.values(), reverse=True)))
+
+    def coverage(self, characters: int) -> float:
+        """The share of the running text that so many characters, the most frequent, make up."""
+        if characters >= self.characters:
+            return 1.0
+        return self._reached[max(0, characters - 1)] / self._reached[-1]
+
+    def needed(self, coverage: float) -> int:
+        """The fewest characters that make up so much of the text."""
+        return 1 + sum(reached < coverage * self._reached[-1] for reached in self._reached[:-1])
+
+
+def fit_vocabulary(
+    recipe: Recipe, changes: Sequence[str], say: Say, known: Collection[str] = ()
+) -> Recipe:
+    """The recipe with a vocabulary that its training text supports, and that the characters of the
+    text fit into. What ``changes`` have set stays. ``say`` is told where characters decide.
+    ``known``: files of vocabularies that are there already.
+
+    Reads the training text; where it cannot be used, the recipe stays as it is, and whoever trains
+    by it is told why.
+    """
+    try:
+        return _fitted(recipe, changes, say, known)
+    except DataError:
+        return recipe
+
+
+def _fitted(recipe: Recipe, changes: Sequence[str], say: Say, known: Collection[str]) -> Recipe:
+    if sets(changes, "text.vocabulary"):
+        return recipe
+    settings, symbols = recipe.text, TASKS[recipe.task].symbols
+    others = 3 + len(symbols) + len(settings.user_symbols) + 256 * settings.byte_fallback
+    every = sides_of_vocabularies(recipe).items()
+    parts = [sides for name, sides in every if name not in known]
+    counts = [_Counts(training_lines(recipe, sides), settings) for sides in parts]
+    if not counts:
+        return recipe
+    if not all(one.words for one in counts):
+        return recipe  # no text is left to train on, which the training says
+    # All characters and half of the words: a vocabulary that knows every word of a small text
+    # learns nothing of how words are made.
+    limit = min(others + one.characters + one.words // 2 for one in counts)
+    size, coverage = min(settings.vocabulary, limit), settings.character_coverage
+    as_bytes = settings.byte_fallback and not sets(changes, "text.character_coverage")
+    if size < limit and settings.kind != "word":
+        share = 1.0 if settings.kind == "char" else _SHARE
+        if as_bytes:
+            most = int(share * (size - others))
+            coverage = min(coverage, *(max(LEAST_COVERAGE, one.coverage(most)) for one in counts))
+        needed = max(one.needed(coverage) for one in counts)
+        size = min(limit, max(size, others + ceil(needed / share)))
+    if as_bytes:  # where one of two vocabularies of one size has more characters than the other
+        coverage = min(coverage, *(one.coverage(size - others) for one in counts))
+    coverage = floor(1e4 * coverage) / 1e4
+    if size == limit:
+        asked = settings.model_copy(update={"vocabulary": size, "character_coverage": coverage})
+        size = min(
+            largest_size(training_lines(recipe, sides), asked, seed=recipe.seed, symbols=symbols)
+            for sides in parts
+        )
+    if size > settings.vocabulary or coverage < settings.character_coverage:
+        say(_in_words(size, coverage, settings, counts))
+    text = settings.model_copy(update={"vocabulary": size, "character_coverage": coverage})
+    return recipe.model_copy(update={"text": text})
+
+
+def _in_words(size: int, coverage: float, settings: TextSettings, counts: Sequence[_Counts]) -> str:
+    """One line for the user where the number of characters decides."""
+    most = max(counts, key=lambda one: one.needed(coverage))
+    words = f"the text has {most.characters:,} different characters: "
+    if coverage < settings.character_coverage:
+        words += (
+            f"the {most.needed(coverage):,} most frequent, {coverage:.1%} of it, get a token each, "
+            "and the others are written as bytes"
+        )
+    else:
+        words += "each gets a token"
+    if size > settings.vocabulary:
+        words += f"; for this the vocabulary has {size:,} tokens, not {settings.vocabulary:,}"
+    return words

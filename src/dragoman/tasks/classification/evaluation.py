@@ -1,0 +1,338 @@
+"""What is measured of a model that labels texts: while it trains, and of a finished run.
+
+Accuracy and macro F1 are of ``metrics/classification.py``; the loss is -log P of the right label,
+in nats a text. A text is read up to ``plan.context`` tokens.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from dragoman.data.corpora import CorpusSettings, Pair, read_pairs
+from dragoman.data.labelled import LabelledBatch, labelled_batch
+from dragoman.errors import DataError, DragomanError
+from dragoman.forms.labels import Labels, plain
+from dragoman.measure import percent
+from dragoman.metrics.classification import Confusion
+from dragoman.pictures.plain_table import plain_table
+from dragoman.plural import plural
+from dragoman.runs.evaluation_set import nothing_to_measure, own_test_set
+from dragoman.runs.lineage import warn_of_learned
+from dragoman.runs.run import Run
+from dragoman.runs.scores import keep_scores, scores_of, signed
+from dragoman.shortened import shortened
+from dragoman.tasks.classification.confusions import MOST_DRAWN
+from dragoman.tasks.classification.labeller import Labelled as LabelledText
+from dragoman.tasks.classification.labeller import Labeller, in_batches
+from dragoman.tasks.shared.examples import reading_of
+from dragoman.tasks.shared.validation import TOKENS_AT_ONCE, Validation
+from dragoman.training.loss import smoothed_cross_entropy
+from dragoman.training.records import Evaluation, Sample
+
+_SHARE = percent("", share=True)
+_SAMPLES = 5
+_WORST = 10
+_MOST_CONFUSED = 10
+_SHOWN = 100
+"""Characters of a text in a list of mistakes."""
+_KEPT = 1000
+"""Characters of one in scores.json."""
+_MOST_SHOWN = 30
+"""Labels of a table of confusions in a terminal."""
+
+
+class Labelled(Validation[LabelledBatch]):
+    """``macro_f1``, ``accuracy`` and ``loss``; some texts are shown with what was chosen."""
+
+    without = "without tokens, or of a label that the training text does not have"
+
+    def fitting(self, pairs: Sequence[Pair]) -> tuple[list[Pair], list[LabelledBatch]]:
+        form, labels = self.forms.source, self.forms.labels
+        assert form.vocabulary is not None, "what is labelled is a text"
+        texts = form.vocabulary.encode([pair.source for pair in pairs])
+        values = [labels.value(pair.target) for pair in pairs]
+        kept = [
+            (pair, text, value)
+            for pair, text, value in zip(pairs, texts, values, strict=True)
+            if len(text) and value is not None
+        ]
+        kept.sort(key=lambda one: len(one[1]))
+        reading = reading_of(self.recipe, self.forms)
+        batches = []
+        for part in in_batches([len(text) for _, text, _ in kept], reading, TOKENS_AT_ONCE):
+            _, read, true = zip(*(kept[number] for number in part), strict=True)
+            batches.append(labelled_batch(read, true, reading))
+        return [pair for pair, _, _ in kept], batches
+
+    def searched(self, examples: int) -> int:
+        return 0
+
+    def __call__(self, update: int) -> Evaluation:
+        names = self.forms.labels.names
+        total, true, chosen = 0.0, list[int](), list[int]()
+        for batch in self.batches:
+            batch = batch.to(self.device)
+            logits = self.model.project(self.model.encode(batch.source).rows)  # (B, K)
+            total += float(smoothed_cross_entropy(logits, batch.labels, 0.0)[1])
+            true += batch.labels.tolist()
+            chosen += logits.argmax(dim=-1).tolist()
+        confusion = Confusion.of(true, chosen, len(names))
+        step = max(1, len(self.pairs) // _SAMPLES)
+        samples = tuple(
+            Sample(self.pairs[one].source, names[true[one]], names[chosen[one]])
+            for one in range(0, len(self.pairs), step)
+        )
+        return Evaluation(
+            confusion.scores | {"loss": total / max(len(true), 1)}, samples[:_SAMPLES]
+        )
+
+
+@dataclass(frozen=True)
+class Mistake:
+    """A text for which another label than its own was chosen."""
+
+    line: int
+    text: str
+    true: str
+    chosen: str
+    probability: float
+    """The probability of the label that was chosen."""
+    of_true: float
+    """The probability of its own label."""
+
+    def in_words(self) -> str:
+        """One line."""
+        text = shortened(self.text, _SHOWN)
+        return (
+            f"line {self.line}: {self.true}, taken for {self.chosen} "
+            f"({_SHARE.written(self.probability)} against {_SHARE.written(self.of_true)}): {text}"
+        )
+
+
+@dataclass(frozen=True)
+class Evaluated:
+    """How a run labels some texts."""
+
+    run: str
+    weights: str
+    test: str
+    seconds: float
+    labels: tuple[str, ...]
+    confusion: Confusion
+    nll: float
+    """-log P of the right labels, in nats."""
+    worst: tuple[Mistake, ...]
+    """The mistakes of which the model was surest."""
+    cut: int
+    """How many texts are longer than what is read of them."""
+    longest: int
+    left_out: int
+    """How many texts have a label that training had not; they are not measured."""
+
+    @property
+    def scores(self) -> dict[str, float]:
+        """By name."""
+        return self.confusion.scores | {"loss": self.nll / max(self.confusion.texts, 1)}
+
+    def table(self) -> str:
+        """Plain text."""
+        confusion, texts = self.confusion, self.confusion.texts
+        read = f"{plural(texts, 'text')}, {plural(len(self.labels), 'label')}; {self.seconds:.1f} s"
+        parts = [
+            f"{self.run} ({self.weights}) on {self.test}\n{read}",
+            scores_of("classification", self.scores),
+            self._by_label(),
+        ]
+        if len(self.labels) <= _MOST_SHOWN:
+            parts.append(f"Label by row, chosen by column:\n{self._confusions()}")
+        if often := confusion.mistaken()[:_MOST_CONFUSED]:
+            parts.append(
+                "ModelPart for another most often:\n"
+                + "\n".join(
+                    f"  {self.labels[true]} for {self.labels[chosen]}: {count:,}"
+                    for true, chosen, count in often
+                )
+            )
+        if self.worst:
+            told = "\n".join(f"  {mistake.in_words()}" for mistake in self.worst)
+            parts.append(f"Surest mistakes:\n{told}")
+        return "\n\n".join([*parts, *self._notes()])
+
+    def _by_label(self) -> str:
+        """A row a label."""
+        confusion = self.confusion
+        shares = confusion.precision, confusion.recall, confusion.f1
+        rows: list[list[str | int | float]] = [
+            [name, *(_SHARE.number(float(share[k])) for share in shares), int(confusion.support[k])]
+            for k, name in enumerate(self.labels)
+        ]
+        return plain_table(("label", "precision, %", "recall, %", "F1, %", "texts"), rows)
+
+    def _confusions(self) -> str:
+        """The matrix; columns are numbered where names would be too wide."""
+        short = max(map(len, self.labels)) <= 8
+        heads = list(self.labels) if short else [f"({k})" for k in range(1, len(self.labels) + 1)]
+        rows: list[list[str | int | float]] = [
+            [name if short else f"{name} {head}", *row]
+            for name, head, row in zip(
+                self.labels, heads, self.confusion.counts.tolist(), strict=True
+            )
+        ]
+        return plain_table(("", *heads), rows)
+
+    def _notes(self) -> Iterator[str]:
+        if self.cut:
+            yield (
+                f"{plural(self.cut, 'text is', 'texts are')} longer than the {self.longest:,} "
+                "tokens that "
+                "are read (plan.context): what is behind was not looked at."
+            )
+        if self.left_out:
+            yield (
+                f"{plural(self.left_out, 'text has', 'texts have')} a label that no training text "
+                "has: not "
+                "counted, as only a wrong label could have been chosen."
+            )
+
+    def to_dict(self) -> dict[str, Any]:
+        """As plain values, for JSON."""
+        confusion = self.confusion
+        signature = (
+            f"texts:{confusion.texts}|labels:{len(self.labels)}|read:{self.longest}|"
+            f"left-out:{self.left_out}"
+        )
+        return {
+            "run": self.run,
+            "weights": self.weights,
+            "test": self.test,
+            "sentences": confusion.texts,
+            "seconds": round(self.seconds, 2),
+            "scores": signed(self.scores, signature),
+            "labels": [
+                {
+                    "label": name,
+                    "texts": int(confusion.support[k]),
+                    "precision": float(confusion.precision[k]),
+                    "recall": float(confusion.recall[k]),
+                    "f1": float(confusion.f1[k]),
+                }
+                for k, name in enumerate(self.labels)
+            ],
+            # Of more labels nothing draws it, and the file would be larger than is read again.
+            "confusion": confusion.counts.tolist() if len(self.labels) <= MOST_DRAWN else [],
+            "worst": [vars(mistake) | {"text": mistake.text[:_KEPT]} for mistake in self.worst],
+        }
+
+
+def evaluate_run(
+    run: str | Path | Run,
+    files: Sequence[Path] = (),
+    changes: Sequence[str] = (),
+    *,
+    keep: bool = True,
+) -> Evaluated:
+    """Measure a run on labelled texts.
+
+    ``files``: one like those that it has learned from, or one of texts and one of labels; without
+    them it is the recipe's test set. ``changes``: there are none. With ``keep``, what was found on
+    the recipe's own test set is written to the run's scores.json.
+    Errors: ``RunError`` for a run; ``DataError`` for files that cannot be used, or that have a
+    label of which the run has learned nothing; ``DragomanError`` for changes and further files.
+    """
+    opened = run if isinstance(run, Run) else Run.open(run)
+    if changes:
+        raise DragomanError(
+            f"{changes[0]}: {opened.folder} is a {opened.task.name} and is measured without a "
+            "search; nothing can be set"
+        )
+    measured, labels = labelled_set(opened, files), opened.forms.labels
+    pairs, labeller = measured.pairs, Labeller(opened)
+    warn_of_learned(opened, pairs)
+    began = time.perf_counter()
+    found = labeller([pair.source for pair in pairs])
+    seconds = time.perf_counter() - began
+    result = Evaluated(
+        opened.folder.name, opened.weights_in_words, measured.name, seconds, labels.names,
+        *_judged(pairs, found, labels), sum(one.cut for one in found), labeller.longest,
+        measured.left_out,
+    )  # fmt: skip
+    if keep and not files:
+        keep_scores(opened, result.to_dict(), own=True)
+    return result
+
+
+class LabelledSet(NamedTuple):
+    """The texts that runs are measured on."""
+
+    pairs: Sequence[Pair]
+    name: str
+    left_out: int
+    """Texts of a label that training had not."""
+
+
+def labelled_set(run: Run, files: Sequence[Path] = ()) -> LabelledSet:
+    """The texts of a file (and a file of labels); without one, the test set of the run's recipe.
+
+    Errors: as ``evaluate_run``.
+    """
+    labels, left_out = run.forms.labels, 0
+    if len(files) > 2:
+        raise DragomanError(
+            f"a {run.task.name} is measured on one file of labelled texts, or one of texts and one "
+            f"of labels; what is {files[2]}?"
+        )
+    if files:
+        pairs, name = list(read_like(run, files)), files[0].name
+        _require_known(pairs, labels, name)
+    else:
+        every, name = own_test_set(run)
+        pairs = [pair for pair in every if labels.value(pair.target) is not None]
+        left_out = len(every) - len(pairs)
+    if not pairs:
+        raise nothing_to_measure(run, "is no text", "a file of labelled texts", "test.tsv")
+    return LabelledSet(pairs, name, left_out)
+
+
+def _judged(
+    pairs: Sequence[Pair], found: Sequence[LabelledText], labels: Labels
+) -> tuple[Confusion, float, tuple[Mistake, ...]]:
+    """The confusions, -log P of what is right in nats, and the surest mistakes."""
+    true, chosen, mistakes, nll = list[int](), list[int](), list[Mistake](), 0.0
+    for pair, one in zip(pairs, found, strict=True):
+        right = labels.value(pair.target)
+        assert right is not None
+        taken = int(one.probabilities.argmax())
+        nll -= float(one.log_probabilities[right])
+        true.append(right)
+        chosen.append(taken)
+        if taken != right:
+            sure, of_true = float(one.probabilities[taken]), float(one.probabilities[right])
+            names = labels.names[right], labels.names[taken]
+            mistakes.append(Mistake(pair.line, pair.source, *names, sure, of_true))
+    mistakes.sort(key=lambda mistake: (-mistake.probability, mistake.line))
+    return Confusion.of(true, chosen, labels.size), nll, tuple(mistakes[:_WORST])
+
+
+def _require_known(pairs: Iterable[Pair], labels: Labels, name: str) -> None:
+    """Errors: ``DataError`` naming the first line whose label training had not."""
+    for pair in pairs:
+        if labels.value(pair.target) is None:
+            raise DataError(
+                f"{name}, line {pair.line}: no training text has the label "
+                f"{plain(pair.target)[:60]!r}; labels are {labels.in_words()}"
+            )
+
+
+def read_like(run: Run, files: Sequence[Path]) -> Iterator[Pair]:
+    """The examples of a file in the format of those that a run has learned from, or of a file of
+    texts and one of labels."""
+    source, *labels = map(str, files)
+    if labels:
+        return read_pairs(CorpusSettings(source=source, target=labels[0], format="lines"))
+    learned = [corpus for corpus in run.recipe.data.train if corpus.target is None]
+    like = learned[0] if learned else CorpusSettings(source=source, format="tsv")
+    return read_pairs(like.model_copy(update={"source": source, "weight": 1.0}))

@@ -1,0 +1,192 @@
+"""The predictor of a run that labels: texts in, labels and their probabilities out.
+
+Nothing is searched for: all labels of a text are scored at once, by the model as it is, in fp32.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+import torch
+
+from dragoman.data.labelled import Reading
+from dragoman.engine.engine import Engine
+from dragoman.engine.long_texts import beginning
+from dragoman.engine.predictor import Predictor, require_task
+from dragoman.engine.settings import EngineSettings
+from dragoman.errors import DragomanError
+from dragoman.models.interface import Network
+from dragoman.nn.probes import Probe
+from dragoman.pictures.records import AttentionRecord
+from dragoman.runs.run import Run
+from dragoman.search.hypothesis import Hypothesis, hypothesis_of
+from dragoman.tasks.shared.examples import reading_of
+
+_TOKENS_AT_ONCE = 8192
+
+Probabilities = npt.NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Labelled:
+    """One text. ``str(labelled)`` is its most probable label."""
+
+    text: str
+    names: tuple[str, ...]
+    """The names of all labels."""
+    log_probabilities: Probabilities
+    """(K,) log P of each label, in nats."""
+    cut: bool
+    """Whether the text is longer than what was read of it."""
+
+    @property
+    def probabilities(self) -> Probabilities:
+        """(K,) the probability of each label."""
+        return np.exp(self.log_probabilities)
+
+    @property
+    def label(self) -> str:
+        """The most probable label."""
+        return self.names[int(self.log_probabilities.argmax())]
+
+    @property
+    def probability(self) -> float:
+        """The probability of the most probable label."""
+        return float(self.probabilities.max())
+
+    @property
+    def ranked(self) -> list[tuple[str, float]]:
+        """Every label and its probability, the most probable first."""
+        order = np.argsort(-self.log_probabilities, kind="stable")
+        return [(self.names[k], float(self.probabilities[k])) for k in order]
+
+    def __str__(self) -> str:
+        return self.label
+
+
+@dataclass(frozen=True)
+class ChosenLabel:
+    """What is shown of a text that is looked into."""
+
+    text: str
+    """The label and its probability."""
+    ids: tuple[int, ...]
+    """The number of the label."""
+    score: float
+    """log P of the label, in nats."""
+
+
+class Labeller(Predictor):
+    """A trained model, ready to label. Not for several threads at once."""
+
+    def __init__(self, run: Run, settings: EngineSettings | None = None) -> None:
+        """Errors: ``RunError``, also for a run that does something else."""
+        require_task(run, "classification", "which does not label")
+        super().__init__(run, Engine.reading(run, settings or EngineSettings(precision="fp32")))
+        self.network: Network = self.engine.network
+        self.labels = run.forms.labels
+        self.reading = reading_of(run.recipe, run.forms)
+
+    @property
+    def longest(self) -> int:
+        """Tokens that are read of a text, a symbol before or behind it counted."""
+        return self.reading.longest
+
+    def looked_at(self, text: str) -> str:
+        """What is cut into tokens of a text, whatever is read of them."""
+        return beginning(text, self.longest)
+
+    def __call__(self, texts: Iterable[str]) -> list[Labelled]:
+        """Each text with the probabilities of all labels. One without tokens has those of a text
+        in which nothing stands."""
+        given = list(texts)
+        found = dict(self.parts(given))
+        return [found[number] for number in range(len(given))]
+
+    def parts(
+        self, given: Sequence[str], together: int = _TOKENS_AT_ONCE
+    ) -> Iterator[tuple[int, Labelled]]:
+        """The same as it comes, the shortest texts first, each with its number; so many tokens are
+        read at once."""
+        looked_at = [self.looked_at(text) for text in given]
+        tokens = [np.array(one, np.int32) for one in self.run.source.tokens(looked_at)]
+        order = sorted(range(len(given)), key=lambda number: len(tokens[number]))
+        lengths = [len(tokens[number]) for number in order]
+        for part in in_batches(lengths, self.reading, together):
+            numbers = [order[place] for place in part]
+            read = self.reading.texts([tokens[number] for number in numbers])
+            with torch.inference_mode():
+                logits = self.network.project(self.network.encode(read).rows).double()  # (B, K)
+                every = torch.log_softmax(logits, dim=-1).numpy()
+            for number, log_probabilities in zip(numbers, every, strict=True):
+                is_cut = len(tokens[number]) > self.longest - 1
+                yield (
+                    number,
+                    Labelled(given[number], self.labels.names, log_probabilities, is_cut),
+                )
+
+    # ---- looking
+
+    def shown(self, text: str, prefix: str = "") -> ChosenLabel:
+        """Its label. Errors: ``DragomanError`` for a prefix."""
+        if prefix:
+            raise DragomanError("a label is given no beginning: leave the prefix out")
+        (found,) = self([text])
+        value = int(found.log_probabilities.argmax())
+        told = f"{found.label}  {found.probability:.4f}"
+        return ChosenLabel(told, (value,), float(found.log_probabilities[value]))
+
+    def source_ids(self, text: str) -> list[int]:
+        """What the model reads of a text: its tokens, a symbol before or behind them."""
+        (tokens,) = self.run.source.encode([self.looked_at(text)])
+        read: list[int] = self.reading.texts([tokens]).values.tolist()
+        return read
+
+    def given_ids(self, text: str) -> list[int]:
+        """All of a text, whatever is read of it; of a very long one the beginning."""
+        return self.run.source.values([self.looked_at(text)])[0]
+
+    def score_ids(
+        self, sources: Sequence[str], targets: Sequence[Sequence[int]]
+    ) -> list[Hypothesis]:
+        """log P of a label for each text, given by its value."""
+        found = self(sources)
+        return [
+            hypothesis_of(target, [float(one.log_probabilities[target[0]])], 0.0, finished=False)
+            for one, target in zip(found, targets, strict=True)
+        ]
+
+    @property
+    def has_inside(self) -> bool:
+        """Not of a model that goes over a text from left to right: it has no encoder."""
+        return not self.reading.before
+
+    def look(
+        self, source: str, target_ids: Sequence[int], through: Probe | None = None
+    ) -> AttentionRecord:
+        """Where the encoder looked. Errors: ``DragomanError`` for a model that goes over a text
+        from left to right, which has no encoder."""
+        if not self.has_inside:
+            raise DragomanError(
+                f"{self.run.folder} goes over a text from left to right, and has no encoder to "
+                f"look into: dragoman classify {self.run.folder} --why tells what each word got"
+            )
+        return super().look(source, target_ids, through)
+
+
+def in_batches(lengths: Sequence[int], reading: Reading, tokens: int) -> Iterator[list[int]]:
+    """The places of ``lengths`` in runs of about so many tokens that are read, one at least."""
+    part: list[int] = []
+    size = 0
+    for place, length in enumerate(lengths):
+        read = reading.length(length) + 1
+        if part and size + read > tokens:
+            yield part
+            part, size = [], 0
+        part.append(place)
+        size += read
+    if part:
+        yield part

@@ -1,0 +1,136 @@
+"""Which words of a text a label rests on: by a gradient and by attention, beside each other.
+
+*Gradient times input* (Shrikumar et al., 2017): for what the first layer reads of each token, e_i,
+its position included, e_i · ∂ log P(label) / ∂ e_i, the change of the label's log-probability that
+a small step along e_i makes. *Attention*: how much all rows of the last layer look at a token, on
+average over rows and heads. They answer different questions and often disagree: attention says
+where values were taken from and nothing of what became of them (Jain and Wallace, 2019), a gradient
+how the answer would change nearby and nothing of leaving a word out. Neither is a reason.
+
+Shapes: P tokens that are read, D width.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from itertools import pairwise
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from dragoman.decimals import enough
+from dragoman.forms.form import Form
+from dragoman.models.interface import Network
+from dragoman.nn.probes import Probe
+from dragoman.pictures.plain_table import plain_table
+from dragoman.tasks.classification.labeller import Labeller
+
+WARNING = (
+    "Gradient (nats, + speaks for the label) and attention measure different things and often "
+    "disagree; neither is a reason."
+)
+
+
+@dataclass(frozen=True)
+class Word:
+    """One word, and the sums over its tokens."""
+
+    text: str
+    number: int
+    """Its place among the words of the text, from 0."""
+    gradient: float
+    """Nats: positive where it speaks for the label."""
+    attention: float | None
+    """Share of what is looked at, 0 to 1; None where the model has no attention."""
+
+
+@dataclass(frozen=True)
+class Reasons:
+    """What the words of a text have to do with its label."""
+
+    label: str
+    probability: float
+    words: tuple[Word, ...]
+    """Those that were read; symbols of the model are left out."""
+
+
+def table(found: Reasons) -> str:
+    """A table in plain text with a row for each word."""
+    has_attention = any(word.attention is not None for word in found.words)
+    header = ["word", "gradient", *(["attention %"] if has_attention else [])]
+    digits = enough(max((abs(word.gradient) for word in found.words), default=0.0), 3)
+    rows: list[list[str | int | float]] = []
+    for word in found.words:
+        rows.append([word.text, f"{word.gradient:+z.{digits}f}"])
+        if word.attention is not None:
+            rows[-1].append(f"{100 * word.attention:.1f}")
+    return plain_table(header, rows)
+
+
+def reasons(labeller: Labeller, text: str) -> Reasons:
+    """Why a text got its most probable label."""
+    form, network = labeller.run.source, labeller.network
+    text = labeller.looked_at(text)
+    tokens, numbers = _tokens_and_words(form, text)
+    source = labeller.reading.texts([np.array(tokens, np.int32)])
+    read = source.layout.total - 1  # of the text's own tokens
+    begin = 1 if labeller.reading.before else 0
+    leaf = _Leaf()
+    with leaf, torch.enable_grad():
+        scores = torch.log_softmax(network.project(network.encode(source).rows)[0].double(), 0)
+        chosen = int(scores.argmax())
+        (gradient,) = torch.autograd.grad(scores[chosen], leaf.rows)
+    scores = scores.detach()
+    pull = (gradient.double() * leaf.rows.detach().double()).sum(dim=1)  # (P,)
+    looked = _looked_at(network, leaf)
+    words = []
+    given = text.split()
+    for number in dict.fromkeys(numbers[:read]):
+        own = [begin + place for place, at in enumerate(numbers[:read]) if at == number]
+        attention = None if looked is None else float(looked[own].sum())
+        words.append(Word(given[number], number, float(pull[own].sum()), attention))
+    return Reasons(labeller.labels.names[chosen], float(scores[chosen].exp()), tuple(words))
+
+
+def _tokens_and_words(form: Form, text: str) -> tuple[list[int], list[int]]:
+    """The tokens of a text as it is labelled, and of each the number of its word.
+
+    Words are cut one by one, which gives the same tokens: none goes across a space. A vocabulary
+    that keeps spaces (``text.lossless``) takes those before a word with it.
+    """
+    (tokens,) = form.tokens([text])
+    vocabulary = form.vocabulary
+    if vocabulary is not None and vocabulary.settings.lossless:
+        ends = [found.end() for found in re.finditer(r"\S+", text)]
+        ends[-1:] = [len(text)]
+        parts = form.tokens([text[begin:end] for begin, end in pairwise([0, *ends])])
+        alone = [token for part in parts for token in part]
+        numbers = [number for number, part in enumerate(parts) for _ in part]
+    else:
+        ((alone, numbers),) = form.tokens_of_words([text])
+    if alone != tokens:  # Moses cuts words otherwise by themselves: a space begins one
+        begins = [piece.startswith("\u2581") for piece in form.shown(tokens)]
+        last = len(text.split()) - 1
+        numbers = [min(max(0, sum(begins[: at + 1]) - 1), last) for at in range(len(tokens))]
+    return tokens, numbers
+
+
+def _looked_at(network: Network, probe: Probe) -> Tensor | None:
+    """(P,) how much the last layer looks at each token; None where there is no attention."""
+    if not network.attentions:
+        return None
+    weights = probe.attention[network.attentions[-1].name][0]  # (H, P, P)
+    return weights.double().mean(dim=(0, 1))
+
+
+class _Leaf(Probe):
+    """Keeps what the first layer reads as something to differentiate by."""
+
+    rows: Tensor
+    """(P, D) of the text: what reads nothing embeds a memory of no rows before."""
+
+    def take_embedded(self, rows: Tensor) -> Tensor:
+        self.rows = rows.detach().requires_grad_()
+        return self.rows

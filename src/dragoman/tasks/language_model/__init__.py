@@ -1,0 +1,1 @@
+"""Language models: a text, token by token."""

@@ -1,0 +1,282 @@
+"""What is measured of a language model: while it trains, and of a finished run.
+
+Losses are over all tokens of a text and its end symbol. *Bits per byte* are the same in units that
+do not depend on the vocabulary, so that they compare across vocabularies. They are the length of a
+code that gives the text back as the vocabulary knows it (``Length``), over the bytes of that text.
+
+While a model trains, texts are read in windows as in training, each by itself. A finished run reads
+them in windows that overlap (``evaluation.stride``), so that its figures are lower.
+"""
+
+from __future__ import annotations
+
+import logging
+import math
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+from dragoman.data.batches import Batch, window_batch
+from dragoman.data.corpora import CorpusSettings, Pair, files_of, read_lines, read_pairs
+from dragoman.data.file_kinds import NotLines, check_is_lines
+from dragoman.data.windows import part_of, read_and_predicted, slide
+from dragoman.errors import DragomanError
+from dragoman.forms.identification import can_identify, identify
+from dragoman.forms.languages import NAMES, base, name_of
+from dragoman.plural import plural
+from dragoman.recipe import EvaluationSettings
+from dragoman.runs.evaluation_set import nothing_to_measure, own_test_set
+from dragoman.runs.lineage import watched_texts
+from dragoman.runs.run import Run
+from dragoman.runs.scores import keep_scores, scores_of, signed
+from dragoman.search.settings import SearchSettings
+from dragoman.tasks.shared.code_length import Length
+from dragoman.tasks.shared.validation import TOKENS_AT_ONCE, Validation, next_token_loss
+from dragoman.training.records import Evaluation, Sample
+
+logger = logging.getLogger("dragoman")
+
+_SAMPLES = 3
+_SHOWN = 64
+"""Tokens of a sample, of which the model is given the first half."""
+_TOGETHER = 100
+_LOOKED_AT = 100
+"""Texts by which the language of a file is told."""
+
+
+class Texts(Validation[Batch]):
+    """``loss`` (nats per token), ``perplexity`` and ``bits_per_byte``; some texts are shown to the
+    model by how they begin, and it goes on."""
+
+    without = "empty"
+
+    def fitting(self, pairs: Sequence[Pair]) -> tuple[list[Pair], list[Batch]]:
+        form, context = self.forms.written, self.recipe.plan.context
+        written = form.vocabulary.encode([pair.target for pair in pairs])
+        kept = [(pair, tokens) for pair, tokens in zip(pairs, written, strict=True) if len(tokens)]
+        self._length = Length.sum(
+            Length.of(form.vocabulary, pair.target, tokens) for pair, tokens in kept
+        )
+        windows = []
+        for _, tokens in kept:
+            for begin, _, end in slide(len(tokens) + 1, context, context):
+                place = begin, end - begin
+                part = tokens[part_of(*place)]
+                windows.append(read_and_predicted(part, *place, form.bos, form.eos))
+        windows.sort(key=lambda window: len(window[0]))
+        together = max(1, TOKENS_AT_ONCE // context)
+        batches = [
+            window_batch(windows[first : first + together], form.eos)
+            for first in range(0, len(windows), together)
+        ]
+        return [pair for pair, _ in kept], batches
+
+    def searched(self, examples: int) -> int:
+        return min(_SAMPLES, examples)
+
+    def __call__(self, update: int) -> Evaluation:
+        total, tokens = next_token_loss(self)
+        scores = {"loss": total / max(tokens, 1), **self._length.scores(total)}
+        return Evaluation(scores, self._samples())
+
+    def _samples(self) -> tuple[Sample, ...]:
+        """How some texts begin, how they go on, and how the model does."""
+        engine = self.engine()
+        longest = min(_SHOWN, self.recipe.plan.context // 2)
+        texts = [pair.target for pair in self.some()]
+        some = [tokens[:longest] for tokens in engine.target.tokens(texts)]
+        begun = [tokens[: len(tokens) // 2] for tokens in some]
+        nothing = engine.source.values([""] * len(some))
+        found = engine.search(
+            engine.request(source, SearchSettings(beam=1, max_length=len(whole)), begin)
+            for source, whole, begin in zip(nothing, some, begun, strict=True)
+        )
+        goes_on, model = (
+            [tokens[len(begin) :] for tokens, begin in zip(every, begun, strict=True)]
+            for every in (some, [best.tokens for best, *_ in found])
+        )
+        three = [engine.target.raw(tokens) for tokens in (begun, goes_on, model)]
+        return tuple(Sample(*texts) for texts in zip(*three, strict=True))
+
+
+@dataclass(frozen=True)
+class Evaluated:
+    """What a run thinks of some texts."""
+
+    run: str
+    weights: str
+    test: str
+    texts: int
+    seconds: float
+    nll: float
+    """-log P of all texts, in nats."""
+    length: Length
+    context: int
+    stride: int
+
+    @property
+    def scores(self) -> dict[str, float]:
+        """By name."""
+        return self.length.scores(self.nll)
+
+    def table(self) -> str:
+        """Plain text."""
+        length = self.length
+        notes = [
+            f"Read in windows of {self.context:,} tokens, each {self.stride:,} further.",
+            "Perplexity is per token of this vocabulary; bits per byte compare across them.",
+        ]
+        if length.unknown:
+            notes.append(
+                f"{plural(length.unknown, 'byte is of a character', 'bytes are characters')} that "
+                "the vocabulary does not know: bits per byte count 8 bits for each beside the "
+                "unknown token; perplexity does not."
+            )
+        if length.given != length.bytes:
+            notes.append(
+                f"The texts have {length.given:,} bytes as they stand in the file, and "
+                f"{length.bytes:,} as the vocabulary knows them, by which bits are divided: what "
+                "normalisation changes is not modelled. text.lossless = true keeps every byte."
+            )
+        tokens, count = plural(length.tokens, "token"), plural(length.bytes, "byte")
+        read = f"{plural(self.texts, 'text')}, {tokens}, {count}"
+        return "\n".join(
+            [
+                f"{self.run} ({self.weights}) on {self.test}",
+                f"{read}; {self.seconds:.1f} s",
+                "",
+                scores_of("language-model", self.scores),
+                "",
+                *notes,
+            ]
+        )
+
+    def to_dict(self) -> dict[str, Any]:
+        """As plain values, for JSON."""
+        length = self.length
+        signature = (
+            f"tokens:{length.tokens}|bytes:{length.bytes}|unknown:{length.unknown}|end:counted|"
+            f"window:{self.context}|stride:{self.stride}"
+        )
+        return {
+            "run": self.run,
+            "weights": self.weights,
+            "test": self.test,
+            "sentences": self.texts,
+            "seconds": round(self.seconds, 2),
+            "scores": signed(self.scores, signature),
+        }
+
+
+def evaluate_run(
+    run: str | Path | Run,
+    files: Sequence[Path] = (),
+    changes: Sequence[str] = (),
+    *,
+    keep: bool = True,
+) -> Evaluated:
+    """Score texts.
+
+    ``files``: a file or folder of them, in the format of those that the run has learned from;
+    without one it is the recipe's test set. ``changes``: ``window=512`` and ``stride=64``, of the
+    recipe's section ``evaluation``. With ``keep``, the figures on the recipe's own test set are
+    written to the run's scores.json, if window and stride are the recipe's.
+    Errors: ``RunError`` for a run, ``DataError`` for files that cannot be used, ``DragomanError``
+    for several files, and for changes of what only a search has.
+    """
+    opened = run if isinstance(run, Run) else Run.open(run)
+    if len(files) > 1:
+        raise DragomanError(
+            f"{opened.folder} is a language model: it is measured on one file of texts, without "
+            f"references; what is {files[1]}?"
+        )
+    how = windows_of(opened, changes)
+    texts, test = texts_of(opened, files)
+    texts = watched_texts(opened, texts)
+    # Here, so that what is wrong above is said at once: it imports torch, which takes seconds.
+    from dragoman.engine.engine import Engine
+    from dragoman.engine.settings import EngineSettings
+
+    engine = Engine.open(opened, EngineSettings(precision="fp32"))
+    form = engine.written
+    began, nll, count, length = time.perf_counter(), 0.0, 0, Length()
+    while part := list(islice(texts, _TOGETHER)):
+        written = form.tokens(part)
+        prepared = zip(map(form.prepare, part), written, strict=True)
+        length = Length.sum(
+            [length, *(Length.of(form.vocabulary, text, tokens) for text, tokens in prepared)]
+        )
+        for log_probabilities in engine.score_windows(written, *how):
+            nll -= math.fsum(log_probabilities)
+        count += len(part)
+    if not count:
+        raise nothing_to_measure(opened, "is no text", "a file of texts", "test.txt")
+    result = Evaluated(
+        opened.folder.name, opened.weights_in_words, test, count,
+        time.perf_counter() - began, nll, length, *how,
+    )  # fmt: skip
+    if keep and not files:
+        keep_scores(opened, result.to_dict(), own=how == windows_of(opened))
+    return result
+
+
+def windows_of(run: Run, changes: Sequence[str] = ()) -> tuple[int, int]:
+    """The tokens of a window in which a run reads long texts, and by how many it moves on.
+
+    Errors: ``DragomanError`` for changes of anything else.
+    """
+    for change in changes:
+        if change.partition("=")[0] not in ("window", "stride"):
+            raise DragomanError(
+                f"{change}: {run.folder} is a language model and is measured without a search; "
+                "window and stride can be set"
+            )
+    recipe = run.recipe.change([f"evaluation.{change}" for change in changes])
+    return windows_in(recipe.evaluation, recipe.plan.context)
+
+
+def windows_in(evaluation: EvaluationSettings, context: int) -> tuple[int, int]:
+    """Window and stride as the settings have them, for a model that learned from ``context``."""
+    window = evaluation.window or context
+    return window, evaluation.stride or max(1, window // 2)
+
+
+def texts_of(run: Run, files: Sequence[Path]) -> tuple[Iterator[str], str]:
+    """What a run is measured on, and what to call it: the texts of a file, or those of the run's
+    test set, that say anything."""
+    if files:
+        _warn_of_other_text(run, files[0])
+        texts, name = read_like(run, files[0]), files[0].name
+    else:
+        pairs, name = own_test_set(run)
+        texts = (pair.target for pair in pairs)
+    return (text for text in texts if text.strip()), name
+
+
+def _warn_of_other_text(run: Run, path: Path) -> None:
+    """Log that the text of a file, or of the first of a folder, is in another language than that of
+    the run, or is no text of lines. Errors: ``DataError`` for what cannot be read."""
+    first = files_of(str(path))[0]
+    if not first.is_file() or not first.stat().st_size:
+        return  # a pipe is read once, and what cannot be read is said where it is read
+    try:
+        next(read_lines(first, check_is_lines), None)
+    except NotLines as error:
+        logger.warning("warning: %s", error)
+        return
+    code = base(run.recipe.languages.target)
+    reads = identify(islice(read_like(run, first), _LOOKED_AT))
+    if can_identify(code) and reads and code not in reads:
+        names = " or ".join(sorted(name_of(one) for one in reads if one in NAMES))
+        logger.warning("warning: %s should be %s and reads as %s", first, name_of(code), names)
+
+
+def read_like(run: Run, path: Path) -> Iterator[str]:
+    """The texts of a file or folder, told apart as those that a run has learned from; sections are
+    as long as may be, as nothing is held out of them."""
+    learned = [corpus.format for corpus in run.recipe.data.train if corpus.is_alone]
+    corpus = CorpusSettings(source=str(path), format=learned[0] if learned else "text")
+    return (pair.target for pair in read_pairs(corpus))

@@ -1,0 +1,142 @@
+"""How much each word of a text surprises a language model: -log2 P, in bits, summed over the tokens
+that the word is written with.
+
+What a model expects costs little; a bit more is half as likely. The bits of a text over its bytes
+are what ``dragoman evaluate`` calls bits per byte.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from dragoman.engine.engine import Engine
+from dragoman.engine.settings import EngineSettings
+from dragoman.errors import RunError
+from dragoman.forms.sampling import SPACE
+from dragoman.forms.text_form import TextForm
+from dragoman.metrics.perplexity import perplexity
+from dragoman.runs.run import Run
+
+END = "</s>"
+_BYTE = re.compile("<0x[0-9A-F]{2}>")
+
+
+class Word(NamedTuple):
+    """A piece of a text between spaces, with what stands before it."""
+
+    before: str
+    """Spaces and line ends."""
+    text: str
+    bits: float
+    tokens: int = 0
+    """Tokens that write both."""
+
+
+@dataclass(frozen=True)
+class Surprise:
+    """What a model thinks of one text."""
+
+    tokens: tuple[str, ...]
+    """As the vocabulary writes them; the end symbol last."""
+    log_probabilities: tuple[float, ...]
+    """log P of each token, in nats."""
+    words: tuple[Word, ...]
+    """The whole text; what its end costs is that of ``END``, which is the last."""
+
+    @property
+    def log_probability(self) -> float:
+        """log P of the text, in nats."""
+        return math.fsum(self.log_probabilities)
+
+    @property
+    def perplexity(self) -> float:
+        """The perplexity per token."""
+        return perplexity(-self.log_probability / len(self.tokens))
+
+
+class Scorer:
+    """A trained language model, ready to read. Not for several threads at once."""
+
+    def __init__(self, run: Run, context: int, stride: int) -> None:
+        """``context``, ``stride``: see ``search/windows.py``. Errors: ``RunError``, also for a run
+        that translates."""
+        if len(run.task.sides) > 1:
+            raise RunError(f"{run.folder} is a {run.task.called}: give its sources, too")
+        self.engine = Engine.open(run, EngineSettings(precision="fp32"))
+        self._windows = context, stride
+
+    def __call__(self, texts: Sequence[str]) -> Iterator[Surprise]:
+        """Each text, in order."""
+        form = self.engine.written
+        written = form.tokens(texts)
+        scored = self.engine.score_windows(written, *self._windows)
+        for tokens, costs in zip(written, scored, strict=True):
+            words = (*words_of(form, tokens, costs[:-1]), _word(END.encode(), costs[-1:]))
+            yield Surprise((*form.shown(tokens), END), tuple(costs), words)
+
+
+def words_of(
+    form: TextForm,
+    tokens: Sequence[int],
+    log_probabilities: Sequence[float],
+    *,
+    begins: bool = True,
+) -> list[Word]:
+    """The words of a text: one begins at a token that writes a space or a line end first. In a
+    language that is written without spaces, every token is one that does not share a character.
+
+    ``begins``: the tokens are the first of the text.
+    """
+    found: list[Word] = []
+    held, costs = b"", list[float]()
+    written = map(_written, form.shown(tokens))
+    for part, cost in zip(written, log_probabilities, strict=True):
+        if held.strip() and (part[:1].isspace() or not (form.spaced or _is_cut(held))):
+            found.append(_word(held, costs))
+            held, costs = b"", []
+        held += part
+        costs.append(cost)
+    if costs:
+        found.append(_word(held, costs))
+    if begins and found and not form.vocabulary.settings.lossless:
+        found[0] = found[0]._replace(before="")  # a space stands before the first token
+    return found
+
+
+def begin_of(form: TextForm, tokens: Sequence[int], word: int) -> tuple[int, int]:
+    """The token with which a word of a text begins, and the first that writes more than the space
+    before it. Errors: ``IndexError`` if it has not so many words."""
+    words = words_of(form, tokens, [0.0] * len(tokens))
+    first = sum(one.tokens for one in words[:word])
+    own = form.shown(tokens[first : first + words[word].tokens])
+    spaces = 0
+    while spaces < len(own) - 1 and _written(own[spaces]).isspace():
+        spaces += 1
+    return first, first + spaces
+
+
+def _written(piece: str) -> bytes:
+    """What a token writes."""
+    if _BYTE.fullmatch(piece):
+        return bytes([int(piece[3:5], 16)])
+    return piece.replace(SPACE, " ").encode("utf-8", "surrogatepass")
+
+
+def _word(held: bytes, costs: Sequence[float]) -> Word:
+    written = held.decode("utf-8", "replace")
+    text = written.lstrip()
+    before = written[: len(written) - len(text)]
+    return Word(before, text, -math.fsum(costs) / math.log(2), len(costs))
+
+
+def _is_cut(held: bytes) -> bool:
+    """Whether it ends within a character."""
+    try:
+        held.decode("utf-8", "surrogatepass")
+    except UnicodeDecodeError:
+        return True
+    return False

@@ -1,0 +1,1 @@
+"""Masked language models: what stands in a blank."""

@@ -1,0 +1,319 @@
+"""What is measured of a masked model: while it trains, and of a finished run.
+
+``loss`` (nats), ``perplexity`` (its exponential) and ``accuracy`` are over the tokens that are
+asked for: each text is masked once as in training, always alike. A finished run is also given a
+*pseudo-perplexity* (Salazar et al., 2020), exp of the mean of -log P(token | all others of its
+piece): each token is hidden alone, so that nothing else is missing. That takes a forward pass for
+every token, so it is over some of them, drawn evenly. None of these is the perplexity of a language
+model, which sees only what stands before a token.
+"""
+
+from __future__ import annotations
+
+import heapq
+import math
+import time
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+
+from dragoman.data.corpora import Pair
+from dragoman.data.hashing import hashes
+from dragoman.data.masked_batches import MaskedBatch, masked_batch
+from dragoman.data.masking import Masked, Masking
+from dragoman.data.store import Tokens
+from dragoman.errors import DragomanError
+from dragoman.forms.text import Text
+from dragoman.metrics.perplexity import perplexity
+from dragoman.models.interface import Network
+from dragoman.plural import plural
+from dragoman.runs.evaluation_set import nothing_to_measure
+from dragoman.runs.lineage import watched_texts
+from dragoman.runs.run import Run
+from dragoman.runs.scores import keep_scores, scores_of, signed
+from dragoman.tasks.language_model.evaluation import texts_of
+from dragoman.tasks.shared.validation import TOKENS_AT_ONCE, Validation
+from dragoman.training.records import Evaluation, Sample
+from dragoman.training.seeding import key
+
+BLANK = "___"
+"""How a hidden token is shown, and how a person writes one."""
+
+_MEASURED = 6
+"""The stream of random numbers of all that is measured, whatever a run's seed."""
+_SAMPLES = 3
+_TOGETHER = 100
+_ALONE = 2000
+"""Tokens whose pseudo-perplexity is taken."""
+
+
+class Restored(Validation[MaskedBatch]):
+    """``loss`` (nats per masked token), ``perplexity`` and ``accuracy``; some texts are shown with
+    blanks and as the model fills them."""
+
+    without = "empty"
+
+    def fitting(self, pairs: Sequence[Pair]) -> tuple[list[Pair], list[MaskedBatch]]:
+        form, context = self.forms.written, self.recipe.plan.context
+        self._masking = Masking(form.vocabulary, self.recipe.masking)
+        written = form.vocabulary.encode([pair.target for pair in pairs])
+        kept = [(pair, tokens) for pair, tokens in zip(pairs, written, strict=True) if len(tokens)]
+        pieces = list(masked_pieces((tokens for _, tokens in kept), context, self._masking))
+        pieces.sort(key=lambda piece: len(piece[0]))
+        return [pair for pair, _ in kept], list(_batches(pieces, form.eos))
+
+    def searched(self, examples: int) -> int:
+        return 0
+
+    def __call__(self, update: int) -> Evaluation:
+        found = Sums.sum(Sums.of(self.model, batch, self.device) for batch in self.batches)
+        return Evaluation(found.scores, self._samples())
+
+    def _samples(self) -> tuple[Sample, ...]:
+        vocabulary = self.forms.written.vocabulary
+        texts = [pair.target for pair in self.pairs[:_SAMPLES]]
+        longest = self.recipe.plan.context - 1
+        whole = [tokens[:longest] for tokens in vocabulary.encode(texts)]
+        pieces = list(masked_pieces(whole, self.recipe.plan.context, self._masking))
+        samples = []
+        for tokens, masked in pieces:
+            batch = masked_batch([(tokens, masked)], self.forms.written.eos).to(self.device)
+            filled = tokens.copy()
+            filled[masked.places] = _logits(self.model, batch).argmax(-1).cpu().numpy()
+            shown = with_blanks(vocabulary, tokens, masked.places)
+            samples.append(Sample(shown, vocabulary.decode(tokens), vocabulary.decode(filled)))
+        return tuple(samples)
+
+
+def with_blanks(vocabulary: Text, tokens: Tokens, places: Iterable[int]) -> str:
+    """A text with ``___`` for each token of ``places``."""
+    parts: list[str] = []
+    spaces = [" " * piece.startswith("▁") for piece in vocabulary.pieces(tokens)]
+    begin = 0
+    for end in (*places, len(tokens)):
+        if begin < end:
+            # Decoded by itself a part may lose the space before it.
+            parts += [spaces[begin], vocabulary.decode(tokens[begin:end]).lstrip(" ")]
+        if end < len(tokens):
+            parts += [spaces[end], BLANK]
+        begin = end + 1
+    return "".join(parts).strip()
+
+
+@dataclass(frozen=True)
+class Sums:
+    """Sums over the tokens that a model was asked for."""
+
+    nll: float = 0.0
+    """-log P of the true tokens, in nats."""
+    right: int = 0
+    """How often the true token is the most probable one."""
+    tokens: int = 0
+
+    @classmethod
+    def of(cls, model: Network, batch: MaskedBatch, device: torch.device | str) -> Sums:
+        batch = batch.to(device)
+        if not len(batch.wanted):
+            return cls()
+        log_probabilities = torch.log_softmax(_logits(model, batch), dim=-1)  # (M, V)
+        nll = -log_probabilities.gather(-1, batch.wanted[:, None]).sum(dtype=torch.float64)
+        right = (log_probabilities.argmax(-1) == batch.wanted).sum()
+        return cls(float(nll), int(right), len(batch.wanted))
+
+    @classmethod
+    def sum(cls, parts: Iterable[Sums]) -> Sums:
+        whole = list(parts)
+        return cls(
+            math.fsum(one.nll for one in whole),
+            sum(one.right for one in whole),
+            sum(one.tokens for one in whole),
+        )
+
+    @property
+    def scores(self) -> dict[str, float]:
+        """By name."""
+        loss = self.nll / max(1, self.tokens)
+        return {
+            "loss": loss,
+            "perplexity": perplexity(loss),
+            "accuracy": self.right / max(1, self.tokens),
+        }
+
+
+@dataclass(frozen=True)
+class Evaluated:
+    """How well a run restores some texts."""
+
+    run: str
+    weights: str
+    test: str
+    texts: int
+    tokens: int
+    seconds: float
+    masked: Sums
+    alone: Sums
+    """The sums over tokens that were hidden one at a time (pseudo-perplexity)."""
+    context: int
+    share: float
+    whole_words: bool
+
+    @property
+    def scores(self) -> dict[str, float]:
+        """By name."""
+        return self.masked.scores | self._alone
+
+    @property
+    def _alone(self) -> dict[str, float]:
+        return {"pseudo_perplexity": self.alone.scores["perplexity"]}
+
+    def table(self) -> str:
+        """Plain text."""
+        read = f"{plural(self.texts, 'text')}, {plural(self.tokens, 'token')}"
+        whole = ", whole words" if self.whole_words else ""
+        notes = (
+            f"Loss (nats), perplexity and accuracy are over {plural(self.masked.tokens, 'token')}: "
+            f"{self.share:.0%} of them all{whole}, masked as in training.\n"
+            f"Pseudo-perplexity hides one token at a time, {self.alone.tokens:,} of them, drawn "
+            "evenly, with all others to see.\n"
+            f"Texts are read in pieces of {self.context:,} tokens at most. None of these is the "
+            "perplexity of a language model."
+        )
+        return "\n".join(
+            [
+                f"{self.run} ({self.weights}) on {self.test}",
+                f"{read}; {self.seconds:.1f} s",
+                "",
+                scores_of("masked", self.scores),
+                "",
+                notes,
+            ]
+        )
+
+    def to_dict(self) -> dict[str, Any]:
+        """As plain values, for JSON."""
+        words = "|whole words" if self.whole_words else ""
+        masked = f"masked:{self.masked.tokens}|share:{self.share}{words}|context:{self.context}"
+        alone = f"hidden alone:{self.alone.tokens}|context:{self.context}"
+        return {
+            "run": self.run,
+            "weights": self.weights,
+            "test": self.test,
+            "sentences": self.texts,
+            "seconds": round(self.seconds, 2),
+            "scores": signed(self.masked.scores, masked) | signed(self._alone, alone),
+        }
+
+
+@torch.inference_mode()
+def evaluate_run(
+    run: str | Path | Run,
+    files: Sequence[Path] = (),
+    changes: Sequence[str] = (),
+    *,
+    keep: bool = True,
+) -> Evaluated:
+    """Score texts.
+
+    ``files``: a file or folder of them, in the format of those that the run has learned from;
+    without one it is the recipe's test set. ``changes``: there is nothing to change. With ``keep``,
+    the figures on the recipe's own test set are written to the run's scores.json.
+    Errors: ``RunError`` for a run, ``DataError`` for files that cannot be used, ``DragomanError``
+    for several files, and for changes.
+    """
+    opened = run if isinstance(run, Run) else Run.open(run)
+    if len(files) > 1 or changes:
+        odd = files[1] if len(files) > 1 else f"--set {changes[0]}"
+        raise DragomanError(
+            f"{opened.folder} is a {opened.task.called}: it is measured on one file of texts, and "
+            f"by no search; what is {odd}?"
+        )
+    texts, test = texts_of(opened, files)
+    texts = watched_texts(opened, texts)
+    model, form, settings = opened.model(), opened.forms.written, opened.recipe.masking
+    context, masking = opened.recipe.plan.context, Masking(form.vocabulary, settings)
+    began, count, tokens = time.perf_counter(), 0, 0
+    masked, alone = Sums(), _Drawn()
+    while part := list(islice(texts, _TOGETHER)):
+        written = [np.array(one, np.int32) for one in form.tokens(part)]
+        pieces = list(masked_pieces(written, context, masking, count))
+        for piece, _ in pieces:
+            alone.take(piece, form.vocabulary.ordinary)
+            tokens += len(piece)
+        masked = Sums.sum([masked, *(Sums.of(model, b, "cpu") for b in _batches(pieces, form.eos))])
+        count += len(part)
+    if not masked.tokens:
+        raise nothing_to_measure(opened, "is no text", "a file of texts", "test.txt")
+    assert form.vocabulary.mask is not None  # or there were no ``Masking``
+    hidden = alone.pieces(form.vocabulary.mask)
+    result = Evaluated(
+        opened.folder.name, opened.weights_in_words, test, count, tokens,
+        time.perf_counter() - began, masked,
+        Sums.sum(Sums.of(model, batch, "cpu") for batch in _batches(hidden, form.eos)),
+        context, settings.share, settings.whole_words,
+    )  # fmt: skip
+    if keep and not files:
+        keep_scores(opened, result.to_dict(), own=True)
+    return result
+
+
+class _Drawn:
+    """Some of all tokens that go by, each as likely as any other, in bounded memory."""
+
+    def __init__(self) -> None:
+        self._seen = 0
+        self._heap: list[tuple[int, int, Tokens, int]] = []
+        """Of the smallest hashes: negated, the token's number, its piece, its place there."""
+
+    def take(self, piece: Tokens, ordinary: Any) -> None:
+        numbers = np.arange(self._seen, self._seen + len(piece))
+        self._seen += len(piece)
+        draws = hashes(numbers, key(0, _MEASURED))
+        for place in np.flatnonzero(ordinary[piece]):
+            entry = -int(draws[place]), int(numbers[place]), piece, int(place)
+            if len(self._heap) < _ALONE:
+                heapq.heappush(self._heap, entry)
+            elif entry[0] > self._heap[0][0]:
+                heapq.heapreplace(self._heap, entry)
+
+    def pieces(self, mask: int) -> list[tuple[Tokens, Masked]]:
+        """Each piece with the one token hidden; short ones first."""
+        found = []
+        for _, _, piece, place in sorted(self._heap, key=lambda entry: (len(entry[2]), entry[1])):
+            read = piece.copy()
+            read[place] = mask
+            found.append((piece, Masked(read, np.array([place], np.int64))))
+        return found
+
+
+def masked_pieces(
+    texts: Iterable[Tokens], context: int, masking: Masking, first: int = 0
+) -> Iterator[tuple[Tokens, Masked]]:
+    """Texts in pieces, masked by their number from ``first`` on, alike each time."""
+    for number, tokens in enumerate(texts, first):
+        for begin in range(0, len(tokens), context - 1):
+            piece = tokens[begin : begin + context - 1]
+            yield piece, masking(piece, key(0, _MEASURED, number, begin))
+
+
+def _batches(pieces: Sequence[tuple[Tokens, Masked]], eos: int) -> Iterator[MaskedBatch]:
+    """Pieces in batches of about ``TOKENS_AT_ONCE`` tokens."""
+    part: list[tuple[Tokens, Masked]] = []
+    size = 0
+    for piece in pieces:
+        if part and size + len(piece[0]) >= TOKENS_AT_ONCE:
+            yield masked_batch(part, eos)
+            part, size = [], 0
+        part.append(piece)
+        size += len(piece[0]) + 1
+    if part:
+        yield masked_batch(part, eos)
+
+
+def _logits(model: Network, batch: MaskedBatch) -> torch.Tensor:
+    """(M, V): logits of the M tokens that are asked for."""
+    return model.project(model.encode(batch.source).rows[batch.places]).float()

@@ -1,0 +1,1 @@
+"""Parsing: the constituency tree of a sentence."""

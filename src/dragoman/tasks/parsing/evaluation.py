@@ -1,0 +1,223 @@
+"""What is measured of a parser: while it trains, and of a finished run.
+
+Parses are scored against reference trees as EVALB does (``metrics/parseval.py``). Tags count only
+where they are learned (``trees.tags``).
+"""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from dragoman.data.batches import Batch
+from dragoman.data.corpora import CorpusSettings, Pair, read_pairs
+from dragoman.engine.search_settings import for_test_set
+from dragoman.engine.settings import EngineSettings
+from dragoman.errors import DataError, DragomanError
+from dragoman.forms.tree_form import tree_of
+from dragoman.metrics.parseval import SHORT, Parseval, Sentence, score_parse, unmatched
+from dragoman.pictures.records import TreePair
+from dragoman.plural import plural
+from dragoman.runs.evaluation_set import nothing_to_measure, own_test_set
+from dragoman.runs.lineage import warn_of_learned
+from dragoman.runs.run import Run
+from dragoman.runs.scores import keep_scores, samples, scores_of, signed
+from dragoman.sizing.trees import label_ends_of
+from dragoman.tasks.parsing.parser import Parse, Parser, parse_all
+from dragoman.tasks.shared.validation import (
+    Validation,
+    batches_of_pairs,
+    loss_scores,
+    next_token_loss,
+    samples_of,
+)
+from dragoman.training.records import Evaluation
+from dragoman.tree import Tree
+
+logger = logging.getLogger("dragoman")
+
+_COUNTED = (
+    "Labelled brackets as EVALB counts them (COLLINS.prm): without punctuation and the bracket "
+    "above all, ADVP = PRT."
+)
+SIGNATURE = f"EVALB:COLLINS|punctuation:reference's tags|top:ignored|short:{SHORT}"
+
+
+class Parses(Validation[Batch]):
+    """``loss`` (nats per symbol) and ``perplexity`` on all of dev; ``f1``, ``precision``,
+    ``recall``, ``exact`` and ``tags`` of real parses of a part of it, in percent."""
+
+    without = "longer than plan.max_source, plan.max_target or what the model has positions for"
+
+    def fitting(self, pairs: Sequence[Pair]) -> tuple[list[Pair], list[Batch]]:
+        return batches_of_pairs(self.forms, self.recipe, pairs)
+
+    def searched(self, examples: int) -> int:
+        return min(self.recipe.evaluation.dev_sentences, examples)
+
+    def __call__(self, update: int) -> Evaluation:
+        losses = loss_scores(*next_token_loss(self))
+        some = self.some()
+        sentences = [pair.source for pair in some]
+        found = parse_all(self.engine(), sentences, self.search_settings())
+        parses = [best for best, *_ in found]
+        scores = score_all(some, parses).scores
+        named = {name: scores[name] for name in ("f1", "precision", "recall", "exact", "tags")}
+        return Evaluation(losses | named, samples_of(some, [parse.text for parse in parses]))
+
+
+def score_all(pairs: Sequence[Pair], parses: Sequence[Parse]) -> Parseval:
+    """Parses against the trees of their pairs."""
+    return Parseval.of(score_each(pairs, parses))
+
+
+def score_each(pairs: Sequence[Pair], parses: Sequence[Parse]) -> list[Sentence]:
+    """Each parse against the tree of its pair."""
+    return [
+        score_parse(tree_of(pair.target), parse.tree)
+        for pair, parse in zip(pairs, parses, strict=True)
+    ]
+
+
+@dataclass(frozen=True)
+class Evaluated:
+    """What a run makes of the sentences of some trees."""
+
+    run: str
+    weights: str
+    test: str
+    search: str
+    path: str
+    seconds: float
+    found: Parseval
+    with_tags: bool
+    pairs: Sequence[Pair]
+    parses: Sequence[Parse]
+
+    @property
+    def scores(self) -> dict[str, float]:
+        """By name, in percent."""
+        scores = dict(self.found.scores)
+        if not self.with_tags:
+            del scores["tags"]
+        return scores
+
+    @property
+    def hypotheses(self) -> list[str]:
+        """The parses, each on one line."""
+        return [parse.text for parse in self.parses]
+
+    def table(self) -> str:
+        """Plain text."""
+        skipped = f"; {self.found.skipped:,} of punctuation alone" if self.found.skipped else ""
+        return "\n".join(
+            [
+                f"{self.run} ({self.weights}) on {self.test}",
+                f"{self.search}; {self.path}",
+                f"{plural(self.found.sentences, 'sentence')}{skipped}, {self.seconds:.1f} s",
+                "",
+                scores_of("parsing", self.scores),
+                "",
+                self.found.tables(),
+                "",
+                _COUNTED,
+            ]
+        )  # fmt: skip
+
+    def to_dict(self) -> dict[str, Any]:
+        """As plain values, for JSON."""
+        return {
+            "run": self.run,
+            "weights": self.weights,
+            "test": self.test,
+            "search": self.search,
+            "path": self.path,
+            "sentences": len(self.pairs),
+            "seconds": round(self.seconds, 2),
+            "scores": signed(self.scores, SIGNATURE),
+            "parseval": self.found.to_dict(),
+        }
+
+
+def evaluate_run(
+    run: str | Path | Run,
+    files: Sequence[Path] = (),
+    changes: Sequence[str] = (),
+    *,
+    precision: str = "auto",
+    keep: bool = True,
+) -> Evaluated:
+    """Parse the sentences of some trees and score the parses.
+
+    ``files``: a file or folder of trees; without one it is the recipe's test set. ``changes`` are
+    ``key=value``, merged into the recipe's search settings. With ``keep``, the figures on the
+    recipe's own test set, by the recipe's own settings, are written to the run's scores.json.
+    Errors: ``RunError`` for a run, ``DataError`` for files that cannot be used, ``DragomanError``
+    for several files.
+    """
+    opened = run if isinstance(run, Run) else Run.open(run)
+    if len(files) > 1:
+        raise DragomanError(
+            f"{opened.folder} is a parser: it is measured on one file of trees; what is {files[1]}?"
+        )
+    pairs, test = (trees_in(files[0], opened), files[0].name) if files else own_test_set(opened)
+    if not pairs:
+        raise nothing_to_measure(opened, "are no trees", "a file of them", "test.mrg")
+    warn_of_learned(opened, pairs)
+    result = evaluate_on(opened, pairs, test, changes, precision)
+    if keep and not files:
+        own = for_test_set(opened.recipe.search, changes) == for_test_set(opened.recipe.search)
+        found = result.to_dict() | samples(opened, pairs, result.hypotheses)
+        keep_scores(opened, found, own=own and precision == "auto")
+    return result
+
+
+def trees_in(path: Path, like: Run | None = None) -> list[Pair]:
+    """The trees of a file or a folder of files, and their words; labels end where those that
+    ``like`` has learned do. Errors: ``DataError``."""
+    ends = label_ends_of(like.recipe if like is not None else None)
+    return list(read_pairs(CorpusSettings(source=str(path), format="trees", label_ends=ends)))
+
+
+def evaluate_on(
+    run: Run, pairs: Sequence[Pair], test: str, changes: Sequence[str] = (), precision: str = "auto"
+) -> Evaluated:
+    """As ``evaluate_run``, on trees that are read already; ``test``: what they are called."""
+    search = for_test_set(run.recipe.search, changes)
+    settings = EngineSettings.model_validate({"precision": precision, "longest": _LONGEST})
+    parser = Parser(run, settings, search)
+    logger.info("%s parses %s: %s", run.folder, plural(len(pairs), "sentence"), parser.description)
+    began = time.perf_counter()
+    parses = [best for best, *_ in parser.stream(pair.source for pair in pairs)]
+    seconds = time.perf_counter() - began
+    return Evaluated(
+        run.folder.name, run.weights_in_words, test,
+        f"beam {search.beam}, length penalty {search.length_penalty}", parser.description,
+        seconds, score_all(pairs, parses), not parser.no_tag, pairs, parses,
+    )  # fmt: skip
+
+
+def tree_pair(reference: str, parse: str, no_tag: str) -> TreePair | None:
+    """Both as they are drawn beside each other; None if one of them is no whole tree, as that of a
+    long sentence among a run's samples. ``no_tag``: see ``TreeForm.no_tag``."""
+    try:
+        wanted, given = tree_of(reference), tree_of(parse)
+    except DataError:
+        return None
+    missed, wrong = unmatched(wanted, given)
+    return TreePair(_tagged(wanted, no_tag) if no_tag else wanted, given, missed, wrong, no_tag)
+
+
+def _tagged(tree: Tree, tag: str) -> Tree:
+    """With this tag on every word."""
+    if tree.is_leaf:
+        return replace(tree, label=tag)
+    return replace(tree, children=tuple(_tagged(child, tag) for child in tree.children))
+
+
+_LONGEST = 10_000
+"""Tokens of a sentence that is measured: none is left out."""

@@ -1,0 +1,1 @@
+"""What tasks share: examples, validation, and what counts as having learned."""

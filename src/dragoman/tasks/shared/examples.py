@@ -1,0 +1,162 @@
+"""What a model is trained on at once, from the tokens of a store: pairs, windows of texts, or texts
+that are masked or have a label.
+
+A task names its kind (``Task.examples``). A plan draws up updates from the numbers and lengths of
+examples; here those numbers become batches, as pure functions of the seed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from functools import partial
+from typing import Protocol
+
+import numpy as np
+import numpy.typing as npt
+
+from dragoman.address import found_at
+from dragoman.data.batches import Batch, Tokens, make_batch, window_batch
+from dragoman.data.labelled import LabelledBatch, Reading, labelled_batch
+from dragoman.data.masked_batches import MaskedBatch, masked_batch
+from dragoman.data.masking import Masking
+from dragoman.data.plan import MicroBatch as Share
+from dragoman.data.plan import Plan
+from dragoman.data.store import CorpusRange, Store
+from dragoman.data.windows import Pieces, Windows
+from dragoman.forms.form import Form
+from dragoman.recipe import Recipe
+from dragoman.runs.run import Forms
+from dragoman.task import TASKS
+from dragoman.training.gradients import MakeBatch
+from dragoman.training.objectives import MicroBatch
+from dragoman.training.seeding import key
+
+
+class Examples(Protocol):
+    """What a ``Plan`` takes, and the batches that its numbers stand for."""
+
+    @property
+    def corpora(self) -> Sequence[CorpusRange]: ...
+
+    @property
+    def lengths(self) -> Mapping[str, npt.NDArray[np.int32]]: ...
+
+    def batch(self, update: int, examples: Sequence[int]) -> MicroBatch:
+        """The examples with these numbers, as a batch of update ``update``."""
+
+
+def examples_of(store: Store, recipe: Recipe, forms: Forms) -> Examples:
+    """The examples of a recipe's task."""
+    made: Examples = found_at(TASKS[recipe.task].examples)(store, recipe, forms)
+    return made
+
+
+class TrainingBatches:
+    """The micro-batches of an update that one process takes, each made when it is asked for.
+
+    A pure function of the plan's seed and that of the examples.
+    """
+
+    def __init__(self, plan: Plan, examples: Examples) -> None:
+        self._plan = plan
+        self._examples = examples
+
+    def __call__(self, update: int, rank: int = 0, ranks: int = 1) -> Sequence[MakeBatch]:
+        return [partial(self._make, share) for share in self._plan.update(update, rank, ranks)]
+
+    def _make(self, micro_batch: Share) -> MicroBatch:
+        return self._examples.batch(micro_batch.update, micro_batch.examples.tolist())
+
+
+class Pairs:
+    """Pairs of a text that is read and an output that is written."""
+
+    def __init__(self, store: Store, recipe: Recipe, forms: Forms) -> None:
+        self.corpora = store.corpora
+        self.lengths = store.lengths
+        self._store = store
+        self._forms = forms
+        self._seed = recipe.seed
+
+    def batch(self, update: int, examples: Sequence[int]) -> Batch:
+        source, target = self._forms
+        sources = self._side("source", 3, source, update, examples)
+        targets = self._side("target", 4, target, update, examples)
+        return make_batch(sources, targets, target.bos, target.eos, examples)
+
+    def _side(
+        self, side: str, stream: int, form: Form, update: int, examples: Sequence[int]
+    ) -> list[Tokens]:
+        """Tokens of one side of each example; ``stream``: which random numbers this side takes."""
+        store, vocabulary = self._store, form.vocabulary
+        if vocabulary is None or not vocabulary.settings.sampling:
+            return [store.tokens(side, example) for example in examples]
+        # Keyed by update and example: the same cut in any process, another one next epoch.
+        return [
+            vocabulary.sample(store.text(side, example), key(self._seed, stream, update, example))
+            for example in examples
+        ]
+
+
+class TextWindows:
+    """The windows of texts that stand alone (``data/windows.py``)."""
+
+    def __init__(self, store: Store, recipe: Recipe, forms: Forms) -> None:
+        target = forms.written
+        self._windows = Windows(store, recipe.plan.context, target.bos, target.eos)
+        self.corpora = self._windows.corpora
+        self.lengths = self._windows.lengths
+        self._eos = target.eos
+
+    def batch(self, update: int, examples: Sequence[int]) -> Batch:
+        windows = [self._windows.window(number) for number in examples]
+        return window_batch(windows, self._eos, examples)
+
+
+class MaskedTexts:
+    """The pieces of texts that stand alone, masked anew each time (``data/masking.py``)."""
+
+    def __init__(self, store: Store, recipe: Recipe, forms: Forms) -> None:
+        target = forms.written
+        self._pieces = Pieces(store, recipe.plan.context)
+        self.corpora = self._pieces.corpora
+        self.lengths = self._pieces.lengths
+        self._masking = Masking(target.vocabulary, recipe.masking)
+        self._seed = recipe.seed
+        self._eos = target.eos
+
+    def batch(self, update: int, examples: Sequence[int]) -> MaskedBatch:
+        pieces = [(number, self._pieces.piece(number)) for number in examples]
+        return masked_batch(
+            [
+                (tokens, self._masking(tokens, key(self._seed, 5, update, int(number))))
+                for number, tokens in pieces
+            ],
+            self._eos,
+            examples,
+        )
+
+
+class LabelledTexts:
+    """Texts, each read whole up to ``plan.context``, and the label of each."""
+
+    def __init__(self, store: Store, recipe: Recipe, forms: Forms) -> None:
+        self.corpora = store.corpora
+        self._store = store
+        self._reading = reading_of(recipe, forms)
+        # None is too long: what lies behind is not read. So a plan counts tokens that are read.
+        read = np.minimum(store.lengths["source"], self._reading.longest - 1)
+        self.lengths = {"target": read.astype(np.int32)}
+
+    def batch(self, update: int, examples: Sequence[int]) -> LabelledBatch:
+        texts = [self._store.tokens("source", one) for one in examples]
+        labels = [int(self._store.tokens("target", one)[0]) for one in examples]
+        return labelled_batch(texts, labels, self._reading, examples)
+
+
+def reading_of(recipe: Recipe, forms: Forms) -> Reading:
+    """How a recipe's model reads a text that it is to label."""
+    source, model = forms.source, recipe.model
+    longest = min(recipe.plan.context, model.longest or recipe.plan.context)
+    symbol = source.eos if model.reads else source.bos
+    return Reading(symbol, before=not model.reads, longest=longest)

@@ -1,0 +1,196 @@
+"""How good a model is while it trains: what every task's validation has in common.
+
+``translation.py``, ``language_model.py``, ``masked.py`` and ``parsing.py`` say what else their
+tasks measure.
+"""
+
+from __future__ import annotations
+
+import time
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from itertools import islice
+from typing import Any, Generic, TypeVar
+
+import torch
+
+from dragoman.address import found_at
+from dragoman.data.batches import Batch, make_batch
+from dragoman.data.corpora import Pair
+from dragoman.engine.engine import Engine
+from dragoman.inference.fastest import fastest
+from dragoman.metrics.perplexity import perplexity
+from dragoman.models.interface import Network, writing
+from dragoman.recipe import Recipe
+from dragoman.runs.run import Forms
+from dragoman.runs.user_cache import cache_folder
+from dragoman.search.settings import SearchSettings
+from dragoman.task import TASKS
+from dragoman.training.loss import smoothed_cross_entropy
+from dragoman.training.records import Evaluation, Sample
+
+TOKENS_AT_ONCE = 2048
+"""Target tokens of a batch, where one example has not more."""
+_LOGITS_AT_ONCE = 1 << 21
+_TIMED = 32
+_SAMPLES = 5
+
+
+Measured = TypeVar("Measured")
+"""The type of a task's batches."""
+
+
+class Validation(ABC, Generic[Measured]):
+    """Scores a model on the dev set, by what its task measures (``Task.metrics``).
+
+    Call it with the number of updates done; the model must be in evaluation mode.
+    """
+
+    def __init__(
+        self,
+        model: Network,
+        recipe: Recipe,
+        forms: Forms,
+        pairs: Sequence[Pair],
+        device: torch.device,
+    ) -> None:
+        """``forms``: of text as ``pairs`` have it, which may be prepared by Moses already."""
+        self.model = model
+        self.recipe = recipe
+        self.forms = forms
+        self.device = device
+        self.pairs, self.batches = self.fitting(pairs)
+        self.left_out = len(pairs) - len(self.pairs)
+        """How many of the examples are measured by nothing."""
+
+    @abstractmethod
+    def fitting(self, pairs: Sequence[Pair]) -> tuple[list[Pair], list[Measured]]:
+        """The examples that are measured, and the batches whose loss is theirs."""
+
+    @property
+    @abstractmethod
+    def without(self) -> str:
+        """In words: which examples are left out."""
+
+    @abstractmethod
+    def __call__(self, update: int) -> Evaluation:
+        """All scores, and some samples for people."""
+
+    @abstractmethod
+    def searched(self, examples: int) -> int:
+        """For how many of so many examples outputs are searched: what takes most of the time."""
+
+    def some(self) -> list[Pair]:
+        """The pairs whose outputs are searched for at each validation: a part of the set, spread
+        over all of it, so that it stands for the whole."""
+        wanted = self.searched(len(self.pairs))
+        step = max(1, len(self.pairs) // max(1, wanted))
+        return self.pairs[::step][:wanted]
+
+    def search_settings(self) -> SearchSettings:
+        """How outputs are searched for: one for each pair, by ``evaluation.dev_beam``."""
+        how = {"beam": self.recipe.evaluation.dev_beam, "n_best": 1, "sampling": None}
+        return self.recipe.search.model_copy(update=how)
+
+    def engine(self) -> Engine:
+        """The present weights, ready to be asked by the fastest path of this machine."""
+        model, on_cpu = writing(self.model), self.device.type == "cpu"
+        path = fastest(model, remembered=cache_folder()) if on_cpu else None
+        return Engine(model, *self.forms, self.recipe.search, path=path, device=self.device)
+
+
+def samples_of(pairs: Sequence[Pair], hypotheses: Sequence[str]) -> tuple[Sample, ...]:
+    """The first pairs and what a model makes of them, for people."""
+    some = islice(zip(pairs, hypotheses, strict=True), _SAMPLES)
+    return tuple(Sample(pair.source, pair.target, hypothesis) for pair, hypothesis in some)
+
+
+def loss_scores(total: float, tokens: int) -> dict[str, float]:
+    """``loss`` and ``perplexity`` of so many tokens, whose -log P is ``total``, in nats."""
+    loss = total / max(tokens, 1)
+    return {"loss": loss, "perplexity": perplexity(loss)}
+
+
+def batches_of_pairs(
+    forms: Forms, recipe: Recipe, pairs: Sequence[Pair]
+) -> tuple[list[Pair], list[Batch]]:
+    """Those pairs that are as long as in training (one sentence of a hundred thousand characters
+    would cost hours), and batches of them with targets of like length."""
+    source, target = forms
+    sources = source.encode([pair.source for pair in pairs])
+    targets = target.encode([pair.target for pair in pairs])
+    limits = recipe.plan.within(recipe.model.longest)
+    longest = limits.max_source, limits.max_target
+    fitting = [
+        (pair, source, target)
+        for pair, source, target in zip(pairs, sources, targets, strict=True)
+        if 0 < len(source) < longest[0] and 0 < len(target) < longest[1]
+    ]
+    kept = sorted(((s, t) for _, s, t in fitting), key=lambda pair: len(pair[1]))
+    batches: list[Batch] = []
+    start = 0
+    while start < len(kept):
+        end, size = start, 0
+        while end < len(kept) and (end == start or size + len(kept[end][1]) < TOKENS_AT_ONCE):
+            size += len(kept[end][1]) + 1
+            end += 1
+        read, written = zip(*kept[start:end], strict=True)
+        batches.append(make_batch(read, written, target.bos, target.eos))
+        start = end
+    return [pair for pair, _, _ in fitting], batches
+
+
+def next_token_loss(validation: Validation[Batch]) -> tuple[float, int]:
+    """-log P of all targets, in nats, and how many tokens they have, end symbols counted."""
+    model, total, tokens = writing(validation.model), 0.0, 0
+    for batch in validation.batches:
+        batch = batch.to(validation.device)
+        hidden = model.decode(batch.target_in, model.encode(batch.source))
+        rows = max(1, _LOGITS_AT_ONCE // validation.forms.target.size)
+        for part, wanted in zip(hidden.split(rows), batch.target_out.split(rows), strict=True):
+            logits = model.project(part).float()
+            total += float(smoothed_cross_entropy(logits, wanted, 0.0)[1])
+        tokens += batch.target_tokens
+    return total, tokens
+
+
+def new_validation(
+    model: Network, recipe: Recipe, forms: Forms, pairs: Sequence[Pair], device: torch.device
+) -> Validation[Any]:
+    """The validation of a recipe's task."""
+    made: Validation[Any] = found_at(TASKS[recipe.task].validation)(
+        model, recipe, forms, pairs, device
+    )
+    return made
+
+
+def time_validation(
+    model: Network, recipe: Recipe, forms: Forms, pairs: Sequence[Pair], device: torch.device
+) -> float:
+    """About how many seconds a validation on ``pairs`` will take, by timing some of them.
+
+    The model may be untrained: it would not know where to end, so that its outputs are kept to the
+    length of their sources.
+    """
+    search = recipe.search.model_copy(update={"max_extra": 0, "max_length": None, "min_length": 0})
+    some = pairs[:: -(-len(pairs) // _TIMED) or 1]
+    validation = new_validation(
+        model, recipe.model_copy(update={"search": search}), forms, some, device
+    )
+    if not validation.pairs:
+        return 0.0
+    training = model.training
+    model.eval()
+    with torch.no_grad():
+        validation(0)  # warms up
+        began = time.perf_counter()
+        validation(0)
+        seconds = time.perf_counter() - began
+    model.train(training)
+
+    def work(examples: int) -> float:
+        # Of those that are not searched for only the loss is taken, about a quarter of the work.
+        searched = validation.searched(examples)
+        return searched + (examples - searched) / 4
+
+    return seconds / work(len(validation.pairs)) * work(len(pairs))

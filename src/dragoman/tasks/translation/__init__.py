@@ -1,0 +1,1 @@
+"""Translation: from one language into another."""

@@ -1,0 +1,315 @@
+"""Aligning given pairs of sentences word by word: by a run's attention, or by statistics of the
+text that it was trained on.
+
+Words are what stands between spaces in the text that is given. ``alignment.py`` says how attention
+becomes links, ``alignment/hmm.py`` how statistics do.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import chain
+from time import monotonic
+
+import numpy as np
+
+from dragoman.alignment.hmm import MOST_CELLS, ROUNDS, StatisticalAligner
+from dragoman.data.store_writer import store_key
+from dragoman.engine.alignment_head import AligningHead, AlignmentScores, Looked
+from dragoman.engine.engine import Engine
+from dragoman.engine.long_texts import far_too_long
+from dragoman.engine.settings import EngineSettings
+from dragoman.errors import DragomanError, RunError
+from dragoman.forms.form import Form
+from dragoman.metrics.alignment import AlignmentQuality, Gold, Links, check_gold
+from dragoman.plural import plural
+from dragoman.runs.corpora import plain_pairs, token_pairs
+from dragoman.runs.prepare import Say, training_key
+from dragoman.runs.run import Run
+from dragoman.runs.user_cache import cache_folder
+
+logger = logging.getLogger("dragoman")
+
+LONGEST = 1000
+"""Tokens of a sentence that is aligned: attention grows by the square of it, and so do the cells
+of an HMM."""
+
+TextPair = tuple[str, str]
+"""A sentence and its translation."""
+
+Side = tuple[list[int], list[int]]
+"""Tokens of a sentence, and for each token the number of the word that it belongs to."""
+
+
+@dataclass(frozen=True)
+class Measured:
+    """Links of some pairs, and how good they are beside those that people made."""
+
+    links: list[Links]
+    """The links of each pair."""
+    quality: AlignmentQuality
+    how: str
+    """What made the links, how it was chosen, and on which pairs it was measured."""
+
+    def __str__(self) -> str:
+        return f"{self.quality}: {self.how}"
+
+
+class Aligner:
+    """Links of the words of given pairs, by the attention of a run."""
+
+    def __init__(self, engine: Engine, head: AligningHead | None = None) -> None:
+        """``head``: left out, the one that the run was taught to align by, or of each pair the mean
+        of the heads of the layer that looks most surely at one token. Errors: ``DragomanError`` for
+        one that the model has not, or a model that does not attend to its source."""
+        self._engine = engine
+        layers = engine.network.attentions_of("cross")
+        if not layers:
+            raise DragomanError(
+                f"a {engine.network.settings.kind} model has no attention over a source: there is "
+                "nothing to read an alignment from"
+            )
+        places = engine.network.settings.longest  # end symbols stand in some
+        self._longest = LONGEST if places is None else min(LONGEST, places - 1)
+        self.head = head or engine.attention.taught
+        if self.head is not None:
+            self.head.check(layers)
+
+    @classmethod
+    def open(cls, run: Run, head: AligningHead | None = None) -> Aligner:
+        """The aligner of a run. Errors: those of the constructor, and ``RunError``."""
+        return cls(Engine.open(run, EngineSettings(precision="fp32")), head)
+
+    @property
+    def description(self) -> str:
+        """One line: which attention aligns."""
+        if self.head is not None:
+            return str(self.head)
+        return (
+            "the mean of the heads of the layer that looks most surely at one token, which is a "
+            "guess: --head names another, --gold has one chosen by links that people made"
+        )
+
+    def __call__(self, pairs: Sequence[TextPair]) -> Iterator[Links]:
+        """Links of each pair, in their order."""
+        return (one.by(self.head or one.guess) for one in self.look(pairs))
+
+    def measure(
+        self, pairs: Sequence[TextPair], gold: Sequence[Gold], development: int
+    ) -> Measured:
+        """Align pairs and measure it: by the head that was given, on all of them; without one, by
+        that which the first ``development`` pairs choose, on the others. 0: chosen by all of them
+        and measured on the same, an oracle.
+
+        Errors: ``DataError`` for links that do not fit the pairs.
+        """
+        looked = list(self.look(pairs))
+        scores = AlignmentScores.of(looked, gold)
+        if self.head is not None:
+            best, rest = self.head, scores
+            how = f"{best}, on {plural(len(gold), 'pair')}"
+        elif not development:
+            best, rest = scores.best, scores
+            how = f"{best}; an oracle, chosen by the very links of {plural(len(gold), 'pair')}"
+        else:
+            best, rest = scores.part(0, development).best, scores.part(development)
+            how = (
+                f"{best}; chosen on the first {development} pairs, measured on the other "
+                f"{rest.sentences}. It is named by {best.option}"
+            )
+        return Measured([one.by(best) for one in looked], rest.quality(best), how)
+
+    def look(self, pairs: Sequence[TextPair]) -> Iterator[Looked]:
+        """Which word each word looks at most, by every head."""
+        sides = _cut(self._engine.source, self._engine.target, pairs, self._longest)
+        weights = chain.from_iterable(
+            self._engine.attention.cross([(s[0], t[0]) for s, t in sides])
+        )
+        for pair, (source, target), cross in zip(pairs, sides, weights, strict=True):
+            yield Looked.of(cross, source[1], target[1], _sizes(pair))
+
+
+class TextAligner:
+    """Links of the words of given pairs, by statistics of the text that a run was trained on: its
+    tokens, aligned by an HMM in both directions (``alignment/hmm.py``)."""
+
+    description = "an HMM over the tokens of the training text, both directions joined"
+
+    def __init__(self, run: Run, say: Say = lambda _: None, *, short: bool = False) -> None:
+        """What was learned from this text before lies in the user's cache and is read again.
+        ``short``: learned from less text in fewer rounds, in some seconds.
+
+        Errors: ``RunError`` where that text is not there any more.
+        """
+        run.require_text("train")
+        self._run = run
+        rounds, most = (SHORT_ROUNDS, SHORT_CELLS) if short else (ROUNDS, MOST_CELLS)
+        sizes = run.source_text.size, run.target_text.size
+        key = store_key(training_key(run), f"HMM {rounds} {most}")
+        folder = cache_folder("aligners")
+        path = None if folder is None else folder / f"{key}.safetensors"
+        if path is not None and path.exists():
+            try:
+                self._aligner = StatisticalAligner.load(path, *sizes)
+                os.utime(path)  # the latest used are kept
+                return
+            except (RunError, OSError) as error:
+                say(f"{error}; learned anew")
+        say(
+            f"learning {'a short' if short else 'the whole'} HMM from the training text"
+            + ("" if short else ", which may take minutes")
+            + "; --head LAYER.HEAD (such as --head 1.1) aligns by the model's attention at once"
+        )
+        self._aligner = StatisticalAligner.learn(
+            token_pairs(run.recipe, run.source_text, run.target_text), *sizes,
+            rounds=rounds, most=most, watch=_progress(rounds, say),
+        )  # fmt: skip
+        if path is None:
+            return
+        try:
+            self._aligner.save(path)
+            # As it will be read another time, so that each time gives the same links.
+            self._aligner = StatisticalAligner.load(path, *sizes)
+            tables = sorted(path.parent.glob("*.safetensors"), key=lambda one: one.stat().st_mtime)
+            for old in tables[:-MOST_KEPT]:
+                old.unlink(missing_ok=True)
+        except (OSError, DragomanError) as error:
+            say(f"the HMM is not kept for another time: {error}")
+
+    def __call__(self, pairs: Sequence[TextPair]) -> Iterator[Links]:
+        """Links of each pair, in their order. Two words are linked if any of their tokens are."""
+        sides = _cut(self._run.source, self._run.target, pairs, LONGEST)
+        found = self._aligner.align([(np.array(s[0]), np.array(t[0])) for s, t in sides])
+        for links, (source, target) in zip(found, sides, strict=True):
+            yield frozenset((source[1][s], target[1][t]) for s, t in links)
+
+    def directions(self, pairs: Sequence[TextPair]) -> Iterator[tuple[Links, Links]]:
+        """The links of each pair as each direction by itself makes them."""
+        sides = _cut(self._run.source, self._run.target, pairs, LONGEST)
+        found = self._aligner.directions([(np.array(s[0]), np.array(t[0])) for s, t in sides])
+        for both, (source, target) in zip(found, sides, strict=True):
+            forward, backward = (
+                frozenset((source[1][s], target[1][t]) for s, t in links) for links in both
+            )
+            yield forward, backward
+
+    def measure(self, pairs: Sequence[TextPair], gold: Sequence[Gold]) -> Measured:
+        """Align pairs and measure it. Errors: ``DataError`` for links that do not fit them."""
+        check_gold(gold, map(_sizes, pairs))
+        links = list(self(pairs))
+        how = f"{self.description}, on {plural(len(gold), 'pair')}"
+        return Measured(links, AlignmentQuality.of(links, gold), how)
+
+
+SHORT_ROUNDS, SHORT_CELLS = 3, 2_000_000
+"""Of an HMM that only has to be compared: AER 0.021 and 0.080 where the whole one has 0.023 and
+0.072 (docs/experiments.md)."""
+MOST_KEPT = 8
+"""HMMs in the cache: those used last."""
+_TOLD_AFTER = 5.0
+"""Seconds after which progress is said again."""
+
+
+def _progress(rounds: int, say: Say) -> Callable[[int], None]:
+    """Says after each round how long the others take, if that is worth a line."""
+    began = last = monotonic()
+
+    def watch(done: int) -> None:
+        nonlocal began, last
+        now = monotonic()
+        if not done:
+            began = now
+        elif done < rounds and now - last >= _TOLD_AFTER:
+            last = now
+            left = (now - began) / done * (rounds - done)
+            say(f"round {done} of {rounds}, about {plural(max(1, round(left)), 'second')} left")
+
+    return watch
+
+
+def better_aligner(run: Run, say: Say = lambda _: None) -> Aligner | TextAligner:
+    """Attention, or statistics of the training text: what aligns the dev pairs of a run better, as
+    far as that can be told without links made by people. A head that was taught to align is taken
+    as it is.
+
+    An alignment from the source to the target and one from the target to the source agree where
+    both are right (Och and Ney, 2003). Of the heads the one is tried that agrees best with the
+    statistics. Those are a short HMM; the whole one is learned only where it aligns.
+
+    Errors: those of ``Aligner``.
+    """
+    by_head = Aligner.open(run)
+    if by_head.head is not None:
+        return by_head
+    try:
+        run.require_text("train")
+        run.require_text("dev")
+        pairs = [(pair.source, pair.target) for pair in plain_pairs(run.recipe, "dev")]
+    except RunError as error:
+        say(f"statistics, which mostly align better, cannot be asked: {error}")
+        return by_head
+    pairs = pairs[:: max(1, -(-len(pairs) // MOST_COMPARED))]
+    if not pairs:
+        say("it has no dev pairs to compare both by")
+        return TextAligner(run, say)
+    statistics = TextAligner(run, say, short=True)
+    looked = list(by_head.look(pairs))
+    scores = AlignmentScores.of(looked, [Gold(links, links) for links in statistics(pairs)])
+    head = scores.best
+    of_head = agreement((one.by(head), one.back_by(head)) for one in looked)
+    of_text = agreement(statistics.directions(pairs))
+    say(
+        f"aligned {plural(len(pairs), 'dev pair')} from source to target and back, to choose the "
+        f"method whose two directions agree more: they agree on {100 * of_text:.0f} % of links by "
+        f"the HMM, on {100 * of_head:.0f} % by the model's attention ({head}), so "
+        f"{'attention' if of_head > of_text else 'the HMM'} aligns"
+    )
+    if of_text >= of_head:
+        return TextAligner(run, say)
+    by_head.head = head
+    return by_head
+
+
+MOST_COMPARED = 200
+"""Dev pairs that show which aligns better."""
+
+
+def agreement(both: Iterable[tuple[Links, Links]]) -> float:
+    """The share of links that two directions have in common, of all that they have on average."""
+    common = every = 0
+    for forward, backward in both:
+        common += 2 * len(forward & backward)
+        every += len(forward) + len(backward)
+    return common / max(1, every)
+
+
+def _cut(
+    source: Form, target: Form, pairs: Sequence[TextPair], most: int
+) -> list[tuple[Side, Side]]:
+    """Both sides of each pair as tokens that know their words; none of a pair that has more than
+    ``most`` on a side, which is named. What has more by its characters is not cut at all
+    (``long_texts.py``)."""
+    read = [("", "") if any(far_too_long(text, most) for text in pair) else pair for pair in pairs]
+    cut = (
+        form.tokens_of_words([pair[n] for pair in read]) for n, form in enumerate((source, target))
+    )
+    sides = list(zip(*cut, strict=True))
+    for number, pair in enumerate(pairs):
+        longest = max(len(tokens) for tokens, _ in sides[number])
+        if read[number] is not pair:
+            how = f"{max(map(len, pair)):,} characters, more than {most:,} tokens"
+        elif longest > most:
+            how = f"{longest:,} tokens, more than {most:,}"
+        else:
+            continue
+        logger.warning("a pair of %s, gets no links: %r", how, pair[0][:40])
+        sides[number] = ([], []), ([], [])
+    return sides
+
+
+def _sizes(pair: TextPair) -> tuple[int, int]:
+    """How many words each side has."""
+    return len(pair[0].split()), len(pair[1].split())

@@ -1,0 +1,174 @@
+"""Measuring a finished run."""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from dragoman.data.corpora import Pair
+from dragoman.errors import DataError
+from dragoman.forms.moses import MosesText
+from dragoman.metrics.markup import Markup, count_intact
+from dragoman.metrics.translation import (
+    WHY_BLEU_DIFFERS,
+    Score,
+    Scores,
+    evaluate_translation,
+    tokenised_bleu,
+)
+from dragoman.plural import plural
+from dragoman.runs.evaluation_set import EvaluationSet
+from dragoman.runs.lineage import warn_of_learned
+from dragoman.runs.run import Run
+from dragoman.runs.scores import keep_scores, samples
+
+logger = logging.getLogger("dragoman")
+
+
+@dataclass(frozen=True)
+class Evaluated:
+    """The translations of a test set by a run, and their scores."""
+
+    run: str
+    weights: str
+    """Which weights these are: best, average or last, and of which update."""
+    test: str
+    """The name of the test set."""
+    search: str
+    path: str
+    """What translated: int8 kernels, or torch in bf16 or fp32."""
+    seconds: float
+    scores: Scores
+    prepared: Score | None
+    """BLEU over lower-cased Moses tokens, where that protocol is asked for."""
+    markup: Markup | None
+    """How many lines keep their markup, where the recipe says that the text has any."""
+    pairs: Sequence[Pair]
+    hypotheses: Sequence[str]
+
+    def table(self) -> str:
+        """Plain text."""
+        speed = len(self.hypotheses) / max(self.seconds, 1e-9)
+        sentences = plural(len(self.hypotheses), "sentence")
+        lines = [
+            f"{self.run} ({self.weights}) on {self.test}, {sentences}",
+            f"{self.search}; {self.path}; {self.seconds:.1f} s, {speed:,.0f} sentences/s",
+            "",
+            self.scores.table(),
+        ]
+        if self.prepared is not None:
+            lines += [
+                "",
+                (
+                    f"BLEU {self.prepared.value:.2f} over lower-cased, Moses-tokenised text "
+                    f"({self.prepared.signature})"
+                ),
+                WHY_BLEU_DIFFERS,
+            ]
+        if self.markup is not None:
+            lines += ["", str(self.markup)]
+        return "\n".join(lines)
+
+    def to_dict(self) -> dict[str, Any]:
+        """As plain values, for JSON: figures, not sentences."""
+        values: dict[str, Any] = {
+            "run": self.run,
+            "weights": self.weights,
+            "test": self.test,
+            "search": self.search,
+            "path": self.path,
+            "seconds": round(self.seconds, 2),
+            **self.scores.to_dict(),
+        }
+        if self.prepared is not None:
+            values["prepared_bleu"] = {
+                "value": self.prepared.value,
+                "signature": self.prepared.signature,
+                "why": WHY_BLEU_DIFFERS,
+            }
+        if self.markup is not None:
+            values["markup"] = asdict(self.markup)
+        return values
+
+
+def evaluate_run(
+    run: str | Path | Run,
+    files: Sequence[Path] = (),
+    changes: Sequence[str] = (),
+    *,
+    precision: str = "auto",
+    shortlist: bool = False,
+    ensemble: Sequence[Run] = (),
+    mbr: int = 0,
+    keep: bool = True,
+) -> Evaluated:
+    """Translate a test set and score it.
+
+    ``files``: sources and their references, of which there may be several with other translations
+    of the same sources; without files it is the recipe's. ``changes`` are ``key=value``, merged
+    into the recipe's search settings. ``ensemble``: runs that translate together with this one.
+    ``mbr``: as ``TranslatorSettings``. With ``keep``, the figures of the run alone on the recipe's
+    own test set, by the recipe's own settings, are written to its scores.json.
+    Errors: ``RunError`` for a run, ``DataError`` for files that cannot be used.
+    """
+    opened = run if isinstance(run, Run) else Run.open(run)
+    recipe = opened.recipe
+    measured = EvaluationSet.of(opened, files)
+    pairs = measured.pairs
+    warn_of_learned(opened, pairs)
+    # Here, so that what is wrong above is said at once: it imports torch, which takes seconds.
+    from dragoman.engine.search_settings import for_test_set
+    from dragoman.engine.settings import TranslatorSettings
+    from dragoman.tasks.translation.translator import Translator
+
+    search = for_test_set(recipe.search, changes)
+    settings = TranslatorSettings.check(precision=precision, shortlist=shortlist, mbr=mbr)
+    translator = Translator(opened, settings, search, ensemble)
+    logger.info("translating %s sentences: %s", f"{len(pairs):,}", translator.description)
+    began = time.perf_counter()
+    translations = list(translator.stream(pair.source for pair in pairs))
+    seconds = time.perf_counter() - began
+    hypotheses = [translation.text for translation in translations]
+    language = recipe.languages.target
+    scores = evaluate_translation(hypotheses, measured.references, language)
+    prepared = None
+    if recipe.data.moses:
+        # The model speaks prepared text: its own tokens are what that protocol counts.
+        prepared = tokenised_bleu(
+            [translation.prepared for translation in translations],
+            [list(map(opened.forms.written.prepare, lines)) for lines in measured.references],
+        )
+    elif recipe.evaluation.tokenised:
+        try:
+            prepare = MosesText(language).prepare
+            prepared = tokenised_bleu(
+                list(map(prepare, hypotheses)),
+                [list(map(prepare, lines)) for lines in measured.references],
+            )
+        except DataError as error:
+            logger.info("%s (for BLEU over tokenised text)", error)
+    markup = None
+    if recipe.evaluation.markup != "none":
+        sources = [pair.source for pair in pairs]
+        markup = count_intact(sources, hypotheses, measured.references[0])
+    described = f"beam {search.beam}, length penalty {search.length_penalty}"
+    if search.sampling is not None:
+        described = f"sampling, {search.sampling.model_dump(exclude_none=True)}"
+    if mbr:
+        described = f"minimum Bayes risk by chrF among {mbr} of: {described}"
+    runs = (opened, *ensemble)
+    result = Evaluated(
+        " + ".join(one.folder.name for one in runs),
+        "; ".join(dict.fromkeys(one.weights_in_words for one in runs)),
+        measured.name, described, translator.description,
+        seconds, scores, prepared, markup, pairs, hypotheses,
+    )  # fmt: skip
+    if keep and not files:
+        own = search == for_test_set(recipe.search) and settings == TranslatorSettings()
+        found = result.to_dict() | samples(opened, pairs, hypotheses)
+        keep_scores(opened, found, own=own and not ensemble)
+    return result

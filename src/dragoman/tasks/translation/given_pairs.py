@@ -1,0 +1,64 @@
+"""Scoring translations that are given: log P(target | source) of each pair, by force decoding.
+
+There is no half of a score, so a side that is too long is not cut: it is refused, and by its
+characters before it is cut into tokens where these say enough (``long_texts.py``).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import NamedTuple
+
+from dragoman.engine.engine import Engine
+from dragoman.engine.long_texts import far_too_long
+from dragoman.engine.streaming import parts
+from dragoman.errors import DataError
+from dragoman.tasks.translation.result import Translation
+
+LONGEST = 2000
+"""Tokens of either side of a pair: attention grows by the square of it."""
+_TOGETHER = 256
+
+
+class _Read(NamedTuple):
+    """A pair, and what the model reads of it."""
+
+    source: str
+    target: str
+    values: list[int]
+    tokens: list[int]
+
+
+def score_pairs(engine: Engine, pairs: Iterable[tuple[str, str]]) -> Iterator[Translation]:
+    """Any number of pairs, in their order and in flat memory; ``text`` is the given target.
+
+    Errors: ``DataError`` that says which line (from 1) has a side that is too long, when all before
+    it have been scored.
+    """
+    for window in parts(_read(engine, pairs), _TOGETHER):
+        scored = engine.score([one.values for one in window], [one.tokens for one in window])
+        for one, hypothesis in zip(window, scored, strict=True):
+            yield Translation.of(one.source, [hypothesis], engine.written, one.target)
+
+
+def _read(engine: Engine, pairs: Iterable[tuple[str, str]]) -> Iterator[_Read]:
+    """Errors: ``DataError`` that says which line is too long."""
+    most = LONGEST if engine.places is None else min(LONGEST, engine.places - 1)
+    for number, (source, target) in enumerate(pairs, 1):
+        sides = []
+        for side, text in (("source", source), ("translation", target)):
+            if far_too_long(text, most):
+                raise DataError(_too_long(number, side, f"{len(text):,} characters", most))
+            form = engine.source.values if side == "source" else engine.target.tokens
+            (found,) = form([text])
+            if len(found) > most:
+                raise DataError(_too_long(number, side, f"{len(found):,} tokens", most))
+            sides.append(list(found))
+        yield _Read(source, target, *sides)
+
+
+def _too_long(line: int, side: str, length: str, most: int) -> str:
+    return (
+        f"line {line}: the {side} has {length}, and {most:,} tokens are scored at once. A line is "
+        "a sentence or a few: cut both sides at the same places, or take the pair out"
+    )

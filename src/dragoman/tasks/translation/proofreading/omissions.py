@@ -1,0 +1,187 @@
+"""Words of a source that its translation leaves out, asked of the model by taking them away.
+
+A translation that owes nothing to some words is as probable without them (contrastive
+conditioning, Vamvas and Sennrich 2022). Asked about are every word by itself, each stretch of words
+that no token of the translation looked at, as a whole, and every few words that stand together: of
+a clause that is lost each single word is missed a little, since what remains of the clause makes no
+sense without it, and so is the whole clause where it is not cut out exactly; a few words from its
+middle are not. How the limits were chosen, and how often they are right: docs/experiments.md.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import groupby
+
+from dragoman.engine.alignment_head import Alignment
+from dragoman.engine.engine import Engine
+from dragoman.forms.lexicon import Lexicon, Span
+from dragoman.tasks.translation.proofreading.source import ReadSource
+
+_LOOKED_AT = 0.3
+"""A word that some token of the translation gave so much of its attention was looked at."""
+_STRETCH_GAINS = (0.45, 0.03)
+"""Nats, and share of the whole -log P. A translation owes nothing to words that were not looked at
+if it gains so much by taking them away, the greater of the two: what was improbable before shows
+little by being less so."""
+_WORD_GAINS = (0.9, 0.05)
+"""The same for a word by itself, whether it was looked at or not."""
+_COMMON_GAINS = (2.0, 0.05)
+"""The same for a common word, which need not have anything that stands for it."""
+_FEW = 3
+"""Words that stand together and are taken away together, from every place."""
+_HARDLY_MISSED = -1.0
+"""Nats. A translation that owes something to one of a few words loses more without them."""
+_CLAUSE = 6
+"""Words of which every few are hardly missed are left out from so many on. Fewer may be said in
+other words: "there is a", "talking on his phone"."""
+_COMMON = 0.4
+"""The commonest words, which together are so much of all that was read: articles, "is", "of"."""
+_HYPHENS = ("-", "‐", "‑")
+_SHORT, _SHORT_COMMON = 3, 0.6
+"""Letters of words that are common up to this share: "her", "up". Where it is not known what was
+read, all of them are."""
+
+
+@dataclass(frozen=True)
+class Suspect:
+    """Words that may have been left out."""
+
+    place: Span
+    least: tuple[float, float] | None
+    """Nats, and share of -log P: what a translation gains at least that has left them out. None of
+    a few words that stand together, of which there are some at every place: those around them
+    decide."""
+
+    def left_out(self, with_them: float, without: float) -> bool:
+        """``with_them``, ``without``: log P of the translation."""
+        if self.least is None:
+            return False
+        nats, share = self.least
+        return without - with_them >= max(nats, -share * with_them)
+
+
+@dataclass(frozen=True)
+class Omissions:
+    """What a translation owes to its source."""
+
+    places: list[Span]
+    """Words that seem to be left out, those that stand together as one."""
+    covered: float
+    """Share of the source's words that the translation owes something to, from 0 to 1."""
+
+
+def suspects_of(source: ReadSource, alignment: Alignment, lexicon: Lexicon | None) -> list[Suspect]:
+    """What is asked about: words, a few that stand together, and stretches that nothing looked at.
+
+    ``alignment``: (T, W) how much each token of the translation looked at each word; all zeros
+    where nobody knows.
+    """
+    stretches: list[list[Span]] = [[]]
+    suspects = []
+    looked_at = alignment.max(axis=0, initial=0.0) >= _LOOKED_AT
+    if not alignment.any():
+        looked_at[:] = True
+    for place, was_seen in _with_hyphens(source, looked_at.tolist()):
+        is_common = _is_common(source.at(place), lexicon, alone=True)
+        suspects.append(Suspect(place, _COMMON_GAINS if is_common else _WORD_GAINS))
+        if was_seen:
+            stretches.append([])
+        else:
+            stretches[-1].append(place)
+    for stretch in stretches:
+        words = [source.at(place) for place in stretch]
+        if not all(_is_common(word, lexicon, alone=len(words) == 1) for word in words):
+            suspects.append(Suspect((stretch[0][0], stretch[-1][1]), _STRETCH_GAINS))
+    for first in range(len(source.words) - _FEW + 1 if len(source.words) > _FEW else 0):
+        few = source.words[first : first + _FEW]
+        suspects.append(Suspect((few[0][0], few[-1][1]), None))
+    return suspects
+
+
+def omitted(
+    engine: Engine,
+    sources: Sequence[ReadSource],
+    translations: Sequence[Sequence[int]],
+    suspects: Sequence[Sequence[Suspect]],
+) -> list[Omissions]:
+    """Of what is asked about in each source, that to which its translation, tokens without special
+    symbols, owes nothing."""
+    texts, outputs = [], []
+    for source, tokens, some in zip(sources, translations, suspects, strict=True):
+        if some:
+            texts += [source.text, *(source.without(one.place) for one in some)]
+            outputs += [tokens] * (len(some) + 1)
+    if not texts:
+        return [Omissions([], 1.0) for _ in sources]
+    scored = engine.score(engine.source.values(texts), outputs)
+    log_probabilities = iter([one.log_probability for one in scored])
+    found = []
+    for source, some in zip(sources, suspects, strict=True):
+        whole = next(log_probabilities) if some else 0.0
+        without = [next(log_probabilities) for _ in some]
+        both = list(zip(some, without, strict=True))
+        places = [one.place for one, value in both if one.left_out(whole, value)]
+        few = [(one.place, value - whole) for one, value in both if one.least is None]
+        places += _clauses(few)
+        missed = [place for place, gain in few if gain >= _HARDLY_MISSED]
+        found.append(
+            Omissions(_together(source.text, places), _covered(source, [*places, *missed]))
+        )
+    return found
+
+
+def _clauses(few: Sequence[tuple[Span, float]]) -> list[Span]:
+    """Where enough words stand of which every few are hardly missed. ``few``: all of them in their
+    order, and what the translation gains without each."""
+    found = []
+    for hardly_missed, group in groupby(few, key=lambda one: one[1] >= _HARDLY_MISSED):
+        places = [place for place, _ in group]
+        if hardly_missed and len(places) + _FEW - 1 >= _CLAUSE:
+            found.append((places[0][0], places[-1][1]))
+    return found
+
+
+def _covered(source: ReadSource, uncovered: Sequence[Span]) -> float:
+    """The share of the words outside of some places; of no words, all."""
+    if not source.words:
+        return 1.0
+    outside = [
+        not any(begin < last and first < end for begin, end in uncovered)
+        for first, last in source.words
+    ]
+    return sum(outside) / len(outside)
+
+
+def _is_common(word: str, lexicon: Lexicon | None, *, alone: bool) -> bool:
+    """``alone``: whether nothing beside it was left out too."""
+    is_short = len(word) <= _SHORT and word.isascii()
+    if lexicon is None:
+        return is_short
+    share = _SHORT_COMMON if is_short and alone else _COMMON
+    return lexicon.share_before(word) < share
+
+
+def _with_hyphens(source: ReadSource, seen: Sequence[bool]) -> list[tuple[Span, bool]]:
+    """The words and whether they were seen, those that a hyphen joins as one: "middle-aged" may be
+    said without a middle."""
+    joined: list[tuple[Span, bool]] = []
+    for (begin, end), was_seen in zip(source.words, seen, strict=True):
+        (first, last), before = joined[-1] if joined else ((0, 0), False)
+        if joined and source.text[last:begin] in _HYPHENS:
+            joined[-1] = ((first, end), before or was_seen)
+        else:
+            joined.append(((begin, end), was_seen))
+    return joined
+
+
+def _together(text: str, places: Sequence[Span]) -> list[Span]:
+    """Places that overlap, or have nothing but space between them, as one."""
+    joined: list[Span] = []
+    for begin, end in sorted(places):
+        if joined and not text[joined[-1][1] : begin].strip():
+            joined[-1] = (joined[-1][0], max(end, joined[-1][1]))
+        else:
+            joined.append((begin, end))
+    return joined

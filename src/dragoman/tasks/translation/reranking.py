@@ -1,0 +1,183 @@
+"""The n best translations of a model, put in order again by a language model of their language.
+
+    score(y) = (log P(y | x) + λ log P_LM(y)) / lp(|y|)
+
+(Shallow fusion's sum, Gülçehre et al., 2015, over whole hypotheses; lp: ``search/hypothesis.py``.)
+Both models may cut text into tokens of their own: log P_LM is of the whole text, and |y| counts the
+translation's tokens. λ is given, or chosen on development text: that of a few values whose BLEU is
+best, 0 among them.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import replace
+from itertools import islice
+
+from dragoman.data.corpora import Pair
+from dragoman.errors import RunError
+from dragoman.metrics.translation import evaluate_translation
+from dragoman.runs.corpora import plain_pairs
+from dragoman.runs.run import Run
+from dragoman.search.hypothesis import length_penalty
+from dragoman.tasks.language_model.evaluation import windows_in
+from dragoman.tasks.language_model.surprisal import Scorer
+from dragoman.tasks.shared.code_length import Length
+from dragoman.tasks.translation.result import Translation
+from dragoman.tasks.translation.translator import Translator
+
+WEIGHTS = (0.0, 0.05, 0.1, 0.2, 0.3, 0.5, 0.7, 1.0)
+"""What λ is chosen among."""
+CANDIDATES = 10
+"""Translations of each source that are compared, unless more are asked for."""
+_TOGETHER = 64
+_NATS_OF_A_BYTE = 8 * math.log(2)
+
+
+class Reranker:
+    """A language model that judges translations. Not for several threads at once."""
+
+    def __init__(self, run: Run, language: str) -> None:
+        """``language``: of the translations. Errors: ``RunError`` for a run that is no language
+        model, or one of another language."""
+        if run.task.reads:
+            raise RunError(f"{run.folder} is a {run.task.called}; --rerank takes a language model")
+        written = run.recipe.languages.target
+        if "und" not in (written, language) and written != language:
+            raise RunError(f"{run.folder} writes {written}, and the translations are {language}")
+        self._scorer = Scorer(run, *windows_in(run.recipe.evaluation, run.recipe.plan.context))
+
+    def log_probabilities(self, texts: Sequence[str]) -> list[float]:
+        """log P of each text, in nats, its end included. A byte that the vocabulary does not know
+        costs 8 bits, as ``dragoman evaluate`` counts: one unknown token may stand for any text, and
+        what it is likely as would speak for translations that the model cannot read."""
+        form = self._scorer.engine.written
+        unknown = [
+            Length.of(form.vocabulary, text, tokens).unknown
+            for text, tokens in zip(texts, form.tokens(texts), strict=True)
+        ]
+        return [
+            found.log_probability - _NATS_OF_A_BYTE * count
+            for found, count in zip(self._scorer(texts), unknown, strict=True)
+        ]
+
+    def each(
+        self, translations: Sequence[Translation], weight: float, alpha: float
+    ) -> list[Translation]:
+        """Each translation with its alternatives in the new order, and with joint scores.
+        ``alpha``: of the length penalty."""
+        judged = self.judged(translations)
+        return [reordered(one, costs, weight, alpha) for one, costs in judged]
+
+    def judged(self, translations: Sequence[Translation]) -> list[tuple[Translation, list[float]]]:
+        """Each translation, and log P_LM of it and of its alternatives; of a line that was cut
+        into sentences, those of each sentence, one behind the other."""
+        groups = [_candidates(one) for one in translations]
+        costs = iter(self.log_probabilities([one.text for group in groups for one in group]))
+        judged = [[next(costs) for _ in group] for group in groups]
+        return list(zip(translations, judged, strict=True))
+
+
+def _candidates(translation: Translation) -> list[Translation]:
+    """What is judged: the n best of each sentence."""
+    return [
+        one for part in translation.parts or (translation,) for one in (part, *part.alternatives)
+    ]
+
+
+def reordered(
+    translation: Translation, costs: Sequence[float], weight: float, alpha: float
+) -> Translation:
+    """A translation and its alternatives by their joint scores; ``costs``: as ``Reranker.judged``
+    gives them. The n best of each sentence of a line are put in order by themselves."""
+    if translation.passage is not None and translation.parts:
+        left = iter(costs)
+        parts = [
+            reordered(part, list(islice(left, 1 + len(part.alternatives))), weight, alpha)
+            for part in translation.parts
+        ]
+        return Translation.join(translation.source, translation.passage, parts)
+    scored = []
+    for one, cost in zip((translation, *translation.alternatives), costs, strict=True):
+        log_probability = math.fsum(one.token_log_probabilities)
+        length = max(1, len(one.token_log_probabilities))
+        score = (log_probability + weight * cost) / length_penalty(length, alpha)
+        scored.append(replace(one, score=score, alternatives=()))
+    best, *others = sorted(scored, key=lambda one: -one.score)
+    return replace(best, alternatives=tuple(others))
+
+
+def rerank_by(
+    translator: Translator, run: Run, weight: float | None, say: Callable[[str], None]
+) -> Callable[[Iterable[Translation]], Iterator[Translation]]:
+    """What puts the answers of ``translator`` in order by the language model ``run``.
+
+    ``weight``: λ; None: chosen on the dev pairs of the translator's run, and said.
+    Errors: ``RunError`` for a run that does not fit, or one without dev pairs to choose by.
+    """
+    language = translator.run.recipe.languages.target
+    reranker = Reranker(run, language)
+    for words in doubts_of(translator.run, run):
+        say(words)
+    alpha = translator.search_settings.length_penalty
+    if weight is None:
+        recipe = translator.run.recipe
+        translator.run.require_text("dev")
+        pairs = plain_pairs(recipe, "dev")
+        pairs = pairs[:: max(1, len(pairs) // recipe.evaluation.dev_sentences)]
+        if not pairs:
+            raise RunError(
+                f"{translator.run.folder} has no dev pairs to choose a weight by: --rerank-weight"
+            )
+        weight, found = choose_weight(translator, reranker, pairs, alpha)
+        say(
+            f"--rerank-weight {weight:g}: BLEU {found[weight]:.2f} on {len(pairs):,} dev pairs, "
+            f"{found[0.0]:.2f} without the language model"
+        )
+    chosen = weight
+
+    def in_order(translations: Iterable[Translation]) -> Iterator[Translation]:
+        waiting = iter(translations)
+        while some := list(islice(waiting, _TOGETHER)):
+            yield from reranker.each(some, chosen, alpha)
+
+    return in_order
+
+
+def doubts_of(translating: Run, judging: Run) -> list[str]:
+    """What somebody should know of a language model beside the run that translates, a line each."""
+    found = []
+    language, written = translating.recipe.languages.target, judging.recipe.languages.target
+    if "und" in (language, written):
+        unknown = judging.folder if written == "und" else translating.folder
+        found.append(
+            f"warning: the language that {unknown} writes is not known; --rerank takes a model of "
+            "the language that is translated into"
+        )
+    own, other = judging.target, translating.target
+    if own.fingerprint != other.fingerprint:
+        found.append(
+            f"{judging.folder} has a vocabulary of its own ({own.size:,} tokens, "
+            f"{translating.folder} {other.size:,}): it judges whole texts, so they compare all the "
+            "same"
+        )
+    return found
+
+
+def choose_weight(
+    translator: Translator, reranker: Reranker, pairs: Sequence[Pair], alpha: float
+) -> tuple[float, dict[float, float]]:
+    """λ by BLEU on development pairs -> the best, and the BLEU of each; of equals the smallest.
+
+    ``translator`` gives the candidates that there will be.
+    """
+    judged = reranker.judged(translator.batch([pair.source for pair in pairs]))
+    references = [[pair.target for pair in pairs]]
+    language = translator.run.recipe.languages.target
+    found = {}
+    for weight in WEIGHTS:
+        texts = [reordered(one, costs, weight, alpha).text for one, costs in judged]
+        scores = evaluate_translation(texts, references, language, metrics=("BLEU",))
+        found[weight] = scores["BLEU"]
+    return max(found, key=lambda weight: (found[weight], -weight)), found

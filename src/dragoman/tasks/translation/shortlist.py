@@ -1,0 +1,103 @@
+"""Learning a run's shortlist from the text that it was trained on, and what it costs and spares.
+
+How it works: ``inference/shortlist.py``. Who uses it: ``Translator``, when asked to.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from dragoman.engine.settings import TranslatorSettings
+from dragoman.inference.shortlist import ShortlistSettings, learn
+from dragoman.models.shortlist import Shortlist
+from dragoman.runs.corpora import plain_pairs, token_pairs
+from dragoman.runs.prepare import Say
+from dragoman.runs.run import SHORTLIST, Run
+from dragoman.search.settings import SearchSettings
+from dragoman.tasks.translation.translator import Translator
+from dragoman.training.lock import locked
+
+TRIED = 200
+"""Dev sentences that are translated with and without it."""
+
+
+@dataclass(frozen=True)
+class LearnedShortlist:
+    """A shortlist, where it lies, and what it does to the dev set."""
+
+    path: Path
+    shortlist: Shortlist
+    vocabulary: int
+    """How many target tokens there are in all."""
+    sentences: int
+    """How many sentences of the dev set the rest was measured on; 0 if the run has none."""
+    allowed: float
+    """Target tokens that a sentence may use, in the mean."""
+    unchanged: float | None
+    """Share of greedy translations that stay the same; None where there are no int8 kernels."""
+
+    def __str__(self) -> str:
+        lines = [f"{self.path}: learned"]
+        if self.sentences:
+            lines.append(
+                f"a sentence may use {self.allowed:,.0f} of {self.vocabulary:,} target tokens "
+                f"(mean of {self.sentences} dev sentences)"
+            )
+        if self.unchanged is not None:
+            lines.append(f"{self.unchanged:.1%} of their greedy translations stay the same")
+        return "\n".join(lines)
+
+
+def learn_shortlist(
+    run: Run, settings: ShortlistSettings | None = None, say: Say = lambda _: None
+) -> LearnedShortlist:
+    """Learn the shortlist of ``run`` from its training text and write it into its folder.
+
+    Errors: ``DataError`` or ``RecipeError`` if that text cannot be read any more, ``RunError`` if
+    it is not where it was, or another process is at work in that folder.
+    """
+    run.require_text("train")
+    with locked(run.folder):
+        return _learn(run, settings, say)
+
+
+def _learn(run: Run, settings: ShortlistSettings | None, say: Say) -> LearnedShortlist:
+    source, target, recipe = run.source_text, run.target_text, run.recipe
+    key = run.weights_hash  # first: without weights there is nothing to learn for
+    say("reading the training text")
+    shortlist = learn(
+        token_pairs(recipe, source, target),
+        source.size,
+        target.size,
+        settings,
+        always=(target.unknown, target.eos),
+        shared=recipe.text.shared,
+    )
+    path = run.folder / SHORTLIST
+    shortlist.save(path, key)
+    texts = [pair.source for pair in plain_pairs(recipe, "dev")[:TRIED]]
+    allowed = sum(len(shortlist.allowed(ids)) for ids in run.source.values(texts)) if texts else 0
+    return LearnedShortlist(
+        path,
+        shortlist,
+        target.size,
+        len(texts),
+        allowed / max(1, len(texts)),
+        _unchanged(run, texts) if texts else None,
+    )
+
+
+def _unchanged(run: Run, texts: list[str]) -> float | None:
+    """Share of ``texts`` whose greedy translation with the shortlist is the one without."""
+    greedy = SearchSettings(beam=1)
+    found = []
+    for shortlist in (False, True):
+        translator = Translator(
+            run, TranslatorSettings(precision="int8", shortlist=shortlist), greedy
+        )
+        if translator.precision != "int8":
+            return None
+        found.append([translation.text for translation in translator.batch(texts)])
+    full, short = found
+    return sum(a == b for a, b in zip(full, short, strict=True)) / len(texts)

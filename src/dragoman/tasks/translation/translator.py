@@ -1,0 +1,322 @@
+"""The predictor: text in, translations out. The command line, the server and every picture use it.
+
+    translator = dragoman.load("runs/x")
+    translator("Guten Tag").text
+    translator.batch(["Eins.", "Zwei."])
+    for translation in translator.stream(open("big.de")): ...
+
+One sentence's way: normalise and cut into tokens (SentencePiece), ``encode`` once, search, join
+tokens to text again. A line may be cut first: see ``tasks/translation/lines.py``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
+from functools import cached_property
+from itertools import chain, islice
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from dragoman.engine.engine import Engine
+from dragoman.engine.predictor import Predictor, require_task
+from dragoman.engine.search_settings import with_beams
+from dragoman.engine.settings import TranslatorSettings
+from dragoman.engine.streaming import parts
+from dragoman.errors import DragomanError, RunError
+from dragoman.forms.passage import Passage
+from dragoman.plural import plural
+from dragoman.runs.run import Run, load_shortlist
+from dragoman.search.hypothesis import Hypothesis
+from dragoman.search.settings import SearchSettings
+from dragoman.tasks.translation.given_pairs import score_pairs
+from dragoman.tasks.translation.lines import Lines
+from dragoman.tasks.translation.minimum_risk import candidates_of, expected_chrf
+from dragoman.tasks.translation.result import Translation
+
+if TYPE_CHECKING:
+    from dragoman.metrics.alignment import Links
+    from dragoman.tasks.translation.proofreading.proofreader import Proofreader
+    from dragoman.tasks.translation.proofreading.warning import TranslationWarning
+
+WINDOW = 1000
+"""Lines that ``stream`` holds at once: enough to sort by length, little enough to stay small."""
+
+
+class Translator(Predictor):
+    """A trained model, ready to translate. Make one with ``dragoman.load``.
+
+    Not for several threads at once; a server gives each run one thread.
+    """
+
+    def __init__(
+        self,
+        run: Run,
+        settings: TranslatorSettings | None = None,
+        search_settings: SearchSettings | None = None,
+        ensemble: Sequence[Run] = (),
+    ) -> None:
+        """``ensemble``: further runs, which translate together with ``run``.
+
+        Errors: ``RunError``, also for a run that does not translate, and for runs that cannot
+        translate together.
+        """
+        require_task(run, "translation", "which does not translate")
+        self.settings = settings or TranslatorSettings()
+        self.ensemble = tuple(ensemble)
+        if self.ensemble and self.settings.shortlist:
+            raise RunError(
+                "a shortlist is of one run, and an ensemble has several: leave --shortlist out"
+            )
+        shortlist = load_shortlist(run) if self.settings.shortlist else None
+        engine = Engine.open(run, self.settings, search_settings, shortlist, self.ensemble)
+        super().__init__(run, engine)
+        self._lines = Lines(self.engine, run, cut_off=self.settings.long_lines == "cut")
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """To another process go the folders' paths, and the runs are opened anew there."""
+        folders = [run.folder.absolute() for run in (self.run, *self.ensemble)]
+        return _reopened, (folders, self.settings, self.search_settings)
+
+    @property
+    def search_settings(self) -> SearchSettings:
+        """How it searches unless told otherwise."""
+        return self.engine.search_settings
+
+    # ---- translating
+
+    def __call__(
+        self,
+        text: str,
+        *,
+        settings: SearchSettings | None = None,
+        beam: int | None = None,
+        n_best: int | None = None,
+        prefix: str = "",
+        attention: bool = False,
+    ) -> Translation:
+        """Translate one text. ``prefix`` is how the translation must begin.
+
+        ``settings`` replace the run's own; ``beam`` and ``n_best`` change them. With ``attention``
+        the text is translated as one, however many sentences it has. Several texts go to
+        ``batch``, any number to ``stream``.
+        """
+        if not isinstance(text, str):
+            raise TypeError(
+                f"a translator takes one text, not {type(text).__name__}; "
+                "give several to translator.batch, or any number to translator.stream"
+            )
+        chosen = with_beams(settings or self.search_settings, beam, n_best)
+        whole = attention or self.settings.whole
+        (translation,) = self._translate([text], chosen, [prefix], whole=whole)
+        if attention:
+            return replace(translation, attention=self.look(text, translation.ids))
+        return translation
+
+    def batch(
+        self,
+        texts: Iterable[str],
+        *,
+        settings: SearchSettings | None = None,
+        beam: int | None = None,
+        n_best: int | None = None,
+        prefixes: Iterable[str] | None = None,
+    ) -> list[Translation]:
+        """Translate several texts, in their order. Each gives one line, an empty one an empty one.
+
+        ``prefixes``: how each translation must begin, "" for those that may begin as they like.
+        Errors: ``SearchError`` for a prefix that is too long.
+        """
+        listed = _listed(texts, "batch")
+        begun = None if prefixes is None else _listed(prefixes, "batch")
+        if begun is not None and len(begun) != len(listed):
+            raise DragomanError(
+                f"{plural(len(listed), 'text')} and {plural(len(begun), 'prefix', 'prefixes')}: "
+                "give one for each"
+            )
+        chosen = with_beams(settings or self.search_settings, beam, n_best)
+        return list(self._translate(listed, chosen, begun, whole=self.settings.whole))
+
+    def each(self, texts: Sequence[str], *, prefix: str = "") -> Iterator[Translation]:
+        """What ``batch`` gives, each as soon as it and all before it are there.
+
+        They must all be taken before anything else is asked of this translator. ``prefix`` is how
+        every one of them must begin.
+        """
+        begun = [prefix] * len(texts) if prefix else None
+        return self._translate(texts, self.search_settings, begun, whole=self.settings.whole)
+
+    def _translate(
+        self,
+        texts: Sequence[str],
+        settings: SearchSettings,
+        prefixes: Sequence[str] | None,
+        *,
+        whole: bool,
+    ) -> Iterator[Translation]:
+        begun: list[list[int]] = [[] for _ in texts]
+        if prefixes and any(prefixes):
+            begun = self.engine.target.tokens(prefixes)
+        return self._search(texts, self._lines.cut(texts, whole=whole), settings, begun)
+
+    def _search(
+        self,
+        texts: Sequence[str],
+        passages: Sequence[Passage],
+        settings: SearchSettings,
+        begun: Sequence[Sequence[int]],
+    ) -> Iterator[Translation]:
+        """The translation of each text from those of its pieces; the first begins as ``begun``."""
+        places = [(n, place) for n, one in enumerate(passages) for place in range(len(one.pieces))]
+        lengths = [len(passages[n].pieces[place].values) for n, place in places]
+        # One array for all: making one takes longer than cutting one.
+        every = [token for one in passages for piece in one.pieces for token in piece.values]
+        sources = np.split(np.array(every, np.int64), np.cumsum(lengths)[:-1]) if lengths else []
+        risk = self.settings.mbr
+        asked = candidates_of(settings, risk) if risk else settings
+        requests = [
+            self.engine.request(source, asked, begun[n] if place == 0 else ())
+            for source, (n, place) in zip(sources, places, strict=True)
+        ]
+        spoken = [piece.text for one in passages for piece in one.pieces]
+
+        def made(n: int, hypotheses: list[Hypothesis]) -> Translation:
+            if risk:
+                return self._agreed(spoken[n], hypotheses, settings)
+            return Translation.of(spoken[n], hypotheses, self.engine.written)
+
+        found = self.engine.each(requests, made)
+        drawn = settings.sampling is not None and not risk
+        for text, passage in zip(texts, passages, strict=True):
+            parts = list(islice(found, len(passage.pieces)))
+            yield Translation.join(text, passage, parts, drawn=drawn)
+
+    def stream(
+        self, texts: Iterable[str], *, settings: SearchSettings | None = None
+    ) -> Iterator[Translation]:
+        """Translate any number of texts, a window at a time, in their order and in flat memory."""
+        if isinstance(texts, str):
+            raise TypeError("translator.stream takes many texts; give a single one to translator()")
+        for window in parts(texts, WINDOW):
+            yield from self.batch(window, settings=settings)
+
+    def paragraphs(
+        self, text: str, *, settings: SearchSettings | None = None, prefix: str = ""
+    ) -> str:
+        """Running text: its sentences are translated and put back between their own spaces.
+
+        ``prefix`` is how the translation of the first must begin.
+        """
+        (passage,) = self.engine.cut([text], whole=False)
+        begun = self.engine.target.tokens([prefix])[0] if prefix else ()
+        chosen = settings or self.search_settings
+        (translation,) = self._search([text], [passage], chosen, [begun])
+        return translation.text
+
+    # ---- measuring and looking
+
+    def warnings(self, translation: Translation) -> tuple[TranslationWarning, ...]:
+        """What is doubtful about a translation of this translator's: words that it left out, never
+        read or repeats. Takes a forward pass of the plain model for each word of the source; see
+        ``tasks/proofreading/``."""
+        return self.proofread([translation])[0]
+
+    def proofread(
+        self, translations: Sequence[Translation]
+    ) -> list[tuple[TranslationWarning, ...]]:
+        """``warnings`` of several, at once. Errors: ``RunError`` for files of the run that say what
+        it has read, and are damaged."""
+        from dragoman.tasks.translation.proofreading.proofreader import ToProofread
+
+        sentences = [
+            (number, one, place if len(whole.parts) > 1 else None)
+            for number, whole in enumerate(translations)
+            for place, one in enumerate(whole.parts or (whole,), 1)
+        ]
+        asked = [
+            ToProofread(one.source, one.text, one.ids, one.finished) for _, one, _ in sentences
+        ]
+        proofs = chain.from_iterable(self._proofreader(asked))
+        found: list[list[TranslationWarning]] = [[] for _ in translations]
+        number, source, target = -1, 0, 0  # where the sentence before ended
+        for (of, one, place), proof in zip(sentences, proofs, strict=True):
+            if of != number:
+                number, source, target = of, 0, 0
+            whole = translations[of]
+            source = max(source, whole.source.find(one.source, source))
+            target = max(target, whole.text.find(one.text, target))
+            found[of] += [warning.moved(source, target, place) for warning in proof.warnings]
+            source, target = source + len(one.source), target + len(one.text)
+        return [tuple(warnings) for warnings in found]
+
+    def score(self, pairs: Iterable[tuple[str, str]]) -> list[Translation]:
+        """Score given translations (force decoding): ``text`` is the given target.
+
+        Any number of pairs goes to ``tasks.given_pairs.score_pairs``. Errors: ``DataError`` that
+        says which one, as a line from 1, has a side that is too long.
+        """
+        return list(score_pairs(self.engine, pairs))
+
+    def align(
+        self, pairs: Iterable[tuple[str, str]], *, head: str | None = None, step: str = "reading"
+    ) -> list[Links]:
+        """Which words of given translations come from which of their sources: (source word, target
+        word), counted from 0; words are what stands between spaces.
+
+        ``head``: 2.1 is layer 2, head 1 of the attention over the source, 2.* the mean of its
+        heads; left out, the head that was taught to align, or a guess. ``step``: "reading" a word
+        or "choosing" it. Errors: ``DragomanError`` for a head that there is not.
+        """
+        from dragoman.engine.alignment_head import AligningHead
+        from dragoman.tasks.translation.aligner import Aligner
+
+        named = None if head is None else AligningHead.parse(head, step)
+        return list(Aligner(self.engine, named)(list(pairs)))
+
+    def shown(self, text: str, prefix: str = "") -> Translation:
+        return self.batch([text], prefixes=[prefix])[0]
+
+    # ---- inside
+
+    @cached_property
+    def _proofreader(self) -> Proofreader:
+        from dragoman.tasks.translation.proofreading.proofreader import Proofreader
+
+        return Proofreader.of(self.run, self.engine)
+
+    def _agreed(
+        self, source: str, candidates: Sequence[Hypothesis], settings: SearchSettings
+    ) -> Translation:
+        """The candidate that the others agree with most, and behind it as many more as are asked
+        for, without those of the same text."""
+        every = [Translation.of(source, [one], self.engine.written) for one in candidates]
+        sampled = settings.sampling is not None
+        expected = expected_chrf([one.text for one in every], candidates, sampled=sampled)
+        best: dict[str, Translation] = {}
+        for value, one in sorted(zip(expected, every, strict=True), key=lambda pair: -pair[0]):
+            best.setdefault(one.text, replace(one, expected_chrf=value))
+        first, *others = list(best.values())[: settings.n_best]
+        return replace(first, alternatives=tuple(others))
+
+
+def _reopened(
+    folders: Sequence[Path], settings: TranslatorSettings, search_settings: SearchSettings
+) -> Translator:
+    first, *others = map(Run.open, folders)
+    return Translator(first, settings, search_settings, others)
+
+
+def _listed(texts: Iterable[str], method: str) -> list[str]:
+    """Errors: ``TypeError`` for one text, or for what is none."""
+    if isinstance(texts, str):
+        raise TypeError(f"translator.{method} takes several texts; give one to translator()")
+    listed = list(texts)
+    for number, text in enumerate(listed):
+        if not isinstance(text, str):
+            raise TypeError(
+                f"translator.{method} takes texts; number {number}, counted from 0, is "
+                f"{type(text).__name__}"
+            )
+    return listed

@@ -1,0 +1,113 @@
+"""What a user names is understood, or named for what it is."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from untrained_run import untrained_run
+
+from dragoman.data.corpora import CorpusSettings, read_pairs
+from dragoman.errors import DataError, DragomanError, RunError
+from dragoman.recipe import Recipe
+from dragoman.runs.evaluation_set import EvaluationSet, own_test_set
+from dragoman.runs.run import TEST, Run
+from dragoman.sizing.from_files import recipe_of
+from dragoman.sizing.pairs import languages_of
+from dragoman.studies.comparison import System, require_one_test_set
+from dragoman.tasks.inspection import inspect_data
+
+
+def test_the_ending_of_a_name_is_a_language_if_it_is_the_code_of_one() -> None:
+    for ending in ("srt", "xml", "md", "log", "htm"):
+        assert languages_of([f"my.{ending}", "my.de.gz"]) == ("und", "de")
+    assert languages_of(["my.en", "my.deu"]) == ("en", "deu")
+
+
+@pytest.mark.parametrize(
+    ("name", "start", "what"),
+    [
+        ("a.docx", b"PK\x03\x04[Content_Types].xml", "an Office document"),
+        ("a.mo", b"\xde\x12\x04\x95" + bytes(40), "a compiled catalogue of messages"),
+        ("a.html", b"<!doctype html>\n<p>A dog.</p>\n", "is HTML"),
+        ("a.txt", b"A dog.\n", "is one file of text"),
+    ],
+)
+def test_one_file_is_named_for_what_it_is(
+    name: str, start: bytes, what: str, tmp_path: Path
+) -> None:
+    (tmp_path / name).write_bytes(start)
+    with pytest.raises(DragomanError, match=what):
+        recipe_of([str(tmp_path / name)])
+
+
+@pytest.mark.parametrize("keys", [("source", "target"), ("en", "de")])
+@pytest.mark.parametrize("indent", [None, 2])
+def test_an_array_of_records_is_told_from_lines_of_them(
+    keys: tuple[str, str], indent: int | None, tmp_path: Path
+) -> None:
+    path = tmp_path / "a.json"
+    path.write_text(json.dumps([{"en": "a", "de": "b"}], indent=indent))
+    corpus = CorpusSettings(source=str(path), source_key=keys[0], target_key=keys[1])
+    with pytest.raises(DataError, match="a JSON array; needed is one record a line"):
+        list(read_pairs(corpus))
+
+
+def test_a_model_of_markup_is_made_and_the_doubt_is_said(tmp_path: Path) -> None:
+    said: list[str] = []
+    for name, text in (
+        ("po.txt", 'msgid "A dog."\nmsgstr "Ein Hund."\n\n'),
+        ("plain.html", "A dog sleeps.\nA cat sees it.\n"),
+    ):
+        (tmp_path / name).write_text(text * 50)
+        recipe, _ = recipe_of([str(tmp_path / name)], task="language-model", say=said.append)
+        assert recipe.task == "language-model" and recipe.languages.target != "txt"
+    (warning,) = (line for line in said if line.startswith("warning"))
+    assert "catalogue of messages" in warning
+
+
+def test_one_file_with_both_sides_is_a_test_set(tmp_path: Path) -> None:
+    run = Run.open(untrained_run(tmp_path))
+    (tmp_path / "pairs.tsv").write_text("A dog.\tEin Hund.\nA cat.\tEine Katze.\n")
+    found = EvaluationSet.of(run, [tmp_path / "pairs.tsv"])
+    assert found.references == [["Ein Hund.", "Eine Katze."]]
+    for name, what in (("a.po", "msgid and msgstr"), ("a.xlf", "source first"), ("a.en", ".tsv")):
+        (tmp_path / name).write_text("A dog.\n")
+        with pytest.raises(DragomanError, match=what):
+            EvaluationSet.of(run, [tmp_path / name])
+
+
+def test_test_sets_of_other_languages_are_seen_by_their_references(tmp_path: Path) -> None:
+    runs = []
+    for number, word in enumerate(("Hund", "Hund", "狗")):
+        folder = tmp_path / str(number)
+        folder.mkdir()
+        untrained_run(folder, "languages.target=und", "data.split.test=0.1")
+        runs.append(Run.open(folder))
+        lines = [{"source": f"Dog {n}.", "target": f"{word} {n}."} for n in range(30)]
+        (folder / TEST).write_text("".join(json.dumps(line) + "\n" for line in lines))
+        recipe = runs[-1].recipe
+        data = recipe.data.model_copy(
+            update={"embedded": None, "train": (CorpusSettings(source="gone", target="gone too"),)}
+        )
+        recipe.model_copy(update={"data": data}).save(folder / "recipe.toml")
+        runs[-1] = Run.open(folder)
+    one, same, other = (System(run.folder.name, (run,), run.folder) for run in runs)
+    pairs, _ = own_test_set(runs[0])
+    require_one_test_set([one, same], pairs)
+    with pytest.raises(RunError, match="different references, in 30 of 30"):
+        require_one_test_set([one, same, other], pairs)
+
+
+def test_languages_that_are_not_known_are_not_said_to_look_right(tmp_path: Path) -> None:
+    lines = [f"A dog sees {n} cats.\tEin Hund sieht {n} Katzen.\n" for n in range(200)]
+    (tmp_path / "pairs.tsv").write_text("".join(lines))
+    corpus = CorpusSettings(source=str(tmp_path / "pairs.tsv"))
+    for codes, looked_at in ((("und", "und"), False), (("en", "de"), True)):
+        recipe = Recipe.load("demo").model_copy(deep=True)
+        recipe = recipe.change([f"languages.source={codes[0]}", f"languages.target={codes[1]}"])
+        data = recipe.data.model_copy(update={"embedded": None, "train": (corpus,)})
+        found = inspect_data(recipe.model_copy(update={"data": data}))
+        assert found.languages_looked_at is looked_at
+        assert ("was not checked" in found.text()) is not (looked_at or bool(found.warnings))

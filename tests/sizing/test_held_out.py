@@ -1,0 +1,140 @@
+"""Dev and test files of one's own, for every task whose data are files."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from command_line import Dragoman
+from tiny_treebank import treebank, write_treebank
+
+from dragoman.cli.one_or_two import filled
+from dragoman.errors import DataError, DragomanError, RecipeError
+from dragoman.recipe import Recipe
+from dragoman.sizing.from_files import recipe_of
+
+
+@pytest.fixture
+def files(tmp_path: Path) -> Path:
+    """Training, dev and test files of each task."""
+    for name, first, count in (("train", 0, 60), ("dev", 60, 8), ("test", 70, 9)):
+        some = range(first, first + count)
+        (tmp_path / f"{name}.en").write_text("".join(f"The dog sees {n} cats.\n" for n in some))
+        (tmp_path / f"{name}.de").write_text("".join(f"Der Hund sieht {n} Katzen.\n" for n in some))
+        (tmp_path / f"{name}.pairs.tsv").write_text("".join(f"a {n}\tein {n}\n" for n in some))
+        rows = [f"{'odd' if n % 2 else 'even'}\tThe number is {n} .\n" for n in some]
+        (tmp_path / f"{name}.tsv").write_text("".join(rows))
+        asked = [{"text": f"It is {n}.", "label": "odd" if n % 2 else "even"} for n in some]
+        lines = "".join(f"{json.dumps(one)}\n" for one in asked)
+        (tmp_path / f"{name}.jsonl").write_text(lines)
+        (tmp_path / f"{name}.txt").write_text(
+            "".join(f"Line {n} of very many.\n" * 40 for n in some)
+        )
+        write_treebank(tmp_path / f"{name}.mrg", treebank(80)[first : first + count])
+    return tmp_path
+
+
+def asked(files: Path, task: str | None, ending: str, **others: object) -> Recipe:
+    """What naming one file for each part gives."""
+    dev, test = [[str(files / f"{name}.{ending}"), ""] for name in ("dev", "test")]
+    recipe, _ = recipe_of(
+        [str(files / f"train.{ending}")], task=task, dev=dev, test=test, **others  # type: ignore[arg-type]
+    )  # fmt: skip
+    return recipe
+
+
+@pytest.mark.parametrize(
+    ("task", "ending"),
+    [
+        (None, "pairs.tsv"), ("classification", "tsv"), ("classification", "jsonl"),
+        ("language-model", "txt"), ("masked", "txt"), ("parsing", "mrg"), (None, "mrg"),
+    ],
+)  # fmt: skip
+def test_one_file_is_read_as_the_training_file_is(
+    files: Path, task: str | None, ending: str
+) -> None:
+    data = asked(files, task, ending).data
+    assert data.dev is not None and data.test is not None
+    assert (data.split.dev, data.split.test) == (0, 0)
+    for corpus, name in ((data.dev, "dev"), (data.test, "test")):
+        assert corpus.source == str(files / f"{name}.{ending}")
+        assert corpus == data.train[0].model_copy(update={"source": corpus.source})
+
+
+def test_without_them_a_part_is_held_out(files: Path) -> None:
+    for task, ending in (("parsing", "mrg"), ("language-model", "txt"), ("masked", "txt")):
+        recipe, _ = recipe_of([str(files / f"train.{ending}")], task=task)
+        assert recipe.data.dev is None and recipe.data.split.dev > 0
+        recipe, _ = recipe_of(
+            [str(files / f"train.{ending}")], task=task, dev=[str(files / f"dev.{ending}")]
+        )
+        assert recipe.data.dev is not None and recipe.data.split.dev == 0 < recipe.data.split.test
+
+
+def test_two_files_beside_one_and_one_beside_two(files: Path) -> None:
+    en, de = str(files / "dev.en"), str(files / "dev.de")
+    recipe, _ = recipe_of([str(files / "train.pairs.tsv")], dev=(en, de))
+    assert recipe.data.dev is not None and recipe.data.dev.target == de
+    train = [str(files / "train.en"), str(files / "train.de")]
+    recipe, _ = recipe_of(train, dev=[str(files / "dev.pairs.tsv")])
+    assert recipe.data.dev is not None and recipe.data.dev.target is None
+    recipe, _ = recipe_of(
+        [str(files / "train.tsv")], task="classification", dev=[str(files / "dev.jsonl")]
+    )
+    assert recipe.data.dev is not None and recipe.data.dev.source_key == "text"
+
+
+def test_what_does_not_fit_is_said(files: Path) -> None:
+    (files / "empty.mrg").write_text("")
+    (files / "blank.mrg").write_text("\n")
+    (files / "bad.tsv").write_text("no tab\n")
+    for task, train, dev, words in (
+        ("parsing", "train.mrg", ("dev.mrg", "dev.mrg"), "--dev .*: trees are in one file"),
+        ("language-model", "train.txt", ("dev.txt", "dev.txt"), "--dev .*: texts are in one file"),
+        ("parsing", "train.mrg", ("none.mrg",), "none.mrg does not exist"),
+        ("parsing", "train.mrg", ("empty.mrg",), "empty.mrg is empty"),
+        ("parsing", "train.mrg", ("blank.mrg",), "there are no trees in it"),
+        ("parsing", "train.mrg", ("dev.txt",), "dev.txt, line 1: "),
+        ("classification", "train.tsv", ("bad.tsv",), "bad.tsv, line 1: no tab"),
+        (None, "train.pairs.tsv", ("dev.txt",), "dev.txt: one file for both sides must be"),
+    ):
+        named = [str(files / name) for name in dev]
+        with pytest.raises(DragomanError, match=words) as raised:
+            recipe_of([str(files / train)], task=task, dev=named)
+        assert isinstance(raised.value, DataError | RecipeError)
+
+
+def test_an_option_takes_one_word_or_two() -> None:
+    for given, expected in (
+        ("a.en a.de --dev d.en d.de --to x", "a.en a.de --dev d.en d.de --to x"),
+        ("a.tsv --dev d.tsv --test t.tsv", "a.tsv --dev d.tsv - --test t.tsv -"),
+        ("--dev d.tsv a.tsv", "--dev d.tsv - a.tsv"),
+        ("--test=t.mrg.gz a.mrg.gz", "--test t.mrg.gz - a.mrg.gz"),
+        ("a.txt --task masked --dev d.txt", "a.txt --task masked --dev d.txt -"),
+        ("a.en a.de --dev", "a.en a.de --dev"),
+        ("a.en --dev --to x", "a.en --dev --to x"),
+        ("-- --dev a", "-- --dev a"),
+    ):
+        assert filled(given.split()) == [word.replace("-", "") if word == "-" else word
+                                         for word in expected.split()]  # fmt: skip
+
+
+def test_the_command_line_trains_and_measures_on_them(
+    files: Path, dragoman: Dragoman, tmp_path: Path
+) -> None:
+    changes = ("model.model_dim=16", "model.ffn_dim=16", "training.updates=2",
+               "training.validate_every=2", "model.attention.num_heads=2")  # fmt: skip
+    said = dragoman(
+        "train", files / "train.tsv", "--task", "classification", "--to", tmp_path / "run",
+        "--dev", files / "dev.tsv", "--test", files / "test.tsv",
+        *(word for change in changes for word in ("--set", change)),
+    )  # fmt: skip
+    assert said.code == 0, said.err
+    assert "60 texts to train on, 8 dev, 9 test" in said.out
+    scores = json.loads((tmp_path / "run" / "scores.json").read_text(encoding="utf-8"))
+    assert scores["test"] == "test.tsv"
+    missing = dragoman("train", files / "train.mrg", "--dev", files / "none.mrg")
+    assert missing.code == 1 and "none.mrg does not exist" in missing.err
+    alone = dragoman("train", files / "train.mrg", "--dev")
+    assert alone.code == 2 and "--dev" in alone.err

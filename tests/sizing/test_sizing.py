@@ -1,0 +1,285 @@
+"""What two files get when nothing else is said."""
+
+from __future__ import annotations
+
+import itertools
+import re
+import shutil
+from pathlib import Path
+
+import pytest
+from command_line import Dragoman
+from hypothesis import given
+from hypothesis import strategies as st
+
+from dragoman.data.corpora import CorpusSettings, read_pairs
+from dragoman.data.split import side_of
+from dragoman.errors import RecipeError
+from dragoman.recipe import Recipe
+from dragoman.recipe_text import shipped_recipes
+from dragoman.runs.run import Run
+from dragoman.sizing import budget
+from dragoman.sizing.from_files import recipe_of
+from dragoman.sizing.pairs import (
+    TABLE,
+    for_minutes,
+    languages_of,
+    row_for,
+    too_short,
+    with_updates,
+)
+from dragoman.sizing.size import Size
+from dragoman.sizing.texts import TEXT_TABLE
+from dragoman.training.throughput import Throughput
+
+MEASURED = Throughput(10_000.0, 0.5, 10, 1 << 30)
+
+
+def test_the_table_grows_with_the_corpus() -> None:
+    pairs = [row.below for row in TABLE]
+    assert pairs == sorted(pairs)
+    assert pairs[-1] == float("inf")
+    for row, larger in itertools.pairwise(TABLE):
+        assert row.vocabulary <= larger.vocabulary
+        assert row.model_dim <= larger.model_dim
+        assert row.dropout >= larger.dropout
+
+
+def test_the_documented_table_is_the_one_in_force() -> None:
+    text = (Path(__file__).parents[2] / "docs" / "recipes.md").read_text(encoding="utf-8")
+    for row in TABLE:
+        below = "more" if row.below == float("inf") else f"{row.below:,}"
+        ffn_dim = row.both["ffn_dim"]
+        assert (
+            f"| {below} | {row.vocabulary:,} | {row.model_dim} | {ffn_dim:,} | {row.heads} "
+            f"| {row.layers}+{row.layers} | {row.dropout} | {row.tokens_per_update:,} "
+            f"| {row.epochs} |"
+        ) in text
+    for kind, context, row in TEXT_TABLE:
+        below = "more" if row.below == float("inf") else f"{row.below:,}"
+        tokens = "characters" if kind == "char" else f"{row.vocabulary:,}"
+        assert (
+            f"| {below} | {tokens} | {row.model_dim} | {row.heads} | {row.layers} | {row.dropout} "
+            f"| {context} | {row.tokens_per_update:,} | {row.epochs} |"
+        ) in text
+
+
+@pytest.mark.parametrize(
+    ("paths", "codes"),
+    [
+        (["my.en", "my.de"], ("en", "de")),
+        (["a/b.c/train.en.gz", "train.ko.gz"], ("en", "ko")),
+        (["source.txt", "target.txt"], ("und", "und")),
+        (["one", "two.de"], ("und", "de")),
+        (["pairs.tsv"], ("und", "und")),
+    ],
+)
+def test_languages_from_names(paths: list[str], codes: tuple[str, str]) -> None:
+    assert languages_of(paths) == codes
+
+
+def test_two_files_become_a_whole_recipe(parallel_text: tuple[Path, Path]) -> None:
+    recipe, epochs = recipe_of([str(path) for path in parallel_text])
+    row = TABLE[0]
+    assert epochs == row.epochs
+    assert (recipe.languages.source, recipe.languages.target) == ("en", "de")
+    assert recipe.model.model_dim == row.model_dim
+    sides = [path.read_text(encoding="utf-8") for path in parallel_text]
+    words, sources = set(" ".join(sides).split()), set(sides[0].splitlines())
+    # No more tokens than the text can have: special and byte tokens, characters, part of the words.
+    possible = 259 + len(set("".join("".join(sides).splitlines()))) + len(words) // 2
+    # Counted without what is held out.
+    assert 0.95 * possible < recipe.text.vocabulary <= min(row.vocabulary, possible + 1)
+    assert recipe.data.split.dev == recipe.data.split.test
+    assert recipe.data.split.dev == pytest.approx(min(0.05, 1000 / len(sources)), abs=1e-6)
+    assert recipe.data.train == (
+        CorpusSettings(source=str(parallel_text[0]), target=str(parallel_text[1])),
+    )
+
+
+def test_given_sets_are_not_held_out(parallel_text: tuple[Path, Path]) -> None:
+    source, target = map(str, parallel_text)
+    recipe, _ = recipe_of([source, target], test=(source, target), languages="eng-deu")
+    assert recipe.data.test is not None
+    assert recipe.data.split.test == 0.0
+    assert recipe.data.split.dev > 0.0
+    assert recipe.languages.source == "eng"
+
+
+def test_another_recipes_sizes(parallel_text: tuple[Path, Path]) -> None:
+    recipe, epochs = recipe_of([str(path) for path in parallel_text], base="transformer-base")
+    assert epochs is None
+    assert recipe.model == Recipe.load("transformer-base").model
+    assert recipe.data.train[0].source == str(parallel_text[0])
+
+
+@pytest.mark.parametrize(
+    "base", [name for name in shipped_recipes() if Recipe.load(name).task == "translation"]
+)
+def test_of_another_recipe_only_its_text_is_replaced(
+    parallel_text: tuple[Path, Path], tmp_path: Path, base: str
+) -> None:
+    learned = Recipe.load(base)
+    files = [str(shutil.copy(path, tmp_path / f"{path.suffix[1:]}.txt")) for path in parallel_text]
+    recipe, _ = recipe_of(files, base=base)
+    text = {name: getattr(recipe.data, name) for name in ("train", "dev", "test", "split")}
+    data = learned.data.model_copy(update={**text, "embedded": None})
+    assert recipe == learned.model_copy(update={"name": recipe.name, "data": data})
+    assert recipe.data.train == (CorpusSettings(source=files[0], target=files[1]),)
+    assert recipe.data.dev is None and recipe.data.split.dev > 0
+    said, _ = recipe_of(files, base=base, languages="nl-und")
+    assert said.languages.source == "nl"
+    assert said.languages.target == learned.languages.target
+
+
+@pytest.mark.parametrize("pairs", [1, 10, 100])
+def test_a_tiny_corpus_ends_with_a_note_and_a_report(
+    dragoman: Dragoman, tmp_path: Path, pairs: int
+) -> None:
+    # Copies of one sentence stand on one side of any split, so nothing of it is held out.
+    files = [tmp_path / "my.en", tmp_path / "my.de"]
+    for path, sentence in zip(files, ("The dog sleeps.", "Der Hund schläft."), strict=True):
+        path.write_text(f"{sentence}\n" * pairs, encoding="utf-8")
+    run = tmp_path / "run"
+    said = dragoman(
+        "train", *files, "--to", run, "--set", "training.updates=3", "--set", "model.model_dim=32"
+    )
+    assert said.code == 0, said.err
+    assert "0 dev, 0 test" in said.out
+    assert "not validated" in said.out and "no pairs to be measured on" in said.out
+    assert "test.en test.de" in said.out
+    assert (run / "report.html").is_file()
+
+
+def test_fine_tuning_takes_model_and_text_from_the_run(
+    parallel_text: tuple[Path, Path], tiny_run: Path
+) -> None:
+    run = Run.open(tiny_run)
+    recipe, _ = recipe_of([str(path) for path in parallel_text], start_from=run)
+    assert recipe.model == run.recipe.model
+    assert recipe.text == run.recipe.text
+
+
+def test_inputs_that_are_none() -> None:
+    with pytest.raises(RecipeError, match="3 inputs"):
+        recipe_of(["a", "b", "c"])
+    with pytest.raises(RecipeError, match="--dev goes with files"):
+        recipe_of(["demo"], dev=("a", "b"))
+
+
+def test_minutes_are_turned_into_updates() -> None:
+    recipe, validation = for_minutes(Recipe.load("multi30k-en-de"), 10, MEASURED, 3.0)
+    training = recipe.training
+    assert (training.updates, training.minutes) == (1080, 10)  # twenty validations take a minute
+    assert validation == 3.0
+    # One of them is that of the averaged weights.
+    assert training.validate_every == 57 and -(-1080 // 57) + 1 == 20
+    assert training.schedule.warmup == 270
+    assert with_updates(recipe, 1).training.updates == 1
+    assert with_updates(recipe, 900).training.minutes == 0
+
+
+@given(st.floats(0.1, 100), st.floats(0.0, 1000))
+def test_validations_take_at_most_a_tenth_of_the_minutes(minutes: float, validation: float) -> None:
+    before = Recipe.load("multi30k-en-de")
+    recipe, taken = for_minutes(before, minutes, MEASURED, validation)
+    every, sentences = recipe.training.validate_every, recipe.evaluation.dev_sentences
+    validations = -(-recipe.training.updates // every) + 1
+    assert taken == pytest.approx(validation * sentences / before.evaluation.dev_sentences, rel=0.1)
+    # Two are the fewest, of 20 sentences.
+    assert validations * taken <= 0.1 * 60 * minutes * 1.1 or (validations, sentences) == (2, 20)
+    # An average spans as much of the run however few validations there are.
+    snapshots = recipe.training.updates / (recipe.training.snapshot_every or every)
+    assert snapshots >= min(recipe.training.updates, 10)
+
+
+def test_too_short_a_time_is_said_with_the_one_that_it_takes() -> None:
+    short, _ = for_minutes(Recipe.load("multi30k-en-de"), 0.2, MEASURED, 0.0)
+    warning = too_short(short, MEASURED, 100, 5.0)
+    assert warning is not None
+    found = re.search(r"--minutes (\d+)", warning)
+    assert found is not None
+    enough, _ = for_minutes(Recipe.load("multi30k-en-de"), int(found[1]), MEASURED, 0.0)
+    assert too_short(enough, MEASURED, 100, 5.0) is None
+
+
+def test_the_size_follows_from_the_minutes_and_the_machine(monkeypatch: pytest.MonkeyPatch) -> None:
+    for pairs in (4_500, 50_000, 500_000, 5_000_000):
+        row, widths, said = row_for(pairs), [], []
+        for speed in (1e3, 1e4, 1e5, 1e6, 1e7, 1e8, 1e9):
+
+            def measured(family: str, size: Size, speed: float = speed) -> float:
+                return speed / size.model_dim
+
+            monkeypatch.setattr(budget, "tokens_per_second", measured)
+            size = budget.size_in(3, said.append, "transformer", pairs, 5.0)
+            widths.append(size.model_dim)
+            updates = 0.9 * 180 * measured("transformer", size) / size.tokens_per_update
+            assert updates >= 0.99 * budget.UPDATES_WANTED or size.tokens_per_update == 512
+        assert widths == sorted(widths)
+        assert widths[0] == budget.SMALLEST.model_dim
+        assert size == row  # with time enough
+        assert len(said) >= 3 and "width 64" in said[0]
+
+
+def test_the_size_of_a_text_follows_from_the_minutes_too(monkeypatch: pytest.MonkeyPatch) -> None:
+    rows = [row.size for row in reversed(TEXT_TABLE)]
+    widths, said = [], []
+    for speed in (1e3, 1e4, 1e5, 1e6, 1e7, 1e8, 1e9):
+
+        def measured(family: str, size: Size, speed: float = speed) -> float:
+            return speed / size.model_dim
+
+        monkeypatch.setattr(budget, "text_tokens_per_second", measured)
+        size = budget.text_size_in(10, said.append, "transformer", rows)
+        assert size.peak in {row.peak for row in rows}, "it does not fall with small updates"
+        widths.append(size.model_dim)
+    assert widths == sorted(widths)
+    assert (widths[0], size) == (rows[-1].model_dim, rows[0])
+    assert len(said) >= 3 and "width 128, 3 layers, updates of 1,024 tokens" in said[0]
+
+
+def test_a_long_text_for_few_minutes_is_measured_on_this_machine(tmp_path: Path) -> None:
+    text = tmp_path / "long.txt"
+    text.write_text("A line of a long text.\n" * 150_000, encoding="utf-8")
+    said: list[str] = []
+    recipe, _ = recipe_of([str(text)], task="language-model", minutes=0.05, say=said.append)
+    assert (recipe.model.model_dim, recipe.text.kind) == (192, "bpe"), "words, as many allow them"
+    (sized,) = [line for line in said if "width" in line]
+    assert "width 192, 4 layers" in sized and "without a limit: width 256" in sized
+    said.clear()
+    masked, _ = recipe_of([str(text)], task="masked", minutes=0.05, say=said.append)
+    assert masked.plan.tokens_per_update == 1_024 and "updates of 1,024 tokens" in " ".join(said)
+    assert (masked.plan.context, masked.masking.share) == (64, 0.3), "or it stands still for long"
+    assert masked.model.dropout == 0.0
+    assert (recipe.plan.context, recipe.masking.share) == (256, 0.15)
+    whole, _ = recipe_of([str(text)], task="language-model")
+    assert whole.model.model_dim == 256
+
+
+def test_a_recipe_for_minutes_is_measured_on_this_machine(
+    parallel_text: tuple[Path, Path],
+) -> None:
+    said: list[str] = []
+    files = [str(path) for path in parallel_text]
+    recipe, _ = recipe_of(files, minutes=0.05, say=said.append)
+    assert recipe.plan.tokens_per_update < TABLE[0].tokens_per_update
+    assert f"width {recipe.model.model_dim}, 2+2 layers" in said[0]
+
+
+def test_a_small_text_says_how_it_is_cut_and_holds_some_out(tmp_path: Path) -> None:
+    path = tmp_path / "my.en"
+    path.write_text(
+        "".join(f"This is line number {n} of a small text.\n" for n in range(400)), encoding="utf-8"
+    )
+    said: list[str] = []
+    recipe, _ = recipe_of([str(path)], task="language-model", say=said.append)
+    split = recipe.data.split
+    sides = [side_of(pair.target, split) for pair in read_pairs(recipe.data.train[0])]
+    assert 12 <= len(sides) < 40
+    assert sides.count("dev") == sides.count("test") == len(sides) // 12
+    told = " ".join(said)
+    assert f"400 lines, read as {len(sides)} passages" in told and "--texts text" in told
+    said.clear()
+    recipe_of([str(path)], task="language-model", texts="text", say=said.append)
+    assert "passages" not in " ".join(said)

@@ -1,0 +1,194 @@
+"""A run that has learned nothing says so, and what would teach it."""
+
+from __future__ import annotations
+
+import json
+import math
+import random
+import re
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+from command_line import Dragoman
+from untrained_run import untrained_run
+
+from dragoman.recipe import Recipe
+from dragoman.runs.run import Run
+from dragoman.sizing.pairs import least_tokens
+from dragoman.task import TASKS
+from dragoman.tasks.report import write_report
+from dragoman.tasks.shared.learned import verdict
+
+SENTENCES = [
+    "A man rides a bicycle.", "Two dogs run through the snow.", "The sea is calm today.",
+    "She reads her book in bed.", "Nobody knows the answer.",
+]  # fmt: skip
+
+
+def recorded(
+    folder: Path,
+    recipe_name: str,
+    scores: dict[str, float],
+    outputs: Sequence[str] = SENTENCES,
+    *,
+    tokens: int = 10_000,
+    notes: dict[str, Any] | None = None,
+    found: dict[str, Any] | None = None,
+) -> Run:
+    """A run whose records say that it has trained for a minute, and come to ``scores`` on dev."""
+    folder.mkdir()
+    Recipe.load(recipe_name).save(folder / "recipe.toml")
+    update = {
+        "kind": "update", "update": 1, "loss": 2.0, "nll": 2.0, "perplexity": 7.4,
+        "tokens": tokens, "seconds": 60.0, "tokens_per_second": tokens / 60,
+        "learning_rate": 1e-3, "gradient_norm": 1.0, "elapsed": 60.0, "skipped": False,
+    }  # fmt: skip
+    samples = [
+        {"source": f"source {number}", "reference": SENTENCES[number], "translation": output}
+        for number, output in enumerate(outputs)
+    ]
+    validation = {
+        "kind": "validation", "update": 1, "weights": "current", "best": True, "seconds": 1.0,
+        "elapsed": 60.0, "scores": scores, "samples": samples,
+    }  # fmt: skip
+    lines = "".join(f"{json.dumps(record)}\n" for record in (update, validation))
+    (folder / "metrics.jsonl").write_text(lines, encoding="utf-8")
+    (folder / "data.json").write_text(json.dumps({"text": notes or {}}), encoding="utf-8")
+    if found is not None:
+        (folder / "scores.json").write_text(json.dumps(found), encoding="utf-8")
+    return Run.open(folder)
+
+
+@pytest.mark.parametrize(
+    ("recipe", "poor", "good", "words"),
+    [
+        (
+            "demo",
+            {"bleu": 0.7, "loss": 6.0},
+            {"bleu": 25.0, "loss": 2.0},
+            "translate: BLEU 0.70 on dev",
+        ),
+        ("demo-trees", {"f1": 19.0, "loss": 2.1}, {"f1": 71.0, "loss": 0.4}, "parse: F1 19.0 %"),
+        ("demo-letters", {"loss": 2.9}, {"loss": 1.4}, "write: its loss on dev is 2.900"),
+        ("demo-masked", {"loss": 2.8}, {"loss": 1.4}, "fill: its loss on dev is 2.800"),
+    ],
+)
+def test_a_poor_score_is_said_and_a_good_one_is_not(
+    tmp_path: Path, recipe: str, poor: dict[str, float], good: dict[str, float], words: str
+) -> None:
+    notes = {"tokens": 5_000, "length": 6.0, "by_frequency": 3.0}
+    (said,) = verdict(recorded(tmp_path / "poor", recipe, poor, notes=notes))
+    assert f"hardly learned to {words}" in said
+    minutes, whole = (int(n) for n in re.findall(r"(?:About |--minutes )(\d+)", said))
+    assert whole == minutes + 1, "beside the minute that it had"
+    run = recorded(tmp_path / "good", recipe, good, notes=notes)
+    assert verdict(run) == []
+
+
+def test_the_minutes_that_are_missing_follow_from_what_was_seen(tmp_path: Path) -> None:
+    few, more = (
+        verdict(recorded(tmp_path / str(tokens), "demo", {"bleu": 1.0}, tokens=tokens))[0]
+        for tokens in (16_000, 64_000)
+    )
+    # The demo's model is 128 wide, and 10,000 tokens for each make 1,280,000.
+    assert "About 79 more minutes" in few and "--minutes 80" in few
+    assert "About 19 more minutes" in more and "--minutes 20" in more
+
+
+def test_what_a_model_must_see_grows_with_its_width_and_with_the_text() -> None:
+    task = TASKS["translation"]
+    assert least_tokens(task, 128) == 2 * least_tokens(task, 64)
+    assert least_tokens(task, 64, 60.0) > least_tokens(task, 64, 10.0) == least_tokens(task, 64)
+    # Of 4,500 pairs of six tokens it learns after a dozen epochs.
+    assert least_tokens(task, 64, 6.0, 27_000) == 12 * 27_000
+    assert least_tokens(task, 64, 6.0, 100) == 64 * 2_000, "but not at once"
+
+
+def test_a_text_known_by_heart_asks_for_more_text(tmp_path: Path) -> None:
+    notes = {"tokens": 100, "length": 6.0}
+    (said,) = verdict(recorded(tmp_path / "run", "demo", {"bleu": 1.0, "loss": 7.0}, notes=notes))
+    assert "seen its pairs 100 times" in said and "more minutes would not" in said
+
+
+def test_outputs_that_do_not_follow_what_is_read_are_said(tmp_path: Path) -> None:
+    same = ["The man is a man.", "The man is a man in.", "A man is a man."]
+    run = recorded(tmp_path / "same", "demo", {"bleu": 8.0}, same)
+    assert verdict(run) == [
+        "It writes much the same words whatever it reads, such as “The man is a man.”."
+    ]
+    untrained_run(run.folder)
+    write_report(Run.open(run.folder), attention=[])
+    for page in ("report.html", "card.md"):
+        assert "much the same words" in (run.folder / page).read_text(encoding="utf-8")
+    assert verdict(recorded(tmp_path / "own", "demo", {"bleu": 8.0})) == []
+    # Two outputs say nothing.
+    assert verdict(recorded(tmp_path / "two", "demo", {"bleu": 8.0}, same[:2])) == []
+
+
+def labelled(counts: list[list[int]]) -> dict[str, Any]:
+    """``scores.json`` of a run with these confusions: label by row, chosen by column."""
+    texts, right = [sum(row) for row in counts], [row[k] for k, row in enumerate(counts)]
+    columns = [sum(row[k] for row in counts) for k in range(len(counts))]
+    f1 = [2 * r / max(1, t + c) for r, t, c in zip(right, texts, columns, strict=True)]
+    return {
+        "test": "t", "sentences": sum(texts), "confusion": counts,
+        "labels": [
+            {"label": f"label {k}", "texts": n, "precision": 0.0, "recall": right[k] / n,
+             "f1": f1[k]}
+            for k, n in enumerate(texts)
+        ],
+    }  # fmt: skip
+
+
+def test_a_labeller_is_judged_by_the_most_frequent_label(tmp_path: Path) -> None:
+    def said(name: str, counts: list[list[int]]) -> list[str]:
+        return verdict(
+            recorded(tmp_path / name, "demo-labels", {"macro_f1": 0.3}, found=labelled(counts))
+        )
+
+    (always,) = said("always", [[60, 0], [40, 0]])
+    assert "hardly learned to classify: it gives every text the label 'label 0'" in always
+    (chance,) = said("chance", [[50, 10], [33, 7]])
+    assert "accuracy 57.0 %, and always answering 'label 0' gives 60.0 %" in chance
+    assert said("learned", [[55, 5], [10, 30]]) == []
+    # Few of a rare label are found, and those are more than guessing finds.
+    assert said("rare", [[94, 1], [3, 2]]) == []
+
+
+def test_what_guessing_costs_is_noted_and_a_brief_training_says_what_it_came_to(
+    dragoman: Dragoman, tmp_path: Path
+) -> None:
+    draw, words = random.Random(1), ["ab", "cd", "ef", "gh", "ij", "kl", "mn", "op"]
+    text = tmp_path / "my.txt"
+    lines = (" ".join(draw.choices(words, k=8)) for _ in range(400))
+    text.write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
+    small = ("model.model_dim=16", "model.ffn_dim=16", "model.attention.num_heads=2",
+             "model.layers=1", "training.updates=2")  # fmt: skip
+    sets = [f"--set={one}" for one in small]
+    run = tmp_path / "run"
+    task = ("--task", "language-model", "--texts", "text")
+    said = dragoman("train", text, *task, "--to", run, *sets)
+    assert said.code == 0, said.err
+    assert "hardly learned to write" in said.out.replace("\n", " ")
+    note = Run.open(run).notes()["text"]
+    letters = "".join(words) + " " * 8
+    entropy = -sum(
+        letters.count(one) / 24 * math.log(letters.count(one) / 24) for one in set(letters)
+    )
+    assert note["by_frequency"] == pytest.approx(entropy, abs=0.15)
+    assert note["length"] == pytest.approx(8 * 3, abs=1)
+    assert "hardly learned to write" in (run / "card.md").read_text(encoding="utf-8")
+
+
+def test_records_of_any_numbers_are_read(tmp_path: Path) -> None:
+    nothing = labelled([[1, 0], [0, 1]])
+    for one in nothing["labels"]:
+        one["texts"] = 0
+    assert verdict(recorded(tmp_path / "none", "demo-labels", {}, found=nothing)) == []
+    run = recorded(tmp_path / "huge", "demo", {"bleu": 1.0})
+    metrics = run.folder / "metrics.jsonl"
+    text = metrics.read_text(encoding="utf-8").replace('"elapsed": 60.0', '"elapsed": 1e308')
+    metrics.write_text(text, encoding="utf-8")
+    assert "About 1,000,000 more minutes" in verdict(run)[0]
