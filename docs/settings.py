@@ -43,7 +43,7 @@ def _section(settings: type[BaseModel], path: str) -> list[str]:
     helps = help_texts(settings)
     for name, field in settings.model_fields.items():
         if isinstance(field.default, ModelSettings):
-            inner += [(kind, f"{path}{name}.") for kind, _ in KINDS.values()]
+            inner += [(kind, f"{path}{name}.") for kind in KINDS.values()]
             continue
         found = settings_in(field.annotation)
         if found is None or not _is_section(field):

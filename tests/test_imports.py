@@ -15,14 +15,13 @@ from pathlib import Path
 import pytest
 
 import dragoman
-from dragoman.address import found_at
 
 ROOT = Path(__file__).parents[1]
 SOURCE = ROOT / "src" / "dragoman"
 
 # Lowest first. Imports point down only; what stands on one level does not import each other.
 LEVELS = (
-    {"address", "decimals", "errors", "plural", "settings", "shortened"},
+    {"decimals", "errors", "plural", "settings", "shortened"},
     {"measure"},
     {"atomic", "memory", "reading", "task", "tree"},
     {"tensor_file"},
@@ -31,7 +30,7 @@ LEVELS = (
     {"alignment"},
     {"models", "data"},
     {"training", "search", "inference"},
-    {"recipe_text"},
+    {"specs", "recipe_text"},
     {"recipe"},
     {"runs"},
     {"engine", "sizing"},
@@ -186,28 +185,6 @@ def test_no_circles_of_folders() -> None:
 
     for name in list(below):
         visit(name, ())
-
-
-def addresses(module: str) -> list[str]:
-    """The strings of a module that name what stands elsewhere: dragoman.models.decoder.Decoder."""
-    tree = ast.parse(MODULES[module].read_text(encoding="utf-8"))
-    return sorted(
-        {
-            node.value
-            for node in ast.walk(tree)
-            if isinstance(node, ast.Constant)
-            and isinstance(node.value, str)
-            and re.fullmatch(r"dragoman(\.\w+){2,}", node.value)
-        }
-    )
-
-
-@pytest.mark.parametrize("module", ["dragoman.task", "dragoman.models.kinds"])
-def test_what_an_address_names_is_there(module: str) -> None:
-    """What is imported by its address, when it is asked for, no type checker sees."""
-    assert addresses(module)
-    for address in addresses(module):
-        assert found_at(address), address
 
 
 def test_c_is_spoken_in_one_place() -> None:

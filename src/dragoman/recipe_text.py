@@ -142,7 +142,7 @@ def _section(model: type[BaseModel], location: Sequence[str | int]) -> list[str]
     """The field names of the settings at ``location`` within ``model``."""
     for part in location:
         if part in KINDS:
-            model = KINDS[str(part)][0]
+            model = KINDS[str(part)]
         if isinstance(part, int) or part not in model.model_fields:
             continue
         found = settings_in(model.model_fields[part].annotation)

@@ -81,7 +81,7 @@ def said_of_runs() -> list[str]:
     from dragoman.data.cleaning import CleaningSettings
     from dragoman.demo.corpus import NOTICE
     from dragoman.pictures.curves import charts_of
-    from dragoman.task import TASKS
+    from dragoman.specs.catalogue import TASKS
 
     records: list[dict[str, object]] = [
         {"kind": "update", "update": 1, "nll": 1.0, "learning_rate": 1.0, "gradient_norm": 1.0,

@@ -16,8 +16,7 @@ from dragoman.forms.tree_form import TreeForm
 from dragoman.forms.tree_symbols import TreeSymbols
 from dragoman.recipe import Recipe
 from dragoman.runs.model import build_model
-from dragoman.runs.run import BRACKETS, LABELS, vocabulary_name
-from dragoman.task import TASKS
+from dragoman.runs.run import vocabulary_name
 from dragoman.training.weights import save_weights
 
 TOPICS = ("animals", "food", "weather")
@@ -28,21 +27,21 @@ def untrained_run(folder: Path, *changes: str, recipe_name: str = "demo") -> Pat
     """What a recipe of the demo with ``changes`` begins with, written to ``folder``. A run that
     labels has ``TOPICS``, one that parses the brackets of ``tiny_treebank``."""
     recipe = Recipe.load(recipe_name, changes)
-    task = TASKS[recipe.task]
+    task = recipe.spec
     pairs = demo_corpus(train_pairs=600, dev_pairs=1, test_pairs=1).train
     text = Text.train(
         (line for p in pairs for line in (p.source, p.target)), recipe.text, symbols=task.symbols
     )
     source = TextForm(text, "en")
     target: Form = source
-    text.save(folder / vocabulary_name(recipe, "target" if task.target == "text" else "source"))
-    if task.target == "label":
+    text.save(folder / vocabulary_name(recipe, task.texts[-1]))
+    if task.has_head:
         target = Labels(TOPICS)
-        target.save(folder / LABELS)
-    elif task.target == "tree":
+    elif task.keeps_order:
         target = TreeForm(TreeSymbols.learn(treebank(40), recipe.trees))
-        target.save(folder / BRACKETS)
     torch.manual_seed(1)
+    if task.target_file is not None:
+        target.save(folder / task.target_file)
     model = build_model(recipe, source, target)
     recipe.save(folder / "recipe.toml")
     save_weights(folder / "model.safetensors", model.state_dict(), {})

@@ -8,7 +8,7 @@ import torch
 from implementations import STACKS
 
 from dragoman.data.labelled import Reading, labelled_batch
-from dragoman.models.classifier import Classifier, new_classifier
+from dragoman.models.catalogue.classifier import Classifier, new_classifier
 from dragoman.models.interface import writing
 from dragoman.models.settings import ModelSettings
 from dragoman.nn.layout import Sequences

@@ -9,7 +9,7 @@ import torch
 from implementations import encoder, transformer
 from torch import Tensor, nn
 
-from dragoman.models.kinds import new_network
+from dragoman.models.catalogue.networks import new_network
 from dragoman.models.settings import EncoderSettings
 from dragoman.nn.layout import Sequences
 from dragoman.nn.linear import kernels_fit, use_precision

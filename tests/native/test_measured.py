@@ -11,8 +11,9 @@ from pathlib import Path
 import pytest
 
 from dragoman.inference.fastest import fastest
+from dragoman.models.catalogue.networks import fast_paths
 from dragoman.models.fast_path import AMOUNTS
-from dragoman.models.kinds import DEFAULT, fast_paths
+from dragoman.models.kinds import DEFAULT
 from dragoman.models.settings import TransformerSettings
 from dragoman.models.transformer import Transformer
 from dragoman.native import library, loader, measured, processor

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from dragoman.pictures.chart import chart_svg, compact_number, thinned
 from dragoman.pictures.curves import charts_of
 from dragoman.pictures.records import Chart, Series
-from dragoman.task import TASKS
+from dragoman.specs.catalogue import TASKS
 
 SVG = "{http://www.w3.org/2000/svg}"
 numbers = st.floats(-1e12, 1e12, allow_subnormal=False)

@@ -14,7 +14,7 @@ import pytest
 from serving_echo import client_of, detector, echo_run, until
 from untrained_run import untrained_run
 
-from dragoman.runs.run import LABELS, Run
+from dragoman.runs.run import Run
 from dragoman.serving.app import create_app
 from dragoman.serving.http.addresses import Networks, holder, plain
 from dragoman.serving.http.limits import LimitSettings
@@ -239,8 +239,8 @@ def test_half_characters_in_files_of_a_run_are_told_as_unreadable(tmp_path: Path
     folder = untrained_run(
         tmp_path, "model.model_dim=16", "model.ffn_dim=16", recipe_name="demo-labels"
     )
-    written = (folder / LABELS).read_text()
-    (folder / LABELS).write_text(written.replace('"food"', half))
+    written = (folder / "labels.json").read_text()
+    (folder / "labels.json").write_text(written.replace('"food"', half))
     sample = f'{{"source": {half}, "translation": {half}, "reference": {half}}}'
     (folder / "scores.json").write_text(f'{{"samples": [{sample}]}}')
     settings = ServeSettings()

@@ -13,7 +13,7 @@ from dragoman.sizing import budget
 from dragoman.sizing.families import FAMILIES, settings_of
 from dragoman.sizing.from_files import recipe_of
 from dragoman.sizing.pairs import TABLE
-from dragoman.task import TASKS
+from dragoman.specs.catalogue import TASKS
 from dragoman.tasks.training import train
 
 KINDS = {

@@ -13,7 +13,7 @@ from dragoman.runs.vocabularies import learn_vocabularies
 from dragoman.sizing import budget
 from dragoman.sizing.from_files import recipe_of
 from dragoman.sizing.size import Size
-from dragoman.task import TASKS
+from dragoman.specs.catalogue import TASKS
 from dragoman.tasks.training import train
 
 SENTENCES = 1_200

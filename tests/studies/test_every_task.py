@@ -11,11 +11,11 @@ from command_line import Dragoman
 from tiny_tasks import tiny_recipe_of
 
 from dragoman.recipe import Recipe
+from dragoman.specs.catalogue import TASKS
 from dragoman.studies import several
 from dragoman.studies.ablation import Ablation, scores_of
 from dragoman.studies.several import judged_by
 from dragoman.studies.sweep import Sweep
-from dragoman.task import TASKS
 
 
 @pytest.fixture(params=list(TASKS))

@@ -122,7 +122,7 @@ def test_one_report_of_two_kinds(
 
 
 @pytest.mark.parametrize(
-    "kind", [kind for kind, (settings, _) in KINDS.items() if settings.reads and settings.writes]
+    "kind", [kind for kind, settings in KINDS.items() if settings.reads and settings.writes]
 )
 def test_every_kind_that_translates_has_words_and_a_layer(kind: str) -> None:
     settings, _ = KINDS[kind]

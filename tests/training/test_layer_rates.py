@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 import torch
 
-from dragoman.models.classifier import new_classifier
+from dragoman.models.catalogue.classifier import new_classifier
 from dragoman.models.settings import DecoderSettings
 from dragoman.nn.settings import AttentionSettings
 from dragoman.training.layer_rates import LayerRates, depths

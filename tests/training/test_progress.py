@@ -15,7 +15,7 @@ from rich.console import Console
 from training_toy import Toy, toy_batches, toy_trainer
 
 from dragoman.errors import TrainingError
-from dragoman.task import TASKS
+from dragoman.specs.catalogue import TASKS
 from dragoman.training.metrics_log import MetricsLog
 from dragoman.training.minutes import seconds_to_fill
 from dragoman.training.progress import (

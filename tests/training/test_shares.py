@@ -18,13 +18,14 @@ from dragoman.data.corpora import Pair
 from dragoman.data.plan import Plan, PlanSettings
 from dragoman.data.store_writer import WeightedPairs, build_store
 from dragoman.data.word_links import WordLinks
+from dragoman.forms.sides import Forms
 from dragoman.forms.text import Text
 from dragoman.forms.text_form import TextForm
 from dragoman.forms.text_settings import TextSettings
 from dragoman.models.settings import TransformerSettings
 from dragoman.models.transformer import Transformer
 from dragoman.recipe import Recipe
-from dragoman.runs.run import Forms, Run
+from dragoman.runs.run import Run
 from dragoman.sizing.from_files import recipe_of
 from dragoman.tasks.shared.examples import Pairs, TrainingBatches
 from dragoman.tasks.training import train

@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 if TYPE_CHECKING:
-    from dragoman.studies.comparison import Compared
-    from dragoman.studies.parse_comparison import ComparedParsers
+    from dragoman.studies.catalogue import Comparison
 
 
 def compare(
@@ -71,8 +70,8 @@ def compare(
     """
     from dragoman.cli.console import log_to_stderr, prepare_process, say
     from dragoman.errors import DragomanError
+    from dragoman.studies.catalogue import compare_by, task_of
     from dragoman.studies.comparison import compare as compare_systems
-    from dragoman.studies.comparison import target_of
 
     prepare_process()
     log_to_stderr()
@@ -86,20 +85,11 @@ def compare(
                 f"{path} is a file of translations, and a report (--to) is about runs, their "
                 "training and their speed: leave one of the two out"
             )
-    target = target_of(systems)
-    if target != "text" and to is not None:
-        raise DragomanError("--to is a report of runs that translate: leave it out")
-    compared: Compared | ComparedParsers
-    if target == "label":
-        from dragoman.studies.label_comparison import compare_labels  # imports torch
-
-        compared = compare_labels(systems, source, reference or (), test, samples, seed)
-    elif target == "tree":
-        from dragoman.studies.parse_comparison import compare_parsers  # imports torch
-
-        if reference:
-            raise DragomanError("trees hold their sentences: name them with --source alone")
-        compared = compare_parsers(systems, source, test, samples, seed)
+    compared: Comparison
+    if (compare_task := compare_by(task_of(systems))) is not None:
+        if to is not None:
+            raise DragomanError("--to is a report of runs that translate: leave it out")
+        compared = compare_task(systems, source, reference or (), test, samples, seed)
     else:
         translated = compare_systems(systems, source, reference or (), test, samples, seed)
         compared = translated.compared

@@ -133,19 +133,16 @@ def finish_run(folder: Path, outcome: Outcome) -> None:
         return  # torchrun's other processes leave the rest to the first
     from dragoman.runs.corpora import has_test_set
     from dragoman.runs.run import Run
+    from dragoman.tasks.catalogue import runtime_of
     from dragoman.tasks.report import write_report
-    from dragoman.tasks.shared.learned import verdict
+    from dragoman.tasks.verdict import verdict
 
     run = Run.open(folder)
+    runtime = runtime_of(run.task)
     if run.notes().get("pairs", {}).get("test", has_test_set(run.recipe)):
-        typer.echo(run.task.evaluate(run).table())
+        typer.echo(runtime.evaluate(run, (), ()).table())
     else:
-        task = run.task
-        languages = run.recipe.languages
-        one_file = {"label": "test.tsv", "tree": "test.mrg"}.get(task.target)
-        if one_file is None and len(task.sides) == 1:
-            one_file = "test.txt"
-        files = [one_file] if one_file else [f"test.{languages.source}", f"test.{languages.target}"]
+        files = runtime.test_files(run.recipe)
         typer.echo(
             f"The run has no {run.task.noun} to be measured on. Others do it: "
             + command("evaluate", folder, *files)

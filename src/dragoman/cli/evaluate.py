@@ -65,6 +65,7 @@ def evaluate(
     from dragoman.cli.console import log_to_stderr
     from dragoman.errors import DragomanError, FileError
     from dragoman.runs.run import Run
+    from dragoman.tasks.catalogue import runtime_of
 
     if output is not None and not output.parent.is_dir():  # before minutes of translating
         raise FileError(f"cannot write {output}: there is no folder {output.parent}")
@@ -84,9 +85,9 @@ def evaluate(
     options.pop("output", None)
     if ensemble:
         options["ensemble"] = [Run.open(one) for one in ensemble]
-    result = opened.task.evaluate(opened, files or (), changes, **options)
+    result = runtime_of(opened.task).evaluate(opened, files or (), changes, **options)
     if output is not None:
-        write_text(output, "".join(f"{h}\n" for h in result.hypotheses))
+        write_text(output, "".join(f"{h}\n" for h in result.outputs()))
     if as_json:
         typer.echo(json.dumps(result.to_dict(), indent=2, ensure_ascii=False))
     else:

@@ -46,7 +46,7 @@ def score(
 
     # What is wrong with the arguments is said before torch is imported.
     opened = Run.open(run)
-    if opened.task.target == "label":
+    if opened.task.has_head:
         raise DragomanError(
             f"{run} is a {opened.task.name}: how probable a label is, dragoman classify --all says"
         )

@@ -171,7 +171,6 @@ def train(
     from dragoman.sizing.from_files import languages_read, name_of, recipe_of, taken
     from dragoman.sizing.pairs import part_to_take
     from dragoman.studies.seeds import Seeds, begin_seeds, parse_seeds, seed_folder
-    from dragoman.task import TASKS
 
     log_to_stderr()
     part = taken(take, start_from is not None)
@@ -203,7 +202,7 @@ def train(
         part = part or part_to_take(chosen.task, base.recipe)
     if minutes is None and epochs is None and not any("training.updates" in c for c in changes):
         epochs = default_epochs
-    sides = TASKS[chosen.task].texts
+    sides = chosen.spec.texts
     if len(sides) == 1:
         if getattr(chosen.languages, sides[0]) == "und":
             say(f"The language of the text is not known: --set languages.{sides[0]}=CODE names it")

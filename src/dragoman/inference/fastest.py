@@ -17,8 +17,9 @@ from typing import TYPE_CHECKING, Literal
 from dragoman.inference.held_weights import HeldWeights
 from dragoman.inference.packed_models import packed_model
 from dragoman.inference.settings import Precision
+from dragoman.models.catalogue.networks import fast_paths
 from dragoman.models.fast_path import AMOUNTS, Amount, FastPath
-from dragoman.models.kinds import DEFAULT, fast_paths
+from dragoman.models.kinds import DEFAULT
 from dragoman.models.searched import Searched
 from dragoman.models.settings import ModelSettings
 from dragoman.models.shortlist import Shortlist

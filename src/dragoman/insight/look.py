@@ -254,7 +254,7 @@ def _refuse_without_meaning(run: Path, predictor: Predictor, options: LookOption
             "writes nothing, it says something of what it reads. --hide, --head-off, --kind, "
             "--layer and --head go with it"
         )
-    elif predictor.run.task.target == "tree":
+    elif not predictor.run.task.writes_text:
         names = ["target", "prefix", "gold"]
         why = (
             "writes the tree of what it reads, and no text. --hide, --head-off, --kind, --layer, "

@@ -16,8 +16,6 @@ from dragoman.errors import RecipeError
 from dragoman.forms.moses import MosesText
 from dragoman.forms.text import Text
 from dragoman.recipe import Recipe
-from dragoman.runs.embedded import all_embedded_pairs, embedded_pairs
-from dragoman.task import TASKS
 
 _CUT_TOGETHER = 4096
 """Training pairs that are cut into tokens at once."""
@@ -25,7 +23,7 @@ _CUT_TOGETHER = 4096
 
 def new_cleaner(recipe: Recipe) -> Cleaner:
     """What drops the examples of a recipe that are not worth training on."""
-    return Cleaner(recipe.data.cleaning, TASKS[recipe.task].texts)
+    return Cleaner(recipe.data.cleaning, recipe.spec.texts)
 
 
 def corpora_of(recipe: Recipe, side: str, cleaner: Cleaner | None = None) -> list[WeightedPairs]:
@@ -36,14 +34,14 @@ def corpora_of(recipe: Recipe, side: str, cleaner: Cleaner | None = None) -> lis
     corpora = plain_corpora(recipe, side, cleaner)
     if not recipe.data.moses:
         return corpora
-    labelled = TASKS[recipe.task].target == "label"
+    written_is_text = "target" in recipe.spec.texts
     source, target = (
         MosesText(code) for code in (recipe.languages.source, recipe.languages.target)
     )
 
     def prepared(pairs: Iterable[Pair]) -> Iterator[Pair]:
         for pair in pairs:
-            written = pair.target if labelled else target.prepare(pair.target)
+            written = target.prepare(pair.target) if written_is_text else pair.target
             yield pair._replace(source=source.prepare(pair.source), target=written)
 
     return [WeightedPairs(prepared(c.pairs), c.weight, c.name) for c in corpora]
@@ -53,7 +51,7 @@ def plain_corpora(recipe: Recipe, side: str, cleaner: Cleaner | None = None) -> 
     """As ``corpora_of``, as plain text whatever the recipe prepares text to."""
     data = recipe.data
     if data.embedded is not None:
-        return [WeightedPairs(embedded_pairs(recipe, side), 1.0, data.embedded)]
+        return [WeightedPairs(recipe.spec.embedded_pairs(recipe, side), 1.0, data.embedded)]
     named: CorpusSettings | None = {"dev": data.dev, "test": data.test}.get(side)
     if named is not None:
         return [WeightedPairs(read_pairs(named), 1.0, named.name)]
@@ -80,13 +78,13 @@ def training_pairs(
     """
     data = recipe.data
     if data.embedded is not None:
-        yield from cleaner.pairs(all_embedded_pairs(recipe), data.embedded)
+        yield from cleaner.pairs(recipe.spec.all_embedded_pairs(), data.embedded)
         return
     _require_text(recipe)
     for corpus in data.train:
         sampler = BlockSampler()
         yield from cleaner.pairs(sampler.watch(read_pairs(corpus)), corpus.name)
-        if doubts is not None and len(TASKS[recipe.task].texts) > 1:
+        if doubts is not None and recipe.spec.translates:
             doubts += _doubts(recipe, corpus, sampler)
 
 
@@ -115,7 +113,7 @@ def doubts_of(recipe: Recipe, sides: Sequence[str] = ("train", "dev", "test")) -
     Errors: ``DataError`` for files that cannot be used.
     """
     data = recipe.data
-    if len(TASKS[recipe.task].texts) < 2:  # all of them are about how two sides fit
+    if not recipe.spec.translates:  # all of them are about how two sides fit
         return []
     corpora: dict[str, Sequence[CorpusSettings | None]] = {
         "train": data.train, "dev": [data.dev], "test": [data.test]
@@ -131,6 +129,13 @@ def doubts_of(recipe: Recipe, sides: Sequence[str] = ("train", "dev", "test")) -
 
 def _doubts(recipe: Recipe, corpus: CorpusSettings, sampler: BlockSampler) -> list[Doubt]:
     return find_doubts(corpus, sampler.blocks, (recipe.languages.source, recipe.languages.target))
+
+
+def named_examples(recipe: Recipe) -> Iterator[tuple[str, Pair]]:
+    """The training examples of a recipe, each with the name of its corpus."""
+    for corpus in corpora_of(recipe, "train"):
+        for pair in corpus.pairs:
+            yield corpus.name, pair
 
 
 def _require_text(recipe: Recipe) -> None:

@@ -33,7 +33,7 @@ from dragoman.recipe import Recipe
 from dragoman.runs.corpora import plain_corpora, plain_pairs
 from dragoman.runs.prepare import Say, fingerprints
 from dragoman.runs.run import Run
-from dragoman.task import TASKS, ModelPart
+from dragoman.task import ModelPart
 
 logger = logging.getLogger("dragoman")
 
@@ -124,7 +124,7 @@ class _Watch:
     """Hashes of the texts that go by, and of the lines in them."""
 
     def __init__(self, recipe: Recipe) -> None:
-        self._found = {side: array("Q") for side in TASKS[recipe.task].texts}
+        self._found = {side: array("Q") for side in recipe.spec.texts}
 
     def pairs(self, pairs: Iterable[Pair]) -> Iterator[Pair]:
         for pair in pairs:
@@ -175,15 +175,9 @@ def record_learned(
 def _comparable(
     recipe: Recipe, train: Iterable[Pair], held: Mapping[str, Sequence[Pair]]
 ) -> tuple[Iterable[Pair], Mapping[str, Sequence[Pair]]]:
-    """Where targets are labels, which all overlap, texts alone."""
-    if TASKS[recipe.task].target != "label":
-        return train, held
-    return map(_alone, train), {name: [_alone(pair) for pair in held[name]] for name in held}
-
-
-def _alone(pair: Pair) -> Pair:
-    """The source of a pair as a text that stands alone."""
-    return Pair(pair.line, "", pair.source, pair.whole)
+    """What of examples counts: a label that they share is no overlap."""
+    of = recipe.spec.for_overlap
+    return map(of, train), {name: list(map(of, held[name])) for name in held}
 
 
 def _take_over(base: Run, take: ModelPart | None, folder: Path) -> list[dict[str, Any]]:

@@ -10,15 +10,12 @@ import torch
 from torch import nn
 from torch.overrides import TorchFunctionMode
 
-from dragoman.data.word_links import starts_of
 from dragoman.errors import RunError, UntrainableError
 from dragoman.forms.form import Form
-from dragoman.forms.tree_form import TreeForm
+from dragoman.forms.sides import Forms
 from dragoman.models.interface import Network
-from dragoman.models.transformer import Transformer
 from dragoman.plural import plural
 from dragoman.recipe import Recipe
-from dragoman.task import TASKS
 from dragoman.training.weights import open_weights, weights_in
 
 _BYTES_TO_TRAIN = 16
@@ -58,24 +55,13 @@ def build_model(recipe: Recipe, source: Form, target: Form) -> Network:
             f"{parameters * _BYTES_TO_TRAIN / 2**30:,.0f} GiB, and this machine has "
             f"{memory / 2**30:,.0f}: choose smaller sizes in [model]"
         )
-    return _network(recipe, source, target)
+    return recipe.spec.new_network(recipe.model, Forms(source, target))
 
 
 def hollow_model(recipe: Recipe, source: Form, target: Form) -> Network:
     """The model of a recipe as a shape, whose weights ``fill_model`` brings."""
     with _Hollow():
-        return _network(recipe, source, target)
-
-
-def _network(recipe: Recipe, source: Form, target: Form) -> Network:
-    """The network of the recipe's task."""
-    made: Network = TASKS[recipe.task].new_network(recipe.model, source.size, target.size)
-    if isinstance(made, Transformer) and made.next_word is not None:
-        assert isinstance(target, TreeForm), "recipes ask for it where trees are written"
-        begins = starts_of(source)
-        begins[source.eos] = True
-        made.next_word.tell(torch.from_numpy(begins), target.symbols.words)
-    return made
+        return recipe.spec.new_network(recipe.model, Forms(source, target))
 
 
 def fill_model(model: Network, path: Path, recipe: str, *, assign: bool = False) -> None:

@@ -25,15 +25,14 @@ from dragoman.errors import FileError, RunError
 from dragoman.forms.form import Form
 from dragoman.forms.lexicon import Lexicon, words_in
 from dragoman.forms.segmentation import segment
+from dragoman.forms.sides import Forms
 from dragoman.forms.tree_form import TreeForm
 from dragoman.plural import plural
 from dragoman.recipe import Recipe
 from dragoman.runs.corpora import corpora_of, new_cleaner
-from dragoman.runs.embedded import embedded_fingerprint
 from dragoman.runs.links import links_of_trees, training_links
-from dragoman.runs.run import LENGTHS, LONGEST_WORDS, SEVERAL_SENTENCES, Forms, Run, load_forms
+from dragoman.runs.run import LENGTHS, LONGEST_WORDS, SEVERAL_SENTENCES, Run, load_forms
 from dragoman.runs.user_cache import cache_folder
-from dragoman.task import TASKS
 
 _LOOKED_AT = 2000
 """Training sources that are cut into sentences to know that share: some tenths of a second."""
@@ -68,7 +67,7 @@ def prepare(recipe: Recipe, run_folder: Path, say: Say) -> Prepared:
     Errors: ``DataError`` for files that cannot be used, or a corpus that cleaning empties;
     ``RunError`` for vocabularies that are missing or damaged.
     """
-    task = TASKS[recipe.task]
+    task = recipe.spec
     forms = load_forms(recipe, run_folder, prepared=True)
     sides: dict[str, Form] = {
         side: form for side, form in forms._asdict().items() if side in task.sides
@@ -86,9 +85,9 @@ def prepare(recipe: Recipe, run_folder: Path, say: Say) -> Prepared:
         "held_out": _held_fingerprints(recipe),
         "pairs": {"train": len(store), "dev": len(dev), "test": len(test)},
     }
-    if len(task.texts) > 1 and not recipe.data.moses:  # which hides where sentences begin
+    if task.translates and not recipe.data.moses:  # which hides where sentences begin
         notes[SEVERAL_SENTENCES] = _several_sentences(store, recipe.languages.source)
-    if len(task.texts) > 1 and (
+    if task.translates and (
         found := LengthRatio.of(store.lengths["source"], store.lengths["target"])
     ):
         notes[LENGTHS] = found.to_dict()
@@ -137,7 +136,7 @@ def count_words(recipe: Recipe, prepared: Prepared) -> Lexicon | None:
     """The words of the training sources; None where there are none, where words do not stand
     between spaces, or where Moses has cut them."""
     source = prepared.forms.source
-    if "source" not in TASKS[recipe.task].sides or not source.spaced or recipe.data.moses:
+    if "source" not in recipe.spec.sides or not source.spaced or recipe.data.moses:
         return None
     store = prepared.train
     step = max(1, -(-len(store) // _MOST_READ))
@@ -239,7 +238,7 @@ def _held_out(recipe: Recipe, side: str) -> list[Pair]:
 def fingerprints(recipe: Recipe) -> list[tuple[str, str, float]]:
     """Of each training corpus: its name, a hash of its content, its weight."""
     if recipe.data.embedded is not None:
-        return [(recipe.data.embedded, f"embedded {embedded_fingerprint(recipe)}", 1.0)]
+        return [(recipe.data.embedded, f"embedded {recipe.spec.embedded_fingerprint()}", 1.0)]
     return [(c.name, corpus_fingerprint(c), c.weight) for c in recipe.data.train]
 
 

@@ -27,7 +27,7 @@ import os
 from collections.abc import Iterator, Mapping
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
@@ -36,20 +36,17 @@ from dragoman.data.corpora import CORPUS_FILES
 from dragoman.data.length_ratio import LengthRatio
 from dragoman.errors import RunError
 from dragoman.forms.form import Form
-from dragoman.forms.labels import Labels
 from dragoman.forms.lexicon import Lexicon
 from dragoman.forms.moses import MosesText
-from dragoman.forms.nothing import Nothing
+from dragoman.forms.sides import Forms
 from dragoman.forms.text import Text
-from dragoman.forms.text_form import TextForm, as_text
-from dragoman.forms.tree_form import TreeForm
-from dragoman.forms.tree_symbols import TreeSymbols
+from dragoman.forms.text_form import TextForm
 from dragoman.inference.held_weights import HeldWeights
 from dragoman.models.shortlist import Shortlist
 from dragoman.recipe import Recipe
 from dragoman.runs.files import Notes, Scores, read_file, read_metrics
 from dragoman.runs.user_cache import packed_folder
-from dragoman.task import TASKS, Task
+from dragoman.specs.spec import Spec
 from dragoman.tensor_file import open_tensors
 
 if TYPE_CHECKING:
@@ -65,8 +62,6 @@ WAYS = "ways.json"
 SHORTLIST = "shortlist.safetensors"
 LEXICON = "lexicon.txt"
 TEST = "test.jsonl"
-LABELS = "labels.json"
-BRACKETS = "target.json"
 LENGTHS = "lengths"
 """Among the notes: how long the translations of the training text are."""
 LONGEST_WORDS = "longest_words"
@@ -77,30 +72,6 @@ _LONGEST_WRITTEN = 1000
 
 SEVERAL_SENTENCES = "several_sentences"
 """Among a run's notes: the share of its training sources that have more than one sentence."""
-
-
-class Forms(NamedTuple):
-    """The forms of both sides of a model."""
-
-    source: Form
-    target: Form
-
-    @property
-    def written(self) -> TextForm:
-        """The target of a task that writes text."""
-        return as_text(self.target)
-
-    @property
-    def labels(self) -> Labels:
-        """The target of a task that labels (``Task.target``)."""
-        assert isinstance(self.target, Labels)
-        return self.target
-
-    @property
-    def trees(self) -> TreeForm:
-        """The target of a task that parses (``Task.target``)."""
-        assert isinstance(self.target, TreeForm)
-        return self.target
 
 
 class Run:
@@ -133,9 +104,9 @@ class Run:
         return tuple(getattr(self.recipe.languages, side) for side in self.task.texts)
 
     @property
-    def task(self) -> Task:
+    def task(self) -> Spec:
         """What the model was trained for."""
-        return TASKS[self.recipe.task]
+        return self.recipe.spec
 
     @property
     def use(self) -> str:
@@ -174,7 +145,7 @@ class Run:
     @property
     def target(self) -> Form:
         """What the model writes. Errors: as ``source``, or that it labels and writes no text."""
-        if self.task.target == "label":
+        if self.task.has_head:
             raise RunError(self.writes_no_text)
         return self.forms.target
 
@@ -315,7 +286,7 @@ def load_shortlist(run: Run) -> Shortlist:
 
 def vocabulary_name(recipe: Recipe, side: str) -> str:
     """The file of the vocabulary of ``side``, "source" or "target"."""
-    shared = recipe.text.shared and len(TASKS[recipe.task].texts) > 1
+    shared = recipe.text.shared and recipe.spec.translates
     return "shared.model" if shared else f"{side}.model"
 
 
@@ -330,22 +301,16 @@ def load_forms(recipe: Recipe, folder: Path, *, prepared: bool = False) -> Forms
         moses = MosesText(language) if recipe.data.moses and not prepared else None
         return TextForm(vocabulary, language, moses)
 
-    task = TASKS[recipe.task]
-    if task.target == "label":
-        read = Text.load(folder / vocabulary_name(recipe, "source"))
-        return Forms(form(read, recipe.languages.source), Labels.load(folder / LABELS))
-    if task.target == "tree":
-        read = Text.load(folder / vocabulary_name(recipe, "source"))
-        symbols = TreeSymbols.load(folder / BRACKETS)
-        return Forms(form(read, recipe.languages.source), TreeForm(symbols))
-    target = Text.load(folder / vocabulary_name(recipe, "target"))
-    if not task.reads:
-        # What is written at once is what the model reads at once, and no book.
-        longest = min(recipe.evaluation.window or recipe.plan.context, _LONGEST_WRITTEN)
-        return Forms(Nothing(target.eos, longest), form(target, recipe.languages.target))
-    if "source" not in task.sides:  # what is read is made of the text itself
-        both = form(target, recipe.languages.target)
-        return Forms(both, both)
-    name = vocabulary_name(recipe, "source")
-    source = target if name == vocabulary_name(recipe, "target") else Text.load(folder / name)
-    return Forms(form(source, recipe.languages.source), form(target, recipe.languages.target))
+    spec = recipe.spec
+    by_name: dict[str, Text] = {}
+    for side in spec.texts:
+        name = vocabulary_name(recipe, side)
+        if name not in by_name:
+            by_name[name] = Text.load(folder / name)
+    texts = {
+        side: form(by_name[vocabulary_name(recipe, side)], getattr(recipe.languages, side))
+        for side in spec.texts
+    }
+    # What is written at once is what the model reads at once, and no book.
+    longest = min(recipe.evaluation.window or recipe.plan.context, _LONGEST_WRITTEN)
+    return spec.forms(texts, folder, longest)

@@ -15,7 +15,7 @@ from dragoman.atomic import write_text
 from dragoman.data.corpora import Pair
 from dragoman.measure import score_table
 from dragoman.runs.run import SCORES, Run
-from dragoman.task import TASKS
+from dragoman.task import Task
 from dragoman.training.records import MOST_SHOWN, Sample
 
 _CHARACTERS = 500_000
@@ -39,10 +39,9 @@ def keep_scores(run: Run, found: Mapping[str, Any], *, own: bool) -> None:
     write_text(run.folder / SCORES, f"{record}\n")
 
 
-def scores_of(task: str, scores: Mapping[str, float]) -> str:
+def scores_of(task: Task, scores: Mapping[str, float]) -> str:
     """A line for each score of a task, by its name."""
-    measures = {name: TASKS[task].measure(name) for name in scores}
-    return score_table({name: (measures[name], value) for name, value in scores.items()})
+    return score_table({name: (task.measure(name), value) for name, value in scores.items()})
 
 
 def signed(scores: Mapping[str, float], signature: str) -> dict[str, dict[str, Any]]:

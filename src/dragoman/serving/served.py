@@ -110,7 +110,7 @@ class ServedRun:
     def open(cls, run: Run, settings: ServeSettings, name: str) -> ServedRun:
         """Load a run for serving. Errors: ``RunError``."""
         knowledge = knowledge_of(run)
-        if run.task.target == "label":
+        if run.task.has_head:
             labeller = Labeller(run, settings)
             return cls(
                 name=name, engine=labeller.engine, settings=settings, run=run,
@@ -122,7 +122,7 @@ class ServedRun:
                 name=name, engine=filler.engine, settings=settings, run=run,
                 knowledge=knowledge, filling=Filling(filler), predictor=filler,
             )  # fmt: skip
-        if run.task.target == "tree":
+        if run.task.keeps_order:
             parser = Parser(run, settings)
             return cls(
                 name=name, engine=parser.engine, settings=settings, run=run, knowledge=knowledge,

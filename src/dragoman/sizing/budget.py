@@ -17,15 +17,15 @@ from functools import partial
 import torch
 
 from dragoman.data.batches import make_batch
+from dragoman.models.catalogue.networks import new_network
 from dragoman.models.interface import writing
-from dragoman.models.kinds import new_network
 from dragoman.models.settings import ModelSettings
 from dragoman.plural import plural
 from dragoman.runs.prepare import Say
 from dragoman.sizing.families import settings_of
 from dragoman.sizing.pairs import TABLE, least_tokens, row_for
 from dragoman.sizing.size import Size
-from dragoman.task import TASKS
+from dragoman.specs.catalogue import TASKS
 from dragoman.training.distributed import Ranks, own_device, processes
 from dragoman.training.minutes import SHARE
 from dragoman.training.objectives import next_token

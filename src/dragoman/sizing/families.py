@@ -15,7 +15,7 @@ from dragoman.errors import RecipeError
 from dragoman.models.kinds import KINDS
 from dragoman.models.settings import ModelSettings
 from dragoman.sizing.size import Size
-from dragoman.task import Task
+from dragoman.specs.spec import Spec
 
 Shape = Callable[[Size], dict[str, Any]]
 """A row -> the section ``model`` of a recipe."""
@@ -75,7 +75,7 @@ FAMILIES = {
 DEFAULT = "transformer"
 
 
-def shape_of(family: str, task: Task) -> Shape:
+def shape_of(family: str, task: Spec) -> Shape:
     """What a row of a table becomes for ``task``. Errors: ``RecipeError`` where the family has no
     such model."""
     if family not in FAMILIES:
@@ -90,10 +90,10 @@ def shape_of(family: str, task: Task) -> Shape:
     return shape
 
 
-def settings_of(family: str, task: Task, row: Size) -> ModelSettings:
+def settings_of(family: str, task: Spec, row: Size) -> ModelSettings:
     """The settings of a model for ``task``, of the size of a row."""
     values = shape_of(family, task)(row)
-    made: ModelSettings = KINDS[values["kind"]][0].model_validate(values)
+    made: ModelSettings = KINDS[values["kind"]].model_validate(values)
     return made
 
 
@@ -104,7 +104,7 @@ def training_of(family: str, row: Size, schedule: str) -> dict[str, Any]:
     return faster.training(one.schedule or schedule)
 
 
-def _shape(family: Family, task: Task) -> Shape | None:
+def _shape(family: Family, task: Spec) -> Shape | None:
     if task.reads and task.writes:
         return family.both
     if task.writes:
@@ -112,4 +112,4 @@ def _shape(family: Family, task: Task) -> Shape | None:
     # A masked model says something of each token by what stands on both sides of it, which layers
     # that go from left to right do not see.
     left_to_right = family.reader is family.writer
-    return None if left_to_right and task.target != "label" else family.reader
+    return None if left_to_right and not task.has_head else family.reader

@@ -40,7 +40,8 @@ from dragoman.sizing.pairs import (
 from dragoman.sizing.texts import largest, recipe_for_texts
 from dragoman.sizing.trees import label_ends_of, recipe_for_trees
 from dragoman.sizing.vocabulary_size import fit_vocabulary
-from dragoman.task import TASKS, ModelPart
+from dragoman.specs.catalogue import TASKS
+from dragoman.task import ModelPart
 
 _LINES_READ = 400
 _FILES_LOOKED_AT = 8
@@ -116,7 +117,7 @@ def recipe_of(
             is_new = base is None and start_from is None
             return fit_vocabulary(recipe, changes, say) if is_new and learns else recipe
         learned, run = start_from.recipe, start_from.folder
-        two = len(TASKS[recipe.task].texts) > 1
+        two = recipe.spec.translates
         if two and base is None:
             recipe = around_part(recipe, learned, take, say)
         recipe = recipe.change(changes)
@@ -157,7 +158,7 @@ def recipe_of(
         )
     chosen = TASKS[task or told or "translation"]
     alone = chosen.called if len(chosen.sides) == 1 else ""
-    labels = chosen.target == "label" and _is_text(inputs[0])
+    labels = chosen.has_head and _is_text(inputs[0])
     tabbed = len(inputs) == 1 and is_tabbed(inputs[0])
     if columns is not None and (alone or not tabbed) and _is_text(inputs[0]):
         raise RecipeError(

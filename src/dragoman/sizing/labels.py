@@ -19,7 +19,7 @@ from dragoman.plural import plural
 from dragoman.recipe import Recipe
 from dragoman.sizing.families import DEFAULT, shape_of, training_of
 from dragoman.sizing.size import Size, data_of, like, row_of
-from dragoman.task import TASKS
+from dragoman.specs.catalogue import TASKS
 
 _LOOKED_AT = 20_000
 """Examples by which columns are told apart."""

@@ -24,11 +24,13 @@ from dragoman.models.settings import (
     TransformerSettings,
 )
 from dragoman.plural import plural
-from dragoman.recipe import LanguageSettings, Recipe
+from dragoman.recipe import Recipe
 from dragoman.runs.prepare import Say
 from dragoman.sizing.families import DEFAULT, shape_of, training_of
 from dragoman.sizing.size import Size, data_of, like, row_of
-from dragoman.task import TASKS, ModelPart, Task
+from dragoman.specs.catalogue import TASKS
+from dragoman.specs.sections import LanguageSettings
+from dragoman.task import ModelPart, Task
 from dragoman.training.minutes import SHARE, VALIDATIONS, updates_in
 from dragoman.training.schedule import make_schedule
 
@@ -174,7 +176,7 @@ def for_part(recipe: Recipe, learned: Recipe, take: ModelPart) -> Recipe:
 
     Errors: ``RecipeError`` where that run has no such part.
     """
-    task, model = TASKS[recipe.task], learned.model
+    task, model = recipe.spec, learned.model
     if task.reads and task.writes:
         return recipe
     if model.reads and model.writes:
@@ -191,7 +193,7 @@ def for_part(recipe: Recipe, learned: Recipe, take: ModelPart) -> Recipe:
         )
     languages = recipe.languages
     if languages.source == "und":
-        reads = "source" in TASKS[learned.task].sides
+        reads = "source" in learned.spec.sides
         known = learned.languages.source if reads else learned.languages.target
         languages = languages.model_copy(update={"source": known})
     return recipe.model_copy(
@@ -233,11 +235,7 @@ def check_apart(recipe: Recipe, learned: Recipe, take: ModelPart, run: Path) -> 
 
     Errors: ``RecipeError`` where the recipe has one vocabulary for both, and that run had none.
     """
-    if (
-        recipe.text.shared
-        and len(TASKS[recipe.task].texts) > 1
-        and not shares_with(recipe, learned)
-    ):
+    if recipe.text.shared and recipe.spec.translates and not shares_with(recipe, learned):
         raise RecipeError(
             f"--take {take}: the {take} of {run} brings a vocabulary of its own, and recipe "
             f"{recipe.name} has one for both sides: --set text.shared=false --set model.tie=target"
@@ -247,7 +245,7 @@ def check_apart(recipe: Recipe, learned: Recipe, take: ModelPart, run: Path) -> 
 def shares_with(recipe: Recipe, learned: Recipe) -> bool:
     """Whether one vocabulary of a run with the recipe ``learned`` is for both languages of
     ``recipe``."""
-    if len(TASKS[learned.task].texts) < 2 or not learned.text.shared:
+    if not learned.spec.translates or not learned.text.shared:
         return False
     here, there = recipe.languages, learned.languages
     languages = {here.source, here.target}
@@ -273,7 +271,7 @@ def serve_context(recipe: Recipe, learned: Recipe, run: Path, own: bool, say: Sa
             "for more"
         )
         return recipe.model_copy(update={"plan": with_context(recipe, longest)})
-    if len(TASKS[learned.task].texts) == 1 and learned.plan.context < context:
+    if not learned.spec.translates and learned.plan.context < context:
         say(
             f"{context:,} tokens are read at once (plan.context); the weights from {run} were "
             f"trained on windows of {learned.plan.context:,}. You need not do anything: training "
@@ -292,7 +290,7 @@ def part_to_take(task: str, learned: Recipe) -> ModelPart | None:
     """The part of a run with the recipe ``learned`` that a new run of ``task`` begins with, where
     nobody names one. A run that labels texts begins with the encoder (or decoder) of a run of
     another task; any other run begins with the whole (None)."""
-    if task == learned.task or task not in TASKS or TASKS[task].target != "label":
+    if task == learned.task or task not in TASKS or not TASKS[task].has_head:
         return None
     return part_of(learned.model)
 
@@ -352,7 +350,7 @@ def in_words(recipe: Recipe, measured: Throughput, per_epoch: int) -> str:
     updates = recipe.training.updates
     # A run that was given a time takes it; of any other, validations take about a tenth.
     minutes = recipe.training.minutes or updates * measured.seconds_per_update / 0.9 / 60
-    counted = TASKS[recipe.task].counted
+    counted = recipe.spec.counted
     return (
         f"{plural(updates, 'update')}, {updates / max(1, per_epoch):.1f} epochs: about "
         f"{_duration(minutes)} at {measured.tokens_per_second:,.0f} {counted}/s; "
@@ -365,14 +363,14 @@ def too_short(recipe: Recipe, measured: Throughput, per_epoch: int, length: floa
     tokens."""
     tokens_per_update = measured.tokens_per_second * measured.seconds_per_update
     needed = least_tokens(
-        TASKS[recipe.task], recipe.model.model_dim, length, per_epoch * tokens_per_update
+        recipe.spec, recipe.model.model_dim, length, per_epoch * tokens_per_update
     )
     wanted = math.ceil(needed / tokens_per_update)
     updates = recipe.training.updates
     if updates >= wanted:
         return None
     minutes = recipe.training.minutes * wanted / updates
-    verb, counted = TASKS[recipe.task].verbs[0][0], TASKS[recipe.task].counted
+    verb, counted = recipe.spec.verbs[0][0], recipe.spec.counted
     return (
         f"warning: {_duration(recipe.training.minutes)} are too short to learn to {verb}. This "
         f"machine shows the model {updates * tokens_per_update:,.0f} {counted} in them, "

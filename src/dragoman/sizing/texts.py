@@ -23,7 +23,7 @@ from dragoman.recipe import Recipe
 from dragoman.sizing.families import DEFAULT, shape_of, training_of
 from dragoman.sizing.held_out import held_corpus
 from dragoman.sizing.size import Size, data_of, like
-from dragoman.task import TASKS
+from dragoman.specs.catalogue import TASKS
 
 _SECTIONS = 200
 """A text is cut into so many at least, so that a part can be held out; but none is shorter than"""

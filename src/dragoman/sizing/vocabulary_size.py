@@ -22,7 +22,6 @@ from dragoman.recipe import Recipe
 from dragoman.recipe_text import sets
 from dragoman.runs.prepare import Say
 from dragoman.runs.vocabularies import sides_of_vocabularies, training_lines
-from dragoman.task import TASKS
 
 _SHARE = 2 / 3
 """Of the tokens, at most so many are single characters; of a vocabulary of characters all are."""
@@ -73,7 +72,7 @@ def fit_vocabulary(
 def _fitted(recipe: Recipe, changes: Sequence[str], say: Say, known: Collection[str]) -> Recipe:
     if sets(changes, "text.vocabulary"):
         return recipe
-    settings, symbols = recipe.text, TASKS[recipe.task].symbols
+    settings, symbols = recipe.text, recipe.spec.symbols
     others = 3 + len(symbols) + len(settings.user_symbols) + 256 * settings.byte_fallback
     every = sides_of_vocabularies(recipe).items()
     parts = [sides for name, sides in every if name not in known]

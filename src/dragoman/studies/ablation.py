@@ -34,14 +34,13 @@ from dragoman.studies.several import (
     refuse_other,
     require_validation,
 )
-from dragoman.task import TASKS
 
 PLAN = "ablation.json"
 
 
 def scores_of(recipe: Recipe) -> list[str]:
     """What is compared beside the loss: what the recipe is judged by first."""
-    judged, measured = judged_by(recipe), TASKS[recipe.task].metrics
+    judged, measured = judged_by(recipe), recipe.spec.metrics
     others = [name for name in measured if name not in COSTS and name != judged]
     return others if judged in COSTS else [judged, *others]
 

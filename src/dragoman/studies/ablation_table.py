@@ -18,7 +18,6 @@ from dragoman.plural import plural
 from dragoman.studies.ablation import COSTS, Ablation, Measured, scores_of
 from dragoman.studies.ablation_rows import BASE, PAPER_BASE, Row
 from dragoman.studies.several import Record, judged_by, write_figure
-from dragoman.task import TASKS
 
 _SHOWN = 1
 """Scores of the table and the picture, beside the loss; ablation.csv has all of them."""
@@ -35,7 +34,7 @@ _PAPER = (
 
 def table_rows(ablation: Ablation) -> tuple[list[str], list[list[Cell]]]:
     """Header and rows: ours, the paper's, then what the recipe cannot have."""
-    measured, task = ablation.measured(), TASKS[ablation.base.task]
+    measured, task = ablation.measured(), ablation.base.spec
     cost = "perplexity" if "perplexity" in task.metrics else "loss"
     names = [name for name in scores_of(ablation.base) if any(name in m.scores for m in measured)]
     names = names[:_SHOWN]
@@ -73,7 +72,7 @@ def numbers(ablation: Ablation) -> DataTable:
     the mean over the runs of a row."""
     measured = ablation.measured()
     names = scores_of(ablation.base)
-    costs = [name for name in COSTS if name in TASKS[ablation.base.task].metrics]
+    costs = [name for name in COSTS if name in ablation.base.spec.metrics]
     header = ["row", "part", "what", "runs", "failed"]
     for name in (*costs, *names):
         header += [f"dev {name}", f"dev {name}, half"]
@@ -101,7 +100,7 @@ def numbers(ablation: Ablation) -> DataTable:
 def notes(ablation: Ablation) -> list[str]:
     """How to read the table."""
     records = [record for one in ablation.measured() for record in one.records]
-    counted = TASKS[ablation.base.task].counted
+    counted = ablation.base.spec.counted
     tokens = {record.tokens for record in records}
     seen = f" ({_between(tokens)} {counted})" if tokens else ""
     updates = {record.updates for record in records}
@@ -122,7 +121,7 @@ def notes(ablation: Ablation) -> list[str]:
 
 def _unlearned(ablation: Ablation, records: Sequence[Record]) -> str:
     """What is said where no row has learned anything."""
-    name, task = judged_by(ablation.base), TASKS[ablation.base.task]
+    name, task = judged_by(ablation.base), ablation.base.spec
     measure, best = task.measure(name), min if task.measure(name).better == "lower" else max
     return (
         "No row has learned anything yet: the best has "
@@ -147,7 +146,7 @@ def table(ablation: Ablation) -> str:
 def figure(ablation: Ablation) -> Figure:
     """Differences with their intervals, the paper's beside, and the table."""
     measured = [one for one in ablation.measured() if one.row.name != BASE]
-    task = TASKS[ablation.base.task]
+    task = ablation.base.spec
     names = [
         name
         for name in scores_of(ablation.base)

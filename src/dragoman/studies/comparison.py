@@ -20,8 +20,7 @@ from dragoman.runs.run import Run
 from dragoman.shortened import shortened
 from dragoman.studies.seeds import runs_of
 from dragoman.studies.seen import seen_by
-from dragoman.task import Target
-from dragoman.tasks.shared.chance import chance_of_translations
+from dragoman.tasks.translation.chance import chance_of_translations
 
 logger = logging.getLogger("dragoman")
 
@@ -335,13 +334,6 @@ def chosen_test(name: str) -> Test:
     if name not in ("bootstrap", "randomisation"):
         raise DragomanError(f"--test {name}: it is bootstrap or randomisation")
     return "bootstrap" if name == "bootstrap" else "randomisation"
-
-
-def target_of(paths: Sequence[Path]) -> Target:
-    """What the first run at ``paths`` writes: a text, as finished translations do, a label or a
-    tree. Errors: ``RunError`` for a folder that holds no run."""
-    folder = next((path for path in paths if path.is_dir()), None)
-    return "text" if folder is None else runs_of(folder)[0].task.target
 
 
 def runs_at(paths: Sequence[Path]) -> list[System]:

@@ -15,9 +15,9 @@ from dragoman.studies.comparison import (
     runs_at,
     side_by_side,
 )
+from dragoman.tasks.classification.chance import chance_of_labels
 from dragoman.tasks.classification.evaluation import labelled_set
 from dragoman.tasks.classification.labeller import Labeller
-from dragoman.tasks.shared.chance import chance_of_labels
 
 
 def compare_labels(

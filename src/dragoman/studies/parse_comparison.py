@@ -35,14 +35,14 @@ from dragoman.studies.comparison import (
     runs_at,
     side_by_side,
 )
+from dragoman.tasks.parsing.chance import chance_of_trees
 from dragoman.tasks.parsing.evaluation import (
     SIGNATURE,
-    Evaluated,
+    ParsingReport,
     evaluate_on,
     score_each,
     trees_in,
 )
-from dragoman.tasks.shared.chance import chance_of_trees
 
 _SHOWN = {
     "precision": "precision",
@@ -60,7 +60,7 @@ class ComparedParsers:
 
     compared: Compared
     """F1 and exact parses."""
-    evaluated: tuple[tuple[Evaluated, ...], ...]
+    evaluated: tuple[tuple[ParsingReport, ...], ...]
     """Each run of each system."""
 
     @property

@@ -18,7 +18,6 @@ from dragoman.data.hashing import keyed
 from dragoman.errors import DragomanError, RecipeError
 from dragoman.recipe import Recipe
 from dragoman.studies.several import other_dev
-from dragoman.task import TASKS
 
 _DRAWS = 0x5EA7C4
 """What these draws are for: no other has this key."""
@@ -158,7 +157,7 @@ def check_space(space: Sequence[Over], recipe: Recipe) -> None:
     for over in space:
         if why := _why_fixed(over.key, recipe):
             instead = ""
-            if why == _TOKEN and "bleu" in TASKS[recipe.task].metrics:
+            if why == _TOKEN and "bleu" in recipe.spec.metrics:
                 instead = "; or judge them by BLEU: --set training.metric=bleu"
             raise DragomanError(
                 f"--over {over}: {over.key} is {why}, which all trials share{instead}"
@@ -182,7 +181,7 @@ def _why_fixed(key: str, recipe: Recipe) -> str | None:
     for fixed, why in _FIXED.items():
         if key == fixed or key.startswith(f"{fixed}."):
             return why
-    task = TASKS[recipe.task]
+    task = recipe.spec
     if key == "plan.context" and "source" not in task.sides and not task.writes:
         return "which windows of dev are measured"
     section, _, setting = key.partition(".")
@@ -195,8 +194,8 @@ def _why_fixed(key: str, recipe: Recipe) -> str | None:
 
 def _is_by_token(recipe: Recipe) -> bool:
     """Whether the score that trials are judged by is one of tokens of the vocabulary."""
-    task = TASKS[recipe.task]
-    if task.target != "text" or task.compared:
+    task = recipe.spec
+    if "target" not in task.texts or task.compared:
         return False
     return not task.writes or recipe.training.metric in ("loss", "perplexity")
 

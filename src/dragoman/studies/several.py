@@ -34,8 +34,8 @@ from dragoman.recipe import Recipe
 from dragoman.runs.corpora import corpora_of
 from dragoman.runs.prepare import Say
 from dragoman.runs.run import RECIPE, Run, load_forms, refuse_run
-from dragoman.task import TASKS
-from dragoman.tasks.shared.chance import chance_of, has_learned
+from dragoman.tasks.catalogue import runtime_of
+from dragoman.tasks.shared.chance import has_learned
 
 if TYPE_CHECKING:
     from dragoman.training.trainer import Outcome
@@ -313,7 +313,9 @@ def _record_of(
             if line["weights"] != "average" and line["scores"].get(metric) is not None
         ],
         machine=machine,
-        chance=chance_of(run.recipe, load_forms(run.recipe, folder, prepared=True), dev),
+        chance=runtime_of(run.task).chance(
+            run.recipe, load_forms(run.recipe, folder, prepared=True), dev
+        ),
     )
 
 
@@ -355,7 +357,7 @@ def of_equal_length(recipe: Recipe, say: Say) -> Recipe:
 def other_dev(changed: Recipe, recipe: Recipe) -> str:
     """A message about a recipe whose limits on length leave out other dev examples than those of
     ``recipe``; empty where both are measured on the same."""
-    if len(TASKS[recipe.task].sides) < 2:
+    if len(recipe.spec.sides) < 2:
         return ""
     limits = [
         (one.max_source, one.max_target)
@@ -374,14 +376,14 @@ def other_dev(changed: Recipe, recipe: Recipe) -> str:
 def judged_by(recipe: Recipe) -> str:
     """The score by which trainings are told apart: ``training.metric``, or that of the same meaning
     which compares across vocabularies."""
-    return TASKS[recipe.task].compared or recipe.training.metric
+    return recipe.spec.compared or recipe.training.metric
 
 
 def record_has_learned(record: Record, recipe: Recipe) -> bool:
     """Whether a training scores better than guessing would; True of an older record, which does not
     say what that scores."""
     name = judged_by(recipe)
-    return has_learned(record.scores, record.chance, name, TASKS[recipe.task].measure(name))
+    return has_learned(record.scores, record.chance, name, recipe.spec.measure(name))
 
 
 def _say_nothing(_: str) -> None:

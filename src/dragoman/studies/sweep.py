@@ -43,7 +43,6 @@ from dragoman.studies.several import (
     require_validation,
     write_figure,
 )
-from dragoman.task import TASKS
 
 PLAN, BEST = "sweep.json", "best.toml"
 
@@ -112,7 +111,7 @@ class Sweep:
 
     def measure(self, name: str) -> Measure:
         """How a score is written."""
-        return TASKS[self.base.task].measure(name)
+        return self.base.spec.measure(name)
 
     @property
     def best(self) -> Record | None:
@@ -182,7 +181,7 @@ class Sweep:
                 record.minutes,
             ])  # fmt: skip
         header = ["trial", "ended", *keys, *(f"dev {name}" for name in metrics)]
-        counted = TASKS[self.base.task].counted
+        counted = self.base.spec.counted
         return DataTable("", [*header, "updates", counted, "minutes"], rows)
 
     def table(self) -> str:

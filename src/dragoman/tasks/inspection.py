@@ -18,13 +18,11 @@ from dragoman.data.split import side_of_pair
 from dragoman.data.word_beginnings import count_spaceless
 from dragoman.errors import DataError
 from dragoman.forms.identification import can_identify
-from dragoman.forms.labels import plain
 from dragoman.forms.languages import base
 from dragoman.recipe import Recipe
 from dragoman.runs.corpora import doubts_of, new_cleaner, training_pairs
-from dragoman.runs.vocabularies import rare_labels
-from dragoman.task import TASKS
-from dragoman.tree import read_trees
+from dragoman.specs.classification import rare_labels
+from dragoman.tasks.catalogue import runtime_of
 
 _WORD_BUCKETS = (0, 5, 10, 15, 20, 30, 40, 60, 80, 120, 10**9)
 _CHARACTER_BUCKETS = (0, 10, 20, 30, 40, 60, 80, 120, 160, 240, 10**9)
@@ -35,6 +33,10 @@ _MOST_DROPPED = 0.5
 _LABELS_SHOWN, _LONGEST_SHOWN = 30, 60
 _SPACELESS = 0.2
 """Share of characters of a script without spaces from which on there are no words to count."""
+
+
+_KEYS = {"labels": "labels", "labels of constituents": "constituents"}
+"""What is counted, as JSON names it."""
 
 
 class SideStatistics:
@@ -112,10 +114,11 @@ class DataStatistics:
     """Kept pairs by part: train, and dev and test where they are held out."""
     doubts: list[Doubt]
     """What looks wrong, of all files that the recipe names."""
-    labels: Counter[str]
-    """Kept texts by their labels, where they have any."""
-    constituents: Counter[str]
-    """Brackets of kept trees by their labels, those of single words left out."""
+    counted: str
+    """What ``counts`` are of, in words; empty where there is nothing to count."""
+    counts: Counter[str]
+    """What targets are made of: texts by their labels; brackets of trees, those of single words
+    left out."""
     languages_looked_at: bool
     """Whether the languages of both sides are known, and such as text is seen to be in."""
 
@@ -129,7 +132,7 @@ class DataStatistics:
                 f"cleaning drops {dropped:,} of {self.report.read:,}: is this the right file, and "
                 "are these the right columns? The table above shows which filters drop them"
             )
-        if few := rare_labels(self.labels):
+        if self.counted == "labels" and (few := rare_labels(self.counts)):
             said.append(few)
         return said
 
@@ -153,10 +156,8 @@ class DataStatistics:
                 ),
                 *_bars(side.histogram),
             ]
-        if self.labels:
-            lines += ["", *_counted("labels", self.labels)]
-        if self.constituents:
-            lines += ["", *_counted("labels of constituents", self.constituents)]
+        if self.counts:
+            lines += ["", *_counted(self.counted, self.counts)]
         lines.append("")
         lines += [f"warning: {warning}" for warning in self.warnings]
         if not self.warnings and len(self.sides) > 1:
@@ -174,10 +175,7 @@ class DataStatistics:
             "cleaning": self.report.to_dict(),
             "parts": dict(self.parts),
             "doubts": [doubt.to_dict() for doubt in self.doubts],
-            **({"labels": dict(self.labels.most_common())} if self.labels else {}),
-            **(
-                {"constituents": dict(self.constituents.most_common())} if self.constituents else {}
-            ),
+            **({_KEYS[self.counted]: dict(self.counts.most_common())} if self.counts else {}),
             **{
                 name: {
                     "words": side.words,
@@ -200,25 +198,21 @@ def inspect_data(recipe: Recipe) -> DataStatistics:
     Errors: ``DataError`` for files that cannot be used, ``RecipeError`` for a recipe without text.
     """
     cleaner = new_cleaner(recipe)
-    task = TASKS[recipe.task]
+    task = recipe.spec
     sides: dict[str, SideStatistics] = {side: SideStatistics() for side in task.texts}
-    labels: Counter[str] = Counter()
-    constituents: Counter[str] = Counter()
+    runtime = runtime_of(task)
+    counts: Counter[str] = Counter()
     parts: Counter[str] = Counter()
     doubts: list[Doubt] = []
     for pair in _kept(recipe, cleaner, doubts):
         parts[side_of_pair(pair, recipe.data.split)] += 1
         for side, statistics in sides.items():
             statistics.count(getattr(pair, side))
-        if task.target == "label":
-            labels[plain(pair.target)] += 1
-        elif task.target == "tree":
-            for _, tree in read_trees([pair.target]):
-                constituents.update(one.label for one in tree.brackets())
+        runtime.count_target(counts, pair)
     doubts += doubts_of(recipe, ("dev", "test"))
     codes = (recipe.languages.source, recipe.languages.target)
     looked_at = all(can_identify(base(code)) for code in codes)
-    return DataStatistics(cleaner.report, sides, parts, doubts, labels, constituents, looked_at)
+    return DataStatistics(cleaner.report, sides, parts, doubts, runtime.counts, counts, looked_at)
 
 
 def _kept(recipe: Recipe, cleaner: Cleaner, doubts: list[Doubt]) -> Iterator[Pair]:

@@ -4,6 +4,7 @@ begins with, notes of its data, and the words that it will have read."""
 from __future__ import annotations
 
 import json
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -12,15 +13,15 @@ import torch
 from dragoman.atomic import write_text
 from dragoman.engine.machine import processor
 from dragoman.recipe import Recipe
-from dragoman.runs.corpora import doubts_of
+from dragoman.runs.corpora import doubts_of, named_examples
 from dragoman.runs.evaluation_set import keep_test_set
 from dragoman.runs.lineage import record_learned
 from dragoman.runs.model import build_model
 from dragoman.runs.prepare import Prepared, Say, count_words, prepare
-from dragoman.runs.run import BRACKETS, LABELS, LEXICON, NOTES, WEIGHTS, Run, vocabulary_name
-from dragoman.runs.vocabularies import check_labels, learn_vocabularies
-from dragoman.task import TASKS, ModelPart
-from dragoman.tasks.shared.learned import TEXT, text_notes
+from dragoman.runs.run import LEXICON, NOTES, WEIGHTS, Run, vocabulary_name
+from dragoman.runs.vocabularies import learn_vocabularies
+from dragoman.task import ModelPart
+from dragoman.tasks.shared.progress_made import TEXT, text_notes
 from dragoman.tasks.transfer import side_of, take_vocabulary, take_weights
 from dragoman.training.seeding import key
 from dragoman.training.weights import open_weights, save_weights
@@ -40,8 +41,9 @@ def fill_new_run(
     if start_from is None:
         learn_vocabularies(recipe, folder, say)
     elif take is None:
-        if TASKS[recipe.task].target == "label":
-            check_labels(recipe, start_from.forms.labels, start_from.folder)
+        recipe.spec.check_target(
+            partial(named_examples, recipe), start_from.forms, start_from.folder
+        )
         _take_over(start_from, folder)
     else:
         side = vocabulary_name(recipe, side_of(recipe, take))
@@ -67,7 +69,7 @@ def fill_new_run(
 def _text_notes(recipe: Recipe, prepared: Prepared) -> Any:
     """What is noted of the side that a run learns from; what frequencies alone tell, where all it
     learns is to predict the tokens of a text."""
-    if len(TASKS[recipe.task].sides) > 1:
+    if len(recipe.spec.sides) > 1:
         return text_notes(prepared.train, "target", None, ())
     form = prepared.forms.written
     return text_notes(
@@ -89,10 +91,8 @@ def _take_over(start_from: Run, folder: Path) -> None:
     forms = start_from.forms._asdict()
     for side in start_from.task.texts:
         forms[side].save(folder / vocabulary_name(start_from.recipe, side))
-    if start_from.task.target == "label":
-        start_from.forms.target.save(folder / LABELS)
-    if start_from.task.target == "tree":
-        start_from.forms.target.save(folder / BRACKETS)
+    if start_from.task.target_file is not None:
+        start_from.forms.target.save(folder / start_from.task.target_file)
     save_weights(folder / WEIGHTS, start_from.model().state_dict(), {"weights": _START})
 
 

@@ -8,19 +8,15 @@ from importlib import metadata
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from dragoman.atomic import write_text
 from dragoman.demo.corpus import NOTICE
 from dragoman.engine.machine import machine_facts
 from dragoman.engine.search_settings import parse_search
-from dragoman.measure import BLEU, percent
-from dragoman.metrics.classification import Confusion
+from dragoman.measure import BLEU
 from dragoman.pictures.card import card_markdown
 from dragoman.pictures.curves import charts_of
 from dragoman.pictures.records import (
     AttentionRecord,
-    Heatmap,
     Hops,
     RunSummary,
     Sample,
@@ -32,12 +28,10 @@ from dragoman.pictures.words import in_words
 from dragoman.plural import plural
 from dragoman.recipe_text import read_text
 from dragoman.runs.run import RECIPE, Run
-from dragoman.tasks.classification.confusions import drawn
-from dragoman.tasks.parsing.evaluation import tree_pair
-from dragoman.tasks.shared.learned import verdict
+from dragoman.tasks.catalogue import runtime_of
 from dragoman.tasks.translation.translator import Translator
+from dragoman.tasks.verdict import verdict
 
-_SHARE = percent("", share=True)
 _LOOKED_AT = 2
 _ONE_LINE = ("n_best=1", "min_length=0", "max_length=60")
 _LONGEST_LOOKED_AT = 100
@@ -68,7 +62,7 @@ def write_report(
 
 def look_at_samples(run: Run) -> list[AttentionRecord]:
     """Where every layer and head looked while the run translated some of its test sentences."""
-    if run.task.target == "tree":
+    if not runtime_of(run.task).draws_attention:
         return []
     sources = [sample["source"] for sample in run.scores().get("samples", [])]
     short = [source for source in sources if 0 < len(source) <= _LONGEST_LOOKED_AT][:_LOOKED_AT]
@@ -94,7 +88,7 @@ def summarise(
     updates = [r for r in records if r.get("kind") == "update"]
     facts = [
         ("parameters", f"{sum(p.numel() for p in run.model().parameters()):,}"),
-        ("vocabulary", _vocabulary(run)),
+        ("vocabulary", runtime_of(run.task).vocabulary(run)),
     ]
     if updates:
         tokens = sum(r["tokens"] for r in updates)
@@ -141,8 +135,8 @@ def summarise(
         scores=named,
         samples=samples,
         undrawn=undrawn,
-        measured=_label_tables(scores),
-        confusions=_confusions(scores),
+        measured=runtime_of(run.task).tables(scores),
+        confusions=runtime_of(run.task).heatmaps(scores),
         charts=charts_of(records, run.task),
         hops=hops,
         attention=attention,
@@ -155,72 +149,11 @@ def summarise(
 
 
 def _samples(run: Run, scores: dict[str, Any]) -> tuple[list[Sample], int]:
-    """Those of the last evaluation, and how many are left out. Trees are drawn; one that is too
-    long to be recorded whole is left out beside them."""
+    """Those of the last evaluation, and how many are left out."""
     samples = [
         Sample(s["source"], s["translation"], s["reference"]) for s in scores.get("samples", [])
     ]
-    if run.task.target != "tree":
-        return samples, 0
-    no_tag = run.forms.trees.no_tag
-    drawn = [
-        replace(sample, trees=pair)
-        for sample in samples
-        if (pair := tree_pair(sample.reference, sample.hypothesis, no_tag)) is not None
-    ]
-    return (drawn, len(samples) - len(drawn)) if drawn else (samples, 0)
-
-
-def _label_tables(scores: dict[str, Any]) -> list[Table]:
-    """The tables of a run that labels; none for another run."""
-    labels, worst = scores.get("labels", []), scores.get("worst", [])
-    tables = []
-    if labels:
-        header = ("label", "precision", "recall", "F1", "texts")
-        rows = [
-            (one["label"], *(_percent(one[name]) for name in ("precision", "recall", "f1")),
-             one["texts"])
-            for one in labels
-        ]  # fmt: skip
-        tables.append(Table("Label by label", header, rows))
-    if worst:
-        about = ("line", "label", "taken for", "probability", "of the label", "text")
-        mistakes = [
-            (one["line"], one["true"], one["chosen"], _percent(one["probability"]),
-             _percent(one["of_true"]), one["text"][:_LONGEST_LOOKED_AT])
-            for one in worst
-        ]  # fmt: skip
-        tables.append(Table("Surest mistakes", about, mistakes))
-    return tables
-
-
-def _percent(share: float) -> str:
-    return _SHARE.written(share)
-
-
-def _confusions(scores: dict[str, Any]) -> list[Heatmap]:
-    if not scores.get("confusion"):
-        return []
-    confusion = Confusion(np.array(scores["confusion"], np.int64))
-    names = [one["label"] for one in scores["labels"]]
-    title = (
-        f"label by row, chosen by column: shares of each label's texts of {scores.get('test', '')}"
-    )
-    picture = drawn(title, names, confusion)
-    return [] if picture is None else [picture]
-
-
-def _vocabulary(run: Run) -> str:
-    kind = run.recipe.text.kind
-    if run.task.target == "label":
-        return f"{run.source.size:,} {kind} tokens; {plural(run.forms.labels.size, 'label')}"
-    if len(run.task.sides) == 1:
-        return f"{run.target.size:,} {kind} tokens"
-    if run.task.target == "tree":
-        return f"{run.source.size:,} {kind} tokens, {run.target.size:,} symbols of trees"
-    if run.recipe.text.shared:
-        return f"{run.source.size:,} {kind} tokens, shared"
-    return f"{run.source.size:,} source, {run.target.size:,} target {kind} tokens"
+    return runtime_of(run.task).samples(run, samples)
 
 
 def _data_tables(run: Run) -> list[Table]:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import shutil
+import time
 from collections.abc import Sequence
 from contextlib import nullcontext
 from pathlib import Path
@@ -16,10 +17,12 @@ from tempfile import TemporaryDirectory
 import torch
 
 from dragoman.atomic import write_text
+from dragoman.data.corpora import Pair
 from dragoman.data.plan import Plan
 from dragoman.data.word_links import starts_of
 from dragoman.engine.alignment_head import AligningHead
 from dragoman.errors import RunError
+from dragoman.forms.sides import Forms
 from dragoman.models.interface import Network
 from dragoman.native.measured import measures
 from dragoman.plural import plural
@@ -31,10 +34,10 @@ from dragoman.runs.run import RECIPE, WAYS, WEIGHTS, Run, refuse_run
 from dragoman.runs.user_cache import cache_folder
 from dragoman.runs.vocabularies import learn_vocabularies
 from dragoman.sizing.pairs import for_minutes, in_words, too_short, with_updates
-from dragoman.task import TASKS, ModelPart
+from dragoman.task import ModelPart
+from dragoman.tasks.catalogue import runtime_of
 from dragoman.tasks.new_run import fill_new_run, has_learned
-from dragoman.tasks.shared.examples import TrainingBatches, examples_of
-from dragoman.tasks.shared.validation import new_validation, time_validation
+from dragoman.tasks.shared.examples import TrainingBatches
 from dragoman.training.checkpoint import Checkpoints
 from dragoman.training.distributed import Ranks
 from dragoman.training.fastest_way import Measured, fastest_way
@@ -48,6 +51,9 @@ from dragoman.training.settings import TrainingSettings
 from dragoman.training.throughput import measure_throughput
 from dragoman.training.trainer import Outcome, Trainer
 from dragoman.training.way import this_machine
+
+_TIMED = 32
+"""Dev examples on which a validation is timed."""
 
 
 def train(
@@ -195,12 +201,12 @@ def _train(
     def keep(corrected: TrainingSettings) -> None:
         recipe.model_copy(update={"training": corrected}).save(folder / RECIPE)
 
-    task, forms, settings = TASKS[recipe.task], prepared.forms, recipe.training
+    task, forms, settings = recipe.spec, prepared.forms, recipe.training
     torch.manual_seed(key(recipe.seed))
     model = build_model(recipe, *forms)
     if not Checkpoints(folder / "training").exists and (folder / WEIGHTS).is_file():
         fill_model(model, folder / WEIGHTS, str(folder / RECIPE))
-    validation = new_validation(model, recipe, forms, prepared.dev, ranks.device)
+    validation = runtime_of(task).validation(model, recipe, forms, prepared.dev, ranks.device)
     if validation.left_out and ranks.first:
         say(
             f"of {len(prepared.dev):,} dev {task.noun}, "
@@ -209,7 +215,7 @@ def _train(
         )
     elif not validation.pairs and settings.validate_every and ranks.first:
         say(f"there are no dev {task.noun}: the model is not validated while it trains")
-    examples = examples_of(prepared.train, recipe, forms)
+    examples = runtime_of(task).examples(prepared.train, recipe, forms)
     plan = Plan(examples, recipe.plan.within(recipe.model.longest), recipe.seed)
     trainer = Trainer(
         model,
@@ -241,7 +247,7 @@ def _train(
 def _objective(model: Network, recipe: Recipe, prepared: Prepared) -> Objective:
     """What training minimises."""
     settings = recipe.training
-    objective: Objective = TASKS[recipe.task].new_objective(model, settings.label_smoothing)
+    objective: Objective = runtime_of(recipe.spec).objective(model, settings.label_smoothing)
     layers = model.attentions_of("cross")
     head = AligningHead.taught(settings.guided, layers)
     if head is None or prepared.links is None:
@@ -271,7 +277,7 @@ def _with_way(
         model, objective, settings, batches,
         ranks=ranks, remembered=cache_folder(), work=_work(recipe, prepared),
     )  # fmt: skip
-    say(f"computed by {found.in_words(TASKS[recipe.task].counted)}")
+    say(f"computed by {found.in_words(recipe.spec.counted)}")
     training = settings.model_copy(update={"way": found.way})
     return recipe.model_copy(update={"training": training}), found
 
@@ -289,7 +295,7 @@ def _work(recipe: Recipe, prepared: Prepared) -> str:
 
 def _ready(recipe: Recipe, prepared: Prepared) -> tuple[Network, Objective, Plan, TrainingBatches]:
     """A model with fresh weights, what it is to learn, and its batches: to be timed."""
-    examples = examples_of(prepared.train, recipe, prepared.forms)
+    examples = runtime_of(recipe.spec).examples(prepared.train, recipe, prepared.forms)
     plan = Plan(examples, recipe.plan.within(recipe.model.longest), recipe.seed)
     torch.manual_seed(key(recipe.seed))
     model = build_model(recipe, *prepared.forms)
@@ -323,7 +329,7 @@ def _fit_updates(
     per_epoch, validation = plan.updates_per_epoch(), 0.0
     if minutes is not None:
         if settings.validate_every:
-            validation = time_validation(model, recipe, forms, prepared.dev, ranks.device)
+            validation = _time_validation(model, recipe, forms, prepared.dev, ranks.device)
         recipe, validation = for_minutes(recipe, minutes, measured, validation)
     elif epochs is not None:
         recipe = with_updates(recipe, round(epochs * per_epoch))
@@ -332,6 +338,38 @@ def _fit_updates(
     if minutes is not None and (warning := too_short(recipe, measured, per_epoch, length)):
         say(warning)
     return recipe, validation
+
+
+def _time_validation(
+    model: Network, recipe: Recipe, forms: Forms, pairs: Sequence[Pair], device: torch.device
+) -> float:
+    """About how many seconds a validation on ``pairs`` will take, by timing some of them.
+
+    The model may be untrained: it would not know where to end, so that its outputs are kept to the
+    length of their sources.
+    """
+    search = recipe.search.model_copy(update={"max_extra": 0, "max_length": None, "min_length": 0})
+    some = pairs[:: -(-len(pairs) // _TIMED) or 1]
+    validation = runtime_of(recipe.spec).validation(
+        model, recipe.model_copy(update={"search": search}), forms, some, device
+    )
+    if not validation.pairs:
+        return 0.0
+    training = model.training
+    model.eval()
+    with torch.no_grad():
+        validation(0)  # warms up
+        began = time.perf_counter()
+        validation(0)
+        seconds = time.perf_counter() - began
+    model.train(training)
+
+    def work(examples: int) -> float:
+        # Of those that are not searched for only the loss is taken, about a quarter of the work.
+        searched = validation.searched(examples)
+        return searched + (examples - searched) / 4
+
+    return seconds / work(len(validation.pairs)) * work(len(pairs))
 
 
 def _say_nothing(_: str) -> None:

@@ -21,7 +21,7 @@ from dragoman.models.interface import Network
 from dragoman.plural import plural
 from dragoman.recipe import Recipe
 from dragoman.runs.run import Run
-from dragoman.task import TASKS, ModelPart
+from dragoman.task import ModelPart
 from dragoman.training.weights import save_weights
 
 Shapes = Mapping[str, tuple[int, ...]]
@@ -33,7 +33,7 @@ _OWN = {
 _ALONE = ("embedding.", "positions.", "layers.", "norm.")
 """What a stack by itself calls the same; it goes from left to right."""
 _BODY = "body."
-"""What stands before the names of a stack below a head (``models/classifier.py``)."""
+"""What stands before the names of a stack below a head (``models/catalogue/classifier.py``)."""
 
 
 @dataclass(frozen=True)
@@ -121,7 +121,7 @@ def fitting(new: Shapes, old: Shapes, part: ModelPart) -> Fit:
 
 def side_of(recipe: Recipe, part: ModelPart) -> str:
     """Which side of a new model the vocabulary of a part is of."""
-    reads_alone = TASKS[recipe.task].texts == ("source",)
+    reads_alone = recipe.spec.texts == ("source",)
     return "source" if part == "encoder" or reads_alone else "target"
 
 
@@ -132,7 +132,7 @@ def take_vocabulary(start_from: Run, part: ModelPart, path: Path) -> None:
     """
     forms = start_from.forms
     vocabulary = (forms.source if part == "encoder" else forms.target).vocabulary
-    if part == "decoder" and start_from.task.target == "label":
+    if part == "decoder" and start_from.task.has_head:
         # Its body, which goes over what is read.
         vocabulary = forms.source.vocabulary
     if vocabulary is None:

@@ -14,7 +14,7 @@ from trained_run import trained_run
 from dragoman.forms.text import Text
 from dragoman.forms.text_form import TextForm
 from dragoman.forms.text_settings import TextSettings
-from dragoman.models.classifier import new_classifier
+from dragoman.models.catalogue.classifier import new_classifier
 from dragoman.models.settings import ModelSettings
 from dragoman.nn.probes import Probe
 from dragoman.recipe import Recipe

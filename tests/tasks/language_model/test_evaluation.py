@@ -19,18 +19,19 @@ from dragoman.data.corpora import Pair
 from dragoman.engine.engine import Engine
 from dragoman.engine.settings import EngineSettings
 from dragoman.errors import DragomanError, RecipeError, RunError
+from dragoman.forms.sides import Forms
 from dragoman.nn.layout import Sequences
 from dragoman.nn.linear import kernels_fit, use_precision
 from dragoman.recipe import Recipe
-from dragoman.runs.run import Forms, Run
+from dragoman.runs.run import Run
 from dragoman.search.settings import SamplingSettings, SearchSettings
 from dragoman.serving.served import ServedRun
 from dragoman.serving.settings import ServeSettings
 from dragoman.sizing.from_files import recipe_of
-from dragoman.task import TASKS
+from dragoman.specs.catalogue import TASKS
+from dragoman.tasks.catalogue import runtime_of
 from dragoman.tasks.language_model.evaluation import evaluate_run, texts_of
 from dragoman.tasks.language_model.writer import Writer
-from dragoman.tasks.shared.validation import new_validation
 from dragoman.tasks.translation.translator import Translator
 
 SMALL = [
@@ -399,7 +400,9 @@ def test_validation_leaves_the_arithmetic_of_training_as_it_is(letters: Run) -> 
     assert packed is not None
     device, forms = torch.device("cpu"), Forms(letters.source, letters.target)
     pairs = [Pair(1, "", "Der Hund schläft."), Pair(2, "", "Das Tier ist müde.")]
-    validation = new_validation(network, letters.recipe, forms, pairs, device)
+    validation = runtime_of(letters.recipe.spec).validation(
+        network, letters.recipe, forms, pairs, device
+    )
     with torch.no_grad():
         found = validation(1)
     assert network.output_layer.packed is packed

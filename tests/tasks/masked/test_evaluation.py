@@ -24,7 +24,7 @@ from dragoman.recipe import Recipe
 from dragoman.runs.prepare import prepare
 from dragoman.runs.run import Run
 from dragoman.sizing.from_files import recipe_of
-from dragoman.task import TASKS
+from dragoman.specs.catalogue import TASKS
 from dragoman.tasks.language_model.writer import Writer
 from dragoman.tasks.masked.evaluation import evaluate_run, with_blanks
 from dragoman.tasks.masked.filler import Filler

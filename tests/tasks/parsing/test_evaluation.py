@@ -27,7 +27,7 @@ from dragoman.runs.prepare import prepare
 from dragoman.runs.run import Run
 from dragoman.search.settings import SamplingSettings, SearchSettings
 from dragoman.sizing.from_files import recipe_of
-from dragoman.task import TASKS
+from dragoman.specs.catalogue import TASKS
 from dragoman.tasks.parsing.evaluation import evaluate_run, score_each, trees_in
 from dragoman.tasks.parsing.parser import Parser
 from dragoman.tasks.report import write_report

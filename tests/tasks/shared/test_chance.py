@@ -7,7 +7,8 @@ import random
 import pytest
 
 from dragoman.metrics.classification import Confusion
-from dragoman.tasks.shared.chance import LEAST_BLEU, chance_of_labels, chance_of_translations
+from dragoman.tasks.classification.chance import chance_of_labels
+from dragoman.tasks.translation.chance import LEAST_BLEU, chance_of_translations
 
 
 @pytest.mark.parametrize("seed", range(5))

@@ -28,7 +28,7 @@ from dragoman.tasks.translation.proofreading.proofreader import Proof, Proofread
 from dragoman.tasks.translation.proofreading.source import ReadSource
 from dragoman.tasks.translation.proofreading.warning import TranslationWarning
 
-BENCHMARKS = Path(__file__).parents[2] / "benchmarks"
+BENCHMARKS = Path(__file__).parents[3] / "benchmarks"
 sys.path.insert(0, str(BENCHMARKS))
 
 from compound_sentences import compound, loses_a_part  # noqa: E402

@@ -10,7 +10,7 @@ import torch
 
 from dragoman.demo.corpus import demo_corpus, pronoun_probes
 from dragoman.engine.predictor import Output, Predictor
-from dragoman.engine.settings import EngineSettings, TranslatorSettings
+from dragoman.engine.settings import EngineSettings
 from dragoman.errors import DragomanError, RunError
 from dragoman.insight.head import Array
 from dragoman.insight.needs import transformer_of
@@ -22,11 +22,7 @@ from dragoman.pictures.records import AttentionRecord
 from dragoman.runs.run import Run
 from dragoman.search.hypothesis import Hypothesis
 from dragoman.search.settings import SearchSettings
-from dragoman.tasks.classification.labeller import Labeller
-from dragoman.tasks.language_model.writer import Writer
-from dragoman.tasks.masked.filler import Filler
-from dragoman.tasks.parsing.parser import Parser
-from dragoman.tasks.translation.translator import Translator
+from dragoman.tasks.catalogue import runtime_of
 
 DEMO = Path("runs/demo")
 """Where ``dragoman demo`` leaves its run: what figures look into unless told otherwise."""
@@ -38,17 +34,12 @@ _CANDIDATES = 16
 
 def _predictor(run: Run, looking: bool) -> Predictor:
     """On the plain path. Errors: ``RunError`` for a run that figures are not of."""
-    plain = EngineSettings(precision="fp32")
-    if run.task.target != "text":
-        if not looking:
-            raise RunError(
-                f"{run.folder} is a {run.task.called}; figures look into runs that write text or "
-                f"fill it in. What it does: {run.use}"
-            )
-        return Labeller(run, plain) if run.task.target == "label" else Parser(run, plain)
-    if "source" in run.task.sides:
-        return Translator(run, TranslatorSettings(precision="fp32", whole=True))
-    return Filler(run) if run.task.reads else Writer(run, plain)
+    if "target" not in run.task.texts and not looking:
+        raise RunError(
+            f"{run.folder} is a {run.task.called}; figures look into runs that write text or "
+            f"fill it in. What it does: {run.use}"
+        )
+    return runtime_of(run.task).predictor(run, EngineSettings(precision="fp32"))
 
 
 @dataclass(frozen=True)

@@ -66,7 +66,7 @@ def _examples(run: Run) -> list[str]:
     sources = [sample["source"] for sample in run.scores().get("samples", [])]
     texts = sources or _while_learning(run)
     is_demo = run.recipe.data.embedded and run.recipe.languages.source == "en"
-    if is_demo and "source" in run.task.sides and run.task.target != "tree":
+    if is_demo and "source" in run.task.sides and run.task.demo == "demo":
         return _short((*_PAIR, *texts))
     return sorted(_short(texts) or _short(map(_around_blank, texts)), key=len)
 

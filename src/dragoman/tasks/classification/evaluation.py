@@ -25,9 +25,11 @@ from dragoman.runs.lineage import warn_of_learned
 from dragoman.runs.run import Run
 from dragoman.runs.scores import keep_scores, scores_of, signed
 from dragoman.shortened import shortened
+from dragoman.specs.classification import CLASSIFICATION
 from dragoman.tasks.classification.confusions import MOST_DRAWN
 from dragoman.tasks.classification.labeller import Labelled as LabelledText
 from dragoman.tasks.classification.labeller import Labeller, in_batches
+from dragoman.tasks.shared.evaluation_report import EvaluationReport
 from dragoman.tasks.shared.examples import reading_of
 from dragoman.tasks.shared.validation import TOKENS_AT_ONCE, Validation
 from dragoman.training.loss import smoothed_cross_entropy
@@ -114,13 +116,9 @@ class Mistake:
 
 
 @dataclass(frozen=True)
-class Evaluated:
+class ClassificationReport(EvaluationReport):
     """How a run labels some texts."""
 
-    run: str
-    weights: str
-    test: str
-    seconds: float
     labels: tuple[str, ...]
     confusion: Confusion
     nll: float
@@ -143,8 +141,8 @@ class Evaluated:
         confusion, texts = self.confusion, self.confusion.texts
         read = f"{plural(texts, 'text')}, {plural(len(self.labels), 'label')}; {self.seconds:.1f} s"
         parts = [
-            f"{self.run} ({self.weights}) on {self.test}\n{read}",
-            scores_of("classification", self.scores),
+            f"{self.head}\n{read}",
+            scores_of(CLASSIFICATION, self.scores),
             self._by_label(),
         ]
         if len(self.labels) <= _MOST_SHOWN:
@@ -198,19 +196,14 @@ class Evaluated:
                 "counted, as only a wrong label could have been chosen."
             )
 
-    def to_dict(self) -> dict[str, Any]:
-        """As plain values, for JSON."""
+    def details(self) -> dict[str, Any]:
         confusion = self.confusion
         signature = (
             f"texts:{confusion.texts}|labels:{len(self.labels)}|read:{self.longest}|"
             f"left-out:{self.left_out}"
         )
         return {
-            "run": self.run,
-            "weights": self.weights,
-            "test": self.test,
             "sentences": confusion.texts,
-            "seconds": round(self.seconds, 2),
             "scores": signed(self.scores, signature),
             "labels": [
                 {
@@ -234,7 +227,7 @@ def evaluate_run(
     changes: Sequence[str] = (),
     *,
     keep: bool = True,
-) -> Evaluated:
+) -> ClassificationReport:
     """Measure a run on labelled texts.
 
     ``files``: one like those that it has learned from, or one of texts and one of labels; without
@@ -255,7 +248,7 @@ def evaluate_run(
     began = time.perf_counter()
     found = labeller([pair.source for pair in pairs])
     seconds = time.perf_counter() - began
-    result = Evaluated(
+    result = ClassificationReport(
         opened.folder.name, opened.weights_in_words, measured.name, seconds, labels.names,
         *_judged(pairs, found, labels), sum(one.cut for one in found), labeller.longest,
         measured.left_out,

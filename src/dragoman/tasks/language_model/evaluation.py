@@ -27,13 +27,15 @@ from dragoman.errors import DragomanError
 from dragoman.forms.identification import can_identify, identify
 from dragoman.forms.languages import NAMES, base, name_of
 from dragoman.plural import plural
-from dragoman.recipe import EvaluationSettings
 from dragoman.runs.evaluation_set import nothing_to_measure, own_test_set
 from dragoman.runs.lineage import watched_texts
 from dragoman.runs.run import Run
 from dragoman.runs.scores import keep_scores, scores_of, signed
 from dragoman.search.settings import SearchSettings
+from dragoman.specs.language_model import LANGUAGE_MODEL
+from dragoman.specs.sections import EvaluationSettings
 from dragoman.tasks.shared.code_length import Length
+from dragoman.tasks.shared.evaluation_report import EvaluationReport
 from dragoman.tasks.shared.validation import TOKENS_AT_ONCE, Validation, next_token_loss
 from dragoman.training.records import Evaluation, Sample
 
@@ -103,14 +105,10 @@ class Texts(Validation[Batch]):
 
 
 @dataclass(frozen=True)
-class Evaluated:
+class LanguageModelReport(EvaluationReport):
     """What a run thinks of some texts."""
 
-    run: str
-    weights: str
-    test: str
     texts: int
-    seconds: float
     nll: float
     """-log P of all texts, in nats."""
     length: Length
@@ -145,28 +143,23 @@ class Evaluated:
         read = f"{plural(self.texts, 'text')}, {tokens}, {count}"
         return "\n".join(
             [
-                f"{self.run} ({self.weights}) on {self.test}",
+                self.head,
                 f"{read}; {self.seconds:.1f} s",
                 "",
-                scores_of("language-model", self.scores),
+                scores_of(LANGUAGE_MODEL, self.scores),
                 "",
                 *notes,
             ]
         )
 
-    def to_dict(self) -> dict[str, Any]:
-        """As plain values, for JSON."""
+    def details(self) -> dict[str, Any]:
         length = self.length
         signature = (
             f"tokens:{length.tokens}|bytes:{length.bytes}|unknown:{length.unknown}|end:counted|"
             f"window:{self.context}|stride:{self.stride}"
         )
         return {
-            "run": self.run,
-            "weights": self.weights,
-            "test": self.test,
             "sentences": self.texts,
-            "seconds": round(self.seconds, 2),
             "scores": signed(self.scores, signature),
         }
 
@@ -177,7 +170,7 @@ def evaluate_run(
     changes: Sequence[str] = (),
     *,
     keep: bool = True,
-) -> Evaluated:
+) -> LanguageModelReport:
     """Score texts.
 
     ``files``: a file or folder of them, in the format of those that the run has learned from;
@@ -214,9 +207,9 @@ def evaluate_run(
         count += len(part)
     if not count:
         raise nothing_to_measure(opened, "is no text", "a file of texts", "test.txt")
-    result = Evaluated(
-        opened.folder.name, opened.weights_in_words, test, count,
-        time.perf_counter() - began, nll, length, *how,
+    result = LanguageModelReport(
+        opened.folder.name, opened.weights_in_words, test,
+        time.perf_counter() - began, count, nll, length, *how,
     )  # fmt: skip
     if keep and not files:
         keep_scores(opened, result.to_dict(), own=how == windows_of(opened))

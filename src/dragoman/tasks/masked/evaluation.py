@@ -36,7 +36,9 @@ from dragoman.runs.evaluation_set import nothing_to_measure
 from dragoman.runs.lineage import watched_texts
 from dragoman.runs.run import Run
 from dragoman.runs.scores import keep_scores, scores_of, signed
+from dragoman.specs.masked import MASKED
 from dragoman.tasks.language_model.evaluation import texts_of
+from dragoman.tasks.shared.evaluation_report import EvaluationReport
 from dragoman.tasks.shared.validation import TOKENS_AT_ONCE, Validation
 from dragoman.training.records import Evaluation, Sample
 from dragoman.training.seeding import key
@@ -146,15 +148,11 @@ class Sums:
 
 
 @dataclass(frozen=True)
-class Evaluated:
+class MaskedReport(EvaluationReport):
     """How well a run restores some texts."""
 
-    run: str
-    weights: str
-    test: str
     texts: int
     tokens: int
-    seconds: float
     masked: Sums
     alone: Sums
     """The sums over tokens that were hidden one at a time (pseudo-perplexity)."""
@@ -185,26 +183,21 @@ class Evaluated:
         )
         return "\n".join(
             [
-                f"{self.run} ({self.weights}) on {self.test}",
+                self.head,
                 f"{read}; {self.seconds:.1f} s",
                 "",
-                scores_of("masked", self.scores),
+                scores_of(MASKED, self.scores),
                 "",
                 notes,
             ]
         )
 
-    def to_dict(self) -> dict[str, Any]:
-        """As plain values, for JSON."""
+    def details(self) -> dict[str, Any]:
         words = "|whole words" if self.whole_words else ""
         masked = f"masked:{self.masked.tokens}|share:{self.share}{words}|context:{self.context}"
         alone = f"hidden alone:{self.alone.tokens}|context:{self.context}"
         return {
-            "run": self.run,
-            "weights": self.weights,
-            "test": self.test,
             "sentences": self.texts,
-            "seconds": round(self.seconds, 2),
             "scores": signed(self.masked.scores, masked) | signed(self._alone, alone),
         }
 
@@ -216,7 +209,7 @@ def evaluate_run(
     changes: Sequence[str] = (),
     *,
     keep: bool = True,
-) -> Evaluated:
+) -> MaskedReport:
     """Score texts.
 
     ``files``: a file or folder of them, in the format of those that the run has learned from;
@@ -250,9 +243,9 @@ def evaluate_run(
         raise nothing_to_measure(opened, "is no text", "a file of texts", "test.txt")
     assert form.vocabulary.mask is not None  # or there were no ``Masking``
     hidden = alone.pieces(form.vocabulary.mask)
-    result = Evaluated(
-        opened.folder.name, opened.weights_in_words, test, count, tokens,
-        time.perf_counter() - began, masked,
+    result = MaskedReport(
+        opened.folder.name, opened.weights_in_words, test,
+        time.perf_counter() - began, count, tokens, masked,
         Sums.sum(Sums.of(model, batch, "cpu") for batch in _batches(hidden, form.eos)),
         context, settings.share, settings.whole_words,
     )  # fmt: skip

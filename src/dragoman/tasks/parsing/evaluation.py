@@ -27,7 +27,9 @@ from dragoman.runs.lineage import warn_of_learned
 from dragoman.runs.run import Run
 from dragoman.runs.scores import keep_scores, samples, scores_of, signed
 from dragoman.sizing.trees import label_ends_of
+from dragoman.specs.parsing import PARSING
 from dragoman.tasks.parsing.parser import Parse, Parser, parse_all
+from dragoman.tasks.shared.evaluation_report import EvaluationReport
 from dragoman.tasks.shared.validation import (
     Validation,
     batches_of_pairs,
@@ -84,15 +86,11 @@ def score_each(pairs: Sequence[Pair], parses: Sequence[Parse]) -> list[Sentence]
 
 
 @dataclass(frozen=True)
-class Evaluated:
+class ParsingReport(EvaluationReport):
     """What a run makes of the sentences of some trees."""
 
-    run: str
-    weights: str
-    test: str
     search: str
     path: str
-    seconds: float
     found: Parseval
     with_tags: bool
     pairs: Sequence[Pair]
@@ -116,11 +114,11 @@ class Evaluated:
         skipped = f"; {self.found.skipped:,} of punctuation alone" if self.found.skipped else ""
         return "\n".join(
             [
-                f"{self.run} ({self.weights}) on {self.test}",
+                self.head,
                 f"{self.search}; {self.path}",
                 f"{plural(self.found.sentences, 'sentence')}{skipped}, {self.seconds:.1f} s",
                 "",
-                scores_of("parsing", self.scores),
+                scores_of(PARSING, self.scores),
                 "",
                 self.found.tables(),
                 "",
@@ -128,16 +126,14 @@ class Evaluated:
             ]
         )  # fmt: skip
 
-    def to_dict(self) -> dict[str, Any]:
-        """As plain values, for JSON."""
+    def outputs(self) -> Sequence[str]:
+        return self.hypotheses
+
+    def details(self) -> dict[str, Any]:
         return {
-            "run": self.run,
-            "weights": self.weights,
-            "test": self.test,
             "search": self.search,
             "path": self.path,
             "sentences": len(self.pairs),
-            "seconds": round(self.seconds, 2),
             "scores": signed(self.scores, SIGNATURE),
             "parseval": self.found.to_dict(),
         }
@@ -150,7 +146,7 @@ def evaluate_run(
     *,
     precision: str = "auto",
     keep: bool = True,
-) -> Evaluated:
+) -> ParsingReport:
     """Parse the sentences of some trees and score the parses.
 
     ``files``: a file or folder of trees; without one it is the recipe's test set. ``changes`` are
@@ -185,7 +181,7 @@ def trees_in(path: Path, like: Run | None = None) -> list[Pair]:
 
 def evaluate_on(
     run: Run, pairs: Sequence[Pair], test: str, changes: Sequence[str] = (), precision: str = "auto"
-) -> Evaluated:
+) -> ParsingReport:
     """As ``evaluate_run``, on trees that are read already; ``test``: what they are called."""
     search = for_test_set(run.recipe.search, changes)
     settings = EngineSettings.model_validate({"precision": precision, "longest": _LONGEST})
@@ -194,10 +190,10 @@ def evaluate_on(
     began = time.perf_counter()
     parses = [best for best, *_ in parser.stream(pair.source for pair in pairs)]
     seconds = time.perf_counter() - began
-    return Evaluated(
-        run.folder.name, run.weights_in_words, test,
+    return ParsingReport(
+        run.folder.name, run.weights_in_words, test, seconds,
         f"beam {search.beam}, length penalty {search.length_penalty}", parser.description,
-        seconds, score_all(pairs, parses), not parser.no_tag, pairs, parses,
+        score_all(pairs, parses), not parser.no_tag, pairs, parses,
     )  # fmt: skip
 
 

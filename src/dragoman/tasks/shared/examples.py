@@ -1,7 +1,7 @@
 """What a model is trained on at once, from the tokens of a store: pairs, windows of texts, or texts
 that are masked or have a label.
 
-A task names its kind (``Task.examples``). A plan draws up updates from the numbers and lengths of
+A task has one kind (``Runtime.examples``). A plan draws up updates from the numbers and lengths of
 examples; here those numbers become batches, as pure functions of the seed.
 """
 
@@ -14,7 +14,6 @@ from typing import Protocol
 import numpy as np
 import numpy.typing as npt
 
-from dragoman.address import found_at
 from dragoman.data.batches import Batch, Tokens, make_batch, window_batch
 from dragoman.data.labelled import LabelledBatch, Reading, labelled_batch
 from dragoman.data.masked_batches import MaskedBatch, masked_batch
@@ -24,9 +23,8 @@ from dragoman.data.plan import Plan
 from dragoman.data.store import CorpusRange, Store
 from dragoman.data.windows import Pieces, Windows
 from dragoman.forms.form import Form
+from dragoman.forms.sides import Forms
 from dragoman.recipe import Recipe
-from dragoman.runs.run import Forms
-from dragoman.task import TASKS
 from dragoman.training.gradients import MakeBatch
 from dragoman.training.objectives import MicroBatch
 from dragoman.training.seeding import key
@@ -43,12 +41,6 @@ class Examples(Protocol):
 
     def batch(self, update: int, examples: Sequence[int]) -> MicroBatch:
         """The examples with these numbers, as a batch of update ``update``."""
-
-
-def examples_of(store: Store, recipe: Recipe, forms: Forms) -> Examples:
-    """The examples of a recipe's task."""
-    made: Examples = found_at(TASKS[recipe.task].examples)(store, recipe, forms)
-    return made
 
 
 class TrainingBatches:

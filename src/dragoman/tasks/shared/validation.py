@@ -6,33 +6,29 @@ tasks measure.
 
 from __future__ import annotations
 
-import time
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from itertools import islice
-from typing import Any, Generic, TypeVar
+from typing import Generic, TypeVar
 
 import torch
 
-from dragoman.address import found_at
 from dragoman.data.batches import Batch, make_batch
 from dragoman.data.corpora import Pair
 from dragoman.engine.engine import Engine
+from dragoman.forms.sides import Forms
 from dragoman.inference.fastest import fastest
 from dragoman.metrics.perplexity import perplexity
 from dragoman.models.interface import Network, writing
 from dragoman.recipe import Recipe
-from dragoman.runs.run import Forms
 from dragoman.runs.user_cache import cache_folder
 from dragoman.search.settings import SearchSettings
-from dragoman.task import TASKS
 from dragoman.training.loss import smoothed_cross_entropy
 from dragoman.training.records import Evaluation, Sample
 
 TOKENS_AT_ONCE = 2048
 """Target tokens of a batch, where one example has not more."""
 _LOGITS_AT_ONCE = 1 << 21
-_TIMED = 32
 _SAMPLES = 5
 
 
@@ -152,45 +148,3 @@ def next_token_loss(validation: Validation[Batch]) -> tuple[float, int]:
             total += float(smoothed_cross_entropy(logits, wanted, 0.0)[1])
         tokens += batch.target_tokens
     return total, tokens
-
-
-def new_validation(
-    model: Network, recipe: Recipe, forms: Forms, pairs: Sequence[Pair], device: torch.device
-) -> Validation[Any]:
-    """The validation of a recipe's task."""
-    made: Validation[Any] = found_at(TASKS[recipe.task].validation)(
-        model, recipe, forms, pairs, device
-    )
-    return made
-
-
-def time_validation(
-    model: Network, recipe: Recipe, forms: Forms, pairs: Sequence[Pair], device: torch.device
-) -> float:
-    """About how many seconds a validation on ``pairs`` will take, by timing some of them.
-
-    The model may be untrained: it would not know where to end, so that its outputs are kept to the
-    length of their sources.
-    """
-    search = recipe.search.model_copy(update={"max_extra": 0, "max_length": None, "min_length": 0})
-    some = pairs[:: -(-len(pairs) // _TIMED) or 1]
-    validation = new_validation(
-        model, recipe.model_copy(update={"search": search}), forms, some, device
-    )
-    if not validation.pairs:
-        return 0.0
-    training = model.training
-    model.eval()
-    with torch.no_grad():
-        validation(0)  # warms up
-        began = time.perf_counter()
-        validation(0)
-        seconds = time.perf_counter() - began
-    model.train(training)
-
-    def work(examples: int) -> float:
-        # Of those that are not searched for only the loss is taken, about a quarter of the work.
-        searched = validation.searched(examples)
-        return searched + (examples - searched) / 4
-
-    return seconds / work(len(validation.pairs)) * work(len(pairs))

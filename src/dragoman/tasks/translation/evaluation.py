@@ -25,23 +25,18 @@ from dragoman.runs.evaluation_set import EvaluationSet
 from dragoman.runs.lineage import warn_of_learned
 from dragoman.runs.run import Run
 from dragoman.runs.scores import keep_scores, samples
+from dragoman.tasks.shared.evaluation_report import EvaluationReport
 
 logger = logging.getLogger("dragoman")
 
 
 @dataclass(frozen=True)
-class Evaluated:
+class TranslationReport(EvaluationReport):
     """The translations of a test set by a run, and their scores."""
 
-    run: str
-    weights: str
-    """Which weights these are: best, average or last, and of which update."""
-    test: str
-    """The name of the test set."""
     search: str
     path: str
     """What translated: int8 kernels, or torch in bf16 or fp32."""
-    seconds: float
     scores: Scores
     prepared: Score | None
     """BLEU over lower-cased Moses tokens, where that protocol is asked for."""
@@ -55,7 +50,7 @@ class Evaluated:
         speed = len(self.hypotheses) / max(self.seconds, 1e-9)
         sentences = plural(len(self.hypotheses), "sentence")
         lines = [
-            f"{self.run} ({self.weights}) on {self.test}, {sentences}",
+            f"{self.head}, {sentences}",
             f"{self.search}; {self.path}; {self.seconds:.1f} s, {speed:,.0f} sentences/s",
             "",
             self.scores.table(),
@@ -73,15 +68,13 @@ class Evaluated:
             lines += ["", str(self.markup)]
         return "\n".join(lines)
 
-    def to_dict(self) -> dict[str, Any]:
-        """As plain values, for JSON: figures, not sentences."""
+    def outputs(self) -> Sequence[str]:
+        return self.hypotheses
+
+    def details(self) -> dict[str, Any]:
         values: dict[str, Any] = {
-            "run": self.run,
-            "weights": self.weights,
-            "test": self.test,
             "search": self.search,
             "path": self.path,
-            "seconds": round(self.seconds, 2),
             **self.scores.to_dict(),
         }
         if self.prepared is not None:
@@ -105,7 +98,7 @@ def evaluate_run(
     ensemble: Sequence[Run] = (),
     mbr: int = 0,
     keep: bool = True,
-) -> Evaluated:
+) -> TranslationReport:
     """Translate a test set and score it.
 
     ``files``: sources and their references, of which there may be several with other translations
@@ -161,11 +154,11 @@ def evaluate_run(
     if mbr:
         described = f"minimum Bayes risk by chrF among {mbr} of: {described}"
     runs = (opened, *ensemble)
-    result = Evaluated(
+    result = TranslationReport(
         " + ".join(one.folder.name for one in runs),
         "; ".join(dict.fromkeys(one.weights_in_words for one in runs)),
-        measured.name, described, translator.description,
-        seconds, scores, prepared, markup, pairs, hypotheses,
+        measured.name, seconds, described, translator.description, scores, prepared,
+        markup, pairs, hypotheses,
     )  # fmt: skip
     if keep and not files:
         own = search == for_test_set(recipe.search) and settings == TranslatorSettings()

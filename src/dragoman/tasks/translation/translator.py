@@ -16,14 +16,14 @@ from dataclasses import replace
 from functools import cached_property
 from itertools import chain, islice
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
 from dragoman.engine.engine import Engine
 from dragoman.engine.predictor import Predictor, require_task
 from dragoman.engine.search_settings import with_beams
-from dragoman.engine.settings import TranslatorSettings
+from dragoman.engine.settings import EngineSettings, TranslatorSettings
 from dragoman.engine.streaming import parts
 from dragoman.errors import DragomanError, RunError
 from dragoman.forms.passage import Passage
@@ -50,6 +50,11 @@ class Translator(Predictor):
 
     Not for several threads at once; a server gives each run one thread.
     """
+
+    @classmethod
+    def whole(cls, run: Run, settings: EngineSettings) -> Self:
+        """One that never cuts a text into sentences: for looking at what the model itself does."""
+        return cls(run, TranslatorSettings(**dict(settings), whole=True))
 
     def __init__(
         self,

@@ -18,8 +18,8 @@ from typing import Literal
 import torch
 from torch import Tensor
 
+from dragoman.models.catalogue.networks import new_network
 from dragoman.models.interface import AttentionLayer, Memory, Network, writing
-from dragoman.models.kinds import new_network
 from dragoman.models.settings import ModelSettings
 from dragoman.nn.layout import Layout, Sequences
 from dragoman.nn.linear import Linear, Precision

@@ -17,9 +17,9 @@ from untrained_run import untrained_run
 from dragoman.recipe import Recipe
 from dragoman.runs.run import Run
 from dragoman.sizing.pairs import least_tokens
-from dragoman.task import TASKS
+from dragoman.specs.catalogue import TASKS
 from dragoman.tasks.report import write_report
-from dragoman.tasks.shared.learned import verdict
+from dragoman.tasks.verdict import verdict
 
 SENTENCES = [
     "A man rides a bicycle.", "Two dogs run through the snow.", "The sea is calm today.",

@@ -1,0 +1,34 @@
+"""The forms of both sides of a model: what it reads, and what it writes or chooses among."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from dragoman.forms.form import Form
+from dragoman.forms.labels import Labels
+from dragoman.forms.text_form import TextForm, as_text
+from dragoman.forms.tree_form import TreeForm
+
+
+class Forms(NamedTuple):
+    """The forms of both sides of a model."""
+
+    source: Form
+    target: Form
+
+    @property
+    def written(self) -> TextForm:
+        """The target of a task that writes text."""
+        return as_text(self.target)
+
+    @property
+    def labels(self) -> Labels:
+        """The target of a task that labels."""
+        assert isinstance(self.target, Labels)
+        return self.target
+
+    @property
+    def trees(self) -> TreeForm:
+        """The target of a task that parses."""
+        assert isinstance(self.target, TreeForm)
+        return self.target

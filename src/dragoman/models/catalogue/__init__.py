@@ -1,0 +1,1 @@
+"""Networks by the kind that a recipe names, and heads over them."""

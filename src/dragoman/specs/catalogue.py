@@ -1,0 +1,14 @@
+"""Every task by the name that a recipe gives it."""
+
+from __future__ import annotations
+
+from dragoman.specs.classification import CLASSIFICATION
+from dragoman.specs.language_model import LANGUAGE_MODEL
+from dragoman.specs.masked import MASKED
+from dragoman.specs.parsing import PARSING
+from dragoman.specs.spec import Spec
+from dragoman.specs.translation import TRANSLATION
+
+TASKS: dict[str, Spec] = {
+    spec.name: spec for spec in (TRANSLATION, LANGUAGE_MODEL, MASKED, CLASSIFICATION, PARSING)
+}

@@ -1,0 +1,130 @@
+"""Classification: a text is read, and one of some labels chosen."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, ClassVar
+
+from dragoman.data.corpora import Pair
+from dragoman.errors import DataError
+from dragoman.forms.labels import LONGEST, Labels, plain
+from dragoman.forms.sides import Forms
+from dragoman.forms.text_form import TextForm
+from dragoman.measure import LOSS, percent
+from dragoman.models.kinds import KINDS
+from dragoman.specs.demo import labels_of_demo
+from dragoman.specs.sections import Sections
+from dragoman.specs.spec import Examples, Spec
+from dragoman.task import Side
+
+if TYPE_CHECKING:
+    from dragoman.models.interface import Network
+    from dragoman.models.settings import ModelSettings
+
+_FEW = 3
+"""Examples of a label: fewer are more likely a slip than a label."""
+
+
+@dataclass(frozen=True)
+class ClassificationSpec(Spec):
+    """A text and its label."""
+
+    target_file: ClassVar[str | None] = "labels.json"
+    has_head: ClassVar[bool] = True
+
+    def check_model(self, recipe: Sections) -> None:
+        stacks = [kind for kind, known in KINDS.items() if not (known.reads and known.writes)]
+        if recipe.model.kind not in stacks:
+            raise ValueError(
+                f'model.kind = "{recipe.model.kind}" reads one text and writes another, and a '
+                f"{self.name} reads alone: choose one of {', '.join(stacks)}"
+            )
+        if recipe.text.sampling:
+            raise ValueError(
+                f"text.sampling cuts a text anew each time, and a {self.name} learns from fixed "
+                "tokens: set text.sampling = 0"
+            )
+        self.check_next_word(recipe.model)
+
+    def forms(self, texts: Mapping[Side, TextForm], folder: Path, longest: int) -> Forms:
+        assert self.target_file is not None
+        return Forms(texts["source"], Labels.load(folder / self.target_file))
+
+    def learn_target(self, recipe: Sections, examples: Examples, folder: Path) -> list[str]:
+        assert self.target_file is not None
+        found, counts = Labels.learn(pair.target for _, pair in _labelled(examples))
+        found.save(folder / self.target_file)
+        few = rare_labels(counts)
+        return [
+            f"{found.size:,} labels: {found.in_words()}",
+            *([f"warning: {few}"] if few else []),
+        ]
+
+    def check_target(self, examples: Examples, learned: Forms, run: Path) -> None:
+        labels = learned.labels
+        for name, pair in _labelled(examples):
+            if labels.value(pair.target) is None:
+                raise DataError(
+                    f"{name}, line {pair.line}: {pair.target[:60]!r} is no label of {run}, which "
+                    f"knows {labels.in_words()}. To begin with what it makes of text, and labels "
+                    "of your own: --take encoder or --take decoder, whichever its model is"
+                )
+
+    def for_overlap(self, pair: Pair) -> Pair:
+        """The text alone: all labels overlap."""
+        return Pair(pair.line, "", pair.source, pair.whole)
+
+    def embedded_pairs(self, recipe: Sections, part: str) -> Iterator[Pair]:
+        return labels_of_demo(part)
+
+    def new_network(self, settings: ModelSettings, forms: Forms) -> Network:
+        from dragoman.models.catalogue.classifier import new_classifier
+
+        return new_classifier(settings, forms.source.size, forms.target.size)
+
+
+def rare_labels(counts: Mapping[str, int]) -> str:
+    """What to say of labels that have too few of the examples counted; empty if none has."""
+    rare = sorted(name for name, count in counts.items() if count < _FEW)
+    if not rare:
+        return ""
+    return (
+        f"{len(rare):,} of {len(counts):,} labels have fewer than {_FEW} training examples, such "
+        f"as {rare[0]!r} with {counts[rare[0]]}: too few to be learned. Is one the name of a "
+        "column? A file of examples has no header"
+    )
+
+
+def _labelled(examples: Examples) -> Iterator[tuple[str, Pair]]:
+    """Errors: ``DataError`` for an example without a label, or with one that is too long."""
+    for name, pair in examples():
+        if not pair.target.strip():
+            raise DataError(f"{name}, line {pair.line}: the label is empty")
+        if len(plain(pair.target)) > LONGEST:
+            raise DataError(
+                f"{name}, line {pair.line}: the label has "
+                f"{len(plain(pair.target)):,} characters; at most {LONGEST:,} are allowed: "
+                f"{pair.target.strip()[:60]!r}. Does the label's column hold the text? "
+                "--columns sets which is which"
+            )
+        yield name, pair
+
+
+CLASSIFICATION = ClassificationSpec(
+    name="classification",
+    called="classification",
+    sides=("source", "target"),
+    texts=("source",),
+    reads=True,
+    writes=False,
+    noun="texts",
+    counted="texts",
+    metrics={"macro_f1": percent("macro F1"), "accuracy": percent("accuracy"), "loss": LOSS},
+    evaluation_options=(),
+    begins=(0, 0),
+    verbs=(("classify", "< lines.txt"),),
+    hub_tag="text-classification",
+    limits=("It chooses among the labels that it was trained on, also where none of them fits.",),
+)

@@ -1,0 +1,45 @@
+"""Language models: nothing is read, and a text is written."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import ClassVar
+
+from dragoman.forms.nothing import Nothing
+from dragoman.forms.sides import Forms
+from dragoman.forms.text_form import TextForm
+from dragoman.measure import BITS_PER_BYTE, LOSS, PERPLEXITY
+from dragoman.specs.one_text import OneText
+from dragoman.task import Side
+
+
+@dataclass(frozen=True)
+class LanguageModelSpec(OneText):
+    """Texts, token by token."""
+
+    sections: ClassVar[frozenset[str]] = frozenset({"search"})
+
+    def forms(self, texts: Mapping[Side, TextForm], folder: Path, longest: int) -> Forms:
+        target = texts["target"]
+        return Forms(Nothing(target.eos, longest), target)
+
+
+LANGUAGE_MODEL = LanguageModelSpec(
+    name="language-model",
+    called="language-model",
+    sides=("target",),
+    texts=("target",),
+    reads=False,
+    writes=True,
+    noun="texts",
+    counted="target tokens",
+    metrics={"loss": LOSS, "perplexity": PERPLEXITY, "bits_per_byte": BITS_PER_BYTE},
+    compared="bits_per_byte",
+    evaluation_options=(),
+    begins=(4_000, 0),
+    verbs=(("write", "'How it begins'"),),
+    hub_tag="text-generation",
+    limits=("It writes what its training text makes likely, whether it is true or not.",),
+)

@@ -1,0 +1,56 @@
+"""Masked language models: a text with blanks is read, and what stands in them is said."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import ClassVar
+
+from dragoman.forms.sides import Forms
+from dragoman.forms.text_form import TextForm
+from dragoman.measure import LOSS, PERPLEXITY, Measure, percent
+from dragoman.specs.one_text import OneText
+from dragoman.specs.sections import Sections
+from dragoman.task import Side
+
+
+@dataclass(frozen=True)
+class MaskedSpec(OneText):
+    """Texts, of which some tokens are hidden: what is read is made of the text itself."""
+
+    sections: ClassVar[frozenset[str]] = frozenset({"masking"})
+
+    def check_rest(self, recipe: Sections) -> None:
+        super().check_rest(recipe)
+        if recipe.data.moses:
+            raise ValueError(
+                f"a {self.called} fills blanks in text as it stands: set data.moses = false"
+            )
+
+    def forms(self, texts: Mapping[Side, TextForm], folder: Path, longest: int) -> Forms:
+        return Forms(texts["target"], texts["target"])
+
+
+MASKED = MaskedSpec(
+    name="masked",
+    called="masked language model",
+    sides=("target",),
+    texts=("target",),
+    reads=True,
+    writes=False,
+    noun="texts",
+    counted="masked tokens",
+    metrics={
+        "loss": LOSS,
+        "perplexity": PERPLEXITY,
+        "accuracy": percent("accuracy", share=True),
+    },
+    finished={"pseudo_perplexity": Measure("pseudo-perplexity", "lower")},
+    evaluation_options=(),
+    begins=(6_000, 0),
+    verbs=(("fill", "'How it ___.'"),),
+    hub_tag="fill-mask",
+    limits=("It fills in what its training text makes likely, whether it is true or not.",),
+    symbols=("<mask>",),
+)

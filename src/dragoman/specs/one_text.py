@@ -1,0 +1,39 @@
+"""What tasks have in common whose examples are texts that stand alone: they are read in windows."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from dragoman.data.corpora import Pair
+from dragoman.specs.demo import texts_of_demo
+from dragoman.specs.sections import Sections
+from dragoman.specs.spec import Spec
+
+
+@dataclass(frozen=True)
+class OneText(Spec):
+    """Texts alone."""
+
+    def check_rest(self, recipe: Sections) -> None:
+        context, window = recipe.plan.context, recipe.evaluation.window or recipe.plan.context
+        if (recipe.evaluation.stride or 1) > window:
+            raise ValueError(
+                f"evaluation.stride {recipe.evaluation.stride} is greater than the window of "
+                f"{window} tokens (evaluation.window, plan.context)"
+            )
+        longest = recipe.model.longest
+        if longest is not None and max(context, window) > longest:
+            raise ValueError(
+                f"windows of {max(context, window)} tokens (plan.context, evaluation.window) are "
+                f"longer than the model's table of positions, {longest}: raise "
+                "model.positions.maximum"
+            )
+        if recipe.text.sampling:
+            raise ValueError(
+                f"text.sampling cuts a text anew each time, and a {self.called} learns from fixed "
+                "windows of tokens: set text.sampling = 0"
+            )
+
+    def embedded_pairs(self, recipe: Sections, part: str) -> Iterator[Pair]:
+        return texts_of_demo(part, recipe.languages.target)

@@ -1,0 +1,119 @@
+"""Parsing: the words of a sentence are read, and its tree is written."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, ClassVar
+
+from dragoman.data.corpora import CorpusSettings, Pair
+from dragoman.forms.sides import Forms
+from dragoman.forms.text_form import TextForm
+from dragoman.forms.tree_form import TreeForm, tree_of
+from dragoman.forms.tree_symbols import TreeSymbols
+from dragoman.measure import LOSS, PERPLEXITY, percent
+from dragoman.specs.demo import fingerprint_of_trees, trees_of_demo
+from dragoman.specs.sections import Sections
+from dragoman.specs.spec import Examples, Spec
+from dragoman.task import Side
+
+if TYPE_CHECKING:
+    from dragoman.models.interface import Network
+    from dragoman.models.settings import ModelSettings
+
+
+@dataclass(frozen=True)
+class ParsingSpec(Spec):
+    """A sentence and its tree, which a search writes as a text of brackets and tags."""
+
+    sections: ClassVar[frozenset[str]] = frozenset({"search", "trees"})
+    demo: ClassVar[str] = "demo-trees"
+    target_file: ClassVar[str | None] = "target.json"
+    keeps_order: ClassVar[bool] = True
+    instead_of_links: ClassVar[str] = "; what a head is taught, the trees tell"
+
+    def check_trees(self, corpus: CorpusSettings) -> None:
+        if corpus.format != "trees":
+            raise ValueError(
+                f"{corpus.name}: a {self.called} learns from bracketed trees: format = trees"
+            )
+
+    def check_vocabularies(self, recipe: Sections) -> None:
+        if recipe.model.shares_vocabulary:
+            raise ValueError(
+                'words and brackets cannot share one matrix: set model.tie = "target" or "none"'
+            )
+        if recipe.data.moses:
+            raise ValueError(
+                f"data.moses is of texts and their translations: leave it out of a {self.called}"
+            )
+        if recipe.search.min_length or recipe.search.no_repeat_ngram:
+            raise ValueError(
+                "a parse has its own rules: set search.min_length = 0, search.no_repeat_ngram = 0"
+            )
+
+    def forms(self, texts: Mapping[Side, TextForm], folder: Path, longest: int) -> Forms:
+        assert self.target_file is not None
+        return Forms(texts["source"], TreeForm(TreeSymbols.load(folder / self.target_file)))
+
+    def learn_target(self, recipe: Sections, examples: Examples, folder: Path) -> list[str]:
+        assert self.target_file is not None
+        symbols = TreeSymbols.learn((tree_of(pair.target) for _, pair in examples()), recipe.trees)
+        symbols.save(folder / self.target_file)
+        return [f"{symbols.size:,} symbols of trees"]
+
+    def embedded_pairs(self, recipe: Sections, part: str) -> Iterator[Pair]:
+        return trees_of_demo(part)
+
+    def all_embedded_pairs(self) -> Iterable[Pair]:
+        return trees_of_demo("train", "dev", "test")
+
+    def embedded_fingerprint(self) -> str:
+        return fingerprint_of_trees()
+
+    def new_network(self, settings: ModelSettings, forms: Forms) -> Network:
+        import torch
+
+        from dragoman.data.word_links import starts_of
+        from dragoman.models.transformer import Transformer
+
+        made = super().new_network(settings, forms)
+        if isinstance(made, Transformer) and made.next_word is not None:
+            begins = starts_of(forms.source)
+            begins[forms.source.eos] = True
+            made.next_word.tell(torch.from_numpy(begins), forms.trees.symbols.words)
+        return made
+
+
+PARSING = ParsingSpec(
+    name="parsing",
+    called="parser",
+    sides=("source", "target"),
+    texts=("source",),
+    reads=True,
+    writes=True,
+    noun="trees",
+    counted="target tokens",
+    metrics={
+        "f1": percent("F1"),
+        "precision": percent("precision"),
+        "recall": percent("recall"),
+        "exact": percent("exact"),
+        "tags": percent("tags"),
+        "loss": LOSS,
+        "perplexity": PERPLEXITY,
+    },
+    finished={
+        "f1_40": percent("F1 (<= 40 words)"),
+        "exact_40": percent("exact (<= 40 words)"),
+    },
+    evaluation_options=("beam", "precision", "output"),
+    begins=(5_500, 0),
+    verbs=(("parse", "--draw 'A sentence of words .'"),),
+    hub_tag="text2text-generation",
+    limits=(
+        "It parses sentences whose words are cut as those of its treebank are.",
+        "Each parse is a tree over all words, also where the sentence makes no sense.",
+    ),
+)

@@ -1,0 +1,180 @@
+"""What every task says of itself without torch: a file of this folder has one.
+
+A task says which sections a recipe of it has, what it refuses in them, what both sides of an
+example are made of, and what of the demo's corpora is an example. What needs a model stands in
+``tasks/NAME/runtime.py``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, ClassVar
+
+from dragoman.data.corpora import CorpusSettings, Pair
+from dragoman.forms.sides import Forms
+from dragoman.forms.text_form import TextForm
+from dragoman.models.kinds import KINDS
+from dragoman.models.settings import TransformerSettings
+from dragoman.specs.demo import fingerprint_of_pairs, pairs_of_demo
+from dragoman.specs.sections import Sections
+from dragoman.task import Side, Task
+
+if TYPE_CHECKING:
+    from dragoman.models.interface import Network
+    from dragoman.models.settings import ModelSettings
+
+ABLE = {
+    (True, True): "reads a source and writes",
+    (False, True): "writes and reads nothing",
+    (True, False): "reads and writes nothing",
+}
+"""What a model or a task does, by whether it reads and whether it writes."""
+
+Examples = Callable[[], Iterator[tuple[str, Pair]]]
+"""The training examples, each with the name of its corpus; read anew at each call."""
+
+
+@dataclass(frozen=True)
+class Spec(Task):
+    """A task without torch. Methods that raise ``ValueError`` are called while a recipe is checked,
+    and their message becomes the recipe's."""
+
+    sections: ClassVar[frozenset[str]] = frozenset()
+    """The sections of a recipe that not every task has: ``OPTIONAL`` of ``recipe.py``."""
+    demo: ClassVar[str] = "demo"
+    """The corpus that the program generates for it (``data.embedded``)."""
+    target_file: ClassVar[str | None] = None
+    """Where the form of a target that is no text lies in a run folder."""
+    keeps_order: ClassVar[bool] = False
+    """Whether outputs keep the order of the words that were read (``model.next_word``)."""
+    has_head: ClassVar[bool] = False
+    """Whether its model is one stack that reads, with a head over it that chooses among labels."""
+
+    # --- checks of a recipe -----------------------------------------------------------------------
+
+    def check(self, recipe: Sections) -> None:
+        """Whether the sections of a recipe fit the task and each other. Errors: ``ValueError``."""
+        data, guided = recipe.data, recipe.training.guided
+        for corpus in (*data.train, *filter(None, (data.dev, data.test))):
+            self.check_corpus(corpus)
+        if data.embedded not in (None, self.demo):
+            raise ValueError(
+                f'data.embedded = "{data.embedded}" is no corpus for a {self.called}: '
+                f'"{self.demo}" is'
+            )
+        self.check_model(recipe)
+        if guided.weight:
+            if len(self.sides) == 1:
+                raise ValueError(
+                    "training.guided teaches a head to align source and target, and a "
+                    f"{self.called} has no source: set training.guided.weight = 0"
+                )
+            guided.place(recipe.model.cross_heads)
+        if data.moses and any(corpus.links for corpus in data.train):
+            raise ValueError(
+                "links count words of the text as it stands, and data.moses cuts it into others: "
+                "leave them out, and they are learned"
+            )
+        self.check_rest(recipe)
+        self.check_vocabularies(recipe)
+
+    def check_corpus(self, corpus: CorpusSettings) -> None:
+        """Whether a corpus has the sides of the task's examples. Errors: ``ValueError``."""
+        if corpus.is_alone != (len(self.sides) == 1):
+            alone = "text, documents or file"
+            raise ValueError(
+                f"{corpus.name}: a {self.called} learns from texts alone: format = {alone}"
+                if len(self.sides) == 1
+                else f"{corpus.name}: a {self.called} has two sides; format {corpus.format} "
+                f"has one, as {alone} have"
+            )
+        self.check_trees(corpus)
+        if corpus.links is not None and not self.translates:
+            raise ValueError(
+                f"{corpus.name}: links ({corpus.links}) lead from words to those of their "
+                f"translation, and a {self.called} has none: leave links out{self.instead_of_links}"
+            )
+
+    instead_of_links: ClassVar[str] = ""
+    """What to add where links are refused."""
+
+    def check_trees(self, corpus: CorpusSettings) -> None:
+        """Whether a corpus is of trees where it must be. Errors: ``ValueError``."""
+        if corpus.format == "trees":
+            raise ValueError(
+                f"{corpus.name}: format trees is for parsing, and this is a {self.called}"
+            )
+
+    def check_model(self, recipe: Sections) -> None:
+        """Whether the task can use a model of that kind. Errors: ``ValueError``."""
+        asked, model = (self.reads, self.writes), recipe.model
+        if (model.reads, model.writes) != asked:
+            kinds = [kind for kind, one in KINDS.items() if (one.reads, one.writes) == asked]
+            raise ValueError(
+                f'model.kind = "{model.kind}" {ABLE[model.reads, model.writes]}, and a '
+                f"{self.called} asks for a model that {ABLE[asked]}: choose one of "
+                f"{', '.join(kinds)}"
+            )
+        self.check_next_word(model)
+
+    def check_next_word(self, model: ModelSettings) -> None:
+        """Errors: ``ValueError`` where a decoder is told a next word that outputs do not have."""
+        if isinstance(model, TransformerSettings) and model.next_word and not self.keeps_order:
+            raise ValueError(
+                "model.next_word is for outputs that keep the order of the words that were read, "
+                f"and a {self.called} writes others: leave it out"
+            )
+
+    def check_rest(self, recipe: Sections) -> None:
+        """What else the task refuses. Errors: ``ValueError``."""
+
+    def check_vocabularies(self, recipe: Sections) -> None:
+        """Whether vocabularies are shared where a matrix is. Errors: ``ValueError``."""
+        if not recipe.text.shared and recipe.model.shares_vocabulary:
+            raise ValueError(
+                "two vocabularies cannot share one matrix: with text.shared = false, set "
+                'model.tie = "target" or "none"'
+            )
+
+    # --- what examples are made of ----------------------------------------------------------------
+
+    def forms(self, texts: Mapping[Side, TextForm], folder: Path, longest: int) -> Forms:
+        """The forms of both sides, for the forms of those that are texts. ``folder``: where a
+        ``target_file`` is; ``longest``: the most tokens that are written at once where nothing is
+        read. Errors: ``RunError`` for a file that is missing or damaged."""
+        return Forms(texts["source"], texts["target"])
+
+    def learn_target(self, recipe: Sections, examples: Examples, folder: Path) -> list[str]:
+        """Learn the form of a target that is no text, and save it -> what to tell people.
+        Errors: ``DataError`` for examples of which nothing can be learned."""
+        return []
+
+    def check_target(self, examples: Examples, learned: Forms, run: Path) -> None:
+        """Whether a run with the forms ``learned`` can go on with other examples.
+        Errors: ``DataError`` naming the first line that it cannot."""
+
+    def for_overlap(self, pair: Pair) -> Pair:
+        """What of an example counts when dev and test are looked for in training."""
+        return pair
+
+    def embedded_pairs(self, recipe: Sections, part: str) -> Iterator[Pair]:
+        """One part ("train", "dev" or "test") of the demo's corpus."""
+        return pairs_of_demo(part)
+
+    def all_embedded_pairs(self) -> Iterable[Pair]:
+        """All parts of the demo's corpus, one behind the other, with both sides."""
+        return pairs_of_demo("train", "dev", "test")
+
+    def embedded_fingerprint(self) -> str:
+        """The fingerprint of the demo's training corpus."""
+        return fingerprint_of_pairs()
+
+    # --- models -----------------------------------------------------------------------------------
+
+    def new_network(self, settings: ModelSettings, forms: Forms) -> Network:
+        """A network with fresh weights, drawn from torch's generator."""
+        from dragoman.models.catalogue.networks import new_network
+
+        return new_network(settings, forms.source.size, forms.target.size)

@@ -1,0 +1,70 @@
+"""How runs of each task are compared; tasks that are not listed are compared as translations."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any, Protocol
+
+from dragoman.errors import DragomanError
+from dragoman.specs.spec import Spec
+from dragoman.studies.seeds import runs_of
+
+
+class Comparison(Protocol):
+    """What a comparison found."""
+
+    def table(self) -> str:
+        """Plain text."""
+
+    def to_dict(self) -> dict[str, Any]:
+        """As plain values, for JSON."""
+
+
+Compare = Callable[[Sequence[Path], Path | None, Sequence[Path], str, int | None, int], Comparison]
+"""(systems, source, references, test, samples, seed), as ``comparison.compare`` has them."""
+
+
+def task_of(paths: Sequence[Path]) -> Spec | None:
+    """The task of the first run at ``paths``; None for finished translations alone.
+
+    Errors: ``RunError`` for a folder that holds no run.
+    """
+    folder = next((path for path in paths if path.is_dir()), None)
+    return None if folder is None else runs_of(folder)[0].task
+
+
+def compare_by(task: Spec | None) -> Compare | None:
+    """How runs of a task are compared, where not as translations are."""
+    return _COMPARED.get(task.name) if task is not None else None
+
+
+def _labels(
+    systems: Sequence[Path],
+    source: Path | None,
+    references: Sequence[Path],
+    test: str,
+    samples: int | None,
+    seed: int,
+) -> Comparison:
+    from dragoman.studies.label_comparison import compare_labels  # imports torch
+
+    return compare_labels(systems, source, references, test, samples, seed)
+
+
+def _parses(
+    systems: Sequence[Path],
+    source: Path | None,
+    references: Sequence[Path],
+    test: str,
+    samples: int | None,
+    seed: int,
+) -> Comparison:
+    if references:
+        raise DragomanError("trees hold their sentences: name them with --source alone")
+    from dragoman.studies.parse_comparison import compare_parsers  # imports torch
+
+    return compare_parsers(systems, source, test, samples, seed)
+
+
+_COMPARED: dict[str, Compare] = {"classification": _labels, "parsing": _parses}

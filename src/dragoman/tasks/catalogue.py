@@ -1,0 +1,27 @@
+"""Every task at work, by its spec."""
+
+from __future__ import annotations
+
+from dragoman.specs.spec import Spec
+from dragoman.tasks.classification.runtime import ClassificationRuntime
+from dragoman.tasks.language_model.runtime import LanguageModelRuntime
+from dragoman.tasks.masked.runtime import MaskedRuntime
+from dragoman.tasks.parsing.runtime import ParsingRuntime
+from dragoman.tasks.shared.runtime import Runtime
+from dragoman.tasks.translation.runtime import TranslationRuntime
+
+RUNTIMES: dict[str, Runtime] = {
+    runtime.spec.name: runtime
+    for runtime in (
+        TranslationRuntime(),
+        LanguageModelRuntime(),
+        MaskedRuntime(),
+        ClassificationRuntime(),
+        ParsingRuntime(),
+    )
+}
+
+
+def runtime_of(spec: Spec) -> Runtime:
+    """What a task adds to its spec."""
+    return RUNTIMES[spec.name]

@@ -1,0 +1,59 @@
+"""What a classifier scores that always answers the most frequent label."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Sequence
+
+from dragoman.measure import percent
+from dragoman.runs.run import Run
+from dragoman.tasks.shared.chance import FEWEST, entropy
+
+_SURE = 2.0
+"""Standard errors by which a classifier is better than one that always says the most frequent
+label."""
+
+
+def chance_of_labels(labels: Sequence[str]) -> dict[str, float]:
+    """Of the right labels of some texts; nothing where these are too few or all the same."""
+    if len(labels) < FEWEST or len(set(labels)) < 2:
+        return {}
+    counts = Counter(labels)
+    accuracy, macro_f1 = of_majority(list(counts.values()))
+    loss = entropy(counts.values())
+    return {"accuracy": 100 * accuracy, "macro_f1": 100 * macro_f1, "loss": loss}
+
+
+def of_majority(counts: Sequence[int]) -> tuple[float, float]:
+    """Accuracy and macro F1, as shares, of always answering the most frequent label. ``counts``: of
+    the texts of each label that occurs."""
+    share = max(counts) / sum(counts)
+    return share, 2 * share / (1 + share) / len(counts)
+
+
+def by_majority(run: Run) -> str | None:
+    """Why a run has hardly learned: it is no better than the most frequent label. None if it is."""
+    scores = run.scores()
+    labels = scores.get("labels", [])
+    texts = sum(one["texts"] for one in labels)
+    if not texts:
+        return None
+    accuracy = sum(one["texts"] * one["recall"] for one in labels) / texts
+    most = max(labels, key=lambda one: one["texts"])
+    present = [one for one in labels if one["texts"]]
+    f1 = sum(one["f1"] for one in present) / len(present)
+    share, guessed = of_majority([one["texts"] for one in present])
+    error = math.sqrt(share * (1 - share) / texts)
+    if accuracy > share + _SURE * error or f1 > guessed + _SURE * error + 0.05:
+        return None
+    if columns := scores.get("confusion", []):
+        chosen = [sum(row[k] for row in columns) for k in range(len(labels))]
+        if max(chosen) == sum(chosen):
+            always = labels[chosen.index(max(chosen))]["label"]
+            return f"it gives every text the label {always!r}"
+    shown = percent("accuracy", share=True)
+    return (
+        f"accuracy {shown.written(accuracy)}, and always answering {most['label']!r} gives "
+        f"{shown.written(share)}"
+    )

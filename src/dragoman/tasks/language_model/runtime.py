@@ -1,0 +1,78 @@
+"""Language models at work."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import ClassVar
+
+from dragoman.data.corpora import Pair
+from dragoman.forms.sides import Forms
+from dragoman.recipe import Recipe
+from dragoman.runs.run import Run
+from dragoman.specs.language_model import LANGUAGE_MODEL
+from dragoman.specs.spec import Spec
+from dragoman.tasks.shared.progress_made import Training, by_frequency
+from dragoman.tasks.shared.runtime import (
+    Evaluate,
+    MakeExamples,
+    MakeObjective,
+    MakePredictor,
+    MakeValidation,
+    Runtime,
+)
+
+
+class LanguageModelRuntime(Runtime):
+    """Nothing is read, and a text is written."""
+
+    spec: ClassVar[Spec] = LANGUAGE_MODEL
+
+    @property
+    def examples(self) -> MakeExamples:
+        from dragoman.tasks.shared.examples import TextWindows
+
+        return TextWindows
+
+    @property
+    def objective(self) -> MakeObjective:
+        from dragoman.training.objectives import next_token
+
+        return next_token
+
+    @property
+    def validation(self) -> MakeValidation:
+        from dragoman.tasks.language_model.evaluation import Texts
+
+        return Texts
+
+    @property
+    def evaluate(self) -> Evaluate:
+        from dragoman.tasks.language_model.evaluation import evaluate_run
+
+        return evaluate_run
+
+    def chance(self, recipe: Recipe, forms: Forms, pairs: Sequence[Pair]) -> dict[str, float]:
+        from dragoman.tasks.shared.chance import of_tokens
+        from dragoman.tasks.shared.code_length import Length
+
+        vocabulary = forms.written.vocabulary
+        texts = [pair.target for pair in pairs]
+        written = vocabulary.encode(texts)
+        if not (costs := of_tokens(written)):
+            return {}
+        length = Length.sum(
+            Length.of(vocabulary, text, tokens) for text, tokens in zip(texts, written, strict=True)
+        )
+        return costs | length.scores(costs["loss"] * length.tokens)
+
+    def hardly_learned(self, run: Run, training: Training) -> str | None:
+        return by_frequency(run, training)
+
+    @property
+    def predictor(self) -> MakePredictor:
+        from dragoman.tasks.language_model.writer import Writer
+
+        return Writer
+
+    def vocabulary(self, run: Run) -> str:
+        return f"{run.target.size:,} {run.recipe.text.kind} tokens"

@@ -1,0 +1,77 @@
+"""Masked language models at work."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from typing import ClassVar
+
+from dragoman.data.corpora import Pair
+from dragoman.forms.sides import Forms
+from dragoman.recipe import Recipe
+from dragoman.runs.run import Run
+from dragoman.specs.masked import MASKED
+from dragoman.specs.spec import Spec
+from dragoman.tasks.shared.progress_made import Training, by_frequency
+from dragoman.tasks.shared.runtime import (
+    Evaluate,
+    MakeExamples,
+    MakeObjective,
+    MakePredictor,
+    MakeValidation,
+    Runtime,
+)
+
+
+class MaskedRuntime(Runtime):
+    """A text with blanks is read, and what stands in them is said."""
+
+    spec: ClassVar[Spec] = MASKED
+
+    @property
+    def examples(self) -> MakeExamples:
+        from dragoman.tasks.shared.examples import MaskedTexts
+
+        return MaskedTexts
+
+    @property
+    def objective(self) -> MakeObjective:
+        from dragoman.training.objectives import masked_tokens
+
+        return masked_tokens
+
+    @property
+    def validation(self) -> MakeValidation:
+        from dragoman.tasks.masked.evaluation import Restored
+
+        return Restored
+
+    @property
+    def evaluate(self) -> Evaluate:
+        from dragoman.tasks.masked.evaluation import evaluate_run
+
+        return evaluate_run
+
+    def chance(self, recipe: Recipe, forms: Forms, pairs: Sequence[Pair]) -> dict[str, float]:
+        from dragoman.metrics.perplexity import perplexity
+        from dragoman.tasks.shared.chance import FEWEST_TOKENS, entropy
+
+        texts = forms.written.vocabulary.encode([pair.target for pair in pairs])
+        counts = Counter(int(token) for tokens in texts for token in tokens)
+        if counts.total() < FEWEST_TOKENS:
+            return {}
+        loss = entropy(counts.values())
+        most = max(counts.values()) / counts.total()
+        return {"loss": loss, "perplexity": perplexity(loss), "accuracy": most}
+
+    def hardly_learned(self, run: Run, training: Training) -> str | None:
+        return by_frequency(run, training)
+
+    @property
+    def predictor(self) -> MakePredictor:
+        from dragoman.tasks.masked.filler import Filler
+
+        return Filler
+
+    def vocabulary(self, run: Run) -> str:
+        return f"{run.target.size:,} {run.recipe.text.kind} tokens"

@@ -1,0 +1,21 @@
+"""What a parser scores that puts right-branching brackets over every sentence."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from dragoman.data.corpora import Pair
+from dragoman.forms.tree_form import tree_of
+from dragoman.metrics.parseval import Parseval, score_parse
+from dragoman.metrics.right_branching import RightBranching
+from dragoman.tasks.shared.chance import FEWEST
+
+
+def chance_of_trees(pairs: Sequence[Pair]) -> dict[str, float]:
+    """Of the trees of some sentences; nothing where these are too few."""
+    if len(pairs) < FEWEST:
+        return {}
+    trees = [tree_of(pair.target) for pair in pairs]
+    guess = RightBranching(trees)
+    found = Parseval.of(score_parse(tree, guess.parse(tree.words)) for tree in trees).scores
+    return {name: found[name] for name in ("f1", "precision", "recall", "exact")}

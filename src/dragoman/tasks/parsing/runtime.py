@@ -1,0 +1,100 @@
+"""Parsing at work."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import ClassVar
+
+from dragoman.data.corpora import Pair
+from dragoman.forms.sides import Forms
+from dragoman.pictures.records import Sample
+from dragoman.recipe import Recipe
+from dragoman.runs.run import Run
+from dragoman.specs.parsing import PARSING
+from dragoman.specs.spec import Spec
+from dragoman.tasks.shared.progress_made import Training, below, on_test
+from dragoman.tasks.shared.runtime import (
+    Evaluate,
+    MakeExamples,
+    MakeObjective,
+    MakePredictor,
+    MakeValidation,
+    Runtime,
+    tokens_in,
+)
+from dragoman.tree import read_trees
+
+BEGUN_F1 = 40.0
+"""Below it a parser has hardly begun (docs/experiments.md, "Minutes that do not teach")."""
+
+
+class ParsingRuntime(Runtime):
+    """The words of a sentence are read, and its tree is written."""
+
+    spec: ClassVar[Spec] = PARSING
+    counts: ClassVar[str] = "labels of constituents"
+
+    @property
+    def examples(self) -> MakeExamples:
+        from dragoman.tasks.shared.examples import Pairs
+
+        return Pairs
+
+    @property
+    def objective(self) -> MakeObjective:
+        from dragoman.training.objectives import next_token
+
+        return next_token
+
+    @property
+    def validation(self) -> MakeValidation:
+        from dragoman.tasks.parsing.evaluation import Parses
+
+        return Parses
+
+    def count_target(self, counts: Counter[str], pair: Pair) -> None:
+        for _, tree in read_trees([pair.target]):
+            counts.update(one.label for one in tree.brackets())
+
+    @property
+    def evaluate(self) -> Evaluate:
+        from dragoman.tasks.parsing.evaluation import evaluate_run
+
+        return evaluate_run
+
+    def chance(self, recipe: Recipe, forms: Forms, pairs: Sequence[Pair]) -> dict[str, float]:
+        from dragoman.tasks.parsing.chance import chance_of_trees
+        from dragoman.tasks.shared.chance import of_tokens
+
+        trees = forms.target.encode([pair.target for pair in pairs])
+        return of_tokens(trees) | chance_of_trees(pairs)
+
+    def hardly_learned(self, run: Run, training: Training) -> str | None:
+        f1 = self.spec.metrics["f1"]
+        return below(f1, BEGUN_F1, training.scores.get("f1"), on_test(run, "f1"))
+
+    def test_files(self, recipe: Recipe) -> list[str]:
+        return ["test.mrg"]
+
+    @property
+    def predictor(self) -> MakePredictor:
+        from dragoman.tasks.parsing.parser import Parser
+
+        return Parser
+
+    def vocabulary(self, run: Run) -> str:
+        return f"{tokens_in(run)}, {run.target.size:,} symbols of trees"
+
+    def samples(self, run: Run, samples: list[Sample]) -> tuple[list[Sample], int]:
+        """Trees are drawn; one that is too long to be recorded whole is left out beside them."""
+        from dragoman.tasks.parsing.evaluation import tree_pair
+
+        no_tag = run.forms.trees.no_tag
+        drawn = [
+            replace(sample, trees=pair)
+            for sample in samples
+            if (pair := tree_pair(sample.reference, sample.hypothesis, no_tag)) is not None
+        ]
+        return (drawn, len(samples) - len(drawn)) if drawn else (samples, 0)

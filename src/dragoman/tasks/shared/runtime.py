@@ -1,0 +1,122 @@
+"""What a task adds to its spec (``specs/``): how it trains, is measured, predicts and is told of.
+
+``tasks/catalogue.py`` has one of each task. What needs torch is imported when it is called, so that
+mistakes are told before.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from dragoman.data.corpora import Pair
+from dragoman.forms.sides import Forms
+from dragoman.pictures.records import Heatmap, Sample, Table
+from dragoman.plural import plural
+from dragoman.recipe import Recipe
+from dragoman.runs.run import Run
+from dragoman.specs.spec import Spec
+from dragoman.tasks.shared.evaluation_report import EvaluationReport
+from dragoman.tasks.shared.progress_made import Training
+
+if TYPE_CHECKING:
+    from dragoman.data.store import Store
+    from dragoman.engine.predictor import Predictor
+    from dragoman.engine.settings import EngineSettings
+    from dragoman.tasks.shared.examples import Examples
+    from dragoman.tasks.shared.validation import Validation
+    from dragoman.training.objectives import Objective
+
+MakeExamples = Callable[["Store", Recipe, Forms], "Examples"]
+MakeObjective = Callable[[Any, float], "Objective"]
+"""(network, label smoothing as in section 5.4 of the paper)"""
+MakeValidation = Callable[..., "Validation[Any]"]
+"""(network, recipe, forms, pairs of dev, device)"""
+Evaluate = Callable[..., EvaluationReport]
+"""(run, files, changes of settings, ``Task.evaluation_options`` by name)"""
+MakePredictor = Callable[[Run, "EngineSettings"], "Predictor"]
+
+
+class Runtime(ABC):
+    """A task at work."""
+
+    spec: ClassVar[Spec]
+    counts: ClassVar[str] = ""
+    """What ``count_target`` counts, where there is anything to count."""
+    draws_attention: ClassVar[bool] = False
+    """Whether the report of a run shows where it looks."""
+
+    # --- training ---------------------------------------------------------------------------------
+
+    @property
+    @abstractmethod
+    def examples(self) -> MakeExamples:
+        """What is learned from at once."""
+
+    @property
+    @abstractmethod
+    def objective(self) -> MakeObjective:
+        """What training minimises."""
+
+    @property
+    @abstractmethod
+    def validation(self) -> MakeValidation:
+        """Measures the network while it trains."""
+
+    def count_target(self, counts: Counter[str], pair: Pair) -> None:  # noqa: B027, a default
+        """Count what the target of an example is made of: ``data show`` tells it."""
+
+    # --- measuring --------------------------------------------------------------------------------
+
+    @property
+    @abstractmethod
+    def evaluate(self) -> Evaluate:
+        """What a finished run is worth on some files, or on its own test set."""
+
+    @abstractmethod
+    def chance(self, recipe: Recipe, forms: Forms, pairs: Sequence[Pair]) -> dict[str, float]:
+        """What guessing scores on ``pairs``, by the names that validation gives these scores;
+        nothing where there are too few of them (``tasks/shared/chance.py``)."""
+
+    @abstractmethod
+    def hardly_learned(self, run: Run, training: Training) -> str | None:
+        """Why a finished run has hardly learned the task; None if it has, or that is not known."""
+
+    def test_files(self, recipe: Recipe) -> list[str]:
+        """Names of files such as one would measure a run on."""
+        return ["test.txt"]
+
+    # --- predicting, telling ----------------------------------------------------------------------
+
+    @property
+    @abstractmethod
+    def predictor(self) -> MakePredictor:
+        """A finished run, ready to be asked."""
+
+    @abstractmethod
+    def vocabulary(self, run: Run) -> str:
+        """How many tokens a run reads and writes, for its report."""
+
+    def samples(self, run: Run, samples: list[Sample]) -> tuple[list[Sample], int]:
+        """Samples as a report shows them, and how many it leaves out."""
+        return samples, 0
+
+    def tables(self, scores: Mapping[str, Any]) -> list[Table]:
+        """What the last evaluation found, beside its scores."""
+        return []
+
+    def heatmaps(self, scores: Mapping[str, Any]) -> list[Heatmap]:
+        """The same as pictures."""
+        return []
+
+
+def tokens_in(run: Run) -> str:
+    """How many tokens are read of a text, with their kind."""
+    return f"{run.source.size:,} {run.recipe.text.kind} tokens"
+
+
+def labels_in(run: Run) -> str:
+    """How many labels a run chooses among."""
+    return plural(run.forms.labels.size, "label")

@@ -1,0 +1,87 @@
+"""Translation at work."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import ClassVar
+
+from dragoman.data.corpora import Pair
+from dragoman.forms.sides import Forms
+from dragoman.measure import BLEU
+from dragoman.recipe import Recipe
+from dragoman.runs.run import Run
+from dragoman.specs.spec import Spec
+from dragoman.specs.translation import TRANSLATION
+from dragoman.tasks.shared.progress_made import Training, below, on_test
+from dragoman.tasks.shared.runtime import (
+    Evaluate,
+    MakeExamples,
+    MakeObjective,
+    MakePredictor,
+    MakeValidation,
+    Runtime,
+    tokens_in,
+)
+
+BEGUN_BLEU = 5.0
+"""Below it a translator has hardly begun: trainings that were watched passed it where the score
+begins to climb (docs/experiments.md, "Minutes that do not teach")."""
+
+
+class TranslationRuntime(Runtime):
+    """A text is read, and another one written."""
+
+    spec: ClassVar[Spec] = TRANSLATION
+    draws_attention: ClassVar[bool] = True
+
+    @property
+    def examples(self) -> MakeExamples:
+        from dragoman.tasks.shared.examples import Pairs
+
+        return Pairs
+
+    @property
+    def objective(self) -> MakeObjective:
+        from dragoman.training.objectives import next_token
+
+        return next_token
+
+    @property
+    def validation(self) -> MakeValidation:
+        from dragoman.tasks.translation.validation import Translations
+
+        return Translations
+
+    @property
+    def evaluate(self) -> Evaluate:
+        from dragoman.tasks.translation.evaluation import evaluate_run
+
+        return evaluate_run
+
+    def chance(self, recipe: Recipe, forms: Forms, pairs: Sequence[Pair]) -> dict[str, float]:
+        from dragoman.tasks.shared.chance import of_tokens
+        from dragoman.tasks.translation.chance import chance_of_translations
+
+        references = [pair.target for pair in pairs]
+        tokenizer = "none" if recipe.data.moses else None
+        return of_tokens(forms.target.encode(references)) | chance_of_translations(
+            [references], recipe.languages.target, tokenizer
+        )
+
+    def hardly_learned(self, run: Run, training: Training) -> str | None:
+        return below(BLEU, BEGUN_BLEU, training.scores.get("bleu"), on_test(run, "BLEU"))
+
+    def test_files(self, recipe: Recipe) -> list[str]:
+        return [f"test.{recipe.languages.source}", f"test.{recipe.languages.target}"]
+
+    @property
+    def predictor(self) -> MakePredictor:
+        from dragoman.tasks.translation.translator import Translator
+
+        return Translator.whole
+
+    def vocabulary(self, run: Run) -> str:
+        if run.recipe.text.shared:
+            return f"{tokens_in(run)}, shared"
+        kind = run.recipe.text.kind
+        return f"{run.source.size:,} source, {run.target.size:,} target {kind} tokens"

@@ -1,0 +1,101 @@
+"""What a training has achieved, in words for readers whom its figures tell little.
+
+A run that was given too little time or text ends like any other, with a report and a score. Whether
+it has learned its task at all is said here: by its score on dev, by what guessing alone would
+reach, and by whether its outputs follow what it reads.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections import Counter
+from collections.abc import Iterable
+
+from dragoman.measure import LOSS
+from dragoman.plural import plural
+from dragoman.runs.run import Run
+from dragoman.shortened import shortened
+from dragoman.sizing.pairs import least_tokens
+from dragoman.tasks.catalogue import runtime_of
+from dragoman.tasks.shared.progress_made import TEXT, Training
+
+_ALIKE, _MORE_ALIKE = 0.4, 0.25
+"""Outputs are alike if they share so many of their letter triples, and so many more than the
+references of the same sources do."""
+_FEWEST = 3
+"""Outputs that are compared."""
+_OFTEN = 20
+"""Epochs after which a run may know its training text by heart."""
+_BY_HEART = 1.0
+"""Nats by which its loss on dev is then above that of training."""
+_MOST_MINUTES = 1e6
+"""The most minutes that are shown: a damaged record may hold any number."""
+_SHOWN = 60
+
+
+def verdict(run: Run) -> list[str]:
+    """Sentences about a run that has hardly learned its task, or whose outputs do not follow what
+    it reads; none about any other run."""
+    said, training = [], Training.of(run)
+    if why := runtime_of(run.task).hardly_learned(run, training):
+        verb = run.task.verbs[0][0]
+        advice = _advice(run, training) if training.tokens else ""  # not recorded
+        said.append(f"This run has hardly learned to {verb}: {why}. {advice}".rstrip())
+    if alike := _same_words(run, training):
+        such = shortened(alike, _SHOWN)
+        said.append(f"It writes much the same words whatever it reads, such as “{such}”.")
+    return said
+
+
+def _advice(run: Run, training: Training) -> str:
+    """What would teach it more: text, or time."""
+    notes, dev = run.notes().get(TEXT, {}), training.scores.get("loss")
+    epochs = training.tokens / notes["tokens"] if notes.get("tokens") else 0.0
+    if epochs >= _OFTEN and dev is not None and dev > training.nll + _BY_HEART:
+        return (
+            f"It has seen its {run.task.noun} {epochs:.0f} times and knows them by heart "
+            f"(loss {LOSS.written(training.nll)} on them, {LOSS.written(dev)} on dev): more of "
+            "them would help, more minutes would not."
+        )
+    more = training.seconds
+    wanted = least_tokens(
+        run.task, run.recipe.model.model_dim, notes.get("length", 0.0),
+        notes.get("tokens") or math.inf,
+    )  # fmt: skip
+    if training.tokens < wanted:
+        more *= wanted / training.tokens - 1
+    minutes, in_all = (
+        math.ceil(min(max(1.0, seconds / 60), _MOST_MINUTES))
+        for seconds in (more, training.seconds + more)
+    )
+    return (
+        f"About {plural(minutes, 'more minute')} of training would help: train anew with "
+        f"--minutes {in_all}, or raise training.updates in its recipe.toml and resume it."
+    )
+
+
+def _same_words(run: Run, training: Training) -> str | None:
+    """One of the outputs of a run that writes much the same for each of its samples."""
+    if not run.task.writes_text:
+        return None
+    samples = [*training.samples, *run.scores().get("samples", [])]
+    by_source = {one["source"]: one for one in samples if one["translation"].strip()}
+    if len(by_source) < _FEWEST:
+        return None
+    outputs, references = (
+        _alike(one[side] for one in by_source.values()) for side in ("translation", "reference")
+    )
+    if outputs < max(_ALIKE, references + _MORE_ALIKE):
+        return None
+    return str(next(iter(by_source.values()))["translation"])
+
+
+def _alike(texts: Iterable[str]) -> float:
+    """The share of letter triples that two of the texts have in common, averaged over all pairs."""
+    triples = [Counter(zip(text, text[1:], text[2:], strict=False)) for text in texts]
+    shared = [
+        2 * (one & other).total() / max(1, one.total() + other.total())
+        for one, other in itertools.combinations(triples, 2)
+    ]
+    return sum(shared) / len(shared)
