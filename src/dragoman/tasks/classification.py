@@ -20,6 +20,7 @@ from dragoman.measure import percent
 from dragoman.metrics.classification import Confusion
 from dragoman.pictures.plain_table import plain_table
 from dragoman.plural import plural
+from dragoman.reading import readable
 from dragoman.shortened import shortened
 from dragoman.tasks.confusions import MOST_DRAWN
 from dragoman.tasks.evaluation_set import nothing_to_measure, own_test_set
@@ -27,6 +28,7 @@ from dragoman.tasks.examples import reading_of
 from dragoman.tasks.labeller import Labelled as LabelledText
 from dragoman.tasks.labeller import Labeller, in_batches
 from dragoman.tasks.lineage import warn_of_learned
+from dragoman.tasks.places import file_at
 from dragoman.tasks.run import Run
 from dragoman.tasks.scores import keep_scores, scores_of, signed
 from dragoman.tasks.validation import TOKENS_AT_ONCE, Validation
@@ -233,12 +235,15 @@ def evaluate_run(
     files: Sequence[Path] = (),
     changes: Sequence[str] = (),
     *,
+    columns: str | None = None,
+    keys: tuple[str, str] | None = None,
     keep: bool = True,
 ) -> Evaluated:
     """Measure a run on labelled texts.
 
     ``files``: one like those that it has learned from, or one of texts and one of labels; without
-    them it is the recipe's test set. ``changes``: there are none. With ``keep``, what was found on
+    them it is the recipe's test set. ``columns``, ``keys``: where one file has texts and labels.
+    ``changes``: there are none. With ``keep``, what was found on
     the recipe's own test set is written to the run's scores.json.
     Errors: ``RunError`` for a run; ``DataError`` for files that cannot be used, or that have a
     label of which the run has learned nothing; ``DragomanError`` for changes and further files.
@@ -249,7 +254,7 @@ def evaluate_run(
             f"{changes[0]}: {opened.folder} is a {opened.task.name} and is measured without a "
             "search; nothing can be set"
         )
-    measured, labels = labelled_set(opened, files), opened.forms.labels
+    measured, labels = labelled_set(opened, files, columns, keys), opened.forms.labels
     pairs, labeller = measured.pairs, Labeller(opened)
     warn_of_learned(opened, pairs)
     began = time.perf_counter()
@@ -274,8 +279,14 @@ class LabelledSet(NamedTuple):
     """Texts of a label that training had not."""
 
 
-def labelled_set(run: Run, files: Sequence[Path] = ()) -> LabelledSet:
-    """The texts of a file (and a file of labels); without one, the test set of the run's recipe.
+def labelled_set(
+    run: Run,
+    files: Sequence[Path] = (),
+    columns: str | None = None,
+    keys: tuple[str, str] | None = None,
+) -> LabelledSet:
+    """The texts of a file (and a file of labels), which are where ``columns`` or ``keys`` say
+    (``places.py``); without one, the test set of the run's recipe.
 
     Errors: as ``evaluate_run``.
     """
@@ -285,8 +296,10 @@ def labelled_set(run: Run, files: Sequence[Path] = ()) -> LabelledSet:
             f"a {run.task.name} is measured on one file of labelled texts, or one of texts and one "
             f"of labels; what is {files[2]}?"
         )
+    placed = file_at(files, columns, keys, labelled=True)
     if files:
-        pairs, name = list(read_like(run, files)), files[0].name
+        read = read_like(run, files) if placed is None else read_pairs(placed)
+        pairs, name = list(read), files[0].name
         _require_known(pairs, labels, name)
     else:
         every, name = own_test_set(run)
@@ -323,7 +336,7 @@ def _require_known(pairs: Iterable[Pair], labels: Labels, name: str) -> None:
         if labels.value(pair.target) is None:
             raise DataError(
                 f"{name}, line {pair.line}: no training text has the label "
-                f"{plain(pair.target)[:60]!r}; labels are {labels.in_words()}"
+                f"{shortened(readable(plain(pair.target)), 60)!r}; labels are {labels.in_words()}"
             )
 
 
