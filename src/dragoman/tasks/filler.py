@@ -17,6 +17,7 @@ import numpy as np
 import numpy.typing as npt
 
 from dragoman.errors import DragomanError, LengthUnit, RunError, TooLongError
+from dragoman.reading import readable
 from dragoman.search.hypothesis import Hypothesis, hypothesis_of
 from dragoman.shortened import shortened
 from dragoman.tasks.engine import Engine
@@ -129,7 +130,7 @@ class Filler(Predictor):
         """The same, step by step: None whenever the model has been asked, and the filled text
         last."""
         given = self._read(text, pieces, max(LONGEST, self.context))
-        shown = shortened(text, _SHOWN)
+        shown = shortened(readable(text), _SHOWN)
         if not given.blanks:
             raise DragomanError(
                 f"{shown!r} has no blank: write ___ where a word is to be filled in"
