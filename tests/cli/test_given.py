@@ -167,7 +167,7 @@ def test_warnings_are_counted(
     assert summary.startswith(f"{len(doubted)} of 3 lines have warnings: ")
     assert sum(map(int, re.findall(r" (\d+)(?=,|$)", summary.partition(":")[2]))) == len(lines)
     nothing = dragoman(*ask, tmp_path / "empty.txt")
-    assert nothing.err == "0 of 1 line have warnings\n"
+    assert nothing.err == "no warnings about 1 line\n"
 
 
 def test_what_is_known_is_told_when_an_error_ends_it(capsys: pytest.CaptureFixture[str]) -> None:

@@ -61,6 +61,8 @@ class WarningsTold:
     def summary(self) -> str:
         """3 of 40 lines have warnings: omitted 2, cut off 1."""
         lines = plural(self._lines, "line")
+        if not self._doubted:
+            return f"no warnings about {lines}"
         told = plural(self._doubted, f"of {lines} has warnings", f"of {lines} have warnings")
         kinds = ", ".join(f"{c.replace('_', ' ')} {n:,}" for c, n in self._codes.most_common())
-        return f"{told}: {kinds}" if kinds else told
+        return f"{told}: {kinds}"
