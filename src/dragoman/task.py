@@ -145,7 +145,7 @@ TASKS = {
         ),
         Task(
             name="language-model",
-            called="language-model",
+            called="language model",
             sides=("target",),
             reads=False,
             writes=True,
