@@ -42,7 +42,7 @@ def interval(found: int, of: int) -> tuple[float, float]:
     middle = share + z * z / (2 * of)
     half = z * math.sqrt(share * (1 - share) / of + z * z / (4 * of * of))
     whole = 1 + z * z / of
-    return (middle - half) / whole, (middle + half) / whole
+    return max(0.0, middle - half) / whole, (middle + half) / whole
 
 
 def report(name: str, translator: Translator, found: Sequence[Translation]) -> None:
@@ -76,10 +76,10 @@ def of_demo(translator: Translator) -> None:
 
 def of_judged(translator: Translator, folder: Path, judged: Path) -> None:
     """The judged outputs that this run gives too."""
-    wanted: dict[str, dict[int, tuple[str, str]]] = defaultdict(dict)
+    wanted: dict[str, dict[int, dict[str, str]]] = defaultdict(lambda: defaultdict(dict))
     with judged.open(encoding="utf-8") as lines:
         for name, line, digest, judgement in csv.reader(lines, delimiter="\t"):
-            wanted[name][int(line)] = digest, judgement
+            wanted[name][int(line)][digest] = judgement  # runs give different outputs
     for name, of_file in wanted.items():
         with gzip.open(folder / name, "rt", encoding="utf-8") as text:
             sources = text.read().splitlines()
@@ -87,11 +87,11 @@ def of_judged(translator: Translator, folder: Path, judged: Path) -> None:
         outputs = translator.batch([sources[number - 1] for number in numbers])
         same: dict[str, list[Translation]] = defaultdict(list)
         for number, output in zip(numbers, outputs, strict=True):
-            digest, judgement = of_file[number]
-            if hashed(output.source, output.text) == digest:
+            judgement = of_file[number].get(hashed(output.source, output.text))
+            if judgement is not None:
                 same[judgement].append(output)
         total = sum(map(len, same.values()))
-        print(f"{name}: {total} of {len(numbers)} judged outputs are those of this run")
+        print(f"{name}: of {len(numbers)} judged sentences {total} have outputs of this run")
         for judgement in ("right", "omits", "wrong"):
             report(judgement, translator, same[judgement])
 

@@ -30,14 +30,14 @@ def replacing_file(path: Path, *, forced: bool = True) -> Iterator[Path]:
     """Write to the path handed out; on leaving, it becomes ``path``. An exception leaves ``path``.
 
     ``forced``: to disk before it takes its name; False for what can be made again, and is checked
-    whenever it is read. Raises FileError when the disk is full or cannot be written to, and for a
-    device or a pipe, whose place a file would take.
+    whenever it is read. Raises FileError when the disk is full or cannot be written to, and at once
+    as ``check_is_file``.
     """
     # Two that write the same file do not meet in one temporary: threads neither, nor processes of
     # two containers, which may have one number.
     temporary = path.with_name(f"{TEMPORARY}{os.urandom(4).hex()}-{path.name}")
     with _explained(path):
-        _refuse_special(path)
+        check_is_file(path)
         try:
             temporary.touch()
             mode = temporary.stat().st_mode
@@ -130,9 +130,14 @@ def _explanation(path: Path, error: OSError | SafetensorError) -> str:
     return " ".join(lines)
 
 
-def _refuse_special(path: Path) -> None:
-    """/dev/stdout too where it leads to a file: it would not be that file that is replaced."""
-    if path.parent == _DEVICES or (path.exists() and not (path.is_file() or path.is_dir())):
+def check_is_file(path: Path) -> None:
+    """Errors: FileError where a file cannot take the place: it is a folder, a device or a pipe.
+
+    /dev/stdout too where it leads to a file: it would not be that file that is replaced.
+    """
+    if path.is_dir():
+        raise FileError(f"cannot write {path}: it is a folder. Name a file, such as {path}/output")
+    if path.parent == _DEVICES or (path.exists() and not path.is_file()):
         raise FileError(
             f"cannot write {path}: it is a device or a pipe, and a file would take its place. Name "
             "a file"

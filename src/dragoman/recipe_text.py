@@ -53,6 +53,17 @@ def shipped(name: str) -> str:
     if name not in names:
         near = difflib.get_close_matches(name, names, 1)
         hint = f" Did you mean {near[0]}?" if near else ""
+        if Path(name).is_dir():
+            raise RecipeError(
+                f"{name} is a folder: give files, or a recipe. The texts of a folder teach a "
+                "language model (--task language-model) or a masked one (--task masked), its "
+                "bracketed trees a parser (--task parsing)"
+            )
+        if Path(name).exists():
+            raise RecipeError(
+                f"{name} is not a regular file: a pipe or a device can be read only once, and the "
+                "text is read more than once. Write it to a file first"
+            )
         raise RecipeError(
             f"{name!r} is neither a file nor a recipe that ships ({', '.join(names)}).{hint}"
         )

@@ -16,6 +16,8 @@ from tiny_recipe import TINY
 from untrained_run import untrained_run
 
 from dragoman.cli.console import UNREADABLE
+from dragoman.cli.warnings_told import WarningsTold
+from dragoman.tasks.translation.proofreading.warning import TranslationWarning
 
 SRT = b"1\n00:00:01,000 --> 00:00:02,500\nThe dog sleeps.\n"
 MODEL = [change for change in TINY if not change.startswith("model.decoder")]
@@ -147,15 +149,68 @@ def test_bytes_that_are_not_utf8_are_shown_as_unreadable(
     assert words == ["the", "caf\ufffd", "sleeps"]
 
 
-def test_warnings_end_with_how_many_there_are(runs: dict[str, Path], dragoman: Dragoman) -> None:
+@pytest.mark.parametrize("how", ["file", "standard input"])
+def test_warnings_are_counted(
+    how: str, runs: dict[str, Path], dragoman: Dragoman, tmp_path: Path
+) -> None:
+    """First, where all of the input is there; at the end of what is piped."""
+    given = b"The dog sleeps.\n\nThe cat sleeps.\n"
     ask = ("translate", runs["translate"], *MORE["translate"], "-q", "--warn")
-    said = dragoman(*ask, stdin=b"The dog sleeps.\n\nThe cat sleeps.\n")
-    told = [line for line in said.err.splitlines() if line.startswith("line ")]
-    *_, summary = said.err.splitlines()
-    lines = {line.split(":")[0] for line in told}
-    assert told and summary.startswith(f"{len(lines)} of 3 lines have warnings: ")
-    assert sum(map(int, re.findall(r" (\d+)(?=,|$)", summary.partition(":")[2]))) == len(told)
-    assert dragoman(*ask, stdin=b"\n").err == "0 of 1 line have warnings\n"
+    (tmp_path / "my.txt").write_bytes(given)
+    (tmp_path / "empty.txt").write_bytes(b"\n")
+    said = dragoman(*ask, tmp_path / "my.txt") if how == "file" else dragoman(*ask, stdin=given)
+    place = 0 if how == "file" else -1
+    lines = said.err.splitlines()
+    summary = lines.pop(place)
+    assert lines and all(line.startswith("line ") for line in lines)
+    doubted = {line.split(":")[0] for line in lines}
+    assert summary.startswith(f"{len(doubted)} of 3 lines have warnings: ")
+    assert sum(map(int, re.findall(r" (\d+)(?=,|$)", summary.partition(":")[2]))) == len(lines)
+    nothing = dragoman(*ask, tmp_path / "empty.txt")
+    assert nothing.err == "no warnings about 1 line\n"
+
+
+def test_what_is_known_is_told_when_an_error_ends_it(capsys: pytest.CaptureFixture[str]) -> None:
+    def work(told: WarningsTold) -> None:
+        with told:
+            told.take([TranslationWarning.at("unknown", "source", "A café.", (2, 6))])
+            told.take([])
+            assert capsys.readouterr().err == ""
+            raise RuntimeError
+
+    with pytest.raises(RuntimeError):
+        work(WarningsTold(held=True))
+    summary, line = capsys.readouterr().err.splitlines()
+    assert summary == "1 of 2 lines has warnings: unknown 1" and line.startswith("line 1: ")
+
+
+@pytest.mark.parametrize("verb", ["translate", "evaluate", "classify"])
+def test_a_folder_in_the_place_of_a_file_is_refused_before_the_work(
+    verb: str, runs: dict[str, Path], dragoman: Dragoman, tmp_path: Path
+) -> None:
+    (tmp_path / "my.txt").write_text("The dog sleeps.\n", encoding="utf-8")
+    (tmp_path / "folder").mkdir()
+    files, option = [tmp_path / "my.txt"], "--to"
+    if verb == "evaluate":
+        files, option = files * 2, "--output"
+    said = dragoman(verb, runs.get(verb, runs["translate"]), *files, option, tmp_path / "folder")
+    assert said.code == 1 and said.out == ""
+    assert "folder: it is a folder. Name a file" in said.err and "int8" not in said.err
+    assert "translating" not in said.err
+
+
+def test_what_is_no_file_is_said(
+    runs: dict[str, Path], dragoman: Dragoman, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    os.mkfifo("pipe")
+    Path("folder").mkdir()
+    for given, words in (("pipe", "is not a regular file"), ("folder", "folder is a folder")):
+        for verb in (("train",), ("data", "show")):
+            said = dragoman(*verb, given)
+            assert said.code == 1 and words in said.err and "nor a recipe" not in said.err
+    said = dragoman("write", runs["write"], "pipe", "--longest", "2")
+    assert "pipe is a pipe or a device, but its name is taken as text" in said.err
 
 
 def test_columns_that_are_read_as_one_text_are_told_of(

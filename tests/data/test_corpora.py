@@ -85,6 +85,15 @@ def test_jsonl(tmp_path: Path) -> None:
             list(read_pairs(_corpus(tmp_path, line, **keys)))
 
 
+def test_lists_within_each_other_are_no_text_however_many(tmp_path: Path) -> None:
+    """Near the interpreter's limit what could be read cannot be written in a message."""
+    for depth in range(800, 1000):
+        record = b'{"de": "a", "en": ' + b"[" * depth + b"]" * depth + b"}"
+        corpus = _corpus(tmp_path, record, format="jsonl", source_key="en", target_key="de")
+        with pytest.raises(DataError, match=r"'en' is .* not a text|not JSON"):
+            list(read_pairs(corpus))
+
+
 @pytest.mark.parametrize(("sources", "targets"), [(3, 5), (5, 3), (1, 100)])
 def test_different_line_counts_are_both_named(tmp_path: Path, sources: int, targets: int) -> None:
     corpus = _corpus(tmp_path, b"x\n" * sources, b"y\n" * targets)
@@ -122,6 +131,16 @@ def test_a_pipe_is_read_where_it_is_read_once(tmp_path: Path) -> None:
     writer.start()
     assert list(read_lines(pipe, once=True)) == ["one", "two"]
     writer.join()
+    for nothing in (b"", gzip.compress(b"")):  # as grep writes that finds nothing
+        writer = threading.Thread(target=pipe.write_bytes, args=(nothing,))
+        writer.start()
+        assert list(read_lines(pipe, once=True)) == []
+        writer.join()
+
+
+def test_bytes_that_are_not_utf8_are_shown_as_unreadable_in_messages(tmp_path: Path) -> None:
+    with pytest.raises(DataError, match="no tab between two columns: 'caf\ufffd'"):
+        list(read_pairs(_corpus(tmp_path, b"caf\xe9\n", format="tsv")))
 
 
 @pytest.mark.parametrize("damaged", [0, 1])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 from pathlib import Path
 
 import pytest
@@ -9,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dragoman.errors import RunError
+from dragoman.forms import lexicon
 from dragoman.forms.lexicon import Lexicon, words_in
 
 
@@ -84,3 +86,19 @@ def test_none_is_no_lexicon_and_a_damaged_one_is_an_error(tmp_path: Path) -> Non
     path.write_bytes(b"1\ta\n" * 200_001)
     with pytest.raises(RunError, match="Remove it"):
         Lexicon.load(path)
+
+
+def test_what_was_counted_can_be_read_again_where_words_are_phrases(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Where a script has no spaces, each word is another, and has three bytes a letter."""
+    monkeypatch.setattr(lexicon, "_MOST_BYTES", 10_000)
+    draw = random.Random(1)
+    letters = [chr(0x0E01 + n) for n in range(40)]
+    phrases = ["".join(draw.choices(letters, k=50)) for _ in range(400)]
+    counted = Lexicon.count(["กข " * 5, *phrases])
+    for one in (counted, counted.joined(Lexicon.count(phrases[::-1]))):
+        one.save(tmp_path / "words")
+        found = Lexicon.load(tmp_path / "words")
+        assert found is not None and found.counts == one.counts
+        assert next(iter(found.counts)) == "กข" and len(found) > 10

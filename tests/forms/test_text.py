@@ -14,10 +14,11 @@ from hypothesis import strategies as st
 from pydantic import ValidationError
 
 from dragoman.errors import DataError, RunError
+from dragoman.forms import text as text_module
 from dragoman.forms.bpe_dropout import BpeDropout
 from dragoman.forms.sampling import Pieces
 from dragoman.forms.text import Text
-from dragoman.forms.text_settings import TextSettings
+from dragoman.forms.text_settings import MOST_TOKENS, TextSettings
 from dragoman.forms.unigram_sampling import UnigramSampling
 
 _SYLLABLES = ["ka", "lo", "mi", "ru", "se", "tan", "vor", "wel", "ö", "ß", "한", "국"]
@@ -261,3 +262,9 @@ def test_pieces_that_reach_across_words_are_sampled_whole() -> None:
     assert set(map(tuple, (UnigramSampling(pieces, 0.1).segment("▁a▁b", k) for k in range(99)))) > {
         (ids["▁a▁b"],)
     }
+
+
+def test_the_largest_vocabulary_that_can_be_learned_can_be_read() -> None:
+    """Each token has 16 characters at most, of four bytes, a score and the lengths of its fields:
+    12 bytes."""
+    assert text_module._MOST_BYTES > MOST_TOKENS * (16 * 4 + 12)

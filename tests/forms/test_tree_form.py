@@ -58,6 +58,15 @@ def test_symbols_that_make_no_tree_are_told() -> None:
     assert form.decode(crossed, ["a"]) is None
 
 
+def test_labels_that_could_not_be_read_again_are_not_learned(tmp_path: Path) -> None:
+    """Their file may have some bytes and no more."""
+    long = [Tree(f"{n}" + "語" * 9_000, (Tree("NN", word="dog"),)) for n in range(100)]
+    with pytest.raises(DataError, match=r"have 90[0-9],[0-9]{3} characters together"):
+        TreeSymbols.learn(long, TreeSettings())
+    TreeSymbols.learn(long[:40], TreeSettings()).save(tmp_path / "symbols")
+    assert len(TreeSymbols.load(tmp_path / "symbols").labels) == 40
+
+
 def test_a_label_that_was_not_learned_is_unknown() -> None:
     form = symbols()
     ids = form.encode(tree_of("(S (NEW (DT a)) (NN b))"))

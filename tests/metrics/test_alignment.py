@@ -99,3 +99,13 @@ def test_links_outside_of_their_sentences_are_refused() -> None:
     for count, told in ((1, "1 line of links for 2 pairs"), (3, "3 lines of links for 2 pairs")):
         with pytest.raises(DataError, match=told):
             check_gold([inside] * count, [(2, 3), (2, 3)])
+
+
+def test_links_that_are_no_file_or_far_too_long_are_refused_in_a_line(tmp_path: Path) -> None:
+    """A device never ends."""
+    with pytest.raises(DataError, match=r"/dev/zero has more than the [\d,]+ bytes"):
+        read_gold(Path("/dev/zero"))
+    (tmp_path / "long").write_text("x" * 100_000)
+    with pytest.raises(DataError, match="is no link") as found:
+        read_gold(tmp_path / "long")
+    assert len(str(found.value)) < 300 + len(str(tmp_path))

@@ -237,6 +237,10 @@ def test_a_wrong_setting_is_told_in_one_line() -> None:
         parse_settings({}, ["limits.charactrs=5"])
     with pytest.raises(RecipeError, match="port"):
         parse_settings({"port": 99999}, [])
+    for depth in (100, 2_000):  # tables within each other, which nothing could show
+        with pytest.raises(RecipeError, match=r"^port: ") as found:
+            parse_settings({}, ["port={" + "a." * depth + "b=1}"])
+        assert len(str(found.value)) < 400
     assert parse_settings({}, ["limits.characters=5"]).limits.characters == 5
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
@@ -133,6 +134,17 @@ def test_columns_of_pairs(dragoman: Dragoman, tmp_path: Path) -> None:
     labels, _ = recipe_of([str(table)], task="classification", columns="2,4")
     corpus = labels.data.train[0]
     assert (corpus.source_column, corpus.target_column) == (2, 4)
+
+
+def test_parts_are_named_in_one_order(dragoman: Dragoman, tmp_path: Path) -> None:
+    """Whichever of them the first pair falls into."""
+    pairs = [f"The dog number {n} sleeps.\tDer Hund Nummer {n} schläft.\n" for n in range(100)]
+    table = tmp_path / "pairs.tsv"
+    for first in range(0, 100, 10):
+        table.write_text("".join(pairs[first:] + pairs[:first]), encoding="utf-8")
+        said = dragoman("data", "show", table, "--languages", "en-de").out
+        names = re.findall(r"(\w+) \d+", next(one for one in said.splitlines() if "parts" in one))
+        assert names == ["train", "dev", "test"]
 
 
 def test_data_of_every_task_is_shown(dragoman: Dragoman, files: dict[str, list[str]]) -> None:

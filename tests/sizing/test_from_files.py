@@ -78,6 +78,28 @@ def test_one_file_with_both_sides_is_a_test_set(tmp_path: Path) -> None:
             EvaluationSet.of(run, [tmp_path / name])
 
 
+def test_evaluate_is_told_where_one_file_has_its_sides(tmp_path: Path) -> None:
+    run = Run.open(untrained_run(tmp_path))
+    table, records = tmp_path / "pairs.tsv", tmp_path / "pairs.jsonl"
+    table.write_text("1\tEin Hund.\tA dog.\n2\tEine Katze.\tA cat.\n")
+    records.write_text('{"t": {"en": "A dog.", "de": "Ein Hund."}}\n' * 2)
+    found = EvaluationSet.of(run, [table], columns="3,2")
+    assert [pair.source for pair in found.pairs] == ["A dog.", "A cat."]
+    assert found.references == [["Ein Hund.", "Eine Katze."]]
+    found = EvaluationSet.of(run, [records], keys=("t.en", "t.de"))
+    assert found.references == [["Ein Hund."] * 2]
+    for files, columns, keys, words in (
+        ([table, table], "3,2", None, "one .tsv file"),
+        ([], "3,2", None, "one .tsv file"),
+        ([records], "3,2", None, "one .tsv file"),
+        ([table], None, ("a", "b"), "one .jsonl file"),
+        ([table], "3,2", ("a", "b"), "give one"),
+        ([table], "label,text", None, "two numbers"),
+    ):
+        with pytest.raises(DragomanError, match=words):
+            EvaluationSet.of(run, files, columns, keys)
+
+
 def test_test_sets_of_other_languages_are_seen_by_their_references(tmp_path: Path) -> None:
     runs = []
     for number, word in enumerate(("Hund", "Hund", "狗")):

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from untrained_run import untrained_run
 
-from dragoman.errors import RunError
+from dragoman.errors import DataError, RunError
 from dragoman.studies.comparison import PREPARED, compare
 
 
@@ -61,3 +61,11 @@ def test_a_run_of_another_task_is_told_what_is_compared(tmp_path: Path) -> None:
     words = "is a parser: what is compared are runs that all translate, that all label or that all"
     with pytest.raises(RunError, match=words):
         compare([run, run])
+
+
+@pytest.mark.parametrize("lines", [1, 3])
+def test_a_file_of_other_length_than_the_test_set_is_refused(tmp_path: Path, lines: int) -> None:
+    for name, count in (("a", 2), ("b", lines), ("reference", 2)):
+        (tmp_path / name).write_text("Ein Hund.\n" * count)
+    with pytest.raises(DataError, match=rf"b has {lines} lines? for 2 sentences"):
+        compare([tmp_path / "a", tmp_path / "b"], references=[tmp_path / "reference"])

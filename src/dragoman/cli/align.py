@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from dragoman.plural import plural
+from dragoman.reading import readable
+from dragoman.shortened import shortened
 
 if TYPE_CHECKING:
     from dragoman.metrics.alignment import Gold
@@ -201,6 +203,7 @@ def _cut(lines: Iterable[str], where: str) -> Iterator[TextPair]:
         if not cut:
             raise DataError(
                 f"{where}, line {number}: there is neither a tab nor ' ||| ' between a sentence "
-                f"and its translation: {line[:60]!r}. Two files are given as SOURCE TARGET"
+                f"and its translation: {shortened(readable(line), 60)!r}. Two files are given as "
+                "SOURCE TARGET"
             )
         yield source, target.partition("\t")[0]

@@ -54,9 +54,10 @@ def classify(
 
       dragoman classify runs/topics "Shares fell again." --why
     """
-    from dragoman.cli.console import output_to
+    from dragoman.cli.console import log_to_stderr, output_to
     from dragoman.runs.run import Run
 
+    log_to_stderr()
     opened = Run.open(run)
     texts = given or []
     files = [] if as_text else files_among(texts, "classify", "--to", "--text")

@@ -41,6 +41,17 @@ def evaluate(
         list[Path] | None,
         typer.Option(help="A run that translates together with RUN; may be given again."),
     ] = None,
+    columns: Annotated[
+        str | None,
+        typer.Option(
+            help="Columns of source and reference, or of text and label, in a tab-separated file: "
+            "2,3; for labelled texts also label,text or text,label. As in training if not given."
+        ),
+    ] = None,
+    keys: Annotated[
+        tuple[str, str] | None,
+        typer.Option(help="Of a .jsonl file, where the sides are: translation.en translation.de"),
+    ] = None,
     output: Annotated[
         Path | None, typer.Option(help="Also write the translations or parses to this file.")
     ] = None,
@@ -61,19 +72,22 @@ def evaluate(
     there were. Where the run follows the older protocol (lower-cased, Moses-tokenised text), its
     own BLEU is given beside, with the reason they differ.
     """
-    from dragoman.atomic import write_text
+    from dragoman.atomic import check_is_file, write_text
     from dragoman.cli.console import log_to_stderr
     from dragoman.errors import DragomanError, FileError
     from dragoman.runs.run import Run
     from dragoman.tasks.catalogue import runtime_of
 
-    if output is not None and not output.parent.is_dir():  # before minutes of translating
-        raise FileError(f"cannot write {output}: there is no folder {output.parent}")
+    if output is not None:  # before minutes of translating
+        check_is_file(output)
+        if not output.parent.is_dir():
+            raise FileError(f"cannot write {output}: there is no folder {output.parent}")
     log_to_stderr()
     opened = Run.open(run)
     given: dict[str, Any] = {
         "beam": beam, "mbr": mbr, "precision": None if precision == "auto" else precision,
-        "shortlist": shortlist, "ensemble": ensemble, "output": output,
+        "shortlist": shortlist, "ensemble": ensemble, "output": output, "columns": columns,
+        "keys": keys,
     }  # fmt: skip
     options = {name: value for name, value in given.items() if value}
     for name in options:

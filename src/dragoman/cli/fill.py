@@ -58,9 +58,11 @@ def fill(
 
       dragoman fill runs/letters texts-with-blanks.txt --best 3
     """
+    from dragoman.cli.console import log_to_stderr
     from dragoman.errors import DragomanError
     from dragoman.runs.run import Run
 
+    log_to_stderr()
     if text_only and as_json:
         raise DragomanError("--text and --json: choose one")
     opened = Run.open(run)

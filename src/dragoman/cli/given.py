@@ -83,6 +83,8 @@ def tell_of_file(text: str, instead: str) -> None:
         sys.stderr.write(f"{text} is a file, but its name is taken as text. {instead}\n")
     elif text and os.path.isdir(text):
         sys.stderr.write(f"{text} is a folder, but its name is taken as text\n")
+    elif text and os.path.exists(text):
+        sys.stderr.write(f"{text} is a pipe or a device, but its name is taken as text\n")
 
 
 def lines_given(
@@ -124,8 +126,8 @@ def _lines_of(file: Path, language: str, plain: bool) -> Iterator[str]:
     """Of a file; an empty one has none."""
     from dragoman.data.corpora import read_lines
 
-    if file.stat().st_size or not file.is_file():  # a pipe, as the shell makes of <(zcat my.gz)
-        yield from read_lines(file, _check(language, plain), once=True)
+    # A pipe too, as the shell makes of <(zcat my.gz).
+    yield from read_lines(file, _check(language, plain), once=True)
 
 
 def _check(language: str, plain: bool) -> Check | None:

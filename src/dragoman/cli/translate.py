@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import math
 import sys
-from collections import Counter
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from dragoman.cli.given import AsText, Plain, files_among, lines_given, running_text
-from dragoman.plural import plural
+from dragoman.cli.warnings_told import WarningsTold
 
 
 def translate(
@@ -97,8 +97,9 @@ def translate(
         bool,
         typer.Option(
             "--warn",
-            help="Say on standard error, line by line, what is doubtful: words that were left out, "
-            "never read or repeated. Takes several times as long.",
+            help="Say on standard error what is doubtful, line by line: words that were left out, "
+            "never read or repeated; and how many lines are, before the others where files are "
+            "given. Takes several times as long.",
         ),
     ] = False,
     set_: Annotated[
@@ -206,31 +207,23 @@ def translate(
             out.write(translator.paragraphs(read, prefix=prefix))
             return
         lines = lines_given(files, texts, language, plain=plain)
-        done, doubted, codes = 0, 0, Counter[str]()
-        for window in windows(lines):
-            if not done:
-                log_line(translator.description)  # not before an error in what is read
-            found = translator.each(window, prefix=prefix)
-            if in_order is not None:
-                found = in_order(found)
-            if not warn:
-                for translation in found:
-                    out.write(written(translation) + "\n")
+        told = WarningsTold(held=bool(files)) if warn else None
+        with told or nullcontext():
+            described = False
+            for window in windows(lines):
+                if not described:
+                    log_line(translator.description)  # not before an error in what is read
+                    described = True
+                found = translator.each(window, prefix=prefix)
+                if in_order is not None:
+                    found = in_order(found)
+                if told is None:
+                    for translation in found:
+                        out.write(written(translation) + "\n")
+                    out.flush()
+                    continue
+                translations = list(found)
+                out.writelines(written(translation) + "\n" for translation in translations)
                 out.flush()
-                done += len(window)
-                continue
-            translations = list(found)
-            out.writelines(written(translation) + "\n" for translation in translations)
-            out.flush()
-            for line, warnings in enumerate(translator.proofread(translations), done + 1):
-                for warning in warnings:
-                    where = f", sentence {warning.sentence}" if warning.sentence else ""
-                    sys.stderr.write(f"line {line}{where}: {warning}\n")
-                doubted += bool(warnings)
-                codes.update(warning.code for warning in warnings)
-            done += len(window)
-    if warn:
-        kinds = ", ".join(f"{code.replace('_', ' ')} {n:,}" for code, n in codes.most_common())
-        lines_read = plural(done, "line")
-        told = plural(doubted, f"of {lines_read} has warnings", f"of {lines_read} have warnings")
-        sys.stderr.write(f"{told}: {kinds}\n" if kinds else f"{told}\n")
+                for warnings in translator.proofread(translations):
+                    told.take(warnings)

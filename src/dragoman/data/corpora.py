@@ -31,6 +31,7 @@ from dragoman.data.lines import LOOKED_AT, Check, decode_lines
 from dragoman.data.trees import plain_trees
 from dragoman.errors import DataError
 from dragoman.plural import plural
+from dragoman.reading import readable
 from dragoman.settings import Settings
 from dragoman.shortened import shortened
 from dragoman.tree import LABEL_ENDS
@@ -332,26 +333,34 @@ def _at(record: object, key: str, path: Path, line: int) -> str:
         if not isinstance(found, dict) or part not in found:
             has = f" (it has {', '.join(map(str, found))})" if isinstance(found, dict) else ""
             raise DataError(
-                f"{path}, line {line}: no {key!r} in this record{has}. train and data show take "
-                "the right names by --keys SOURCE TARGET, a recipe by source_key and target_key; "
-                "evaluate wants those that the run was trained with"
+                f"{path}, line {line}: no {key!r} in this record{has}. train, evaluate and "
+                "data show take the right names by --keys SOURCE TARGET, a recipe by source_key "
+                "and target_key"
             )
         found = found[part]
     if not isinstance(found, str):
-        raise DataError(f"{path}, line {line}: {key!r} is {_shown(json.dumps(found))}, not a text")
+        raise DataError(f"{path}, line {line}: {key!r} is {_written(found)}, not a text")
     return found
 
 
+def _written(value: object) -> str:
+    """A value of JSON, for showing."""
+    try:
+        return _shown(json.dumps(value))
+    except RecursionError:
+        return f"a {type(value).__name__} with too many others within each other"
+
+
 def _shown(text: str, width: int = 60) -> str:
-    return repr(shortened(text, width))
+    return repr(shortened(readable(text), width))
 
 
 @contextmanager
 def _opened(
     path: Path, check: Check | None = check_is_text, *, packed: bool = False, once: bool = False
 ) -> Iterator[BinaryIO]:
-    """A file of bytes that ``check`` lets pass; unpacked, if it is gzip and not ``packed``; a pipe
-    only where nobody reads it again (``once``).
+    """A file of bytes that ``check`` lets pass; unpacked, if it is gzip and not ``packed``; a pipe,
+    or one that holds nothing, only where nobody reads it again (``once``).
 
     Turns what can go wrong on the way into a DataError with the file's name.
     """
@@ -363,18 +372,18 @@ def _opened(
             )
         with cast("BufferedReader", path.open("rb", buffering=LOOKED_AT)) as file:
             start = file.peek(LOOKED_AT)[:LOOKED_AT]
-            if not start:
+            if not start and not once:
                 raise DataError(f"{path} is empty")
             if start[:2] != _GZIP or packed:
-                if check is not None and not packed:
+                if check is not None and not packed and start:
                     check(start, str(path))
                 yield file
                 return
             with gzip.open(file) as unpacked:
                 start = unpacked.peek(LOOKED_AT)[:LOOKED_AT]
-                if not start:
+                if not start and not once:
                     raise DataError(f"{path} is empty inside")
-                if check is not None:
+                if check is not None and start:
                     check(start, str(path))
                 yield unpacked  # type: ignore[misc]  # a GzipFile reads like any binary file
     except (EOFError, gzip.BadGzipFile, zlib.error) as error:

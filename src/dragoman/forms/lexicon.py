@@ -57,8 +57,7 @@ class Lexicon:
         for text in texts:
             words = _WORD.findall(_folded(text))
             counts.update(word for word in words if not word[0].isdigit())
-        kept = ((word, n) for word, n in counts.most_common() if len(word) <= _MOST_LETTERS)
-        return cls(dict(list(kept)[:_MOST_WORDS]))
+        return cls(_kept(counts))
 
     def __len__(self) -> int:
         return len(self.counts)
@@ -89,7 +88,7 @@ class Lexicon:
     def joined(self, other: Lexicon) -> Lexicon:
         """The words of both."""
         both = Counter(self.counts) + Counter(other.counts)
-        return Lexicon(dict(both.most_common(_MOST_WORDS)))
+        return Lexicon(_kept(both))
 
     def save(self, path: Path) -> None:
         """A line for each word: how often, a tab, the word. Errors: ``FileError``."""
@@ -112,6 +111,21 @@ class Lexicon:
                 raise _damaged(path, f"line {number}")
             counts[match[2]] = int(match[1])
         return cls(counts)
+
+
+def _kept(counts: Counter[str]) -> dict[str, int]:
+    """The most frequent, as many as ``load`` reads. Where a script has no spaces (Thai, Chinese), a
+    word may be a whole phrase, of three bytes a letter."""
+    kept: dict[str, int] = {}
+    size = 0
+    for word, many in counts.most_common():
+        if len(word) > _MOST_LETTERS:
+            continue
+        size += len(f"{many}\t{word}\n".encode())
+        if size > _MOST_BYTES or len(kept) == _MOST_WORDS:
+            break
+        kept[word] = many
+    return kept
 
 
 def _folded(text: str) -> str:

@@ -33,8 +33,10 @@ from dragoman.reading import read_bytes
 _FEW = 32
 """Texts that are decoded one by one: starting SentencePiece's threads takes longer than they do."""
 
-_MOST_BYTES = 6 << 20
-"""Of a vocabulary file. The largest in use, of 256,000 tokens, have some five million."""
+_MOST_BYTES = 24 << 20
+"""Of a vocabulary file: MOST_TOKENS of 16 characters, the most that SentencePiece learns, of four
+bytes each, and some bytes beside. The largest in use, of 256,000 tokens, have some five million;
+scripts of three bytes a letter need more."""
 
 MASK = "<mask>"
 """A symbol that stands for a hidden token. No text can hold it: written out, it is read as text."""

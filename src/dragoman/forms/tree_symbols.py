@@ -32,6 +32,8 @@ NO_TAG = "XX"
 _SPECIAL = ("<unk>", "<s>", "</s>")
 _MOST = 10_000
 """Labels, or tags: treebanks have some dozens."""
+_ALL = 400_000
+"""Characters of all together: their file is read back only if it is no larger than MOST_JSON."""
 
 
 class TreeSettings(Settings):
@@ -85,6 +87,13 @@ class TreeSymbols:
             raise DataError(
                 f"these trees have {len(labels):,} labels and {len(tags):,} tags; {_MOST:,} of "
                 "each is the most"
+            )
+        letters = sum(map(len, tags)) + sum(map(len, labels))
+        if letters > _ALL:
+            raise DataError(
+                f"the {len(labels):,} labels and {len(tags):,} tags of these trees have "
+                f"{letters:,} characters together; {_ALL:,} are the most. Is it text that stands "
+                "in their place?"
             )
         kept = _ordered(tags) if settings.tags == "kept" else [NO_TAG]
         return cls(kept, _ordered(labels), settings.chain)

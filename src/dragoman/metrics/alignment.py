@@ -24,6 +24,7 @@ from typing import Any
 
 from dragoman.errors import DataError
 from dragoman.plural import plural
+from dragoman.shortened import shortened
 
 Links = frozenset[tuple[int, int]]
 """(source word, target word), counted from 0."""
@@ -99,7 +100,11 @@ def read_gold(path: Path, *, first: int | None = None) -> list[Gold]:
     Errors: ``DataError`` with the line.
     """
     try:
-        lines = path.read_text(encoding="utf-8").splitlines()
+        with path.open("rb") as file:  # a pipe too; a device may never end
+            content = file.read(_MOST_BYTES + 1)
+        if len(content) > _MOST_BYTES:
+            raise DataError(f"{path} has more than the {_MOST_BYTES:,} bytes that links may have")
+        lines = content.decode("utf-8").splitlines()
     except OSError as error:
         raise DataError(f"cannot read {path}: {error.strerror}") from None
     except UnicodeDecodeError:
@@ -119,6 +124,8 @@ def read_gold(path: Path, *, first: int | None = None) -> list[Gold]:
     return gold
 
 
+_MOST_BYTES = 1 << 27
+"""Of a file of links: those of some millions of sentences."""
 _MANY = 20
 """Sentences among which at least one link would touch a first word, if it were number 0."""
 
@@ -138,8 +145,8 @@ def parse_links(line: str, where: str, *, first: int = 0) -> Gold:
         match = re.fullmatch(r"(\d{1,9})([-?p])(\d{1,9})", link)
         if match is None or int(match[1]) < first or int(match[3]) < first:
             raise DataError(
-                f"{where}: {link!r} is no link; write 0-1 for a sure one and 0?1 for a possible "
-                f"one, source word first, words counted from {first}"
+                f"{where}: {shortened(link, 40)!r} is no link; write 0-1 for a sure one "
+                f"and 0?1 for a possible one, source word first, words counted from {first}"
             )
         pair = (int(match[1]) - first, int(match[3]) - first)
         possible.add(pair)

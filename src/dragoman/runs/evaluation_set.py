@@ -10,6 +10,7 @@ from pathlib import Path
 
 from dragoman.atomic import write_text
 from dragoman.data.checks.corpus_checks import find_doubts
+from dragoman.data.columns import file_at
 from dragoman.data.corpora import CorpusSettings, Pair, is_one_file, read_lines, read_pairs
 from dragoman.data.file_kinds import check_is_read
 from dragoman.errors import DataError, DragomanError, RunError
@@ -39,15 +40,23 @@ class EvaluationSet:
     name: str
 
     @classmethod
-    def of(cls, run: Run, files: Sequence[Path]) -> EvaluationSet:
-        """The set in some files, sources first, or in one that holds both sides in the format of
-        the run's training text; without files, the test set of the run's recipe.
+    def of(
+        cls,
+        run: Run,
+        files: Sequence[Path],
+        columns: str | None = None,
+        keys: tuple[str, str] | None = None,
+    ) -> EvaluationSet:
+        """The set in some files, sources first, or in one that holds both sides: where ``columns``
+        or ``keys`` say (``places.py``), else in the format of the run's training text; without
+        files, the test set of the run's recipe.
 
         Errors: ``DragomanError`` where there is nothing to measure on, ``DataError`` for files
         whose lines do not pair up.
         """
         for file in files:
             check_is_read(file, "translation")
+        placed = file_at(files, columns, keys, labelled=False)
         if len(files) == 1 and not is_one_file(str(files[0])):
             raise DragomanError(
                 "give both the source sentences and their references, or one file with both "
@@ -59,7 +68,9 @@ class EvaluationSet:
                 raise _no_pairs(run)
             return cls(pairs, [[pair.target for pair in pairs]], name)
         source, *references = files
-        if references:
+        if placed is not None:
+            corpus = placed
+        elif references:
             target = str(references[0])
             corpus = CorpusSettings(source=str(source), target=target, format="lines")
         else:

@@ -14,6 +14,10 @@ from dragoman.errors import RecipeError
 from dragoman.serving.http.addresses import Networks
 from dragoman.serving.http.limits import LimitSettings
 from dragoman.serving.operate.log import LogKind
+from dragoman.shortened import shortened
+
+_SHOWN = 200
+"""Characters of a wrong value."""
 
 
 class ServeSettings(EngineSettings):
@@ -84,4 +88,13 @@ def parse_settings(values: dict[str, object], changes: Sequence[str]) -> ServeSe
             near = difflib.get_close_matches(where, known, 1, 0.5)
             hint = f"did you mean {near[0]!r}?" if near else "known are " + ", ".join(known)
             raise RecipeError(f"unknown setting {where!r}; {hint}") from None
-        raise RecipeError(f"{where}: {problem['msg']} (given: {problem['input']!r})") from None
+        raise RecipeError(
+            f"{where}: {problem['msg']} (given: {_given(problem['input'])})"
+        ) from None
+
+
+def _given(value: object) -> str:
+    try:
+        return shortened(repr(value), _SHOWN)
+    except RecursionError:
+        return "more tables or lists within each other than can be shown"

@@ -7,6 +7,7 @@ from functools import partial
 from itertools import islice
 from pathlib import Path
 
+from dragoman.data.columns import is_tabbed, labelled_corpus, numbered
 from dragoman.data.corpora import CorpusSettings, files_of, is_one_file, read_lines, read_pairs
 from dragoman.data.file_kinds import NotLines, check_is_lines, check_is_read
 from dragoman.errors import RecipeError
@@ -19,9 +20,6 @@ from dragoman.sizing.families import DEFAULT, FAMILIES
 from dragoman.sizing.held_out import held_corpus
 from dragoman.sizing.labels import (
     EPOCHS_FROM,
-    is_tabbed,
-    labelled_corpus,
-    numbered,
     recipe_for_labels,
 )
 from dragoman.sizing.pairs import (

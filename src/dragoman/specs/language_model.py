@@ -28,7 +28,7 @@ class LanguageModelSpec(OneText):
 
 LANGUAGE_MODEL = LanguageModelSpec(
     name="language-model",
-    called="language-model",
+    called="language model",
     sides=("target",),
     texts=("target",),
     reads=False,

@@ -32,7 +32,10 @@ TRANSLATION = TranslationSpec(
         "chrF++": Measure("chrF++", "higher"),
         "TER": Measure("TER", "lower"),
     },
-    evaluation_options=("beam", "mbr", "precision", "shortlist", "ensemble", "output"),
+    evaluation_options=(
+        *("beam", "mbr", "precision", "shortlist", "ensemble", "output"),
+        *("columns", "keys"),
+    ),
     begins=(10_000, 250),
     verbs=(("translate", "< input.txt > output.txt"), ("look", "'A sentence.'")),
     hub_tag="translation",

@@ -15,6 +15,7 @@ from dragoman.forms.languages import base
 from dragoman.forms.moses import MosesText
 from dragoman.metrics.significance import Significance, Test, compare_systems
 from dragoman.pictures.labels import visible
+from dragoman.plural import plural
 from dragoman.runs.evaluation_set import EvaluationSet, own_test_set
 from dragoman.runs.run import Run
 from dragoman.shortened import shortened
@@ -54,6 +55,12 @@ class System:
         prepares text: a run that speaks it says its own tokens."""
         if not self.runs:
             lines = list(read_lines(self.path))
+            if len(lines) != len(measured.pairs):
+                raise DataError(
+                    f"{self.path} has {plural(len(lines), 'line')} for "
+                    f"{plural(len(measured.pairs), 'sentence')}: a file of translations has one "
+                    "line for each"
+                )
             return [lines if prepare is None else list(map(prepare, lines))]
         from dragoman.tasks.translation.translator import (
             Translator,  # finished translations need no torch

@@ -202,7 +202,7 @@ def inspect_data(recipe: Recipe) -> DataStatistics:
     sides: dict[str, SideStatistics] = {side: SideStatistics() for side in task.texts}
     runtime = runtime_of(task)
     counts: Counter[str] = Counter()
-    parts: Counter[str] = Counter()
+    parts = Counter(train=0, dev=0, test=0)  # in this order, whichever comes first
     doubts: list[Doubt] = []
     for pair in _kept(recipe, cleaner, doubts):
         parts[side_of_pair(pair, recipe.data.split)] += 1
@@ -212,7 +212,7 @@ def inspect_data(recipe: Recipe) -> DataStatistics:
     doubts += doubts_of(recipe, ("dev", "test"))
     codes = (recipe.languages.source, recipe.languages.target)
     looked_at = all(can_identify(base(code)) for code in codes)
-    return DataStatistics(cleaner.report, sides, parts, doubts, runtime.counts, counts, looked_at)
+    return DataStatistics(cleaner.report, sides, +parts, doubts, runtime.counts, counts, looked_at)
 
 
 def _kept(recipe: Recipe, cleaner: Cleaner, doubts: list[Doubt]) -> Iterator[Pair]:

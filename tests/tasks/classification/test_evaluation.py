@@ -93,12 +93,18 @@ def test_it_learns_and_says_so_in_its_own_terms(topics: Run) -> None:
     assert "What it takes for what" in page and "label by row, chosen by column" in page
 
 
-def test_what_it_measures_is_what_it_answers(topics: Run, tmp_path: Path) -> None:
+def test_what_it_measures_is_what_it_answers(
+    topics: Run, dragoman: Dragoman, tmp_path: Path
+) -> None:
     rows = sentences(60, 2)
     wrong = [("food", "dog cat horse barks"), ("weather", "bread soup apple tastes sweet")]
     path = as_tsv(tmp_path / "test.tsv", [*rows, *wrong])
     found = evaluate_run(topics, [path])
     answers = Labeller(topics)([text for _, text in [*rows, *wrong]])
+    other = tmp_path / "other.tsv"
+    other.write_text("".join(f"x\t{text}\t{label}\n" for label, text in [*rows, *wrong]))
+    again = dragoman("evaluate", topics.folder, other, "--columns", "2,3", "--json")
+    assert json.loads(again.out)["confusion"] == found.confusion.counts.tolist()
     names = topics.forms.labels.names
     true = [names.index(label) for label, _ in [*rows, *wrong]]
     confusion = Confusion.of(true, [names.index(one.label) for one in answers], 3)

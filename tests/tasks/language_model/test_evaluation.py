@@ -250,9 +250,9 @@ def test_lstm_layers_learn_and_write_as_any_other_kind(texts: Path, tmp_path: Pa
 
 
 def test_a_recipe_must_fit_its_task(texts: Path, parallel_text: tuple[Path, Path]) -> None:
-    with pytest.raises(RecipeError, match="not measured of a language-model; it is one of loss"):
+    with pytest.raises(RecipeError, match="not measured of a language model; it is one of loss"):
         recipe_of_letters(texts, "training.metric=bleu")
-    with pytest.raises(RecipeError, match="a language-model learns from texts alone"):
+    with pytest.raises(RecipeError, match="a language model learns from texts alone"):
         recipe_of_letters(texts, f'data.train=[{{source="{texts}", target="{texts}"}}]')
     with pytest.raises(RecipeError, match="a translation has two sides"):
         Recipe.parse({"data": {"train": [{"source": str(texts), "format": "text"}]}})

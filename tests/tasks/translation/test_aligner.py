@@ -396,7 +396,7 @@ def test_a_language_model_aligns_nothing(
 ) -> None:
     letters = untrained_run(tmp_path, recipe_name="demo-letters")
     said = dragoman("align", letters, *arguments, stdin=b"The dog .\tDer Hund .\n")
-    assert said.code == 1 and "is a language-model: there is nothing to align" in said.err
+    assert said.code == 1 and "is a language model: there is nothing to align" in said.err
     assert len(said.err.splitlines()) == 1 and not said.out, said.err
 
 

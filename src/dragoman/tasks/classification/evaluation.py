@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from dragoman.data.columns import file_at
 from dragoman.data.corpora import CorpusSettings, Pair, read_pairs
 from dragoman.data.labelled import LabelledBatch, labelled_batch
 from dragoman.errors import DataError, DragomanError
@@ -20,6 +21,7 @@ from dragoman.measure import percent
 from dragoman.metrics.classification import Confusion
 from dragoman.pictures.plain_table import plain_table
 from dragoman.plural import plural
+from dragoman.reading import readable
 from dragoman.runs.evaluation_set import nothing_to_measure, own_test_set
 from dragoman.runs.lineage import warn_of_learned
 from dragoman.runs.run import Run
@@ -226,12 +228,15 @@ def evaluate_run(
     files: Sequence[Path] = (),
     changes: Sequence[str] = (),
     *,
+    columns: str | None = None,
+    keys: tuple[str, str] | None = None,
     keep: bool = True,
 ) -> ClassificationReport:
     """Measure a run on labelled texts.
 
     ``files``: one like those that it has learned from, or one of texts and one of labels; without
-    them it is the recipe's test set. ``changes``: there are none. With ``keep``, what was found on
+    them it is the recipe's test set. ``columns``, ``keys``: where one file has texts and labels.
+    ``changes``: there are none. With ``keep``, what was found on
     the recipe's own test set is written to the run's scores.json.
     Errors: ``RunError`` for a run; ``DataError`` for files that cannot be used, or that have a
     label of which the run has learned nothing; ``DragomanError`` for changes and further files.
@@ -242,7 +247,7 @@ def evaluate_run(
             f"{changes[0]}: {opened.folder} is a {opened.task.name} and is measured without a "
             "search; nothing can be set"
         )
-    measured, labels = labelled_set(opened, files), opened.forms.labels
+    measured, labels = labelled_set(opened, files, columns, keys), opened.forms.labels
     pairs, labeller = measured.pairs, Labeller(opened)
     warn_of_learned(opened, pairs)
     began = time.perf_counter()
@@ -267,8 +272,14 @@ class LabelledSet(NamedTuple):
     """Texts of a label that training had not."""
 
 
-def labelled_set(run: Run, files: Sequence[Path] = ()) -> LabelledSet:
-    """The texts of a file (and a file of labels); without one, the test set of the run's recipe.
+def labelled_set(
+    run: Run,
+    files: Sequence[Path] = (),
+    columns: str | None = None,
+    keys: tuple[str, str] | None = None,
+) -> LabelledSet:
+    """The texts of a file (and a file of labels), which are where ``columns`` or ``keys`` say
+    (``places.py``); without one, the test set of the run's recipe.
 
     Errors: as ``evaluate_run``.
     """
@@ -278,8 +289,10 @@ def labelled_set(run: Run, files: Sequence[Path] = ()) -> LabelledSet:
             f"a {run.task.name} is measured on one file of labelled texts, or one of texts and one "
             f"of labels; what is {files[2]}?"
         )
+    placed = file_at(files, columns, keys, labelled=True)
     if files:
-        pairs, name = list(read_like(run, files)), files[0].name
+        read = read_like(run, files) if placed is None else read_pairs(placed)
+        pairs, name = list(read), files[0].name
         _require_known(pairs, labels, name)
     else:
         every, name = own_test_set(run)
@@ -316,7 +329,7 @@ def _require_known(pairs: Iterable[Pair], labels: Labels, name: str) -> None:
         if labels.value(pair.target) is None:
             raise DataError(
                 f"{name}, line {pair.line}: no training text has the label "
-                f"{plain(pair.target)[:60]!r}; labels are {labels.in_words()}"
+                f"{shortened(readable(plain(pair.target)), 60)!r}; labels are {labels.in_words()}"
             )
 
 

@@ -21,6 +21,7 @@ from dragoman.engine.long_texts import far_too_long
 from dragoman.engine.predictor import Predictor, require_task
 from dragoman.engine.settings import EngineSettings
 from dragoman.errors import DragomanError, LengthUnit, RunError, TooLongError
+from dragoman.reading import readable
 from dragoman.runs.run import Run
 from dragoman.search.hypothesis import Hypothesis, hypothesis_of
 from dragoman.shortened import shortened
@@ -129,7 +130,7 @@ class Filler(Predictor):
         """The same, step by step: None whenever the model has been asked, and the filled text
         last."""
         given = self._read(text, pieces, max(LONGEST, self.context))
-        shown = shortened(text, _SHOWN)
+        shown = shortened(readable(text), _SHOWN)
         if not given.blanks:
             raise DragomanError(
                 f"{shown!r} has no blank: write ___ where a word is to be filled in"

@@ -97,6 +97,8 @@ def evaluate_run(
     shortlist: bool = False,
     ensemble: Sequence[Run] = (),
     mbr: int = 0,
+    columns: str | None = None,
+    keys: tuple[str, str] | None = None,
     keep: bool = True,
 ) -> TranslationReport:
     """Translate a test set and score it.
@@ -104,13 +106,14 @@ def evaluate_run(
     ``files``: sources and their references, of which there may be several with other translations
     of the same sources; without files it is the recipe's. ``changes`` are ``key=value``, merged
     into the recipe's search settings. ``ensemble``: runs that translate together with this one.
-    ``mbr``: as ``TranslatorSettings``. With ``keep``, the figures of the run alone on the recipe's
-    own test set, by the recipe's own settings, are written to its scores.json.
+    ``mbr``: as ``TranslatorSettings``. ``columns``, ``keys``: where one file has both sides. With
+    ``keep``, the figures of the run alone on the recipe's own test set, by the recipe's own
+    settings, are written to its scores.json.
     Errors: ``RunError`` for a run, ``DataError`` for files that cannot be used.
     """
     opened = run if isinstance(run, Run) else Run.open(run)
     recipe = opened.recipe
-    measured = EvaluationSet.of(opened, files)
+    measured = EvaluationSet.of(opened, files, columns, keys)
     pairs = measured.pairs
     warn_of_learned(opened, pairs)
     # Here, so that what is wrong above is said at once: it imports torch, which takes seconds.

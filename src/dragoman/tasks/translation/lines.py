@@ -17,6 +17,7 @@ from dragoman.engine.engine import Engine
 from dragoman.errors import RunError
 from dragoman.forms.passage import Passage, Piece
 from dragoman.forms.segmentation import list_marker, segment
+from dragoman.reading import readable
 from dragoman.runs.run import SEVERAL_SENTENCES, Run
 from dragoman.shortened import shortened
 
@@ -74,7 +75,7 @@ class Lines:
                 "%r has more than one sentence and is translated as one. A model that has learned "
                 "from single sentences may leave out all but the first: --paragraphs (from Python: "
                 "translator.paragraphs) translates them one by one",
-                shortened(line, 60),
+                shortened(readable(line), 60),
             )
         return several and bool(self._single)
 

@@ -1,0 +1,103 @@
+"""Where one file that holds both sides has them, as ``--columns`` and ``--keys`` say it; of texts
+and labels it is found out, since labels repeat and texts rarely do.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import islice
+from pathlib import Path
+
+from dragoman.data.corpora import CorpusSettings, read_pairs
+from dragoman.errors import DragomanError, RecipeError
+from dragoman.forms.labels import plain
+
+_LOOKED_AT = 20_000
+"""Examples by which columns are told apart."""
+COLUMNS = "label,text", "text,label"
+
+
+def labelled_corpus(path: str, columns: str | None, keys: tuple[str, str] | None) -> CorpusSettings:
+    """A file of labelled texts, and where in it texts and labels are.
+
+    ``columns``: one of ``COLUMNS``, or the numbers of both (``numbered``), of a tab-separated file;
+    None: found out. ``keys``: of JSON
+    Lines, where the text and where the label is.
+    Errors: ``DataError`` for a file that cannot be used, ``RecipeError`` for other columns, or
+    where it cannot be told which column holds the labels.
+    """
+    if keys is not None:
+        return CorpusSettings(source=path, source_key=keys[0], target_key=keys[1])
+    if not is_tabbed(path):
+        return CorpusSettings(source=path, source_key="text", target_key="label")
+    if columns is None:
+        columns = _columns_found(path)
+    named = {"label,text": (2, 1), "text,label": (1, 2)}
+    text, label = named[columns] if columns in named else numbered(columns)
+    return CorpusSettings(source=path, format="tsv", source_column=text, target_column=label)
+
+
+def numbered(columns: str) -> tuple[int, int]:
+    """``--columns 2,3``: the column of the source, or of the text, and that of the target, or of
+    the label, counted from 1. Errors: ``RecipeError``."""
+    first, comma, second = (part.strip() for part in columns.partition(","))
+    if not comma or not all(one.isdecimal() and 0 < int(one) <= 1_000 for one in (first, second)):
+        raise RecipeError(
+            f"--columns {columns}: give two numbers such as 2,3 (source and target, or text and "
+            f"label, counted from 1), or for labelled texts {' or '.join(COLUMNS)}"
+        )
+    if int(first) == int(second):
+        raise RecipeError(f"--columns {columns}: name two different columns")
+    return int(first), int(second)
+
+
+def is_tabbed(path: str) -> bool:
+    """Whether a file of labelled texts is tab-separated, and not JSON Lines, by its name."""
+    return not path.removesuffix(".gz").lower().endswith((".jsonl", ".ndjson", ".json"))
+
+
+def _columns_found(path: str) -> str:
+    """Of the first two columns, the one with fewer different values holds the labels."""
+    different: tuple[set[str], set[str]] = (set(), set())
+    lines = 0
+    pairs = read_pairs(CorpusSettings(source=path, format="tsv"))
+    for pair in islice(pairs, _LOOKED_AT):
+        lines += 1
+        for values, value in zip(different, (pair.source, pair.target), strict=True):
+            values.add(plain(value))
+    first, second = map(len, different)
+    fewer = min(first, second)
+    if first == second or (lines > 20 and fewer > lines / 2):
+        raise RecipeError(
+            f"{path}: it cannot be told which column holds the labels: among {lines:,} lines the "
+            f"first has {first:,} different values and the second {second:,}. Say it: --columns "
+            f"{' or --columns '.join(COLUMNS)}"
+        )
+    return COLUMNS[0] if first < second else COLUMNS[1]
+
+
+def file_at(
+    files: Sequence[Path], columns: str | None, keys: tuple[str, str] | None, *, labelled: bool
+) -> CorpusSettings | None:
+    """The file, read by its columns or its keys; None where neither is named.
+
+    ``labelled``: whether its sides are texts and labels, whose columns have names too.
+    Errors: ``DragomanError`` where they do not go with what is measured on, ``RecipeError`` for
+    columns that are none.
+    """
+    if columns is None and keys is None:
+        return None
+    option = "--keys" if keys is not None else "--columns"
+    ending = ".jsonl" if keys is not None else ".tsv"
+    if columns is not None and keys is not None:
+        raise DragomanError("--columns is for a .tsv file, --keys for a .jsonl file: give one")
+    if len(files) != 1 or is_tabbed(str(files[0])) != (keys is None):
+        raise DragomanError(f"{option} goes with one {ending} file that holds both sides")
+    path = str(files[0])
+    if labelled:
+        return labelled_corpus(path, columns, keys)
+    if keys is not None:
+        return CorpusSettings(source=path, source_key=keys[0], target_key=keys[1])
+    assert columns is not None
+    source, target = numbered(columns)
+    return CorpusSettings(source=path, source_column=source, target_column=target)
