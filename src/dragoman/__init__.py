@@ -112,7 +112,7 @@ def train(
     already, ``TrainingError``, ``FileError``; all are a ``DragomanError``.
     """
     from dragoman.runs.run import Run
-    from dragoman.sizing.pairs import for_fine_tuning
+    from dragoman.sizing.start_from import for_fine_tuning
     from dragoman.tasks.training import train as train_run
 
     begin = Run.open(start_from) if start_from is not None else None

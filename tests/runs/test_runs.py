@@ -32,7 +32,8 @@ from dragoman.runs.run import Forms, Run
 from dragoman.runs.user_cache import cache_folder
 from dragoman.search.offline import Searcher
 from dragoman.sizing.from_files import recipe_of
-from dragoman.sizing.pairs import for_fine_tuning, gently, with_updates
+from dragoman.sizing.minutes import with_updates
+from dragoman.sizing.start_from import for_fine_tuning, gently
 from dragoman.tasks import new_run
 from dragoman.tasks.training import resume, train
 from dragoman.tasks.translation.validation import Translations

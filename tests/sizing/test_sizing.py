@@ -20,14 +20,9 @@ from dragoman.recipe_text import shipped_recipes
 from dragoman.runs.run import Run
 from dragoman.sizing import budget
 from dragoman.sizing.from_files import recipe_of
-from dragoman.sizing.pairs import (
-    TABLE,
-    for_minutes,
-    languages_of,
-    row_for,
-    too_short,
-    with_updates,
-)
+from dragoman.sizing.languages import languages_of
+from dragoman.sizing.minutes import for_minutes, too_short, with_updates
+from dragoman.sizing.pairs import TABLE, row_for
 from dragoman.sizing.size import Size
 from dragoman.sizing.texts import TEXT_TABLE
 from dragoman.training.throughput import Throughput

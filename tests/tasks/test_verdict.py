@@ -16,7 +16,7 @@ from untrained_run import untrained_run
 
 from dragoman.recipe import Recipe
 from dragoman.runs.run import Run
-from dragoman.sizing.pairs import least_tokens
+from dragoman.sizing.minutes import least_tokens
 from dragoman.specs.catalogue import TASKS
 from dragoman.tasks.report import write_report
 from dragoman.tasks.verdict import verdict

@@ -169,7 +169,7 @@ def train(
     prepare_process()
     from dragoman.runs.run import Run, refuse_run
     from dragoman.sizing.from_files import languages_read, name_of, recipe_of, taken
-    from dragoman.sizing.pairs import part_to_take
+    from dragoman.sizing.start_from import part_to_take
     from dragoman.studies.seeds import Seeds, begin_seeds, parse_seeds, seed_folder
 
     log_to_stderr()
@@ -308,7 +308,7 @@ def _go_on(folder: Path, group: Seeds, seeds: Sequence[int]) -> None:
     """Train those of a group's ``seeds`` that are not done, then say what all of it scored."""
     from dragoman.cli.console import command, finish_run, say
     from dragoman.runs.run import Run
-    from dragoman.sizing.pairs import part_to_take
+    from dragoman.sizing.start_from import part_to_take
     from dragoman.studies.seeds import last_update, recipe_of_next, seed_folder, summary
     from dragoman.tasks.training import begin_or_resume
 

@@ -23,7 +23,8 @@ from dragoman.models.settings import ModelSettings
 from dragoman.plural import plural
 from dragoman.runs.prepare import Say
 from dragoman.sizing.families import settings_of
-from dragoman.sizing.pairs import TABLE, least_tokens, row_for
+from dragoman.sizing.minutes import least_tokens
+from dragoman.sizing.pairs import TABLE, row_for
 from dragoman.sizing.size import Size
 from dragoman.specs.catalogue import TASKS
 from dragoman.training.distributed import Ranks, own_device, processes

@@ -22,17 +22,16 @@ from dragoman.sizing.labels import (
     EPOCHS_FROM,
     recipe_for_labels,
 )
-from dragoman.sizing.pairs import (
+from dragoman.sizing.languages import languages_of
+from dragoman.sizing.pairs import recipe_for, row_for
+from dragoman.sizing.start_from import (
     FINE_TUNING,
     around_part,
     check_apart,
     for_fine_tuning,
     for_part,
     gently,
-    languages_of,
     part_to_take,
-    recipe_for,
-    row_for,
     serve_context,
 )
 from dragoman.sizing.texts import largest, recipe_for_texts

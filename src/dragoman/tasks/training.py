@@ -33,7 +33,7 @@ from dragoman.runs.prepare import Prepared, Say, check_unchanged, prepare
 from dragoman.runs.run import RECIPE, WAYS, WEIGHTS, Run, refuse_run
 from dragoman.runs.user_cache import cache_folder
 from dragoman.runs.vocabularies import learn_vocabularies
-from dragoman.sizing.pairs import for_minutes, in_words, too_short, with_updates
+from dragoman.sizing.minutes import for_minutes, in_words, too_short, with_updates
 from dragoman.task import ModelPart
 from dragoman.tasks.catalogue import runtime_of
 from dragoman.tasks.new_run import fill_new_run, has_learned

@@ -16,7 +16,7 @@ from dragoman.measure import LOSS
 from dragoman.plural import plural
 from dragoman.runs.run import Run
 from dragoman.shortened import shortened
-from dragoman.sizing.pairs import least_tokens
+from dragoman.sizing.minutes import least_tokens
 from dragoman.tasks.catalogue import runtime_of
 from dragoman.tasks.shared.progress_made import TEXT, Training
 

@@ -22,7 +22,7 @@ from dragoman.pictures.words import words as words_of
 from dragoman.recipe import Recipe
 from dragoman.runs.run import Run
 from dragoman.sizing.from_files import recipe_of, taken
-from dragoman.sizing.pairs import for_fine_tuning, for_part, serve_context
+from dragoman.sizing.start_from import for_fine_tuning, for_part, serve_context
 from dragoman.tasks.classification.confusions import drawn
 from dragoman.tasks.classification.evaluation import evaluate_run
 from dragoman.tasks.classification.labeller import Labeller

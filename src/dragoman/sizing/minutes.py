@@ -1,0 +1,130 @@
+"""What a run costs and what minutes give: updates, validations, a warning if they are too few."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING
+
+from dragoman.plural import plural
+from dragoman.recipe import Recipe
+from dragoman.task import Task
+from dragoman.training.minutes import SHARE, VALIDATIONS, updates_in
+
+if TYPE_CHECKING:
+    from dragoman.training.throughput import Throughput
+
+_LITTLE, _EPOCHS = 2_000, 12
+"""Little text is learned sooner: after so many epochs, but not before so many tokens for each unit
+of width."""
+
+
+def with_updates(
+    recipe: Recipe, updates: int, *, validations: int = VALIDATIONS, minutes: float = 0.0
+) -> Recipe:
+    """The recipe for ``updates`` updates: its warm-up, validations and snapshots fit in.
+
+    ``minutes``: the time that they were counted for, if it was given.
+    """
+    training = recipe.training
+    updates = max(1, updates)
+    often = -(-updates // VALIDATIONS)
+    every = 0
+    if training.validate_every:
+        every = -(-updates // validations)
+    snapshots = training.snapshot_every
+    if snapshots:  # as many for each validation as before, so that an average spans as much
+        before = training.validate_every * VALIDATIONS or training.updates
+        snapshots = max(1, round(updates * snapshots / before))
+    elif training.average_last and every > often:  # fewer validations, but as many snapshots
+        snapshots = often
+    schedule = training.schedule.model_copy(
+        update={"warmup": min(training.schedule.warmup, max(1, updates // 4))}
+    )
+    planned = {
+        "updates": updates,
+        "minutes": minutes,
+        "first_plan": None,
+        "validate_every": every,
+        "snapshot_every": snapshots,
+        "schedule": schedule,
+    }
+    return recipe.model_copy(update={"training": training.model_copy(update=planned)})
+
+
+def for_minutes(
+    recipe: Recipe, minutes: float, measured: Throughput, validation: float
+) -> tuple[Recipe, float]:
+    """The recipe for so many minutes, and the seconds of one of its validations.
+
+    ``validation``: the seconds of one as the recipe is. Where the last two validations alone would
+    take more than their share of the time, fewer sentences are translated in each.
+    """
+    seconds = 60 * minutes
+    if 2 * validation > SHARE * seconds:
+        evaluation = recipe.evaluation
+        part = max(SHARE * seconds / (2 * validation), 20 / max(1, evaluation.dev_sentences))
+        if part < 1:
+            validation *= part
+            sentences = round(part * evaluation.dev_sentences)
+            evaluation = evaluation.model_copy(update={"dev_sentences": sentences})
+            recipe = recipe.model_copy(update={"evaluation": evaluation})
+    if not recipe.training.validate_every:
+        validation = 0.0
+    updates, validations = updates_in(seconds, measured.seconds_per_update, validation)
+    if recipe.training.average_last:  # whose weights are validated too
+        validations = max(1, validations - 1)
+    planned = with_updates(recipe, updates, validations=validations, minutes=minutes)
+    return planned, validation
+
+
+def in_words(recipe: Recipe, measured: Throughput, per_epoch: int) -> str:
+    """What a run will cost, said before it starts."""
+    updates = recipe.training.updates
+    # A run that was given a time takes it; of any other, validations take about a tenth.
+    minutes = recipe.training.minutes or updates * measured.seconds_per_update / 0.9 / 60
+    counted = recipe.spec.counted
+    return (
+        f"{plural(updates, 'update')}, {updates / max(1, per_epoch):.1f} epochs: about "
+        f"{_duration(minutes)} at {measured.tokens_per_second:,.0f} {counted}/s; "
+        f"memory about {measured.peak_bytes / 2**30:.1f} GiB"
+    )
+
+
+def too_short(recipe: Recipe, measured: Throughput, per_epoch: int, length: float) -> str | None:
+    """A warning where a run has too little time to learn anything. ``length``: of a target, in
+    tokens."""
+    tokens_per_update = measured.tokens_per_second * measured.seconds_per_update
+    needed = least_tokens(
+        recipe.spec, recipe.model.model_dim, length, per_epoch * tokens_per_update
+    )
+    wanted = math.ceil(needed / tokens_per_update)
+    updates = recipe.training.updates
+    if updates >= wanted:
+        return None
+    minutes = recipe.training.minutes * wanted / updates
+    verb, counted = recipe.spec.verbs[0][0], recipe.spec.counted
+    return (
+        f"warning: {_duration(recipe.training.minutes)} are too short to learn to {verb}. This "
+        f"machine shows the model {updates * tokens_per_update:,.0f} {counted} in them, "
+        f"{updates / max(1, per_epoch):.1f} epochs; such a model begins to {verb} after about "
+        f"{wanted * tokens_per_update:,.0f}: --minutes {math.ceil(minutes)}, and more "
+        "to learn it well"
+    )
+
+
+def least_tokens(task: Task, model_dim: int, length: float = 0.0, epoch: float = math.inf) -> float:
+    """About how much of what is counted a model must see before it does anything of its task: more,
+    the wider it is and the longer targets are, less of a text that it sees many times
+    (docs/experiments.md, "Minutes that do not teach").
+
+    ``length``: tokens of a target; ``epoch``: of all targets of the text.
+    """
+    a, b = task.begins
+    much = model_dim * max(a, b * length)
+    return min(much, max(_LITTLE * model_dim, _EPOCHS * epoch))
+
+
+def _duration(minutes: float) -> str:
+    if minutes < 2:
+        return plural(max(1, round(60 * minutes)), "second")
+    return f"{minutes:.0f} minutes" if minutes < 120 else f"{minutes / 60:.1f} hours"
