@@ -233,8 +233,8 @@ TASKS = {
                 "perplexity": PERPLEXITY,
             },
             finished={
-                "f1_40": percent("F1 (<= 40 words)"),
-                "exact_40": percent("exact (<= 40 words)"),
+                "f1_40": percent("F1 (≤ 40 words)"),
+                "exact_40": percent("exact (≤ 40 words)"),
             },
             examples="dragoman.tasks.examples.Pairs",
             objective="dragoman.training.objectives.next_token",
