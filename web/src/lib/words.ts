@@ -22,7 +22,7 @@ const en = {
   ...classifyEnglish,
   ...fillEnglish,
   ...parseEnglish,
-  what: "dragoman trains Transformers and shows what they have learned; every model here is one of its runs.",
+  what: "dragoman trains Transformers, the models behind machine translation and chat, and shows what they have learned. A trained model is called a run.",
   does: {
     translate: "Here a run translates your text as you type. Click a word to see what else could stand there.",
     write: "Here a run goes on with your text, and shows how much each word surprised it.",
@@ -111,7 +111,7 @@ const ko: Words = {
   ...classifyKorean,
   ...fillKorean,
   ...parseKorean,
-  what: "dragoman은 Transformer를 학습시키고 모델이 배운 것을 보여 주는 도구입니다.",
+  what: "dragoman은 기계 번역과 챗봇에 쓰이는 모델인 Transformer를 학습시키고, 모델이 배운 것을 보여 주는 도구입니다.",
   does: {
     translate: "직접 학습시킨 모델이 입력하는 대로 번역합니다. 단어를 누르면 그 자리에 올 수 있는 다른 말을 볼 수 있습니다.",
     write: "직접 학습시킨 언어 모델이 글을 이어 쓰고, 단어마다 얼마나 놀랐는지 보여 줍니다.",
