@@ -17,14 +17,16 @@ MARKED = """(() => {
 """Digits that the formatter of the page has written are wide ones."""
 UNMARKED = """() => {
   const theirs = 'pre, code, textarea, input, cite, footer, .says, .recipe, [translate=no], math,' +
-    '.caption, .note:not(p.note:has(strong)), .text, [lang=en], [lang=de], .brackets, figcaption,' +
-    'caption, th, .samples, .encodings, a, .title, .legend span, nav, .does, .explains p,' +
+    '.caption, .note:not(p.note:has(strong)), .text, :not(html)[lang], .brackets, figcaption,' +
+    'caption, thead th, .samples, .encodings, a, .title, .legend span, nav, .does, .explains p,' +
     '.limits, .notice';
+  const fixed = /(100|80|50)\u00a0%/g;  // said of every run
   const found = [];
   const walker = document.createTreeWalker(document.querySelector('main'), NodeFilter.SHOW_TEXT);
   while (walker.nextNode()) {
-    const [text, of] = [walker.currentNode.textContent.trim(), walker.currentNode.parentElement];
-    if (of.closest('dd') && /\\p{L}/u.test(text)) continue;
+    const of = walker.currentNode.parentElement;
+    const text = walker.currentNode.textContent.replace(fixed, '').trim();
+    if (of.closest('dd, .panels td, svg') && /\\p{L}/u.test(text)) continue;
     if (!/[0-9]/.test(text) || of.closest(theirs) || !of.checkVisibility()) continue;
     found.push(text);
   }

@@ -44,9 +44,9 @@ function compact(value: number, language: Language): string {
 function power(value: number, language: Language): string {
   const [digits = "", exponent = ""] = value.toExponential(1).split("e");
   const raised = [...exponent.replace("+", "")].map((one) => (one === "-" ? "⁻" : SUPERSCRIPTS[Number(one)])).join("");
-  const factor = Number(digits);
-  if (factor === 1) return `10${raised}`;
-  return `${number(factor, language, factor % 1 ? 1 : 0)}\u00a0×\u00a010${raised}`;
+  const [factor, ten] = [Number(digits), number(10, language)];
+  if (factor === 1) return `${ten}${raised}`;
+  return `${number(factor, language, factor % 1 ? 1 : 0)}\u00a0×\u00a0${ten}${raised}`;
 }
 
 const MANY = 1e6;
@@ -69,7 +69,7 @@ export function axis(values: number[], language: Language): string[] {
   const even = (value: number): string => number(value, language, digits ?? 0);
   const small = digits === null ? significant : even;
   const write = sizes.some((size) => size < TINY) ? power : Math.max(0, ...sizes) >= MANY ? compact : small;
-  return values.map((value) => (value ? write(value, language) : "0"));
+  return values.map((value) => (value ? write(value, language) : number(0, language)));
 }
 
 /** Digits behind the point that numbers with equal steps between them need; null where steps differ. */
