@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from dragoman.decimals import decimals, enough
+from dragoman.decimals import decimals, enough, percent
 
 
 @pytest.mark.parametrize(
@@ -23,3 +23,22 @@ def test_what_is_small_is_not_shown_as_nothing(greatest: float, least: int, digi
     assert enough(greatest, least) == digits
     if greatest > 1e-8:
         assert float(decimals(greatest, digits)) == pytest.approx(greatest, rel=0.05)
+
+
+@pytest.mark.parametrize(
+    ("share", "digits", "english", "korean"),
+    [
+        (0.54, 0, "54\u00a0%", "54%"),
+        (0.004, 0, "<\u00a01\u00a0%", "<\u00a01%"),
+        (0.9996, 0, ">\u00a099\u00a0%", ">\u00a099%"),
+        (0.9996, 1, ">\u00a099.9\u00a0%", ">\u00a099.9%"),
+        (0.157, 1, "15.7\u00a0%", "15.7%"),
+        (0.0, 0, "0\u00a0%", "0%"),
+        (1.0, 1, "100.0\u00a0%", "100.0%"),
+    ],
+)
+def test_percent_is_written_as_each_language_does(
+    share: float, digits: int, english: str, korean: str
+) -> None:
+    assert percent(share, digits) == english
+    assert percent(share, digits, korean=True) == korean

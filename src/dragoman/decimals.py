@@ -17,6 +17,18 @@ def enough(greatest: float, least: int) -> int:
     return max(least, min(9, 1 - math.floor(math.log10(greatest)))) if greatest else least
 
 
+def percent(share: float, digits: int = 0, *, korean: bool = False) -> str:
+    """A share of one as both languages write it: 54 % with a space that does not break, and 54%.
+    Where something is left it is not 100 %, and where there is something it is not 0 %."""
+    least = 10.0**-digits
+    sign = "%" if korean else "\N{NO-BREAK SPACE}%"
+    if 0 < 100 * share < least:
+        return f"<\N{NO-BREAK SPACE}{least:.{digits}f}{sign}"
+    if 100 - least < 100 * share < 100:
+        return f">\N{NO-BREAK SPACE}{100 - least:.{digits}f}{sign}"
+    return f"{100 * share:.{digits}f}{sign}"
+
+
 _RAISED = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
 
 

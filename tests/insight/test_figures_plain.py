@@ -287,7 +287,7 @@ def test_schedule_is_equation_3(tables: Callable[[str], dict[str, Rows]]) -> Non
         step = int(row["update"])
         for width, warmup in ((512, 4000), (1024, 4000), (512, 8000), (256, 2000)):
             rate = width**-0.5 * min(step**-0.5, step * warmup**-1.5)
-            assert float(row[f"{width}, {warmup}"]) == pytest.approx(rate, rel=1e-8)
+            assert float(row[f"{width:,} / {warmup:,}"]) == pytest.approx(rate, rel=1e-8)
         # The same peak, reached in a straight line; then 1/√step, half a cosine, nothing.
         peak = (512 * 4000) ** -0.5
         up = min(step / 4000, 1.0)

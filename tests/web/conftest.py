@@ -98,3 +98,33 @@ def _builder() -> ModuleType:
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
     return module
+
+
+KINDS = {
+    "translator": ("demo", "model.decoder_layers=1", "text.vocabulary=300"),
+    "writer": ("demo-letters", "model.layers=2"),
+    "labeller": ("demo-labels", "model.layers=2", "plan.context=24"),
+    "filler": ("demo-masked", "model.layers=2"),
+    "parser": ("demo-trees", "model.decoder_layers=1", "text.vocabulary=400"),
+}
+"""A small run of random weights for each view that asks one about a text."""
+_TINY = ("model.model_dim=32", "model.ffn_dim=1024", "model.attention.num_heads=2")
+
+
+@pytest.fixture(scope="session")
+def kinds(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
+    """The run folders of ``KINDS``."""
+    folders = {name: tmp_path_factory.mktemp("kinds") / name for name in KINDS}
+    for name, folder in folders.items():
+        folder.mkdir()
+        recipe, *changes = KINDS[name]
+        longest = () if recipe in ("demo-labels", "demo-masked") else ("search.max_length=30",)
+        untrained_run(folder, *_TINY, *changes, *longest, recipe_name=recipe)
+    return folders
+
+
+@pytest.fixture(scope="session")
+def opened_kinds(chromium: Browser, built: Path, kinds: dict[str, Path]) -> Iterator[Open]:
+    """All of ``KINDS`` behind one address."""
+    with serving(*kinds.values()) as address:
+        yield opening(chromium, address)

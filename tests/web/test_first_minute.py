@@ -53,7 +53,8 @@ def test_the_command_of_a_view_answers_what_the_view_shows(opened: Open, tmp_pat
     text = "It's \"old\" & the man's: $HOME `id`."
     with opened(f"#translate?text={quote(text)}") as page:
         expect(page.locator("p.text")).to_have_attribute("data-status", "done")
-        (command,) = commands(page)
+        command, program = commands(page)
+        assert shlex.split(program) == ["dragoman", "translate", "runs/small", text]
         words = shlex.split(command)
         assert words[0] == "curl" and json.loads(words[-1])["text"] == text
         said = subprocess.run(

@@ -255,12 +255,12 @@ def test_the_map_and_its_numbers_are_saved(opened: Open) -> None:
     with opened(f"{LOOK}&at=encoder.1.2") as page:
         looked(page)
         expect(page.get_by_role("application")).to_be_visible()
-        header, *rows = csv.reader(saved(page, "Numbers (CSV)", "").splitlines())
+        header, *rows = csv.reader(saved(page, "Numbers (CSV)", "Encoder, layer 1").splitlines())
         words = page.locator(".text.source .w").all_inner_texts()
         assert header[1:] == [row[0] for row in rows] and header[1 : len(words) + 1] == words
         sums = [sum(map(float, row[1:])) for row in rows]
         assert sums == pytest.approx([1] * len(rows), abs=0.01)
-        picture = ElementTree.fromstring(saved(page, "Picture (SVG)", ""))
+        picture = ElementTree.fromstring(saved(page, "Picture (SVG)", "Encoder, layer 1"))
         squares = [one for one in picture.iter() if one.get("fill-opacity")]
         assert len(squares) == len(rows) ** 2
 

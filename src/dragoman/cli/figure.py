@@ -26,6 +26,12 @@ def figure(
             "NAME.svg in this folder unless given."
         ),
     ] = None,
+    set_: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--set", metavar="SLIDER=VALUE", help="What the page has as a slider: dimension=64."
+        ),
+    ] = None,
     list_: Annotated[bool, typer.Option("--list", help="Name every figure.")] = False,
     all_: Annotated[
         Path | None,
@@ -46,12 +52,14 @@ def figure(
     log_to_stderr(quiet=True)
     if sentence is not None and not sentence.strip():
         raise DragomanError("--sentence is empty")
+    if set_ and (list_ or all_ is not None):
+        raise DragomanError("--set goes with the NAME of one figure; leave it out here")
     if list_:
         _list()
     elif all_ is not None:
         _write_all(all_, run, sentence)
     elif name is not None:
-        _write_one(name, run, sentence, to)
+        _write_one(name, run, sentence, to, set_ or [])
     else:
         typer.echo(
             "Name a figure, or use --list or --all DIR. See dragoman figure --help", err=True
@@ -67,12 +75,14 @@ def _list() -> None:
         typer.echo(f"{name:<{width}}  {words.title.english}")
 
 
-def _write_one(name: str, run: Path, sentence: str | None, to: Path | None) -> None:
+def _write_one(
+    name: str, run: Path, sentence: str | None, to: Path | None, changes: list[str]
+) -> None:
     from dragoman.errors import DragomanError
     from dragoman.insight.figures.captions import check_name
 
     check_name(name)
-    from dragoman.insight.figures.catalogue import make_figure, needs_run
+    from dragoman.insight.figures.catalogue import checked, make_figure, needs_run
     from dragoman.insight.figures.subject import Subject
     from dragoman.pictures.figure import figure_svg
     from dragoman.pictures.figure_png import figure_png
@@ -83,7 +93,7 @@ def _write_one(name: str, run: Path, sentence: str | None, to: Path | None) -> N
     if path.suffix not in (".svg", ".png"):
         raise DragomanError(f"--to {path}: a figure is written as .svg or .png")
     subject = Subject.open(run, sentence) if needs_run(name) else None
-    made = make_figure(name, subject)
+    made = make_figure(name, subject, checked(name, subject, _sliders(changes)))
     path.parent.mkdir(parents=True, exist_ok=True)
     if path.suffix == ".png":
         figure_png(made, path)
@@ -102,6 +112,22 @@ def _write_one(name: str, run: Path, sentence: str | None, to: Path | None) -> N
     if made.run:
         typer.echo(f"Looks into the run {made.run} ({run}).")
     typer.echo(f"Written: {', '.join(map(str, written))}")
+
+
+def _sliders(changes: list[str]) -> dict[str, float]:
+    """``SLIDER=VALUE`` as what the figure is made with. Errors: ``DragomanError``."""
+    from dragoman.errors import DragomanError
+
+    found: dict[str, float] = {}
+    for change in changes:
+        slider, equals, value = change.partition("=")
+        try:
+            found[slider.strip()] = float(value)
+        except ValueError:
+            equals = ""
+        if not equals:
+            raise DragomanError(f"--set {change}: write SLIDER=VALUE with a number: dimension=64")
+    return found
 
 
 def _write_all(folder: Path, run: Path, sentence: str | None) -> None:

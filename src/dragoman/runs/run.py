@@ -165,10 +165,12 @@ class Run:
 
     @property
     def weights_in_words(self) -> str:
-        """Which weights the file holds: "last, update 300"; "unknown" where it does not say."""
+        """Which weights the file holds: "last, update 2,400"; "unknown" where it does not say."""
         metadata = self.metadata()
         held = metadata.get("weights", "unknown")
-        return f"{held}, update {metadata['update']}" if "update" in metadata else held
+        update = metadata.get("update", "")
+        update = f"{int(update):,}" if update.isdecimal() and len(update) < 20 else update
+        return f"{held}, update {update}" if update else held
 
     def model(self, weights: Path | None = None) -> Network:
         """The trained model, in evaluation mode; from another weights file if given.

@@ -105,8 +105,8 @@ PARSING = ParsingSpec(
         "perplexity": PERPLEXITY,
     },
     finished={
-        "f1_40": percent("F1 (<= 40 words)"),
-        "exact_40": percent("exact (<= 40 words)"),
+        "f1_40": percent("F1 (≤ 40 words)"),
+        "exact_40": percent("exact (≤ 40 words)"),
     },
     evaluation_options=("beam", "precision", "output"),
     begins=(5_500, 0),

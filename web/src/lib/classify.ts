@@ -1,6 +1,7 @@
 // The API of a run that labels, typed as docs/serve.md and /docs describe it.
 
 import { call, post } from "./api";
+import type { Ink } from "./coloured_words";
 
 export interface Label {
   name: string;
@@ -52,8 +53,7 @@ const DEEPEST = 48; // percent: no deeper than text can be read on
 
 /** The colour of a word: one for what speaks for the label or is looked at, another for what speaks
  * against it. */
-export function ink(value: number | undefined, most: number): string | null {
+export function ink(value: number | undefined, most: number): Ink | null {
   if (value === undefined || !most) return null;
-  const share = Math.round((Math.abs(value) / most) * DEEPEST);
-  return share ? `color-mix(in srgb, var(${value < 0 ? "--doubt" : "--accent"}) ${share}%, transparent)` : null;
+  return { of: value < 0 ? "doubt" : "accent", share: Math.round((Math.abs(value) / most) * DEEPEST) };
 }

@@ -21,3 +21,8 @@ export function curl(path: string, body?: Record<string, unknown>): string {
 export function dragoman(verb: string, run: string, ...rest: string[]): string {
   return ["dragoman", verb, `runs/${run}`, ...rest].map(quoted).join(" ");
 }
+
+/** An option of a verb with its value; nothing where it is as it would be anyway. */
+export function option(name: string, value: string | number, usual?: string | number): string[] {
+  return value === usual ? [] : [`--${name}`, String(value)];
+}

@@ -34,3 +34,8 @@ export function curves(charts: ChartData[], beta: number): Curve[] {
     }),
   );
 }
+
+/** What tells lines of one colour apart: the first is whole, and no two others are alike. */
+export function dashesOf(place: number): string {
+  return ["", "6 3", "2 3", "9 3 2 3"][place] ?? `${4 * place} 3 2 3`;
+}

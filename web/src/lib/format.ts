@@ -17,6 +17,20 @@ export function number(value: number, language: Language, digits = 0): string {
   return local(value, language, { minimumFractionDigits: digits, maximumFractionDigits: digits });
 }
 
+/** With a sign before what is above zero too. */
+export function signed(value: number, language: Language, digits = 0): string {
+  return local(value, language, { minimumFractionDigits: digits, maximumFractionDigits: digits, signDisplay: "exceptZero" });
+}
+
+/** A number that the server wrote out, with as many digits behind the point; other text as it is. */
+export function rewritten(text: string, language: Language): string {
+  if (!/^[-+−]?\d[\d,]*(\.\d+)?(e[-+]?\d+)?$/.test(text)) return text;
+  const value = Number(text.replaceAll(",", "").replace("−", "-"));
+  if (text.includes("e")) return significant(value, language);
+  const digits = text.split(".")[1]?.length ?? 0;
+  return (text.startsWith("+") ? signed : number)(value, language, digits);
+}
+
 /** A unit as the server writes it behind a number. */
 export function unit(text: string, language: Language): string {
   return text.trim() === "%" ? PERCENT[language] : text;
@@ -30,9 +44,9 @@ function compact(value: number, language: Language): string {
 function power(value: number, language: Language): string {
   const [digits = "", exponent = ""] = value.toExponential(1).split("e");
   const raised = [...exponent.replace("+", "")].map((one) => (one === "-" ? "⁻" : SUPERSCRIPTS[Number(one)])).join("");
-  const factor = Number(digits);
-  if (factor === 1) return `10${raised}`;
-  return `${number(factor, language, factor % 1 ? 1 : 0)}\u00a0×\u00a010${raised}`;
+  const [factor, ten] = [Number(digits), number(10, language)];
+  if (factor === 1) return `${ten}${raised}`;
+  return `${number(factor, language, factor % 1 ? 1 : 0)}\u00a0×\u00a0${ten}${raised}`;
 }
 
 const MANY = 1e6;
@@ -47,18 +61,30 @@ export function significant(value: number, language: Language): string {
   return power(value, language);
 }
 
-/** The numbers of one axis, all written in one way: none as 10⁻⁵ beside 0.0001, or 1.2M beside 800,000. */
+/** The numbers of one axis, all written in one way: none as 10⁻⁵ beside 0.0001, or 1.2M beside 800,000;
+    and where steps are even, with equal digits: 0.0020 above 0.0015. */
 export function axis(values: number[], language: Language): string[] {
   const sizes = values.map(Math.abs).filter(Boolean);
-  const write = sizes.some((size) => size < TINY) ? power : Math.max(0, ...sizes) >= MANY ? compact : significant;
-  return values.map((value) => (value ? write(value, language) : "0"));
+  const digits = evenDigits(values);
+  const even = (value: number): string => number(value, language, digits ?? 0);
+  const small = digits === null ? significant : even;
+  const write = sizes.some((size) => size < TINY) ? power : Math.max(0, ...sizes) >= MANY ? compact : small;
+  return values.map((value) => (value ? write(value, language) : number(0, language)));
+}
+
+/** Digits behind the point that numbers with equal steps between them need; null where steps differ. */
+function evenDigits(values: number[]): number | null {
+  const steps = values.slice(1).map((value, i) => value - (values[i] ?? 0));
+  const [least, most] = [Math.min(...steps), Math.max(...steps)];
+  if (steps.length < 2 || most - least > 1e-6 * Math.abs(most)) return null;
+  return Math.max(...values.map((value) => String(Number(value.toPrecision(6))).split(".")[1]?.length ?? 0));
 }
 
 /** A share of one. Without digits nothing that is possible is 0 %, and nothing that is not certain 100 %. */
 export function percent(share: number, language: Language, digits?: number): string {
   const [value, sign] = [share * 100, PERCENT[language]];
   if (digits !== undefined) return number(value, language, digits) + sign;
-  if (value > 99 && value < 100) return `>\u00a099${sign}`;
-  if (value > 0 && value < 1) return `<\u00a01${sign}`;
-  return `${Math.round(value)}${sign}`;
+  if (value > 99 && value < 100) return `>\u00a0${number(99, language)}${sign}`;
+  if (value > 0 && value < 1) return `<\u00a0${number(1, language)}${sign}`;
+  return number(value, language) + sign;
 }

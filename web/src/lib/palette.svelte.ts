@@ -37,6 +37,7 @@ class Palette {
       faint: of("faint"),
       rule: of("rule"),
       accent: of("accent"),
+      doubt: of("doubt"),
       series: [of("series-0"), of("series-1"), of("series-2"), of("series-3")] as const,
       font: style.getPropertyValue("--font"),
     };

@@ -44,8 +44,14 @@ export function gridCsv(grid: Grid, rows: readonly string[], columns: readonly s
   return csv([["", ...columns], ...lines]);
 }
 
+/** What the page says beside a drawing: what it is called, and which line is what. */
+export interface Heading {
+  title: string;
+  lines: readonly { name: string; colour: string; dashes: string }[];
+}
+
 /** What is drawn, as a file that looks the same without the page. */
-export function drawnSvg(drawing: SVGSVGElement): string {
+export function drawnSvg(drawing: SVGSVGElement, heading?: Heading): string {
   const made = drawing.cloneNode(true) as SVGSVGElement;
   const [theirs, ours] = [drawing, made].map((one) => [one, ...one.querySelectorAll("*")]);
   ours?.forEach((element, i) => {
@@ -57,37 +63,82 @@ export function drawnSvg(drawing: SVGSVGElement): string {
       else if (name === "fill") element.setAttribute(name, "none");
     }
   });
-  const [width, height] = [drawing.width.baseVal.value, drawing.height.baseVal.value];
-  made.setAttribute("viewBox", `0 0 ${width} ${height}`);
-  made.insertBefore(shape("rect", { width, height, fill: css(palette.colours.raised) }), made.firstChild);
+  const above = heading ? headed(heading, drawing) : { marks: [], height: 0 };
+  const [width, height] = [drawing.width.baseVal.value, drawing.height.baseVal.value + above.height];
+  const [top, whole] = [-above.height, { x: 0, width, height }];
+  made.setAttribute("viewBox", `0 ${top} ${width} ${height}`);
+  made.setAttribute("height", String(height));
+  made.insertBefore(shape("rect", { ...whole, y: top, fill: css(palette.colours.raised) }), made.firstChild);
+  made.append(...above.marks);
   return new XMLSerializer().serializeToString(made);
+}
+
+const [HEAD, SAMPLE] = [20, 26];
+
+/** Rows above a drawing, from its upper edge upwards: the title, and under it the names of the lines. */
+function headed({ title, lines }: Heading, drawing: SVGSVGElement): { marks: SVGElement[]; height: number } {
+  const { ink, font } = palette.colours;
+  const most = drawing.width.baseVal.value - 10;
+  let [x, row] = [10, 1];
+  const places = lines.map(({ name }) => {
+    const needed = SAMPLE + 6 + name.length * LETTER + 14;
+    if (x > 10 && x + needed > most) [x, row] = [10, row + 1];
+    const place = { x, row };
+    x += needed;
+    return place;
+  });
+  const rows = lines.length ? row + 1 : 1;
+  const height = rows * HEAD + 8;
+  const y = (at: number): number => -height + (at + 1) * HEAD - 4;
+  const style = { "font-size": LETTERS, "font-family": font, fill: css(ink), "text-anchor": "start" };
+  const marks = [text(title, { ...style, x: 10, y: y(0), "font-weight": 600 })];
+  lines.forEach(({ name, colour, dashes }, i) => {
+    const { x = 10, row = 1 } = places[i] ?? {};
+    const stroke = /^var\((.*)\)$/.exec(colour)?.[1];
+    const drawn = stroke ? getComputedStyle(drawing).getPropertyValue(stroke).trim() : colour;
+    const sample = { x1: x, x2: x + SAMPLE, y1: y(row) - 4, y2: y(row) - 4, stroke: drawn, "stroke-width": 2 };
+    marks.push(shape("line", dashes ? { ...sample, "stroke-dasharray": dashes } : sample));
+    marks.push(text(name, { ...style, x: x + SAMPLE + 6, y: y(row) }));
+  });
+  return { marks, height };
+}
+
+/** Marks under a title, as a file. */
+export function saved(marks: readonly SVGElement[], { width, height }: { width: number; height: number }, title: string): string {
+  const { ink, raised, font } = palette.colours;
+  const wide = Math.max(width, title.length * LETTER + 20);
+  const svg = shape("svg", { width: wide, height, viewBox: `0 0 ${wide} ${height}`, "font-size": LETTERS, "font-family": font, fill: css(ink) });
+  svg.append(shape("rect", { width: wide, height, fill: css(raised) }), text(title, { x: 10, y: 18, "font-weight": 600 }), ...marks);
+  return new XMLSerializer().serializeToString(svg);
 }
 
 const CELL = 26;
 const LETTERS = 12;
 const LETTER = 7.2; // pixels of one, on average: enough for the room that names need
 
-/** A matrix of weights, a square each, under the same colours as on the page. */
-export function gridSvg(grid: Grid, rows: readonly string[], columns: readonly string[], reach: number, title: string): string {
-  const { accent, ink, raised, font } = palette.colours;
+/** A matrix, a square for each number, under the colours of the page: another ink below zero. `depthOf`: how
+    much colour a number has, where that is not its share of `reach`. */
+export function gridSvg(
+  grid: Grid, rows: readonly string[], columns: readonly string[], reach: number, title: string,
+  depthOf: (value: number) => number = (value) => depth(value, reach, false),
+): string {
+  const { accent, series } = palette.colours;
   const longest = (names: readonly string[]): number => Math.max(0, ...names.map((name) => name.length)) * LETTER;
   const left = Math.ceil(longest(rows)) + 14;
   const top = Math.ceil(longest(columns) * Math.SQRT1_2) + 40;
   const width = left + grid.columns * CELL + Math.ceil(longest(columns.slice(-1)) * Math.SQRT1_2) + 10;
   const height = top + grid.rows * CELL + 10;
-  const svg = shape("svg", { width, height, viewBox: `0 0 ${width} ${height}`, "font-size": LETTERS, "font-family": font, fill: css(ink) });
-  svg.append(shape("rect", { width, height, fill: css(raised) }), text(title, { x: 10, y: 18, "font-weight": 600 }));
-  columns.forEach((name, c) => {
+  const marks = columns.map((name, c) => {
     const [x, y] = [left + (c + 0.5) * CELL, top - 6];
-    svg.append(text(name, { x, y, transform: `rotate(-45 ${x} ${y})` }));
+    return text(name, { x, y, transform: `rotate(-45 ${x} ${y})` });
   });
-  rows.forEach((name, r) => svg.append(text(name, { x: left - 6, y: top + (r + 0.5) * CELL + 4, "text-anchor": "end" })));
+  rows.forEach((name, r) => marks.push(text(name, { x: left - 6, y: top + (r + 0.5) * CELL + 4, "text-anchor": "end" })));
   grid.values.forEach((value, i) => {
     const place = { x: left + (i % grid.columns) * CELL, y: top + Math.floor(i / grid.columns) * CELL };
-    const opacity = Number((Number.isNaN(value) ? 0 : depth(value, reach, false)).toFixed(3));
-    svg.append(shape("rect", { ...place, width: CELL - 1, height: CELL - 1, fill: css(accent), "fill-opacity": opacity }));
+    const opacity = Number((Number.isNaN(value) ? 0 : depthOf(value)).toFixed(3));
+    marks.push(shape("rect", { ...place, width: CELL - 1, height: CELL - 1, fill: css(value < 0 ? series[1] : accent), "fill-opacity": opacity }));
   });
-  return new XMLSerializer().serializeToString(svg);
+  return saved(marks, { width, height }, title);
 }
 
 const BAR_ROW = 34;
@@ -95,33 +146,22 @@ const BAR_WIDTH = 360;
 
 /** Things and how probable each is, as bars from 0 to 1; `told`: the number as it is shown. */
 export function barsSvg(bars: readonly { name: string; probability: number; told: string }[], title: string): string {
-  const { accent, ink, raised, font } = palette.colours;
-  const [width, height] = [BAR_WIDTH + 20, 34 + bars.length * BAR_ROW];
-  const svg = shape("svg", { width, height, viewBox: `0 0 ${width} ${height}`, "font-size": LETTERS, "font-family": font, fill: css(ink) });
-  svg.append(shape("rect", { width, height, fill: css(raised) }), text(title, { x: 10, y: 18, "font-weight": 600 }));
-  bars.forEach(({ name, probability, told }, i) => {
+  const width = BAR_WIDTH + 20;
+  const marks = bars.flatMap(({ name, probability, told }, i) => {
     const y = 34 + i * BAR_ROW;
-    svg.append(
+    return [
       text(name, { x: 10, y: y + 12 }),
       text(told, { x: width - 10, y: y + 12, "text-anchor": "end" }),
-      shape("rect", { x: 10, y: y + 18, width: Math.max(2, probability * BAR_WIDTH), height: 4, rx: 2, fill: css(accent) }),
-    );
+      shape("rect", { x: 10, y: y + 18, width: Math.max(2, probability * BAR_WIDTH), height: 4, rx: 2, fill: css(palette.colours.accent) }),
+    ];
   });
-  return new XMLSerializer().serializeToString(svg);
+  return saved(marks, { width, height: 34 + bars.length * BAR_ROW }, title);
 }
 
 /** The tree of a search under its title. */
 export function marksSvg({ lines, letters }: Marks, size: Size, title: string): string {
   const { colours } = palette;
-  const { raised, ink, font } = colours;
-  const [width, height] = [Math.max(size.width, title.length * LETTER + 20), size.height + 30];
-  const svg = shape("svg", { width, height, viewBox: `0 0 ${width} ${height}`, "font-family": font, fill: css(ink) });
   const tree = shape("g", { transform: "translate(0 30)" });
-  svg.append(
-    shape("rect", { width, height, fill: css(raised) }),
-    text(title, { x: 10, y: 20, "font-size": LETTERS, "font-weight": 600 }),
-    tree,
-  );
   for (const { from, to, ink: of, alpha, width: thick, isDashed } of lines) {
     const middle = (from[0] + to[0]) / 2;
     const d = `M${from.join(" ")}C${middle} ${from[1]} ${middle} ${to[1]} ${to.join(" ")}`;
@@ -132,16 +172,16 @@ export function marksSvg({ lines, letters }: Marks, size: Size, title: string): 
     const place = { x: at[0], y: at[1], "dominant-baseline": "central" };
     tree.append(text(content, { ...place, "font-size": letter, "font-weight": weight, fill: css(colours[of]) }));
   }
-  return new XMLSerializer().serializeToString(svg);
+  return saved([tree], { width: size.width, height: size.height + 30 }, title);
 }
 
-function shape(name: string, attributes: Record<string, string | number>): SVGElement {
+export function shape(name: string, attributes: Record<string, string | number>): SVGElement {
   const made = document.createElementNS(SVG, name);
   for (const [key, value] of Object.entries(attributes)) made.setAttribute(key, String(value));
   return made;
 }
 
-function text(content: string, attributes: Record<string, string | number>): SVGElement {
+export function text(content: string, attributes: Record<string, string | number>): SVGElement {
   const made = shape("text", attributes);
   made.textContent = content;
   return made;

@@ -1,7 +1,7 @@
 // What a person set for this page, kept in this browser.
 
 import type { RunInfo } from "./api";
-import { axis, number, percent, significant, unit } from "./format";
+import { axis, number, percent, rewritten, signed, significant, unit } from "./format";
 import { called, languages, type UiLanguage, type Words } from "./words";
 import { runKorean } from "./words_run";
 
@@ -61,6 +61,16 @@ class Preferences {
 
   number(value: number, digits = 0): string {
     return number(value, this.language, digits);
+  }
+
+  /** With a sign before what is above zero too. */
+  signed(value: number, digits = 0): string {
+    return signed(value, this.language, digits);
+  }
+
+  /** A number that the server wrote out, as the page writes numbers; other text stays as it is. */
+  rewritten(text: string): string {
+    return rewritten(text, this.language);
   }
 
   significant(value: number): string {

@@ -24,7 +24,7 @@ export const figuresEnglish = {
   figures_previous: "Previous",
   figures_next: "Next",
   figures_inks: (most: string) => `blue +, orange −, deepest ±${most}`,
-  figures_map: (title: string, rows: number, columns: number) =>
+  figures_map: (title: string, rows: string, columns: string) =>
     `${title}: ${rows} rows, ${columns} columns. Arrow keys move the cell that is read out.`,
   figures_hops: (word: string, first: string, through: string, second: string) =>
     `“${word}” looked at ${first}; “${through}” had looked at ${second}.`,

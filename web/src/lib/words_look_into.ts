@@ -83,6 +83,7 @@ export const treeKorean: typeof treeEnglish & Partial<Words> = {
   looked_by_nobody: (one, where) => `“${one}” 쪽을 본 것이 없습니다 · ${where}`,
   table_of: (one) => `“${one}” 쪽에서 본 것`,
   table_by: (one) => `“${one}” 쪽을 본 것`,
+  person_wrote: "정답 트리",
   look_title: "구문 분석 들여다보기",
   look_invites: "모델이 트리를 만드는 과정을 하나하나 볼 수 있습니다. 위에 문장을 입력하면 다음을 보여 줍니다.",
   look_offers: [

@@ -118,7 +118,7 @@ const WORDS: Record<string, string> = {
   "Slices only": "조각만 볼 때",
   "Numbers in W^Q": "W^Q의 성분 수",
   "Where lines cross": "곡선이 만나는 곳",
-  "The paper's schedule: d_model, warm-up": "논문의 학습률: d_model, 웜업",
+  "The paper's schedule: d_model / warm-up": "논문의 학습률: d_model / 웜업",
   "Used today, at the peak of the first": "오늘날 쓰이는 방법, 최댓값은 첫째와 같음",
   "Target distribution": "정답 분포",
   "Loss when the right token gets probability q": "정답 토큰의 확률이 q일 때의 손실",

@@ -1,5 +1,7 @@
 // The words of the tab Run.
 
+import { verdictKorean } from "./words_verdict";
+
 export const runEnglish = {
   run: "Run",
   run_choose: "Run",
@@ -141,6 +143,8 @@ const NAMED: Record<string, string> = {
   part: "구분",
   pairs: "문장 쌍",
   texts: "텍스트",
+  Trees: "트리",
+  trees: "트리",
   text: "텍스트",
   what: "내용",
   lines: "줄",
@@ -192,8 +196,8 @@ const NAMED: Record<string, string> = {
   "recall, %": "재현율, %",
   exact: "완전 일치",
   "exact, %": "완전 일치, %",
-  "exact (<= 40 words)": "완전 일치 (40단어 이하)",
-  "F1 (<= 40 words)": "F1 (40단어 이하)",
+  "exact (≤ 40 words)": "완전 일치 (40단어 이하)",
+  "F1 (≤ 40 words)": "F1 (40단어 이하)",
   tags: "품사 정확도",
   "tags, %": "품사 정확도, %",
   "It parses sentences whose words are cut as those of its treebank are.":
@@ -216,10 +220,14 @@ const PATTERNS: [RegExp, (...found: string[]) => string][] = [
   [/^([\d.,]+) minutes, ([\d,]+) target tokens\/s$/, (minutes, speed) => `${minutes}분, 초당 토큰 ${speed}개`],
   [/^([\d.,]+) minutes, ([\d,]+) masked tokens\/s$/, (minutes, speed) => `${minutes}분, 초당 가린 토큰 ${speed}개`],
   [/^([\d.,]+) minutes, ([\d,]+) texts\/s$/, (minutes, speed) => `${minutes}분, 초당 글 ${speed}개`],
-  [/^best, update (\d+)$/, (update) => `검증에서 가장 좋았을 때 (업데이트 ${update})`],
-  [/^last, update (\d+)$/, (update) => `마지막 (업데이트 ${update})`],
-  [/^average, update (\d+)$/, (update) => `평균 (업데이트 ${update})`],
-  [/^([\d,]+) (?:pairs|texts) read, ([\d,]+) kept$/, (read, kept) => `읽은 것 ${read}개, 남긴 것 ${kept}개`],
+  [/^best, update ([\d,]+)$/, (update) => `검증에서 가장 좋았을 때 (업데이트 ${update})`],
+  [/^last, update ([\d,]+)$/, (update) => `마지막 (업데이트 ${update})`],
+  [/^average, update ([\d,]+)$/, (update) => `평균 (업데이트 ${update})`],
+  [
+    /^Nearly all sentences that it has learned from have at most ([\d,]+) words?; it may leave out parts of longer ones\.$/,
+    (words) => `학습한 문장은 거의 모두 ${words}단어 이하입니다. 더 긴 문장은 일부를 빠뜨릴 수 있습니다.`,
+  ],
+  [/^([\d,]+) (?:pair|text|tree)s? read, ([\d,]+) kept$/, (read, kept) => `읽은 것 ${read}개, 남긴 것 ${kept}개`],
 ];
 
 /** In Korean, or as it is where there is no word for it (names, numbers, texts of others). */
@@ -229,5 +237,6 @@ export function runKorean(text: string): string {
     const found = pattern.exec(text);
     if (found) return told(...found.slice(1));
   }
-  return text;
+  const notice = Object.keys(NAMED).find((one) => text.startsWith(`${one} `) && one.endsWith("."));
+  return verdictKorean(notice ? `${NAMED[notice]}${text.slice(notice.length)}` : text);
 }

@@ -151,10 +151,10 @@ export const aloneKorean: typeof aloneEnglish = {
   ],
   look_done: (text) => `들여다본 글: ${text}`,
   look_target: (language) => `${language} 글`,
-  part_decoder_about: "글이 자신의 앞부분을 봄",
+  part_decoder_about: "글이 자신의 앞부분을 봅니다",
   what_if_about: "단어를 누르면 다른 단어로 바꿀 수 있고, 글은 거기서부터 원래 길이만큼 이어집니다. 아래에서 헤드를 끌 수도 있습니다. 바꾸기 전의 글이 옆에 남으며, 모델 자체는 바뀌지 않습니다.",
   same: "글이 그대로입니다.",
-  believed: (before, now) => `모델이 이 글에 준 로그 확률(log P, 0에 가까울수록 높음): 전 ${before}, 지금 ${now}`,
+  believed: (before, now) => `모델이 이 글에 준 로그 확률(log P, 0에 가까울수록 높음): 이전 ${before}, 지금 ${now}`,
   here_could_about: "다음에 올 수 있는 서브워드와 모델이 각각에 준 확률입니다. 하나를 고르면 나머지가 거기서부터 이어집니다.",
   heads_worth: (most) =>
     `모든 층의 모든 헤드입니다. 파란색이 진할수록 그 헤드를 껐을 때 이 글의 확률이 더 많이 낮아집니다(log P가 최대 ${most} 낮아짐). 주황색은 높아지는 경우입니다.`,

@@ -34,7 +34,7 @@ def cost_figure() -> Drawn:
     return Drawn(
         [
             Text(
-                "n = 1000, d = 1000, k = 3",
+                "n = 1,000, d = 1,000, k = 3",
                 (
                     "layer",
                     "without projections, 10⁹",

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from dragoman.decimals import decimals
+from dragoman.decimals import decimals, percent
 from dragoman.insight.figures.captions import Drawn
 from dragoman.insight.figures.subject import Subject
 from dragoman.insight.head import Array, shown, softmax
@@ -43,9 +43,12 @@ def temperature_figure(subject: Subject, *, temperature: float = 0.5) -> Drawn:
     place, place_ko = (
         (f"after “{written}”", f"“{written}” 다음") if written else ("that begins it", "첫 단계")
     )
-    held = ", ".join(
-        f"{_percent(float(share[tokens].sum()))} (T = {way:g})"
-        for way, share in zip(ways, shares, strict=True)
+    held, held_ko = (
+        ", ".join(
+            f"{percent(float(share[tokens].sum()), 1, korean=korean)} (T = {way:g})"
+            for way, share in zip(ways, shares, strict=True)
+        )
+        for korean in (False, True)
     )
     others, asked = logits.shape[1] - len(tokens), len(asked_of)
     of_many = (f" of {asked} sentences", f"문장 {asked}개에서 ") if asked > 1 else ("", "")
@@ -106,7 +109,7 @@ def temperature_figure(subject: Subject, *, temperature: float = 0.5) -> Drawn:
                 f"{of_many[0]}. Of all probability the {len(tokens)} tokens shown hold {held}; "
                 f"the other {others:,} of the vocabulary share the rest.",
                 f"“{sentence}”, 이 모델이 {of_many[1]}가장 망설이는 단계: {place_ko}. 그린 토큰 "
-                f"{len(tokens)}개가 차지하는 확률: {held}. 나머지는 어휘의 다른 토큰 "
+                f"{len(tokens)}개가 차지하는 확률: {held_ko}. 나머지는 어휘의 다른 토큰 "
                 f"{others:,}개가 나누어 가집니다.",
             )
         ],
@@ -252,11 +255,6 @@ def _least_sure(subject: Subject) -> int:
     is_word = np.array([any(c.isalnum() for c in one) and "<" not in one for one in pieces])
     spread = _entropy(softmax(logits))
     return int(np.where(is_word, spread, -1.0).argmax() if is_word.any() else spread.argmax())
-
-
-def _percent(share: float) -> str:
-    """Never 100 % where something is left."""
-    return f"{share:.1%}" if share < 0.9995 else "> 99.9%"
 
 
 def _entropy(shares: Array) -> Array:

@@ -6,7 +6,7 @@ import math
 
 import numpy as np
 
-from dragoman.decimals import power
+from dragoman.decimals import percent, power
 from dragoman.insight.figures.captions import Drawn
 from dragoman.insight.figures.layer_words import attention_words
 from dragoman.insight.figures.short_sentence import cell_size, matrix_table, open_short, shortened
@@ -66,7 +66,13 @@ def lookup_figure(subject: Subject, *, head: int = 0) -> Drawn:
     to_choose = (
         (f" and chooses “{following}”", f"(고른 것은 “{following}”)") if following else ("", "")
     )
-    strongest = ", ".join(f"{words[i]} {weights[i]:.0%}" for i in np.argsort(-weights)[:4])
+    strongest, strongest_ko = (
+        ", ".join(
+            f"{words[i]} {percent(float(weights[i]), korean=korean)}"
+            for i in np.argsort(-weights)[:4]
+        )
+        for korean in (False, True)
+    )
     return Drawn(
         panels,
         [
@@ -84,7 +90,8 @@ def lookup_figure(subject: Subject, *, head: int = 0) -> Drawn:
                 f"the step that has just read “{word}”{to_choose[0]}. Weights: {strongest}. "
                 "In the picture scores are divided by the largest.",
                 f"{opened.source} {said.korean}, 헤드 {head + 1}, 방금 “{word}” 단어까지 읽은 "
-                f"단계{to_choose[1]}. 가중치: {strongest}. 그림의 점수는 최댓값으로 나눈 것입니다.",
+                f"단계{to_choose[1]}. 가중치: {strongest_ko}. 그림의 점수는 최댓값으로 나눈 "
+                "것입니다.",
             ),
         ],
     )
@@ -208,10 +215,10 @@ def mask_figure(subject: Subject, *, layer: int = 1, head: int = 1) -> Drawn:
             *shortened(subject),
             Words(
                 f"{opened.source} {said.english.capitalize()}, head {number}, "
-                f"of the run {subject.name}. Without the mask {leaked:.0%} of the weight "
+                f"of the run {subject.name}. Without the mask {percent(leaked)} of the weight "
                 "would fall on words that are not written yet.",
                 f"{opened.source} {subject.name} 모델의 {said.korean}, 헤드 {number}. 마스크가 "
-                f"없으면 가중치의 {leaked:.0%}가 아직 쓰지 않은 단어에 놓입니다.",
+                f"없으면 가중치의 {percent(leaked, korean=True)}가 아직 쓰지 않은 단어에 놓입니다.",
             ),
         ],
     )

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from dragoman.decimals import power
+from dragoman.decimals import percent, power
 from dragoman.demo.corpus import pronoun_probes
 from dragoman.engine.alignment_head import AlignmentScores, Looked
 from dragoman.errors import DragomanError
@@ -276,9 +276,9 @@ def _hop_note(pronoun: str, reference: str) -> Words:
 
 
 def _mean_note(heads: PronounHeads) -> Words:
-    to_it, to_noun, to_adjective = (
-        f"{mass:.0%}" for mass in (heads.cross_mass, heads.noun_mass, heads.decider_mass)
-    )
+    masses = (heads.cross_mass, heads.noun_mass, heads.decider_mass, heads.uniform)
+    to_it, to_noun, to_adjective, alike = map(percent, masses)
+    to_it_ko, to_noun_ko, to_adjective_ko, alike_ko = (percent(m, korean=True) for m in masses)
     noun, decider = heads.noun, heads.decider
     if len(heads.encoder) == 1:
         arcs = Words(
@@ -289,17 +289,17 @@ def _mean_note(heads: PronounHeads) -> Words:
     else:
         arcs = Words(
             "The arcs are the mean of two heads: a word that one of them looks at wholly, and the "
-            "other not at all, has 50 % here.",
+            "other not at all, has 50\N{NO-BREAK SPACE}% here.",
             "호는 두 헤드의 평균입니다. 한 헤드만 온전히 보는 단어는 여기서 50%가 됩니다.",
         )
     return Words(
         f"{arcs.english} Each head by itself, mean over the other sentences: {to_it} from the "
         f"pronoun to “it”; from “it” {to_noun} to its noun (encoder, {noun}) and {to_adjective} to "
         f"the adjective (encoder, {decider}). If all words were looked at alike, one would get "
-        f"{heads.uniform:.0%}.",
-        f"{arcs.korean} 다른 문장들의 평균, 헤드마다: 대명사에서 “it”으로 {to_it}, “it”에서 그 "
-        f"명사로 {to_noun}(인코더 {_in_korean(noun)}), 형용사로 {to_adjective}(인코더 "
-        f"{_in_korean(decider)}). 모든 단어를 똑같이 본다면 하나에 {heads.uniform:.0%}.",
+        f"{alike}.",
+        f"{arcs.korean} 다른 문장들의 평균, 헤드마다: 대명사에서 “it”으로 {to_it_ko}, “it”에서 그 "
+        f"명사로 {to_noun_ko}(인코더 {_in_korean(noun)}), 형용사로 {to_adjective_ko}(인코더 "
+        f"{_in_korean(decider)}). 모든 단어를 똑같이 본다면 하나에 {alike_ko}.",
     )
 
 

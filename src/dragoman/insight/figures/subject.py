@@ -77,8 +77,7 @@ class Subject:
                 sentence = min((source for source, _ in samples), key=lambda s: abs(len(s) - 60))
         if not sentence:
             raise DragomanError(
-                f"{run.recipe.name} has no sentences of its own to show yet; give one: "
-                "--sentence TEXT"
+                f"{folder} has no sentences of its own to show yet; give one: --sentence TEXT"
             )
         return cls(predictor, sentence, tuple(pairs), is_given)
 
@@ -88,8 +87,8 @@ class Subject:
 
     @property
     def name(self) -> str:
-        """The run's name, as its recipe gives it."""
-        return self.run.recipe.name
+        """What its folder is called: several runs may have one recipe."""
+        return self.run.folder.resolve().name
 
     @property
     def transformer(self) -> Transformer:

@@ -18,6 +18,10 @@ from dragoman.pictures.records import Chart, Series
 from dragoman.training.schedule import ScheduleSettings, make_schedule
 
 
+def _named(width: int, warmup: int) -> str:
+    return f"{width:,} / {warmup:,}"
+
+
 def schedule_figure(*, dimension: int = 512, warmup: int = 4000) -> Drawn:
     """Equation 3 for some widths and warm-ups, and what the field took up since."""
     updates = 20_000
@@ -25,12 +29,12 @@ def schedule_figure(*, dimension: int = 512, warmup: int = 4000) -> Drawn:
     papers = [(dimension, warmup)]
     papers += [p for p in ((512, 4000), (1024, 4000), (512, 8000), (256, 2000)) if p not in papers]
     noam = {
-        f"{width}, {steps_up}": make_schedule(
+        _named(width, steps_up): make_schedule(
             ScheduleSettings(kind="noam", warmup=steps_up), model_dim=width, updates=updates
         )
         for width, steps_up in papers[:4]
     }
-    peak = noam[f"{dimension}, {warmup}"](warmup)
+    peak = noam[_named(dimension, warmup)](warmup)
     others = {
         kind: make_schedule(
             ScheduleSettings(kind=kind, warmup=warmup, peak=peak),
@@ -52,7 +56,7 @@ def schedule_figure(*, dimension: int = 512, warmup: int = 4000) -> Drawn:
         [
             Lines(
                 Chart(
-                    "The paper's schedule: d_model, warm-up",
+                    "The paper's schedule: d_model / warm-up",
                     first,
                     y_label="learning rate",
                     from_zero=True,

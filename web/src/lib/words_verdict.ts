@@ -1,0 +1,62 @@
+// What the server finds of a run that has hardly learned its task, in Korean: it says it in English.
+
+/** What it should have learned, with its particle. */
+const TASKS: Record<string, string> = {
+  translate: "번역을",
+  write: "글쓰기를",
+  fill: "빈칸 채우기를",
+  classify: "분류를",
+  parse: "구문 분석을",
+};
+
+/** Why it is said. */
+const REASONS: [RegExp, (...found: string[]) => string][] = [
+  [
+    /^(.+?) ([\d.,]+(?:\s?%)?) on (dev|the test set), below the (.+) of a model that has begun to learn$/,
+    (name, value, where, least) =>
+      `${where === "dev" ? "검증" : "테스트"} 데이터의 ${name} 점수가 ${value}로, 학습이 시작된 모델의 ${least}에 못 미칩니다`,
+  ],
+  [
+    /^its loss on dev is (\S+) nats a token, and token frequencies alone give (\S+)$/,
+    (loss, guess) => `검증 손실이 토큰당 ${loss} nat인데, 토큰의 빈도만으로도 ${guess} nat입니다`,
+  ],
+  [/^it gives every text the label '?(.+?)'?$/, (label) => `모든 글에 “${label}” 레이블을 붙입니다`],
+  [
+    /^accuracy (.+), and always answering '?(.+?)'? gives (.+)$/,
+    (accuracy, label, share) => `정확도가 ${accuracy}인데, 늘 “${label}” 레이블로만 답해도 ${share}입니다`,
+  ],
+];
+
+const SENTENCES: [RegExp, (...found: string[]) => string][] = [
+  [
+    /This run has hardly learned to (\w+): (.+?)\.(?= [A-Z]|$)/,
+    (verb, why) => `이 모델은 아직 ${TASKS[verb ?? ""] ?? verb} 거의 배우지 못했습니다. ${reason(why ?? "")}.`,
+  ],
+  [
+    /About ([\d,]+) more minutes? of training would help: train anew with --minutes (\d+), or raise training\.updates in its recipe\.toml and resume it\./,
+    (minutes, all) =>
+      `${minutes}분쯤 더 학습시키면 도움이 됩니다. --minutes ${all} 옵션으로 새로 학습시키거나, recipe.toml의 training.updates 값을 늘려 이어서 학습시키세요.`,
+  ],
+  [
+    /It has seen its \w+ (\d+) times and knows them by heart \(loss (\S+) on them, (\S+) on dev\): more of them would help, more minutes would not\./,
+    (times, own, dev) =>
+      `학습 데이터를 ${times}번 보아 외우고 있습니다(학습 손실 ${own}, 검증 손실 ${dev}). 시간을 늘리기보다 데이터를 늘려야 합니다.`,
+  ],
+  [
+    /It writes much the same words whatever it reads, such as “(.+?)”\./,
+    (such) => `무엇을 읽든 비슷한 말만 씁니다. 예: “${such}”`,
+  ],
+];
+
+function reason(why: string): string {
+  for (const [pattern, told] of REASONS) {
+    const found = pattern.exec(why);
+    if (found) return told(...found.slice(1)).replace(/\s%/g, "%");
+  }
+  return why;
+}
+
+/** A text with those of its sentences in Korean that are known. */
+export function verdictKorean(text: string): string {
+  return SENTENCES.reduce((said, [pattern, told]) => said.replace(pattern, (_, ...found: string[]) => told(...found)), text);
+}
