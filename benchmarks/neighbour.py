@@ -379,7 +379,7 @@ def main() -> None:
         print(table(found), flush=True)
         rows += found
         if options.results is not None:
-            written = {"rows": rows} | watch.stamp()
+            written = {"neighbour": rows} | watch.stamp()
             options.results.write_text(json.dumps(written, indent=1) + "\n", encoding="utf-8")
 
 

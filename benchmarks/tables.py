@@ -229,7 +229,7 @@ def _attack(row: Row) -> str:
 def neighbour(results: Row) -> str:
     """What another client notices before and now: median and 99th of a hundred."""
     found: dict[str, dict[str, Row]] = {}
-    for row in results["rows"]:
+    for row in results["neighbour"]:
         found.setdefault(_attack(row), {})[row["tree"]] = row
     header = ("attack", "/health, before", "an answer, before", "/health, now", "an answer, now")
     cells = [
@@ -243,7 +243,7 @@ def neighbour(results: Row) -> str:
         )
         for name, trees in found.items()
     ]
-    loads = [row["load"] for row in results["rows"]]
+    loads = [row["load"] for row in results["neighbour"]]
     load = f"The system's load average was {min(loads):.0f} to {max(loads):.0f} meanwhile."
     return f"{Origin([results]).line} {load}\n\n{markdown(header, cells)}"
 

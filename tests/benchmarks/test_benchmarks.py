@@ -461,6 +461,6 @@ def test_attacks_stand_beside_each_other_before_and_now() -> None:
         row("parsing", "nobody", "now", 4),
     ]
     stamp = {"commit": "a", "machine": "m", "load": 1.0, "date": "d"}
-    told = tables.neighbour({"rows": rows, **stamp})
+    told = tables.neighbour({"neighbour": rows, **stamp})
     assert "| nobody | 1 / 9 | 2 / 99 | 2 / 9 | 4 / 99 |" in told
     assert "| parsing: nobody | 3 / 9 | 6 / 99 | 4 / 9 | 8 / 99 |" in told
