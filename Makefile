@@ -89,8 +89,8 @@ web-dev: $(SERVE) $(PAGE) runs/demo/model.safetensors ## the page with hot reloa
 	  $(BIN)/python build_page.py dev
 
 RUN ?= runs/demo
-bench-serve: $(DEV) ## a server under load, five minutes (RUN=runs/…) -> benchmarks/results/serve.json
-	@$(BIN)/python benchmarks/serve.py --run $(RUN)
+bench-serve: $(DEV) ## a server under load and under attack (RUN=runs/…, OTHERS=runs of other tasks) -> benchmarks/results/serve.json
+	@$(BIN)/python benchmarks/serve.py --run $(RUN) --others $(OTHERS)
 
 constraints: $(DEV) ## write the versions in .venv into constraints.txt, after trying newer ones
 	@{ sed '/^[^#]/,$$d' constraints.txt; \

@@ -1,12 +1,14 @@
 """What another client notices while one asks for as much as it may, or for more.
 
     python benchmarks/neighbour.py --run runs/demo --seconds 15
+    python benchmarks/neighbour.py --run runs/demo runs/demo-parse --against OTHER/src
 
-One server for all attacks, in one run. A neighbour at 127.0.0.1 asks for ``/health`` and for a
+One server for all attacks of a run. A neighbour at 127.0.0.1 asks for ``/health`` and for a
 single sentence (or a small text of the run's task), over and over; the attacker sits at 127.0.0.2,
 in a process of its own, and sends one request from several connections at once. Told are the
 neighbour's times alone and under each attack, and what the attacker was answered. A run that does
-not translate has attacks of its own. ``--tree`` attacks the server of another tree.
+not translate has attacks of its own. ``--tree`` attacks the server of another tree; ``--against``
+attacks one server of each tree, attack by attack, the other tree's first.
 ``benchmarks/serve.py`` does it too, beside its other figures.
 """
 
@@ -28,6 +30,8 @@ from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any
 
+from provenance import Watch
+
 FREE = ("limits.requests_per_minute=1000000", "limits.burst=100000")
 CONNECTIONS = 8
 """Of the attacker at once."""
@@ -35,11 +39,11 @@ PAUSE = 0.02
 """Seconds between two questions of the neighbour."""
 
 Body = dict[str, Any]
-Question = tuple[str, Body]
-"""A path and what is asked there."""
+Question = tuple[str, Body | bytes]
+"""A path and what is asked there: bytes are a form."""
 
 
-def attacks(sentences: list[str], languages: tuple[str, str]) -> dict[str, tuple[str, Body]]:
+def attacks(sentences: list[str], languages: tuple[str, str]) -> dict[str, Question]:
     """Name -> path and body. Whatever is allowed by default, and what once was."""
     source, target = languages
     into = {"source": source, "target": target}
@@ -100,10 +104,28 @@ def attacks(sentences: list[str], languages: tuple[str, str]) -> dict[str, tuple
             "/v1/translate",
             {"text": fits, **into, "warnings": True},
         ),
+        "100 texts that begin with 1,000 tokens": (
+            "/v1/translate",
+            {"text": ["a"] * 100, **into, "prefix_tokens": [5] * 1000, "max_length": 1000},
+        ),
+        "60 texts, 16 samples of 900 tokens": (
+            "/v1/translate",
+            {
+                "text": ["a"] * 60,
+                **into,
+                "n_best": 16,
+                "sampling": {"top_p": 0.9},
+                "min_length": 900,
+                "max_length": 900,
+            },
+        ),
+        "a word of 20,000 letters, 16 best": ("/v1/translate", {"text": "a" * 20_000, **best}),
+        "a look with 400,000 wrong heads": ("/v1/look", {"text": "a", "heads_off": [1] * 400_000}),
+        "a form of a megabyte": ("/translate", b"&" * 990_000),
     }
 
 
-def attacks_of_task(task: str) -> dict[str, tuple[str, Body]]:
+def attacks_of_task(task: str) -> dict[str, Question]:
     """The same for runs that do not translate."""
     words = " ".join(["the", "animal", "eats", "a", "soup", "because", "it", "sleeps"] * 15)
     blanks = " ".join(["___ the animal"] * 20)
@@ -114,6 +136,7 @@ def attacks_of_task(task: str) -> dict[str, tuple[str, Body]]:
         },
         "masked": {
             "20 blanks of 8 pieces": ("/v1/fill", {"text": blanks, "pieces": 8, "top": 16}),
+            "32 blanks, 100 candidates": ("/v1/fill", {"text": "___ the " * 32, "top": 100}),
             "5 blanks of 8 pieces": (
                 "/v1/fill",
                 {"text": " ".join(["___ the animal"] * 5), "pieces": 8, "top": 16},
@@ -121,15 +144,21 @@ def attacks_of_task(task: str) -> dict[str, tuple[str, Body]]:
         },
         "parsing": {
             "20 sentences of 120 words": ("/v1/parse", {"text": [words] * 20, "beam": 16}),
+            "256 words, 16 best": ("/v1/parse", {"text": ["a"] * 256, "beam": 16, "n_best": 16}),
+            "256 sentences, attention": (
+                "/v1/parse",
+                {"text": [words[:78]] * 256, "attention": True},
+            ),
         },
         "language-model": {
             "1,000 tokens written": ("/v1/write", {"text": "Der", "longest": 1000}),
             "20,000 characters read": ("/v1/surprise", {"text": "Der Hund. " * 2_000}),
+            "256 texts read": ("/v1/surprise", {"text": ["Der Hund. " * 7] * 256}),
         },
     }[task]
 
 
-SINGLE: dict[str, tuple[str, Body]] = {
+SINGLE: dict[str, Question] = {
     "classification": ("/v1/classify", {"text": "The animal was too tired."}),
     "masked": ("/v1/fill", {"text": "The ___ was too tired."}),
     "parsing": ("/v1/parse", {"text": "the animal sleeps ."}),
@@ -143,37 +172,52 @@ def measure(
     sentences: list[str],
     languages: tuple[str, str],
     seconds: float,
-    tree: Path | None = None,
+    trees: dict[str, Path | None] | None = None,
     task: str = "translation",
     only: list[str] | None = None,
 ) -> list[dict[str, Any]]:
-    """One row of the table for each attack (or for ``only`` some); the first is without any."""
-    server, port = _start(run, tree)
+    """One row of the table for each attack (or for ``only`` some), and each of the ``trees``, whose
+    servers are attacked one after the other; the first is without any attack."""
+    servers: dict[str, tuple[subprocess.Popen[str], int]] = {}
+    whole: Body = {"q": sentences[0], "source": languages[0], "target": languages[1]}
+    single: Question = ("/translate", whole)
+    every: dict[str, Question | None] = {"nobody": None, **attacks(sentences, languages)}
+    if task != "translation":
+        single, every = SINGLE[task], {"nobody": None, **attacks_of_task(task)}
+    rows = []
     try:
-        whole: Body = {"q": sentences[0], "source": languages[0], "target": languages[1]}
-        single, every = ("/translate", whole), attacks(sentences, languages)
-        if task != "translation":
-            single, every = SINGLE[task], attacks_of_task(task)
-        rows = [{"attack": "nobody", **_watched(port, single, min(5, seconds))}]  # warms up
-        rows = [{"attack": "nobody", **_watched(port, single, seconds)}]
-        for name, (path, body) in every.items():
-            if only is None or name in only:
-                rows.append({"attack": name, **_attacked(port, path, body, single, seconds)})
+        for name, tree in (trees or {"now": None}).items():
+            servers[name] = _start(run, tree)
+            _watched(servers[name][1], single, min(5, seconds))  # warms up
+        for attack, question in every.items():
+            if only is not None and attack not in only and question is not None:
+                continue
+            for name, (_, port) in servers.items():
+                row = {"task": task, "attack": attack, "tree": name}
+                if question is None:
+                    row |= _watched(port, single, seconds)
+                else:
+                    row |= _attacked(port, *question, single, seconds)
+                rows.append({**row, "load": round(os.getloadavg()[0], 1)})
     finally:
-        server.terminate()
-        server.wait(90)
+        for server, _ in servers.values():
+            server.terminate()
+        for server, _ in servers.values():
+            server.wait(90)
     return rows
 
 
 def table(rows: list[dict[str, Any]]) -> str:
+    columns = f"{'p50':>8}{'p99 ms':>10}"
     lines = [
-        f"{'':34}{'/health':^18}{'a sentence':^18}",
-        f"{'attack':34}{'p50':>8}{'p99 ms':>10}{'p50':>8}{'p99 ms':>10}  attacker's answers",
+        f"{'':48}{'/health':^18}{'a sentence':^18}",
+        f"{'attack':40}{'tree':8}{columns}{columns}{'load':>6}  attacker's answers",
     ]
     for row in rows:
         health, single = row["health_ms"], row["sentence_ms"]
         figures = f"{health[0]:8.0f}{health[1]:10.0f}{single[0]:8.0f}{single[1]:10.0f}"
-        lines.append(f"{row['attack']:34}{figures}  {row.get('answers', '')}")
+        answers = row.get("answers", "")
+        lines.append(f"{row['attack']:40}{row['tree']:8}{figures}{row['load']:6}  {answers}")
     return "\n".join(lines)
 
 
@@ -193,7 +237,9 @@ def _start(run: Path, tree: Path | None) -> tuple[subprocess.Popen[str], int]:
     raise SystemExit("the server did not start")
 
 
-def _attacked(port: int, path: str, body: Body, single: Question, seconds: float) -> dict[str, Any]:
+def _attacked(
+    port: int, path: str, body: Body | bytes, single: Question, seconds: float
+) -> dict[str, Any]:
     context = get_context("spawn")
     here, there = context.Pipe()
     attacker = context.Process(target=_attack, args=(there, port, path, body, seconds + 1))
@@ -207,11 +253,14 @@ def _attacked(port: int, path: str, body: Body, single: Question, seconds: float
     return row
 
 
-def _attack(pipe: Connection, port: int, path: str, body: Body, seconds: float) -> None:
+def _attack(pipe: Connection, port: int, path: str, body: Body | bytes, seconds: float) -> None:
     """In a process of its own: the same request from several connections, over and over."""
     answers: Counter[str] = Counter()
-    written = json.dumps(body).encode()
-    headers = {"Content-Type": "application/json"}
+    headers = {"Content-Type": "application/x-www-form-urlencoded"}
+    if not isinstance(body, bytes):
+        headers = {"Content-Type": "application/json"}
+        body = json.dumps(body, separators=(",", ":")).encode()
+    written = body
     end = time.monotonic() + seconds
 
     def client() -> None:
@@ -289,24 +338,49 @@ def _wait_until_idle(port: int) -> None:
         time.sleep(0.1)
 
 
-def main() -> None:
+def of_run(
+    run: Path,
+    source: Path | None,
+    seconds: float,
+    trees: dict[str, Path | None] | None = None,
+    only: list[str] | None = None,
+) -> list[dict[str, Any]]:
+    """``measure`` by a run's own task and tests, or the sentences of the file ``source``."""
     from serve import languages_and_sentences
 
     from dragoman.runs.run import Run
 
+    task = Run.open(run).task.name
+    languages, sentences = ("", ""), [""]
+    if task == "translation":
+        languages, sentences = languages_and_sentences(run, source)
+    return measure(run, sentences, languages, seconds, trees, task, only)
+
+
+def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--run", type=Path, default=Path("runs/demo"))
+    parser.add_argument("--run", type=Path, nargs="+", default=[Path("runs/demo")])
     parser.add_argument("--source", type=Path, help="sentences, one a line; else the run's tests")
     parser.add_argument("--seconds", type=float, default=15, help="of each attack")
     parser.add_argument("--tree", type=Path, help="folder src of the program to attack")
+    parser.add_argument(
+        "--against", type=Path, help="folder src of a program to attack too, before"
+    )
     parser.add_argument("--only", nargs="+", help="attacks, by their names")
+    parser.add_argument("--results", type=Path, help="a file for the figures")
     options = parser.parse_args()
-    task = Run.open(options.run).task.name
-    languages, sentences = ("", ""), [""]
-    if task == "translation":
-        languages, sentences = languages_and_sentences(options.run, options.source)
-    given = (options.run, sentences, languages, options.seconds, options.tree)
-    print(table(measure(*given, task, options.only)))
+    watch = Watch()
+    trees: dict[str, Path | None] = {"now": options.tree}
+    if options.against is not None:
+        trees = {"before": options.against} | trees
+    rows = []
+    for run in options.run:
+        found = of_run(run, options.source, options.seconds, trees, options.only)
+        print(table(found), flush=True)
+        rows += found
+        if options.results is not None:
+            written = {"neighbour": rows} | watch.stamp()
+            options.results.write_text(json.dumps(written, indent=1) + "\n", encoding="utf-8")
 
 
 if __name__ == "__main__":

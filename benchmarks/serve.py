@@ -96,6 +96,9 @@ def main() -> None:
     parser.add_argument("--minutes", type=float, default=5, help="of the arrays")
     parser.add_argument("--clients", type=int, default=50)
     parser.add_argument("--attack-seconds", type=float, default=15, help="of each; 0: none")
+    parser.add_argument(
+        "--others", type=Path, nargs="*", default=[], help="runs of other tasks to attack too"
+    )
     parser.add_argument("--results", type=Path, default=RESULTS)
     options = parser.parse_args()
     watch = Watch()
@@ -120,7 +123,11 @@ def main() -> None:
     offline.append(offline_rate(options.run, sentences))
     attacked_by = []
     if options.attack_seconds:
-        attacked_by = neighbour.measure(options.run, sentences, languages, options.attack_seconds)
+        attacked_by = [
+            row
+            for run in (options.run, *options.others)
+            for row in neighbour.of_run(run, options.source, options.attack_seconds)
+        ]
 
     rate = statistics.mean(offline)
     result = {

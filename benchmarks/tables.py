@@ -205,7 +205,7 @@ def serve(results: Row) -> str:
     share = results["arrays_share_of_offline"]
     of_free = results["arrays_share_of_offline_on_free_cores"]
     noticed = [
-        (row["attack"], *(number(value, 0) for value in (*row["health_ms"], *row["sentence_ms"])))
+        (_attack(row), *(number(value, 0) for value in (*row["health_ms"], *row["sentence_ms"])))
         for row in results.get("neighbour", ())
     ]
     titles = ("attack", "/health: p50, ms", "p99, ms", "a sentence: p50, ms", "p99, ms")
@@ -219,6 +219,33 @@ def serve(results: Row) -> str:
         f"left free. Memory {first:.0f} MiB at first, {last:.0f} at last, {memory['most']:.0f} at "
         f"most.{neighbour}"
     )
+
+
+def _attack(row: Row) -> str:
+    task = row.get("task", "translation")
+    return row["attack"] if task == "translation" else f"{task}: {row['attack']}"
+
+
+def neighbour(results: Row) -> str:
+    """What another client notices before and now: median and 99th of a hundred."""
+    found: dict[str, dict[str, Row]] = {}
+    for row in results["neighbour"]:
+        found.setdefault(_attack(row), {})[row["tree"]] = row
+    header = ("attack", "/health, before", "an answer, before", "/health, now", "an answer, now")
+    cells = [
+        (
+            name,
+            *(
+                f"{number(trees[tree][what][0])} / {number(trees[tree][what][1])}"
+                for tree in ("before", "now")
+                for what in ("health_ms", "sentence_ms")
+            ),
+        )
+        for name, trees in found.items()
+    ]
+    loads = [row["load"] for row in results["neighbour"]]
+    load = f"The system's load average was {min(loads):.0f} to {max(loads):.0f} meanwhile."
+    return f"{Origin([results]).line} {load}\n\n{markdown(header, cells)}"
 
 
 def minutes(results: Row) -> str:
@@ -383,6 +410,7 @@ TABLES: dict[str, Callable[[Row], str]] = {
     "translate-avxvnni": translate,
     "translate-amx": translate,
     "serve": serve,
+    "neighbour": neighbour,
     "cost": cost,
     "language-models": language_models,
     "masked": masked,

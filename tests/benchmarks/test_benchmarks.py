@@ -447,3 +447,20 @@ def test_translating_is_measured_beside_itself(tiny_run: Path, tmp_path: Path) -
         assert row["sentences"] == row["sentences_in_all"] == 16
         assert row["alpha"] == 0.6 and str(0.6) in row["bleu_by_alpha"]
         assert len(row["runs"]) == 2
+
+
+def test_attacks_stand_beside_each_other_before_and_now() -> None:
+    def row(task: str, attack: str, tree: str, p50: float) -> dict[str, Any]:
+        times = {"health_ms": [p50, 9.0], "sentence_ms": [2 * p50, 99.0], "load": 3.0}
+        return {"task": task, "attack": attack, "tree": tree, **times}
+
+    rows = [
+        row("translation", "nobody", "before", 1),
+        row("translation", "nobody", "now", 2),
+        row("parsing", "nobody", "before", 3),
+        row("parsing", "nobody", "now", 4),
+    ]
+    stamp = {"commit": "a", "machine": "m", "load": 1.0, "date": "d"}
+    told = tables.neighbour({"neighbour": rows, **stamp})
+    assert "| nobody | 1 / 9 | 2 / 99 | 2 / 9 | 4 / 99 |" in told
+    assert "| parsing: nobody | 3 / 9 | 6 / 99 | 4 / 9 | 8 / 99 |" in told

@@ -250,7 +250,7 @@ def test_a_run_is_taken_up_anew_and_the_old_one_finishes(
             stream = {"text": SECRET, "stream": True}
             streamed = asyncio.ensure_future(client.post("/v1/translate", json=stream))
             (worker,) = old.queue._workers
-            await until(lambda: len(worker._running) + old.queue.waiting == 2)
+            await until(lambda: sum(worker._held.values()) // 2 + old.queue.waiting == 2)  # beam 2
             touched(tmp_path / "run")
             renewed = asyncio.ensure_future(renewal.renew())
             await until(lambda: service_of(client).catalogue.runs == [new])

@@ -5,12 +5,13 @@ from __future__ import annotations
 import asyncio
 import json
 import threading
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
 import httpx
 import pytest
+from pydantic import BaseModel
 from serving_echo import client_of, detector, echo_run, until
 from untrained_run import untrained_run
 
@@ -62,6 +63,66 @@ def test_json_that_is_called_a_form() -> None:
             assert answer.json() == {"translatedText": '{"Das"'}
 
     asyncio.run(check())
+
+
+def test_forms() -> None:
+    """As browsers write them, and as careless programs do; too many fields are not gone through."""
+
+    async def check() -> None:
+        async with client_of() as client:
+            kind = {"content-type": FORM}
+            langs = b"&source=en&target=de"
+            for q, text in (
+                (b"Das+Brot%21", "Das Brot!"),
+                (b"Stra%C3%9Fe", "Straße"),
+                ("Straße".encode(), "Straße"),
+                (b"Brot;Tier", "Brot;Tier"),
+                (b"Brot=", "Brot="),
+                (b"Das&q=Brot", "Brot"),
+                (b"Brot&api_key=&alternatives=", "Brot"),
+                (b"Brot+" * 1000, "Brot " * 1000),  # beside the event loop
+            ):
+                form = b"q=" + q + langs
+                answer = await client.post("/translate", content=form, headers=kind)
+                assert answer.json()["translatedText"] == text, answer.text
+            for body in (b"&" * 900_000, b"q=a&" * 200_000):
+                answer = await client.post("/translate", content=body, headers=kind)
+                assert answer.json()["code"] == "bad_form", answer.text
+
+    asyncio.run(check())
+
+
+def test_of_a_list_that_is_wrong_the_first_mistake_is_enough(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """In every body: a megabyte of mistakes, all listed, would hold up everybody for seconds."""
+    bodies: list[type[BaseModel]] = []
+    monkeypatch.setattr("dragoman.serving.app.describe", lambda _, every: bodies.extend(every))
+    create_app((echo_run(),), ServeSettings(), detector())
+    lists = {
+        body.__name__: [
+            one for one in schemas(body.__pydantic_core_schema__) if one["type"] in MANY
+        ]
+        for body in bodies
+    }
+    assert len(lists) > 10 and len(lists["LookRequest"]) == 6 and len(lists["WriteRequest"]) == 1
+    slow = [name for name, found in lists.items() if not all(one.get("fail_fast") for one in found)]
+    assert not slow
+
+
+MANY = ("list", "tuple", "set", "frozenset", "generator")
+
+
+def schemas(schema: Any) -> Iterator[dict[str, Any]]:
+    """All parts of a schema of pydantic's core that have a type."""
+    if isinstance(schema, dict):
+        if isinstance(schema.get("type"), str):
+            yield schema
+        for one in schema.values():
+            yield from schemas(one)
+    elif isinstance(schema, list | tuple):
+        for one in schema:
+            yield from schemas(one)
 
 
 def test_json_that_is_no_object() -> None:

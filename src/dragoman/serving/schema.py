@@ -21,8 +21,8 @@ class Message(BaseModel):
 
 
 Texts = str | Annotated[list[str], Field(fail_fast=True)]
-"""One text, or several. The first that is none is enough: who sends a megabyte of them would hold
-up everybody for as long as all are listed."""
+"""One text, or several. In a list that is wrong the first mistake is enough, here and in every
+other request: to list all mistakes of a megabyte would hold up everybody for seconds."""
 
 
 class ErrorBody(Message):
@@ -155,7 +155,9 @@ class TranslateRequest(Message):
     by a search of its own: what else could stand there."""
     prefix: str = ""
     """How the translation of the first sentence must begin."""
-    prefix_tokens: list[Annotated[int, Field(ge=0)]] | None = Field(default=None, max_length=1000)
+    prefix_tokens: (
+        Annotated[list[Annotated[int, Field(ge=0)]], Field(max_length=1000, fail_fast=True)] | None
+    ) = None
     """The same as token numbers, as an earlier answer gave them."""
     length_penalty: float | None = Field(default=None, ge=0, le=10)
     min_length: int | None = Field(default=None, ge=0, le=1000)

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Coroutine
+from collections.abc import Callable, Coroutine
 from typing import Any, TypeVar
+from urllib.parse import parse_qsl
 
 from starlette.exceptions import HTTPException
 from starlette.requests import ClientDisconnect, Request
@@ -15,10 +16,10 @@ from dragoman.reading import whole_characters
 from dragoman.serving.http.addresses import holder
 from dragoman.serving.http.refusals import Refusal
 
-FORMS = ("application/x-www-form-urlencoded", "multipart/form-data")
+FORM, PARTS = "application/x-www-form-urlencoded", "multipart/form-data"
 
 SMALL = 4096
-"""Bytes of JSON that are read where they are; more are read beside the event loop."""
+"""Bytes that are read where they are; more are read beside the event loop."""
 
 NAMES = 64
 """Of one object of a body, or fields of a form. No request has so many, and to list a hundred
@@ -40,13 +41,13 @@ async def read_fields(http: Request) -> dict[str, Any]:
     """The fields of a JSON or form body. Raises Refusal for any other, or one too large."""
     try:
         kind = _media_type(http)
-        # What no form can begin with is JSON: curl calls whatever it sends a form.
-        if kind in FORMS and not (kind == FORMS[0] and (await http.body()).lstrip()[:1] == b"{"):
+        if kind == PARTS:
             async with http.form(max_files=0, max_fields=NAMES) as form:
                 return {name: value for name, value in form.items() if isinstance(value, str)}
         body = await http.body()
-        is_small = len(body) <= SMALL
-        fields = _parsed(body) if is_small else await asyncio.to_thread(_parsed, body)
+        # What no form can begin with is JSON: curl calls whatever it sends a form.
+        is_form = kind == FORM and body.lstrip()[:1] != b"{"
+        fields = await _read(_form if is_form else _parsed, body)
     except ClientDisconnect:
         raise ClientGone from None
     except HTTPException as error:  # a form that is not one
@@ -64,6 +65,19 @@ async def read_fields(http: Request) -> dict[str, Any]:
             "braces.",
         )
     return fields
+
+
+async def _read(parse: Callable[[bytes], T], body: bytes) -> T:
+    return parse(body) if len(body) <= SMALL else await asyncio.to_thread(parse, body)
+
+
+def _form(body: bytes) -> Any:
+    """The fields of a form, the last of each name."""
+    if (fields := body.count(b"&") + 1) > NAMES:
+        told = f"The form has {fields:,} fields; no request has more than {NAMES}."
+        raise Refusal("bad_form", told, problem=told)
+    text = body.decode("utf-8", "replace")
+    return dict(parse_qsl(text, keep_blank_values=True))
 
 
 def _parsed(body: bytes) -> Any:

@@ -42,18 +42,20 @@ class LookRequest(Message):
     length_penalty: float | None = Field(default=None, ge=0, le=10)
     max_length: int | None = Field(default=None, ge=1, le=1000)
     """At most so many tokens in the translation."""
-    prefix_tokens: tuple[Place, ...] = Field(default=(), max_length=1000)
+    prefix_tokens: tuple[Place, ...] = Field(default=(), max_length=1000, fail_fast=True)
     """How the translation must begin. Where nothing is read, it takes the place of the text, which
     the model then goes on with, to the length that it had."""
-    given: tuple[Place, ...] = Field(default=(), max_length=1000)
+    given: tuple[Place, ...] = Field(default=(), max_length=1000, fail_fast=True)
     """A whole output as token numbers, without its end symbol: look at it, and search for none."""
-    heads_off: tuple[Head, ...] = Field(default=(), max_length=1000)
+    heads_off: tuple[Head, ...] = Field(default=(), max_length=1000, fail_fast=True)
     """Heads whose output is set to zero."""
-    hidden: tuple[Place, ...] = Field(default=(), max_length=1000)
+    hidden: tuple[Place, ...] = Field(default=(), max_length=1000, fail_fast=True)
     """Places of source tokens that no head may look at."""
-    compare: tuple[Place, ...] = Field(default=(), max_length=1000)
+    compare: tuple[Place, ...] = Field(default=(), max_length=1000, fail_fast=True)
     """Another translation as token numbers, without its end symbol: how probable is it?"""
-    attention: tuple[Part, ...] = Field(default=("encoder", "decoder", "cross"), max_length=3)
+    attention: tuple[Part, ...] = Field(
+        default=("encoder", "decoder", "cross"), max_length=3, fail_fast=True
+    )
     """Which attention to give whole; for long texts ask for single heads (/v1/look/attention)."""
     attention_within: int | None = Field(default=None, ge=0)
     """Leave attention out where it has more weights than this in all, in place of refusing."""

@@ -21,6 +21,7 @@ from dragoman.search.request import Request
 from dragoman.search.scheduler import Scheduler
 from dragoman.serving.cost import is_costly
 from dragoman.serving.http.refusals import Refusal
+from dragoman.serving.queue.batches import COSTLY_SHARE, Batch, Batches
 from dragoman.serving.queue.fair import FairQueue
 
 logger = logging.getLogger("dragoman")
@@ -31,10 +32,6 @@ DRAFT_SECONDS = 0.03
 REFILL_SHARE = 0.5
 """While many wait, new sentences enter, and are encoded, when so large a part of the rows is free;
 less than where nobody waits (``search.offline``)."""
-
-COSTLY_SHARE = 0.25
-"""Costly searches (``serving/cost.py``) hold at most so large a part of the rows, whoever asks for
-them, or one of them does: each step of a batch waits for all of its rows."""
 
 STEPS_AT_ONCE = 8
 """Of a native search while many wait, so that the event loop is interrupted less often."""
@@ -79,6 +76,7 @@ class Party:
         self.client = client
         self.requests = requests
         self.answers: list[list[Hypothesis] | None] = [None] * len(requests)
+        self.has_costly = any(map(is_costly, requests))
         self.left = len(requests)
         self.taken = 0
         self.wanted = True
@@ -137,6 +135,8 @@ class SearchQueue:
         self._eos = eos
         self._most_waiting = waiting
         self._waiting = 0
+        self._costly_parties = 0
+        """Requests with costly searches, waiting or under way."""
         self._departures = 0
         self._closing = False
         self._fair: FairQueue[Party] = FairQueue()
@@ -251,6 +251,7 @@ class SearchQueue:
                     most=self._most_waiting,
                 )
             self._waiting += len(requests)
+            self._costly_parties += party.has_costly
             self._fair.add(party)
             self._changed.notify(min(len(requests), len(self._workers)))
         return party
@@ -262,6 +263,7 @@ class SearchQueue:
             if party.left:
                 self._departures += 1
                 self._changed.notify_all()
+            self._costly_parties -= party.has_costly
             self._waiting -= len(party.requests) - party.taken
             party.taken = len(party.requests)
             self._fair.forget(party)
@@ -273,7 +275,7 @@ class SearchQueue:
 
 
 class _Worker:
-    """A thread with a scheduler: takes sentences from the queue and answers them."""
+    """A thread with two batches: takes sentences from the queue and answers them."""
 
     def __init__(self, queue: SearchQueue, number: int) -> None:
         self.counters = QueueCounters()
@@ -291,65 +293,69 @@ class _Worker:
         """Rows under way, by client."""
         self._costly = 0
         """Rows under way of costly searches."""
-        self._running: dict[int, tuple[Party, int]] = {}
-        self._watched: set[int] = set()
         self._departures = 0
 
     def _work(self) -> None:
-        scheduler = self._queue.new_scheduler()
-        rows = scheduler.free_rows - self._queue.spare
+        batches: Batches[Party] = Batches(self._queue.new_scheduler)
+        rows = batches.little.scheduler.free_rows - self._queue.spare
         self._enough, self._of_one = int(rows * REFILL_SHARE), rows
         self._of_costly = max(1, int(rows * COSTLY_SHARE))
-        while self._fill(scheduler):
+        while self._fill(batches):
+            batch = batches.next()
             try:
-                if self._gathers:
-                    done = scheduler.advance(STEPS_AT_ONCE, self._enough)
+                if self._gathers and batch is batches.little:
+                    done = batch.advance(STEPS_AT_ONCE, self._enough)
                 else:
-                    done = scheduler.advance()
-                self._count(scheduler, done)
-                self._tell(scheduler, done)
+                    done = batch.advance(1, 1)
+                self.rows = batches.rows
+                self._count(batch, done)
+                self._tell(batch, done)
             except Exception as error:  # whatever a model fails with
                 logger.exception("the search of %s failed and begins anew", self._queue.name)
-                self._fail(error)
-                scheduler = self._queue.new_scheduler()
+                self._fail(batch, error)
+                self.rows = batches.rows
 
-    def _fill(self, scheduler: Scheduler) -> bool:
+    def _fill(self, batches: Batches[Party]) -> bool:
         """Wait for work, drop what nobody wants, admit what fits -> False when all is over."""
         queue = self._queue
         taken: list[tuple[Party, int]] = []
         with queue._changed:
-            while not (self._running or queue._waiting):
+            while not (batches.running or queue._waiting):
                 if queue._closing:
                     return False
                 queue._changed.wait()
             departures = queue._departures
-            rows = scheduler.free_rows
+            rows = batches.little.scheduler.free_rows
             self._gathers = queue._waiting >= self._enough
             joins = not self._gathers or rows >= self._enough + queue.spare
-            while rows > 0 and (following := queue._fair.take(partial(self._may, joins))):
+            while (rows > 0 or queue._costly_parties) and (
+                following := queue._fair.take(partial(self._may, joins, rows))
+            ):
                 party, number = following
                 queue._waiting -= 1
-                rows -= party.requests[number].rows
+                request = party.requests[number]
+                rows -= 0 if is_costly(request) else request.rows
                 self._hold(party, number, 1)
                 taken.append(following)
         if departures != self._departures:
             self._departures = departures
-            self._drop_unwanted(scheduler)
+            for batch in (batches.little, batches.costly):
+                self._drop_unwanted(batch)
         for party, number in taken:
-            ticket = scheduler.submit(party.requests[number])
-            self._running[ticket] = (party, number)
-            if party.watched:
-                self._watched.add(ticket)
+            batches.submit(party, number, is_costly=is_costly(party.requests[number]))
         return True
 
-    def _may(self, joins: bool, party: Party) -> bool:
+    def _may(self, joins: bool, rows: int, party: Party) -> bool:
         """Whether the next sentence of a request may enter now. ``joins``: whether enough rows are
         free for those who have some under way already; while many wait, these are first left to
-        gather."""
+        gather. ``rows``: those free for searches that are not costly."""
         request = party.next
         if request is None:  # it has none: it is forgotten
             return True
-        if self._costly and is_costly(request) and self._costly + request.rows > self._of_costly:
+        if is_costly(request):
+            if self._costly and self._costly + request.rows > self._of_costly:
+                return False
+        elif rows <= 0:
             return False
         held = self._held[party.client]
         return not held or (joins and held + request.rows <= self._of_one)
@@ -363,42 +369,41 @@ class _Worker:
         if is_costly(request):
             self._costly += sign * request.rows
 
-    def _count(self, scheduler: Scheduler, done: list[tuple[int, list[Hypothesis]]]) -> None:
+    def _count(self, batch: Batch[Party], done: list[tuple[int, list[Hypothesis]]]) -> None:
         counters = self.counters
-        self.rows = scheduler.rows
         counters.steps += 1
-        counters.rows += self.rows
+        counters.rows += batch.scheduler.rows
         counters.sentences += len(done)
         for _, hypotheses in done:
             counters.tokens += len(hypotheses[0].token_log_probabilities) if hypotheses else 0
 
-    def _tell(self, scheduler: Scheduler, done: list[tuple[int, list[Hypothesis]]]) -> None:
+    def _tell(self, batch: Batch[Party], done: list[tuple[int, list[Hypothesis]]]) -> None:
         if done:
             with self._queue._changed:
-                finished = [self._settle(ticket, hypotheses) for ticket, hypotheses in done]
+                finished = [self._settle(batch, ticket, found) for ticket, found in done]
             for party in dict.fromkeys(finished):
                 if party.done or party.watched:
                     party.wake()
-        if self._watched:
-            self._show_drafts(scheduler)
+        if batch.watched:
+            self._show_drafts(batch)
 
-    def _settle(self, ticket: int, hypotheses: list[Hypothesis]) -> Party:
-        party, number = self._running.pop(ticket)
+    def _settle(self, batch: Batch[Party], ticket: int, hypotheses: list[Hypothesis]) -> Party:
+        party, number = batch.running.pop(ticket)
         self._hold(party, number, -1)
         party.answers[number] = hypotheses
         party.left -= 1
         if party.watched:
-            self._watched.discard(ticket)
+            batch.watched.discard(ticket)
             party.news[number] = Answer(number, hypotheses)
         return party
 
-    def _show_drafts(self, scheduler: Scheduler) -> None:
+    def _show_drafts(self, batch: Batch[Party]) -> None:
         now = time.monotonic()
-        due = [t for t in self._watched if now - self._running[t][0].shown >= DRAFT_SECONDS]
+        due = [t for t in batch.watched if now - batch.running[t][0].shown >= DRAFT_SECONDS]
         shown = []
         for ticket in due:
-            party, number = self._running[ticket]
-            draft = scheduler.so_far(ticket)
+            party, number = batch.running[ticket]
+            draft = batch.scheduler.so_far(ticket)
             if draft is not None and draft.tokens:
                 party.shown = now
                 shown.append((party, Draft(number, draft)))
@@ -408,21 +413,19 @@ class _Worker:
         for party in dict.fromkeys(party for party, _ in shown):
             party.wake()
 
-    def _drop_unwanted(self, scheduler: Scheduler) -> None:
-        for ticket in [t for t, (party, _) in self._running.items() if not party.wanted]:
-            scheduler.cancel(ticket)
-            self._hold(*self._running.pop(ticket), -1)
-            self._watched.discard(ticket)
+    def _drop_unwanted(self, batch: Batch[Party]) -> None:
+        for ticket in [t for t, (party, _) in batch.running.items() if not party.wanted]:
+            batch.scheduler.cancel(ticket)
+            self._hold(*batch.running.pop(ticket), -1)
+            batch.watched.discard(ticket)
             self.counters.given_up += 1
 
-    def _fail(self, error: Exception) -> None:
-        """Answer all that is under way with an error."""
-        parties = dict.fromkeys(party for party, _ in self._running.values())
-        self._running.clear()
-        self._held.clear()
-        self._costly = 0
-        self._watched.clear()
-        self.rows = 0
+    def _fail(self, batch: Batch[Party], error: Exception) -> None:
+        """Answer all that is under way in a batch with an error."""
+        for party, number in batch.running.values():
+            self._hold(party, number, -1)
+        parties = dict.fromkeys(party for party, _ in batch.running.values())
+        batch.clear()
         self.counters.failures += 1
         for party in parties:
             party.failure = Refusal(

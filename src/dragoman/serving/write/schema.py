@@ -24,7 +24,7 @@ class WriteRequest(Message):
     likeliest: bool = False
     """Search for the most probable, with the run's own beam; draw nothing."""
     stop: tuple[Annotated[str, Field(min_length=1, max_length=100)], ...] = Field(
-        default=(), max_length=16
+        default=(), max_length=16, fail_fast=True
     )
     """The text ends before any of these."""
     stream: bool = False
