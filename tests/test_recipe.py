@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import tomllib
 from pathlib import Path
 
 import pytest
 
 from dragoman.errors import RecipeError
-from dragoman.recipe import Recipe
+from dragoman.recipe import OPTIONAL, Recipe
 from dragoman.recipe_text import shipped_recipes
 
 
@@ -103,3 +104,26 @@ def test_toml_that_is_none(tmp_path: Path) -> None:
     (tmp_path / "bad.toml").write_text("name = \n", encoding="utf-8")
     with pytest.raises(RecipeError, match=r"bad\.toml is not valid TOML.*line 1"):
         Recipe.load(tmp_path / "bad.toml")
+
+
+@pytest.mark.parametrize(
+    ("name", "sections"),
+    [
+        ("demo", {"search"}),
+        ("demo-letters", {"search"}),
+        ("demo-masked", {"masking"}),
+        ("demo-labels", set()),
+        ("demo-trees", {"search", "trees"}),
+    ],
+)
+def test_a_recipe_has_the_sections_of_its_task(name: str, sections: set[str]) -> None:
+    recipe = Recipe.load(name)
+    written = tomllib.loads(recipe.to_toml(Path()))
+    assert set(OPTIONAL) & written.keys() == sections
+    assert Recipe.parse(written) == recipe
+    # Recipes of earlier versions have every section.
+    assert Recipe.parse(recipe.model_dump(mode="json", exclude_none=True)) == recipe
+    other = {"search": "search.beam=3", "masking": "masking.share=0.3", "trees": "trees.tags=kept"}
+    for section in set(OPTIONAL) - sections:
+        with pytest.raises(RecipeError, match=f"has no section {section} "):
+            recipe.change([other[section]])
