@@ -42,9 +42,9 @@ from dragoman.search.offline import REFILL_SHARE, STEPS_AT_ONCE, WINDOW, Searche
 from dragoman.search.request import Request
 from dragoman.search.scheduler import CAPACITY_ROWS
 from dragoman.search.settings import SearchSettings
-from dragoman.training.fastest_way import Timing, fastest_way
 from dragoman.training.objectives import next_token
 from dragoman.training.settings import TrainingSettings
+from dragoman.training.speed.fastest_way import Timing, fastest_way
 
 RESULTS = Path(__file__).resolve().parent / "results" / "constants.json"
 KEY = ("constant", "machine")

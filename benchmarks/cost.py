@@ -55,7 +55,7 @@ def train(length: int, vocabulary: int, tokens: int, seconds: float) -> Found:
     from dragoman.models.transformer import Transformer
     from dragoman.training.objectives import next_token
     from dragoman.training.settings import TrainingSettings
-    from dragoman.training.throughput import measure_throughput
+    from dragoman.training.speed.throughput import measure_throughput
 
     torch.manual_seed(0)
     model = Transformer(TransformerSettings.model_validate(SMALL), vocabulary, vocabulary)

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from dragoman.native.allocator import keep_memory
-from dragoman.training.waiting import wait_briefly
+from dragoman.training.speed.waiting import wait_briefly
 
 # Before torch, as the command line does.
 keep_memory()
@@ -26,9 +26,9 @@ from dragoman.models.transformer import Transformer  # noqa: E402
 from dragoman.native import library  # noqa: E402
 from dragoman.training.checkpoint import TrainingState  # noqa: E402
 from dragoman.training.distributed import Ranks  # noqa: E402
-from dragoman.training.fastest_way import fastest_way  # noqa: E402
 from dragoman.training.objectives import next_token  # noqa: E402
 from dragoman.training.settings import TrainingSettings  # noqa: E402
+from dragoman.training.speed.fastest_way import fastest_way  # noqa: E402
 from dragoman.training.splits import Splits  # noqa: E402
 from dragoman.training.update import Updater  # noqa: E402
 

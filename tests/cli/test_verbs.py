@@ -19,7 +19,7 @@ from dragoman.engine import ways
 from dragoman.recipe import Recipe
 from dragoman.runs.run import Run
 from dragoman.tasks.translation.translator import Translator
-from dragoman.training.fastest_way import Timing
+from dragoman.training.speed.fastest_way import Timing
 
 VERBS = (
     "demo", "data", "train", "resume", "translate", "evaluate", "score", "compare", "average",
@@ -411,7 +411,7 @@ def test_doctor_measures_every_way(dragoman: Dragoman, monkeypatch: pytest.Monke
     small = ways.SHAPES[0].model.model_copy(update={"model_dim": 16, "ffn_dim": 16})
     tiny = ways.Shape("tiny", small, 40, 300)
     monkeypatch.setattr(ways, "SHAPES", (tiny,))
-    monkeypatch.setattr("dragoman.training.fastest_way.Timing", partial(Timing, most=0.0))
+    monkeypatch.setattr("dragoman.training.speed.fastest_way.Timing", partial(Timing, most=0.0))
     monkeypatch.setattr(ways, "_PRODUCT_SECONDS", 0.0)
     training, translating = dragoman("doctor", "--measure").out.split("\n\n")[2:5:2]
     head, *rows = training.splitlines()

@@ -32,10 +32,10 @@ from dragoman.nn import dropout
 from dragoman.nn.dropout import Dropout
 from dragoman.nn.layout import Sequences
 from dragoman.nn.linear import Embedding, Linear
+from dragoman.runs.lock import locked
 from dragoman.training.checkpoint import Checkpoints
 from dragoman.training.distributed import Ranks
 from dragoman.training.gradients import MakeBatch
-from dragoman.training.lock import locked
 from dragoman.training.loss import PiecewiseCrossEntropy
 from dragoman.training.objectives import NextToken
 from dragoman.training.records import Evaluation, Sample

@@ -19,9 +19,9 @@ from dragoman.sizing.from_files import recipe_of
 from dragoman.studies.several import BASE
 from dragoman.tasks import training
 from dragoman.tasks.training import count_updates, resume, train
-from dragoman.training import fastest_way
 from dragoman.training.checkpoint import Checkpoints
-from dragoman.training.fastest_way import Measured, Timing
+from dragoman.training.speed import fastest_way
+from dragoman.training.speed.fastest_way import Measured, Timing
 from dragoman.training.way import Way, this_machine
 
 SHORT = ("training.updates=4", "training.validate_every=2", "training.checkpoint_every=2")

@@ -13,7 +13,7 @@ import pytest
 
 from dragoman.errors import DragomanError
 from dragoman.insight.figures.catalogue import FIGURES, checked, make_figure, sliders_of
-from dragoman.insight.figures.subject import Subject
+from dragoman.insight.subject import Subject
 from dragoman.pictures.figure import csv_files
 from dragoman.search.hypothesis import hypothesis_of
 

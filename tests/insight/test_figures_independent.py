@@ -19,7 +19,7 @@ from untrained_run import untrained_run
 from dragoman.demo.corpus import PronounProbe, pronoun_probes
 from dragoman.insight.figures import run as figures_of_run
 from dragoman.insight.figures.catalogue import make_figure
-from dragoman.insight.figures.subject import Subject
+from dragoman.insight.subject import Subject
 from dragoman.pictures.figure import csv_files
 
 Rows = list[dict[str, str]]

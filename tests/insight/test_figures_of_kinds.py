@@ -12,8 +12,8 @@ from untrained_run import untrained_run
 
 from dragoman.errors import DragomanError
 from dragoman.insight.figures.catalogue import FIGURES, OfRun, make_figure
-from dragoman.insight.figures.subject import Subject
 from dragoman.insight.needs import WRITES
+from dragoman.insight.subject import Subject
 from dragoman.pictures.figure import csv_files
 
 SENTENCE = "The small man eats the dinosaur."

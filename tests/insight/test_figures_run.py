@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from dragoman.errors import DragomanError
 from dragoman.insight.figures.catalogue import FIGURES, make_figure
-from dragoman.insight.figures.subject import Subject
+from dragoman.insight.subject import Subject
 from dragoman.pictures.figure import Figure, csv_files
 
 Rows = list[dict[str, str]]

@@ -12,7 +12,7 @@ from untrained_run import untrained_run
 
 from dragoman.errors import DragomanError
 from dragoman.insight.figures.catalogue import make_figure
-from dragoman.insight.figures.subject import Subject
+from dragoman.insight.subject import Subject
 from dragoman.pictures.figure import csv_files
 
 SMALL = ("model.model_dim=16", "model.ffn_dim=16", "model.layers=1")

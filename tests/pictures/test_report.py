@@ -10,7 +10,8 @@ from html.parser import HTMLParser
 
 import numpy as np
 
-from dragoman.pictures.card import card_markdown
+from dragoman.pictures.pages.card import card_markdown
+from dragoman.pictures.pages.report import report_html
 from dragoman.pictures.records import (
     AttentionRecord,
     Chart,
@@ -22,7 +23,6 @@ from dragoman.pictures.records import (
     Table,
     TreePair,
 )
-from dragoman.pictures.report import report_html
 from dragoman.tree import Tree
 
 EVIL = "</script><script>alert(1)</script><img src=https://evil.example/x onerror=alert(1)>'\"&\x00"

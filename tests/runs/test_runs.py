@@ -28,6 +28,7 @@ from dragoman.errors import DataError, FileError, RunError
 from dragoman.inference.fastest import fastest
 from dragoman.recipe import Recipe
 from dragoman.runs.evaluation_set import EvaluationSet, own_test_set
+from dragoman.runs.lock import locked
 from dragoman.runs.run import Forms, Run
 from dragoman.runs.user_cache import cache_folder
 from dragoman.search.offline import Searcher
@@ -38,7 +39,6 @@ from dragoman.tasks import new_run
 from dragoman.tasks.training import resume, train
 from dragoman.tasks.translation.validation import Translations
 from dragoman.training.checkpoint import Checkpoints
-from dragoman.training.lock import locked
 from dragoman.training.trainer import Trainer
 
 STILL = (

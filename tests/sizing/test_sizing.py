@@ -25,7 +25,7 @@ from dragoman.sizing.minutes import for_minutes, too_short, with_updates
 from dragoman.sizing.pairs import TABLE, row_for
 from dragoman.sizing.size import Size
 from dragoman.sizing.texts import TEXT_TABLE
-from dragoman.training.throughput import Throughput
+from dragoman.training.speed.throughput import Throughput
 
 MEASURED = Throughput(10_000.0, 0.5, 10, 1 << 30)
 

@@ -17,7 +17,7 @@ from dragoman.studies import several
 from dragoman.studies.search_space import Range, check_space, draw, parse_over, usual
 from dragoman.studies.sweep import Sweep, SweepPlan
 from dragoman.tasks import training
-from dragoman.training.throughput import Throughput
+from dragoman.training.speed.throughput import Throughput
 from dragoman.training.trainer import Outcome
 
 DEMO = Recipe.load("demo")

@@ -20,7 +20,6 @@ from training_toy import Toy
 from dragoman.atomic import creating_folder, replacing_file, sweep
 from dragoman.errors import FileError, RunError
 from dragoman.native import allocator
-from dragoman.training import waiting
 from dragoman.training.averaging import MovingAverage, average_weights, swap
 from dragoman.training.checkpoint import Checkpoints, TrainingState
 from dragoman.training.loss import PiecewiseCrossEntropy, smoothed_cross_entropy
@@ -28,6 +27,7 @@ from dragoman.training.optimizer import Adam, FlatParameters
 from dragoman.training.schedule import ScheduleSettings, make_schedule
 from dragoman.training.seeding import key
 from dragoman.training.settings import OptimizerSettings, TrainingSettings
+from dragoman.training.speed import waiting
 from dragoman.training.weights import load_weights, save_weights
 
 # ---- schedules

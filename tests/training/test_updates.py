@@ -38,8 +38,8 @@ from dragoman.training.gradients import Gradients, MakeBatch
 from dragoman.training.objectives import NextToken
 from dragoman.training.records import Evaluation
 from dragoman.training.settings import TrainingSettings
+from dragoman.training.speed.throughput import measure_throughput
 from dragoman.training.splits import Splits
-from dragoman.training.throughput import measure_throughput
 from dragoman.training.trainer import Trainer
 from dragoman.training.update import Updater
 from dragoman.training.weights import load_weights, save_weights

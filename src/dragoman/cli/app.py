@@ -40,7 +40,7 @@ from dragoman.cli import (
 from dragoman.cli.console import UNREADABLE
 from dragoman.cli.one_or_two import OneOrTwo
 from dragoman.errors import DragomanError
-from dragoman.training.waiting import keep_to_quota
+from dragoman.training.speed.waiting import keep_to_quota
 
 
 class Verbs(TyperGroup):

@@ -96,7 +96,7 @@ def compare(
     typer.echo(json.dumps(compared.to_dict(), indent=2) if as_json else compared.table())
     if to is not None:
         from dragoman.atomic import write_text
-        from dragoman.pictures.comparison import comparison_html
+        from dragoman.pictures.pages.comparison import comparison_html
         from dragoman.studies.report import report
         from dragoman.studies.report_page import report_page
         from dragoman.studies.several import write_figure

@@ -105,7 +105,7 @@ def train_demo(recipe: Recipe, to: Path, console: Console, what: str) -> Run:
 def prepare_process() -> None:
     """What must happen before torch is imported."""
     from dragoman.native.allocator import keep_memory
-    from dragoman.training.waiting import wait_briefly
+    from dragoman.training.speed.waiting import wait_briefly
 
     keep_memory()
     wait_briefly(os.environ)

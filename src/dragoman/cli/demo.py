@@ -67,8 +67,8 @@ def demo(
     from dragoman.demo.corpus import pronoun_probes
     from dragoman.errors import RecipeError, RunError
     from dragoman.recipe import Recipe
+    from dragoman.runs.lock import locked
     from dragoman.runs.run import RECIPE
-    from dragoman.training.lock import locked
 
     log_to_stderr(quiet=True)
     console = Console(highlight=False)

@@ -39,7 +39,7 @@ def doctor(
         translating_rows,
     )
     from dragoman.pictures.plain_table import plain_table
-    from dragoman.training.fastest_way import Timing
+    from dragoman.training.speed.fastest_way import Timing
 
     base = SHAPES[-1]
     typer.echo(f"\nTraining {base.name}, {base.vocabulary:,} tokens:\n")

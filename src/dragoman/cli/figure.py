@@ -83,7 +83,7 @@ def _write_one(
 
     check_name(name)
     from dragoman.insight.figures.catalogue import checked, make_figure, needs_run
-    from dragoman.insight.figures.subject import Subject
+    from dragoman.insight.subject import Subject
     from dragoman.pictures.figure import figure_svg
     from dragoman.pictures.figure_png import figure_png
 
@@ -133,7 +133,7 @@ def _sliders(changes: list[str]) -> dict[str, float]:
 def _write_all(folder: Path, run: Path, sentence: str | None) -> None:
     from dragoman.errors import DragomanError
     from dragoman.insight.figures.book import write_book
-    from dragoman.insight.figures.subject import DEMO, Subject
+    from dragoman.insight.subject import DEMO, Subject
 
     subject = None
     try:

@@ -1,8 +1,8 @@
 """How fast each way of this machine trains models of shapes that are known, and how fast each path
 translates: for ``dragoman doctor --measure`` and ``benchmarks/ways.py``.
 
-Trainings measure their own model (``training/fastest_way.py``); this measures in the same manner,
-and remembers nothing.
+Trainings measure their own model (``training/speed/fastest_way.py``); this measures in the same
+manner, and remembers nothing.
 """
 
 from __future__ import annotations
@@ -22,10 +22,10 @@ from dragoman.models.settings import TransformerSettings
 from dragoman.models.transformer import Transformer
 from dragoman.native import linear
 from dragoman.training.arithmetic import computing
-from dragoman.training.fastest_way import Measured, Timing, fastest_way
 from dragoman.training.gradients import MakeBatch
 from dragoman.training.objectives import next_token
 from dragoman.training.settings import TrainingSettings
+from dragoman.training.speed.fastest_way import Measured, Timing, fastest_way
 from dragoman.training.way import Way
 
 

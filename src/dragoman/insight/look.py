@@ -12,16 +12,14 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from dragoman.decimals import decimals
 from dragoman.engine.alignment_head import AlignmentScores, Looked
 from dragoman.engine.predictor import Output, Predictor
 from dragoman.errors import DataError, DragomanError
-from dragoman.insight.figures.attention import attention_panels, attention_table
-from dragoman.insight.figures.run import aer_panels, importance_panels
-from dragoman.insight.figures.subject import Subject
 from dragoman.insight.importance import Importance, head_importance
+from dragoman.insight.panels import aer_panels, attention_panels, attention_table, importance_panels
+from dragoman.insight.subject import Subject
 from dragoman.insight.what_if import (
     Change,
     WhatIf,
@@ -36,13 +34,11 @@ from dragoman.metrics.alignment import read_gold
 from dragoman.models.interface import Network
 from dragoman.pictures.attention import heatmap_svg
 from dragoman.pictures.figure import DataTable
-from dragoman.pictures.look import Compared, Exhibit, look_html
-from dragoman.pictures.records import AttentionKind, AttentionRecord, Heatmap
+from dragoman.pictures.pages.look import Compared, Exhibit, look_html
+from dragoman.pictures.records import KINDS, AttentionKind, AttentionRecord, Heatmap
 from dragoman.pictures.words import in_words
 from dragoman.plural import plural
 from dragoman.tasks.translation.translator import Translator
-
-_KINDS: tuple[AttentionKind, ...] = ("encoder", "decoder", "cross")
 
 
 @dataclass(frozen=True)
@@ -103,7 +99,7 @@ class LookResult:
     @property
     def kinds(self) -> list[AttentionKind]:
         """The attentions that the model has."""
-        return _kinds(self.record)
+        return self.record.kinds
 
     def to_dict(self) -> dict[str, Any]:
         """For JSON: words and every weight."""
@@ -126,7 +122,7 @@ class LookResult:
         if kind == ".svg":
             return heatmap_svg(self.heatmap)
         if kind == ".csv":
-            tables = {name: attention_table(self.record, name) for name in _KINDS}
+            tables = {name: attention_table(self.record, name) for name in KINDS}
             rows = [(name, *row) for name, table in tables.items() for row in table.rows]
             return DataTable("", ("attention", *tables[self.kind].header), rows).csv()
         compared = []
@@ -158,8 +154,8 @@ class LookResult:
 
 def look_at_sentence(run: Path, options: LookOptions) -> LookResult:
     """Open a run and look. Errors: ``DragomanError`` for a wish that cannot be met."""
-    if options.kind not in (*_KINDS, None):
-        raise DragomanError(f"--kind {options.kind}: it is one of {', '.join(_KINDS)}")
+    if options.kind not in (*KINDS, None):
+        raise DragomanError(f"--kind {options.kind}: it is one of {', '.join(KINDS)}")
     if not options.sentence.strip():
         raise DragomanError("there is nothing to look at: the sentence is empty")
     subject = Subject.open(run, options.sentence, looking=True)
@@ -269,18 +265,9 @@ def _refuse_without_meaning(run: Path, predictor: Predictor, options: LookOption
 
 def _likeliest(record: AttentionRecord) -> AttentionKind:
     """The attention that people want to see first, of those that there are."""
-    has = _kinds(record)
+    has = record.kinds
     first: tuple[AttentionKind, ...] = ("cross", "decoder", "encoder")
     return next((kind for kind in first if kind in has), "cross")
-
-
-def _weights(record: AttentionRecord, kind: AttentionKind) -> NDArray[np.float32]:
-    """(L, H, T, S); no layers where the model has no such attention."""
-    return {"encoder": record.encoder, "decoder": record.decoder, "cross": record.cross}[kind]
-
-
-def _kinds(record: AttentionRecord) -> list[AttentionKind]:
-    return [kind for kind in _KINDS if len(_weights(record, kind))]
 
 
 def _chosen(
@@ -291,9 +278,9 @@ def _chosen(
     change: Change,
 ) -> Heatmap:
     """``names``: what the attentions of the layers are called."""
-    weights = _weights(record, kind)
+    weights = record.weights(kind)
     if not len(weights):
-        has = ", ".join(_kinds(record)) or "none"
+        has = ", ".join(record.kinds) or "none"
         raise DragomanError(f"--kind {kind}: this model has no such attention; it has {has}")
     layers, heads = weights.shape[:2]
     layer = layers if options.layer is None else options.layer

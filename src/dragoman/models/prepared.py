@@ -1,25 +1,21 @@
 """A network prepared for translating on plain torch: its weights laid out once, in bf16 or fp32.
 
 It computes what the network computes, to within rounding: every layer by oneDNN's products
-(``nn/inference_linear.py``), the best tokens without sorting all (``candidates.py``). ``paths`` are
-the fast paths of the kinds whose networks are ``Advancing``.
+(``nn/inference_linear.py``), the best tokens without sorting all (``candidates.py``). It is a fast
+path of the kinds whose networks are ``Advancing`` (``recurrent/fast_paths.py``).
 """
 
 from __future__ import annotations
 
 import copy
-from typing import Any, Literal
+from typing import Any
 
 import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
 from dragoman.models.candidates import COLUMNS, NEVER, best_of
-from dragoman.models.fast_path import TRIAL_TOKENS, FastPath, on_plain_torch
 from dragoman.models.interface import Adjust, Advancing, DecodeState, Memory, Model
-from dragoman.models.recurrent import Recurrent
-from dragoman.models.settings import RecurrentSettings
-from dragoman.models.shortlist import Shortlist
 from dragoman.nn.inference_linear import InferenceLinear
 from dragoman.nn.layout import Sequences
 from dragoman.nn.linear import prepare
@@ -90,20 +86,3 @@ def _precise(memory: Memory, network: nn.Module) -> Memory:
     """As the plain network would have it."""
     dtype = next(network.parameters()).dtype
     return Memory(memory.rows.to(dtype), memory.layout, memory.key_mask, memory.tokens)
-
-
-# ---- fast paths
-
-
-def _make(precision: Literal["bf16", "fp32"], network: Advancing, _: Shortlist | None) -> Model:
-    return Prepared(network, {"bf16": torch.bfloat16, "fp32": torch.float32}[precision])
-
-
-def _small() -> Recurrent:
-    settings = RecurrentSettings(model_dim=256, encoder_layers=1, decoder_layers=1)
-    return Recurrent(settings, TRIAL_TOKENS, TRIAL_TOKENS)
-
-
-def paths() -> tuple[FastPath, ...]:
-    """In bf16 and in fp32."""
-    return on_plain_torch(_make, _small, "prepared")

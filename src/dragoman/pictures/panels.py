@@ -14,8 +14,8 @@ from dragoman.pictures.chart import chart_svg
 from dragoman.pictures.figure import Box, Cell
 from dragoman.pictures.labels import drawn_width, escape, visible
 from dragoman.pictures.matrix import Array, Matrix, ink, matrix_svg
+from dragoman.pictures.plain_table import cell_text
 from dragoman.pictures.records import Chart, Heatmap, Hops
-from dragoman.pictures.report import cell_text
 from dragoman.pictures.theme import svg
 
 if TYPE_CHECKING:

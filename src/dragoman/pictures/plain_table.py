@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from dragoman.pictures.labels import cells
-from dragoman.pictures.report import cell_text
 
 
 def plain_table(header: Sequence[str], rows: Sequence[Sequence[str | int | float]]) -> str:
@@ -21,6 +20,17 @@ def plain_table(header: Sequence[str], rows: Sequence[Sequence[str | int | float
     return "\n".join(
         "  ".join(padded(text, i) for i, text in enumerate(line)).rstrip() for line in lines
     )
+
+
+def cell_text(cell: str | int | float) -> str:
+    """Whole numbers with thousands set apart, others with four digits, words as they are."""
+    match cell:
+        case str():
+            return cell
+        case int():
+            return f"{cell:,}"
+        case _:
+            return f"{cell:,.4g}"
 
 
 def _is_number(cell: str | int | float) -> bool:

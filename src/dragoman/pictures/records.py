@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, get_args
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,6 +21,7 @@ from dragoman.tree import Tree
 Weights = NDArray[np.floating]
 
 AttentionKind = Literal["encoder", "decoder", "cross"]
+KINDS: tuple[AttentionKind, ...] = get_args(AttentionKind)
 
 
 @dataclass(frozen=True)
@@ -100,6 +101,15 @@ class AttentionRecord:
         """How a notebook shows it: every layer and head, to look around in."""
         return attention_html(self)
 
+    def weights(self, kind: AttentionKind) -> Weights:
+        """(L, H, rows, columns) of one of them; no layers where the model has no such attention."""
+        return {"encoder": self.encoder, "decoder": self.decoder, "cross": self.cross}[kind]
+
+    @property
+    def kinds(self) -> list[AttentionKind]:
+        """The attentions that the model has."""
+        return [kind for kind in KINDS if len(self.weights(kind))]
+
     def heatmap(
         self,
         kind: AttentionKind,
@@ -110,11 +120,9 @@ class AttentionRecord:
     ) -> Heatmap:
         """One head of one layer, or the mean over the layer's heads but those that are ``off``;
         zeros if all are."""
-        looking, looked_at, every = {
-            "encoder": (self.source, self.source, self.encoder),
-            "decoder": (self.target, (self.begin, *self.target)[:-1], self.decoder),
-            "cross": (self.target, self.source, self.cross),
-        }[kind]
+        every = self.weights(kind)
+        looking = self.source if kind == "encoder" else self.target
+        looked_at = (self.begin, *self.target)[:-1] if kind == "decoder" else self.source
         on = [one for one in range(every.shape[1]) if one not in off]
         mean = every[layer, on].sum(axis=0) / max(len(on), 1)
         weights = mean if head is None else every[layer, head]
@@ -122,7 +130,7 @@ class AttentionRecord:
         if off:
             are_off = f"{', '.join(str(one + 1) for one in sorted(off))} off"
             which += f", {are_off}" if head is None else ", off" if head in off else ""
-        name = {"encoder": "encoder", "decoder": "decoder", "cross": "cross-attention"}[kind]
+        name = "cross-attention" if kind == "cross" else kind
         return Heatmap(
             labels(looking), labels(looked_at), weights, f"{name}, layer {layer + 1}, {which}"
         )

@@ -31,7 +31,7 @@ from dragoman.training.distributed import Ranks, own_device, processes
 from dragoman.training.minutes import SHARE
 from dragoman.training.objectives import next_token
 from dragoman.training.settings import TrainingSettings
-from dragoman.training.throughput import measure_throughput
+from dragoman.training.speed.throughput import measure_throughput
 
 SMALLEST = replace(TABLE[0], below=0, vocabulary=1_000, model_dim=64, tokens_per_update=1_024)
 """The size for times so short that even the first row of the table would learn nothing."""

@@ -8,7 +8,7 @@ from dataclasses import replace
 from importlib import metadata
 
 from dragoman.metrics.significance import SIGNIFICANT, Significance
-from dragoman.pictures.comparison import ComparisonPage, Section
+from dragoman.pictures.pages.comparison import ComparisonPage, Section
 from dragoman.pictures.records import Chart, Series, Table
 from dragoman.plural import plural
 from dragoman.shortened import shortened

@@ -194,8 +194,8 @@ def train_all(
     Errors: as ``training.train``, of whatever would befall all of them.
     """
     from dragoman.engine.machine import processor
+    from dragoman.runs.lock import locked
     from dragoman.tasks.training import begin_or_resume
-    from dragoman.training.lock import locked
 
     base = Recipe.load(folder / BASE)
     spent, trained = 0.0, 0

@@ -6,10 +6,10 @@ from contextlib import nullcontext
 from pathlib import Path
 
 from dragoman.errors import RunError
+from dragoman.runs.lock import locked
 from dragoman.runs.run import WEIGHTS, Run
 from dragoman.training.averaging import average_weights
 from dragoman.training.checkpoint import Checkpoints
-from dragoman.training.lock import locked
 from dragoman.training.weights import save_weights
 
 

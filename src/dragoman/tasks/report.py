@@ -13,8 +13,9 @@ from dragoman.demo.corpus import NOTICE
 from dragoman.engine.machine import machine_facts
 from dragoman.engine.search_settings import parse_search
 from dragoman.measure import BLEU
-from dragoman.pictures.card import card_markdown
 from dragoman.pictures.curves import charts_of
+from dragoman.pictures.pages.card import card_markdown
+from dragoman.pictures.pages.report import report_html
 from dragoman.pictures.records import (
     AttentionRecord,
     Hops,
@@ -23,7 +24,6 @@ from dragoman.pictures.records import (
     Score,
     Table,
 )
-from dragoman.pictures.report import report_html
 from dragoman.pictures.words import in_words
 from dragoman.plural import plural
 from dragoman.recipe_text import read_text

@@ -27,6 +27,7 @@ from dragoman.models.interface import Network
 from dragoman.native.measured import measures
 from dragoman.plural import plural
 from dragoman.recipe import Recipe
+from dragoman.runs.lock import locked
 from dragoman.runs.model import build_model, fill_model
 from dragoman.runs.moved_text import with_text
 from dragoman.runs.prepare import Prepared, Say, check_unchanged, prepare
@@ -40,15 +41,14 @@ from dragoman.tasks.new_run import fill_new_run, has_learned
 from dragoman.tasks.shared.examples import TrainingBatches
 from dragoman.training.checkpoint import Checkpoints
 from dragoman.training.distributed import Ranks
-from dragoman.training.fastest_way import Measured, fastest_way
 from dragoman.training.guided import GuidedAlignment
-from dragoman.training.lock import locked
 from dragoman.training.minutes import Correction, planned_schedule, seconds_to_fill
 from dragoman.training.objectives import Objective
 from dragoman.training.progress import make_display
 from dragoman.training.seeding import key
 from dragoman.training.settings import TrainingSettings
-from dragoman.training.throughput import measure_throughput
+from dragoman.training.speed.fastest_way import Measured, fastest_way
+from dragoman.training.speed.throughput import measure_throughput
 from dragoman.training.trainer import Outcome, Trainer
 from dragoman.training.way import this_machine
 

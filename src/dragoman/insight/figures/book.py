@@ -8,10 +8,10 @@ from pathlib import Path
 
 from dragoman.demo.corpus import NOTICE
 from dragoman.insight.figures.catalogue import every_figure
-from dragoman.insight.figures.subject import Subject
-from dragoman.pictures.book import book_html
+from dragoman.insight.subject import Subject
 from dragoman.pictures.figure import Figure, Words, csv_files, figure_svg
 from dragoman.pictures.figure_png import figure_png
+from dragoman.pictures.pages.book import book_html
 
 _SYNTHETIC = Words(
     NOTICE + " Figures that look into a trained run use it.",

@@ -24,8 +24,8 @@ from dragoman.insight.figures import (
 )
 from dragoman.insight.figures.captions import Drawn, captions, check_name
 from dragoman.insight.figures.sliders import LEAST_SURE, MEAN, Slider, Sliders, of_head, of_part
-from dragoman.insight.figures.subject import Subject
 from dragoman.insight.needs import INSIDE, WRITES, lacking
+from dragoman.insight.subject import Subject
 from dragoman.models.interface import Network
 from dragoman.pictures.figure import Figure, Words
 

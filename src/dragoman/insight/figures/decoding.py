@@ -8,8 +8,8 @@ import numpy as np
 
 from dragoman.decimals import decimals, percent
 from dragoman.insight.figures.captions import Drawn
-from dragoman.insight.figures.subject import Subject
 from dragoman.insight.head import Array, shown, softmax
+from dragoman.insight.subject import Subject
 from dragoman.pictures.figure import Cell, DataTable, Words
 from dragoman.pictures.matrix import Matrix
 from dragoman.pictures.panels import Cells, Lines, Text

@@ -8,10 +8,10 @@ import numpy as np
 
 from dragoman.decimals import percent, power
 from dragoman.insight.figures.captions import Drawn
-from dragoman.insight.figures.layer_words import attention_words
 from dragoman.insight.figures.short_sentence import cell_size, matrix_table, open_short, shortened
-from dragoman.insight.figures.subject import Subject
 from dragoman.insight.head import Array, OpenedAttention, by_hand, softmax
+from dragoman.insight.layer_words import attention_words
+from dragoman.insight.subject import Subject
 from dragoman.pictures.figure import Cell, DataTable, Panel, Words
 from dragoman.pictures.matrix import Matrix
 from dragoman.pictures.panels import Cells, Text

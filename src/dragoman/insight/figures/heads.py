@@ -9,10 +9,10 @@ import numpy as np
 
 from dragoman.errors import DragomanError
 from dragoman.insight.figures.captions import Drawn
-from dragoman.insight.figures.layer_words import attention_words
 from dragoman.insight.figures.short_sentence import matrix_table, open_short, shortened
-from dragoman.insight.figures.subject import Subject
 from dragoman.insight.head import Array, OpenedAttention, softmax
+from dragoman.insight.layer_words import attention_words
+from dragoman.insight.subject import Subject
 from dragoman.pictures.figure import DataTable, Panel, Words
 from dragoman.pictures.matrix import Matrix
 from dragoman.pictures.panels import Cells, Text

@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 
 from dragoman.decimals import power
 from dragoman.insight.figures.captions import Drawn
-from dragoman.insight.figures.subject import Subject
 from dragoman.insight.needs import transformer_of
+from dragoman.insight.subject import Subject
 from dragoman.models.transformer import Transformer
 from dragoman.nn.positions import binary, index, normalised, sinusoidal
 from dragoman.pictures.figure import DataTable, Panel, Words

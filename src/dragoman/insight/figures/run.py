@@ -10,10 +10,12 @@ from dragoman.demo.corpus import pronoun_probes
 from dragoman.engine.alignment_head import AlignmentScores, Looked
 from dragoman.errors import DragomanError
 from dragoman.insight.figures.captions import Drawn
-from dragoman.insight.figures.subject import Subject
 from dragoman.insight.importance import Importance, head_importance
+from dragoman.insight.layer_words import PART_WORDS
 from dragoman.insight.order import order_experiment
+from dragoman.insight.panels import aer_panels, aer_table, importance_panels, importance_table
 from dragoman.insight.pronoun import Head, PronounHeads, pronoun_hops
+from dragoman.insight.subject import Subject
 from dragoman.metrics.alignment import parse_links
 from dragoman.pictures.figure import Cell, DataTable, Panel, Words
 from dragoman.pictures.matrix import Matrix
@@ -22,11 +24,6 @@ from dragoman.pictures.records import Heatmap
 from dragoman.pictures.words import in_words
 from dragoman.plural import plural
 
-_KINDS = {
-    "encoder": ("encoder self-attention", "인코더 셀프 어텐션"),
-    "decoder": ("decoder self-attention", "디코더 셀프 어텐션"),
-    "cross": ("cross-attention", "교차 어텐션"),
-}
 _ORDER = ("The small man eats the dinosaur.", "The dinosaur eats the small man.")
 _GOLD = {
     (
@@ -112,52 +109,19 @@ def importance_figure(subject: Subject) -> Drawn:
     )
 
 
-def importance_panels(found: Importance) -> list[Panel]:
-    """A map of layers and heads for each attention, in one scale."""
-    reach = max(float(np.abs(found.grown(kind)).max()) for kind in found.without) or 1.0
-    names = {
-        "encoder": "Encoder self-attention",
-        "decoder": "Decoder self-attention",
-        "cross": "Cross-attention",
-    }
-    return [
-        Cells(
-            Matrix(
-                names[kind],
-                found.grown(kind),
-                rows=[f"layer {i + 1}" for i in range(len(losses))],
-                columns=[f"head {i + 1}" for i in range(losses.shape[1])],
-                cell=(54, 30),
-                reach=reach,
-                across="growth of the loss, nats per token",
-            )
-        )
-        for kind, losses in found.without.items()
-    ]
-
-
-def importance_table(found: Importance) -> DataTable:
-    """Layers and heads from 1."""
-    rows: list[tuple[Cell, ...]] = [
-        (kind, layer + 1, head + 1, found.whole + growth, growth)
-        for kind, layer, head, growth in found.ranked()
-    ]
-    return DataTable("", ("attention", "layer", "head", "loss without it", "growth"), rows)
-
-
 def _importance_note(found: Importance) -> Words:
     kind, layer, head, growth = found.ranked()[0]
     idle = sum(abs(one[3]) < 0.01 for one in found.ranked())
     count = len(found.ranked())
-    english, korean = _KINDS[kind]
+    name = PART_WORDS[kind]
     return Words(
         f"{plural(found.sentences, 'sentence')}, {plural(found.tokens, 'token')}, loss "
         f"{found.whole:.3f} with all "
-        f"heads. Most needed: {english}, layer {layer + 1}, head {head + 1} (+{growth:.2f}). "
+        f"heads. Most needed: {name.english}, layer {layer + 1}, head {head + 1} (+{growth:.2f}). "
         f"Of {count} heads, switched off one at a time, {idle or 'none'} "
         f"{'change' if idle > 1 else 'changes'} the loss by less than 0.01.",
         f"문장 {found.sentences}개, 토큰 {found.tokens}개, 모든 헤드로 잰 손실 "
-        f"{found.whole:.3f}. 가장 중요한 헤드: {korean} {layer + 1}층 헤드 {head + 1} "
+        f"{found.whole:.3f}. 가장 중요한 헤드: {name.korean} {layer + 1}층 헤드 {head + 1} "
         f"(+{growth:.2f}). 하나씩 껐을 때 손실이 0.01보다 적게 변하는 헤드: {count}개 중 {idle}개.",
     )
 
@@ -225,28 +189,6 @@ def alignment_figure(subject: Subject) -> Drawn:
 def _links(title: str, shown: Heatmap, links: NDArray[np.float64]) -> Panel:
     """Links as a picture; end symbols take no part."""
     return WordWeights(Heatmap(shown.rows[:-1], shown.columns[:-1], links[:-1, :-1], title))
-
-
-def aer_panels(scores: AlignmentScores) -> list[Panel]:
-    """AER of every layer and head, of the choosing step and of the one behind it."""
-    panels: list[Panel] = []
-    for when, table in scores.heads.items():
-        columns = [*(f"head {i + 1}" for i in range(table.shape[1] - 1)), "mean"]
-        rows = [f"layer {i + 1}" for i in range(len(table))]
-        title = f"AER, the step {when} the word"
-        matrix = Matrix(title, table, rows, columns, cell=(54, 28), reach=1.0, is_least_deep=True)
-        panels.append(Cells(matrix))
-    return panels
-
-
-def aer_table(scores: AlignmentScores) -> DataTable:
-    """Layers and heads from 1; head 0 is the mean of the heads."""
-    rows: list[tuple[Cell, ...]] = []
-    for when, table in scores.heads.items():
-        for layer, head in np.ndindex(*table.shape):
-            number = 0 if head == table.shape[1] - 1 else head + 1
-            rows.append((when, layer + 1, number, float(table[layer, head])))
-    return DataTable("aer", ("step", "layer", "head", "AER"), rows)
 
 
 def pronoun_figure(subject: Subject) -> Drawn:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from dragoman.insight.figures.subject import Subject
 from dragoman.insight.head import Array, OpenedAttention, open_attention
+from dragoman.insight.subject import Subject
 from dragoman.models.interface import Part
 from dragoman.pictures.figure import DataTable, Words
 

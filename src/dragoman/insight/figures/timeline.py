@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from dragoman.errors import DragomanError
 from dragoman.insight.figures.captions import Drawn
-from dragoman.insight.figures.subject import Subject
+from dragoman.insight.subject import Subject
 from dragoman.pictures.figure import DataTable, Words
 from dragoman.pictures.panels import Lines, Text
 from dragoman.pictures.records import Chart, Series

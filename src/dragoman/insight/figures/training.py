@@ -7,9 +7,9 @@ import math
 import numpy as np
 
 from dragoman.insight.figures.captions import Drawn
-from dragoman.insight.figures.layer_words import sublayer_words
-from dragoman.insight.figures.subject import Subject
+from dragoman.insight.layer_words import sublayer_words
 from dragoman.insight.statistics import layer_statistics
+from dragoman.insight.subject import Subject
 from dragoman.nn.settings import Norm
 from dragoman.pictures.figure import DataTable, Words
 from dragoman.pictures.matrix import Matrix

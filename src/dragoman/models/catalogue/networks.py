@@ -58,7 +58,7 @@ def _transformer_paths() -> tuple[FastPath, ...]:
 
 
 def _prepared_paths() -> tuple[FastPath, ...]:
-    from dragoman.models.prepared import paths
+    from dragoman.models.recurrent.fast_paths import paths
 
     return paths()
 

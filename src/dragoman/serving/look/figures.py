@@ -16,9 +16,9 @@ from dragoman.errors import DataError, DragomanError, FileError, RecipeError, Ru
 from dragoman.insight.figures.captions import captions
 from dragoman.insight.figures.catalogue import checked, make_figure, missing, needs_run, sliders_of
 from dragoman.insight.figures.sliders import Slider
-from dragoman.insight.figures.subject import Subject
 from dragoman.insight.needs import transformer_of
 from dragoman.insight.parts import ended_by
+from dragoman.insight.subject import Subject
 from dragoman.pictures.figure import Words, csv_files, figure_svg
 from dragoman.serving.http.openapi import REFUSALS, answer, body_of, error_of
 from dragoman.serving.http.refusals import Refusal

@@ -12,11 +12,11 @@ from dragoman.engine.settings import TranslatorSettings
 from dragoman.inference.shortlist import ShortlistSettings, learn
 from dragoman.models.shortlist import Shortlist
 from dragoman.runs.corpora import plain_pairs, token_pairs
+from dragoman.runs.lock import locked
 from dragoman.runs.prepare import Say
 from dragoman.runs.run import SHORTLIST, Run
 from dragoman.search.settings import SearchSettings
 from dragoman.tasks.translation.translator import Translator
-from dragoman.training.lock import locked
 
 TRIED = 200
 """Dev sentences that are translated with and without it."""

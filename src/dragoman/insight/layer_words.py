@@ -12,6 +12,11 @@ _KINDS = {
     "cross-attention": "교차 어텐션",
     "feed-forward": "피드포워드",
 }
+PART_WORDS: dict[str, Words] = {
+    "encoder": Words("encoder self-attention", "인코더 셀프 어텐션"),
+    "decoder": Words("decoder self-attention", "디코더 셀프 어텐션"),
+    "cross": Words("cross-attention", "교차 어텐션"),
+}
 
 
 def attention_words(attention: AttentionLayer) -> Words:

@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from dragoman.pictures.chart import chart_svg
 from dragoman.pictures.labels import escape
 from dragoman.pictures.page import page_html
+from dragoman.pictures.pages.report import table_html
 from dragoman.pictures.records import Chart, Table
-from dragoman.pictures.report import table_html
 
 _STYLES = ".charts figure{max-width:30rem}"
 """A chart alone in its row does not fill the page."""

@@ -16,6 +16,7 @@ from dragoman.pictures.chart import chart_svg
 from dragoman.pictures.explorer import explorer
 from dragoman.pictures.labels import escape
 from dragoman.pictures.page import page_html
+from dragoman.pictures.plain_table import cell_text
 from dragoman.pictures.records import (
     AttentionRecord,
     Chart,
@@ -254,17 +255,6 @@ def table_html(table: Table) -> str:
     if table.note:
         parts.append(f'<p class="muted">{escape(table.note)}</p>')
     return "\n".join(parts)
-
-
-def cell_text(cell: str | int | float) -> str:
-    """Whole numbers with thousands set apart, others with four digits, words as they are."""
-    match cell:
-        case str():
-            return cell
-        case int():
-            return f"{cell:,}"
-        case _:
-            return f"{cell:,.4g}"
 
 
 def _recipe(recipe: str) -> str:

@@ -7,8 +7,8 @@ import re
 from collections.abc import Sequence
 
 from dragoman.pictures.labels import visible
+from dragoman.pictures.plain_table import cell_text
 from dragoman.pictures.records import RunSummary, Sample, Table
-from dragoman.pictures.report import cell_text
 
 
 def card_markdown(run: RunSummary) -> str:

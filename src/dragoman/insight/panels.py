@@ -1,0 +1,98 @@
+"""What was measured of heads as panels and tables: for ``dragoman look`` and the figures."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+
+from dragoman.engine.alignment_head import AlignmentScores
+from dragoman.insight.importance import Importance
+from dragoman.insight.layer_words import PART_WORDS
+from dragoman.pictures.figure import Cell, DataTable, Panel
+from dragoman.pictures.matrix import Matrix
+from dragoman.pictures.panels import Cells, HeadGrid, WordWeights
+from dragoman.pictures.records import AttentionKind, AttentionRecord
+
+
+def attention_panels(
+    record: AttentionRecord, kind: AttentionKind, layer: int = -1, head: int | None = None
+) -> list[Panel]:
+    """All heads small; one of them, or the mean of a layer's heads, large."""
+    weights = record.weights(kind)
+    title = f"{PART_WORDS[kind].english.capitalize()}, every layer and head"
+    large = record.heatmap(kind, layer % len(weights), head)
+    sides = {
+        "encoder": "rows look, columns are looked at",
+        "decoder": "rows: words chosen, columns: words read",
+        "cross": "rows: words chosen, columns: the source",
+    }[kind]
+    return [
+        HeadGrid(title, np.asarray(weights, dtype=np.float64)),
+        WordWeights(replace(large, title=f"{large.title}; {sides}")),
+    ]
+
+
+def attention_table(record: AttentionRecord, kind: AttentionKind) -> DataTable:
+    """Every weight of every layer and head, layers and heads from 1."""
+    rows: list[tuple[Cell, ...]] = []
+    weights = record.weights(kind)
+    for layer, head in np.ndindex(*weights.shape[:2]):
+        shown = record.heatmap(kind, layer, head)
+        for i, j in np.ndindex(*shown.weights.shape):
+            rows.append(
+                (layer + 1, head + 1, i, shown.rows[i], j, shown.columns[j],
+                 float(shown.weights[i, j]))
+            )  # fmt: skip
+    header = ("layer", "head", "row", "looking", "column", "looked at", "weight")
+    return DataTable("", header, rows)
+
+
+def importance_panels(found: Importance) -> list[Panel]:
+    """A map of layers and heads for each attention, in one scale."""
+    reach = max(float(np.abs(found.grown(kind)).max()) for kind in found.without) or 1.0
+    return [
+        Cells(
+            Matrix(
+                PART_WORDS[kind].english.capitalize(),
+                found.grown(kind),
+                rows=[f"layer {i + 1}" for i in range(len(losses))],
+                columns=[f"head {i + 1}" for i in range(losses.shape[1])],
+                cell=(54, 30),
+                reach=reach,
+                across="growth of the loss, nats per token",
+            )
+        )
+        for kind, losses in found.without.items()
+    ]
+
+
+def importance_table(found: Importance) -> DataTable:
+    """Layers and heads from 1."""
+    rows: list[tuple[Cell, ...]] = [
+        (kind, layer + 1, head + 1, found.whole + growth, growth)
+        for kind, layer, head, growth in found.ranked()
+    ]
+    return DataTable("", ("attention", "layer", "head", "loss without it", "growth"), rows)
+
+
+def aer_panels(scores: AlignmentScores) -> list[Panel]:
+    """AER of every layer and head, of the choosing step and of the one behind it."""
+    panels: list[Panel] = []
+    for when, table in scores.heads.items():
+        columns = [*(f"head {i + 1}" for i in range(table.shape[1] - 1)), "mean"]
+        rows = [f"layer {i + 1}" for i in range(len(table))]
+        title = f"AER, the step {when} the word"
+        matrix = Matrix(title, table, rows, columns, cell=(54, 28), reach=1.0, is_least_deep=True)
+        panels.append(Cells(matrix))
+    return panels
+
+
+def aer_table(scores: AlignmentScores) -> DataTable:
+    """Layers and heads from 1; head 0 is the mean of the heads."""
+    rows: list[tuple[Cell, ...]] = []
+    for when, table in scores.heads.items():
+        for layer, head in np.ndindex(*table.shape):
+            number = 0 if head == table.shape[1] - 1 else head + 1
+            rows.append((when, layer + 1, number, float(table[layer, head])))
+    return DataTable("aer", ("step", "layer", "head", "AER"), rows)
