@@ -15,13 +15,11 @@ from untrained_run import untrained_run
 
 from dragoman.engine.predictor import Predictor
 from dragoman.engine.settings import EngineSettings
+from dragoman.insight.session import InspectionRequest, InspectionSession
 from dragoman.models.interface import Memory
 from dragoman.nn.layout import Sequences
 from dragoman.pictures.records import AttentionRecord
 from dragoman.runs.run import Run
-from dragoman.serving.look.reading_sight import ReadingSight
-from dragoman.serving.look.schema import LookRequest
-from dragoman.serving.turns import GivenUp
 from dragoman.tasks.classification.labeller import Labeller
 from dragoman.tasks.masked.filler import Filler
 from dragoman.tasks.parsing.parser import Parser
@@ -120,8 +118,8 @@ def test_what_is_watched_is_no_reading_of_its_own(
         return encode(source)
 
     monkeypatch.setattr(predictor.plain, "encode", counted)
-    request = LookRequest(text=text)
-    seen = ReadingSight(predictor).look(request, ids, GivenUp(), lambda s, t: s * t)
+    session = InspectionSession(predictor.engine, predictor)
+    seen = session.inspect(InspectionRequest(text, ids, predictor.engine.search_settings))
     assert len(read) == times + 1
     assert seen.attention["encoder"].shape[-2:] == (len(ids), len(ids))
 

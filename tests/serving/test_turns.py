@@ -25,6 +25,7 @@ from dragoman.engine.alignment_head import AligningHead
 from dragoman.engine.engine import Engine
 from dragoman.formats.html.document import HtmlDocument
 from dragoman.forms.text import Text
+from dragoman.insight.session import Inspection
 from dragoman.models.transformer import Transformer
 from dragoman.runs.run import Run
 from dragoman.search.settings import SearchSettings
@@ -32,7 +33,7 @@ from dragoman.serving import served, server, turns
 from dragoman.serving.http import connection
 from dragoman.serving.http.limits import LimitSettings
 from dragoman.serving.http.refusals import Refusal
-from dragoman.serving.look import looker, packed, run_view, sight
+from dragoman.serving.look import inspector, packed, run_view
 from dragoman.serving.served import ServedRun
 from dragoman.serving.settings import ServeSettings
 from dragoman.serving.translate import answer, libretranslate, tagged, v1
@@ -69,7 +70,7 @@ def test_nothing_is_cut_decoded_or_written_on_the_event_loop(
         (Text, "encode_lists"), (Text, "decode_batch"), (Text, "pieces"), (HtmlDocument, "reading"),
         (HtmlDocument, "join"), (Detector, "rank"), (BaseModel, "model_dump_json"), (Engine, "cut"),
         (answer, "words_of"), (served, "look_answer"), (tagged, "project"),
-        (AligningHead, "weights"), (looker, "weights_message"), (v1, "_start"), (v1, "_told"),
+        (AligningHead, "weights"), (inspector, "weights_message"), (v1, "_start"), (v1, "_told"),
         (libretranslate, "_answer"), (connection, "_parsed"), (run_view, "view_of"),
     ]  # fmt: skip
     of_folder = ServedRun.open(Run.open(untrained), ServeSettings(precision="fp32"), "read")
@@ -220,32 +221,32 @@ def test_one_client_does_not_lock_others_out_of_looking(monkeypatch: pytest.Monk
     """However many looks one client asks for, another is next; what was abandoned is not done."""
     looked: list[str] = []
     gate, began = threading.Event(), threading.Event()
-    original = looker.Looker._look
+    original = inspector.Inspector._look
 
-    def held(self: looker.Looker, request: Any, *rest: Any) -> sight.LookRecord:
+    def held(self: inspector.Inspector, request: Any, *rest: Any) -> Inspection:
         began.set()
         gate.wait(10)
         looked.append(request.text)
         return original(self, request, *rest)
 
-    monkeypatch.setattr(looker.Looker, "_look", held)
+    monkeypatch.setattr(inspector.Inspector, "_look", held)
 
     async def check() -> None:
         run = seen_inside(tiny_model())
-        turns_of = run.looker._turns
+        turns_of = run.inspector._turns
         async with (
             client_of(run) as client,
             another(client, "192.0.2.7") as theirs,
         ):
             asked = [
                 asyncio.ensure_future(client.post("/v1/look", json={"text": f"Das Tier {n}"}))
-                for n in range(looker.MOST_OF_CLIENT)
+                for n in range(inspector.MOST_OF_CLIENT)
             ]
-            await until(lambda: turns_of.waiting == looker.MOST_OF_CLIENT and began.is_set())
+            await until(lambda: turns_of.waiting == inspector.MOST_OF_CLIENT and began.is_set())
             refused = await client.post("/v1/look", json={"text": "one more"})
             assert refused.status_code == 429 and "look" in refused.json()["error"]
             other = asyncio.ensure_future(theirs.post("/v1/look", json={"text": "Wo?"}))
-            await until(lambda: turns_of.waiting == looker.MOST_OF_CLIENT + 1)
+            await until(lambda: turns_of.waiting == inspector.MOST_OF_CLIENT + 1)
             for one in asked[4:]:
                 one.cancel()
             await until(lambda: turns_of.waiting == 5)

@@ -34,13 +34,14 @@ from dragoman.engine.engine import Engine
 from dragoman.forms.nothing import Nothing
 from dragoman.forms.text import Text
 from dragoman.forms.text_form import TextForm
+from dragoman.insight.session import InspectionSession
 from dragoman.runs.run import Run
 from dragoman.search import windows
 from dragoman.search.hypothesis import Hypothesis
 from dragoman.search.settings import SamplingSettings, SearchSettings
 from dragoman.serving.http import connection
 from dragoman.serving.http.limits import LimitSettings
-from dragoman.serving.look import looker, writing_sight
+from dragoman.serving.look import inspector
 from dragoman.serving.served import ServedRun
 from dragoman.serving.settings import ServeSettings
 from dragoman.serving.write import composer, v1
@@ -352,7 +353,7 @@ def test_nothing_is_cut_decoded_or_written_on_the_event_loop(
         (BaseModel, "model_dump_json"), (Growth, "take"), (Growth, "next"), (Growth, "words"),
         (v1, "_text"), (v1, "_start"), (v1, "_answer"), (composer, "words_of"),
         (Composer, "surprise"), (Composer, "place"), (Composer, "continuations"),
-        (connection, "_parsed"), (writing_sight.WritingSight, "look"), (looker, "weights_message"),
+        (connection, "_parsed"), (InspectionSession, "inspect"), (inspector, "weights_message"),
     ]  # fmt: skip
     run = ServedRun.open(letters, ServeSettings(precision="fp32"), "letters")
     monkeypatch.setattr(connection, "SMALL", 0)

@@ -75,10 +75,19 @@ class AttentionReader:
         return AttentionRecord(
             source=self._source.shown(values),
             target=self._target.shown([*tokens, self._target.eos]) if self._writes else [],
-            encoder=self._weights(probe, "encoder", s, s),
-            decoder=self._weights(probe, "decoder", t, t),
-            cross=self._weights(probe, "cross", t, s),
+            encoder=self.maps(probe, "encoder", s, t).numpy(),
+            decoder=self.maps(probe, "decoder", s, t).numpy(),
+            cross=self.maps(probe, "cross", s, t).numpy(),
         )
+
+    def maps(
+        self, probe: Probe, part: str, source: int, target: int, dtype: torch.dtype = torch.float32
+    ) -> torch.Tensor:
+        """(L, H, rows, columns) of one output of so many tokens, out of what ``probe`` recorded."""
+        names = [attention.name for attention in self._network.attentions_of(part)]
+        rows = source if part == "encoder" else target
+        columns = target if part == "decoder" else source
+        return probe.maps(names, rows, columns, dtype)
 
     def align(self, pairs: Sequence[TokenPair]) -> Iterator[list[Alignment]]:
         """How much each token of an output looked at each of its source, (T, S) for each of
@@ -127,9 +136,3 @@ class AttentionReader:
             longest = length
         if batch:
             yield batch
-
-    def _weights(self, probe: Probe, part: str, rows: int, columns: int) -> npt.NDArray[np.float32]:
-        """(L, H, rows, columns) of one sentence."""
-        names = [attention.name for attention in self._network.attentions_of(part)]
-        weights: npt.NDArray[np.float32] = probe.maps(names, rows, columns, torch.float32).numpy()
-        return weights

@@ -19,8 +19,8 @@ from dragoman.engine.predictor import Predictor
 from dragoman.errors import DragomanError
 from dragoman.insight.needs import transformer_of
 from dragoman.insight.parts import begin_part
+from dragoman.insight.session import teacher_forced
 from dragoman.models.interface import AttentionLayer, Part
-from dragoman.nn.layout import Sequences
 from dragoman.nn.probes import Point, Probe
 from dragoman.pictures.labels import labels
 
@@ -79,9 +79,8 @@ def open_attention(
     ids = predictor.source_ids(source)
     prefix = [run.target_text.bos, *target_ids]
     begin_part()
-    with torch.inference_mode(), Probe(points=("input", "query", "key", "value", "heads")) as probe:
-        memory = model.encode(Sequences.of([torch.tensor(ids)]))
-        model.decode(Sequences.of([torch.tensor(prefix)]), memory)
+    probe = Probe(points=("input", "query", "key", "value", "heads"))
+    teacher_forced(model, [ids], [prefix], probe)
 
     def of_heads(point: Point) -> Array:
         return _array(probe.taken[attention.name, point][0])  # (H, T, K) of the one sentence

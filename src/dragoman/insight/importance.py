@@ -8,14 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from dragoman.engine.predictor import Predictor
 from dragoman.insight.parts import begin_part
-from dragoman.nn.probes import Probe
+from dragoman.insight.session import InspectionSession, Intervention
 
 
 @dataclass(frozen=True)
@@ -43,35 +42,22 @@ class Importance:
         ]
         return sorted(every, key=lambda one: -one[3])
 
-    def to_dict(self) -> dict[str, Any]:
-        """For JSON."""
-        return {
-            "sentences": self.sentences,
-            "tokens": self.tokens,
-            "whole": self.whole,
-            "without": {kind: losses.tolist() for kind, losses in self.without.items()},
-        }
-
 
 def head_importance(predictor: Predictor, pairs: Sequence[tuple[str, str]]) -> Importance:
     """Score ``pairs`` of source and reference once with all heads, then without each of them."""
-    whole, tokens = _loss(predictor, pairs, Probe(record=False))
-    losses: dict[str, list[list[float]]] = {}
-    for attention in predictor.plain.attentions:
-        name, heads = attention.name, range(attention.heads)
-        probes = [Probe(heads_off=[(name, head)], record=False) for head in heads]
-        of_heads = [_loss(predictor, pairs, probe)[0] for probe in probes]
-        losses.setdefault(attention.part, []).append(of_heads)
+    whole, tokens = _loss(predictor, pairs, Intervention())
+    session = InspectionSession(predictor.engine, predictor)
+    losses = session.without_each_head(lambda under: _loss(predictor, pairs, under)[0])
     without = {part: np.array(of_layers) for part, of_layers in losses.items()}
     return Importance(len(pairs), tokens, whole, without)
 
 
 def _loss(
-    predictor: Predictor, pairs: Sequence[tuple[str, str]], probe: Probe
+    predictor: Predictor, pairs: Sequence[tuple[str, str]], under: Intervention
 ) -> tuple[float, int]:
     """-log P per token over all pairs, and the number of tokens."""
     begin_part()
-    with probe:
+    with under.probe():
         written = predictor.engine.target.tokens([output for _, output in pairs])
         scored = predictor.score_ids([source for source, _ in pairs], written)
     values = [value for one in scored for value in one.token_log_probabilities]

@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
@@ -26,7 +25,6 @@ from dragoman.insight.what_if import (
     find_words,
     name_heads,
     parse_heads,
-    seen_through,
     source_words,
     what_if,
 )
@@ -101,22 +99,6 @@ class LookResult:
         """The attentions that the model has."""
         return self.record.kinds
 
-    def to_dict(self) -> dict[str, Any]:
-        """For JSON: words and every weight."""
-        record = self.record
-        return {
-            "run": self.name,
-            "source": list(record.source),
-            "target": list(record.target),
-            "begin": record.begin,
-            "encoder": record.encoder.tolist(),
-            "decoder": record.decoder.tolist(),
-            "cross": record.cross.tolist(),
-            "what_if": None if self.what_if is None else self.what_if.to_dict(),
-            "importance": None if self.importance is None else self.importance.to_dict(),
-            "alignment": None if self.alignment is None else self.alignment.to_dict(),
-        }
-
     def written(self, kind: str) -> str:
         """The page (``.html``), the one picture (``.svg``), or every weight (``.csv``)."""
         if kind == ".svg":
@@ -178,7 +160,7 @@ def look_at_sentence(run: Path, options: LookOptions) -> LookResult:
     pieces = predictor.look(options.sentence, output.ids)
     shown = pieces
     if found is not None:
-        through = seen_through(predictor, options.sentence, change, record=True)
+        through = change.on(predictor, options.sentence).probe(record=True)
         shown = predictor.look(options.sentence, found.after.ids, through)
     record = shown if options.pieces else in_words(shown)
     kind = options.kind or _likeliest(record)

@@ -15,8 +15,8 @@ from torch import Tensor
 
 from dragoman.engine.predictor import Predictor
 from dragoman.insight.needs import transformer_of
+from dragoman.insight.session import teacher_forced
 from dragoman.models.transformer import Sublayer
-from dragoman.nn.layout import Sequences
 from dragoman.nn.probes import Point, Probe
 
 
@@ -48,13 +48,11 @@ def layer_statistics(
     """Read ``pairs`` by force, and measure around every sub-layer, in the order of computing."""
     run = predictor.run
     model = transformer_of(predictor.plain)
-    sources = [torch.tensor(predictor.source_ids(source)) for source, _ in pairs]
+    sources = [predictor.source_ids(source) for source, _ in pairs]
     bos = run.target_text.bos
-    targets = [
-        torch.tensor([bos, *ids]) for ids in run.target.tokens([target for _, target in pairs])
-    ]
-    with torch.inference_mode(), Probe(points=("stream", "added", "after")) as probe:
-        model.decode(Sequences.of(targets), model.encode(Sequences.of(sources)))
+    targets = [[bos, *ids] for ids in run.target.tokens([target for _, target in pairs])]
+    probe = Probe(points=("stream", "added", "after"))
+    teacher_forced(model, sources, targets, probe)
     return [_measured(sublayer, probe) for sublayer in model.sublayers]
 
 

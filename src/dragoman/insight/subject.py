@@ -15,9 +15,8 @@ from dragoman.errors import DragomanError, RunError
 from dragoman.insight.head import Array
 from dragoman.insight.needs import transformer_of
 from dragoman.insight.parts import begin_part
-from dragoman.models.interface import writing
+from dragoman.insight.session import teacher_forced
 from dragoman.models.transformer import Transformer
-from dragoman.nn.layout import Sequences
 from dragoman.pictures.records import AttentionRecord
 from dragoman.runs.run import Run
 from dragoman.search.hypothesis import Hypothesis
@@ -116,13 +115,12 @@ class Subject:
     @cached_property
     def logits(self) -> Array:
         """(T, V) of the output's steps, that of the end symbol included."""
-        model = writing(self.predictor.plain)
+        model = self.predictor.plain
         given = [self.run.target_text.bos, *self.output.ids]
         source = self.predictor.source_ids(self.sentence)
         begin_part()
+        hidden = teacher_forced(model, [source], [given])
         with torch.inference_mode():
-            memory = model.encode(Sequences.of([torch.tensor(source)]))
-            hidden = model.decode(Sequences.of([torch.tensor(given)]), memory)
             return model.project(hidden).double().numpy()
 
     @cached_property

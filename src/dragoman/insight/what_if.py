@@ -1,25 +1,22 @@
 """What if: hide a source word, switch heads off, force another beginning, and translate again.
 
-Nothing of the model is changed: a probe is open while it computes (``nn/probes.py``). A hidden word
-keeps its place, but no attention of encoder or decoder may look at it; the output of a head that is
-switched off is zero.
+A hidden word keeps its place, but no attention of encoder or decoder may look at it; the output of
+a head that is switched off is zero (``session.py``).
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 from dragoman.engine.predictor import Output, Predictor
 from dragoman.errors import DragomanError
+from dragoman.insight.session import InspectionSession, Intervention
 from dragoman.models.interface import Network
-from dragoman.nn.probes import Probe
 from dragoman.pictures.words import words
 from dragoman.plural import plural
-
-_NO_HEADS: frozenset[tuple[str, int]] = frozenset()
 
 
 @dataclass(frozen=True)
@@ -28,10 +25,22 @@ class Change:
 
     hidden: tuple[int, ...] = ()
     """Words of the source, counted from 0, that cannot be looked at."""
-    heads_off: frozenset[tuple[str, int]] = field(default=_NO_HEADS)
+    heads_off: frozenset[tuple[str, int]] = frozenset()
     """(attention, head) as ``Probe`` takes them: the name that the model gives it, a number."""
     prefix: str = ""
     """How the translation must begin."""
+
+    def on(self, predictor: Predictor, source: str) -> Intervention:
+        """What it is on the tokens of ``source``. Errors: ``DragomanError`` for a word that is not
+        there."""
+        names, word_of = source_words(predictor, source)
+        wrong = [word for word in self.hidden if not 0 <= word < len(names)]
+        if wrong:
+            raise DragomanError(
+                f"the sentence has {plural(len(names), 'word')}; there is no word {wrong[0]}"
+            )
+        hidden = tuple(place for place, word in enumerate(word_of) if word in self.hidden)
+        return Intervention(self.heads_off, hidden)
 
     @property
     def reaches_in(self) -> bool:
@@ -73,30 +82,16 @@ def what_if(predictor: Predictor, source: str, change: Change) -> WhatIf:
     ``predictor`` must be on fp32, the path that can be looked into (``EngineSettings``). Errors:
     ``DragomanError`` for a word or a head that is not there.
     """
-    engine = predictor.engine
-    assert engine.settings.precision == "fp32", "only the plain model can be looked into"
-    _check(predictor, source, change)
+    assert predictor.engine.settings.precision == "fp32", "only the plain model can be looked into"
+    session, ids = InspectionSession(predictor.engine, predictor), predictor.source_ids(source)
+    under = change.on(predictor, source)
     before = predictor.shown(source)
-    with seen_through(predictor, source, change):
+    with under.probe():
         after = predictor.shown(source, change.prefix)
-        (doubted,) = predictor.score_ids([source], [before.ids])
-    (trusted,) = predictor.score_ids([source], [before.ids])
-    return WhatIf(
-        change,
-        before,
-        after,
-        sum(trusted.token_log_probabilities),
-        sum(doubted.token_log_probabilities),
+    doubted, trusted = (
+        session.believed(source, ids, before.ids, one) for one in (under, Intervention())
     )
-
-
-def seen_through(
-    predictor: Predictor, source: str, change: Change, *, record: bool = False
-) -> Probe:
-    """A probe that makes the model see ``source`` with the change; open it with ``with``."""
-    _, word_of = source_words(predictor, source)
-    hidden = [place for place, word in enumerate(word_of) if word in change.hidden]
-    return Probe(heads_off=change.heads_off, hidden=hidden, record=record)
+    return WhatIf(change, before, after, trusted, doubted)
 
 
 def source_words(predictor: Predictor, source: str) -> tuple[tuple[str, ...], tuple[int, ...]]:
@@ -159,12 +154,3 @@ def name_heads(model: Network, heads: Iterable[tuple[str, int]]) -> list[str]:
     known = {attention.name: attention for attention in model.attentions}
     found = sorted((known[name].part, known[name].layer + 1, head + 1) for name, head in heads)
     return [f"{part}.{layer}.{head}" for part, layer, head in found]
-
-
-def _check(predictor: Predictor, source: str, change: Change) -> None:
-    names, _ = source_words(predictor, source)
-    wrong = [word for word in change.hidden if not 0 <= word < len(names)]
-    if wrong:
-        raise DragomanError(
-            f"the sentence has {plural(len(names), 'word')}; there is no word {wrong[0]}"
-        )

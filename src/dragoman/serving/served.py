@@ -13,6 +13,7 @@ from dragoman.engine.engine import Engine
 from dragoman.engine.predictor import Predictor
 from dragoman.errors import RunError
 from dragoman.forms.passage import Passage
+from dragoman.insight.session import Inspection
 from dragoman.plural import plural
 from dragoman.runs.run import Run
 from dragoman.search.hypothesis import Hypothesis
@@ -24,9 +25,8 @@ from dragoman.serving.cost import LOOKING, ON_TORCH, READING, Work, check_cost, 
 from dragoman.serving.fill.filling import Filling
 from dragoman.serving.http.refusals import Refusal
 from dragoman.serving.look.answer import look_answer
-from dragoman.serving.look.looker import Looker
+from dragoman.serving.look.inspector import Asked, Cut, Inspector
 from dragoman.serving.look.schema import LookAnswer, LookRequest
-from dragoman.serving.look.sight import Asked, Cut, LookRecord
 from dragoman.serving.parse.bracketing import Bracketing
 from dragoman.serving.queue.queue import Answer, Draft, SearchQueue
 from dragoman.serving.settings import ServeSettings
@@ -92,7 +92,7 @@ class ServedRun:
         self.filling = filling
         self.bracketing = bracketing
         has_inside = predictor is None or predictor.has_inside
-        self._looker = Looker(engine, predictor) if has_inside else None
+        self._inspector = Inspector(engine, predictor) if has_inside else None
         self._settings = settings
         self._aligning = Turns("align")
         self.proofs = Proofs(engine, proofreader or Proofreader(engine), self._aligning)
@@ -153,20 +153,20 @@ class ServedRun:
 
     @property
     def can_be_looked_into(self) -> bool:
-        """Whether ``looker`` is there."""
-        return self._looker is not None
+        """Whether ``inspector`` is there."""
+        return self._inspector is not None
 
     @property
-    def looker(self) -> Looker:
+    def inspector(self) -> Inspector:
         """Who looks inside. Raises Refusal 400 where that is not served."""
-        if self._looker is None:
+        if self._inspector is None:
             raise Refusal(
                 "cannot_look",
                 f"{self.name} cannot be looked into: it goes over a text from left to right to "
                 "label it, and has no encoder.",
                 run=self.name,
             )
-        return self._looker
+        return self._inspector
 
     def start(self) -> None:
         self.queue.start()
@@ -175,7 +175,7 @@ class ServedRun:
         """Finish what was taken."""
         await self.queue.close()
         self._aligning.close()
-        for part in (self._looker, self.composer, self.labelling, self.filling):
+        for part in (self._inspector, self.composer, self.labelling, self.filling):
             if part is not None:
                 part.close()
 
@@ -270,12 +270,12 @@ class ServedRun:
         """What is looked at of a text. Raises Refusal for what cannot be."""
         if self.filling is not None:
             self.filling.check_blanks(request.text)
-        cut = self.looker.cut(request, self._settings.look_longest)
+        cut = self.inspector.cut(request, self._settings.look_longest)
         self._check_look(cut)
         return cut
 
     def look_answer(
-        self, cut: Cut[LookRequest], seen: LookRecord, detected: schema.DetectedLanguage | None
+        self, cut: Cut[LookRequest], seen: Inspection, detected: schema.DetectedLanguage | None
     ) -> LookAnswer:
         """What was seen, as the API tells it."""
         return look_answer(

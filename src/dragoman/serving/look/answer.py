@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from dragoman.engine.engine import Engine
+from dragoman.insight.session import Inspection
 from dragoman.pictures.words import words
 from dragoman.serving import schema
+from dragoman.serving.look.inspector import Cut
 from dragoman.serving.look.packed import small_maps, weights_message
 from dragoman.serving.look.schema import (
     Candidate,
@@ -14,12 +16,11 @@ from dragoman.serving.look.schema import (
     ModelInfo,
     Step,
 )
-from dragoman.serving.look.sight import Cut, LookRecord
 
 
 def look_answer(
     cut: Cut[LookRequest],
-    seen: LookRecord,
+    seen: Inspection,
     best: schema.Hypothesis,
     *,
     run: str,

@@ -10,6 +10,7 @@ from starlette.responses import Response
 from dragoman.serving.catalogue import ChosenRun
 from dragoman.serving.http.openapi import REFUSALS, body_of, json_response, written
 from dragoman.serving.http.refusals import Refusal
+from dragoman.serving.look.inspector import Asked, Cut
 from dragoman.serving.look.schema import (
     AttentionRequest,
     CellAnswer,
@@ -21,7 +22,6 @@ from dragoman.serving.look.schema import (
     WordAnswer,
     WordRequest,
 )
-from dragoman.serving.look.sight import Asked, Cut
 from dragoman.serving.service import Service
 
 
@@ -48,25 +48,25 @@ def router(service: Service) -> APIRouter:
     async def look_at(request: LookRequest, client: str) -> bytes:
         choice, cut = await chosen(request, client)
         run, detected = choice.run, choice.detected
-        seen = await run.looker.look(cut.request, cut.ids, client)
+        seen = await run.inspector.look(cut.request, cut.ids, client)
         work = partial(run.look_answer, cut, seen, detected)
         return await service.texts.do(client, lambda: written(work()))
 
     async def look_at_attention(request: AttentionRequest, client: str) -> bytes:
         choice, cut = await chosen(request, client)
-        return await choice.run.looker.attention(cut.request, cut.ids, client)
+        return await choice.run.inspector.attention(cut.request, cut.ids, client)
 
     async def look_at_word(request: WordRequest, client: str) -> bytes:
         choice, cut = await chosen(request, client)
-        return await choice.run.looker.word(cut.request, cut.ids, client)
+        return await choice.run.inspector.word(cut.request, cut.ids, client)
 
     async def look_at_cell(request: CellRequest, client: str) -> bytes:
         choice, cut = await chosen(request, client)
-        return await choice.run.looker.cell(cut.request, cut.ids, client)
+        return await choice.run.inspector.cell(cut.request, cut.ids, client)
 
     async def look_at_heads(request: LookRequest, client: str) -> bytes:
         choice, cut = await chosen(request, client)
-        return await choice.run.looker.heads(cut.request, cut.ids, client)
+        return await choice.run.inspector.heads(cut.request, cut.ids, client)
 
     @routes.post(
         "/look",

@@ -8,9 +8,9 @@ from pydantic import Field
 from torch import Tensor
 
 from dragoman.insight.cell import OpenedCell
+from dragoman.models.interface import Part
 from dragoman.serving.schema import DetectedLanguage, Hypothesis, Message
 
-Part = Literal["encoder", "decoder", "cross"]
 Side = Literal["source", "target"]
 Place = Annotated[int, Field(ge=0)]
 

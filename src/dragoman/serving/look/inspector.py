@@ -1,4 +1,4 @@
-"""Looking inside one model at work: where every head looked, and what every step chose among.
+"""Looking inside one model at work: requests turned into what its session does, records into JSON.
 
 Such requests run on the plain model in a thread of their own, where clients take turns, so a head
 that is switched off or a word that is hidden for one of them is so for nobody else. What is too
@@ -10,8 +10,9 @@ one; one that has gone is made again from the request, which says everything.
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Sequence
-from typing import Any, get_args
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Generic, TypeVar
 
 import torch
 
@@ -19,23 +20,29 @@ from dragoman.engine.engine import Engine
 from dragoman.engine.predictor import Predictor
 from dragoman.errors import DragomanError, TooLongError
 from dragoman.insight.cell import attention_of, open_cell
+from dragoman.insight.parts import ended_by
+from dragoman.insight.session import (
+    PARTS,
+    Inspection,
+    InspectionRequest,
+    InspectionSession,
+    Intervention,
+)
+from dragoman.models.interface import AttentionLayer, Part
+from dragoman.search.settings import SearchSettings
 from dragoman.serving.http.openapi import written
 from dragoman.serving.http.refusals import Refusal, too_long
-from dragoman.serving.look.packed import weights_message
-from dragoman.serving.look.reading_sight import ReadingSight
+from dragoman.serving.look.packed import check_size, weights_message
 from dragoman.serving.look.schema import (
     AttentionRequest,
     CellAnswer,
     CellRequest,
     HeadsAnswer,
     LookRequest,
-    Part,
     Stage,
     WordAnswer,
     WordRequest,
 )
-from dragoman.serving.look.sight import Asked, Cut, LookRecord, Sight, Sizes
-from dragoman.serving.look.writing_sight import WritingSight
 from dragoman.serving.turns import GivenUp, Turns
 
 MOST_OF_CLIENT = 8
@@ -47,24 +54,44 @@ MOST_KEPT = 256_000_000
 MOST_MEASURED = 60_000
 """Heads times tokens that are gone through to see what each head is good for."""
 
+OF_SOURCE: tuple[Part, ...] = ("encoder",)
+OF_TARGET: tuple[Part, ...] = ("decoder", "cross")
+"""By which attention tokens of a side look."""
+OVER_SOURCE: tuple[Part, ...] = ("encoder", "cross")
+"""By which attention source tokens are looked at."""
 
-class Looker:
+Made = TypeVar("Made")
+Asked = TypeVar("Asked", bound=LookRequest)
+Sizes = Callable[[int, int], int]
+"""Source tokens, target tokens -> attention weights in the answer."""
+
+
+@dataclass(frozen=True)
+class Cut(Generic[Asked]):
+    """A text that is to be looked at."""
+
+    sentences: list[str]
+    """All of them."""
+    request: Asked
+    """Its text is what is looked at: one sentence, or all as one."""
+    ids: list[int]
+    """The tokens of that."""
+
+
+class Inspector:
     """Looks into one model. May be called by many; they take turns."""
 
     def __init__(self, engine: Engine, predictor: Predictor | None = None) -> None:
         """``predictor``: who reads a text as one, where it is not cut into sentences."""
         self._engine = engine
         self._predictor = predictor
-        self.model = engine.network
         self._target = engine.target
-        self._sight: Sight
-        if engine.writes:
-            self._sight = WritingSight(engine)
-        else:
-            assert predictor is not None, "what writes nothing is read by its predictor"
-            self._sight = ReadingSight(predictor)
+        self._session = InspectionSession(engine, predictor)
+        self.model = self._session.model
         self._turns = Turns("look", of_client=MOST_OF_CLIENT, of_all=MOST_WAITING)
-        self._kept: OrderedDict[str, LookRecord] = OrderedDict()
+        self._kept: OrderedDict[str, Inspection] = OrderedDict()
+
+    # ---- what is looked at
 
     def cut(self, request: Asked, longest: int) -> Cut[Asked]:
         """What is looked at of a text. Raises Refusal for what cannot be."""
@@ -146,44 +173,63 @@ class Looker:
             raise Refusal(
                 "two_outputs", "given is a whole output without its end: leave prefix_tokens out."
             )
-        for head in request.heads_off:
-            self._sight.check_head(head.part, head.layer, head.head, "heads_off")
+        self._under(request)
         return request
 
-    async def look(self, request: LookRequest, ids: list[int], client: str) -> LookRecord:
+    def _layer(self, part: Part, layer: int, head: int, where: str) -> AttentionLayer:
+        """An attention that has such a head. Raises Refusal."""
+        layers = self.model.attentions_of(part)
+        if layer >= len(layers) or head >= layers[layer].heads:
+            heads = layers[0].heads if layers else 0
+            raise Refusal(
+                "no_such_head",
+                f"{where}: {part} has {len(layers)} layers of {heads} heads.",
+                part=part,
+                layers=len(layers),
+                heads=heads,
+            )
+        return layers[layer]
+
+    def _under(self, request: LookRequest) -> Intervention:
+        """Its heads that are off and its tokens that are hidden. Raises Refusal."""
+        off = frozenset(
+            (self._layer(one.part, one.layer, one.head, "heads_off").name, one.head)
+            for one in request.heads_off
+        )
+        return Intervention(off, request.hidden)
+
+    # ---- looking
+
+    async def look(self, request: LookRequest, ids: list[int], client: str) -> Inspection:
         """What was seen of a text whose tokens are ``ids``. Raises Refusal, ``SearchError``."""
         wanted = request.attention if request.attention_within is None else ()
 
         def most(source: int, target: int) -> int:
             return max((self._weights(part, source, target) for part in wanted), default=0)
 
-        return await self._turns.do_while_awaited(
-            client, lambda given_up: self._seen(request, ids, given_up, most)
-        )
+        return await self._do(client, lambda: self._seen(request, ids, most))
 
     async def attention(self, request: AttentionRequest, ids: list[int], client: str) -> bytes:
         """Some of the attention of a look, as JSON. Raises Refusal, ``SearchError``."""
-        self._sight.check_head(request.part, request.layer, request.head or 0, "this model")
-        layers, chosen = self.model.attentions_of(request.part), (request.part, request.layer)
+        layer = self._layer(request.part, request.layer, request.head or 0, "this model")
         is_one = request.mean or request.head is not None
-        share = 1 if is_one else layers[request.layer].heads
+        share = 1 if is_one else layer.heads
+        every = sum(one.heads for one in self.model.attentions_of(request.part))
 
-        def most(source: int, target: int) -> int:
-            every = self._weights(request.part, source, target)
-            return every * share // sum(one.heads for one in layers)
-
-        def find(given_up: GivenUp) -> bytes:
-            seen = self._seen(request, ids, given_up, most)
+        def find() -> bytes:
+            seen = self._seen(
+                request, ids, lambda s, t: self._weights(request.part, s, t) * share // every
+            )
             heads = seen.attention[request.part][request.layer]
             if request.mean:
-                off = {one.head for one in request.heads_off if (one.part, one.layer) == chosen}
-                on = [head for head in range(len(heads)) if head not in off]
+                off = self._under(request).heads_off
+                on = [head for head in range(len(heads)) if (layer.name, head) not in off]
                 heads = heads[on].float().sum(dim=0, keepdim=True) / max(len(on), 1)
             elif request.head is not None:
                 heads = heads[request.head : request.head + 1]
             return written(weights_message(heads[None]))
 
-        return await self._turns.do_while_awaited(client, find)
+        return await self._do(client, find)
 
     async def word(self, request: WordRequest, ids: list[int], client: str) -> bytes:
         """What became of one word, as JSON. Raises Refusal, ``SearchError``."""
@@ -192,62 +238,56 @@ class Looker:
             f"first and count: there are not so many {request.side} tokens.",
             side=request.side,
         )
-        if request.side == "source" and request.first + request.count > len(ids):
+        is_source = request.side == "source"
+        places = slice(request.first, request.first + request.count)
+        if is_source and places.stop > len(ids):
             raise beyond
 
         def most(source: int, target: int) -> int:
-            if request.side == "source":
+            if is_source:
                 return self._weights("encoder", source, target) * request.count // source
             cross = self._weights("cross", source, target) // target
             return max(cross, self._weights("decoder", source, target) // target) * request.count
 
-        def find(given_up: GivenUp) -> bytes:
-            seen = self._seen(request, ids, given_up, most)
-            places = slice(request.first, request.first + request.count)
-            stages = seen.stages[request.side]
-            if request.first + request.count > len(next(iter(stages.values()), ())):
+        def find() -> bytes:
+            seen = self._seen(request, ids, most)
+            stages = seen.source_stages if is_source else seen.target_stages
+            if places.stop > len(next(iter(stages.values()), ())):
                 raise beyond
-            attention, looked_at = seen.attention, {}
-            if request.side == "source":
-                looking = {"encoder": attention["encoder"][:, :, places]}
-                looked_at = {
-                    part: attention[part][:, :, :, places].transpose(2, 3)
-                    for part in ("encoder", "cross")
-                }
-            else:
-                looking = {part: attention[part][:, :, places] for part in ("decoder", "cross")}
-            vectors = torch.stack([rows[places] for rows in stages.values()])
+            of_side = OF_SOURCE if is_source else OF_TARGET
+            rows = {part: seen.attention[part][:, :, places] for part in of_side}
+            columns = {
+                part: seen.attention[part][:, :, :, places].transpose(2, 3)
+                for part in (OVER_SOURCE if is_source else ())
+            }
+            vectors = torch.stack([stage[places] for stage in stages.values()])
             sizes = vectors.float().square().mean(dim=-1).sqrt()
-            answer = WordAnswer.model_validate(
-                {
-                    "attention": {part: weights_message(rows) for part, rows in looking.items()},
-                    "looked_at": {part: weights_message(rows) for part, rows in looked_at.items()},
-                    "stages": [
-                        Stage(name=name, sizes=[round(value, 4) for value in row])
-                        for name, row in zip(stages, sizes.tolist(), strict=True)
-                    ],
-                    "vectors": weights_message(vectors[None]),
-                }
+            answer = WordAnswer(
+                attention={part: weights_message(one) for part, one in rows.items()},
+                looked_at={part: weights_message(one) for part, one in columns.items()},
+                stages=[
+                    Stage(name=name, sizes=[round(value, 4) for value in row])
+                    for name, row in zip(stages, sizes.tolist(), strict=True)
+                ],
+                vectors=weights_message(vectors[None]),
             )
             return written(answer)
 
-        return await self._turns.do_while_awaited(client, find)
+        return await self._do(client, find)
 
     async def cell(self, request: CellRequest, ids: list[int], client: str) -> bytes:
         """One weight opened, as JSON. Raises Refusal, ``SearchError``."""
-        model, chosen = self.model, (request.part, request.layer, request.head)
-        self._sight.check_head(*chosen, "this model")
-        layer = model.attentions_of(request.part)[request.layer]
-        if attention_of(model, layer) is None:
+        layer = self._layer(request.part, request.layer, request.head, "this model")
+        if attention_of(self.model, layer) is None:
             raise Refusal(
                 "no_queries",
                 "Queries, keys and values are read from the attention of a Transformer; this run "
-                f"is a {model.settings.kind} model.",
-                family=model.settings.kind,
+                f"is a {self.model.settings.kind} model.",
+                family=self.model.settings.kind,
             )
 
-        def find(given_up: GivenUp) -> bytes:
-            seen = self._seen(request, ids, given_up, lambda *_: 0)
+        def find() -> bytes:
+            seen = self._seen(request, ids)
             rows, columns = seen.attention[request.part].shape[2:]
             if request.row >= rows or request.column >= columns:
                 raise Refusal(
@@ -258,54 +298,63 @@ class Looker:
                     columns=columns,
                 )
             found = open_cell(
-                model,
+                self.model,
                 layer,
                 request.head,
                 request.row,
                 request.column,
                 torch.tensor(ids),
                 torch.tensor([self._target.bos, *seen.best.tokens]),
-                heads_off=self._sight.off(request),
+                heads_off=self._under(request).heads_off,
                 hidden=request.hidden,
             )
             return written(CellAnswer.of(found))
 
-        return await self._turns.do_while_awaited(client, find)
+        return await self._do(client, find)
 
     async def heads(self, request: LookRequest, ids: list[int], client: str) -> bytes:
         """What each head is good for, as JSON. Raises Refusal, ``SearchError``."""
-        every = [(one, head) for one in self.model.attentions for head in range(one.heads)]
+        count = sum(one.heads for one in self.model.attentions)
 
-        def find(given_up: GivenUp) -> bytes:
-            seen = self._seen(request, ids, given_up, lambda *_: 0)
-            tokens = seen.best.tokens
-            work = len(every) * (len(ids) + len(tokens) + 1)
-            if work > MOST_MEASURED:
+        def find() -> bytes:
+            tokens = self._seen(request, ids).best.tokens
+            if count * (len(ids) + len(tokens) + 1) > MOST_MEASURED:
                 raise Refusal(
                     "too_long_for_heads",
-                    f"{len(every)} heads over {len(ids)} and {len(tokens)} tokens are too much to "
+                    f"{count} heads over {len(ids)} and {len(tokens)} tokens are too much to "
                     "switch off one by one; ask of a shorter sentence.",
-                    heads=len(every),
+                    heads=count,
                     source=len(ids),
                     target=len(tokens),
                 )
-            off = self._sight.off(request)
-            whole = self._sight.believed(request, ids, tokens, off)
-            fallen: dict[Part, list[list[float]]] = {part: [] for part in get_args(Part)}
-            for one, head in every:
-                given_up.check()
-                without = self._sight.believed(request, ids, tokens, [*off, (one.name, head)])
-                if head == 0:
-                    fallen[one.part].append([])
-                fallen[one.part][-1].append(round(whole - without, 5))
+
+            def believed(under: Intervention) -> float:
+                return self._session.believed(request.text, ids, tokens, under)
+
+            under = self._under(request)
+            whole = believed(under)
+            without = self._session.without_each_head(believed, under)
+            fallen = {
+                part: [[round(whole - one, 5) for one in heads] for heads in without.get(part, ())]
+                for part in PARTS
+            }
             return written(HeadsAnswer(log_probability=round(whole, 5), fallen=fallen))
 
-        return await self._turns.do_while_awaited(client, find)
+        return await self._do(client, find)
 
     def close(self) -> None:
         self._turns.close()
 
     # ---- inside
+
+    async def _do(self, client: str, work: Callable[[], Made]) -> Made:
+        """``work`` in turn, which ends at its next part when nobody waits for it any more."""
+
+        def watched(given_up: GivenUp) -> Made:
+            with ended_by(given_up.check):
+                return work()
+
+        return await self._turns.do_while_awaited(client, watched)
 
     def _weights(self, part: Part, source: int, target: int) -> int:
         """How many weights an attention has, over all layers and heads."""
@@ -313,9 +362,7 @@ class Looker:
         looked_at = target if part == "decoder" else source
         return looking * looked_at * sum(one.heads for one in self.model.attentions_of(part))
 
-    def _seen(
-        self, request: LookRequest, ids: list[int], given_up: GivenUp, most: Sizes
-    ) -> LookRecord:
+    def _seen(self, request: LookRequest, ids: list[int], most: Sizes = lambda *_: 0) -> Inspection:
         """The same look, if it is still known, or a new one.
 
         ``most``: the weights that the answer will hold, of so many tokens. Raises Refusal for too
@@ -323,16 +370,41 @@ class Looker:
         """
         wanted = {"text", "beam", "length_penalty", "max_length", "prefix_tokens", "given"}
         key = request.model_dump_json(include={*wanted, "heads_off", "hidden", "compare"})
-        seen = self._kept.pop(key, None) or self._look(request, ids, given_up, most)
+        seen = self._kept.pop(key, None) or self._look(request, ids, most)
         self._kept[key] = seen
         while len(self._kept) > 1 and sum(one.size for one in self._kept.values()) > MOST_KEPT:
             self._kept.popitem(last=False)
         return seen
 
-    def _look(
-        self, request: LookRequest, ids: list[int], given_up: GivenUp, most: Sizes
-    ) -> LookRecord:
-        return self._sight.look(request, ids, given_up, most)
+    def _look(self, request: LookRequest, ids: list[int], most: Sizes) -> Inspection:
+        under, tokens = self._under(request), request.compare
+        wanted = InspectionRequest(
+            request.text, ids, self._settings(request), under, request.prefix_tokens, request.given
+        )
+        seen = self._session.inspect(wanted, lambda s, t: check_size(most(s, t)))
+        if not tokens:
+            return seen
+        if not self._engine.writes and len(tokens) != len(seen.best.tokens):
+            raise Refusal(
+                "wrong_length",
+                f"compare: what is said of this text has {len(seen.best.tokens)} tokens.",
+                tokens=len(seen.best.tokens),
+            )
+        return replace(seen, compared=self._session.believed(request.text, ids, tokens, under))
+
+    def _settings(self, request: LookRequest) -> SearchSettings:
+        """How is searched: for one output, as the run does but for what the request says."""
+        known = self._engine.search_settings
+        if not self._engine.writes:
+            return known
+        asked = request.model_dump(
+            include={"beam", "length_penalty", "max_length"}, exclude_none=True
+        )
+        if "max_length" in asked:
+            asked["min_length"] = min(known.min_length, asked["max_length"])
+        return known.model_copy(
+            update={**asked, "n_best": 1, "sampling": None, "alternatives": False}
+        )
 
 
 def _too_long(tokens: int, longest: int) -> Refusal:
