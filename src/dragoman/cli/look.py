@@ -103,7 +103,7 @@ def look(
     console.print(result.output.text, style="bold", markup=False)
     console.print()
     if result.what_if is not None:
-        console.print(result.told, markup=False, style="dim")
+        console.print(result.summary, markup=False, style="dim")
         console.print(result.what_if.after.text, style="bold", markup=False)
         console.print(f"{result.doubt}\n" if result.doubt else "", markup=False)
     console.print(heatmap_text(result.heatmap, min(console.width, 120)))
@@ -115,8 +115,8 @@ def look(
         console.print(f"Written: {to}", markup=False)
     else:
         console.print(
-            f"Another head: --kind {result.kinds[0]} --layer 1 --head 1, of "
-            f"{', '.join(result.kinds)}. All of them, to look around in: --to look.html",
+            f"Another head: --kind {result.record.kinds[0]} --layer 1 --head 1, of "
+            f"{', '.join(result.record.kinds)}. All of them, to look around in: --to look.html",
             style="dim",
             markup=False,
         )

@@ -77,7 +77,7 @@ class LookResult:
     """The one attention that was asked for."""
     kind: AttentionKind
     what_if: WhatIf | None
-    told: str
+    summary: str
     """The change in words."""
     importance: Importance | None
     alignment: AlignmentScores | None
@@ -94,11 +94,6 @@ class LookResult:
             f"under the change {decimals(self.what_if.before_under_change, 2)}"
         )
 
-    @property
-    def kinds(self) -> list[AttentionKind]:
-        """The attentions that the model has."""
-        return self.record.kinds
-
     def written(self, kind: str) -> str:
         """The page (``.html``), the one picture (``.svg``), or every weight (``.csv``)."""
         if kind == ".svg":
@@ -110,12 +105,16 @@ class LookResult:
         compared = []
         if self.what_if is not None:
             before, after = self.what_if.before.text, self.what_if.after.text
-            compared.append(Compared(self.told, before, after, self.doubt))
+            compared.append(Compared(self.summary, before, after, self.doubt))
         exhibits = [
             Exhibit(
                 "Every head at a glance",
                 "Each small picture is a head of a layer; then the mean of the last layer's heads.",
-                [panel for name in self.kinds for panel in attention_panels(self.record, name)],
+                [
+                    panel
+                    for name in self.record.kinds
+                    for panel in attention_panels(self.record, name)
+                ],
             )
         ]
         if self.importance is not None:
@@ -168,14 +167,7 @@ def look_at_sentence(run: Path, options: LookOptions) -> LookResult:
     heatmap = _chosen(record, kind, options, layers, change)
     if found is not None:
         heatmap = replace(heatmap, title=f"{heatmap.title}, under the change")
-    lines: list[str] = []
-    given = predictor.run.source_text if predictor.reads else predictor.run.target_text
-    unknown = ids.count(given.unknown)
-    if unknown:
-        lines.append(
-            f"{plural(unknown, 'token')} of {len(ids)} {'is' if unknown == 1 else 'are'} unknown "
-            "to the run's vocabulary; the model sees that something stands there, not what."
-        )
+    lines = _unknown_lines(predictor, ids)
     importance = None
     if options.importance:
         if not subject.pairs:
@@ -187,21 +179,8 @@ def look_at_sentence(run: Path, options: LookOptions) -> LookResult:
         lines += _importance_lines(importance)
     scores = None
     if options.gold is not None:
-        gold = read_gold(options.gold, first=options.gold_base)
-        if len(gold) != 1:
-            raise DataError(
-                f"{options.gold} has {plural(len(gold), 'line')}; one is needed, for this sentence"
-            )
-        looked = Looked.of_record(pieces)
-        scores = AlignmentScores.of([looked], gold)
-        best = scores.best
-        lines.append(
-            f"{scores.quality(best)}: {best}; an oracle, chosen with these very links. Choose on "
-            "other pairs: dragoman align RUN FILES --gold LINKS"
-        )
-        words = in_words(pieces)
-        links = sorted(looked.by(best), key=lambda link: link[1])
-        lines.append("  ".join(f"{words.source[s]}–{words.target[t]}" for s, t in links))
+        scores, found_lines = _aligned(options.gold, options.gold_base, pieces)
+        lines += found_lines
     return LookResult(
         subject.name,
         options.sentence if predictor.reads else "",
@@ -210,11 +189,46 @@ def look_at_sentence(run: Path, options: LookOptions) -> LookResult:
         heatmap,
         kind,
         found,
-        _told(change, names, predictor.plain),
+        _summary(change, names, predictor.plain),
         importance,
         scores,
         tuple(lines),
     )
+
+
+def _unknown_lines(predictor: Predictor, ids: Sequence[int]) -> list[str]:
+    """What is said where tokens of a text are unknown."""
+    given = predictor.run.source_text if predictor.reads else predictor.run.target_text
+    unknown = list(ids).count(given.unknown)
+    if not unknown:
+        return []
+    return [
+        (
+            f"{plural(unknown, 'token')} of {len(ids)} {'is' if unknown == 1 else 'are'} unknown "
+            "to the run's vocabulary; the model sees that something stands there, not what."
+        )
+    ]
+
+
+def _aligned(
+    path: Path, base: int | None, pieces: AttentionRecord
+) -> tuple[AlignmentScores, list[str]]:
+    """How well each head aligns a pair whose links are given in a file, and what is said of it.
+    Errors: ``DataError`` for a file of more lines than one."""
+    gold = read_gold(path, first=base)
+    if len(gold) != 1:
+        raise DataError(f"{path} has {plural(len(gold), 'line')}; one is needed, for this sentence")
+    looked, words = Looked.of_record(pieces), in_words(pieces)
+    scores = AlignmentScores.of([looked], gold)
+    best = scores.best
+    links = sorted(looked.by(best), key=lambda link: link[1])
+    return scores, [
+        (
+            f"{scores.quality(best)}: {best}; an oracle, chosen with these very links. Choose on "
+            "other pairs: dragoman align RUN FILES --gold LINKS"
+        ),
+        "  ".join(f"{words.source[s]}–{words.target[t]}" for s, t in links),
+    ]
 
 
 def _refuse_without_meaning(run: Path, predictor: Predictor, options: LookOptions) -> None:
@@ -274,7 +288,7 @@ def _chosen(
     return record.heatmap(kind, layer - 1, head, off=off)
 
 
-def _told(change: Change, names: tuple[str, ...], model: Network) -> str:
+def _summary(change: Change, names: tuple[str, ...], model: Network) -> str:
     parts = []
     if change.hidden:
         parts.append("hidden: " + ", ".join(f"“{names[word]}”" for word in change.hidden))

@@ -6,7 +6,7 @@ Its words stand in ``captions.toml``.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from dragoman.errors import DragomanError
 from dragoman.insight.figures import (
@@ -38,6 +38,10 @@ class Entry:
     """Of what its sliders say, by their names; of a run, the subject first."""
     sliders: Sliders | Callable[[Network], Sliders] = ()
     """Those of layers and heads need to know the model."""
+    trains: bool = field(default=False, kw_only=True)
+    """Whether a small model is trained for it where the run has no learned positions."""
+    of_demo: bool = field(default=False, kw_only=True)
+    """Whether the run must have learned the embedded corpus."""
 
 
 @dataclass(frozen=True)
@@ -59,7 +63,7 @@ FIGURES: dict[str, Entry] = {
     "cost-length": Entry(costs.length_figure),
     "schedule": Entry(training.schedule_figure, sliders.OF_SCHEDULE),
     "label-smoothing": Entry(training.smoothing_figure, sliders.OF_SMOOTHING),
-    "position-learned": OfRun(positions.learned_figure, needs=(INSIDE,)),
+    "position-learned": OfRun(positions.learned_figure, needs=(INSIDE,), trains=True),
     "order": OfRun(run.order_figure, needs=(INSIDE,)),
     "lookup": OfRun(head.lookup_figure, of_head("cross", LEAST_SURE), (INSIDE,)),
     "four-steps": OfRun(head.four_steps_figure, of_part("encoder"), (INSIDE,)),
@@ -77,7 +81,7 @@ FIGURES: dict[str, Entry] = {
     "attention-cross": OfRun(attention.cross_figure, of_part("cross", MEAN, last=True), ("cross",)),
     "head-importance": OfRun(run.importance_figure, needs=(WRITES,)),
     "alignment": OfRun(run.alignment_figure, needs=("cross",)),
-    "pronoun": OfRun(run.pronoun_figure, needs=("encoder", "cross")),
+    "pronoun": OfRun(run.pronoun_figure, needs=("encoder", "cross"), of_demo=True),
     "timeline": OfRun(timeline.timeline_figure),
 }
 

@@ -111,45 +111,39 @@ def length_figure() -> Drawn:
         ("attention = convolution, no projections", "n = kd/2", k * d // 2),
         ("n² part of attention = its projections", "n = 2d", 2 * d),
     ]
+    counted = Chart(
+        "Operations of one layer, d = 512",
+        [
+            Series(name, lengths, [count / 1e9 for count in counts])
+            for name, counts in lines.items()
+        ],
+        y_label="10⁹, logarithmic",
+        x_label="length n, logarithmic",
+        log_x=True,
+        log_y=True,
+        marked_x=4 * d,
+        marked_as="n = 4d",
+    )
+    timed_here = Chart(
+        f"Seconds on this machine, d = {width}",
+        [
+            Series(name, list(seconds[kind]), list(seconds[kind].values()))
+            for name, kind in (
+                ("attention", "self-attention core"),
+                ("with proj.", "self-attention whole"),
+                ("LSTM", "recurrence whole"),
+                ("conv.", "convolution"),
+            )
+        ],
+        y_label="seconds, logarithmic",
+        x_label="length n, logarithmic",
+        log_x=True,
+        log_y=True,
+    )
     return Drawn(
         [
-            Lines(
-                Chart(
-                    "Operations of one layer, d = 512",
-                    [
-                        Series(name, lengths, [count / 1e9 for count in counts])
-                        for name, counts in lines.items()
-                    ],
-                    y_label="10⁹, logarithmic",
-                    x_label="length n, logarithmic",
-                    log_x=True,
-                    log_y=True,
-                    marked_x=4 * d,
-                    marked_as="n = 4d",
-                ),
-                520,
-                320,
-            ),
-            Lines(
-                Chart(
-                    f"Seconds on this machine, d = {width}",
-                    [
-                        Series(name, list(seconds[kind]), list(seconds[kind].values()))
-                        for name, kind in (
-                            ("attention", "self-attention core"),
-                            ("with proj.", "self-attention whole"),
-                            ("LSTM", "recurrence whole"),
-                            ("conv.", "convolution"),
-                        )
-                    ],
-                    y_label="seconds, logarithmic",
-                    x_label="length n, logarithmic",
-                    log_x=True,
-                    log_y=True,
-                ),
-                520,
-                320,
-            ),
+            Lines(counted, 520, 320),
+            Lines(timed_here, 520, 320),
             Text("Where lines cross", ("what", "where", "n at d = 512"), crossings),
         ],
         [

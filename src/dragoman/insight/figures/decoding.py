@@ -10,7 +10,7 @@ from dragoman.decimals import decimals, percent
 from dragoman.insight.figures.captions import Drawn
 from dragoman.insight.head import Array, shown, softmax
 from dragoman.insight.subject import Subject
-from dragoman.pictures.figure import Cell, DataTable, Words
+from dragoman.pictures.figure import Cell, DataTable, Panel, Words
 from dragoman.pictures.matrix import Matrix
 from dragoman.pictures.panels import Cells, Lines, Text
 from dragoman.pictures.records import Chart, Series
@@ -56,43 +56,32 @@ def temperature_figure(subject: Subject, *, temperature: float = 0.5) -> Drawn:
         (names[i], float(logits[step, token]), *(float(share[token]) for share in shares))
         for i, token in enumerate(tokens)
     ]
+    likeliest = Matrix(
+        "Probability of the ten likeliest tokens, in percent",
+        shares[:, tokens] * 100,
+        rows=[f"T = {way:g}" for way in ways],
+        columns=names,
+        cell=(52, 30),
+        reach=100.0,
+    )
+
+    def by_temperature(title: str, values: Sequence[float], y_label: str = "") -> Panel:
+        chart = Chart(
+            title,
+            [Series("", curve, values)],
+            x_label="T",
+            y_label=y_label,
+            from_zero=True,
+            marked_x=temperature,
+            marked_as=f"T = {temperature:g}",
+        )
+        return Lines(chart, 360, 240)
+
     return Drawn(
         [
-            Cells(
-                Matrix(
-                    "Probability of the ten likeliest tokens, in percent",
-                    shares[:, tokens] * 100,
-                    rows=[f"T = {way:g}" for way in ways],
-                    columns=names,
-                    cell=(52, 30),
-                    reach=100.0,
-                )
-            ),
-            Lines(
-                Chart(
-                    "Entropy of the choice",
-                    [Series("", curve, spread)],
-                    x_label="T",
-                    y_label="nats",
-                    from_zero=True,
-                    marked_x=temperature,
-                    marked_as=f"T = {temperature:g}",
-                ),
-                360,
-                240,
-            ),
-            Lines(
-                Chart(
-                    "Probability of the likeliest",
-                    [Series("", curve, first)],
-                    x_label="T",
-                    from_zero=True,
-                    marked_x=temperature,
-                    marked_as=f"T = {temperature:g}",
-                ),
-                360,
-                240,
-            ),
+            Cells(likeliest),
+            by_temperature("Entropy of the choice", spread, "nats"),
+            by_temperature("Probability of the likeliest", first),
         ],
         [
             DataTable("", ("token", "logit", *(f"T = {way:g}" for way in ways)), rows),
@@ -134,46 +123,29 @@ def length_penalty_figure(subject: Subject, *, penalty: float = 0.6) -> Drawn:
     rows: list[tuple[Cell, ...]] = [
         (i + 1, texts[i], lengths[i], found[i].log_probability, scores[penalty][i]) for i in ranked
     ]
-    winners = [int(np.argmax(scores[alpha])) for alpha in _STRENGTHS]
-    turns = [f"{_STRENGTHS[i]:g}" for i in range(1, len(winners)) if winners[i] != winners[i - 1]]
-    told, crossings = ", ".join(turns), _crossings(subject)
-    pairs = (
-        "No lines cross"
-        if not crossings
-        else "1 pair of lines crosses"
-        if crossings == 1
-        else f"{crossings} pairs of lines cross"
+    divisors = Chart(
+        "What log P is divided by",
+        [
+            Series(f"α = {a:g}", tokens, [length_penalty(n, a) for n in tokens])
+            for a in sorted({0.0, penalty, 1.0})
+        ],
+        x_label="tokens",
+        from_zero=True,
     )
-    pairs_ko = f"곡선 {crossings}쌍이 만납니다" if crossings else "만나는 곡선이 없습니다"
+    by_alpha = Chart(
+        "Score of each hypothesis",
+        [
+            Series(name, _STRENGTHS, [scores[a][i] for a in _STRENGTHS])
+            for i, name in enumerate(names)
+        ],
+        x_label="α",
+        marked_x=penalty,
+        marked_as=f"α = {penalty:g}",
+    )
     return Drawn(
         [
-            Lines(
-                Chart(
-                    "What log P is divided by",
-                    [
-                        Series(f"α = {a:g}", tokens, [length_penalty(n, a) for n in tokens])
-                        for a in sorted({0.0, penalty, 1.0})
-                    ],
-                    x_label="tokens",
-                    from_zero=True,
-                ),
-                420,
-                260,
-            ),
-            Lines(
-                Chart(
-                    "Score of each hypothesis",
-                    [
-                        Series(name, _STRENGTHS, [scores[a][i] for a in _STRENGTHS])
-                        for i, name in enumerate(names)
-                    ],
-                    x_label="α",
-                    marked_x=penalty,
-                    marked_as=f"α = {penalty:g}",
-                ),
-                520,
-                260,
-            ),
+            Lines(divisors, 420, 260),
+            Lines(by_alpha, 520, 260),
             Text(
                 f"Hypotheses, the best at α = {penalty:g} first",
                 ("", "hypothesis", "tokens", "log P", "score"),
@@ -200,23 +172,28 @@ def length_penalty_figure(subject: Subject, *, penalty: float = 0.6) -> Drawn:
             ),
         ],
         run=subject.name,
-        notes=[
-            Words(
-                f"“{subject.sentence}” {pairs} between α = 0 and 2. "
-                + (
-                    f"Another hypothesis becomes the best at α = {told}."
-                    if turns
-                    else "The same hypothesis is best at every α."
-                ),
-                f"“{subject.sentence}” α가 0에서 2까지 변하는 동안 {pairs_ko}. "
-                + (
-                    f"α = {told}에서 1위 가설이 바뀝니다."
-                    if turns
-                    else "1위 가설은 어느 α에서나 같습니다."
-                ),
-            )
-        ],
+        notes=[_penalty_note(subject, found)],
     )  # fmt: skip
+
+
+def _penalty_note(subject: Subject, found: Sequence[Hypothesis]) -> Words:
+    """How many lines cross, and where another hypothesis becomes the best."""
+    winners = [int(np.argmax(_scores(found, alpha))) for alpha in _STRENGTHS]
+    turns = [f"{_STRENGTHS[i]:g}" for i in range(1, len(winners)) if winners[i] != winners[i - 1]]
+    told, crossings = ", ".join(turns), _crossings(subject)
+    pairs = {0: "No lines cross", 1: "1 pair of lines crosses"}.get(
+        crossings, f"{crossings} pairs of lines cross"
+    )
+    pairs_ko = f"곡선 {crossings}쌍이 만납니다" if crossings else "만나는 곡선이 없습니다"
+    best = "The same hypothesis is best at every α."
+    best_ko = "1위 가설은 어느 α에서나 같습니다."
+    if turns:
+        best = f"Another hypothesis becomes the best at α = {told}."
+        best_ko = f"α = {told}에서 1위 가설이 바뀝니다."
+    return Words(
+        f"“{subject.sentence}” {pairs} between α = 0 and 2. {best}",
+        f"“{subject.sentence}” α가 0에서 2까지 변하는 동안 {pairs_ko}. {best_ko}",
+    )
 
 
 def _shown(subject: Subject) -> tuple[Hypothesis, ...]:

@@ -8,7 +8,13 @@ import numpy as np
 
 from dragoman.decimals import percent, power
 from dragoman.insight.figures.captions import Drawn
-from dragoman.insight.figures.short_sentence import cell_size, matrix_table, open_short, shortened
+from dragoman.insight.figures.short_sentence import (
+    cell_size,
+    matrix_table,
+    open_short,
+    shortened,
+    strip,
+)
 from dragoman.insight.head import Array, OpenedAttention, by_hand, softmax
 from dragoman.insight.layer_words import attention_words
 from dragoman.insight.subject import Subject
@@ -29,14 +35,10 @@ def lookup_figure(subject: Subject, *, head: int = 0) -> Drawn:
     chosen[int(scaled.argmax())] = 1.0
     output = weights @ values
     word, words = opened.looking[row], list(opened.looked_at)
-    wide = 7.0
+    back = np.stack([values[int(scaled.argmax())], output])
     panels: list[Panel] = [
-        Cells(
-            Matrix(
-                f"Query of “{word}”", query[None], rows=[word], cell=(wide, 24), across="dimension"
-            )
-        ),
-        Cells(Matrix("Keys", keys, rows=words, cell=(wide, 24), across="dimension")),
+        strip(f"Query of “{word}”", query[None], [word]),
+        strip("Keys", keys, words),
         Cells(
             Matrix(
                 "score, hash table, attention",
@@ -47,16 +49,8 @@ def lookup_figure(subject: Subject, *, head: int = 0) -> Drawn:
                 reach=1.0,
             )
         ),
-        Cells(Matrix("Values", values, rows=words, cell=(wide, 24), across="dimension")),
-        Cells(
-            Matrix(
-                "What comes back",
-                np.stack([values[int(scaled.argmax())], output]),
-                rows=["hash table", "attention"],
-                cell=(wide, 24),
-                across="dimension",
-            )
-        ),
+        strip("Values", values, words),
+        strip("What comes back", back, ["hash table", "attention"]),
     ]
     rows: list[tuple[Cell, ...]] = [
         (name, float(scaled[i]), float(chosen[i]), float(weights[i]))
@@ -110,17 +104,15 @@ def four_steps_figure(subject: Subject, *, layer: int = 1, head: int = 1) -> Dra
     looped_weights, looped_output = by_hand(
         queries.tolist(), keys.tolist(), values.tolist(), opened.scale
     )
-    count, key_width = queries.shape
-    value_width = values.shape[1]
-    wide, cell = 4.5, cell_size(count)
+    t, k = queries.shape
+    v, cell = values.shape[1], cell_size(t)
 
     def square(title: str, matrix: Array, reach: float | None = None) -> Panel:
         return Cells(Matrix(title, matrix, rows=words, columns=words, cell=cell, reach=reach))
 
     def long(title: str, matrix: Array) -> Panel:
-        return Cells(Matrix(title, matrix, rows=words, cell=(wide, 20), across="dimension"))
+        return strip(title, matrix, words, 4.5, 20)
 
-    t, k, v = count, key_width, value_width
     shapes = [
         ("Q", f"{t} × {k}", "a query per word"),
         ("K", f"{t} × {k}", "a key per word"),
@@ -138,7 +130,7 @@ def four_steps_figure(subject: Subject, *, layer: int = 1, head: int = 1) -> Dra
     steps: list[tuple[Cell, ...]] = [
         (words[i], words[j], float(scores[i, j]), float(scaled[i, j]), float(weights[i, j]),
          looped_weights[i][j])
-        for i, j in np.ndindex(count, count)
+        for i, j in np.ndindex(t, t)
     ]  # fmt: skip
     return Drawn(
         [
@@ -163,10 +155,10 @@ def four_steps_figure(subject: Subject, *, layer: int = 1, head: int = 1) -> Dra
             *shortened(subject),
             Words(
                 f"{opened.source} {said.english.capitalize()}, head {number}, "
-                f"of the run {subject.name}, d_k = {key_width}. Loop, matrix form "
+                f"of the run {subject.name}, d_k = {k}. Loop, matrix form "
                 f"and what the model computed differ by at most {power(difference)}.",
                 f"{opened.source} {subject.name} 모델의 {said.korean}, 헤드 {number}, "
-                f"d_k = {key_width}. 반복 계산, 행렬 계산, 모델의 계산 사이의 가장 큰 차이: "
+                f"d_k = {k}. 반복 계산, 행렬 계산, 모델의 계산 사이의 가장 큰 차이: "
                 f"{power(difference)}.",
             ),
         ],

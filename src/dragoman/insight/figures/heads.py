@@ -9,7 +9,7 @@ import numpy as np
 
 from dragoman.errors import DragomanError
 from dragoman.insight.figures.captions import Drawn
-from dragoman.insight.figures.short_sentence import matrix_table, open_short, shortened
+from dragoman.insight.figures.short_sentence import matrix_table, open_short, shortened, strip
 from dragoman.insight.head import Array, OpenedAttention, softmax
 from dragoman.insight.layer_words import attention_words
 from dragoman.insight.subject import Subject
@@ -25,70 +25,15 @@ def heads_figure(subject: Subject, *, heads: int = 0) -> Drawn:
     ``DragomanError`` for a number that they cannot be cut into.
     """
     opened = open_short(subject, "encoder", 0)
-    said = attention_words(opened.attention)
-    words = list(opened.looking)
-    trained, count, key_width = opened.queries.shape
+    words, trained = list(opened.looking), len(opened.queries)
     width = opened.inputs.shape[1]
     if heads and heads != trained:
         opened = _cut_anew(opened, heads, width)
-    heads, count, key_width = opened.queries.shape
+    heads = len(opened.queries)
     weight = subject.transformer.query_matrix(opened.attention)
     shares = _shares(weight.double().numpy(), heads, width)
-    fine = 2.2 if width <= 256 else 560 / width
-    joined = opened.joined
-    value_width = joined.shape[1] // heads
-    names = [f"head {h + 1}" for h in range(heads)]
-    slices = [f"slice {h + 1}" for h in range(heads)]
-    shown = min(heads, 8)
-    panels: list[Panel] = [
-        Cells(Matrix(
-                f"Input X, {count} × {width}", opened.inputs, rows=words, cell=(fine, 18),
-                across="dimension",
-            )
-        ),
-        *(
-            Cells(
-                Matrix(
-                    f"Q of head {h + 1}, {count} × {key_width}",
-                    opened.queries[h],
-                    rows=words,
-                    cell=(fine * 2, 18),
-                    across="dimension",
-                )
-            )
-            for h in range(shown)
-        ),
-        Cells(
-            Matrix(
-                f"Concat of {heads} heads, {count} × {heads} · {value_width}",
-                joined,
-                rows=words,
-                cell=(fine, 18),
-                across="dimension",
-            )
-        ),
-        Cells(
-            Matrix(
-                "This run: share of W^Q", shares, rows=names, columns=slices,
-                cell=(52, 26), reach=1.0,
-            )
-        ),
-        Cells(
-            Matrix(
-                "Slices only", np.eye(heads), rows=names, columns=slices, cell=(52, 26), reach=1.0
-            )
-        ),
-        Text(
-            "Numbers in W^Q",
-            ("variant", "per head", "all heads"),
-            [
-                ("whole input", width * key_width, width * key_width * heads),
-                ("own slice", width // heads * key_width, width * key_width),
-            ],
-        ),
-    ]  # fmt: skip
     return Drawn(
-        panels,
+        _panels(opened, shares),
         [
             DataTable(
                 "",
@@ -97,31 +42,63 @@ def heads_figure(subject: Subject, *, heads: int = 0) -> Drawn:
             ),
             matrix_table("input", opened.inputs, words),
             *(matrix_table(f"query-{h + 1}", opened.queries[h], words) for h in range(heads)),
-            matrix_table("joined", joined, words),
+            matrix_table("joined", opened.joined, words),
         ],
         run=subject.name,
-        notes=[
-            *shortened(subject),
-            Words(
-                f"{opened.source} {said.english.capitalize()} of the run "
-                f"{subject.name}: d_model = {width}, h = {heads}, d_k = {key_width}.",
-                f"{opened.source} {subject.name} 모델의 {said.korean}: d_model = {width}, "
-                f"h = {heads}, d_k = {key_width}.",
-            ),
-            *(
-                [
-                    Words(
-                        f"It was trained with {trained} heads. Here its matrices are cut into "
-                        f"{heads}, which shows the cutting, not what it learned.",
-                        f"이 모델은 헤드 {trained}개로 학습했습니다. 여기서는 행렬을 {heads}개로 "
-                        "나누었으므로, 나누는 방법을 보여 줄 뿐 학습된 결과는 아닙니다.",
-                    )
-                ]
-                if heads != trained
-                else []
-            ),
-        ],
+        notes=[*shortened(subject), *_notes(opened, subject.name, trained)],
     )
+
+
+def _panels(opened: OpenedAttention, shares: Array) -> list[Panel]:
+    """Input, queries of eight heads at most, what they are joined to, and what W^Q draws from."""
+    heads, count, key_width = opened.queries.shape
+    words, width = list(opened.looking), opened.inputs.shape[1]
+    fine = 2.2 if width <= 256 else 560 / width
+
+    def of_slices(title: str, values: Array) -> Panel:
+        rows, columns = ([f"{what} {i + 1}" for i in range(heads)] for what in ("head", "slice"))
+        return Cells(Matrix(title, values, rows, columns, cell=(52, 26), reach=1.0))
+
+    joined = f"Concat of {heads} heads, {count} × {heads} · {opened.joined.shape[1] // heads}"
+    numbers = [
+        ("whole input", width * key_width, width * key_width * heads),
+        ("own slice", width // heads * key_width, width * key_width),
+    ]
+    return [
+        strip(f"Input X, {count} × {width}", opened.inputs, words, fine, 18),
+        *(
+            strip(f"Q of head {h + 1}, {count} × {key_width}", queries, words, fine * 2, 18)
+            for h, queries in enumerate(opened.queries[:8])
+        ),
+        strip(joined, opened.joined, words, fine, 18),
+        of_slices("This run: share of W^Q", shares),
+        of_slices("Slices only", np.eye(heads)),
+        Text("Numbers in W^Q", ("variant", "per head", "all heads"), numbers),
+    ]
+
+
+def _notes(opened: OpenedAttention, run: str, trained: int) -> list[Words]:
+    """What is shown, and that it was cut anew if so."""
+    said, width = attention_words(opened.attention), opened.inputs.shape[1]
+    heads, _, key_width = opened.queries.shape
+    notes = [
+        Words(
+            f"{opened.source} {said.english.capitalize()} of the run "
+            f"{run}: d_model = {width}, h = {heads}, d_k = {key_width}.",
+            f"{opened.source} {run} 모델의 {said.korean}: d_model = {width}, "
+            f"h = {heads}, d_k = {key_width}.",
+        )
+    ]
+    if heads != trained:
+        notes.append(
+            Words(
+                f"It was trained with {trained} heads. Here its matrices are cut into "
+                f"{heads}, which shows the cutting, not what it learned.",
+                f"이 모델은 헤드 {trained}개로 학습했습니다. 여기서는 행렬을 {heads}개로 "
+                "나누었으므로, 나누는 방법을 보여 줄 뿐 학습된 결과는 아닙니다.",
+            )
+        )
+    return notes
 
 
 def _cut_anew(opened: OpenedAttention, heads: int, width: int) -> OpenedAttention:

@@ -67,17 +67,16 @@ def index_figure(*, dimension: int = 8, length: int = 16) -> Drawn:
     """The position itself, in every dimension."""
     table = _array(index(torch.arange(length), dimension))
     title = "Encoding: PE(pos) = pos in every dimension"
+    encoding = Matrix(
+        title,
+        table,
+        down="position",
+        across="dimension",
+        cell=(min(34, 272 / dimension), min(19, 300 / length)),
+    )
     return Drawn(
         [
-            Cells(
-                Matrix(
-                    title,
-                    table,
-                    down="position",
-                    across="dimension",
-                    cell=(min(34, 272 / dimension), min(19, 300 / length)),
-                )
-            ),
+            Cells(encoding),
             _map(similarity(table)),
         ],
         [_wide("", table), _table("similarity", similarity(table), "position", "other")],
@@ -97,17 +96,16 @@ def normalised_figure(*, dimension: int = 8, length: int = 20) -> Drawn:
         for place in range(words)
     ]
     longest = np.repeat(values[2][:, None], dimension, axis=1)
+    encoding = Matrix(
+        "Encoding: PE(pos) = pos / length, of three lengths",
+        values,
+        rows=[f"{words} words" for words in lengths],
+        across="position",
+        cell=(min(34.0, 680 / length), 26.0),
+    )
     return Drawn(
         [
-            Cells(
-                Matrix(
-                    "Encoding: PE(pos) = pos / length, of three lengths",
-                    values,
-                    rows=[f"{words} words" for words in lengths],
-                    across="position",
-                    cell=(min(34.0, 680 / length), 26.0),
-                )
-            ),
+            Cells(encoding),
             _map(
                 similarity(longest),
                 f"Similarity within {length} words, {dimension} dimensions",
@@ -235,33 +233,29 @@ def learned_figure(subject: Subject) -> Drawn:
         "than seven apart.",
         f"처음 16개 위치의 평균 코사인: 거리 1–2에서 {near:+.2f}, 거리 8 이상에서 {far:+.2f}.",
     )
+    encoding = Matrix(
+        "Encoding, positions 0–31",
+        shown,
+        cell=(6, 300 / 32),
+        down="position",
+        across="dimension",
+    )
+    neighbours = Chart(
+        "Cosine with position 8",
+        [
+            Series(
+                "",
+                list(range(len(cosines))),
+                cosines[min(8, len(cosines) - 1)].tolist(),
+            )
+        ],
+        x_label="position",
+    )
     return Drawn(
         [
-            Cells(
-                Matrix(
-                    "Encoding, positions 0–31",
-                    shown,
-                    cell=(6, 300 / 32),
-                    down="position",
-                    across="dimension",
-                )
-            ),
+            Cells(encoding),
             _map(cosines, "Similarity, cosine"),
-            Lines(
-                Chart(
-                    "Cosine with position 8",
-                    [
-                        Series(
-                            "",
-                            list(range(len(cosines))),
-                            cosines[min(8, len(cosines) - 1)].tolist(),
-                        )
-                    ],
-                    x_label="position",
-                ),
-                420,
-                220,
-            ),
+            Lines(neighbours, 420, 220),
         ],
         [_wide("", shown), _table("similarity", cosines, "position", "other")],
         run=looked_into,

@@ -51,17 +51,16 @@ def order_figure(subject: Subject) -> Drawn:
         ("off", first, untold.translations[0]),
         ("off", second, untold.translations[1]),
     ]
+    differences = Matrix(
+        "From a word's row in one sentence to its row in the other, |a − b| / |a|",
+        both,
+        rows=["positions on", "positions off"],
+        columns=list(found.tokens),
+        cell=(60, 30),
+    )
     return Drawn(
         [
-            Cells(
-                Matrix(
-                    "From a word's row in one sentence to its row in the other, |a − b| / |a|",
-                    both,
-                    rows=["positions on", "positions off"],
-                    columns=list(found.tokens),
-                    cell=(60, 30),
-                )
-            ),
+            Cells(differences),
             Text("What the run then writes", ("positions", "read", "written"), written),
         ],
         [

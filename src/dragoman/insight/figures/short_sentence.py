@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from dragoman.insight.head import Array, OpenedAttention, open_attention
 from dragoman.insight.subject import Subject
 from dragoman.models.interface import Part
-from dragoman.pictures.figure import DataTable, Words
+from dragoman.pictures.figure import DataTable, Panel, Words
+from dragoman.pictures.matrix import Matrix
+from dragoman.pictures.panels import Cells
 
 _READABLE = 14
 """Tokens of a sentence that a figure chooses: every number can be read in its cell."""
@@ -67,6 +71,14 @@ def _short(subject: Subject) -> str:
 def cell_size(count: int) -> tuple[float, float]:
     """Width and height of a cell of a square matrix of so many words."""
     return (38.0, 24.0) if count <= _READABLE else (max(8.0, 500 / count), max(8.0, 400 / count))
+
+
+def strip(
+    title: str, values: Array, rows: Sequence[str], width: float = 7.0, height: float = 24
+) -> Panel:
+    """A matrix (T, D), a row for each word; cells of ``width`` and ``height``."""
+    cell = width, height
+    return Cells(Matrix(title, values, rows=rows, cell=cell, across="dimension"))
 
 
 def matrix_table(name: str, values: Array, rows: list[str]) -> DataTable:

@@ -70,22 +70,19 @@ def timeline_figure(subject: Subject) -> Drawn:
     every = (*PUBLISHED, own)
     least = min(PUBLISHED, key=lambda one: one.days)
     times = least.days / own.days
+    days = Chart(
+        "Days of one device",
+        [
+            Series("published", [1, 2, 3, 4], [one.days for one in PUBLISHED]),
+            Series(own.name, [len(every)], [own.days]),
+        ],
+        x_label="in order of time, numbered in the table",
+        log_y=True,
+        points=True,
+    )
     return Drawn(
         [
-            Lines(
-                Chart(
-                    "Days of one device",
-                    [
-                        Series("published", [1, 2, 3, 4], [one.days for one in PUBLISHED]),
-                        Series(own.name, [len(every)], [own.days]),
-                    ],
-                    x_label="in order of time, numbered in the table",
-                    log_y=True,
-                    points=True,
-                ),
-                420,
-                280,
-            ),
+            Lines(days, 420, 280),
             Text(
                 "Size and cost",
                 ("", "model", "month", "parameters, 10⁶", "days", "of"),

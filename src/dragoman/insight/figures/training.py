@@ -52,28 +52,22 @@ def schedule_figure(*, dimension: int = 512, warmup: int = 4000) -> Drawn:
         Series(name.replace("_", " "), steps, [rate(s) for s in steps])
         for name, rate in others.items()
     ]
+    papers_own = Chart(
+        "The paper's schedule: d_model / warm-up",
+        first,
+        y_label="learning rate",
+        from_zero=True,
+    )
+    used_today = Chart(
+        "Used today, at the peak of the first",
+        second,
+        y_label="learning rate",
+        from_zero=True,
+    )
     return Drawn(
         [
-            Lines(
-                Chart(
-                    "The paper's schedule: d_model / warm-up",
-                    first,
-                    y_label="learning rate",
-                    from_zero=True,
-                ),
-                520,
-                280,
-            ),
-            Lines(
-                Chart(
-                    "Used today, at the peak of the first",
-                    second,
-                    y_label="learning rate",
-                    from_zero=True,
-                ),
-                520,
-                280,
-            ),
+            Lines(papers_own, 520, 280),
+            Lines(used_today, 520, 280),
         ],
         [DataTable("", ("update", *noam, *others), rows)],
     )
@@ -99,31 +93,27 @@ def smoothing_figure(*, epsilon: float = 0.1, vocabulary: int = 10) -> Drawn:
     best = p[int(np.argmin(curves[epsilon]))]
     tokens = [str(token) for token in range(1, vocabulary + 1)]
     told = f"{best:g}; 1 − ε + ε/V = {smooth[right]:g}"
+    distribution = Matrix(
+        "Target distribution",
+        np.stack([hard, smooth]),
+        rows=["one-hot", f"ε = {epsilon:g}"],
+        columns=tokens,
+        across="token",
+        cell=(min(42, 420 / vocabulary), 30),
+        reach=1.0,
+    )
+    losses = Chart(
+        "Loss when the right token gets probability q",
+        [Series(f"ε = {e:g}", p, curve) for e, curve in curves.items()],
+        x_label="q",
+        y_label="nats",
+        marked_x=best,
+        marked_as=f"least at {best:g}",
+    )
     return Drawn(
         [
-            Cells(
-                Matrix(
-                    "Target distribution",
-                    np.stack([hard, smooth]),
-                    rows=["one-hot", f"ε = {epsilon:g}"],
-                    columns=tokens,
-                    across="token",
-                    cell=(min(42, 420 / vocabulary), 30),
-                    reach=1.0,
-                )
-            ),
-            Lines(
-                Chart(
-                    "Loss when the right token gets probability q",
-                    [Series(f"ε = {e:g}", p, curve) for e, curve in curves.items()],
-                    x_label="q",
-                    y_label="nats",
-                    marked_x=best,
-                    marked_as=f"least at {best:g}",
-                ),
-                460,
-                260,
-            ),
+            Cells(distribution),
+            Lines(losses, 460, 260),
         ],
         [
             DataTable(
@@ -170,22 +160,19 @@ def layers_figure(subject: Subject) -> Drawn:
     biggest = max(measured, key=lambda s: s.added / s.stream)
     norm = _NORMS[subject.transformer.settings.norm]
     most = max(ratios)
+    sizes = Chart(
+        "Size along the stream",
+        [
+            Series("comes in", places, [s.stream for s in measured]),
+            Series("added", places, [s.added for s in measured]),
+            Series("goes on", places, [s.after for s in measured]),
+        ],
+        x_label="sub-layer, numbered in the table",
+        from_zero=True,
+    )
     return Drawn(
         [
-            Lines(
-                Chart(
-                    "Size along the stream",
-                    [
-                        Series("comes in", places, [s.stream for s in measured]),
-                        Series("added", places, [s.added for s in measured]),
-                        Series("goes on", places, [s.after for s in measured]),
-                    ],
-                    x_label="sub-layer, numbered in the table",
-                    from_zero=True,
-                ),
-                480,
-                280,
-            ),
+            Lines(sizes, 480, 280),
             Text(
                 "Means over all tokens of some sentences",
                 ("", *header),

@@ -14,7 +14,14 @@ from starlette.responses import Response
 
 from dragoman.errors import DataError, DragomanError, FileError, RecipeError, RunError
 from dragoman.insight.figures.captions import captions
-from dragoman.insight.figures.catalogue import checked, make_figure, missing, needs_run, sliders_of
+from dragoman.insight.figures.catalogue import (
+    FIGURES,
+    checked,
+    make_figure,
+    missing,
+    needs_run,
+    sliders_of,
+)
 from dragoman.insight.figures.sliders import Slider
 from dragoman.insight.needs import transformer_of
 from dragoman.insight.parts import ended_by
@@ -35,8 +42,6 @@ LONGEST_SENTENCE = 120
 """Source tokens; a figure shows every one of them."""
 OF_OPERATORS = (DataError, FileError, RecipeError, RunError)
 """What only those who run the server can mend; it names their folders."""
-TRAINED_FOR = "position-learned"
-"""The one figure that trains a model where the run has no learned positions."""
 
 
 class TwoLanguages(Message):
@@ -269,14 +274,14 @@ def _missing(name: str, run: ServedRun) -> TwoLanguages | None:
     needed = missing(name, model)
     if needed is not None:
         return _both(needed)
-    if name == TRAINED_FOR and transformer_of(model).settings.positions.kind != "learned":
+    if FIGURES[name].trains and transformer_of(model).settings.positions.kind != "learned":
         return TwoLanguages(
             en=f"{run.name} has fixed positions, so a small model would have to be trained for "
             "this figure: some seconds of work, which a server does not take upon itself.",
             ko=f"{run.name} 모델은 위치 인코딩이 고정되어 있어, 이 그림을 그리려면 작은 모델을 "
             "몇 초 동안 새로 학습해야 합니다. 서버에서는 학습하지 않습니다.",
         )
-    if name == "pronoun" and recipe.data.embedded != "demo":
+    if FIGURES[name].of_demo and recipe.data.embedded != "demo":
         return TwoLanguages(
             en="This figure needs a run of the embedded corpus: dragoman demo makes one.",
             ko="이 그림에는 데모 말뭉치로 학습한 모델이 필요합니다. dragoman demo 명령으로 만들 수 "
@@ -287,7 +292,8 @@ def _missing(name: str, run: ServedRun) -> TwoLanguages | None:
 
 def _command(name: str, run: ServedRun) -> str | None:
     """What makes a figure in a shell that this server does not make."""
-    if name != TRAINED_FOR or run.run is None or missing(name, run.engine.network) is not None:
+    here = run.run is not None and missing(name, run.engine.network) is None
+    if not (FIGURES[name].trains and here):
         return None
     return f"dragoman figure {name}"
 

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Coroutine
 from functools import partial
+from inspect import cleandoc
+from typing import Any
 
 from fastapi import APIRouter, Request
 from starlette.responses import Response
@@ -22,6 +25,7 @@ from dragoman.serving.look.schema import (
     WordAnswer,
     WordRequest,
 )
+from dragoman.serving.schema import Message
 from dragoman.serving.service import Service
 
 
@@ -45,85 +49,70 @@ def router(service: Service) -> APIRouter:
         )  # fmt: skip
         return choice, await service.texts.do(client, partial(choice.run.look_cut, request))
 
-    async def look_at(request: LookRequest, client: str) -> bytes:
+    async def look(request: LookRequest, client: str) -> bytes:
+        """Where every layer and head looked, and what every step of the search chose among; with
+        heads switched off or source words hidden on request."""
         choice, cut = await chosen(request, client)
         run, detected = choice.run, choice.detected
         seen = await run.inspector.look(cut.request, cut.ids, client)
         work = partial(run.look_answer, cut, seen, detected)
         return await service.texts.do(client, lambda: written(work()))
 
-    async def look_at_attention(request: AttentionRequest, client: str) -> bytes:
+    async def attention(request: AttentionRequest, client: str) -> bytes:
+        """For texts whose attention is too much for one answer. Say what was looked at as in the
+        look, and which head."""
         choice, cut = await chosen(request, client)
         return await choice.run.inspector.attention(cut.request, cut.ids, client)
 
-    async def look_at_word(request: WordRequest, client: str) -> bytes:
+    async def word(request: WordRequest, client: str) -> bytes:
+        """Where it looked in every layer and head, who looked at it, and its rows of numbers from
+        the embedding to the last layer."""
         choice, cut = await chosen(request, client)
         return await choice.run.inspector.word(cut.request, cut.ids, client)
 
-    async def look_at_cell(request: CellRequest, client: str) -> bytes:
+    async def cell(request: CellRequest, client: str) -> bytes:
+        """The query, the key, their product, and what the value adds to the row that looks."""
         choice, cut = await chosen(request, client)
         return await choice.run.inspector.cell(cut.request, cut.ids, client)
 
-    async def look_at_heads(request: LookRequest, client: str) -> bytes:
+    async def heads(request: LookRequest, client: str) -> bytes:
+        """By how much the probability of the translation falls without each of them."""
         choice, cut = await chosen(request, client)
         return await choice.run.inspector.heads(cut.request, cut.ids, client)
 
-    @routes.post(
-        "/look",
-        summary="Look inside one translation",
-        responses={200: {"model": LookAnswer}, **REFUSALS},
-        openapi_extra=body_of(LookRequest),
-    )
-    async def look(http: Request) -> Response:
-        """Where every layer and head looked, and what every step of the search chose among; with
-        heads switched off or source words hidden on request."""
-        async with service.receive(http, LookRequest) as (request, client):
-            return json_response(await service.finish(http, look_at(request, client)))
+    def serve(
+        path: str,
+        summary: str,
+        asks: type[Asked],
+        gives: type[Message],
+        look_at: Callable[[Asked, str], Coroutine[Any, Any, bytes]],
+    ) -> None:
+        """``look_at``: by its name and docstring the documentation knows the endpoint."""
 
-    @routes.post(
-        "/look/attention",
-        summary="Attention of one head, or of all heads of a layer",
-        responses={200: {"model": Weights}, **REFUSALS},
-        openapi_extra=body_of(AttentionRequest),
-    )
-    async def attention(http: Request) -> Response:
-        """For texts whose attention is too much for one answer. Say what was looked at as in the
-        look, and which head."""
-        async with service.receive(http, AttentionRequest) as (request, client):
-            return json_response(await service.finish(http, look_at_attention(request, client)))
+        async def answer(http: Request) -> Response:
+            async with service.receive(http, asks) as (request, client):
+                return json_response(await service.finish(http, look_at(request, client)))
 
-    @routes.post(
-        "/look/word",
-        summary="What became of one word",
-        responses={200: {"model": WordAnswer}, **REFUSALS},
-        openapi_extra=body_of(WordRequest),
-    )
-    async def word(http: Request) -> Response:
-        """Where it looked in every layer and head, who looked at it, and its rows of numbers from
-        the embedding to the last layer."""
-        async with service.receive(http, WordRequest) as (request, client):
-            return json_response(await service.finish(http, look_at_word(request, client)))
+        routes.add_api_route(
+            path,
+            answer,
+            methods=["POST"],
+            name=look_at.__name__,
+            summary=summary,
+            description=cleandoc(look_at.__doc__ or ""),
+            responses={200: {"model": gives}, **REFUSALS},
+            openapi_extra=body_of(asks),
+        )
 
-    @routes.post(
-        "/look/cell",
-        summary="One weight of one head, opened",
-        responses={200: {"model": CellAnswer}, **REFUSALS},
-        openapi_extra=body_of(CellRequest),
-    )
-    async def cell(http: Request) -> Response:
-        """The query, the key, their product, and what the value adds to the row that looks."""
-        async with service.receive(http, CellRequest) as (request, client):
-            return json_response(await service.finish(http, look_at_cell(request, client)))
-
-    @routes.post(
-        "/look/heads",
-        summary="What each head is good for in a translation",
-        responses={200: {"model": HeadsAnswer}, **REFUSALS},
-        openapi_extra=body_of(LookRequest),
-    )
-    async def heads(http: Request) -> Response:
-        """By how much the probability of the translation falls without each of them."""
-        async with service.receive(http, LookRequest) as (request, client):
-            return json_response(await service.finish(http, look_at_heads(request, client)))
-
+    serve("/look", "Look inside one translation", LookRequest, LookAnswer, look)
+    serve(
+        "/look/attention", "Attention of one head, or of all heads of a layer",
+        AttentionRequest, Weights, attention,
+    )  # fmt: skip
+    serve("/look/word", "What became of one word", WordRequest, WordAnswer, word)
+    serve("/look/cell", "One weight of one head, opened", CellRequest, CellAnswer, cell)
+    serve(
+        "/look/heads", "What each head is good for in a translation",
+        LookRequest, HeadsAnswer, heads,
+    )  # fmt: skip
     return routes

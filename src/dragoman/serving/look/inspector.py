@@ -95,10 +95,11 @@ class Inspector:
 
     def cut(self, request: Asked, longest: int) -> Cut[Asked]:
         """What is looked at of a text. Raises Refusal for what cannot be."""
-        if not self._engine.source.reads and request.text.strip():
-            return self._cut_alone(request, longest)
-        if self._predictor is not None and request.text.strip():
-            return self._cut_whole(request, longest, self._predictor)
+        reads = self._engine.source.reads
+        if request.text.strip() and (self._predictor is not None or not reads):
+            if request.sentence:
+                raise Refusal("text_is_whole", "sentence: this run looks at its text as one.")
+            return self._cut_whole(request, longest) if reads else self._cut_alone(request, longest)
         (passage,) = self._engine.cut([request.text], whole=False)
         sentences = [piece.text for piece in passage.pieces]
         if not sentences:
@@ -117,10 +118,9 @@ class Inspector:
         (ids,) = self._engine.source.values([request.text.strip()])
         return Cut(sentences, self._checked(request, ids, longest), ids)
 
-    def _cut_whole(self, request: Asked, longest: int, predictor: Predictor) -> Cut[Asked]:
+    def _cut_whole(self, request: Asked, longest: int) -> Cut[Asked]:
         """Where a text is read as one."""
-        if request.sentence:
-            raise Refusal("text_is_whole", "sentence: this run looks at its text as one.")
+        assert self._predictor is not None
         if self._engine.writes:
             longest = min(longest, self._engine.longest)
         elif request.prefix_tokens or request.given:
@@ -128,7 +128,7 @@ class Inspector:
                 "writes_nothing", "This run writes nothing: leave prefix_tokens and given out."
             )
         try:
-            ids = predictor.source_ids(request.text)
+            ids = self._predictor.source_ids(request.text)
         except TooLongError as error:
             raise too_long(error, f"{error}.") from None
         except DragomanError as error:
@@ -137,8 +137,6 @@ class Inspector:
 
     def _cut_alone(self, request: Asked, longest: int) -> Cut[Asked]:
         """Where nothing is read: the text itself, or what else it begins with."""
-        if request.sentence:
-            raise Refusal("text_is_whole", "sentence: this run looks at its text as one.")
         (tokens,) = self._target.tokens([request.text])
         if (places := self.model.settings.longest) is not None:
             longest = min(longest, places - 1)  # the start symbol stands before them

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import replace
 from typing import Annotated, Any
 
-from pydantic import Field
+from pydantic import ConfigDict, Field
 
-from dragoman.pictures.records import RunSummary
+from dragoman.pictures.records import Chart, RunSummary, Series
 from dragoman.runs.run import Run
 from dragoman.serving.schema import Message
 from dragoman.tasks.report import summarise
@@ -15,7 +17,13 @@ MOST_POINTS = 400
 """Points of one line: more than a screen can tell apart."""
 
 
-class Line(Message):
+class _Part(Message):
+    """A part that is told as its record has it."""
+
+    model_config = ConfigDict(from_attributes=True)
+
+
+class Line(_Part):
     """One line of a chart."""
 
     name: str
@@ -23,7 +31,7 @@ class Line(Message):
     y: list[float]
 
 
-class ChartView(Message):
+class ChartView(_Part):
     """Some lines over one axis."""
 
     title: str
@@ -53,13 +61,13 @@ class ScoreView(Message):
     """sacreBLEU's: without it a BLEU cannot be compared."""
 
 
-class SampleView(Message):
+class SampleView(_Part):
     source: str
     hypothesis: str
     reference: str
 
 
-class TableView(Message):
+class TableView(_Part):
     title: str
     header: list[str]
     rows: list[list[str | int | float]]
@@ -112,37 +120,19 @@ def view_of(summary: RunSummary, name: str) -> RunView:
             )
             for s in summary.scores
         ],
-        samples=[
-            SampleView(source=s.source, hypothesis=s.hypothesis, reference=s.reference)
-            for s in summary.samples
-        ],
-        charts=[
-            ChartView(
-                title=chart.title,
-                x_label=chart.x_label,
-                y_label=chart.y_label,
-                log_y=chart.log_y,
-                marked_x=chart.marked_x,
-                marked_as=chart.marked_as,
-                series=[_line(s.name, list(s.x), list(s.y)) for s in chart.series],
-            )
-            for chart in summary.charts
-        ],
-        tables=[
-            TableView(
-                title=table.title,
-                header=list(table.header),
-                rows=[list(row) for row in table.rows],
-                note=table.note,
-            )
-            for table in summary.data
-        ],
+        samples=[SampleView.model_validate(one) for one in summary.samples],
+        charts=[ChartView.model_validate(_thinned(one)) for one in summary.charts],
+        tables=[TableView.model_validate(one) for one in summary.data],
         recipe=summary.recipe,
         limits=list(summary.limits),
     )
 
 
-def _line(name: str, x: list[float], y: list[float]) -> Line:
+def _thinned(chart: Chart) -> Chart:
+    return replace(chart, series=[_line(one.name, one.x, one.y) for one in chart.series])
+
+
+def _line(name: str, x: Sequence[float], y: Sequence[float]) -> Series:
     """Thin a line, keeping in each stretch its least and its greatest value."""
     points = [(a, b) for a, b in zip(x, y, strict=True) if _is_number(a) and _is_number(b)]
     if len(points) > MOST_POINTS:
@@ -152,7 +142,7 @@ def _line(name: str, x: list[float], y: list[float]) -> Line:
             part = points[begin : begin + stretch]
             kept += sorted({min(part, key=lambda p: p[1]), max(part, key=lambda p: p[1])})
         points = [points[0], *(p for p in kept if p not in (points[0], points[-1])), points[-1]]
-    return Line(name=name, x=[a for a, _ in points], y=[b for _, b in points])
+    return Series(name, [a for a, _ in points], [b for _, b in points])
 
 
 def _is_number(value: Any) -> bool:

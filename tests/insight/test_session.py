@@ -1,0 +1,101 @@
+"""A session of looking: what it sees is what the model does, as it is and under an intervention."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+import torch
+
+import dragoman
+from dragoman.insight.parts import ended_by
+from dragoman.insight.session import InspectionRequest, InspectionSession, Intervention
+from dragoman.tasks.translation.translator import Translator, TranslatorSettings
+
+SENTENCE = "The small man eats the dinosaur."
+
+
+@pytest.fixture(scope="module")
+def translator(tiny_run: Path) -> Translator:
+    return dragoman.load(tiny_run, TranslatorSettings(precision="fp32"))
+
+
+@pytest.fixture(scope="module")
+def session(translator: Translator) -> InspectionSession:
+    return InspectionSession(translator.engine)
+
+
+def wanted(translator: Translator, under: Intervention, **changes: int) -> InspectionRequest:
+    settings = translator.engine.search_settings.model_copy(update=changes)
+    return InspectionRequest(SENTENCE, translator.source_ids(SENTENCE), settings, under)
+
+
+def interventions(translator: Translator) -> list[Intervention]:
+    first = translator.plain.attentions_of("cross")[0]
+    return [Intervention(), Intervention(hidden=(1, 2)), Intervention().without(first.name, 0)]
+
+
+def test_what_is_seen_is_what_is_translated(
+    translator: Translator, session: InspectionSession
+) -> None:
+    """The output, its probability and every weight, each got in another way too."""
+    seen_texts = set()
+    for under in interventions(translator):
+        seen = session.inspect(wanted(translator, under))
+        with under.probe():
+            (found,) = translator.batch([SENTENCE])
+        assert seen.best.tokens == found.ids and seen.text == found.text
+        record = translator.look(SENTENCE, found.ids, under.probe(record=True))
+        for part, weights in seen.attention.items():
+            assert torch.equal(weights, torch.from_numpy(record.weights(part)).half())
+        assert seen.target == list(record.target)
+        believed = session.believed(SENTENCE, seen.source_ids, seen.best.tokens, under)
+        if seen.best.finished:
+            assert believed == pytest.approx(seen.best.log_probability, abs=1e-3)
+        seen_texts.add((seen.best.tokens, round(believed, 4)))
+    assert len(seen_texts) == 3, "an intervention changes something"
+
+
+def test_each_head_is_off_once(translator: Translator, session: InspectionSession) -> None:
+    under, asked = Intervention(hidden=(1,)), list[Intervention]()
+
+    def score(one: Intervention) -> float:
+        asked.append(one)
+        return float(len(asked))
+
+    found = session.without_each_head(score, under)
+    attentions = translator.plain.attentions
+    every = [(one.name, head) for one in attentions for head in range(one.heads)]
+    assert [one.heads_off for one in asked] == [frozenset([head]) for head in every]
+    assert all(one.hidden == (1,) for one in asked)
+    for part, layers in found.items():
+        of_part = translator.plain.attentions_of(part)
+        assert [len(heads) for heads in layers] == [one.heads for one in of_part]
+        for layer, heads in zip(of_part, layers, strict=True):
+            assert heads == [every.index((layer.name, head)) + 1.0 for head in range(len(heads))]
+
+
+def test_work_ends_at_its_next_part(translator: Translator, session: InspectionSession) -> None:
+    class Enough(Exception):
+        pass
+
+    parts = 0
+
+    def check() -> None:
+        nonlocal parts
+        parts += 1
+        if parts == 3:
+            raise Enough
+
+    with ended_by(check), pytest.raises(Enough):
+        session.inspect(wanted(translator, Intervention()))
+    assert parts == 3
+
+
+def test_sizes_are_told_before_and_behind_the_search(
+    translator: Translator, session: InspectionSession
+) -> None:
+    told: list[tuple[int, int]] = []
+    request = wanted(translator, Intervention(), max_length=4)
+    seen = session.inspect(request, lambda *sizes: told.append(sizes))
+    assert told == [(len(request.ids), 1), (len(request.ids), len(seen.best.tokens) + 1)]
