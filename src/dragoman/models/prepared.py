@@ -1,13 +1,16 @@
-"""A network prepared for translating on plain torch: its weights laid out once, in bf16 or fp32.
+"""A network prepared for translating: its weights laid out once, in int8, bf16 or fp32.
 
 It computes what the network computes, to within rounding: every layer by oneDNN's products
-(``nn/inference_linear.py``), the best tokens without sorting all (``candidates.py``). ``paths`` are
-the fast paths of the kinds whose networks are ``Advancing``.
+(``nn/inference_linear.py``), the best tokens without sorting all (``candidates.py``); or by kernels
+in int8 (``native/int8.py``), while torch does what is between them. ``paths`` are the fast paths of
+the kinds whose networks are ``Advancing``.
 """
 
 from __future__ import annotations
 
 import copy
+from abc import ABC, abstractmethod
+from functools import cache, partial
 from typing import Any, Literal
 
 import torch
@@ -15,11 +18,15 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from dragoman.models.candidates import COLUMNS, NEVER, best_of
-from dragoman.models.fast_path import TRIAL_TOKENS, FastPath, on_plain_torch
+from dragoman.models.convolutional import Convolutional
+from dragoman.models.fast_path import TRIAL_TOKENS, FastPath, on_plain_torch, trial
 from dragoman.models.interface import Adjust, Advancing, DecodeState, Memory, Model
 from dragoman.models.recurrent import Recurrent
-from dragoman.models.settings import RecurrentSettings
+from dragoman.models.settings import ConvolutionalSettings, ModelSettings, RecurrentSettings
 from dragoman.models.shortlist import Shortlist
+from dragoman.native import int8 as native
+from dragoman.native import library, loader
+from dragoman.native.measured import measures
 from dragoman.nn.inference_linear import InferenceLinear
 from dragoman.nn.layout import Sequences
 from dragoman.nn.linear import prepare
@@ -33,16 +40,16 @@ class Prepared(Model):
     """
 
     def __init__(self, network: Advancing, dtype: torch.dtype) -> None:
+        """``dtype``: torch.int8 is by kernels, for which ``why_not_int8`` is to be asked first."""
         self._plain = network
         self._network: Advancing = twin(network)
-        weight = network.output_layer.weight
-        self._vocabulary = len(weight)
-        spare = -len(weight) % COLUMNS
-        never = torch.zeros(len(weight) + spare)
-        never[len(weight) :] = NEVER
         with torch.no_grad():
             prepare(self._network, dtype)
-            self._output = InferenceLinear(F.pad(weight, (0, 0, 0, spare)), never, dtype)
+            self._output: _Output = (
+                _Int8Output(network.output_layer.weight)
+                if dtype == torch.int8
+                else _PlainOutput(network.output_layer.weight, dtype)
+            )
 
     @torch.no_grad()
     def encode(self, source: Sequences) -> Memory:
@@ -62,19 +69,58 @@ class Prepared(Model):
 
     @torch.no_grad()
     def step(self, tokens: Tensor, state: DecodeState) -> Tensor:
-        return self._logits(tokens, state)[:, : self._vocabulary]
+        return self._output.logits(self._network.advance(tokens, state))
 
     @torch.no_grad()
     def best(
         self, tokens: Tensor, state: DecodeState, k: int, adjust: Adjust | None = None
     ) -> tuple[Tensor, Tensor]:
-        if adjust is not None or k > min(COLUMNS, self._vocabulary):
+        if adjust is not None or k > self._output.most:
             return super().best(tokens, state, k, adjust)
-        return best_of(self._logits(tokens, state), k)
+        return self._output.best(self._network.advance(tokens, state), k)
 
-    def _logits(self, tokens: Tensor, state: DecodeState) -> Tensor:
-        """(N, V rounded up to whole columns)."""
-        return self._output.any_rows(self._network.advance(tokens, state))
+
+class _Output(ABC):
+    """The output layer."""
+
+    most: int
+    """The greatest k of ``best``."""
+
+    @abstractmethod
+    def logits(self, hidden: Tensor) -> Tensor:
+        """(N, D) -> (N, V)."""
+
+    @abstractmethod
+    def best(self, hidden: Tensor, k: int) -> tuple[Tensor, Tensor]:
+        """(N, D) -> the k best tokens: log-probabilities (N, k) fp32 and ids (N, k), best first."""
+
+
+class _PlainOutput(_Output):
+    def __init__(self, weight: Tensor, dtype: torch.dtype) -> None:
+        self._vocabulary = len(weight)
+        self.most = min(COLUMNS, self._vocabulary)
+        spare = -len(weight) % COLUMNS
+        never = torch.zeros(len(weight) + spare)
+        never[len(weight) :] = NEVER
+        self._map = InferenceLinear(F.pad(weight, (0, 0, 0, spare)), never, dtype)
+
+    def logits(self, hidden: Tensor) -> Tensor:
+        return self._map.any_rows(hidden)[:, : self._vocabulary]
+
+    def best(self, hidden: Tensor, k: int) -> tuple[Tensor, Tensor]:
+        return best_of(self._map.any_rows(hidden), k)
+
+
+class _Int8Output(_Output):
+    def __init__(self, weight: Tensor) -> None:
+        self._map = native.Int8Map(weight, None)
+        self.most = min(native.MOST_BEST, len(weight))
+
+    def logits(self, hidden: Tensor) -> Tensor:
+        return self._map.any_rows(hidden)
+
+    def best(self, hidden: Tensor, k: int) -> tuple[Tensor, Tensor]:
+        return self._map.best(hidden, k)
 
 
 def twin(module: Any) -> Any:
@@ -95,8 +141,11 @@ def _precise(memory: Memory, network: nn.Module) -> Memory:
 # ---- fast paths
 
 
-def _make(precision: Literal["bf16", "fp32"], network: Advancing, _: Shortlist | None) -> Model:
-    return Prepared(network, {"bf16": torch.bfloat16, "fp32": torch.float32}[precision])
+def _make(
+    precision: Literal["int8", "bf16", "fp32"], network: Advancing, _: Shortlist | None
+) -> Model:
+    dtypes = {"int8": torch.int8, "bf16": torch.bfloat16, "fp32": torch.float32}
+    return Prepared(network, dtypes[precision])
 
 
 def _small() -> Recurrent:
@@ -104,6 +153,62 @@ def _small() -> Recurrent:
     return Recurrent(settings, TRIAL_TOKENS, TRIAL_TOKENS)
 
 
+def why_not_int8(level: str | None = None) -> str | None:
+    """Why the int8 kernels of ``level`` (None: of the one in use) run no network here; None if they
+    can."""
+    if not library.available():
+        return library.status().reason
+    with library.using(level):
+        if not native.supported():
+            return "the native library has no int8 products for this processor"
+        agree = _agrees(loader.level_in_use())
+    return None if agree else "its kernels do not agree with plain torch on this machine"
+
+
+@cache
+def _agrees(level: str | None) -> bool:
+    """Whether the kernels of the level in use and plain torch give tiny models the same logits;
+    once a process for each."""
+    with torch.random.fork_rng(devices=[]), torch.no_grad():
+        torch.manual_seed(0)
+        recurrent = RecurrentSettings(model_dim=34, attends="first", attention="additive")
+        convolutional = ConvolutionalSettings(model_dim=34, channels=40)
+        source = Sequences.of([torch.arange(3, 10), torch.arange(20, 22)])
+        tokens = torch.tensor([[1, 5, 9], [1, 60, 3]])
+        for plain in (Recurrent(recurrent, 70, 70), Convolutional(convolutional, 70, 70)):
+            fast = Prepared(plain.eval(), torch.int8)
+            expected = plain.step(tokens, plain.start(plain.encode(source)))
+            found = fast.step(tokens, fast.start(fast.encode(source)))
+            values, ids = fast.best(tokens, fast.start(fast.encode(source)), 3)
+            told = found.log_softmax(dim=-1).gather(1, ids)
+            if not (found - expected).norm() < 0.05 * expected.norm():
+                return False
+            if not torch.allclose(values, told, atol=1e-3):
+                return False
+    return True
+
+
+def _by_kernels(level: str | None) -> FastPath:
+    make = partial(_make, "int8")
+
+    def why_not(_: ModelSettings | None) -> str | None:
+        return why_not_int8(level)
+
+    return FastPath(
+        "int8",
+        make=make,
+        why_not=why_not,
+        trial=partial(trial, _small, make),
+        line=lambda: f"int8, native kernels for {level}, between them torch",
+        units=lambda: f"int8 by kernels for {level}",
+        level=level,
+        trial_name=f"prepared int8 {level}",
+    )
+
+
 def paths() -> tuple[FastPath, ...]:
-    """In bf16 and in fp32."""
-    return on_plain_torch(_make, _small, "prepared")
+    """In int8 by the kernels of each instruction set that has some (of the best alone where nothing
+    is measured), in bf16 and in fp32."""
+    levels = loader.decoding_levels() or (None,)
+    by_kernels = [_by_kernels(level) for level in (levels if measures() else levels[:1])]
+    return (*by_kernels, *on_plain_torch(_make, _small, "prepared"))

@@ -127,7 +127,7 @@ class Recurrent(Advancing):
             gates = layer.read(x)
             if layer.context is not None:
                 assert found is not None
-                gates = gates + layer.context(found)
+                gates = layer.read_context(found, gates)
             first = begin.hidden[number], begin.cell[number]
             out, _ = layer(gates, layout, first, self._kept(layout))
             out = self._drop(out, layout)
@@ -214,7 +214,7 @@ class Recurrent(Advancing):
                 gates = layer.read(x)
             if layer.context is not None:
                 assert found is not None
-                gates = gates + layer.context(found)
+                gates = layer.read_context(found, gates)
             before = carried.hidden[number], carried.cell[number]
             hidden, cell = layer.step(gates, *before, kept[number] if kept else None)
             hiddens.append(hidden)

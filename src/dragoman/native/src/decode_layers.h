@@ -117,6 +117,19 @@ static inline void project(const Int8Weights& w, const uint8_t* bytes, size_t st
   }
 }
 
+// One vector of a row of `width` floats, of which those from `column` on belong to it.
+static ALWAYS_INLINE void store_some(float* row, int column, int width, Floats values) {
+  if (width - column >= LANES) return store(row + column, values);
+  float rest[LANES];
+  store(rest, values);
+  for (int i = 0; column + i < width; ++i) row[column + i] = rest[i];
+}
+
+static ALWAYS_INLINE void store_columns(float* row, int column, int width,
+                                        const Floats (&values)[PANEL_VECTORS]) {
+  for (int j = 0; j < PANEL_VECTORS; ++j) store_some(row, column + LANES * j, width, values[j]);
+}
+
 static ALWAYS_INLINE void store_bf16_panel(uint16_t* to, const Floats (&values)[PANEL_VECTORS]) {
   for (int j = 0; j < PANEL_VECTORS; j += 2) store_bf16(to + LANES * j, values[j], values[j + 1]);
 }
