@@ -205,7 +205,7 @@ def recurrence(k: Kernels, m: Memory) -> None:
 
 
 def maps_in_int8(k: Kernels, m: Memory) -> None:
-    """Linear maps of one, two and four groups, and what stands behind each."""
+    """Linear maps of one, two and four groups, what stands behind each, and looks at sources."""
     rows, inputs, outputs, more = int(m.pick(ROWS)), int(m.pick(WIDTHS)), int(m.pick(WIDTHS)), 3
     x, stride = m.floats("fp32", rows, inputs + more), inputs + more
 
@@ -238,6 +238,12 @@ def maps_in_int8(k: Kernels, m: Memory) -> None:
       m.out(count, outputs))  # fmt: skip
     for each in (one, two, four, again):
         k("int8_free", each)
+    counts, source = m.whole(0, 5, batch), int(m.random.integers(1, 20))
+    asking, allowed = int(counts.sum()), m.keep(m.random.integers(0, 2, (batch, source)), np.uint8)
+    for energy, factors in ((None, m.real(batch)), (m.real(inputs), None)):
+        k("look", m.real(asking, inputs), m.real(batch, source, inputs),
+          m.real(batch, source, outputs), allowed, counts, energy, factors,
+          m.out(asking, outputs), *map(c_int, (batch, source, inputs, outputs)), 0.3)  # fmt: skip
 
 
 def attention(k: Kernels, m: Memory) -> None:

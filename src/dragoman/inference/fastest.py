@@ -46,6 +46,8 @@ class Path:
     """A fast one, or the model that was given; None where torch does not hold it."""
     one_core_each: bool = True
     """Whether threads with a core and a batch each do more than one thread on all cores."""
+    rows: int = 64
+    """Hypotheses under way at once in each batch with which many sentences are fastest."""
 
 
 def fastest(
@@ -85,7 +87,7 @@ def fastest(
     with library.using(path.level):
         made = path.make(model, shortlist if path.takes_shortlist else None)
     searched = OnTorch(made) if path.searched is None else path.searched(made)
-    return Path(path.precision, line, searched, made)
+    return Path(path.precision, line, searched, made, rows=path.rows)
 
 
 def without_torch(
@@ -225,6 +227,7 @@ def together(paths: Sequence[Path], readers: Sequence[Reader | None]) -> Path:
         OnTorch(ensemble),
         ensemble,
         one_core_each=all(path.one_core_each for path in paths),
+        rows=min(path.rows for path in paths),
     )
 
 

@@ -77,6 +77,9 @@ class FastPath:
     level: str | None = None
     """The instruction set whose kernels are to be in use where it is made and tried."""
     takes_shortlist: bool = False
+    rows: int = 64
+    """Hypotheses under way at once with which many sentences are fastest: more than 64 fall out of
+    a processor's cache, and fewer pay more for what each step costs beside its rows."""
     trial_name: str = ""
     """What its trial is remembered by; left out, its precision."""
     searched: Callable[[Any], Searched] | None = None
@@ -92,11 +95,12 @@ def on_plain_torch(
     make: Callable[[Literal["bf16", "fp32"], Any, Shortlist | None], Model],
     small: Callable[[], Writing],
     trial_name: str = "",
+    rows: int = 64,
 ) -> tuple[FastPath, FastPath]:
     """The paths that plain torch runs: in bf16 where the processor has units for it, and in fp32.
 
     ``make``: of a precision. ``small``: a model to try them with. ``trial_name``: what their trials
-    are remembered by, before the precision.
+    are remembered by, before the precision. ``rows``: see ``FastPath``.
     """
 
     def path(
@@ -109,6 +113,7 @@ def on_plain_torch(
             trial=partial(trial, small, partial(make, precision)),
             line=lambda: f"{precision} on plain torch",
             units=lambda: f"{precision} on plain torch",
+            rows=rows,
             trial_name=trial_name and f"{trial_name} {precision}",
         )
 

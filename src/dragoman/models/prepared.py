@@ -140,6 +140,9 @@ def _precise(memory: Memory, network: nn.Module) -> Memory:
 
 # ---- fast paths
 
+ROWS = 256
+"""Of a batch: torch costs a step as much for 64 rows as for these (docs/experiments.md)."""
+
 
 def _make(
     precision: Literal["int8", "bf16", "fp32"], network: Advancing, _: Shortlist | None
@@ -202,6 +205,7 @@ def _by_kernels(level: str | None) -> FastPath:
         line=lambda: f"int8, native kernels for {level}, between them torch",
         units=lambda: f"int8 by kernels for {level}",
         level=level,
+        rows=ROWS,
         trial_name=f"prepared int8 {level}",
     )
 
@@ -211,4 +215,4 @@ def paths() -> tuple[FastPath, ...]:
     is measured), in bf16 and in fp32."""
     levels = loader.decoding_levels() or (None,)
     by_kernels = [_by_kernels(level) for level in (levels if measures() else levels[:1])]
-    return (*by_kernels, *on_plain_torch(_make, _small, "prepared"))
+    return (*by_kernels, *on_plain_torch(_make, _small, "prepared", ROWS))

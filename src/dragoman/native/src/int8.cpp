@@ -34,13 +34,6 @@ static Work& work() {
   return found;
 }
 
-static ALWAYS_INLINE Floats load_some(const float* row, int column, int width) {
-  if (width - column >= LANES) return load(row + column);
-  float rest[LANES] = {};
-  for (int i = 0; column + i < width; ++i) rest[i] = row[column + i];
-  return load(rest);
-}
-
 // Rows of x, `stride` apart, become bytes.
 static void take_in(Work& w, const Map& m, const float* x, int64_t stride, int rows) {
   w.scale.reserve(rows);
@@ -77,22 +70,6 @@ static void each_panel(Work& w, const Map& m, int rows, const Use& use) {
                 for (int r = 0; r < block; ++r) use(first + r, column, panel + r * PANEL);
             });
   }
-}
-
-// 2^(-|x| log2(e) by), which is at most 1.
-static ALWAYS_INLINE Floats falling(Floats x, float by) {
-  return power_of_two(multiply(magnitude(x), every(-LOG2_E * by)));
-}
-
-static ALWAYS_INLINE Floats sigmoid(Floats x) {
-  const Floats one = every(1.0f), e = falling(x, 1.0f);
-  return divide(choose(above(x, zero()), one, e), add(one, e));
-}
-
-static ALWAYS_INLINE Floats hyperbolic_tangent(Floats x) {
-  const Floats one = every(1.0f), e = falling(x, 2.0f);
-  const Floats size = divide(subtract(one, e), add(one, e));
-  return choose(above(x, zero()), size, subtract(zero(), size));
 }
 
 // One step of an LSTM for some sequences, whose hidden vectors have been taken in. gates(r): what
