@@ -46,6 +46,9 @@ class Path:
     """A fast one, or the model that was given; None where torch does not hold it."""
     one_core_each: bool = True
     """Whether threads with a core and a batch each do more than one thread on all cores."""
+    whole_steps: bool = False
+    """Whether kernels take whole steps of a search, without torch between them: what a step costs
+    and whether there can be a shortlist goes by that."""
     rows: int = 64
     """Hypotheses under way at once in each batch with which many sentences are fastest."""
 
@@ -87,7 +90,8 @@ def fastest(
     with library.using(path.level):
         made = path.make(model, shortlist if path.takes_shortlist else None)
     searched = OnTorch(made) if path.searched is None else path.searched(made)
-    return Path(path.precision, line, searched, made, rows=path.rows)
+    whole = path.searched is not None
+    return Path(path.precision, line, searched, made, whole_steps=whole, rows=path.rows)
 
 
 def without_torch(
@@ -129,7 +133,8 @@ def without_torch(
         if found is None:
             return None
         made = path.without_torch.make(found, shortlist)
-    return Path(path.precision, chosen.line + _of_shortlist(path, shortlist), made)
+    line = chosen.line + _of_shortlist(path, shortlist)
+    return Path(path.precision, line, made, whole_steps=True, rows=path.rows)
 
 
 def _trial(path: FastPath, amount: Amount) -> Callable[[], None]:
@@ -227,6 +232,7 @@ def together(paths: Sequence[Path], readers: Sequence[Reader | None]) -> Path:
         OnTorch(ensemble),
         ensemble,
         one_core_each=all(path.one_core_each for path in paths),
+        whole_steps=all(path.whole_steps for path in paths),
         rows=min(path.rows for path in paths),
     )
 
@@ -263,5 +269,5 @@ def _of_shortlist(path: FastPath | None, shortlist: Shortlist | None) -> str:
     if shortlist is None:
         return ""
     if path is None or not path.takes_shortlist:
-        return "; the shortlist is left out: it is for int8"
+        return "; the shortlist is left out: it is for Transformers in int8"
     return "; vocabulary shortlist"
