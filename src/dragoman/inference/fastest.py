@@ -23,7 +23,7 @@ from dragoman.models.searched import Searched
 from dragoman.models.settings import ModelSettings
 from dragoman.models.shortlist import Shortlist
 from dragoman.native import library, loader
-from dragoman.native.measured import known, measure, microseconds
+from dragoman.native.measured import known, measure, measures, microseconds
 
 if TYPE_CHECKING:
     import torch
@@ -90,8 +90,11 @@ def fastest(
     with library.using(path.level):
         made = path.make(model, shortlist if path.takes_shortlist else None)
     searched = OnTorch(made) if path.searched is None else path.searched(made)
+    rows = _rows(
+        path, lambda trials: {} if remembered is None else microseconds(remembered, trials)
+    )
     whole = path.searched is not None
-    return Path(path.precision, line, searched, made, whole_steps=whole, rows=path.rows)
+    return Path(path.precision, line, searched, made, whole_steps=whole, rows=rows)
 
 
 def without_torch(
@@ -134,12 +137,39 @@ def without_torch(
             return None
         made = path.without_torch.make(found, shortlist)
     line = chosen.line + _of_shortlist(path, shortlist)
-    return Path(path.precision, line, made, whole_steps=True, rows=path.rows)
+    return Path(path.precision, line, made, whole_steps=True, rows=_rows(path, lambda _: times))
 
 
 def _trial(path: FastPath, amount: Amount) -> Callable[[], None]:
     with library.using(path.level):
         return path.trial(amount)
+
+
+LEAST_GAIN = 0.03
+"""Of more rows, below which a batch stays small."""
+
+
+def _rows(
+    path: FastPath,
+    times_of: Callable[[Mapping[str, Callable[[], Callable[[], None]]]], Mapping[str, int]],
+) -> int:
+    """The hypotheses of a batch with which ``path`` is fastest here. ``times_of``: what trials
+    take, as far as it is known."""
+    if path.more_rows is None or path.rows_trial is None or not measures():
+        return path.rows
+    sizes = (path.rows, path.more_rows)
+    trials = {path.rows_remembered_as(n): partial(_rows_trial, path, n) for n in sizes}
+    times = times_of(trials)
+    if not trials.keys() <= times.keys():
+        return path.rows
+    few, more = (times[name] / n for name, n in zip(trials, sizes, strict=True))
+    return path.more_rows if more < few * (1 - LEAST_GAIN) else path.rows
+
+
+def _rows_trial(path: FastPath, rows: int) -> Callable[[], None]:
+    assert path.rows_trial is not None
+    with library.using(path.level):
+        return path.rows_trial(rows)
 
 
 @dataclass(frozen=True)
