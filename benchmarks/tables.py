@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from cost import table as cost_table
+from families import families
 
 HERE = Path(__file__).resolve().parent
 Row = dict[str, Any]
@@ -428,6 +429,7 @@ def main() -> None:
         path = HERE / "results" / f"{name}.json"
         if path.exists():
             text = placed(text, name, table(json.loads(path.read_text(encoding="utf-8"))))
+    text = placed(text, "families", families(HERE / "results"))
     readme.write_text(text, encoding="utf-8")
 
 

@@ -58,9 +58,11 @@ def test_a_shared_batch_is_searched_as_in_the_textbook(name: str) -> None:
         ]
         alone = model if name in NETWORKS else StepByStep(model)
         # What a model without training would say first of all is the end, or none would end, and
-        # what it would say next is forbidden.
+        # what it would say next is forbidden. A token that a request forces is neither.
+        forced = {token for _, _, prefix in REQUESTS for token in prefix}
         following = next_log_probabilities(alone, requests[0].source, (), bos=BOS)
-        eos, *forbidden = sorted(range(TARGET), key=lambda token: -following[token])[:2]
+        free = [token for token in range(TARGET) if token not in forced]
+        eos, *forbidden = sorted(free, key=lambda token: -following[token])[:2]
         scheduler = Scheduler(
             OnTorch(model), bos=BOS, eos=eos, capacity_rows=8, forbidden=forbidden
         )

@@ -18,10 +18,19 @@ from dragoman.models.convolutional import Convolutional
 from dragoman.models.decoder import Decoder
 from dragoman.models.encoder import Encoder
 from dragoman.models.ensemble import Ensemble
-from dragoman.models.interface import Adjust, DecodeState, Memory, Model, Network, Writing
+from dragoman.models.interface import (
+    Adjust,
+    Advancing,
+    DecodeState,
+    Memory,
+    Model,
+    Network,
+    Writing,
+)
 from dragoman.models.prepared import Prepared
 from dragoman.models.recurrent import Recurrent
 from dragoman.models.recurrent.decoder import RecurrentDecoder
+from dragoman.models.recurrent.fast_paths import why_not_int8
 from dragoman.models.settings import (
     ConvolutionalSettings,
     DecoderSettings,
@@ -150,6 +159,12 @@ def int8(**changes: Any) -> Int8Transformer:
 
 def prepared(dtype: torch.dtype, **changes: Any) -> CpuTransformer:
     return CpuTransformer(transformer(**changes), dtype)
+
+
+def prepared_in_int8(network: Advancing) -> Prepared:
+    if missing := why_not_int8():
+        pytest.skip(missing)
+    return Prepared(network, torch.int8)
 
 
 def ensemble(*models: Model) -> Ensemble:
@@ -296,6 +311,20 @@ IMPLEMENTATIONS: dict[str, Implementation] = {
             as_plain=1e-4,
         )
         for n, c in CONVOLUTIONAL.items()
+    },
+    **{
+        f"{kind} by int8 kernels, {n}": Implementation(
+            lambda make=make, c=c: prepared_in_int8(make(**{"model_dim": 48} | c)),
+            torch.float32,
+            alike=1e-5,
+            as_plain=_INT8_AS_PLAIN,
+        )
+        for kind, make, every in (
+            ("recurrent", recurrent, RECURRENT),
+            ("convolutional", convolutional, CONVOLUTIONAL),
+            ("recurrent decoder", recurrent_decoder, RECURRENT_DECODERS),
+        )
+        for n, c in every.items()
     },
     "recurrent decoder on prepared torch": Implementation(
         lambda: Prepared(recurrent_decoder(hidden_dim=24, layers=3), torch.float32),

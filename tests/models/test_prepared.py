@@ -13,6 +13,7 @@ from torch import Tensor
 from dragoman.inference.fastest import fastest
 from dragoman.models.interface import Advancing, Model
 from dragoman.models.prepared import Prepared
+from dragoman.models.recurrent.fast_paths import why_not_int8
 from dragoman.native import processor
 from dragoman.nn.layout import Sequences
 from dragoman.nn.linear import Precision, kernels_fit, use_precision
@@ -45,6 +46,14 @@ def test_in_bf16_it_is_near(network: Advancing) -> None:
 
 
 @torch.no_grad()
+def test_in_int8_it_is_near(network: Advancing) -> None:
+    if missing := why_not_int8():
+        pytest.skip(missing)
+    plain, low = logits(network), logits(Prepared(network, torch.int8))
+    assert torch.cosine_similarity(plain.flatten(), low.flatten(), dim=0) > 0.995
+
+
+@torch.no_grad()
 @pytest.mark.parametrize("precision", ["fp32", "bf16"])
 def test_a_network_in_training_is_not_touched(network: Advancing, precision: Precision) -> None:
     """Validation prepares what training goes on with: by its kernels, or by bf16 copies."""
@@ -57,25 +66,30 @@ def test_a_network_in_training_is_not_touched(network: Advancing, precision: Pre
 
 
 def test_the_fastest_path_is_told(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    times = {"prepared bf16": 10, "prepared fp32": 30}
+    times = {"prepared int8": 4, "prepared bf16": 10, "prepared fp32": 30}
 
     def remembered(_: Path, trials: Mapping[str, object]) -> dict[str, int]:
-        return {name: times[name.split(",")[0]] for name in trials}
+        return {name: times[" ".join(name.split(",")[0].split()[:2])] for name in trials}
 
     monkeypatch.setattr("dragoman.inference.fastest.microseconds", remembered)
     monkeypatch.setattr(processor, "cpu_flags", lambda: {"avx512_bf16"})
     for network in (recurrent(), convolutional()):
         path = fastest(network, remembered=tmp_path)
         assert isinstance(path.model, Prepared)
-        assert path.precision == "bf16" and "3 times as fast here as fp32" in path.reason
+        if why_not_int8() is None:
+            assert path.precision == "int8" and "2 times as fast here as bf16" in path.reason
+            assert path.rows == 256 and not path.whole_steps  # a server reckons with torch's steps
+            times["prepared int8"] = 20
+            path = fastest(network, remembered=tmp_path)
+            assert path.precision == "bf16" and "measured faster here than int8" in path.reason
+            assert fastest(network, "int8").precision == "int8"
+            times["prepared int8"] = 4
+        else:
+            assert path.precision == "bf16" and "no int8, because" in path.reason
         assert fastest(network, "fp32").model is network
-        path = fastest(network, "int8")
-        kind = network.settings.kind
-        assert path.precision == "bf16"
-        assert f"a {kind} model cannot be run in int8" in path.reason
     monkeypatch.setattr(processor, "cpu_flags", set)
-    path = fastest(recurrent(), "bf16")
-    assert path.precision == "fp32" and "no bf16, because the processor has no" in path.reason
+    assert fastest(recurrent(), remembered=tmp_path).precision in ("int8", "fp32")
+    assert "as asked for" in fastest(recurrent(), "bf16").reason
 
 
 def test_trials_run_here(tmp_path: Path) -> None:

@@ -204,6 +204,48 @@ def recurrence(k: Kernels, m: Memory) -> None:
           m.out(batch, width), *sizes)  # fmt: skip
 
 
+def maps_in_int8(k: Kernels, m: Memory) -> None:
+    """Linear maps of one, two and four groups, what stands behind each, and looks at sources."""
+    rows, inputs, outputs, more = int(m.pick(ROWS)), int(m.pick(WIDTHS)), int(m.pick(WIDTHS)), 3
+    x, stride = m.floats("fp32", rows, inputs + more), inputs + more
+
+    def made(groups: int, width: int) -> c_void_p:
+        bias = m.pick((None, m.real(groups * outputs)))
+        weight = m.real(groups * outputs, width)
+        sizes = map(c_int, (groups, outputs, width))
+        return c_void_p(k("int8_new", weight, bias, *sizes, result=c_void_p))
+
+    one, two, four, again = made(1, inputs), made(2, inputs), made(4, inputs), made(4, outputs)
+    columns = k("int8_columns", four, result=c_int)
+    for each, width in ((one, outputs), (four, columns)):
+        out = m.out(rows, width + more)
+        for added in (0, 1):
+            k("int8_rows", each, x, stride, c_int(rows), c_int(added), out, width + more)
+    for best in (1, 5, 40):
+        places = m.out(rows, best), m.out(rows, best, kind=np.int64)
+        k("int8_best", one, x, stride, c_int(rows), c_int(best), *places)
+    k("int8_gated", two, x, stride, c_int(rows), m.out(rows, outputs))
+    gates, hidden = m.real(rows, columns), m.real(rows, outputs)
+    cells, out = m.real(rows, outputs), m.out(rows, outputs)
+    k("int8_lstm", again, gates, hidden, c_int(rows), cells, out)
+    lengths = np.sort(m.random.integers(1, 6, int(m.pick((1, 3, 20)))))[::-1]
+    sizes = [int((lengths > step).sum()) for step in range(lengths[0])]
+    count, batch = int(lengths.sum()), len(lengths)
+    places = m.keep(m.random.permutation(count), np.int64)
+    k("int8_recur", again, m.real(count, columns + more), columns + more, places,
+      m.keep(sizes, np.int64), c_int(len(sizes)), c_int(batch), m.real(batch, outputs),
+      m.real(batch, outputs), m.out(count, outputs + more), outputs + more,
+      m.out(count, outputs))  # fmt: skip
+    for each in (one, two, four, again):
+        k("int8_free", each)
+    counts, source = m.whole(0, 5, batch), int(m.random.integers(1, 20))
+    asking, allowed = int(counts.sum()), m.keep(m.random.integers(0, 2, (batch, source)), np.uint8)
+    for energy, factors in ((None, m.real(batch)), (m.real(inputs), None)):
+        k("look", m.real(asking, inputs), m.real(batch, source, inputs),
+          m.real(batch, source, outputs), allowed, counts, energy, factors,
+          m.out(asking, outputs), *map(c_int, (batch, source, inputs, outputs)), 0.3)  # fmt: skip
+
+
 def attention(k: Kernels, m: Memory) -> None:
     for kind in ("fp32", "bf16", "pairs"):
         name, stored = ("attention_pairs", "bf16") if kind == "pairs" else ("attention", kind)
@@ -546,6 +588,7 @@ def work(path: str, levels: list[str], seconds: float, spoil: str | None) -> Non
             for part in parts:
                 if part is products or k.has("norm_forward_fp32"):
                     part(k, Memory(seed))
+            maps_in_int8(k, Memory(seed))
             Decoder(k, Memory(seed)).search()
     left = {name for name in exported - called if any(f"_{level}_" in name for level in can)}
     left |= {

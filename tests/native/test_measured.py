@@ -108,6 +108,25 @@ def test_the_fastest_is_what_was_measured(tmp_path: Path, monkeypatch: pytest.Mo
     assert fastest(tiny(), "bf16", remembered=tmp_path).precision == "bf16"
 
 
+@pytest.mark.parametrize(("of_128", "rows"), [(1900, 128), (1960, 64), (2300, 64)])
+def test_more_rows_where_they_are_faster(
+    of_128: int, rows: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """By more than 3 % a row."""
+
+    def remembered(_: Path, trials: Mapping[str, object]) -> dict[str, int]:
+        times = {"64 rows": 1000, "128 rows": of_128}
+        return {name: times.get(name.partition(", ")[2], 100) for name in trials}
+
+    monkeypatch.setattr("dragoman.inference.fastest.microseconds", remembered)
+    monkeypatch.setenv("DRAGOMAN_MEASURE", "auto")
+    path = fastest(tiny(), "int8", remembered=tmp_path)
+    assert path.rows == (rows if library.available() else 64)
+    assert fastest(tiny(), "int8").rows == 64
+    monkeypatch.setenv("DRAGOMAN_MEASURE", "off")
+    assert fastest(tiny(), "int8", remembered=tmp_path).rows == 64
+
+
 def test_trials_run_here(tmp_path: Path) -> None:
     if sum(path.why_not(None) is None for path in fast_paths(DEFAULT)) < 2:
         pytest.skip("one way to translate, or none: nothing is measured")
@@ -128,6 +147,7 @@ def test_the_fastest_instruction_set_is_taken_whatever_flags_say(
     times = {
         f"int8 {level}, {amount}": 100 for level in loader.decoding_levels() for amount in AMOUNTS
     }
+    times |= {f"int8 {one}, {n} rows": 1 for one in loader.decoding_levels() for n in (64, 128)}
     for precision in ("bf16", "fp32"):
         times |= {f"{precision}, one": 500, f"{precision}, many": 600}
     times[f"int8 {fastest_level}, one"] = 50

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import re
 import threading
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -15,7 +16,7 @@ from untrained_run import untrained_run
 from dragoman.runs.run import Run
 from dragoman.search.request import Request
 from dragoman.search.settings import SearchSettings
-from dragoman.serving.cost import COSTLY, is_costly, search_cost
+from dragoman.serving.cost import COSTLY, ON_TORCH, is_costly, search_cost
 from dragoman.serving.http.limits import LimitSettings
 from dragoman.serving.queue.fair import FairQueue
 from dragoman.serving.served import ServedRun
@@ -88,6 +89,21 @@ def test_what_costs_too_much_is_refused_with_what_is_allowed(
             assert (await client.post(path, json=values | less)).status_code == 200
 
     asyncio.run(check())
+
+
+def test_a_search_costs_more_where_torch_takes_the_steps(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Also where products of such a step are the int8 kernels', as an LSTM's are."""
+    run = Run.open(untrained_run(tmp_path, "model.model_dim=16", recipe_name="demo-recurrent"))
+    served = ServedRun.open(run, ServeSettings(), "lstm")
+    assert not served.engine.path.whole_steps
+    asked: list[int] = []
+    monkeypatch.setattr(
+        "dragoman.serving.served.search_cost", lambda wanted, weight: asked.append(weight) or 0
+    )
+    served.check_searches([request(3, beam=1)])
+    assert asked == [ON_TORCH]
 
 
 def test_a_stream_is_refused_too(runs: dict[str, Run]) -> None:

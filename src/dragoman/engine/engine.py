@@ -351,13 +351,19 @@ class Engine:
         }
 
     @property
+    def _rows(self) -> int:
+        """Hypotheses under way at once: as many as were asked for, or as are fastest."""
+        asked = "rows" in self.settings.model_fields_set
+        return self.settings.rows if asked else self.path.rows
+
+    @property
     def _batch(self) -> dict[str, Any]:
         """Arguments of every batch of searches."""
         return {
             "bos": self.target.bos,
             "eos": self.target.eos,
             "forbidden": self.target.forbidden,
-            "capacity_rows": self.settings.rows,
+            "capacity_rows": self._rows,
         }
 
 

@@ -17,7 +17,8 @@ class EngineSettings(Settings):
     precision: Precision = "auto"
     """auto: the fastest that this machine can run with the quality kept; or int8, bf16, fp32."""
     rows: int = Field(64, ge=1, le=65_536)
-    """Hypotheses under way at once in each worker: sentences x beam."""
+    """Hypotheses under way at once in each worker: sentences x beam. Left out, texts and files are
+    translated with more where that is faster (LSTMs and convolutional models: 256)."""
     longest: int = Field(250, ge=2, le=100_000)
     """Source tokens that are read at once; longer sentences are cut between words."""
     threads: int = Field(0, ge=0, le=1024)

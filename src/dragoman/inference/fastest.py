@@ -24,7 +24,7 @@ from dragoman.models.searched import Searched
 from dragoman.models.settings import ModelSettings
 from dragoman.models.shortlist import Shortlist
 from dragoman.native import library, loader
-from dragoman.native.measured import known, measure, microseconds
+from dragoman.native.measured import known, measure, measures, microseconds
 
 if TYPE_CHECKING:
     import torch
@@ -47,6 +47,11 @@ class Path:
     """A fast one, or the model that was given; None where torch does not hold it."""
     one_core_each: bool = True
     """Whether threads with a core and a batch each do more than one thread on all cores."""
+    whole_steps: bool = False
+    """Whether kernels take whole steps of a search, without torch between them: what a step costs
+    and whether there can be a shortlist goes by that."""
+    rows: int = 64
+    """Hypotheses under way at once in each batch with which many sentences are fastest."""
 
 
 def fastest(
@@ -86,7 +91,11 @@ def fastest(
     with library.using(path.level):
         made = path.make(model, shortlist if path.takes_shortlist else None)
     searched = OnTorch(made) if path.searched is None else path.searched(made)
-    return Path(path.precision, line, searched, made)
+    rows = _rows(
+        path, lambda trials: {} if remembered is None else microseconds(remembered, trials)
+    )
+    whole = path.searched is not None
+    return Path(path.precision, line, searched, made, whole_steps=whole, rows=rows)
 
 
 def without_torch(
@@ -128,12 +137,40 @@ def without_torch(
         if found is None:
             return None
         made = path.without_torch.make(found, shortlist)
-    return Path(path.precision, chosen.line + _of_shortlist(path, shortlist), made)
+    line = chosen.line + _of_shortlist(path, shortlist)
+    return Path(path.precision, line, made, whole_steps=True, rows=_rows(path, lambda _: times))
 
 
 def _trial(path: FastPath, amount: Amount) -> Callable[[], None]:
     with library.using(path.level):
         return path.trial(amount)
+
+
+LEAST_GAIN = 0.03
+"""Of more rows, below which a batch stays small."""
+
+
+def _rows(
+    path: FastPath,
+    times_of: Callable[[Mapping[str, Callable[[], Callable[[], None]]]], Mapping[str, int]],
+) -> int:
+    """The hypotheses of a batch with which ``path`` is fastest here. ``times_of``: what trials
+    take, as far as it is known."""
+    if path.more_rows is None or path.rows_trial is None or not measures():
+        return path.rows
+    sizes = (path.rows, path.more_rows)
+    trials = {path.rows_remembered_as(n): partial(_rows_trial, path, n) for n in sizes}
+    times = times_of(trials)
+    if not trials.keys() <= times.keys():
+        return path.rows
+    few, more = (times[name] / n for name, n in zip(trials, sizes, strict=True))
+    return path.more_rows if more < few * (1 - LEAST_GAIN) else path.rows
+
+
+def _rows_trial(path: FastPath, rows: int) -> Callable[[], None]:
+    assert path.rows_trial is not None
+    with library.using(path.level):
+        return path.rows_trial(rows)
 
 
 @dataclass(frozen=True)
@@ -226,6 +263,8 @@ def together(paths: Sequence[Path], readers: Sequence[Reader | None]) -> Path:
         OnTorch(ensemble),
         ensemble,
         one_core_each=all(path.one_core_each for path in paths),
+        whole_steps=all(path.whole_steps for path in paths),
+        rows=min(path.rows for path in paths),
     )
 
 
@@ -261,5 +300,5 @@ def _of_shortlist(path: FastPath | None, shortlist: Shortlist | None) -> str:
     if shortlist is None:
         return ""
     if path is None or not path.takes_shortlist:
-        return "; the shortlist is left out: it is for int8"
+        return "; the shortlist is left out: it is for Transformers in int8"
     return "; vocabulary shortlist"

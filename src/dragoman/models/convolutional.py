@@ -26,12 +26,11 @@ from typing import Any, Literal
 
 import torch
 from torch import Tensor, nn
-from torch.nn import functional as F
 
 from dragoman.models.carried_state import Carried, CarriedState
 from dragoman.models.interface import Advancing, AttentionLayer, DecodeState, Memory
 from dragoman.models.settings import ConvolutionalSettings
-from dragoman.models.source import Source, look, seen_by_probe
+from dragoman.models.source import Looking, Source, look, seen_by_probe
 from dragoman.native import attention as native
 from dragoman.native.embedding import embed as embed_natively
 from dragoman.nn import guides, probes
@@ -58,10 +57,10 @@ class Block(nn.Module):
         inputs = settings.kernel_width * settings.channels
         # A gate lets half of it through, so it begins twice as large (§3.5).
         std = 2 * math.sqrt((1 - settings.dropout) / inputs)
-        self.convolution = NormedLinear(inputs, 2 * settings.channels, std=std)
+        self.convolution = NormedLinear(inputs, 2 * settings.channels, std=std, gated=True)
 
     def forward(self, windows: Tensor) -> Tensor:
-        return F.glu(self.convolution(windows), dim=-1)
+        return self.convolution(windows)  # type: ignore[no-any-return]
 
 
 class DecoderLayer(nn.Module):
@@ -115,6 +114,7 @@ class Convolutional(Advancing):
         )
         self.decoder_out = normed(channels, width)
         self.dropout = Dropout(rate)
+        self.looking = Looking()
         for table in (self.source_embedding, self.target_embedding):
             if table is not None:
                 nn.init.normal_(table.weight, std=EMBEDDING_STD)
@@ -168,7 +168,7 @@ class Convolutional(Advancing):
 
     def advance(self, tokens: Tensor, state: DecodeState) -> Tensor:
         assert isinstance(state, CarriedState)  # a state comes back to the model that made it
-        of_source = _StepByStep(state)
+        of_source = _StepByStep(state, self.looking)
         x = torch.empty(0)
         for column in tokens.unbind(dim=1):
             embedded = self._embed(column, state.lengths.to(column.device), "target")
@@ -252,15 +252,19 @@ class _AllAtOnce:
 class _StepByStep:
     """The rows of a search look at their sources."""
 
-    def __init__(self, state: CarriedState) -> None:
+    def __init__(self, state: CarriedState, looking: Looking) -> None:
         self._source = state.source
         self._queries = state.queries
-        factor = state.source.lengths.to(state.source.keys.dtype).sqrt()
-        self._factor = factor[:, None, None]  # (B, 1, 1)
+        self._looking = looking
+        self._factors = state.source.lengths.to(state.source.keys.dtype).sqrt()  # (B,)
 
     def __call__(self, layer: DecoderLayer, query: Tensor) -> Tensor:
-        found, _ = look(self._queries.pad(query), self._source, 1.0)
-        return seen_by_probe(layer.name, self._queries.pack(found * self._factor))
+        places, source, factors = self._queries, self._source, self._factors
+        seen = self._looking(query, places, source, scale=1.0, factors=factors)
+        if seen is not None:
+            return seen
+        found, _ = look(places.pad(query), source, 1.0)
+        return seen_by_probe(layer.name, places.pack(found * factors[:, None, None]))
 
 
 def _source(memory: Memory) -> Source:

@@ -77,6 +77,13 @@ class FastPath:
     level: str | None = None
     """The instruction set whose kernels are to be in use where it is made and tried."""
     takes_shortlist: bool = False
+    rows: int = 64
+    """Hypotheses under way at once with which many sentences are fastest: more fall out of a
+    processor's cache, and fewer pay more for what each step costs beside its rows."""
+    more_rows: int | None = None
+    """With so many they are faster on some machines, which is measured."""
+    rows_trial: Callable[[int], Callable[[], None]] | None = None
+    """As ``trial``, where there are ``more_rows``: the same steps with so many hypotheses."""
     trial_name: str = ""
     """What its trial is remembered by; left out, its precision."""
     searched: Callable[[Any], Searched] | None = None
@@ -87,16 +94,21 @@ class FastPath:
         """What the time of a trial is known by."""
         return f"{self.trial_name or self.precision}, {amount}"
 
+    def rows_remembered_as(self, rows: int) -> str:
+        """What the time of a trial of so many rows is known by."""
+        return f"{self.trial_name or self.precision}, {rows} rows"
+
 
 def on_plain_torch(
     make: Callable[[Literal["bf16", "fp32"], Any, Shortlist | None], Model],
     small: Callable[[], Writing],
     trial_name: str = "",
+    rows: int = 64,
 ) -> tuple[FastPath, FastPath]:
     """The paths that plain torch runs: in bf16 where the processor has units for it, and in fp32.
 
     ``make``: of a precision. ``small``: a model to try them with. ``trial_name``: what their trials
-    are remembered by, before the precision.
+    are remembered by, before the precision. ``rows``: see ``FastPath``.
     """
 
     def path(
@@ -109,6 +121,7 @@ def on_plain_torch(
             trial=partial(trial, small, partial(make, precision)),
             line=lambda: f"{precision} on plain torch",
             units=lambda: f"{precision} on plain torch",
+            rows=rows,
             trial_name=trial_name and f"{trial_name} {precision}",
         )
 
@@ -120,6 +133,35 @@ TRIAL_TOKENS = 2000
 _BEAM = 4
 _BATCH = 48
 """Rows of many sentences."""
+
+
+def trial_of_rows(
+    network: Callable[[], Writing], make: Callable[[Any, None], Model], rows: int
+) -> Callable[[], None]:
+    """So many hypotheses, four of a sentence, which move from step to step as those of a beam do:
+    what ``FastPath.rows_trial`` gives."""
+    import torch
+
+    from dragoman.nn.layout import Sequences
+
+    with torch.random.fork_rng(devices=[]), torch.no_grad():
+        torch.manual_seed(0)
+        plain = network().eval()
+    model = make(plain, None)
+    source = Sequences.of([torch.arange(3, 23)] * (rows // _BEAM))
+    begin = torch.arange(rows // _BEAM).repeat_interleave(_BEAM)
+    moved = torch.arange(rows).view(-1, _BEAM)[:, [1, 0, 0, 2]].flatten()
+    tokens = torch.ones(rows, 1, dtype=torch.int64)
+
+    def work() -> None:
+        with torch.no_grad():
+            state = model.start(model.encode(source))
+            state.select(begin)
+            for _ in range(20):
+                model.best(tokens, state, _BEAM + 1)
+                state.select(moved)
+
+    return work
 
 
 def trial(

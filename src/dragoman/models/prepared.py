@@ -1,13 +1,15 @@
-"""A network prepared for translating on plain torch: its weights laid out once, in bf16 or fp32.
+"""A network prepared for translating: its weights laid out once, in int8, bf16 or fp32.
 
 It computes what the network computes, to within rounding: every layer by oneDNN's products
-(``nn/inference_linear.py``), the best tokens without sorting all (``candidates.py``). It is a fast
-path of the kinds whose networks are ``Advancing`` (``recurrent/fast_paths.py``).
+(``nn/inference_linear.py``), the best tokens without sorting all (``candidates.py``); or by kernels
+in int8 (``native/int8.py``), while torch does what is between them. It is a fast path of the kinds
+whose networks are ``Advancing`` (``recurrent/fast_paths.py``).
 """
 
 from __future__ import annotations
 
 import copy
+from abc import ABC, abstractmethod
 from typing import Any
 
 import torch
@@ -16,6 +18,7 @@ from torch.nn import functional as F
 
 from dragoman.models.candidates import COLUMNS, NEVER, best_of
 from dragoman.models.interface import Adjust, Advancing, DecodeState, Memory, Model
+from dragoman.native import int8 as native
 from dragoman.nn.inference_linear import InferenceLinear
 from dragoman.nn.layout import Sequences
 from dragoman.nn.linear import prepare
@@ -29,16 +32,16 @@ class Prepared(Model):
     """
 
     def __init__(self, network: Advancing, dtype: torch.dtype) -> None:
+        """``dtype``: torch.int8 is by kernels, for which ``why_not_int8`` is to be asked first."""
         self._plain = network
         self._network: Advancing = twin(network)
-        weight = network.output_layer.weight
-        self._vocabulary = len(weight)
-        spare = -len(weight) % COLUMNS
-        never = torch.zeros(len(weight) + spare)
-        never[len(weight) :] = NEVER
         with torch.no_grad():
             prepare(self._network, dtype)
-            self._output = InferenceLinear(F.pad(weight, (0, 0, 0, spare)), never, dtype)
+            self._output: _Output = (
+                _Int8Output(network.output_layer.weight)
+                if dtype == torch.int8
+                else _PlainOutput(network.output_layer.weight, dtype)
+            )
 
     @torch.no_grad()
     def encode(self, source: Sequences) -> Memory:
@@ -58,19 +61,58 @@ class Prepared(Model):
 
     @torch.no_grad()
     def step(self, tokens: Tensor, state: DecodeState) -> Tensor:
-        return self._logits(tokens, state)[:, : self._vocabulary]
+        return self._output.logits(self._network.advance(tokens, state))
 
     @torch.no_grad()
     def best(
         self, tokens: Tensor, state: DecodeState, k: int, adjust: Adjust | None = None
     ) -> tuple[Tensor, Tensor]:
-        if adjust is not None or k > min(COLUMNS, self._vocabulary):
+        if adjust is not None or k > self._output.most:
             return super().best(tokens, state, k, adjust)
-        return best_of(self._logits(tokens, state), k)
+        return self._output.best(self._network.advance(tokens, state), k)
 
-    def _logits(self, tokens: Tensor, state: DecodeState) -> Tensor:
-        """(N, V rounded up to whole columns)."""
-        return self._output.any_rows(self._network.advance(tokens, state))
+
+class _Output(ABC):
+    """The output layer."""
+
+    most: int
+    """The greatest k of ``best``."""
+
+    @abstractmethod
+    def logits(self, hidden: Tensor) -> Tensor:
+        """(N, D) -> (N, V)."""
+
+    @abstractmethod
+    def best(self, hidden: Tensor, k: int) -> tuple[Tensor, Tensor]:
+        """(N, D) -> the k best tokens: log-probabilities (N, k) fp32 and ids (N, k), best first."""
+
+
+class _PlainOutput(_Output):
+    def __init__(self, weight: Tensor, dtype: torch.dtype) -> None:
+        self._vocabulary = len(weight)
+        self.most = min(COLUMNS, self._vocabulary)
+        spare = -len(weight) % COLUMNS
+        never = torch.zeros(len(weight) + spare)
+        never[len(weight) :] = NEVER
+        self._map = InferenceLinear(F.pad(weight, (0, 0, 0, spare)), never, dtype)
+
+    def logits(self, hidden: Tensor) -> Tensor:
+        return self._map.any_rows(hidden)[:, : self._vocabulary]
+
+    def best(self, hidden: Tensor, k: int) -> tuple[Tensor, Tensor]:
+        return best_of(self._map.any_rows(hidden), k)
+
+
+class _Int8Output(_Output):
+    def __init__(self, weight: Tensor) -> None:
+        self._map = native.Int8Map(weight, None)
+        self.most = min(native.MOST_BEST, len(weight))
+
+    def logits(self, hidden: Tensor) -> Tensor:
+        return self._map.any_rows(hidden)
+
+    def best(self, hidden: Tensor, k: int) -> tuple[Tensor, Tensor]:
+        return self._map.best(hidden, k)
 
 
 def twin(module: Any) -> Any:

@@ -12,8 +12,11 @@ from torch import Tensor
 from torch.nn import functional as F
 
 from dragoman.models.interface import Memory
+from dragoman.native import look as native
 from dragoman.nn import probes
 from dragoman.nn.attention import scaled_dot_product
+from dragoman.nn.layout import Layout
+from dragoman.nn.linear import Computing, Precision
 
 
 @dataclass(frozen=True)
@@ -81,3 +84,37 @@ def seen_by_probe(name: str, found: Tensor) -> Tensor:
     probe = probes.probe()
     head = None if probe is None else probe.head_mask(name, 1, found.device)
     return found if head is None else found * head.to(found.dtype)
+
+
+class Looking(Computing):
+    """How the rows of a search look at their sources: in one pass of a kernel, or not."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.choose("fp32", by_kernels=False)
+
+    def choose(self, precision: Precision, by_kernels: bool) -> None:
+        self._in_one_pass = False
+
+    def prepare(self, dtype: torch.dtype) -> None:
+        super().prepare(dtype)
+        self._in_one_pass = dtype == torch.int8 and native.supported()
+
+    def __call__(
+        self,
+        rows: Tensor,
+        queries: Layout,
+        source: Source,
+        *,
+        scale: float,
+        energy: Tensor | None = None,
+        factors: Tensor | None = None,
+    ) -> Tensor | None:
+        """What the rows (N, K) of ``queries`` find, as ``native.look``; None where that is not to
+        be used: where a probe is open, or the model is not prepared for it."""
+        if not self._in_one_pass or probes.probe() is not None:
+            return None
+        return native.look(
+            rows, source.keys, source.values, source.allowed, queries.lengths,
+            scale=scale, energy=energy, factors=factors,
+        )  # fmt: skip

@@ -16,7 +16,8 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from dragoman.native import linear as native
-from dragoman.nn.inference_linear import InferenceLinear
+from dragoman.native.int8 import Int8Map
+from dragoman.nn.inference_linear import InferenceLinear, laid_out
 from dragoman.nn.layout import Layout
 from dragoman.nn.linear import Computing, Precision, linear
 
@@ -79,16 +80,21 @@ class _Unfold(torch.autograd.Function):
 
 class NormedLinear(Computing):
     """y = x Wᵀ + b with W = g v / ‖v‖, a length and a direction for each output (Salimans and
-    Kingma, 2016): (..., K) -> (..., N)."""
+    Kingma, 2016): (..., K) -> (..., N).
 
-    def __init__(self, inputs: int, outputs: int, *, std: float) -> None:
+    ``gated``: y is A σ(B) of the two halves of that, a gated linear unit (Dauphin et al., 2017).
+    """
+
+    def __init__(self, inputs: int, outputs: int, *, std: float, gated: bool = False) -> None:
         """W begins as normal numbers of deviation ``std``, b as 0."""
         super().__init__()
+        self._gated = gated
         self.direction = nn.Parameter(torch.empty(outputs, inputs))
         nn.init.normal_(self.direction, std=std)
         self.length = nn.Parameter(self.direction.detach().norm(dim=1))
         self.bias = nn.Parameter(torch.zeros(outputs))
-        self._prepared: InferenceLinear | None = None
+        self._prepared: InferenceLinear | Int8Map | None = None
+        self._prepared_gated: Int8Map | None = None
         self.choose("fp32", by_kernels=False)
 
     @property
@@ -104,13 +110,22 @@ class NormedLinear(Computing):
 
     def prepare(self, dtype: torch.dtype) -> None:
         super().prepare(dtype)
-        self._prepared = InferenceLinear(self.weight, self.bias, dtype)
+        if self._gated and dtype == torch.int8:
+            self._prepared_gated = Int8Map(self.weight, self.bias, groups=2)
+        else:
+            self._prepared = laid_out(self.weight, self.bias, dtype)
 
     def fits(self, precision: Precision) -> bool:
         outputs, inputs = self.direction.shape
         return native.supported(inputs, outputs, precision)
 
     def forward(self, x: Tensor) -> Tensor:
+        if self._prepared_gated is not None:
+            return self._prepared_gated.gated(x)
+        out = self._linear(x)
+        return F.glu(out, dim=-1) if self._gated else out
+
+    def _linear(self, x: Tensor) -> Tensor:
         if self._prepared is not None:
             return self._prepared.any_rows(x)
         weight = self.weight

@@ -1,4 +1,4 @@
-"""Linear maps of inference on plain torch: weights cast and laid out once, for oneDNN.
+"""Linear maps of inference: weights cast and laid out once, for oneDNN or for the int8 kernels.
 
 torch's own ``F.linear`` lays weights out again in every call, and in fp32 asks a library that is
 slow on some processors: 2.3 times slower than oneDNN on an AMD Zen 5. The operators used here are
@@ -15,6 +15,20 @@ from functools import cache
 import torch
 from torch import Tensor
 from torch.nn import functional as F
+
+from dragoman.native.int8 import Int8Map
+
+
+def laid_out(weight: Tensor, bias: Tensor | None, dtype: torch.dtype) -> InferenceLinear | Int8Map:
+    """y = x Wᵀ + b in fp32 or bf16, or of weights in int8 by kernels, which are there."""
+    if dtype == torch.int8:
+        return Int8Map(weight, bias)
+    return InferenceLinear(weight, bias, dtype)
+
+
+def of_rows(dtype: torch.dtype) -> torch.dtype:
+    """The type of rows where products are in ``dtype``: int8 kernels read and give fp32."""
+    return torch.float32 if dtype == torch.int8 else dtype
 
 
 class InferenceLinear:

@@ -18,7 +18,8 @@ from torch.nn import functional as F
 
 from dragoman.native import library
 from dragoman.native import linear as native
-from dragoman.nn.inference_linear import InferenceLinear
+from dragoman.native.int8 import Int8Map
+from dragoman.nn.inference_linear import InferenceLinear, laid_out, of_rows
 
 Precision = Literal["fp32", "bf16"]
 
@@ -39,7 +40,8 @@ class Computing(nn.Module):
         return []
 
     def prepare(self, dtype: torch.dtype) -> None:
-        """Compute in ``dtype``, on matrices that are laid out now, in inference alone."""
+        """Compute in ``dtype`` (int8: by kernels), on matrices that are laid out now, in inference
+        alone."""
         self.choose("fp32", by_kernels=False)
 
 
@@ -78,12 +80,12 @@ class Linear(Matrix):
     def __init__(self, inputs: int, outputs: int, *, bias: bool = True, gain: float = 1.0) -> None:
         super().__init__(outputs, inputs)
         self.bias = nn.Parameter(torch.zeros(outputs)) if bias else None
-        self.prepared: InferenceLinear | None = None
+        self.prepared: InferenceLinear | Int8Map | None = None
         nn.init.xavier_uniform_(self.weight, gain)
 
     def prepare(self, dtype: torch.dtype) -> None:
         super().prepare(dtype)
-        self.prepared = InferenceLinear(self.weight, self.bias, dtype)
+        self.prepared = laid_out(self.weight, self.bias, dtype)
 
     def forward(self, x: Tensor) -> Tensor:
         if self.prepared is not None:
@@ -207,7 +209,7 @@ class Embedding(Matrix):
 
     def prepare(self, dtype: torch.dtype) -> None:
         super().prepare(dtype)
-        self._prepared_for = dtype
+        self._prepared_for = of_rows(dtype)
 
     @property
     def dtype(self) -> torch.dtype:

@@ -13,6 +13,7 @@ from torch import Tensor, nn
 
 from dragoman.native import linear as native
 from dragoman.native import lstm as native_lstm
+from dragoman.native.int8 import Int8Map
 from dragoman.nn.inference_linear import InferenceLinear
 from dragoman.nn.layout import Layout
 from dragoman.nn.linear import Computing, Linear, Precision, linear, low_copy
@@ -41,6 +42,7 @@ class Lstm(Computing):
             nn.init.uniform_(parameter, -(width**-0.5), width**-0.5)
         self._prepared_read: InferenceLinear | None = None
         self._prepared_again: list[InferenceLinear] = []
+        self._int8: _Int8Lstm | None = None
         self.choose("fp32", by_kernels=False)
 
     def choose(self, precision: Precision, by_kernels: bool) -> None:
@@ -54,6 +56,9 @@ class Lstm(Computing):
 
     def prepare(self, dtype: torch.dtype) -> None:
         super().prepare(dtype)
+        if dtype == torch.int8:
+            self._int8 = _Int8Lstm(self)
+            return
         read, again = self._of_ways("weight_ih"), self._of_ways("weight_hh")
         self._prepared_read = InferenceLinear(torch.cat(read), None, dtype)
         self._prepared_again = [InferenceLinear(weight, None, dtype) for weight in again]
@@ -71,7 +76,10 @@ class Lstm(Computing):
         return [(low, one) for low, one in zip(lows, weights, strict=True) if low is not None]
 
     def read(self, x: Tensor) -> Tensor:
-        """What the inputs (..., inputs) add to the gates: x W_ihᵀ, (..., 4H) for each way."""
+        """What the inputs (..., inputs) add to the gates: x W_ihᵀ, (..., 4H) for each way, in int8
+        with the biases and in the order of its kernels."""
+        if self._int8 is not None:
+            return self._int8.read(x)
         weights = self._of_ways("weight_ih")
         if self._prepared_read is not None:
             return self._prepared_read.any_rows(x)
@@ -79,6 +87,14 @@ class Lstm(Computing):
             return native.linear(x, weights, [], self._read)
         pairs = zip(weights, self._read_low, strict=True)
         return torch.cat([linear(x, weight, None, low) for weight, low in pairs], dim=-1)
+
+    def read_context(self, found: Tensor, gates: Tensor) -> Tensor:
+        """``gates`` (..., 4H), and what the second input adds to them."""
+        assert self.context is not None
+        if self._int8 is not None:
+            return self._int8.read_context(found, gates)
+        out: Tensor = gates + self.context(found)
+        return out
 
     def forward(
         self,
@@ -92,6 +108,8 @@ class Lstm(Computing):
         ``begin``: (B, H) hidden vectors and cells that the sequences begin with, 0 if left out;
         ``kept`` (B, H each way): see ``recur``.
         """
+        if self._int8 is not None:
+            return self._int8.forward(gates, layout, begin)
         width, outs = self.width, []
         for number in range(len(self.ways)):
             part = slice(number * width, (number + 1) * width)
@@ -121,6 +139,8 @@ class Lstm(Computing):
     ) -> tuple[Tensor, Tensor]:
         """One step of N rows, in one direction: gates (N, 4H) of ``read``, hidden vectors and cells
         (N, H) -> those after it."""
+        if self._int8 is not None:
+            return self._int8.again[0].lstm(gates, hidden, cell)
         again = hidden if kept is None else hidden * kept
         products = self._products(0)
         if products.prepared is not None:
@@ -147,3 +167,43 @@ class Lstm(Computing):
 
     def _parameter(self, name: str, *shape: int) -> None:
         self.register_parameter(name, nn.Parameter(torch.empty(*shape)))
+
+
+class _Int8Lstm:
+    """The weights of an ``Lstm`` in int8. Biases belong to what is read."""
+
+    def __init__(self, of: Lstm) -> None:
+        ways = range(len(of.ways))
+        read, again = of._of_ways("weight_ih"), of._of_ways("weight_hh")
+        self._width = of.width
+        self._read = [Int8Map(read[way], of._bias(way), groups=4) for way in ways]
+        self.again = [Int8Map(weight, None, groups=4) for weight in again]
+        self._context = None if of.context is None else Int8Map(of.context.weight, None, groups=4)
+
+    def read(self, x: Tensor) -> Tensor:
+        rows, columns = x.reshape(-1, x.shape[-1]), self._read[0].columns
+        out = rows.new_empty(len(rows), len(self._read) * columns)
+        for way, read in enumerate(self._read):
+            read.rows(rows, out[:, way * columns : (way + 1) * columns])
+        return out.view(*x.shape[:-1], -1)
+
+    def read_context(self, found: Tensor, gates: Tensor) -> Tensor:
+        assert self._context is not None
+        return self._context.rows(found, gates, more=True)
+
+    def forward(
+        self, gates: Tensor, layout: Layout, begin: tuple[Tensor, Tensor] | None
+    ) -> tuple[Tensor, Tensor]:
+        width, columns = self._width, self._read[0].columns
+        hidden = gates.new_empty(len(gates), width * len(self.again))
+        cells = []
+        for way, again in enumerate(self.again):
+            part = slice(way * width, (way + 1) * width)
+            steps = Steps(layout, backwards=way == 1)
+            none = gates.new_zeros(layout.batch, width)
+            first = (none, none)
+            if begin is not None:
+                first = begin[0][steps.order, part], begin[1][steps.order, part]
+            of_way = gates[:, way * columns : (way + 1) * columns]
+            cells.append(again.recur(of_way, steps.rows, steps.sizes, first, hidden[:, part]))
+        return hidden, torch.cat(cells, dim=-1)

@@ -322,7 +322,7 @@ class ServedRun:
     # ---- costs: each raises Refusal 400 for more than one request may cost
 
     def check_searches(self, wanted: Sequence[Request]) -> None:
-        by_kernels = self.engine.path.precision == "int8"
+        by_kernels = self.engine.path.whole_steps
         longest = max((one.limit for one in wanted), default=0)
         widest = max((one.rows for one in wanted), default=0)
         check_cost(

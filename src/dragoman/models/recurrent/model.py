@@ -32,7 +32,7 @@ from dragoman.models.carried_state import CarriedState
 from dragoman.models.interface import Advancing, AttentionLayer, DecodeState, Memory
 from dragoman.models.recurrent.attention import Energy
 from dragoman.models.settings import RecurrentSettings
-from dragoman.models.source import Source, look, seen_by_probe
+from dragoman.models.source import Looking, Source, look, seen_by_probe
 from dragoman.native import attention as native
 from dragoman.native.dropout import numbers
 from dragoman.nn import guides, probes
@@ -93,6 +93,7 @@ class Recurrent(Advancing):
         self.energy = Energy(width) if kind == "additive" else None
         self.combine = Linear(2 * width, width) if settings.attends == "last" else None
         self.dropout = Dropout(settings.dropout)
+        self.looking = Looking()
 
     @property
     def attentions(self) -> tuple[AttentionLayer, ...]:
@@ -127,7 +128,7 @@ class Recurrent(Advancing):
             gates = layer.read(x)
             if layer.context is not None:
                 assert found is not None
-                gates = gates + layer.context(found)
+                gates = layer.read_context(found, gates)
             first = begin.hidden[number], begin.cell[number]
             out, _ = layer(gates, layout, first, self._kept(layout))
             out = self._drop(out, layout)
@@ -146,7 +147,12 @@ class Recurrent(Advancing):
         queries = state.queries
 
         def look_over(rows: Tensor) -> Tensor:
-            found, _ = self._attend(queries.pad(self._query(rows)), state.source)
+            query, energy = self._query(rows), self.energy
+            vector = None if energy is None else energy.weight[0]
+            seen = self.looking(query, queries, state.source, scale=self._scale, energy=vector)
+            if seen is not None:
+                return seen
+            found, _ = self._attend(queries.pad(query), state.source)
             return queries.pack(found)
 
         out = tokens  # (N, t), of which t is at least 1
@@ -214,7 +220,7 @@ class Recurrent(Advancing):
                 gates = layer.read(x)
             if layer.context is not None:
                 assert found is not None
-                gates = gates + layer.context(found)
+                gates = layer.read_context(found, gates)
             before = carried.hidden[number], carried.cell[number]
             hidden, cell = layer.step(gates, *before, kept[number] if kept else None)
             hiddens.append(hidden)

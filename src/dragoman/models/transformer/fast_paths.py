@@ -8,7 +8,14 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING, Any, Literal
 
-from dragoman.models.fast_path import TRIAL_TOKENS, FastPath, WithoutTorch, on_plain_torch, trial
+from dragoman.models.fast_path import (
+    TRIAL_TOKENS,
+    FastPath,
+    WithoutTorch,
+    on_plain_torch,
+    trial,
+    trial_of_rows,
+)
 from dragoman.models.settings import TransformerSettings
 from dragoman.models.shortlist import Shortlist
 from dragoman.models.transformer import int8_weights
@@ -69,6 +76,14 @@ def _small() -> Transformer:
     return Transformer(settings, TRIAL_TOKENS, TRIAL_TOKENS)
 
 
+def _usual() -> Transformer:
+    """Of a size at which it matters what stays in a processor's caches."""
+    from dragoman.models.transformer.model import Transformer
+
+    settings = TransformerSettings(model_dim=256, ffn_dim=1024, encoder_layers=1, decoder_layers=3)
+    return Transformer(settings, 8_000, 8_000)
+
+
 def paths() -> tuple[FastPath, ...]:
     """int8 by the kernels of each instruction set that has some, the best first (of the best alone
     where nothing is measured); then plain torch.
@@ -88,6 +103,8 @@ def _by_kernels(level: str | None) -> FastPath:
         units=lambda: f"int8 {UNITS[str(level)]}",
         level=level,
         takes_shortlist=True,
+        more_rows=128,
+        rows_trial=partial(trial_of_rows, _usual, _int8),
         trial_name=f"int8 {level}",
         searched=_search_of,
         without_torch=WithoutTorch(int8_weights.shapes, Int8Model, Int8Search, why_never),

@@ -117,6 +117,43 @@ static inline void project(const Int8Weights& w, const uint8_t* bytes, size_t st
   }
 }
 
+// One vector of a row of `width` floats; 0 beyond it.
+static ALWAYS_INLINE Floats load_some(const float* row, int column, int width) {
+  if (width - column >= LANES) return load(row + column);
+  float rest[LANES] = {};
+  for (int i = 0; column + i < width; ++i) rest[i] = row[column + i];
+  return load(rest);
+}
+
+// 2^(-|x| log2(e) by), which is at most 1.
+static ALWAYS_INLINE Floats falling(Floats x, float by) {
+  return power_of_two(multiply(magnitude(x), every(-LOG2_E * by)));
+}
+
+static ALWAYS_INLINE Floats sigmoid(Floats x) {
+  const Floats one = every(1.0f), e = falling(x, 1.0f);
+  return divide(choose(above(x, zero()), one, e), add(one, e));
+}
+
+static ALWAYS_INLINE Floats hyperbolic_tangent(Floats x) {
+  const Floats one = every(1.0f), e = falling(x, 2.0f);
+  const Floats size = divide(subtract(one, e), add(one, e));
+  return choose(above(x, zero()), size, subtract(zero(), size));
+}
+
+// One vector of a row of `width` floats, of which those from `column` on belong to it.
+static ALWAYS_INLINE void store_some(float* row, int column, int width, Floats values) {
+  if (width - column >= LANES) return store(row + column, values);
+  float rest[LANES];
+  store(rest, values);
+  for (int i = 0; column + i < width; ++i) row[column + i] = rest[i];
+}
+
+static ALWAYS_INLINE void store_columns(float* row, int column, int width,
+                                        const Floats (&values)[PANEL_VECTORS]) {
+  for (int j = 0; j < PANEL_VECTORS; ++j) store_some(row, column + LANES * j, width, values[j]);
+}
+
 static ALWAYS_INLINE void store_bf16_panel(uint16_t* to, const Floats (&values)[PANEL_VECTORS]) {
   for (int j = 0; j < PANEL_VECTORS; j += 2) store_bf16(to + LANES * j, values[j], values[j + 1]);
 }

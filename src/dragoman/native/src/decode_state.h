@@ -7,7 +7,7 @@
 // encoded words and those of its hypotheses' pasts; when its last row goes they serve the next.
 #pragma once
 
-#include "decode_layers.h"
+#include "decode_best.h"
 
 namespace {
 
@@ -29,12 +29,6 @@ struct Row {
   List<Slot>* past;    // positions that may be attended to
 };
 
-// What the output layer knows of a row so far.
-struct Candidates {
-  float threshold;     // the k-th best so far, in units of the row's scale
-  float reference;     // what sums of powers of two are relative to
-};
-
 struct State {
   const Model* model;
   Rows work;
@@ -47,11 +41,7 @@ struct State {
   Buffer<int> uses;
   Buffer<Slot> slots;          // (rows), where this step writes
   Buffer<uint16_t> queries;    // (rows, keys)
-  Buffer<Candidates> candidates;
-  Buffer<float> panel;         // (block, 64): logits, without their rows' scales
-  Buffer<float> sums;          // (rows, 16)
-  Buffer<float> best_values;   // (rows, room_for(k)), best first
-  Buffer<int32_t> best_ids;
+  Best best;                   // of the output layer
   // The output layer over what the shortlists of all sources under way allow.
   bool has_subset = false;
   Int8Weights subset;

@@ -96,7 +96,7 @@ def _unchanged(run: Run, texts: list[str]) -> float | None:
         translator = Translator(
             run, TranslatorSettings(precision="int8", shortlist=shortlist), greedy
         )
-        if translator.precision != "int8":
+        if not translator.engine.path.whole_steps:
             return None
         found.append([translation.text for translation in translator.batch(texts)])
     full, short = found
