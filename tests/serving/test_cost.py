@@ -15,11 +15,11 @@ from untrained_run import untrained_run
 from dragoman.runs.run import Run
 from dragoman.search.request import Request
 from dragoman.search.settings import SearchSettings
-from dragoman.serving.cost import COSTLY, is_costly, search_cost
 from dragoman.serving.http.limits import LimitSettings
+from dragoman.serving.operate.settings import ServeSettings
+from dragoman.serving.queue.cost import COSTLY, is_costly, search_cost
 from dragoman.serving.queue.fair import FairQueue
-from dragoman.serving.served import ServedRun
-from dragoman.serving.settings import ServeSettings
+from dragoman.serving.served_tasks import open_run
 
 SMALL = ("model.model_dim=16", "model.ffn_dim=16")
 WORDS = "the animal eats a soup because it sleeps"
@@ -76,7 +76,7 @@ def test_what_costs_too_much_is_refused_with_what_is_allowed(
 
     async def check() -> None:
         settings = ServeSettings(limits=LimitSettings(token_steps=7_500))
-        served = ServedRun.open(runs[name], settings, "tiny")
+        served = open_run(runs[name], settings, "tiny")
         async with client_of(served, settings=settings) as client:
             answer = await client.post(path, json=values)
             assert answer.status_code == 400, answer.text
@@ -92,7 +92,7 @@ def test_what_costs_too_much_is_refused_with_what_is_allowed(
 
 def test_a_stream_is_refused_too(runs: dict[str, Run]) -> None:
     async def check() -> None:
-        served = ServedRun.open(runs["translate"], ServeSettings(), "tiny")
+        served = open_run(runs["translate"], ServeSettings(), "tiny")
         wish = {"text": "The animal sleeps. " * 200, "beam": 16, "min_length": 1000, "stream": True}
         async with client_of(served) as client:
             answer = await client.post("/v1/translate", json=wish)
@@ -182,7 +182,7 @@ def test_costly_searches_hold_a_quarter_of_the_rows() -> None:
 
 def test_an_answer_comes_hypothesis_by_hypothesis() -> None:
     """Sixteen translations of a thousand tokens are not written in one turn of the thread."""
-    from dragoman.serving.translate.answer import translation_message
+    from dragoman.serving.translate.endpoint import translation_message
 
     async def check() -> None:
         served = echo_run()
