@@ -37,14 +37,16 @@ from dragoman.nn.linear import Embedding
 from dragoman.runs.run import Run
 from dragoman.search.settings import SearchSettings
 from dragoman.serving.app import create_app
-from dragoman.serving.http.listening import bind
 from dragoman.serving.http.refusals import KINDS
+from dragoman.serving.operate.listening import bind
 from dragoman.serving.operate.log import set_up
 from dragoman.serving.operate.meters import Meters
-from dragoman.serving.served import ServedRun
+from dragoman.serving.operate.settings import ServeSettings, parse_settings
+from dragoman.serving.served_tasks import open_run
 from dragoman.serving.server import serve_app
-from dragoman.serving.settings import ServeSettings, parse_settings
-from dragoman.serving.translate.languages import Detector
+from dragoman.serving.service.catalogue import Detector
+from dragoman.serving.service.served_run import ServedRun
+from dragoman.serving.translate.served_translator import ServedTranslator
 
 Served = Callable[..., contextlib.AbstractAsyncContextManager[httpx.AsyncClient]]
 """Settings of a server -> a client of it."""
@@ -173,7 +175,7 @@ def echo_run(
     *,
     model: EchoModel | None = None,
     settings: ServeSettings | None = None,
-) -> ServedRun:
+) -> ServedTranslator:
     search = SearchSettings(beam=2, max_extra=5)
     return served_by(model or EchoModel(), name, languages, settings=settings, search=search)
 
@@ -185,12 +187,12 @@ def served_by(
     *,
     search: SearchSettings,
     settings: ServeSettings | None = None,
-) -> ServedRun:
+) -> ServedTranslator:
     """A run of any model over the vocabulary of the tests, run as it is."""
     chosen = settings or ServeSettings()
     forms = [TextForm(TEXT, language) for language in languages]
     engine = Engine(model, *forms, search, settings=chosen)
-    return ServedRun(name=name, engine=engine, settings=chosen)
+    return ServedTranslator(name, engine, chosen)
 
 
 def tiny_model() -> Transformer:
@@ -218,11 +220,11 @@ async def client_of(
 def serves(run: Run, name: str, **always: Any) -> Served:
     """Opens a client of a server of that run alone; ``always``: settings that it always has."""
 
-    def open_run(**changes: Any) -> contextlib.AbstractAsyncContextManager[httpx.AsyncClient]:
+    def opened(**changes: Any) -> contextlib.AbstractAsyncContextManager[httpx.AsyncClient]:
         settings = ServeSettings(**always, **changes)
-        return client_of(ServedRun.open(run, settings, name), settings=settings)
+        return client_of(open_run(run, settings, name), settings=settings)
 
-    return open_run
+    return opened
 
 
 async def post(client: httpx.AsyncClient, path: str, **values: Any) -> Any:
@@ -239,7 +241,7 @@ def refused(
     served on."""
 
     async def check() -> str:
-        both = ServedRun.open(run, ServeSettings(**settings), name), echo_run()
+        both = open_run(run, ServeSettings(**settings), name), echo_run()
         async with client_of(*both) as client:
             answer = await client.post(path, json=values)
             assert answer.status_code == status, answer.text

@@ -21,11 +21,11 @@ from dragoman.formats.html.elements import FORMATTING
 from dragoman.forms.pieces import piece_spans
 from dragoman.search.hypothesis import Hypothesis
 from dragoman.search.settings import SearchSettings
-from dragoman.serving.served import ServedRun
+from dragoman.serving.outputs.words import words_of
+from dragoman.serving.queue.fair_executor import FairExecutor
+from dragoman.serving.service.served_run import ServedRun
 from dragoman.serving.translate.tag_projection import Alignment, project
 from dragoman.serving.translate.tagged import Translated, with_tags
-from dragoman.serving.translate.words import words_of
-from dragoman.serving.turns import Turns
 
 TAG = re.compile(r"<[^>]*>")
 WORDS = st.sampled_from(["Das", "Tier", "is", "müde.", "Where?", "3", "&amp;", " ", "\n "])
@@ -224,7 +224,7 @@ def test_attributes_are_translated_in_their_place_and_quotes() -> None:
 
 
 async def tagged(run: ServedRun, translated: list[Translated]) -> list[list[str]]:
-    turns = Turns("texts")
+    turns = FairExecutor("texts")
     parts = await with_tags(run, translated, turns, "me")
     turns.close()
     return parts

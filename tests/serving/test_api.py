@@ -28,9 +28,9 @@ from dragoman.forms.text_form import TextForm
 from dragoman.search.settings import SearchSettings
 from dragoman.serving.app import create_app
 from dragoman.serving.http.limits import LimitSettings
-from dragoman.serving.schema import LibreTranslateRequest, TranslateRequest
-from dragoman.serving.served import ServedRun
-from dragoman.serving.settings import ServeSettings
+from dragoman.serving.operate.settings import ServeSettings
+from dragoman.serving.translate.schema import LibreTranslateRequest, TranslateRequest
+from dragoman.serving.translate.served_translator import ServedTranslator
 
 PARAGRAPHS = "A small man eats.  Where is the bread?\n\n\tDas Tier ist müde.\n"
 
@@ -262,7 +262,7 @@ def test_words_of_a_run_on_moses_tokens() -> None:
     async def check() -> None:
         forms = [TextForm(TEXT, language, MosesText(language)) for language in ("en", "de")]
         engine = Engine(EchoModel(), *forms, SearchSettings(beam=1))
-        served = ServedRun(name="moses", engine=engine, settings=ServeSettings())
+        served = ServedTranslator("moses", engine, ServeSettings())
         async with client_of(served) as client:
             body = {"text": 'Where is "the bread" (& the man)?'}
             answer = (await client.post("/v1/translate", json=body)).json()
@@ -494,7 +494,7 @@ def test_what_nobody_foresaw_is_json_and_is_counted(monkeypatch: pytest.MonkeyPa
             def fail(*_: object) -> None:
                 raise ZeroDivisionError("of all things")
 
-            monkeypatch.setattr("dragoman.serving.catalogue.Catalogue.choose", fail)
+            monkeypatch.setattr("dragoman.serving.service.catalogue.Catalogue.choose", fail)
             answer = await client.post("/translate", json={"q": "x", "target": "de"})
             assert answer.status_code == 500 and "log" in answer.json()["error"]
             assert "content-security-policy" in answer.headers

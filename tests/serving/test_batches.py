@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 from serving_echo import TEXT, EchoModel, client_of, echo_run, until
 
+from dragoman.serving.operate.settings import ServeSettings
 from dragoman.serving.queue.batches import Batch, Batches
-from dragoman.serving.settings import ServeSettings
 
 
 def test_costly_searches_have_a_batch_of_their_own() -> None:
@@ -51,7 +51,7 @@ def test_costly_searches_get_a_quarter_of_the_time(little: float, costly: float)
         def __init__(self) -> None:
             self.seconds, self.taken = 0.0, 0
 
-        def submit(self, _: object) -> int:
+        def take(self, _: object) -> int:
             return 1
 
         def advance(self, *_: int) -> list[object]:

@@ -15,7 +15,7 @@ from dragoman.engine.engine import Engine
 from dragoman.engine.settings import EngineSettings
 from dragoman.forms.tree_form import tree_of
 from dragoman.runs.run import Run
-from dragoman.serving.parse.bracketing import Bracketing
+from dragoman.serving.parse.served_parser import ServedParser
 from dragoman.tasks.parsing.parser import Parser
 from dragoman.tree import Tree
 
@@ -176,7 +176,7 @@ def test_nothing_slow_is_done_on_the_event_loop(
         monkeypatch.setattr(owner, name, watched)
 
     for name in ("pair", "told", "_tree", "_by_words"):
-        watch(Bracketing, name)
+        watch(ServedParser, name)
     watch(Engine, "request")
 
     async def check() -> None:

@@ -16,13 +16,12 @@ from untrained_run import TOPICS, untrained_run
 
 from dragoman.forms.text import Text
 from dragoman.runs.run import Run
-from dragoman.serving.classify import labelling
-from dragoman.serving.classify.labelling import Labelling
+from dragoman.serving.classify import served_classifier
 from dragoman.serving.classify.schema import ClassifyRequest
+from dragoman.serving.classify.served_classifier import ServedClassifier
 from dragoman.serving.http import connection
 from dragoman.serving.http.limits import LimitSettings
-from dragoman.serving.served import ServedRun
-from dragoman.serving.settings import ServeSettings
+from dragoman.serving.operate.settings import ServeSettings
 from dragoman.tasks.classification.labeller import Labeller
 from dragoman.tasks.classification.reasons import reasons
 
@@ -41,12 +40,6 @@ def topics(tmp_path_factory: pytest.TempPathFactory) -> Run:
 @pytest.fixture
 def served(topics: Run) -> Served:
     return serves(topics, "topics")
-
-
-def labelling_of(run: Run) -> Labelling:
-    found = ServedRun.open(run, ServeSettings(), "topics").labelling
-    assert found is not None
-    return found
 
 
 def test_it_answers_what_the_verb_does(topics: Run, served: Served) -> None:
@@ -123,7 +116,7 @@ def test_errors_are_clear(
 def test_an_answer_holds_only_so_many_labels(
     served: Served, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(labelling, "MOST", 5)
+    monkeypatch.setattr(served_classifier, "MOST", 5)
 
     async def check() -> None:
         async with served() as client:
@@ -178,9 +171,8 @@ def test_keys_and_turns_hold_for_labelling_too(
         yield from original(self, *arguments)
 
     monkeypatch.setattr(Labeller, "parts", waiting)
-    run = ServedRun.open(topics, settings, "topics")
-    assert run.labelling is not None
-    turns = run.labelling.turns
+    run = ServedClassifier.open(topics, settings, "topics")
+    turns = run.labelling
 
     async def check() -> None:
         async with client_of(run, settings=settings) as client:
@@ -207,8 +199,8 @@ def test_keys_and_turns_hold_for_labelling_too(
 
 def test_many_texts_are_labelled_in_turns(topics: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     """What the first turn brings is there when its texts alone were read."""
-    monkeypatch.setattr(labelling, "TOGETHER", 30)
-    found = labelling_of(topics)
+    monkeypatch.setattr(served_classifier, "TOGETHER", 30)
+    found = ServedClassifier.open(topics, ServeSettings(), "topics")
     read: list[int] = []
     network = found.labeller.network
     original = network.encode
@@ -218,20 +210,20 @@ def test_many_texts_are_labelled_in_turns(topics: Run, monkeypatch: pytest.Monke
         return original(source)
 
     monkeypatch.setattr(network, "encode", counted)
-    parts = found.texts([TEXT, "a", LONG, "b"], ClassifyRequest(text=[]))
+    parts = found.label([TEXT, "a", LONG, "b"], ClassifyRequest(text=[]))
     first = next(parts)
     assert len(read) == 1 and first[0] in (1, 3)
     assert {first[0], *(number for number, _ in parts)} == {0, 1, 2, 3}
     assert len(read) == 2 and max(read) <= 30
-    found.close()
+    asyncio.run(found.close())
 
 
 def test_nothing_slow_is_done_on_the_event_loop(
     topics: Run, served: Served, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     slow = [
-        (Text, "encode_lists"), (BaseModel, "model_dump_json"), (labelling, "reasons"),
-        (labelling, "_told"), (connection, "_parsed"),
+        (Text, "encode_lists"), (BaseModel, "model_dump_json"), (served_classifier, "reasons"),
+        (served_classifier, "_told"), (connection, "_parsed"),
     ]  # fmt: skip
     monkeypatch.setattr(connection, "SMALL", 0)
     work = SlowWork(slow, monkeypatch)

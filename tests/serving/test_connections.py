@@ -19,10 +19,10 @@ from serving_echo import server_process
 from uvicorn.server import ServerState
 
 from dragoman.serving.http.addresses import Networks
-from dragoman.serving.http.guard import READING_SECONDS, Guard
+from dragoman.serving.http.connection_limits import READING_SECONDS, Guard
 from dragoman.serving.http.limits import LimitSettings
-from dragoman.serving.http.listening import bind
-from dragoman.serving.settings import ServeSettings
+from dragoman.serving.operate.listening import bind
+from dragoman.serving.operate.settings import ServeSettings
 
 Streams = tuple[asyncio.StreamReader, asyncio.StreamWriter]
 

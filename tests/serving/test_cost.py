@@ -16,11 +16,11 @@ from untrained_run import untrained_run
 from dragoman.runs.run import Run
 from dragoman.search.request import Request
 from dragoman.search.settings import SearchSettings
-from dragoman.serving.cost import COSTLY, ON_TORCH, is_costly, search_cost
 from dragoman.serving.http.limits import LimitSettings
+from dragoman.serving.operate.settings import ServeSettings
+from dragoman.serving.queue.cost import COSTLY, ON_TORCH, is_costly, search_cost
 from dragoman.serving.queue.fair import FairQueue
-from dragoman.serving.served import ServedRun
-from dragoman.serving.settings import ServeSettings
+from dragoman.serving.served_tasks import open_run
 
 SMALL = ("model.model_dim=16", "model.ffn_dim=16")
 WORDS = "the animal eats a soup because it sleeps"
@@ -77,7 +77,7 @@ def test_what_costs_too_much_is_refused_with_what_is_allowed(
 
     async def check() -> None:
         settings = ServeSettings(limits=LimitSettings(token_steps=7_500))
-        served = ServedRun.open(runs[name], settings, "tiny")
+        served = open_run(runs[name], settings, "tiny")
         async with client_of(served, settings=settings) as client:
             answer = await client.post(path, json=values)
             assert answer.status_code == 400, answer.text
@@ -96,11 +96,12 @@ def test_a_search_costs_more_where_torch_takes_the_steps(
 ) -> None:
     """Also where products of such a step are the int8 kernels', as an LSTM's are."""
     run = Run.open(untrained_run(tmp_path, "model.model_dim=16", recipe_name="demo-recurrent"))
-    served = ServedRun.open(run, ServeSettings(), "lstm")
+    served = open_run(run, ServeSettings(), "lstm")
     assert not served.engine.path.whole_steps
     asked: list[int] = []
     monkeypatch.setattr(
-        "dragoman.serving.served.search_cost", lambda wanted, weight: asked.append(weight) or 0
+        "dragoman.serving.service.served_run.search_cost",
+        lambda wanted, weight: asked.append(weight) or 0,
     )
     served.check_searches([request(3, beam=1)])
     assert asked == [ON_TORCH]
@@ -108,7 +109,7 @@ def test_a_search_costs_more_where_torch_takes_the_steps(
 
 def test_a_stream_is_refused_too(runs: dict[str, Run]) -> None:
     async def check() -> None:
-        served = ServedRun.open(runs["translate"], ServeSettings(), "tiny")
+        served = open_run(runs["translate"], ServeSettings(), "tiny")
         wish = {"text": "The animal sleeps. " * 200, "beam": 16, "min_length": 1000, "stream": True}
         async with client_of(served) as client:
             answer = await client.post("/v1/translate", json=wish)
@@ -198,7 +199,7 @@ def test_costly_searches_hold_a_quarter_of_the_rows() -> None:
 
 def test_an_answer_comes_hypothesis_by_hypothesis() -> None:
     """Sixteen translations of a thousand tokens are not written in one turn of the thread."""
-    from dragoman.serving.translate.answer import translation_message
+    from dragoman.serving.translate.endpoint import translation_message
 
     async def check() -> None:
         served = echo_run()

@@ -14,12 +14,12 @@ from untrained_run import untrained_run
 
 from dragoman.engine.engine import Engine
 from dragoman.runs.run import Run
-from dragoman.serving.fill import filling
 from dragoman.serving.fill.schema import FillRequest
+from dragoman.serving.fill.served_fill_mask import ServedFillMask
 from dragoman.serving.http.limits import LimitSettings
-from dragoman.serving.served import ServedRun
-from dragoman.serving.settings import ServeSettings
-from dragoman.serving.translate.knowledge import knowledge_of
+from dragoman.serving.operate.settings import ServeSettings
+from dragoman.serving.service import served_run
+from dragoman.serving.service.knowledge import knowledge_of
 from dragoman.tasks.masked.filler import Filler
 
 SMALL = ("model.model_dim=32", "model.ffn_dim=32", "model.layers=2", "plan.context=48")
@@ -57,7 +57,7 @@ def test_examples_are_short_and_have_a_blank(
         "samples": samples, "best": True,
     }  # fmt: skip
     (tmp_path / "metrics.jsonl").write_text(json.dumps(line) + "\n")
-    assert knowledge_of(run).examples == examples
+    assert knowledge_of(run, ServedFillMask.examples).examples == examples
 
 
 @pytest.mark.parametrize("pieces", [1, 2])
@@ -147,14 +147,13 @@ def test_the_model_is_asked_in_turns(
         return original(self, values, places)
 
     monkeypatch.setattr(Engine, "said", counted)
-    found = ServedRun.open(blanks, ServeSettings(), "blanks").filling
-    assert found is not None
-    parts = found.parts(FillRequest(text=TEXT, pieces=pieces), lambda _: None)
+    found = ServedFillMask.open(blanks, ServeSettings(), "blanks")
+    parts = found.parts(FillRequest(text=TEXT, pieces=pieces))
     assert next(parts) is None and len(asked) == 1
     *between, last = parts
     assert last is not None and all(one is None for one in between)
     assert len(asked) == questions
-    found.close()
+    asyncio.run(found.close())
 
 
 def test_turns_are_fair_and_bounded_and_nobody_is_filled_for_who_is_gone(
@@ -168,11 +167,10 @@ def test_turns_are_fair_and_bounded_and_nobody_is_filled_for_who_is_gone(
         return original(self, values, places)
 
     monkeypatch.setattr(Engine, "said", waiting)
-    monkeypatch.setattr(filling, "OF_CLIENT", 2)
+    monkeypatch.setattr(served_run, "OF_CLIENT", 2)
     settings = ServeSettings()
-    run = ServedRun.open(blanks, settings, "blanks")
-    assert run.filling is not None
-    turns = run.filling.turns
+    run = ServedFillMask.open(blanks, settings, "blanks")
+    turns = run.filling
 
     async def check() -> None:
         async with client_of(run, settings=settings) as client:

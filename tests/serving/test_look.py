@@ -24,8 +24,8 @@ from dragoman.nn.layout import Sequences
 from dragoman.runs.run import Run
 from dragoman.search.settings import SearchSettings
 from dragoman.serving.look import inspector
-from dragoman.serving.served import ServedRun
-from dragoman.serving.settings import ServeSettings
+from dragoman.serving.operate.settings import ServeSettings
+from dragoman.serving.served_tasks import open_run
 from dragoman.tasks.translation.translator import Translator, TranslatorSettings
 
 Open = Callable[..., AbstractAsyncContextManager[httpx.AsyncClient]]
@@ -42,7 +42,7 @@ def client(run: Run) -> Open:
     """A way to a server of the tiny run; each use is a server of its own."""
 
     def make(**settings: Any) -> AbstractAsyncContextManager[httpx.AsyncClient]:
-        served = ServedRun.open(run, ServeSettings(precision="fp32", **settings), "tiny")
+        served = open_run(run, ServeSettings(precision="fp32", **settings), "tiny")
         return client_of(served)
 
     return make
@@ -245,7 +245,7 @@ def test_a_model_that_attends_to_its_source_alone(
 ) -> None:
     """An LSTM, convolutions: what attention they have is told as any other, of others no layers."""
     run = Run.open(untrained_run(tmp_path, recipe_name=f"demo-{kind}"))
-    served = ServedRun.open(run, ServeSettings(precision="fp32"), kind)
+    served = open_run(run, ServeSettings(precision="fp32"), kind)
 
     async def check() -> None:
         values = {"text": TEXT, "max_length": 6}
@@ -287,7 +287,7 @@ def test_what_is_looked_at_is_what_translates(
 
     monkeypatch.setattr(run, "model", lambda: model)
     monkeypatch.setattr(model, "project", fond_of_what_is_forbidden)
-    served = ServedRun.open(run, ServeSettings(precision="fp32"), "fond")
+    served = open_run(run, ServeSettings(precision="fp32"), "fond")
     translator = Translator(run, TranslatorSettings(precision="fp32"))
     asked = "The OLD man's dog (it's small) sleeps."
     expected = translator(asked, settings=SearchSettings(beam=2, max_length=12))

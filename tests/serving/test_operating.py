@@ -28,8 +28,8 @@ from dragoman.serving.app import create_app
 from dragoman.serving.http.compression import LARGE, Compressed
 from dragoman.serving.http.limits import ApiKeys, LimitSettings
 from dragoman.serving.operate.log import OFTEN, Bounded, JsonLines, Lines, told
-from dragoman.serving.operate.renewal import Renewal
-from dragoman.serving.settings import ServeSettings
+from dragoman.serving.operate.settings import ServeSettings
+from dragoman.serving.renewal import Renewal
 
 ROOT = Path(__file__).parents[2]
 SECRET = "Das Tier ist müde"
@@ -84,10 +84,10 @@ def test_every_request_is_a_line_without_its_text(caplog: pytest.LogCaptureFixtu
 def test_a_failure_is_logged_with_its_place_and_without_text(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    def fail(_: Any, text: str, *more: Any, looking: bool) -> None:
+    def fail(_: Any, runs: Any, text: str, *more: Any) -> None:
         raise ValueError(f"cannot choose for {text}")
 
-    monkeypatch.setattr("dragoman.serving.catalogue.Catalogue.choose", fail)
+    monkeypatch.setattr("dragoman.serving.service.catalogue.Catalogue.choose", fail)
     written: list[str] = []
 
     class Kept(logging.Handler):
@@ -278,15 +278,15 @@ def test_a_request_keeps_the_run_that_it_chose(
 
     async def check() -> None:
         chosen, renewed = asyncio.Event(), asyncio.Event()
-        search_all = old.search_all
+        search = old.queue.search
 
         async def late(*given: Any) -> Any:
             chosen.set()
             await renewed.wait()
             await asyncio.sleep(0.1)  # time to close the old one, wrongly
-            return await search_all(*given)
+            return await search(*given)
 
-        monkeypatch.setattr(old, "search_all", late)
+        monkeypatch.setattr(old.queue, "search", late)
         async with client_of(old) as client:
             renewal = Renewal(service_of(client), {"echo": touched(tmp_path / "run")})
             before = asyncio.ensure_future(client.post("/translate", json=WISH))

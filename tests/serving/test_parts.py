@@ -19,8 +19,8 @@ from dragoman.forms.moses import MosesText
 from dragoman.serving.http.limits import ApiKeys, Client, Limiter, LimitSettings
 from dragoman.serving.http.refusals import FAILED, Refusal, error_body
 from dragoman.serving.http.stream import _all_told, event_of
+from dragoman.serving.outputs.words import words_of
 from dragoman.serving.queue.fair import FairQueue
-from dragoman.serving.translate.words import words_of
 
 SLOW = Refusal("too_slow", "too slow", seconds=1)
 FULL = Refusal("queue_full", "slow down", sentences=5, most=4)
@@ -160,7 +160,7 @@ def test_keys_that_can_be_guessed_are_refused(tmp_path: object) -> None:
 def test_the_documentation_names_every_setting_with_its_default() -> None:
     from pathlib import Path
 
-    from dragoman.serving.settings import ServeSettings
+    from dragoman.serving.operate.settings import ServeSettings
 
     text = (Path(__file__).parents[2] / "docs" / "serve.md").read_text(encoding="utf-8")
     (part,) = re.findall(r"^## Settings\n(.*?)^## ", text, re.MULTILINE | re.DOTALL)

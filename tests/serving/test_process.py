@@ -23,9 +23,9 @@ from serving_echo import detector, echo_run, run_process, server_process
 
 from dragoman.errors import DragomanError, RecipeError
 from dragoman.serving.app import create_app
-from dragoman.serving.http.listening import bind
+from dragoman.serving.operate.listening import bind
+from dragoman.serving.operate.settings import ServeSettings, parse_settings
 from dragoman.serving.server import run_names, serve_app, torch_threads
-from dragoman.serving.settings import ServeSettings, parse_settings
 
 SENTENCE = "The animal didn't cross the street because it was too tired."
 LONG = " ".join([SENTENCE] * 6)

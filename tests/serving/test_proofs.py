@@ -16,12 +16,14 @@ from serving_echo import TEXT, client_of, echo_run
 from dragoman.forms.passage import Piece
 from dragoman.runs.run import LEXICON, NOTES, SCORES, Run
 from dragoman.search.hypothesis import Hypothesis
-from dragoman.serving.served import ServedRun
-from dragoman.serving.settings import ServeSettings
+from dragoman.serving.operate.settings import ServeSettings
+from dragoman.serving.queue.fair_executor import FairExecutor
+from dragoman.serving.served_tasks import open_run
+from dragoman.serving.service.knowledge import knowledge_of
+from dragoman.serving.service.served_run import ServedRun
 from dragoman.serving.translate import proofs
-from dragoman.serving.translate.knowledge import knowledge_of
 from dragoman.serving.translate.proofs import Proofs
-from dragoman.serving.turns import Turns
+from dragoman.serving.translate.served_translator import ServedTranslator
 from dragoman.tasks.translation.proofreading.proofreader import Proof, Proofreader, ToProofread
 
 ODD = "The animal 🐱 is tired. "
@@ -131,7 +133,7 @@ def test_the_last_proofs_are_kept(monkeypatch: pytest.MonkeyPatch) -> None:
     ]
 
     async def check() -> None:
-        reader, turns = Counting(engine), Turns("align")
+        reader, turns = Counting(engine), FairExecutor("align")
         kept = Proofs(engine, reader, turns)
         first = await kept([*found, found[0]], "me")
         assert reader.asked == 2, "the same is read once"
@@ -153,14 +155,14 @@ def test_what_a_run_knows_is_told(tiny_run: Path, tmp_path: Path) -> None:
     measured = ["The long one.", "Short.", "Short.", "x" * 200, "", "A", "B", "C"]
     samples = [{"source": one, "reference": "", "translation": ""} for one in measured]
     (folder / SCORES).write_text(json.dumps({"samples": samples}), encoding="utf-8")
-    known = knowledge_of(Run.open(folder))
+    known = knowledge_of(Run.open(folder), ServedTranslator.examples)
     assert known.pairs == 546 and known.words is not None and known.words > 100
     assert known.commonest[0] == "the" and len(known.commonest) <= 300
     assert known.label_smoothing == 0.1 and known.notice == ""
     assert known.longest is None, "so few pairs do not show it"
     notes = json.loads((folder / NOTES).read_text(encoding="utf-8"))
     (folder / NOTES).write_text(json.dumps(notes | {"longest_words": 17}), encoding="utf-8")
-    assert knowledge_of(Run.open(folder)).longest == 17
+    assert knowledge_of(Run.open(folder), ServedTranslator.examples).longest == 17
     assert known.examples == ["A", "B", "Short.", "The long one."]
 
 
@@ -170,7 +172,7 @@ def test_what_is_damaged_of_it_does_not_keep_a_run_from_translating(
     folder = shutil.copytree(tiny_run, tmp_path / "run")
     (folder / LEXICON).write_text("nothing\n", encoding="utf-8")
     with caplog.at_level(logging.WARNING):
-        served = ServedRun.open(Run.open(folder), ServeSettings(precision="fp32"), "damaged")
+        served = open_run(Run.open(folder), ServeSettings(precision="fp32"), "damaged")
     assert "Remove it" in caplog.text
     assert served.knowledge.words is None and served.knowledge.label_smoothing == 0.1
     (told,) = run(translated(served, warnings=True)).json()["translations"]

@@ -20,9 +20,9 @@ from dragoman.serving.app import create_app
 from dragoman.serving.http.addresses import Networks, holder, plain
 from dragoman.serving.http.limits import LimitSettings
 from dragoman.serving.http.refusals import Refusal
-from dragoman.serving.served import ServedRun
-from dragoman.serving.settings import ServeSettings
-from dragoman.serving.turns import Turns
+from dragoman.serving.operate.settings import ServeSettings
+from dragoman.serving.queue.fair_executor import FairExecutor
+from dragoman.serving.served_tasks import open_run
 
 WISH = {"q": "Das Brot", "source": "en", "target": "de"}
 FORM = "application/x-www-form-urlencoded"
@@ -276,7 +276,7 @@ def test_a_damaged_run_does_not_tell_where_it_lies(tmp_path: Path) -> None:
     folder.mkdir()
     untrained_run(folder, "model.model_dim=16", "model.ffn_dim=16")
     settings = ServeSettings()
-    served = ServedRun.open(Run.open(folder), settings, "tiny")
+    served = open_run(Run.open(folder), settings, "tiny")
 
     async def check() -> None:
         async with client_of(served, settings=settings) as client:
@@ -305,7 +305,7 @@ def test_half_characters_in_files_of_a_run_are_told_as_unreadable(tmp_path: Path
     sample = f'{{"source": {half}, "translation": {half}, "reference": {half}}}'
     (folder / "scores.json").write_text(f'{{"samples": [{sample}]}}')
     settings = ServeSettings()
-    served = ServedRun.open(Run.open(folder), settings, "tiny")
+    served = open_run(Run.open(folder), settings, "tiny")
 
     async def check() -> None:
         async with client_of(served, settings=settings) as client:
@@ -334,7 +334,7 @@ def test_long_work_is_done_in_turn_and_not_for_those_who_left() -> None:
         return do
 
     async def check() -> None:
-        turns = Turns("test", of_client=4)
+        turns = FairExecutor("test", of_client=4)
         first = asyncio.ensure_future(turns.do("ada", work("ada 1")))
         await until(lambda: begun == ["ada 1"])
         more = [asyncio.ensure_future(turns.do("ada", work(f"ada {n}"))) for n in (2, 3, 4)]
@@ -358,7 +358,7 @@ def test_long_work_is_done_in_turn_and_not_for_those_who_left() -> None:
 
 def test_a_failure_of_long_work_is_its_clients_own() -> None:
     async def check() -> None:
-        turns = Turns("test")
+        turns = FairExecutor("test")
 
         def fail() -> None:
             raise ZeroDivisionError
@@ -378,7 +378,7 @@ def test_figures_wait_in_no_pool_that_texts_are_cut_in(monkeypatch: pytest.Monke
         gate.wait(30)
         raise ZeroDivisionError
 
-    monkeypatch.setattr("dragoman.serving.look.figures.make_figure", slow)
+    monkeypatch.setattr("dragoman.serving.endpoints.figures.make_figure", slow)
 
     async def check() -> None:
         app = create_app((echo_run(),), ServeSettings(), detector())

@@ -29,16 +29,21 @@ from dragoman.insight.session import Inspection
 from dragoman.models.transformer import Transformer
 from dragoman.runs.run import Run
 from dragoman.search.settings import SearchSettings
-from dragoman.serving import served, server, turns
+from dragoman.serving import server
+from dragoman.serving.endpoints import run_view
 from dragoman.serving.http import connection
 from dragoman.serving.http.limits import LimitSettings
 from dragoman.serving.http.refusals import Refusal
-from dragoman.serving.look import inspector, packed, run_view
-from dragoman.serving.served import ServedRun
-from dragoman.serving.settings import ServeSettings
-from dragoman.serving.translate import answer, libretranslate, tagged, v1
-from dragoman.serving.translate.languages import Detector
-from dragoman.serving.turns import Turns
+from dragoman.serving.look import inspector, packed
+from dragoman.serving.operate.settings import ServeSettings
+from dragoman.serving.outputs import hypothesis
+from dragoman.serving.queue import fair_executor
+from dragoman.serving.queue.fair_executor import FairExecutor
+from dragoman.serving.served_tasks import open_run
+from dragoman.serving.service import served_run
+from dragoman.serving.service.catalogue import Detector
+from dragoman.serving.service.served_run import ServedRun
+from dragoman.serving.translate import endpoint, libretranslate, tagged
 
 PAGE = "<p title='Das Brot'>A <b>small</b> man eats. <i>Where</i> is it?</p>"
 
@@ -69,11 +74,12 @@ def test_nothing_is_cut_decoded_or_written_on_the_event_loop(
     slow = [
         (Text, "encode_lists"), (Text, "decode_batch"), (Text, "pieces"), (HtmlDocument, "reading"),
         (HtmlDocument, "join"), (Detector, "rank"), (BaseModel, "model_dump_json"), (Engine, "cut"),
-        (answer, "words_of"), (served, "look_answer"), (tagged, "project"),
-        (AligningHead, "weights"), (inspector, "weights_message"), (v1, "_start"), (v1, "_told"),
-        (libretranslate, "_answer"), (connection, "_parsed"), (run_view, "view_of"),
+        (hypothesis, "words_of"), (served_run, "look_answer"), (tagged, "project"),
+        (AligningHead, "weights"), (inspector, "weights_message"), (endpoint, "_start"),
+        (endpoint, "_told"), (libretranslate, "_answer"), (connection, "_parsed"),
+        (run_view, "view_of"),
     ]  # fmt: skip
-    of_folder = ServedRun.open(Run.open(untrained), ServeSettings(precision="fp32"), "read")
+    of_folder = open_run(Run.open(untrained), ServeSettings(precision="fp32"), "read")
     monkeypatch.setattr(connection, "SMALL", 0)
     work = SlowWork(slow, monkeypatch)
 
@@ -109,7 +115,7 @@ def test_clients_take_turns_and_what_nobody_waits_for_is_not_begun() -> None:
         return lambda: (gate.wait(10), done.append(name))[1]
 
     async def check() -> None:
-        own = Turns("own", of_client=4, of_all=6)
+        own = FairExecutor("own", of_client=4, of_all=6)
         of_ada = [asyncio.ensure_future(own.do("Ada", work(f"Ada {n}"))) for n in range(4)]
         await asyncio.sleep(0)
         with pytest.raises(Refusal, match="4 requests"):
@@ -133,11 +139,11 @@ def test_clients_take_turns_and_what_nobody_waits_for_is_not_begun() -> None:
 
 
 def test_long_work_lets_others_in_between(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(turns, "TURN_SECONDS", 0.0)
+    monkeypatch.setattr(fair_executor, "TURN_SECONDS", 0.0)
     order: list[str] = []
 
     async def check() -> None:
-        own = Turns("own")
+        own = FairExecutor("own")
         book = own.all("Ada", (order.append(f"page {n}") for n in range(9)))
         line = own.do("Bob", lambda: order.append("line"))
         assert len((await asyncio.gather(book, line))[0]) == 9
@@ -180,10 +186,10 @@ def test_a_long_answer_comes_in_parts_and_is_the_same(monkeypatch: pytest.Monkey
             assert answer.status_code == 200 and "json" in answer.headers["content-type"]
             return answer
 
-    monkeypatch.setattr(turns, "TURN_SECONDS", 60.0)
+    monkeypatch.setattr(fair_executor, "TURN_SECONDS", 60.0)
     at_once = asyncio.run(asked())
     assert "content-length" in at_once.headers
-    monkeypatch.setattr(turns, "TURN_SECONDS", 0.0)
+    monkeypatch.setattr(fair_executor, "TURN_SECONDS", 0.0)
     in_parts = asyncio.run(asked())
     assert "content-length" not in in_parts.headers
     assert at_once.json() == in_parts.json()
@@ -309,7 +315,7 @@ def test_a_figure_that_nobody_waits_for_ends_at_its_next_part(
     monkeypatch.setattr(owner, part, counted)
 
     async def check() -> None:
-        run = ServedRun.open(Run.open(untrained), ServeSettings(precision="fp32"), "tiny")
+        run = open_run(Run.open(untrained), ServeSettings(precision="fp32"), "tiny")
         async with client_of(run) as client, another(client, "192.0.2.7") as theirs:
             asked = asyncio.ensure_future(client.post("/v1/figures", json={"name": name}))
             await until(lambda: parts == 1)

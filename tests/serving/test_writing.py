@@ -42,10 +42,11 @@ from dragoman.search.settings import SamplingSettings, SearchSettings
 from dragoman.serving.http import connection
 from dragoman.serving.http.limits import LimitSettings
 from dragoman.serving.look import inspector
-from dragoman.serving.served import ServedRun
-from dragoman.serving.settings import ServeSettings
-from dragoman.serving.write import composer, v1
-from dragoman.serving.write.composer import Composer
+from dragoman.serving.operate.settings import ServeSettings
+from dragoman.serving.served_tasks import open_run
+from dragoman.serving.service.served_run import ServedRun
+from dragoman.serving.write import endpoint, served_language_model
+from dragoman.serving.write.served_language_model import ServedLanguageModel
 from dragoman.tasks.language_model.generation import Growth
 from dragoman.tasks.language_model.surprisal import Scorer, begin_of, words_of
 from dragoman.tasks.language_model.writer import Writer
@@ -168,9 +169,7 @@ def counting(settings: ServeSettings, **model: Any) -> ServedRun:
     engine = Engine(
         Counting(**model), Nothing(form.eos), form, SearchSettings(beam=1), settings=settings
     )
-    return ServedRun(
-        name="counting", engine=engine, settings=settings, composer=Composer(engine, 16, 8)
-    )
+    return ServedLanguageModel("counting", engine, settings, (16, 8))
 
 
 def test_who_leaves_is_written_for_no_longer() -> None:
@@ -182,8 +181,7 @@ def test_who_leaves_is_written_for_no_longer() -> None:
         async with client_of(run, settings=settings) as client:
             service = client._transport.app.state.service  # type: ignore[attr-defined]
             growth = Growth(run.engine, 16, "", SearchSettings(beam=1), longest=900)
-            assert run.composer is not None
-            parts = v1._events(service, run, run.composer, growth, "Ada")
+            parts = endpoint._Writing(service, run, growth, "Ada").events()
             seen = [await anext(parts) for _ in range(3)]
             assert b"event: text" in seen[-1] and run.queue.rows == 1
             await parts.aclose()
@@ -218,7 +216,9 @@ def test_surprises_are_those_of_the_program(letters: Run, served: Served) -> Non
 
     async def check() -> None:
         async with served() as client:
-            told = await post(client, "/v1/surprise", text=texts, run="letters")
+            told = await post(client, "/v1/surprisal", text=texts, run="letters")
+            # As earlier versions called it.
+            assert told == await post(client, "/v1/surprise", text=texts, run="letters")
             for text, one, wanted in zip(texts, told["texts"], found, strict=True):
                 known = letters.target_text.known_as(text)
                 assert joined(one["words"]) == known
@@ -266,10 +266,9 @@ def test_what_could_come_in_place_of_a_word(letters: Run, served: Served) -> Non
 
 def test_an_end_that_could_come_is_told_as_such() -> None:
     run = counting(ServeSettings())
-    assert run.composer is not None
     eos_last = Hypothesis((12,), -1.0, -1.5, (-0.5, -1.0), finished=True)
-    place = composer.Place("x", (12,), 0, run.engine.request([run.engine.target.eos]))
-    (one,) = run.composer.continuations(place, [eos_last])
+    place = served_language_model.Place("x", (12,), 0, run.engine.request([run.engine.target.eos]))
+    (one,) = run.continuations(place, [eos_last]).continuations
     assert one.text == one.rest == "" and one.probability == pytest.approx(math.exp(-1.0))
 
 
@@ -351,11 +350,13 @@ def test_nothing_is_cut_decoded_or_written_on_the_event_loop(
     slow = [
         (Text, "encode_lists"), (Text, "decode_exact"), (Text, "pieces"),
         (BaseModel, "model_dump_json"), (Growth, "take"), (Growth, "next"), (Growth, "words"),
-        (v1, "_text"), (v1, "_start"), (v1, "_answer"), (composer, "words_of"),
-        (Composer, "surprise"), (Composer, "place"), (Composer, "continuations"),
+        (endpoint._Writing, "_text"), (endpoint._Writing, "_start"),
+        (ServedLanguageModel, "written"), (served_language_model, "words_of"),
+        (ServedLanguageModel, "surprise"), (ServedLanguageModel, "place"),
+        (ServedLanguageModel, "continuations"),
         (connection, "_parsed"), (InspectionSession, "inspect"), (inspector, "weights_message"),
     ]  # fmt: skip
-    run = ServedRun.open(letters, ServeSettings(precision="fp32"), "letters")
+    run = open_run(letters, ServeSettings(precision="fp32"), "letters")
     monkeypatch.setattr(connection, "SMALL", 0)
     work = SlowWork(slow, monkeypatch)
     scored_in: set[int] = set()
@@ -387,7 +388,7 @@ def test_nothing_is_cut_decoded_or_written_on_the_event_loop(
 
 def test_a_long_text_is_read_in_turns(letters: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     """Others have theirs between: a part is there when its windows alone have been scored."""
-    monkeypatch.setattr(composer, "TOGETHER", 64)
+    monkeypatch.setattr(served_language_model, "TOGETHER", 64)
     read: list[int] = []
     scored = windows.log_probabilities_of
 
@@ -396,17 +397,16 @@ def test_a_long_text_is_read_in_turns(letters: Run, monkeypatch: pytest.MonkeyPa
         return scored(model, source, given, *others)
 
     monkeypatch.setattr(windows, "log_probabilities_of", counting)
-    run = ServedRun.open(letters, ServeSettings(precision="fp32"), "letters")
-    assert run.composer is not None
-    tokens = run.composer.tokens(BEGIN * 50)
-    parts = run.composer.parts(tokens)
+    run = ServedLanguageModel.open(letters, ServeSettings(precision="fp32"), "letters")
+    tokens = run.tokens(BEGIN * 50)
+    parts = run.parts(tokens)
     costs = [*next(parts)]
     assert len(read) == 1 and read[0] <= 64
     costs += [cost for part in parts for cost in part]
     assert len(read) > 10 and max(read) <= 64
     (whole,) = run.engine.score_windows([tokens], 32, 16)
     assert np.allclose(costs, whole, atol=1e-4)
-    run.composer.close()
+    asyncio.run(run.close())
 
 
 def test_the_text_itself_is_looked_into(letters: Run, served: Served) -> None:
@@ -473,7 +473,7 @@ def test_words_that_share_characters_stay_whole_where_no_spaces_are() -> None:
 
 
 def test_what_the_run_can_do_is_told(letters: Run) -> None:
-    info = ServedRun.open(letters, ServeSettings(precision="fp32"), "letters")
+    info = open_run(letters, ServeSettings(precision="fp32"), "letters")
 
     async def check() -> None:
         async with client_of(info) as client:

@@ -41,8 +41,8 @@ def serve(
         Run.open(run)
     from dragoman.cli.console import log_to_stderr
     from dragoman.serving.http.limits import ApiKeys
-    from dragoman.serving.http.listening import bind
-    from dragoman.serving.settings import parse_settings
+    from dragoman.serving.operate.listening import bind
+    from dragoman.serving.operate.settings import parse_settings
 
     log_to_stderr(quiet)
     settings = parse_settings(

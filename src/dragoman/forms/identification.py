@@ -1,7 +1,7 @@
 """Which language many lines of text are in, by their script and their commonest small words.
 
 Enough to see that a file is not in the language that it should be in. The server's detector
-(``serving/translate/languages.py``) knows more languages and single sentences, and needs an extra.
+(``serving/service/catalogue.py``) knows more languages and single sentences, and needs an extra.
 """
 
 from __future__ import annotations

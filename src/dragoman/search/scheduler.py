@@ -99,6 +99,10 @@ class Scheduler:
         Raises SearchError if it cannot be met.
         """
         request.check(self._eos)
+        return self.take(request)
+
+    def take(self, request: Request) -> int:
+        """As ``submit``, a request that has been checked."""
         self._tickets += 1
         length = len(request.source)
         job = Job(self._tickets, request, request.searches, request.rows, length)

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import asyncio
 import logging
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from importlib.metadata import version
-from weakref import WeakKeyDictionary
+from itertools import chain
 
 from fastapi import FastAPI, Request
 from starlette.exceptions import HTTPException
@@ -15,35 +14,35 @@ from starlette.middleware.cors import CORSMiddleware
 from starlette.responses import FileResponse, HTMLResponse, JSONResponse, Response
 
 from dragoman.errors import DragomanError
-from dragoman.serving import page, schema
-from dragoman.serving.catalogue import Catalogue
-from dragoman.serving.classify import v1 as classify_v1
-from dragoman.serving.classify.schema import ClassifyRequest
-from dragoman.serving.fill import v1 as fill_v1
-from dragoman.serving.fill.schema import FillRequest
+from dragoman.serving import operation
+from dragoman.serving.endpoints import figures, look
+from dragoman.serving.http import page
 from dragoman.serving.http.addresses import Networks
 from dragoman.serving.http.compression import Compressed
 from dragoman.serving.http.connection import ClientGone
 from dragoman.serving.http.docs import STYLE, docs_html
-from dragoman.serving.http.door import Door
 from dragoman.serving.http.limits import ApiKeys
-from dragoman.serving.http.middleware import BodyLimit, Failures, HeadAsGet, Lingering, Measured
-from dragoman.serving.http.openapi import describe, error_of, json_response
+from dragoman.serving.http.middleware import (
+    BodyLimit,
+    Failures,
+    HeadAsGet,
+    Lingering,
+    SafeHeaders,
+)
+from dragoman.serving.http.openapi import describe
+from dragoman.serving.http.proxy_headers import ProxyHeaders
 from dragoman.serving.http.refusals import FAILED, Refusal, error_body
-from dragoman.serving.look import figures, inside, run_view
-from dragoman.serving.look.schema import AttentionRequest, CellRequest, LookRequest, WordRequest
-from dragoman.serving.operate.meters import CONTENT_TYPE, Meters
-from dragoman.serving.parse import v1 as parse_v1
-from dragoman.serving.parse.schema import ParseRequest
-from dragoman.serving.served import ServedRun
-from dragoman.serving.service import Service
-from dragoman.serving.settings import ServeSettings
-from dragoman.serving.translate import libretranslate, v1
-from dragoman.serving.translate.languages import Detector
-from dragoman.serving.write import v1 as write_v1
-from dragoman.serving.write.schema import ContinuationsRequest, SurpriseRequest, WriteRequest
+from dragoman.serving.operate.measured import Measured
+from dragoman.serving.operate.meters import Meters
+from dragoman.serving.operate.settings import ServeSettings
+from dragoman.serving.served_tasks import TASKS
+from dragoman.serving.service.catalogue import Catalogue, Detector
+from dragoman.serving.service.served_run import ServedRun
+from dragoman.serving.service.service import Service
+from dragoman.serving.translate import libretranslate
 
 logger = logging.getLogger("dragoman")
+
 
 ABOUT = (
     "Translation by models that were trained here. The endpoints of LibreTranslate, for its "
@@ -60,7 +59,7 @@ def create_app(runs: Sequence[ServedRun], settings: ServeSettings, detector: Det
     Errors: ``DataError`` for a file of API keys that cannot be used.
     """
     keys = ApiKeys.load(settings.api_keys, settings.limits)
-    meters = Meters(lambda: service.catalogue.runs)
+    meters = Meters(lambda: [run.queue for run in service.catalogue.runs])
     service = Service(Catalogue(runs, detector), settings, keys, meters)
 
     @asynccontextmanager
@@ -89,35 +88,13 @@ def create_app(runs: Sequence[ServedRun], settings: ServeSettings, detector: Det
         ],
     )
     app.state.service = service
-    app.include_router(libretranslate.router(service))
-    app.include_router(v1.router(service))
-    app.include_router(write_v1.router(service))
-    app.include_router(classify_v1.router(service))
-    app.include_router(fill_v1.router(service))
-    app.include_router(parse_v1.router(service))
-    app.include_router(inside.router(service))
-    app.include_router(figures.router(service))
-    _add_operation(app, service)
-    _add_run(app, service)
+    own = [libretranslate.endpoints, *(endpoints for _, endpoints in TASKS)]
+    routes = [endpoints(service) for endpoints in (*own, look.endpoints, figures.endpoints)]
+    for router in (*routes, operation.endpoints(service)):
+        app.include_router(router)
     _add_page(app, service)
     _add_errors(app, service)
-    bodies = (
-        schema.LibreTranslateRequest,
-        schema.DetectRequest,
-        schema.TranslateRequest,
-        WriteRequest,
-        SurpriseRequest,
-        ContinuationsRequest,
-        ClassifyRequest,
-        FillRequest,
-        ParseRequest,
-        LookRequest,
-        AttentionRequest,
-        WordRequest,
-        CellRequest,
-        figures.FigureRequest,
-    )
-    describe(app, bodies)
+    describe(app, list(chain.from_iterable(one.bodies for one in routes)))
     # The first is the innermost.
     app.add_middleware(Failures)
     app.add_middleware(BodyLimit, most_bytes=settings.limits.body_bytes)
@@ -130,69 +107,17 @@ def create_app(runs: Sequence[ServedRun], settings: ServeSettings, detector: Det
             expose_headers=["retry-after", "x-request-id"],
         )
     app.add_middleware(Compressed)
-    app.add_middleware(page.SafeHeaders)
-    app.add_middleware(Measured, service=service)
+    app.add_middleware(SafeHeaders)
+    app.add_middleware(
+        Measured,
+        meters=meters,
+        is_closing=lambda: service.closing,
+        access_log=settings.access_log,
+    )
     app.add_middleware(HeadAsGet)
     app.add_middleware(Lingering, most_seconds=settings.limits.idle_seconds)
-    app.add_middleware(Door, proxies=Networks(settings.proxies))
+    app.add_middleware(ProxyHeaders, proxies=Networks(settings.proxies))
     return app
-
-
-def _add_operation(app: FastAPI, service: Service) -> None:
-    """Endpoints for those who run the server."""
-
-    @app.get("/health", summary="Whether the process lives", tags=["operation"])
-    async def health() -> schema.Health:
-        """Answers as long as the server can answer anything."""
-        return schema.Health()
-
-    @app.get(
-        "/ready",
-        summary="Whether requests are taken",
-        tags=["operation"],
-        responses={503: {"model": schema.Readiness, "description": "Not now"}},
-    )
-    async def ready() -> Response:
-        """503 while the server shuts down, or if a run's search has died."""
-        runs = service.catalogue.runs
-        is_ready = not service.closing and all(run.queue.alive for run in runs)
-        body = schema.Readiness(ready=is_ready, runs=[run.name for run in runs])
-        return JSONResponse(body.model_dump(), 200 if is_ready else 503)
-
-    @app.get(
-        "/metrics",
-        summary="Metrics for Prometheus",
-        tags=["operation"],
-        responses={403: error_of("For operators alone")},
-    )
-    async def metrics(http: Request) -> Response:
-        """Requests, latency, queues, batches, tokens, connections, and what the holder of each API
-        key used."""
-        service.check_operator(http)
-        return Response(service.meters.text(), headers={"content-type": CONTENT_TYPE})
-
-
-def _add_run(app: FastAPI, service: Service) -> None:
-    known: WeakKeyDictionary[ServedRun, bytes] = WeakKeyDictionary()
-
-    @app.get(
-        "/v1/runs/{name}",
-        summary="How a run was trained, and how good it is",
-        tags=["dragoman"],
-        responses={
-            200: {"model": run_view.RunView},
-            404: error_of("There is no such run"),
-        },
-    )
-    async def run(name: str, http: Request) -> Response:
-        """Curves, scores, samples and the recipe."""
-        with service.admit(http):
-            served = service.catalogue.named(name)
-            if served.run is None:
-                raise Refusal("no_record", f"Nothing is known of how {name} was trained.", run=name)
-            if served not in known:
-                known[served] = await asyncio.to_thread(run_view.view, served.run, name)
-            return json_response(known[served])
 
 
 def _add_page(app: FastAPI, service: Service) -> None:

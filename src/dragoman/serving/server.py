@@ -18,18 +18,17 @@ from fastapi import FastAPI
 
 from dragoman.errors import DragomanError
 from dragoman.runs.run import Run
-from dragoman.serving import page
 from dragoman.serving.app import create_app
+from dragoman.serving.http import page
 from dragoman.serving.http.addresses import Networks
-from dragoman.serving.http.guard import Guard, open_files
-from dragoman.serving.http.listening import listen
+from dragoman.serving.http.connection_limits import Guard, open_files
+from dragoman.serving.operate.listening import listen
 from dragoman.serving.operate.log import set_up as set_up_log
-from dragoman.serving.operate.renewal import Renewal
-from dragoman.serving.served import ServedRun
-from dragoman.serving.service import Service
-from dragoman.serving.settings import ServeSettings
-from dragoman.serving.translate.languages import Detector
-from dragoman.serving.uses import USES
+from dragoman.serving.operate.settings import ServeSettings
+from dragoman.serving.renewal import Renewal
+from dragoman.serving.served_tasks import open_run
+from dragoman.serving.service.catalogue import Detector
+from dragoman.serving.service.service import Service
 
 logger = logging.getLogger("dragoman")
 
@@ -53,7 +52,7 @@ def serve(folders: Sequence[Path], settings: ServeSettings, listener: socket.soc
 def _load(folders: Mapping[str, Path], settings: ServeSettings) -> FastAPI:
     # Runs are the application's alone: it lets go of those that it takes up anew.
     opened = {name: Run.open(folder) for name, folder in folders.items()}
-    runs = [ServedRun.open(run, settings, name) for name, run in opened.items()]
+    runs = [open_run(run, settings, name) for name, run in opened.items()]
     return create_app(runs, settings, Detector())
 
 
@@ -101,8 +100,8 @@ def torch_threads(workers: Sequence[int], settings: ServeSettings) -> int:
 
 def _tell(service: Service, listener: socket.socket) -> None:
     for run in service.catalogue.runs:
-        does = USES[run.task].does
-        if run.task == "translation":
+        does = run.does
+        if run.translates:
             does += f" {run.source} to {run.target}"
         logger.info("%s: %s, %s", run.name, does, run.engine.description)
     if service.settings.page and not page.is_built():

@@ -25,8 +25,8 @@ from dragoman.nn.linear import kernels_fit, use_precision
 from dragoman.recipe import Recipe
 from dragoman.runs.run import Run
 from dragoman.search.settings import SamplingSettings, SearchSettings
-from dragoman.serving.served import ServedRun
-from dragoman.serving.settings import ServeSettings
+from dragoman.serving.operate.settings import ServeSettings
+from dragoman.serving.served_tasks import open_run
 from dragoman.sizing.from_files import recipe_of
 from dragoman.specs.catalogue import TASKS
 from dragoman.tasks.catalogue import runtime_of
@@ -262,7 +262,7 @@ def test_a_recipe_must_fit_its_task(texts: Path, parallel_text: tuple[Path, Path
 
 
 def test_it_is_served_and_looked_into_as_any_run(letters: Run) -> None:
-    served = ServedRun.open(letters, ServeSettings(), "letters")
+    served = open_run(letters, ServeSettings(), "letters")
 
     async def check() -> None:
         async with client_of(served) as client:
@@ -371,7 +371,7 @@ def test_a_kind_of_model_must_fit_the_task() -> None:
 
 
 def test_a_client_is_told_that_its_text_is_not_read(letters: Run) -> None:
-    served = ServedRun.open(letters, ServeSettings(), "letters")
+    served = open_run(letters, ServeSettings(), "letters")
 
     async def check() -> None:
         async with client_of(served, echo_run("a", ("en", "de"))) as client:

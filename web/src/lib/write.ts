@@ -53,7 +53,7 @@ export function write(request: WriteRequest, signal: AbortSignal): AsyncGenerato
 }
 
 export async function surprise(text: string, run: string, signal: AbortSignal): Promise<Surprise> {
-  return (await (await call("v1/surprise", post({ text, run }, signal))).json()).texts[0];
+  return (await (await call("v1/surprisal", post({ text, run }, signal))).json()).texts[0];
 }
 
 export async function continuations(

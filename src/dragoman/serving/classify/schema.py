@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pydantic import Field
 
-from dragoman.serving.schema import Message, Texts
+from dragoman.serving.http.messages import Message, Texts
 
 
 class ClassifyRequest(Message):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pydantic import Field
 
-from dragoman.serving.schema import Message
+from dragoman.serving.http.messages import Message
 from dragoman.tasks.masked.filler import BEST, MOST_PIECES
 
 

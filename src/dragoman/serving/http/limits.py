@@ -32,6 +32,9 @@ KEY = "key:"
 MOST_KEY_BYTES = 10_000_000
 """Of a file of API keys."""
 
+BACKLOG = 2048
+"""Connections that may wait in the system until they are taken."""
+
 REMEMBERED_CLIENTS = 10_000
 """Clients whose recent rate is kept; the one unseen for longest is forgotten first."""
 

@@ -1,4 +1,5 @@
-"""What surrounds every request: its greatest size, failures, time and status for the meters.
+"""What surrounds every request: its greatest size, its end, failures, and the headers that
+keep a browser from fetching anything else.
 
 Plain ASGI, so that streams are not held back and a client's leaving is seen.
 """
@@ -8,9 +9,6 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import logging
-import re
-import secrets
-import time
 from urllib.parse import quote
 
 from starlette.datastructures import Headers
@@ -18,15 +16,36 @@ from starlette.responses import JSONResponse
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from dragoman.serving.http.refusals import FAILED, Refusal
-from dragoman.serving.operate.log import ACCESS, request_id
-from dragoman.serving.service import Service
 
 logger = logging.getLogger("dragoman")
 
 SILENT_SECONDS = 2.0
 """A client that has sent nothing for so long has read its answer, or never will."""
 
-_ID = re.compile(r"[\w.:+/=-]{1,100}", re.ASCII)
+POLICY = "; ".join(
+    (
+        "default-src 'none'",
+        "script-src 'self'",
+        "style-src 'self'",
+        "img-src 'self' data:",
+        "connect-src 'self'",
+        "manifest-src 'self'",
+        "base-uri 'none'",
+        "form-action 'none'",
+        "frame-ancestors 'none'",
+        "require-trusted-types-for 'script'",
+        "trusted-types svelte-trusted-html",
+    )
+)
+"""Nothing from outside, nothing inline, nothing framed, and no string becomes HTML but the page's
+own templates."""
+
+HEADERS = (
+    (b"content-security-policy", POLICY.encode()),
+    (b"x-content-type-options", b"nosniff"),
+    (b"referrer-policy", b"no-referrer"),
+    (b"cross-origin-opener-policy", b"same-origin"),
+)
 
 
 class BodyLimit:
@@ -160,69 +179,18 @@ class HeadAsGet:
             await self.app(scope, receive, send)
 
 
-class Measured:
-    """Counts requests and times them, by the path of their endpoint; gives each an id, and a line
-    in the log if wanted. While the server stops it tells clients that the connection ends."""
+class SafeHeaders:
+    """Adds the headers to every answer."""
 
-    def __init__(self, app: ASGIApp, service: Service) -> None:
+    def __init__(self, app: ASGIApp) -> None:
         self.app = app
-        self._service = service
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Called by the framework."""
-        if scope["type"] != "http":
-            await self.app(scope, receive, send)
-            return
-        service, meters = self._service, self._service.meters
-        began, status, size = time.perf_counter(), 0, 0
-        given = _id_of(scope)
-        scope.setdefault("state", {})
-        meters.under_way.inc()
-        context = request_id.set(given)
 
-        async def noted(message: Message) -> None:
-            nonlocal status, size
+        async def with_headers(message: Message) -> None:
             if message["type"] == "http.response.start":
-                status = message["status"]
-                told = [(b"x-request-id", given.encode())]
-                if service.closing:
-                    told.append((b"connection", b"close"))
-                message = {**message, "headers": [*message.get("headers", ()), *told]}
-            else:
-                size += len(message.get("body", b""))
+                message["headers"] = [*message.get("headers", ()), *HEADERS]
             await send(message)
 
-        try:
-            await self.app(scope, receive, noted)
-        finally:
-            seconds = time.perf_counter() - began
-            request_id.reset(context)
-            meters.under_way.dec()
-            # The endpoint's path, not the one asked for: there are only so many of them.
-            path = getattr(scope.get("route"), "path", "other")
-            meters.requests.labels(path, str(status)).inc()
-            meters.seconds.labels(path).observe(seconds)
-            if service.settings.access_log:
-                _log(scope, given, status, size, seconds)
-
-
-def _id_of(scope: Scope) -> str:
-    """The id that a trusted proxy gave the request, or a new one."""
-    given = Headers(scope=scope).get("x-request-id", "")
-    return given if _ID.fullmatch(given) else secrets.token_hex(8)
-
-
-def _log(scope: Scope, given: str, status: int, size: int, seconds: float) -> None:
-    """Never what stands behind a question mark: it may be text."""
-    host, _ = scope.get("client") or ("unknown", 0)
-    fields = {
-        "request": given,
-        "client": scope["state"].get("client", host),
-        "address": host,
-        "method": scope["method"],
-        "path": quote(scope["path"], safe="/")[:200],
-        "status": status,
-        "bytes": size,
-        "seconds": round(seconds, 4),
-    }
-    ACCESS.info("request", extra={"fields": fields})
+        await self.app(scope, receive, with_headers if scope["type"] == "http" else send)

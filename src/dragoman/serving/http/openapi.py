@@ -14,7 +14,7 @@ from fastapi.openapi.utils import get_openapi
 from pydantic import BaseModel
 from starlette.responses import Response
 
-from dragoman.serving.schema import ErrorBody
+from dragoman.serving.http.messages import ErrorBody
 
 
 def error_of(description: str) -> dict[str, Any]:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from dragoman.engine.engine import Engine
 from dragoman.insight.session import Inspection
 from dragoman.pictures.words import words
-from dragoman.serving import schema
 from dragoman.serving.look.inspector import Cut
 from dragoman.serving.look.packed import small_maps, weights_message
 from dragoman.serving.look.schema import (
@@ -16,6 +15,7 @@ from dragoman.serving.look.schema import (
     ModelInfo,
     Step,
 )
+from dragoman.serving.outputs import schema
 
 
 def look_answer(

@@ -43,7 +43,7 @@ from dragoman.serving.look.schema import (
     WordAnswer,
     WordRequest,
 )
-from dragoman.serving.turns import GivenUp, Turns
+from dragoman.serving.queue.fair_executor import FairExecutor, GivenUp
 
 MOST_OF_CLIENT = 8
 """Requests of one client that may wait for one model to be looked into."""
@@ -88,7 +88,7 @@ class Inspector:
         self._target = engine.target
         self._session = InspectionSession(engine, predictor)
         self.model = self._session.model
-        self._turns = Turns("look", of_client=MOST_OF_CLIENT, of_all=MOST_WAITING)
+        self._turns = FairExecutor("look", of_client=MOST_OF_CLIENT, of_all=MOST_WAITING)
         self._kept: OrderedDict[str, Inspection] = OrderedDict()
 
     # ---- what is looked at

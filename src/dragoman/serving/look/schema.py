@@ -9,7 +9,8 @@ from torch import Tensor
 
 from dragoman.insight.cell import OpenedCell
 from dragoman.models.interface import Part
-from dragoman.serving.schema import DetectedLanguage, Hypothesis, Message
+from dragoman.serving.http.messages import Message
+from dragoman.serving.outputs.schema import DetectedLanguage, Hypothesis
 
 Side = Literal["source", "target"]
 Place = Annotated[int, Field(ge=0)]

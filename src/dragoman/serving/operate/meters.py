@@ -11,9 +11,9 @@ from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, gene
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
 from prometheus_client.registry import Collector
 
-from dragoman.serving.http.guard import Guard
+from dragoman.serving.http.connection_limits import Guard
 from dragoman.serving.http.limits import KEY
-from dragoman.serving.served import ServedRun
+from dragoman.serving.queue.queue import SearchQueue
 
 CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 SECONDS = (0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 30, 60)
@@ -22,10 +22,10 @@ SECONDS = (0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 30, 60)
 class Meters:
     """The metrics of one server."""
 
-    def __init__(self, runs: Callable[[], Sequence[ServedRun]]) -> None:
-        """``runs``: those that are served now."""
+    def __init__(self, queues: Callable[[], Sequence[SearchQueue]]) -> None:
+        """``queues``: those of the runs that are served now."""
         self._registry = CollectorRegistry()
-        self._registry.register(_Queues(runs))
+        self._registry.register(_Queues(queues))
         self.requests = Counter(
             "dragoman_requests_total",
             "Requests answered, by path and status.",
@@ -109,37 +109,37 @@ class _Connections(Collector):
 class _Queues(Collector):
     """The queue of each run, read when asked."""
 
-    def __init__(self, runs: Callable[[], Sequence[ServedRun]]) -> None:
-        self._runs = runs
+    def __init__(self, queues: Callable[[], Sequence[SearchQueue]]) -> None:
+        self._queues = queues
 
     def collect(self) -> Iterator[Metric]:
-        gauges: list[tuple[str, str, Callable[[ServedRun], float]]] = [
-            ("waiting_sentences", "Sentences that wait.", lambda run: run.queue.waiting),
-            ("batch_rows", "Hypotheses under way now.", lambda run: run.queue.rows),
+        gauges: list[tuple[str, str, Callable[[SearchQueue], float]]] = [
+            ("waiting_sentences", "Sentences that wait.", lambda queue: queue.waiting),
+            ("batch_rows", "Hypotheses under way now.", lambda queue: queue.rows),
         ]
-        counters: list[tuple[str, str, Callable[[ServedRun], float]]] = [
-            ("sentences", "Sentences translated.", lambda run: run.queue.counters.sentences),
-            ("tokens", "Tokens of translations given.", lambda run: run.queue.counters.tokens),
-            ("steps", "Steps of the search.", lambda run: run.queue.counters.steps),
+        counters: list[tuple[str, str, Callable[[SearchQueue], float]]] = [
+            ("sentences", "Sentences translated.", lambda queue: queue.counters.sentences),
+            ("tokens", "Tokens of translations given.", lambda queue: queue.counters.tokens),
+            ("steps", "Steps of the search.", lambda queue: queue.counters.steps),
             (
                 "step_rows",
                 "Hypotheses, summed over the steps: over steps, the mean batch.",
-                lambda run: run.queue.counters.rows,
+                lambda queue: queue.counters.rows,
             ),
             (
                 "given_up_sentences",
                 "Sentences under way whose client went away.",
-                lambda run: run.queue.counters.given_up,
+                lambda queue: queue.counters.given_up,
             ),
-            ("model_failures", "Failures of a model.", lambda run: run.queue.counters.failures),
+            ("model_failures", "Failures of a model.", lambda queue: queue.counters.failures),
         ]
         for name, meaning, value in gauges:
             gauge = GaugeMetricFamily(f"dragoman_{name}", meaning, labels=["run"])
-            for run in self._runs():
-                gauge.add_metric([run.name], value(run))
+            for queue in self._queues():
+                gauge.add_metric([queue.name], value(queue))
             yield gauge
         for name, meaning, value in counters:
             counter = CounterMetricFamily(f"dragoman_{name}", meaning, labels=["run"])
-            for run in self._runs():
-                counter.add_metric([run.name], value(run))
+            for queue in self._queues():
+                counter.add_metric([queue.name], value(queue))
             yield counter

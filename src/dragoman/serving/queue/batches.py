@@ -1,7 +1,7 @@
 """The two batches of a worker: of searches that cost little, and of costly ones.
 
 Each step of a batch waits for all of its rows, and all of them move when a search joins or
-leaves. So costly searches (``serving/cost.py``) have a batch of their own. While both batches have
+leaves. So costly searches (``cost.py``) have a batch of their own. While both batches have
 work they share the worker's time: whoever asks for little is slowed down by a part of that time,
 however large the costly searches are.
 """
@@ -28,17 +28,17 @@ class Asks(Protocol):
     watched: bool
 
 
-Party = TypeVar("Party", bound=Asks)
+Queued = TypeVar("Queued", bound=Asks)
 
 
-class Batch(Generic[Party]):
+class Batch(Generic[Queued]):
     """Searches that take their steps together."""
 
     def __init__(
         self, new_scheduler: Callable[[], Scheduler], share: float, clock: Callable[[], float]
     ) -> None:
         """``share`` of the time, while the other batch has work too."""
-        self.running: dict[int, tuple[Party, int]] = {}
+        self.running: dict[int, tuple[Queued, int]] = {}
         """By ticket: whose, and which sentence."""
         self.watched: set[int] = set()
         self.spent = 0.0
@@ -48,11 +48,11 @@ class Batch(Generic[Party]):
         self._new_scheduler = new_scheduler
         self.scheduler = new_scheduler()
 
-    def submit(self, party: Party, number: int) -> None:
+    def submit(self, queued: Queued, number: int) -> None:
         """A sentence of a request begins."""
-        ticket = self.scheduler.submit(party.requests[number])
-        self.running[ticket] = party, number
-        if party.watched:
+        ticket = self.scheduler.take(queued.requests[number])
+        self.running[ticket] = queued, number
+        if queued.watched:
             self.watched.add(ticket)
 
     def advance(self, steps: int, free: int) -> list[tuple[int, list[Hypothesis]]]:
@@ -69,7 +69,7 @@ class Batch(Generic[Party]):
         self.scheduler = self._new_scheduler()
 
 
-class Batches(Generic[Party]):
+class Batches(Generic[Queued]):
     """Both of them."""
 
     def __init__(
@@ -77,8 +77,8 @@ class Batches(Generic[Party]):
         new_scheduler: Callable[[], Scheduler],
         clock: Callable[[], float] = time.perf_counter,
     ) -> None:
-        self.little: Batch[Party] = Batch(new_scheduler, 1 - COSTLY_SHARE, clock)
-        self.costly: Batch[Party] = Batch(new_scheduler, COSTLY_SHARE, clock)
+        self.little: Batch[Queued] = Batch(new_scheduler, 1 - COSTLY_SHARE, clock)
+        self.costly: Batch[Queued] = Batch(new_scheduler, COSTLY_SHARE, clock)
 
     @property
     def running(self) -> int:
@@ -90,7 +90,7 @@ class Batches(Generic[Party]):
         """Hypotheses under way."""
         return self.little.scheduler.rows + self.costly.scheduler.rows
 
-    def submit(self, party: Party, number: int, *, is_costly: bool) -> None:
+    def submit(self, queued: Queued, number: int, *, is_costly: bool) -> None:
         """A sentence of a request begins."""
         batch, other = self.little, self.costly
         if is_costly:
@@ -98,9 +98,9 @@ class Batches(Generic[Party]):
         if not batch.running and other.running:
             # What it has not used while it had nothing to do is not made up for.
             batch.spent = max(batch.spent, other.spent)
-        batch.submit(party, number)
+        batch.submit(queued, number)
 
-    def next(self) -> Batch[Party]:
+    def next(self) -> Batch[Queued]:
         """Whose step is next."""
         if not self.costly.running:
             return self.little

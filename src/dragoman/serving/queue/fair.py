@@ -20,24 +20,24 @@ class Waits(Protocol):
         """The number of the next sentence, None when all are taken or nobody wants them."""
 
 
-Party = TypeVar("Party", bound=Waits)
+Queued = TypeVar("Queued", bound=Waits)
 
 
-class FairQueue(Generic[Party]):
+class FairQueue(Generic[Queued]):
     """Requests of clients that have sentences left to take. Not thread-safe."""
 
     def __init__(self) -> None:
-        self._clients: dict[str, deque[Party]] = {}
+        self._clients: dict[str, deque[Queued]] = {}
         self._turns: deque[str] = deque()
 
-    def add(self, party: Party) -> None:
+    def add(self, queued: Queued) -> None:
         """A new request joins; a new client's turn comes last."""
-        if party.client not in self._clients:
-            self._clients[party.client] = deque()
-            self._turns.append(party.client)
-        self._clients[party.client].append(party)
+        if queued.client not in self._clients:
+            self._clients[queued.client] = deque()
+            self._turns.append(queued.client)
+        self._clients[queued.client].append(queued)
 
-    def take(self, may: Callable[[Party], bool] = lambda _: True) -> tuple[Party, int] | None:
+    def take(self, may: Callable[[Queued], bool] = lambda _: True) -> tuple[Queued, int] | None:
         """The next request and the number of its sentence, None when nothing waits that ``may`` be
         taken now: who may not keeps the turn."""
         passed: list[str] = []
@@ -55,26 +55,26 @@ class FairQueue(Generic[Party]):
         return found
 
     def _of_client(
-        self, parties: deque[Party], may: Callable[[Party], bool]
-    ) -> tuple[Party, int] | None:
-        passed: list[Party] = []
+        self, waiting: deque[Queued], may: Callable[[Queued], bool]
+    ) -> tuple[Queued, int] | None:
+        passed: list[Queued] = []
         found = None
-        while parties and found is None:
-            party = parties.popleft()
-            if not may(party):
-                passed.append(party)
-            elif (number := party.take()) is not None:
-                parties.append(party)
-                found = party, number
-        parties.extendleft(reversed(passed))
+        while waiting and found is None:
+            queued = waiting.popleft()
+            if not may(queued):
+                passed.append(queued)
+            elif (number := queued.take()) is not None:
+                waiting.append(queued)
+                found = queued, number
+        waiting.extendleft(reversed(passed))
         return found
 
-    def forget(self, party: Party) -> None:
+    def forget(self, queued: Queued) -> None:
         """Forget a request that nobody waits for any more."""
-        parties = self._clients.get(party.client)
-        if parties is None or party not in parties:
+        waiting = self._clients.get(queued.client)
+        if waiting is None or queued not in waiting:
             return
-        parties.remove(party)
-        if not parties:
-            del self._clients[party.client]
-            self._turns.remove(party.client)
+        waiting.remove(queued)
+        if not waiting:
+            del self._clients[queued.client]
+            self._turns.remove(queued.client)

@@ -19,9 +19,9 @@ from functools import partial
 from dragoman.search.hypothesis import Hypothesis
 from dragoman.search.request import Request
 from dragoman.search.scheduler import Scheduler
-from dragoman.serving.cost import is_costly
 from dragoman.serving.http.refusals import Refusal
 from dragoman.serving.queue.batches import COSTLY_SHARE, Batch, Batches
+from dragoman.serving.queue.cost import is_costly
 from dragoman.serving.queue.fair import FairQueue
 
 logger = logging.getLogger("dragoman")
@@ -69,8 +69,8 @@ class QueueCounters:
     """Times that the model failed; what was under way then was answered with an error."""
 
 
-class Party:
-    """The sentences of one request. Made and read in the event loop, filled by a worker."""
+class QueuedRequest:
+    """A request: its sentences. Made and read in the event loop, filled by a worker."""
 
     def __init__(self, client: str, requests: Sequence[Request], watched: bool) -> None:
         self.client = client
@@ -135,11 +135,11 @@ class SearchQueue:
         self._eos = eos
         self._most_waiting = waiting
         self._waiting = 0
-        self._costly_parties = 0
+        self._costly_requests = 0
         """Requests with costly searches, waiting or under way."""
         self._departures = 0
         self._closing = False
-        self._fair: FairQueue[Party] = FairQueue()
+        self._fair: FairQueue[QueuedRequest] = FairQueue()
         self._changed = threading.Condition()
         self._workers = [_Worker(self, number) for number in range(workers)]
 
@@ -163,14 +163,14 @@ class SearchQueue:
         """
         if not requests:
             return []
-        party = self._enter(client, requests, watched=False)
+        queued = self._enter(client, requests, watched=False)
         try:
-            await party.changed.wait()
+            await queued.changed.wait()
         finally:
-            self._leave(party)
-        if party.failure is not None:
-            raise party.failure
-        return [answer or [] for answer in party.answers]
+            self._leave(queued)
+        if queued.failure is not None:
+            raise queued.failure
+        return [answer or [] for answer in queued.answers]
 
     async def watch(
         self, requests: Sequence[Request], client: str
@@ -181,22 +181,22 @@ class SearchQueue:
         """
         if not requests:
             return
-        party = self._enter(client, requests, watched=True)
+        queued = self._enter(client, requests, watched=True)
         try:
             while True:
-                await party.changed.wait()
-                party.changed.clear()
+                await queued.changed.wait()
+                queued.changed.clear()
                 with self._changed:
-                    news, party.news = party.news, {}
-                    done = party.done
+                    news, queued.news = queued.news, {}
+                    done = queued.done
                 if news:
                     yield list(news.values())
-                if party.failure is not None:
-                    raise party.failure
+                if queued.failure is not None:
+                    raise queued.failure
                 if done:
                     return
         finally:
-            self._leave(party)
+            self._leave(queued)
 
     @property
     def waiting(self) -> int:
@@ -222,7 +222,7 @@ class SearchQueue:
         """Whether all its threads run."""
         return all(worker.thread.is_alive() for worker in self._workers)
 
-    def _enter(self, client: str, requests: Sequence[Request], *, watched: bool) -> Party:
+    def _enter(self, client: str, requests: Sequence[Request], *, watched: bool) -> QueuedRequest:
         for request in requests:
             request.check(self._eos)
         if len(requests) > self._most_waiting:
@@ -233,7 +233,7 @@ class SearchQueue:
                 sentences=len(requests),
                 most=self._most_waiting,
             )
-        party = Party(client, requests, watched)
+        queued = QueuedRequest(client, requests, watched)
         with self._changed:
             if self._closing:
                 raise Refusal(
@@ -251,22 +251,22 @@ class SearchQueue:
                     most=self._most_waiting,
                 )
             self._waiting += len(requests)
-            self._costly_parties += party.has_costly
-            self._fair.add(party)
+            self._costly_requests += queued.has_costly
+            self._fair.add(queued)
             self._changed.notify(min(len(requests), len(self._workers)))
-        return party
+        return queued
 
-    def _leave(self, party: Party) -> None:
+    def _leave(self, queued: QueuedRequest) -> None:
         """Give back the places of a request that is done or no longer wanted."""
         with self._changed:
-            party.wanted = False
-            if party.left:
+            queued.wanted = False
+            if queued.left:
                 self._departures += 1
                 self._changed.notify_all()
-            self._costly_parties -= party.has_costly
-            self._waiting -= len(party.requests) - party.taken
-            party.taken = len(party.requests)
-            self._fair.forget(party)
+            self._costly_requests -= queued.has_costly
+            self._waiting -= len(queued.requests) - queued.taken
+            queued.taken = len(queued.requests)
+            self._fair.forget(queued)
 
     def _join(self) -> None:
         for worker in self._workers:
@@ -296,7 +296,7 @@ class _Worker:
         self._departures = 0
 
     def _work(self) -> None:
-        batches: Batches[Party] = Batches(self._queue.new_scheduler)
+        batches: Batches[QueuedRequest] = Batches(self._queue.new_scheduler)
         rows = batches.little.scheduler.free_rows - self._queue.spare
         self._enough, self._of_one = int(rows * REFILL_SHARE), rows
         self._of_costly = max(1, int(rows * COSTLY_SHARE))
@@ -315,10 +315,10 @@ class _Worker:
                 self._fail(batch, error)
                 self.rows = batches.rows
 
-    def _fill(self, batches: Batches[Party]) -> bool:
+    def _fill(self, batches: Batches[QueuedRequest]) -> bool:
         """Wait for work, drop what nobody wants, admit what fits -> False when all is over."""
         queue = self._queue
-        taken: list[tuple[Party, int]] = []
+        taken: list[tuple[QueuedRequest, int]] = []
         with queue._changed:
             while not (batches.running or queue._waiting):
                 if queue._closing:
@@ -328,28 +328,28 @@ class _Worker:
             rows = batches.little.scheduler.free_rows
             self._gathers = queue._waiting >= self._enough
             joins = not self._gathers or rows >= self._enough + queue.spare
-            while (rows > 0 or queue._costly_parties) and (
+            while (rows > 0 or queue._costly_requests) and (
                 following := queue._fair.take(partial(self._may, joins, rows))
             ):
-                party, number = following
+                queued, number = following
                 queue._waiting -= 1
-                request = party.requests[number]
+                request = queued.requests[number]
                 rows -= 0 if is_costly(request) else request.rows
-                self._hold(party, number, 1)
+                self._hold(queued, number, 1)
                 taken.append(following)
         if departures != self._departures:
             self._departures = departures
             for batch in (batches.little, batches.costly):
                 self._drop_unwanted(batch)
-        for party, number in taken:
-            batches.submit(party, number, is_costly=is_costly(party.requests[number]))
+        for queued, number in taken:
+            batches.submit(queued, number, is_costly=is_costly(queued.requests[number]))
         return True
 
-    def _may(self, joins: bool, rows: int, party: Party) -> bool:
+    def _may(self, joins: bool, rows: int, queued: QueuedRequest) -> bool:
         """Whether the next sentence of a request may enter now. ``joins``: whether enough rows are
         free for those who have some under way already; while many wait, these are first left to
         gather. ``rows``: those free for searches that are not costly."""
-        request = party.next
+        request = queued.next
         if request is None:  # it has none: it is forgotten
             return True
         if is_costly(request):
@@ -357,19 +357,19 @@ class _Worker:
                 return False
         elif rows <= 0:
             return False
-        held = self._held[party.client]
+        held = self._held[queued.client]
         return not held or (joins and held + request.rows <= self._of_one)
 
-    def _hold(self, party: Party, number: int, sign: int) -> None:
+    def _hold(self, queued: QueuedRequest, number: int, sign: int) -> None:
         """Count the rows of a sentence that begins (1) or ends (-1)."""
-        request = party.requests[number]
-        self._held[party.client] += sign * request.rows
-        if not self._held[party.client]:
-            del self._held[party.client]
+        request = queued.requests[number]
+        self._held[queued.client] += sign * request.rows
+        if not self._held[queued.client]:
+            del self._held[queued.client]
         if is_costly(request):
             self._costly += sign * request.rows
 
-    def _count(self, batch: Batch[Party], done: list[tuple[int, list[Hypothesis]]]) -> None:
+    def _count(self, batch: Batch[QueuedRequest], done: list[tuple[int, list[Hypothesis]]]) -> None:
         counters = self.counters
         counters.steps += 1
         counters.rows += batch.scheduler.rows
@@ -377,59 +377,61 @@ class _Worker:
         for _, hypotheses in done:
             counters.tokens += len(hypotheses[0].token_log_probabilities) if hypotheses else 0
 
-    def _tell(self, batch: Batch[Party], done: list[tuple[int, list[Hypothesis]]]) -> None:
+    def _tell(self, batch: Batch[QueuedRequest], done: list[tuple[int, list[Hypothesis]]]) -> None:
         if done:
             with self._queue._changed:
                 finished = [self._settle(batch, ticket, found) for ticket, found in done]
-            for party in dict.fromkeys(finished):
-                if party.done or party.watched:
-                    party.wake()
+            for queued in dict.fromkeys(finished):
+                if queued.done or queued.watched:
+                    queued.wake()
         if batch.watched:
             self._show_drafts(batch)
 
-    def _settle(self, batch: Batch[Party], ticket: int, hypotheses: list[Hypothesis]) -> Party:
-        party, number = batch.running.pop(ticket)
-        self._hold(party, number, -1)
-        party.answers[number] = hypotheses
-        party.left -= 1
-        if party.watched:
+    def _settle(
+        self, batch: Batch[QueuedRequest], ticket: int, hypotheses: list[Hypothesis]
+    ) -> QueuedRequest:
+        queued, number = batch.running.pop(ticket)
+        self._hold(queued, number, -1)
+        queued.answers[number] = hypotheses
+        queued.left -= 1
+        if queued.watched:
             batch.watched.discard(ticket)
-            party.news[number] = Answer(number, hypotheses)
-        return party
+            queued.news[number] = Answer(number, hypotheses)
+        return queued
 
-    def _show_drafts(self, batch: Batch[Party]) -> None:
+    def _show_drafts(self, batch: Batch[QueuedRequest]) -> None:
         now = time.monotonic()
         due = [t for t in batch.watched if now - batch.running[t][0].shown >= DRAFT_SECONDS]
         shown = []
         for ticket in due:
-            party, number = batch.running[ticket]
+            queued, number = batch.running[ticket]
             draft = batch.scheduler.so_far(ticket)
             if draft is not None and draft.tokens:
-                party.shown = now
-                shown.append((party, Draft(number, draft)))
+                queued.shown = now
+                shown.append((queued, Draft(number, draft)))
         with self._queue._changed:
-            for party, news in shown:
-                party.news[news.number] = news
-        for party in dict.fromkeys(party for party, _ in shown):
-            party.wake()
+            for queued, news in shown:
+                queued.news[news.number] = news
+        for queued in dict.fromkeys(queued for queued, _ in shown):
+            queued.wake()
 
-    def _drop_unwanted(self, batch: Batch[Party]) -> None:
-        for ticket in [t for t, (party, _) in batch.running.items() if not party.wanted]:
+    def _drop_unwanted(self, batch: Batch[QueuedRequest]) -> None:
+        for ticket in [t for t, (queued, _) in batch.running.items() if not queued.wanted]:
             batch.scheduler.cancel(ticket)
             self._hold(*batch.running.pop(ticket), -1)
             batch.watched.discard(ticket)
             self.counters.given_up += 1
 
-    def _fail(self, batch: Batch[Party], error: Exception) -> None:
+    def _fail(self, batch: Batch[QueuedRequest], error: Exception) -> None:
         """Answer all that is under way in a batch with an error."""
-        for party, number in batch.running.values():
-            self._hold(party, number, -1)
-        parties = dict.fromkeys(party for party, _ in batch.running.values())
+        for queued, number in batch.running.values():
+            self._hold(queued, number, -1)
+        failed = dict.fromkeys(queued for queued, _ in batch.running.values())
         batch.clear()
         self.counters.failures += 1
-        for party in parties:
-            party.failure = Refusal(
+        for queued in failed:
+            queued.failure = Refusal(
                 "failed", "The model failed at this request; the server's log says why."
             )
-            party.failure.__cause__ = error
-            party.wake()
+            queued.failure.__cause__ = error
+            queued.wake()

@@ -6,46 +6,51 @@ beside it.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from itertools import chain
-from typing import Any
 
-from fastapi import APIRouter, Request
-from starlette.responses import Response
+from fastapi import Request
 
 from dragoman.formats.html.document import HtmlDocument
 from dragoman.forms.languages import name_of
 from dragoman.search.hypothesis import Hypothesis
-from dragoman.search.settings import SearchSettings
-from dragoman.serving import schema
-from dragoman.serving.catalogue import ChosenRun, detected
-from dragoman.serving.http.openapi import REFUSALS, body_of, json_response, written
+from dragoman.serving.http.openapi import REFUSALS, written
 from dragoman.serving.http.refusals import missing_field
-from dragoman.serving.served import ServedRun, TranslationOptions
-from dragoman.serving.service import Service
-from dragoman.serving.translate.answer import texts_of
+from dragoman.serving.outputs.hypothesis import texts_of
+from dragoman.serving.outputs.schema import DetectedLanguage
+from dragoman.serving.service.catalogue import detected
+from dragoman.serving.service.endpoints import Endpoints
+from dragoman.serving.service.served_run import ServedRun
+from dragoman.serving.service.service import Service
+from dragoman.serving.translate import schema
+from dragoman.serving.translate.served_translator import (
+    Choice,
+    ServedTranslator,
+    TranslationOptions,
+    search_texts,
+)
 from dragoman.serving.translate.tagged import Translated, with_tags
 
 DETECTED = 5
 """How many guesses ``/detect`` gives."""
 
 
-def router(service: Service) -> APIRouter:
+def endpoints(service: Service) -> Endpoints:
     """The endpoints of LibreTranslate over one server."""
-    routes = APIRouter(tags=["LibreTranslate"])
+    routes = Endpoints(service, "", "LibreTranslate")
 
-    @routes.post(
+    @routes.answers(
         "/translate",
-        summary="Translate text or HTML",
-        responses={200: {"model": schema.LibreTranslateAnswer}, **REFUSALS},
-        openapi_extra=body_of(schema.LibreTranslateRequest, form=True),
+        schema.LibreTranslateRequest,
+        schema.LibreTranslateAnswer,
+        "Translate text or HTML",
+        form=True,
     )
-    async def translate(http: Request) -> Response:
+    async def translate(request: schema.LibreTranslateRequest, client: str) -> bytes:
         """One text or several, plain or HTML. Running text is cut into sentences and joined
         again with its spacing and line breaks."""
-        async with service.receive(http, schema.LibreTranslateRequest) as (request, client):
-            return json_response(await service.finish(http, _translate(service, request, client)))
+        return await _translate(service, request, client)
 
     @routes.get(
         "/languages",
@@ -54,18 +59,18 @@ def router(service: Service) -> APIRouter:
     )
     async def languages() -> list[schema.Language]:
         """Each language and what it can be translated into."""
-        return service.catalogue.languages()
+        return _languages(service.catalogue.translating)
 
     @routes.post(
         "/detect",
         summary="Detect the language of a text",
-        responses={200: {"model": list[schema.DetectedLanguage]}, **REFUSALS},
-        openapi_extra=body_of(schema.DetectRequest, form=True),
+        responses={200: {"model": list[DetectedLanguage]}, **REFUSALS},
+        openapi_extra=routes.reads(schema.DetectRequest, form=True),
     )
-    async def detect(http: Request) -> list[schema.DetectedLanguage]:
+    async def detect(http: Request) -> list[DetectedLanguage]:
         """The most probable languages, of all that the detector knows."""
         async with service.receive(http, schema.DetectRequest) as (request, client):
-            service.check_texts([request.q], client)
+            service.check_texts(request.q, client)
             if not request.q.strip():
                 raise missing_field("q")
             rank = partial(service.catalogue.detector.rank, request.q)
@@ -91,32 +96,29 @@ def router(service: Service) -> APIRouter:
 
 async def _translate(service: Service, request: schema.LibreTranslateRequest, client: str) -> bytes:
     """The answer as JSON."""
-    texts = request.q if isinstance(request.q, list) else [request.q]
-    if not texts or (isinstance(request.q, str) and not request.q):
+    if not request.q:
         raise missing_field("q")
-    service.check_texts(texts, client)
-    of_languages = partial(service.choose, source=request.source, target=request.target)
-    ranks = range(request.alternatives + 1)
+    texts = service.check_texts(request.q, client)
+    runs, ranks = service.catalogue.every(ServedTranslator, None), range(request.alternatives + 1)
     if request.format == "html":
         documents = [HtmlDocument() for _ in texts]
         reading = (document.reading(text) for document, text in zip(documents, texts, strict=True))
         await service.texts.all(client, chain.from_iterable(reading))
-        inner = [" ".join(running.text for running in document.texts) for document in documents]
-        choices = await of_languages(inner, client)
-        options = _options_by_run(choices, request.alternatives)
+        texts = [" ".join(running.text for running in document.texts) for document in documents]
+    choices = await service.choose(runs, texts, client, request.source, request.target)
+    options = partial(ServedTranslator.alternatives, count=request.alternatives)
+    if request.format == "html":
         versions = await _translate_html(service, documents, choices, options, ranks, client)
-        return await service.texts.do(client, lambda: written(_answer(request, choices, versions)))
-    choices = await of_languages(texts, client)
-    options = _options_by_run(choices, request.alternatives)
-    found = await service.translate(choices, texts, options, client)
+        return await service.written(client, lambda: _answer(request, choices, versions))
+    found = await search_texts(service, choices, texts, options, client)
 
     def answered() -> Iterator[bytes]:
         every: list[list[str]] = []
-        for choice, (passage, hypotheses) in zip(choices, found, strict=True):
+        for one in found:
+            target = one.choice.run.engine.target
             every.append([])
             for rank in ranks:
-                spoken = texts_of(choice.run.engine.target, _of_rank(hypotheses, rank))
-                every[-1].append(passage.join(spoken))
+                every[-1].append(one.passage.join(texts_of(target, _of_rank(one.found, rank))))
                 yield b""
         yield written(_answer(request, choices, every))
 
@@ -126,40 +128,40 @@ async def _translate(service: Service, request: schema.LibreTranslateRequest, cl
 async def _translate_html(
     service: Service,
     documents: Sequence[HtmlDocument],
-    choices: Sequence[ChosenRun],
-    options: dict[str, TranslationOptions],
+    choices: Sequence[Choice],
+    options_of: Callable[[ServedTranslator], TranslationOptions],
     ranks: range,
     client: str,
 ) -> list[list[str]]:
     """Of each document the translation and its alternatives."""
     every = [(m, running) for m, document in enumerate(documents) for running in document.texts]
     of_texts, texts = [choices[m] for m, _ in every], [running.text for _, running in every]
-    found = await service.translate(of_texts, texts, options, client)
+    found = await search_texts(service, of_texts, texts, options_of, client)
     versions: list[list[str]] = [[] for _ in documents]
     for rank in ranks:
         translated: list[list[Translated]] = [[] for _ in documents]
-        for (m, running), (passage, hypotheses) in zip(every, found, strict=True):
-            translated[m].append(Translated(running, passage, _of_rank(hypotheses, rank)))
+        for (m, running), one in zip(every, found, strict=True):
+            translated[m].append(Translated(running, one.passage, _of_rank(one.found, rank)))
         for m, document in enumerate(documents):
             parts = await with_tags(choices[m].run, translated[m], service.texts, client)
             versions[m].append(await service.texts.do(client, partial(document.join, parts)))
     return versions
 
 
-def _options_by_run(
-    choices: Sequence[ChosenRun], alternatives: int
-) -> dict[str, TranslationOptions]:
-    return {choice.run.name: _options(choice.run, alternatives) for choice in choices}
-
-
-def _options(run: ServedRun, alternatives: int) -> TranslationOptions:
-    run.check_width(1 + alternatives)
-    values: dict[str, Any] = run.engine.search_settings.model_dump()
-    values |= {"n_best": alternatives + 1, "sampling": None, "alternatives": False}
-    values["beam"] = max(values["beam"], alternatives + 1)
-    settings = SearchSettings.model_validate(values)
-    run.check(settings)
-    return TranslationOptions(settings)
+def _languages(runs: Sequence[ServedRun]) -> list[schema.Language]:
+    """Source languages and what each can be translated into."""
+    targets: dict[str, list[str]] = {}
+    for run in runs:
+        of_source = targets.setdefault(run.source, [])
+        if run.target not in of_source:
+            of_source.append(run.target)
+    # LibreTranslate's clients look for the target among the languages too.
+    for run in runs:
+        targets.setdefault(run.target, [])
+    return [
+        schema.Language(code=code, name=name_of(code), targets=found)
+        for code, found in targets.items()
+    ]
 
 
 def _of_rank(found: Sequence[Sequence[Hypothesis]], rank: int) -> list[Hypothesis]:
@@ -168,7 +170,7 @@ def _of_rank(found: Sequence[Sequence[Hypothesis]], rank: int) -> list[Hypothesi
 
 
 def _answer(
-    request: schema.LibreTranslateRequest, choices: list[ChosenRun], versions: list[list[str]]
+    request: schema.LibreTranslateRequest, choices: list[Choice], versions: list[list[str]]
 ) -> schema.LibreTranslateAnswer:
     texts = [version[0] for version in versions]
     others = [

@@ -12,11 +12,9 @@ from collections.abc import Sequence
 from itertools import chain
 
 from dragoman.engine.engine import Engine
-from dragoman.forms.lexicon import Span
 from dragoman.forms.passage import Piece
 from dragoman.search.hypothesis import Hypothesis
-from dragoman.serving.translate.words import Word
-from dragoman.serving.turns import Turns
+from dragoman.serving.queue.fair_executor import FairExecutor
 from dragoman.tasks.translation.proofreading.proofreader import Proof, Proofreader, ToProofread
 
 MOST_KEPT = 16_000_000
@@ -26,11 +24,6 @@ TOGETHER = 4
 LETTERS = 400
 """and characters of them, or one sentence: it is read once more without each of its words, so its
 cost grows with the square of its length."""
-_LOOKED_AT = 0.15
-"""Attention of which a word of the source must have got so much, for one to come from it,"""
-_AS_MUCH = 0.5
-"""and of what the word got that was looked at most so much."""
-
 Key = tuple[str, tuple[int, ...], bool]
 """Source, tokens of the translation, whether it was finished."""
 
@@ -38,7 +31,7 @@ Key = tuple[str, tuple[int, ...], bool]
 class Proofs:
     """Proofreading for one run. Lives in the event loop."""
 
-    def __init__(self, engine: Engine, proofreader: Proofreader, turns: Turns) -> None:
+    def __init__(self, engine: Engine, proofreader: Proofreader, turns: FairExecutor) -> None:
         """``turns``: where the work is done."""
         self._engine = engine
         self._proofreader = proofreader
@@ -90,14 +83,3 @@ def _turns_of(keys: Sequence[Key]) -> list[list[Key]]:
 def _size(key: Key, proof: Proof) -> int:
     """Bytes, nearly."""
     return proof.alignment.nbytes + 4 * len(key[0]) + 100 * (len(key[1]) + len(proof.words) + 10)
-
-
-def sources_of(words: Sequence[Word], proof: Proof) -> list[list[Span]]:
-    """Of each word of a translation the words of the source that it comes from, in their order;
-    none where it looked at none in particular."""
-    found = []
-    for word in words:
-        looks = proof.alignment[word.first : word.first + word.count].mean(axis=0)  # (W,)
-        least = max(_LOOKED_AT, _AS_MUCH * looks.max(initial=0.0))
-        found.append([place for place, got in zip(proof.words, looks, strict=True) if got >= least])
-    return found

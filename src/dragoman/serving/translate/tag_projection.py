@@ -24,7 +24,7 @@ from numpy.typing import NDArray
 
 from dragoman.formats.html.document import Tag
 from dragoman.forms.pieces import piece_spans
-from dragoman.serving.translate.words import Word
+from dragoman.serving.outputs.words import Word
 
 Alignment: TypeAlias = NDArray[np.float64]
 """(T, S) how much each target token looked at each source token."""

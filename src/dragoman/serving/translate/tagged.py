@@ -16,10 +16,10 @@ from dragoman.engine.alignment_head import Alignment, TokenPair
 from dragoman.formats.html.document import Running, Tag
 from dragoman.forms.passage import Passage
 from dragoman.search.hypothesis import Hypothesis
-from dragoman.serving.served import ServedRun
-from dragoman.serving.translate.answer import texts_of, words_in
+from dragoman.serving.outputs.hypothesis import texts_of, words_in
+from dragoman.serving.queue.fair_executor import FairExecutor
+from dragoman.serving.service.served_run import ServedRun
 from dragoman.serving.translate.tag_projection import project
-from dragoman.serving.turns import Turns
 
 
 @dataclass(frozen=True)
@@ -48,7 +48,7 @@ class _Plan:
 
 
 async def with_tags(
-    run: ServedRun, translated: Sequence[Translated], texts: Turns, client: str
+    run: ServedRun, translated: Sequence[Translated], texts: FairExecutor, client: str
 ) -> list[list[str]]:
     """Each translation, cut where the tags of its text stand: one part more than tags."""
     plans = await texts.all(client, map(_plan, translated))
@@ -75,7 +75,7 @@ def _divided(run: ServedRun, plan: _Plan, alignments: Sequence[Alignment]) -> li
             [tag.moved(-begin) for tag in tags],
             piece.text,
             source.shown(piece.values[:-1]),
-            words_in(target, one.found[s]),
+            words_in(target, one.found[s], spoken[s][0]),
             alignment,
         )
     return _joined(one, plan.places, spoken)

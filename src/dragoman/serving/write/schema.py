@@ -7,7 +7,7 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from dragoman.search.settings import SamplingSettings
-from dragoman.serving.schema import Message, Texts
+from dragoman.serving.http.messages import Message, Texts
 
 
 class WriteRequest(Message):
@@ -64,7 +64,7 @@ class WriteAnswer(Message):
 
 
 class SurpriseRequest(Message):
-    """``POST /v1/surprise``."""
+    """``POST /v1/surprisal``."""
 
     text: Texts
     """Text to read, or several."""
@@ -100,8 +100,8 @@ class ContinuationsRequest(Message):
     text: str = ""
     """The text, or how one begins."""
     word: int | None = Field(default=None, ge=0)
-    """What could stand in place of this word, counted from 0 as /v1/surprise does; null: what could
-    come after the text."""
+    """What could stand in place of this word, counted from 0 as /v1/surprisal does; null: what
+    could come after the text."""
     count: int = Field(default=6, ge=1)
     """How many to give, each with another first token."""
     run: str | None = None

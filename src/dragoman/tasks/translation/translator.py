@@ -1,4 +1,5 @@
-"""The predictor: text in, translations out. The command line, the server and every picture use it.
+"""The predictor: text in, translations out. The command line and every picture use it; the server
+searches for what it searches for (``planning.py``).
 
     translator = dragoman.load("runs/x")
     translator("Guten Tag").text
@@ -18,8 +19,6 @@ from itertools import chain, islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
-import numpy as np
-
 from dragoman.engine.engine import Engine
 from dragoman.engine.predictor import Predictor, require_task
 from dragoman.engine.search_settings import with_beams
@@ -33,7 +32,8 @@ from dragoman.search.hypothesis import Hypothesis
 from dragoman.search.settings import SearchSettings
 from dragoman.tasks.translation.given_pairs import score_pairs
 from dragoman.tasks.translation.lines import Lines
-from dragoman.tasks.translation.minimum_risk import candidates_of, expected_chrf
+from dragoman.tasks.translation.minimum_risk import expected_chrf
+from dragoman.tasks.translation.planning import requests_of
 from dragoman.tasks.translation.result import Translation
 
 if TYPE_CHECKING:
@@ -174,17 +174,8 @@ class Translator(Predictor):
         begun: Sequence[Sequence[int]],
     ) -> Iterator[Translation]:
         """The translation of each text from those of its pieces; the first begins as ``begun``."""
-        places = [(n, place) for n, one in enumerate(passages) for place in range(len(one.pieces))]
-        lengths = [len(passages[n].pieces[place].values) for n, place in places]
-        # One array for all: making one takes longer than cutting one.
-        every = [token for one in passages for piece in one.pieces for token in piece.values]
-        sources = np.split(np.array(every, np.int64), np.cumsum(lengths)[:-1]) if lengths else []
         risk = self.settings.mbr
-        asked = candidates_of(settings, risk) if risk else settings
-        requests = [
-            self.engine.request(source, asked, begun[n] if place == 0 else ())
-            for source, (n, place) in zip(sources, places, strict=True)
-        ]
+        requests = requests_of(self.engine, passages, settings, begun, risk)
         spoken = [piece.text for one in passages for piece in one.pieces]
 
         def made(n: int, hypotheses: list[Hypothesis]) -> Translation:

@@ -1,4 +1,4 @@
-"""What one run does with sentences that want trees: for threads beside the event loop."""
+"""A parser that is served, and its endpoint."""
 
 from __future__ import annotations
 
@@ -10,21 +10,27 @@ import numpy as np
 import numpy.typing as npt
 
 from dragoman.engine.alignment_head import Alignment, TokenPair
-from dragoman.engine.engine import Engine
 from dragoman.engine.search_settings import with_beams
 from dragoman.errors import DataError, RecipeError, TooLongError
+from dragoman.runs.run import Run
 from dragoman.search.hypothesis import Hypothesis
 from dragoman.search.request import Request
 from dragoman.search.settings import SearchSettings
 from dragoman.serving.http.refusals import Refusal, too_long
+from dragoman.serving.operate.settings import ServeSettings
 from dragoman.serving.parse.schema import (
     Bracket,
+    ParseAnswer,
     ParsedSentence,
     ParsedTree,
     ParseRequest,
     TreeWord,
 )
-from dragoman.tasks.parsing.parser import read_sentence, tree_form
+from dragoman.serving.service.endpoints import Endpoints
+from dragoman.serving.service.knowledge import measured_on, short
+from dragoman.serving.service.served_run import ServedRun
+from dragoman.serving.service.service import Service
+from dragoman.tasks.parsing.parser import Parser, read_sentence, tree_form
 from dragoman.tree import Tree
 
 Looks = npt.NDArray[np.float64]
@@ -40,21 +46,45 @@ class Sentence:
     request: Request
 
 
-class Bracketing:
+class ServedParser(ServedRun):
     """A parser that is served."""
 
-    def __init__(self, engine: Engine) -> None:
-        self._engine = engine
-        self._form = tree_form(engine)
-        self._no_tag = tree_form(engine).no_tag
+    task, does, path = "parsing", "parses", "/v1/parse"
+    trained = "dragoman train my.mrg --task parsing"
+    has_figures = False
 
-    def settings(self, request: ParseRequest) -> SearchSettings:
-        """How it is searched. Raises Refusal 400."""
+    def __init__(self, name: str, parser: Parser, settings: ServeSettings) -> None:
+        super().__init__(name, parser.engine, settings, parser.run, parser)
+        self._form = tree_form(parser.engine)
+
+    @classmethod
+    def open(cls, run: Run, settings: ServeSettings, name: str) -> ServedParser:
+        return cls(name, Parser(run, settings), settings)
+
+    @staticmethod
+    def examples(run: Run) -> list[str]:
+        return sorted(short(measured_on(run)), key=len)
+
+    def search_settings(self, sentences: int, request: ParseRequest) -> SearchSettings:
+        """How so many are searched. Raises Refusal 400."""
         try:
-            chosen = with_beams(self._engine.search_settings, request.beam, request.n_best)
+            chosen = with_beams(self.engine.search_settings, request.beam, request.n_best)
         except RecipeError as error:
             raise Refusal("bad_search", str(error), problem=str(error)) from None
-        return chosen.model_copy(update={"sampling": None, "alternatives": False})
+        chosen = chosen.model_copy(update={"sampling": None, "alternatives": False})
+        self.check_search(chosen)
+        most, each = self.settings.limits.translations, chosen.n_best
+        if sentences * each > most:
+            raise Refusal(
+                "too_many_trees",
+                f"{each} trees of each of {sentences:,} sentences are {sentences * each:,}; this "
+                f"server gives {most:,} at once. Ask for fewer, or send fewer sentences.",
+                each=each,
+                sentences=sentences,
+                total=sentences * each,
+                most=most,
+            )
+        return chosen
 
     def sentences(self, texts: Sequence[str], settings: SearchSettings) -> Iterator[Sentence]:
         """One after another, cut and ready to be searched for. Raises Refusal 400."""
@@ -65,13 +95,13 @@ class Bracketing:
                     "no_words", f"{which}: there are no words in it, and so no tree.", text=number
                 )
             try:
-                sentence, values = read_sentence(text, self._engine)
+                sentence, values = read_sentence(text, self.engine)
             except TooLongError as error:
                 raise too_long(
                     error, f"{which}: it {error}. One text is one sentence: cut it into sentences."
                 ) from None
             try:
-                request = self._engine.request(values, settings, raw=sentence)
+                request = self.engine.request(values, settings, raw=sentence)
             except DataError as error:
                 raise Refusal("bad_text", f"{which}: {error}.", problem=str(error)) from None
             yield Sentence(sentence, request)
@@ -80,7 +110,7 @@ class Bracketing:
 
     def pair(self, sentence: Sentence, found: Hypothesis) -> TokenPair:
         """What is asked where the model looked."""
-        ((tokens, _),) = self._engine.source.tokens_of_words([sentence.text])
+        ((tokens, _),) = self.engine.source.tokens_of_words([sentence.text])
         return tokens, found.tokens
 
     def told(
@@ -96,7 +126,7 @@ class Bracketing:
         )
 
     def _by_words(self, sentence: Sentence, alignment: Alignment) -> Looks:
-        ((_, numbers),) = self._engine.source.tokens_of_words([sentence.text])
+        ((_, numbers),) = self.engine.source.tokens_of_words([sentence.text])
         looks = np.zeros((len(alignment), len(sentence.text.split())))
         np.add.at(looks.T, numbers, alignment.T)
         return looks
@@ -124,7 +154,7 @@ class Bracketing:
         """A tree as lists: its words, and its brackets, each before those that it holds."""
         if tree.word is not None:
             assert parent is not None, "a word stands in a bracket"
-            tag = None if tree.label == self._no_tag else tree.label
+            tag = None if tree.label == self._form.no_tag else tree.label
             words.append(TreeWord(text=tree.word, tag=tag, parent=parent))
             return
         number = len(brackets)
@@ -133,3 +163,32 @@ class Bracketing:
         for child in tree.children:
             self._write(child, number, words, brackets)
         own.count = len(words) - own.first
+
+
+def endpoints(service: Service) -> Endpoints:
+    """The endpoint of a parser."""
+    routes = Endpoints(service)
+
+    @routes.answers("/parse", ParseRequest, ParseAnswer, "The constituency tree of a sentence")
+    async def parse(request: ParseRequest, client: str) -> bytes:
+        """Each a tree over exactly the words that were given: in brackets, and as lists of its
+        words and brackets; with `attention` also where the model looked when it opened each
+        bracket."""
+        texts = service.check_texts(request.text, client)
+        run = service.catalogue.of(ServedParser, request.run)
+        settings = run.search_settings(len(texts), request)
+        sentences = await service.texts.all(client, run.sentences(texts, settings))
+        requests = [one.request for one in sentences]
+        run.check_searches(requests)
+        found = await run.queue.search(requests, client)
+        alignments: Sequence[Alignment | None] = [None] * len(texts)
+        if request.attention:
+            best = zip(sentences, (one for one, *_ in found), strict=True)
+            pairs = await service.texts.all(client, (run.pair(*both) for both in best))
+            alignments = await run.align(pairs, client)
+        service.meters.count_characters(run.name, client, sum(map(len, texts)))
+        every = zip(sentences, found, alignments, strict=True)
+        trees = await service.texts.all(client, (run.told(*one) for one in every))
+        return await service.written(client, lambda: ParseAnswer(run=run.name, sentences=trees))
+
+    return routes

@@ -5,10 +5,8 @@ from __future__ import annotations
 import socket
 
 from dragoman.errors import DragomanError
-from dragoman.serving.settings import ServeSettings
-
-BACKLOG = 2048
-"""Connections that may wait in the system until they are taken."""
+from dragoman.serving.http.limits import BACKLOG
+from dragoman.serving.operate.settings import ServeSettings
 
 
 def bind(settings: ServeSettings) -> socket.socket:

@@ -47,7 +47,7 @@ class _Job(Generic[T]):
         self.done: asyncio.Future[T] = asyncio.get_running_loop().create_future()
 
 
-class Turns:
+class FairExecutor:
     """A thread whose work clients take in turn. Lives in the event loop; ``close`` it after."""
 
     def __init__(

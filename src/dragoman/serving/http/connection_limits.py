@@ -32,8 +32,7 @@ from uvicorn.protocols.http.h11_impl import H11Protocol
 from uvicorn.server import ServerState
 
 from dragoman.serving.http.addresses import Networks, holder, plain
-from dragoman.serving.http.limits import LimitSettings
-from dragoman.serving.http.listening import BACKLOG
+from dragoman.serving.http.limits import BACKLOG, LimitSettings
 from dragoman.serving.http.refusals import Refusal
 
 logger = logging.getLogger("dragoman")

@@ -10,7 +10,7 @@ from pydantic import ConfigDict, Field
 
 from dragoman.pictures.records import Chart, RunSummary, Series
 from dragoman.runs.run import Run
-from dragoman.serving.schema import Message
+from dragoman.serving.http.messages import Message
 from dragoman.tasks.report import summarise
 
 MOST_POINTS = 400

@@ -16,10 +16,11 @@ from pathlib import Path
 
 from dragoman.errors import DragomanError
 from dragoman.runs.run import Run
-from dragoman.serving.catalogue import Catalogue
 from dragoman.serving.http.limits import ApiKeys
-from dragoman.serving.served import ServedRun
-from dragoman.serving.service import Service
+from dragoman.serving.served_tasks import open_run
+from dragoman.serving.service.catalogue import Catalogue
+from dragoman.serving.service.served_run import ServedRun
+from dragoman.serving.service.service import Service
 
 logger = logging.getLogger("dragoman")
 
@@ -97,9 +98,7 @@ class Renewal:
 
     def _open(self, names: list[str]) -> dict[str, ServedRun]:
         settings = self._service.settings
-        return {
-            name: ServedRun.open(Run.open(self._folders[name]), settings, name) for name in names
-        }
+        return {name: open_run(Run.open(self._folders[name]), settings, name) for name in names}
 
 
 def stamp(folder: Path) -> Stamp:

@@ -6,26 +6,25 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Coroutine, Iterator, Sequence
+from collections.abc import AsyncIterator, Callable, Coroutine, Iterator, Sequence
 from contextlib import ExitStack, asynccontextmanager, contextmanager
-from functools import partial
 from typing import Any, TypeVar
 
 from pydantic import BaseModel, ValidationError
 from starlette.requests import Request
 
 from dragoman.errors import SearchError
-from dragoman.forms.passage import Passage
-from dragoman.search.hypothesis import Hypothesis
-from dragoman.serving.catalogue import AUTO, Catalogue, ChosenRun
 from dragoman.serving.http.addresses import Networks
 from dragoman.serving.http.connection import address_of, read_fields, while_connected
 from dragoman.serving.http.limits import ApiKeys, Client, Limiter, key_in_header
+from dragoman.serving.http.messages import Texts
+from dragoman.serving.http.openapi import written
 from dragoman.serving.http.refusals import Refusal, missing_field, unsearchable
 from dragoman.serving.operate.meters import Meters
-from dragoman.serving.served import ServedRun, TranslationOptions, bad_field
-from dragoman.serving.settings import ServeSettings
-from dragoman.serving.turns import Turns
+from dragoman.serving.operate.settings import ServeSettings
+from dragoman.serving.queue.fair_executor import FairExecutor
+from dragoman.serving.service.catalogue import AUTO, Catalogue, ChosenRun, Served
+from dragoman.serving.service.served_run import bad_field
 
 T = TypeVar("T")
 Body = TypeVar("Body", bound=BaseModel)
@@ -42,9 +41,9 @@ class Service:
         self.keys = keys
         self.meters = meters
         self.limiter = Limiter(settings.limits)
-        self.texts = Turns("texts")
+        self.texts = FairExecutor("texts")
         """Where text is cut, decoded and written."""
-        self.figures = Turns("figures", of_client=4, of_all=64)
+        self.figures = FairExecutor("figures", of_client=4, of_all=64)
         """Who computes figures."""
         self.operators = Networks(settings.operators)
         self.under_way: set[object] = set()
@@ -100,9 +99,11 @@ class Service:
         """
         self.limiter.take_one(_stranger(http))
 
-    def check_texts(self, texts: list[str], client: str) -> None:
-        """Raises Refusal 400 for more than a client may send at once."""
+    def check_texts(self, given: Texts, client: str) -> list[str]:
+        """The texts of a request. Raises Refusal 400 for more than a client may send at once."""
+        texts = [given] if isinstance(given, str) else given
         self.limiter.check_texts(texts, self.keys.limits_of(client))
+        return texts
 
     def check_operator(self, http: Request) -> None:
         """Raises Refusal 403 for who is not one of those who run the server."""
@@ -148,54 +149,21 @@ class Service:
 
     async def choose(
         self,
+        runs: Sequence[Served],
         texts: Sequence[str],
         client: str,
-        *,
         source: str,
         target: str | None,
-        run: str | None = None,
-        looking: bool = False,
-    ) -> list[ChosenRun]:
-        """The run for each text, as ``Catalogue.choose``. Raises Refusal 400 or 404."""
-        choose = partial(self.catalogue.choose, looking=looking)
+    ) -> list[ChosenRun[Served]]:
+        """The run for each text, as ``Catalogue.choose``. Raises Refusal 400."""
+        choices = (self.catalogue.choose(runs, one, source, target) for one in texts)
         if source != AUTO:  # nothing to detect
-            return [choose(one, source, target, run) for one in texts]
-        return await self.texts.all(client, (choose(one, source, target, run) for one in texts))
+            return list(choices)
+        return await self.texts.all(client, choices)
 
-    async def translate(
-        self,
-        choices: Sequence[ChosenRun],
-        texts: Sequence[str],
-        options_of: dict[str, TranslationOptions],
-        client: str,
-        *,
-        warnings: bool = False,
-    ) -> list[tuple[Passage, list[list[Hypothesis]]]]:
-        """Each text by its chosen run, all at the same time; ``options_of`` by the run's name.
-        ``warnings``: whether they will be asked for."""
-        groups: dict[ServedRun, list[int]] = {}
-        for number, choice in enumerate(choices):
-            groups.setdefault(choice.run, []).append(number)
-        results: list[tuple[Passage, list[list[Hypothesis]]] | None] = [None] * len(texts)
-
-        async def run_group(run: ServedRun, numbers: list[int]) -> None:
-            own = [texts[number] for number in numbers]
-            options = options_of[run.name]
-            passages = await self.texts.do(client, partial(run.cut, own, options))
-            if warnings:
-                run.check_warnings(passages)
-            found = await run.search_all(passages, options, client)
-            self.meters.count_characters(run.name, client, sum(map(len, own)))
-            for number, passage, hypotheses in zip(numbers, passages, found, strict=True):
-                results[number] = (passage, hypotheses)
-
-        tasks = [asyncio.ensure_future(run_group(run, numbers)) for run, numbers in groups.items()]
-        try:
-            await asyncio.gather(*tasks)
-        finally:
-            for task in tasks:
-                task.cancel()
-        return [result for result in results if result is not None]
+    async def written(self, client: str, make: Callable[[], BaseModel]) -> bytes:
+        """An answer, made and written beside the event loop."""
+        return await self.texts.do(client, lambda: written(make()))
 
 
 def _stranger(http: Request) -> Client:

@@ -15,7 +15,7 @@ _OF_PROXIES = (b"x-forwarded-", b"x-real-ip", b"x-request-id", b"forwarded")
 _SCHEMES = ("http", "https")
 
 
-class Door:
+class ProxyHeaders:
     """Outermost: settles who asks before anything else looks at the request."""
 
     def __init__(self, app: ASGIApp, proxies: Networks) -> None:

@@ -1,4 +1,4 @@
-"""What one run does with a text that stands alone: for threads beside the event loop."""
+"""A language model that is served: what it does with a text, for threads beside the event loop."""
 
 from __future__ import annotations
 
@@ -7,17 +7,25 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from dragoman.engine.engine import Engine
+from dragoman.plural import plural
+from dragoman.runs.run import Run
 from dragoman.search.hypothesis import Hypothesis
 from dragoman.search.request import Request
 from dragoman.serving.http.refusals import Refusal
-from dragoman.serving.turns import Turns
+from dragoman.serving.operate.settings import ServeSettings
+from dragoman.serving.queue.cost import ON_TORCH
+from dragoman.serving.service.knowledge import short, while_learning
+from dragoman.serving.service.served_run import ServedRun
 from dragoman.serving.write.schema import (
     Continuation,
+    ContinuationsAnswer,
     ContinuationsRequest,
     Surprise,
     TextWord,
+    WriteAnswer,
     WriteRequest,
 )
+from dragoman.tasks.language_model.evaluation import windows_of
 from dragoman.tasks.language_model.generation import Growth, text_of
 from dragoman.tasks.language_model.surprisal import Word, begin_of, words_of
 from dragoman.tasks.shared.code_length import Length
@@ -26,8 +34,8 @@ TOGETHER = 1024
 """Tokens that are read in one turn, or one window: others wait no longer than that takes."""
 AHEAD = 16
 """Tokens by which it is shown how a text would go on."""
-OF_CLIENT, OF_ALL = 8, 64
-"""Requests that may wait to have their texts read, of one client and of all."""
+_FIRST_WORDS = 3
+"""Of an example, to go on with."""
 
 
 @dataclass(frozen=True)
@@ -43,25 +51,41 @@ class Place:
     request: Request
 
 
-class Composer:
+class ServedLanguageModel(ServedRun):
     """A language model that is served."""
 
-    def __init__(self, engine: Engine, context: int, stride: int) -> None:
-        """``context``: tokens that it reads at once. ``stride``: by how many a window moves on
-        while a text is read (``search/windows.py``)."""
-        self._engine = engine
-        self.context = context
-        self._stride = stride
-        self.reading = Turns("surprise", of_client=OF_CLIENT, of_all=OF_ALL)
+    task, does, path = "language-model", "goes on with a text", "/v1/write"
+    trained = "dragoman train my.txt --task language-model"
+
+    def __init__(
+        self,
+        name: str,
+        engine: Engine,
+        settings: ServeSettings,
+        windows: tuple[int, int],
+        run: Run | None = None,
+    ) -> None:
+        """``windows``: tokens that it reads at once, and by how many a window moves on while a text
+        is read (``search/windows.py``)."""
+        super().__init__(name, engine, settings, run)
+        self.context, self._stride = windows
+        self.reading = self.executor("surprise")
         """Where texts are read."""
 
-    def close(self) -> None:
-        self.reading.close()
+    @classmethod
+    def open(cls, run: Run, settings: ServeSettings, name: str) -> ServedLanguageModel:
+        return cls(name, Engine.open(run, settings), settings, windows_of(run), run)
+
+    @staticmethod
+    def examples(run: Run) -> list[str]:
+        return short(" ".join(text.split()[:_FIRST_WORDS]) for text in while_learning(run))
 
     # ---- writing
 
-    def growth(self, request: WriteRequest, most: int) -> Growth:
-        """A text that is to be gone on with. Raises Refusal 400 for more than ``most`` tokens."""
+    def growth(self, request: WriteRequest) -> Growth:
+        """A text that is to be gone on with. Raises Refusal 400 for more than this server
+        writes."""
+        most, search = self.settings.limits.written, self.engine.search_settings
         if request.longest > most:
             raise Refusal(
                 "too_much_to_write",
@@ -70,7 +94,15 @@ class Composer:
                 asked=request.longest,
                 most=most,
             )
-        settings = self._engine.search_settings.model_copy(
+        rows = search.beam if request.likeliest else 1
+        wide = plural(rows, "hypothesis", "hypotheses")
+        self.check_cost(
+            rows * request.longest * ON_TORCH,
+            "writing",
+            f"{plural(request.longest, 'token')} with {wide}",
+            "Ask for fewer tokens (longest), and go on from what you get.",
+        )
+        settings = search.model_copy(
             update={
                 "sampling": None if request.likeliest else request.sampling,
                 "alternatives": False,
@@ -79,7 +111,7 @@ class Composer:
             }
         )
         return Growth(
-            self._engine,
+            self.engine,
             self.context,
             request.text,
             settings,
@@ -87,20 +119,34 @@ class Composer:
             longest=request.longest,
         )
 
+    def written(self, growth: Growth) -> WriteAnswer:
+        """A text as it stands, as the API tells it."""
+        _, words = growth.words() if growth.ending else (0, [])
+        return WriteAnswer(
+            run=self.name,
+            begin=growth.begin,
+            text=growth.text[len(growth.begin) :],
+            ending=growth.ending or "longest",
+            given=growth.given,
+            written=len(growth.tokens) - growth.given,
+            context=self.context,
+            words=[told(word) for word in words],
+        )
+
     # ---- reading
 
     def tokens(self, text: str) -> list[int]:
-        return self._engine.target.tokens([text])[0]
+        return self.engine.target.tokens([text])[0]
 
     def parts(self, tokens: Sequence[int]) -> Iterator[list[float]]:
         """log P of each token and of the end symbol, some at a time."""
-        return self._engine.score_parts(tokens, self.context, self._stride, TOGETHER)
+        return self.engine.score_parts(tokens, self.context, self._stride, TOGETHER)
 
     def surprise(
         self, text: str, tokens: Sequence[int], log_probabilities: Sequence[float]
     ) -> Surprise:
         """``log_probabilities``: all that ``parts`` gave."""
-        form = self._engine.written
+        form = self.engine.written
         words = words_of(form, tokens, log_probabilities[:-1])
         length = Length.of(form.vocabulary, form.prepare(text), tokens)
         scores = length.scores(-math.fsum(log_probabilities))
@@ -116,7 +162,7 @@ class Composer:
 
     def place(self, request: ContinuationsRequest) -> Place:
         """Where something else could come, and what is to be searched for. Raises Refusal 400."""
-        form, settings = self._engine.written, self._engine.search_settings
+        form, settings = self.engine.written, self.engine.search_settings
         tokens, spaces = self.tokens(request.text), 0
         if request.word is not None:
             try:
@@ -142,16 +188,17 @@ class Composer:
                 "max_length": len(kept) + AHEAD,
             }
         )
-        (nothing,) = self._engine.source.values([""])
-        asked = self._engine.request(nothing, chosen, kept)
-        return Place(text_of(self._engine, tokens), tuple(kept), spaces, asked)
+        (nothing,) = self.engine.source.values([""])
+        asked = self.engine.request(nothing, chosen, kept)
+        return Place(text_of(self.engine, tokens), tuple(kept), spaces, asked)
 
-    def continuations(self, place: Place, found: Sequence[Hypothesis]) -> list[Continuation]:
+    def continuations(self, place: Place, found: Sequence[Hypothesis]) -> ContinuationsAnswer:
         """The words with which the hypotheses go on, each once, the most probable first."""
         known: dict[str, Continuation] = {}
         for one in sorted((self._continuation(place, one) for one in found), key=_unlikely):
             known.setdefault(one.before + one.text, one)
-        return list(known.values())
+        every = list(known.values())
+        return ContinuationsAnswer(run=self.name, begin=place.begin, continuations=every)
 
     def _continuation(self, place: Place, found: Hypothesis) -> Continuation:
         first = len(place.kept)
@@ -159,7 +206,7 @@ class Composer:
         # With its space, as the bits of a word are.
         of_space = math.exp(sum(found.token_log_probabilities[first - place.spaces : first]))
         begins = not place.begin
-        words = words_of(self._engine.written, tokens, costs[: len(tokens)], begins=begins)
+        words = words_of(self.engine.written, tokens, costs[: len(tokens)], begins=begins)
         if not words or not words[0].text:  # nothing but space, or not even that: here it ends
             return Continuation(
                 before="", text="", probability=min(1.0, math.exp(sum(costs)) * of_space), rest=""

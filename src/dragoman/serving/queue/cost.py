@@ -19,7 +19,6 @@ from collections.abc import Iterable
 from typing import Literal
 
 from dragoman.search.request import Request
-from dragoman.serving.http.refusals import Refusal
 
 Work = Literal["search", "warnings", "look", "blanks", "reasons", "writing"]
 """What may cost too much, as a refusal's values name it."""
@@ -36,7 +35,7 @@ EXPLAINING = 12
 
 COSTLY = 4096
 """Token steps from which on one search is costly: it keeps its rows for hundreds of steps, and each
-step of its whole batch takes longer (``translate/queue.py``)."""
+step of its whole batch takes longer (``queue/queue.py``)."""
 
 
 def search_cost(requests: Iterable[Request], weight: int) -> int:
@@ -48,17 +47,3 @@ def search_cost(requests: Iterable[Request], weight: int) -> int:
 
 def is_costly(request: Request) -> bool:
     return request.rows * request.limit >= COSTLY
-
-
-def check_cost(cost: int, most: int, work: Work, how_much: str, change: str) -> None:
-    """``how_much`` of ``work`` costs so much; ``change``: what would cost less. Raises Refusal
-    400."""
-    if cost > most:
-        raise Refusal(
-            "too_costly",
-            f"This request may take {cost:,} token steps ({how_much}); this server allows {most:,} "
-            f"in one request. {change}",
-            cost=cost,
-            most=most,
-            work=work,
-        )

@@ -1,0 +1,143 @@
+"""A run that labels texts and is served, and its endpoint."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+
+from dragoman.plural import plural
+from dragoman.runs.run import Run
+from dragoman.serving.classify.schema import (
+    ClassifyAnswer,
+    ClassifyRequest,
+    Label,
+    LabelledText,
+    LabelledWord,
+)
+from dragoman.serving.http.refusals import Refusal
+from dragoman.serving.operate.settings import ServeSettings
+from dragoman.serving.queue.cost import EXPLAINING
+from dragoman.serving.service.endpoints import Endpoints
+from dragoman.serving.service.knowledge import sentences_of
+from dragoman.serving.service.served_run import ServedRun
+from dragoman.serving.service.service import Service
+from dragoman.tasks.classification.labeller import Labelled, Labeller
+from dragoman.tasks.classification.reasons import reasons
+
+TOGETHER = 1024
+"""Tokens that are read in one turn, or one text: others wait no longer than that takes."""
+MOST = 20_000
+"""Labels in one answer, those of all texts together."""
+
+_WORD = re.compile(r"\S+")
+
+
+class ServedClassifier(ServedRun):
+    """A run that labels and is served."""
+
+    task, does, path = "classification", "labels texts", "/v1/classify"
+    trained = "dragoman train my.tsv --task classification"
+    has_figures = False
+
+    def __init__(self, name: str, labeller: Labeller, settings: ServeSettings) -> None:
+        super().__init__(name, labeller.engine, settings, labeller.run, labeller)
+        self.labeller = labeller
+        self.labelling = self.executor("classify")
+        """Where texts are labelled."""
+
+    @classmethod
+    def open(cls, run: Run, settings: ServeSettings, name: str) -> ServedClassifier:
+        return cls(name, Labeller(run, settings), settings)
+
+    examples = staticmethod(sentences_of)
+
+    def check(self, texts: Sequence[str], request: ClassifyRequest) -> None:
+        """Raises Refusal 400 for more labels than one answer holds, and for what costs too much."""
+        count, every = len(texts), len(self.labeller.labels.names)
+        each = every if request.top is None else min(request.top, every)
+        if count * each > MOST:
+            raise Refusal(
+                "too_many_labels",
+                f"{each:,} labels of each of {count:,} texts are {count * each:,}; this server "
+                f"gives {MOST:,} at once. Ask for fewer of each (top), or send fewer texts.",
+                each=each,
+                texts=count,
+                total=count * each,
+                most=MOST,
+            )
+        if request.why:
+            tokens = sum(min(len(text), self.labeller.longest) for text in texts)
+            self.check_cost(
+                tokens * EXPLAINING,
+                "reasons",
+                f"the words of {plural(count, 'text')}, {tokens:,} tokens at most",
+                "Send fewer or shorter texts at once, or leave why out.",
+            )
+
+    def label(
+        self, texts: Sequence[str], request: ClassifyRequest
+    ) -> Iterator[tuple[int, LabelledText]]:
+        """Each text with its number, as they come: a turn's worth is read at once."""
+        for number, found in self.labeller.parts(texts, TOGETHER):
+            words = self._words(found.text) if request.why else None
+            yield number, _told(found, request.top, words)
+
+    def _words(self, text: str) -> list[LabelledWord]:
+        known = {}
+        if text.split():
+            known = {word.number: word for word in reasons(self.labeller, text).words}
+        words, end = [], 0
+        for number, found in enumerate(_WORD.finditer(text)):
+            word = known.get(number)
+            gradient = attention = None
+            if word is not None:
+                # In digits of its own: where a label is certain, all of them are small.
+                gradient, attention = float(f"{word.gradient:.5g}"), word.attention
+            words.append(
+                LabelledWord(
+                    before=text[end : found.start()],
+                    text=found[0],
+                    gradient=gradient,
+                    attention=None if attention is None else round(attention, 5),
+                )
+            )
+            end = found.end()
+        return words
+
+
+def _told(found: Labelled, top: int | None, words: list[LabelledWord] | None) -> LabelledText:
+    """A labelled text, as the API tells it."""
+    return LabelledText(
+        label=found.label,
+        probability=round(found.probability, 6),
+        labels=[
+            Label(name=name, probability=round(probability, 6))
+            for name, probability in found.ranked[:top]
+        ],
+        cut=found.cut,
+        words=words,
+    )
+
+
+def endpoints(service: Service) -> Endpoints:
+    """The endpoint of a run that labels texts."""
+    routes = Endpoints(service)
+
+    @routes.answers("/classify", ClassifyRequest, ClassifyAnswer, "Give a text its label")
+    async def classify(request: ClassifyRequest, client: str) -> bytes:
+        """With the probability of each label; with `why` also what each word has to do with the
+        most probable one, by a gradient and by attention. The two often disagree, and neither is a
+        reason."""
+        texts = service.check_texts(request.text, client)
+        run = service.catalogue.of(ServedClassifier, request.run)
+        run.check(texts, request)
+        found = dict(await run.labelling.all(client, run.label(texts, request)))
+        service.meters.count_characters(run.name, client, sum(map(len, texts)))
+        answer = ClassifyAnswer(
+            run=run.name,
+            longest=run.labeller.longest,
+            texts=[found[number] for number in range(len(texts))],
+        )
+        return await service.written(client, lambda: answer)
+
+    return routes

@@ -1,0 +1,166 @@
+"""A masked model that is served, and its endpoint: what may stand in the blanks of a text."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import partial
+
+from dragoman.errors import DragomanError, TooLongError
+from dragoman.plural import plural
+from dragoman.runs.run import Run
+from dragoman.serving.fill.schema import Blank, Candidate, FillAnswer, FillRequest
+from dragoman.serving.http.refusals import Refusal, too_long
+from dragoman.serving.look.inspector import Asked, Cut
+from dragoman.serving.operate.settings import ServeSettings
+from dragoman.serving.queue.cost import READING
+from dragoman.serving.service.endpoints import Endpoints
+from dragoman.serving.service.knowledge import measured_on, short
+from dragoman.serving.service.served_run import ServedRun
+from dragoman.serving.service.service import Service
+from dragoman.tasks.masked.filler import BLANK, Filled, Filler, NoTokenFitsError
+
+MOST_BLANKS = 32
+"""In one text: after each that is filled the model is asked again for all others."""
+MOST = 5000
+"""Candidates in one answer, those of all blanks together."""
+_AROUND = 6
+"""Words on either side of a blank of an example."""
+
+
+class ServedFillMask(ServedRun):
+    """A masked model that is served."""
+
+    task, does, path = "masked", "fills in blanks", "/v1/fill"
+    trained = "dragoman train my.txt --task masked"
+
+    def __init__(self, name: str, filler: Filler, settings: ServeSettings) -> None:
+        super().__init__(name, filler.engine, settings, filler.run, filler)
+        self._filler = filler
+        self.filling = self.executor("fill")
+        """Where blanks are filled."""
+
+    @classmethod
+    def open(cls, run: Run, settings: ServeSettings, name: str) -> ServedFillMask:
+        return cls(name, Filler(run, settings), settings)
+
+    @staticmethod
+    def examples(run: Run) -> list[str]:
+        texts = measured_on(run)
+        return sorted(short(texts) or short(map(_around_blank, texts)), key=len)
+
+    def look_cut(self, request: Asked) -> Cut[Asked]:
+        self.check_blanks(request.text)
+        return super().look_cut(request)
+
+    def check(self, request: FillRequest) -> None:
+        """Raises Refusal 400 for more than one answer holds."""
+        widest = min(self.settings.limits.beam, self.settings.rows)
+        blanks = self.check_blanks(request.text)
+        if not blanks:
+            raise Refusal(
+                "no_blank",
+                "text: there is no blank in it. Write ___, three underscores, where a word is to "
+                "be filled in.",
+            )
+        if blanks * request.top > MOST:
+            raise Refusal(
+                "too_many_candidates",
+                f"{request.top:,} candidates of each of {blanks} blanks are "
+                f"{blanks * request.top:,}; this server gives {MOST:,} at once. Ask for fewer "
+                "(top).",
+                each=request.top,
+                blanks=blanks,
+                total=blanks * request.top,
+                most=MOST,
+            )
+        if request.pieces > 1 and request.top > widest:
+            raise Refusal(
+                "too_many_choices",
+                f"top: {request.top} were asked for; of blanks of several pieces this server "
+                f"gives {widest} candidates at most.",
+                asked=request.top,
+                most=widest,
+            )
+
+    def check_blanks(self, text: str) -> int:
+        """How many a text has. Raises Refusal 400 for more than are filled at once."""
+        blanks = sum(1 for _ in BLANK.finditer(text))
+        if blanks > MOST_BLANKS:
+            raise Refusal(
+                "too_many_blanks",
+                f"The text has {blanks:,} blanks; this server fills {MOST_BLANKS} at once. Send "
+                "it in parts.",
+                blanks=blanks,
+                most=MOST_BLANKS,
+            )
+        return blanks
+
+    def parts(self, request: FillRequest) -> Iterator[Filled | None]:
+        """The filled text last; None each time that the model has been asked, so that others have
+        their turn. Raises Refusal 400 for what cannot be filled, or costs too much."""
+        asked = request.text, request.top, request.pieces
+        try:
+            tokens = self._filler.tokens_read(*asked)
+            blanks, pieces = self.check_blanks(request.text), plural(request.pieces, "piece")
+            self.check_cost(
+                tokens * READING,
+                "blanks",
+                f"{plural(blanks, 'blank')} of {pieces} each; {tokens:,} tokens are read",
+                "Send fewer blanks at once, or ask for fewer pieces or candidates (top).",
+            )
+            yield from self._filler.parts(*asked)
+        except TooLongError as error:
+            raise too_long(error, f"{error}.") from None
+        except NoTokenFitsError as error:
+            raise Refusal("no_token_fits", f"{error}.") from None
+        except DragomanError as error:
+            raise Refusal("bad_text", f"{error}.", problem=str(error)) from None
+
+    def answer(self, text: str, found: Filled) -> FillAnswer:
+        """A filled text, as the API tells it."""
+        blanks = zip(BLANK.finditer(text), found.blanks, found.chosen, strict=True)
+        return FillAnswer(
+            run=self.name,
+            text=found.text,
+            log_probability=round(found.score, 5),
+            blanks=[
+                Blank(
+                    begin=blank.start(),
+                    end=blank.end(),
+                    candidates=[
+                        Candidate(text=one.text, probability=round(one.probability, 6))
+                        for one in candidates
+                    ],
+                    chosen=chosen.text,
+                )
+                for blank, candidates, chosen in blanks
+            ],
+        )
+
+
+def endpoints(service: Service) -> Endpoints:
+    """The endpoint of a masked model."""
+    routes = Endpoints(service)
+
+    @routes.answers("/fill", FillRequest, FillAnswer, "Fill in the blanks of a text")
+    async def fill(request: FillRequest, client: str) -> bytes:
+        """The candidates of each blank with their probabilities while the others are open, and the
+        text with all of them filled: the surest first, the others asked again."""
+        service.check_texts(request.text, client)
+        run = service.catalogue.of(ServedFillMask, request.run)
+        run.check(request)
+        *_, found = await run.filling.all(client, run.parts(request))
+        assert found is not None, "the filled text comes last"
+        service.meters.count_characters(run.name, client, len(request.text))
+        return await service.written(client, partial(run.answer, request.text, found))
+
+    return routes
+
+
+def _around_blank(text: str) -> str:
+    """The words around the first one that is missing whole; nothing, where none is."""
+    words = text.split()
+    place = next((n for n, word in enumerate(words) if BLANK.fullmatch(word)), None)
+    if place is None:
+        return ""
+    return " ".join(words[max(0, place - _AROUND) : place + _AROUND + 1])

@@ -1,0 +1,147 @@
+"""What a server tells of itself: to those who use it, and to those who run it."""
+
+from __future__ import annotations
+
+import asyncio
+from importlib.metadata import version
+from typing import Literal
+from weakref import WeakKeyDictionary
+
+from fastapi import APIRouter, Request
+from pydantic import Field
+from starlette.responses import JSONResponse, Response
+
+from dragoman.forms.languages import name_of
+from dragoman.serving.endpoints import run_view
+from dragoman.serving.http.messages import Message
+from dragoman.serving.http.openapi import error_of, json_response
+from dragoman.serving.http.refusals import Refusal
+from dragoman.serving.operate.meters import CONTENT_TYPE
+from dragoman.serving.served_tasks import TASKS
+from dragoman.serving.service.knowledge import Knowledge
+from dragoman.serving.service.served_run import ServedRun
+from dragoman.serving.service.service import Service
+
+_WHERE = ", ".join(f"{kind.task} ({kind.path})" for kind, _ in TASKS)
+
+
+class Health(Message):
+    status: Literal["ok"] = "ok"
+
+
+class Readiness(Message):
+    ready: bool
+    runs: list[str]
+
+
+class RunInfo(Message):
+    """A run that the server has."""
+
+    name: str
+    task: str = Field(
+        description=f"What it does, and so where it is asked: {_WHERE}.",
+        json_schema_extra={"enum": [kind.task for kind, _ in TASKS]},
+    )
+    look: bool
+    """Whether it can be looked into (/v1/look)."""
+    source: str
+    target: str
+    source_name: str
+    target_name: str
+    precision: str
+    """How it is run on this machine."""
+    knows: Knowledge
+
+
+class ServerInfo(Message):
+    """What this server has and allows."""
+
+    version: str
+    runs: list[RunInfo]
+    key_required: bool
+    characters: int
+    """Most characters of one request."""
+    items: int
+    """Most texts of one request."""
+
+
+def endpoints(service: Service) -> APIRouter:
+    """The endpoints over one server."""
+    routes = APIRouter()
+    known: WeakKeyDictionary[ServedRun, bytes] = WeakKeyDictionary()
+
+    @routes.get("/v1/info", summary="What this server has and allows", tags=["dragoman"])
+    async def info() -> ServerInfo:
+        """The runs with their languages, and the limits of a request."""
+        limits = service.settings.limits
+        return ServerInfo(
+            version=version("dragoman"),
+            runs=[
+                RunInfo(
+                    name=run.name,
+                    task=run.task,
+                    look=run.can_be_looked_into,
+                    source=run.source,
+                    target=run.target,
+                    source_name=name_of(run.source),
+                    target_name=name_of(run.target),
+                    precision=run.engine.description,
+                    knows=run.knowledge,
+                )
+                for run in service.catalogue.runs
+            ],
+            key_required=service.keys.required,
+            characters=limits.characters,
+            items=limits.items,
+        )
+
+    @routes.get(
+        "/v1/runs/{name}",
+        summary="How a run was trained, and how good it is",
+        tags=["dragoman"],
+        responses={
+            200: {"model": run_view.RunView},
+            404: error_of("There is no such run"),
+        },
+    )
+    async def run(name: str, http: Request) -> Response:
+        """Curves, scores, samples and the recipe."""
+        with service.admit(http):
+            served = service.catalogue.named(name)
+            if served.run is None:
+                raise Refusal("no_record", f"Nothing is known of how {name} was trained.", run=name)
+            if served not in known:
+                known[served] = await asyncio.to_thread(run_view.view, served.run, name)
+            return json_response(known[served])
+
+    @routes.get("/health", summary="Whether the process lives", tags=["operation"])
+    async def health() -> Health:
+        """Answers as long as the server can answer anything."""
+        return Health()
+
+    @routes.get(
+        "/ready",
+        summary="Whether requests are taken",
+        tags=["operation"],
+        responses={503: {"model": Readiness, "description": "Not now"}},
+    )
+    async def ready() -> Response:
+        """503 while the server shuts down, or if a run's search has died."""
+        runs = service.catalogue.runs
+        is_ready = not service.closing and all(run.queue.alive for run in runs)
+        body = Readiness(ready=is_ready, runs=[run.name for run in runs])
+        return JSONResponse(body.model_dump(), 200 if is_ready else 503)
+
+    @routes.get(
+        "/metrics",
+        summary="Metrics for Prometheus",
+        tags=["operation"],
+        responses={403: error_of("For operators alone")},
+    )
+    async def metrics(http: Request) -> Response:
+        """Requests, latency, queues, batches, tokens, connections, and what the holder of each API
+        key used."""
+        service.check_operator(http)
+        return Response(service.meters.text(), headers={"content-type": CONTENT_TYPE})
+
+    return routes

@@ -1,0 +1,83 @@
+"""One output of a run, with all that is known of it, as the API tells it."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from pydantic import Field
+
+from dragoman.serving.http.messages import Message
+
+
+class DetectedLanguage(Message):
+    """What language a text is in."""
+
+    confidence: float
+    """In percent."""
+    language: str
+
+
+class TranslationWarning(Message):
+    """Something that is doubtful about the translation of a sentence."""
+
+    code: Literal["language", "unknown", "omitted", "coverage", "repeated", "cut_off", "length"]
+    """language: the source is of another language than the run's; unknown: a word that the run has
+    never read; omitted: words to which the translation owes nothing; coverage: how much
+    of the sentence it owes something to, where there are such words; repeated: the translation
+    repeats itself; cut_off: it reached its greatest length; length: an unusual one."""
+    side: Literal["source", "target"]
+    """In which text it stands."""
+    begin: int
+    end: int
+    """Characters of the sentence on that side (Unicode code points): the first, and the one behind
+    the last."""
+    text: str
+    """What stands there."""
+    languages: list[str] = Field(default=[])
+    """Of language: those that the source may be in, if that can be told."""
+    covered: float | None = None
+    """Of coverage: the share of the words, from 0 to 1."""
+    message: str
+    """The same in English."""
+
+
+class Word(Message):
+    """A word of a translation, or marks that stand beside one."""
+
+    before: str
+    """The space in front; ``before`` and ``text`` of all words joined are the translation."""
+    text: str
+    probability: float
+    """How probable the model held it, given the source and the words before it."""
+    first: int
+    """Number of its first token."""
+    count: int
+    """How many tokens it has."""
+    source: list[tuple[int, int]] | None = None
+    """Only where warnings were asked for: the words of the source sentence that it comes from, by
+    the model's attention, each by its first character and the one behind its last."""
+
+
+class Token(Message):
+    """What the model chose in one step."""
+
+    id: int
+    piece: str
+    """As the vocabulary writes it: ▁ for a space."""
+    log_probability: float
+
+
+class Hypothesis(Message):
+    """One translation of one sentence."""
+
+    text: str
+    score: float
+    """Log-probability over length penalty: higher is better."""
+    log_probability: float
+    """Of the whole, its end included."""
+    finished: bool
+    """False where it was cut at its greatest length."""
+    words: list[Word]
+    tokens: list[Token]
+    warnings: list[TranslationWarning] | None = None
+    """Only where they were asked for, and of the best."""

@@ -1,0 +1,33 @@
+"""Which runs are served, by their task, and where each is asked: one line a task."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from dragoman.runs.run import Run
+from dragoman.serving.classify import served_classifier
+from dragoman.serving.fill import served_fill_mask
+from dragoman.serving.operate.settings import ServeSettings
+from dragoman.serving.parse import served_parser
+from dragoman.serving.service.endpoints import Endpoints
+from dragoman.serving.service.served_run import ServedRun
+from dragoman.serving.service.service import Service
+from dragoman.serving.translate import endpoint as translating
+from dragoman.serving.translate import served_translator
+from dragoman.serving.write import endpoint as writing
+from dragoman.serving.write import served_language_model
+
+TASKS: tuple[tuple[type[ServedRun], Callable[[Service], Endpoints]], ...] = (
+    (served_translator.ServedTranslator, translating.endpoints),
+    (served_language_model.ServedLanguageModel, writing.endpoints),
+    (served_fill_mask.ServedFillMask, served_fill_mask.endpoints),
+    (served_classifier.ServedClassifier, served_classifier.endpoints),
+    (served_parser.ServedParser, served_parser.endpoints),
+)
+"""What holds a run of a task, and its endpoints."""
+
+
+def open_run(run: Run, settings: ServeSettings, name: str) -> ServedRun:
+    """Load a run for serving. Errors: ``RunError``."""
+    (kind,) = (kind for kind, _ in TASKS if kind.task == run.task.name)
+    return kind.open(run, settings, name)

@@ -1,0 +1,170 @@
+"""Which run is asked: by name, by what it does, by languages, or by the language of a text."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Generic, TypeVar
+
+from dragoman.forms.languages import base
+from dragoman.serving.http.refusals import Refusal
+from dragoman.serving.outputs.schema import DetectedLanguage
+from dragoman.serving.service.served_run import ServedRun
+
+AUTO = "auto"
+
+Served = TypeVar("Served", bound=ServedRun)
+
+
+@dataclass(frozen=True)
+class Detected:
+    """A language that a text may be in."""
+
+    language: str
+    confidence: float
+    """Probability from 0 to 1, among all languages that the detector knows."""
+
+
+class Detector:
+    """Tells the language of a text, by py3langid, which carries its model with it.
+
+    Making one takes a second; it may be used from one thread at a time.
+    """
+
+    def __init__(self) -> None:
+        from py3langid.langid import MODEL_FILE, LanguageIdentifier
+
+        self._identifier = LanguageIdentifier.from_model_file(MODEL_FILE, norm_probs=True)
+
+    def rank(self, text: str) -> list[Detected]:
+        """All languages, the most probable first. A text without letters tells nothing."""
+        found = self._identifier.rank(text.replace("\0", " "))
+        return [Detected(str(code), float(probability)) for code, probability in found]
+
+    def choose(self, text: str, offered: Sequence[str]) -> Detected:
+        """The most probable of the ``offered`` codes, which is never empty."""
+        ranked = self.rank(text)
+        for guess in ranked:
+            for code in offered:
+                if base(code) == guess.language:
+                    return Detected(code, guess.confidence)
+        return Detected(offered[0], 0.0)
+
+
+@dataclass(frozen=True)
+class ChosenRun(Generic[Served]):
+    """A run, and the language that was detected if the client left it open."""
+
+    run: Served
+    detected: DetectedLanguage | None = None
+
+
+class Catalogue:
+    """The runs of a server, in the order in which they were named; the first one counts most."""
+
+    def __init__(self, runs: Sequence[ServedRun], detector: Detector) -> None:
+        self.runs = list(runs)
+        self.detector = detector
+
+    def start(self) -> None:
+        """Start the queues of all runs, in the event loop."""
+        for run in self.runs:
+            run.start()
+
+    async def close(self) -> None:
+        """Finish what was taken."""
+        await asyncio.gather(*(run.close() for run in self.runs))
+
+    @property
+    def translating(self) -> list[ServedRun]:
+        """Those that translate what they are given."""
+        return [run for run in self.runs if run.translates]
+
+    def named(self, name: str) -> ServedRun:
+        """Raises Refusal 404."""
+        for run in self.runs:
+            if run.name == name:
+                return run
+        runs = [run.name for run in self.runs]
+        raise Refusal(
+            "no_such_run",
+            f"There is no run {name!r} here; there are: {', '.join(runs)}.",
+            run=name,
+            runs=runs,
+        )
+
+    def every(self, kind: type[Served], name: str | None) -> list[Served]:
+        """The run that is named, or all of a kind. Raises Refusal 404, or 400 for one of another
+        task and where there is none."""
+        runs = [self.named(name)] if name else self.runs
+        found = [run for run in runs if isinstance(run, kind)]
+        if name and not found:
+            (other,) = runs
+            raise Refusal(
+                "other_task",
+                f"{name} {other.does}, which is asked of {other.path}.",
+                run=name,
+                task=other.task,
+                path=other.path,
+            )
+        if not found:
+            raise Refusal(
+                "no_run_for_task",
+                f"No run here {kind.does}. What makes one that does: {kind.trained}",
+                task=kind.task,
+                command=kind.trained,
+            )
+        return found
+
+    def of(self, kind: type[Served], name: str | None) -> Served:
+        """The run that is named, or the first of a kind. Raises as ``every``."""
+        return self.every(kind, name)[0]
+
+    def to_look_into(self, name: str | None) -> list[ServedRun]:
+        """The run that is named, or those that can be looked into, as far as there are some: those
+        that translate before others. Raises Refusal 404."""
+        able = [run for run in self.runs if run.can_be_looked_into]
+        return [self.named(name)] if name else self.translating or able or self.runs[:1]
+
+    def choose(
+        self, runs: Sequence[Served], text: str, source: str, target: str | None
+    ) -> ChosenRun[Served]:
+        """The one of some runs for a text. Raises Refusal 400 for languages that none has."""
+        if target is None:
+            targets = list(dict.fromkeys(run.target for run in runs))
+            if len(targets) > 1:
+                raise Refusal(
+                    "target_needed",
+                    f"Say which target language: {', '.join(targets)}.",
+                    targets=targets,
+                )
+        else:
+            runs = self._matching(runs, "target", target)
+        if source != AUTO:
+            return ChosenRun(self._matching(runs, "source", source)[0])
+        sources = list(dict.fromkeys(run.source for run in runs))
+        found = self.detector.choose(text, sources)
+        run = next(run for run in runs if run.source == found.language)
+        return ChosenRun(run, detected(found.language, found.confidence))
+
+    def _matching(self, runs: Sequence[Served], side: str, code: str) -> list[Served]:
+        """The runs whose ``side`` is the language: the very code first, then without region."""
+        of_run = {id(run): run.source if side == "source" else run.target for run in runs}
+        found = [run for run in runs if of_run[id(run)] == code]
+        found += [run for run in runs if run not in found and base(of_run[id(run)]) == base(code)]
+        if not found:
+            pairs = [f"{run.source} to {run.target}" for run in self.translating]
+            raise Refusal(
+                "language_not_supported",
+                f"{code} is not supported as a {side} language; there is {', '.join(pairs)}.",
+                language=code,
+                side=side,
+                pairs=[f"{run.source}-{run.target}" for run in self.translating],
+            )
+        return found
+
+
+def detected(language: str, confidence: float) -> DetectedLanguage:
+    """``confidence`` from 0 to 1 -> in percent, as LibreTranslate gives it."""
+    return DetectedLanguage(language=language, confidence=round(100 * confidence, 1))

@@ -1,0 +1,230 @@
+"""What every run is that the server holds, whatever its task: its engine, its queue, its limits.
+
+Each task has a class of its own, beside its endpoint; ``serving/served_tasks.py`` lists them.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from typing import ClassVar, Self
+
+from pydantic import ValidationError
+
+from dragoman.engine.alignment_head import Alignment, TokenPair
+from dragoman.engine.engine import Engine
+from dragoman.engine.predictor import Predictor
+from dragoman.insight.session import Inspection
+from dragoman.plural import plural
+from dragoman.runs.run import Run
+from dragoman.search.request import Request
+from dragoman.search.settings import SearchSettings
+from dragoman.serving.http.refusals import Refusal
+from dragoman.serving.look.answer import look_answer
+from dragoman.serving.look.inspector import Asked, Cut, Inspector
+from dragoman.serving.look.schema import LookAnswer, LookRequest
+from dragoman.serving.operate.settings import ServeSettings
+from dragoman.serving.outputs.hypothesis import hypothesis_message, texts_of
+from dragoman.serving.outputs.schema import DetectedLanguage
+from dragoman.serving.queue.cost import LOOKING, ON_TORCH, Work, search_cost
+from dragoman.serving.queue.fair_executor import FairExecutor
+from dragoman.serving.queue.queue import SearchQueue
+from dragoman.serving.service.knowledge import NOTHING_KNOWN, knowledge_of
+
+SPARE = 4
+"""One row in so many more than ``rows`` is kept in each batch for clients that have none."""
+OF_CLIENT, OF_ALL = 8, 64
+"""Requests that may wait for one kind of work beside the searches, of one client and of all."""
+
+
+class ServedRun(ABC):
+    """One run. ``start`` its queue in the event loop before use, ``close`` it after."""
+
+    task: ClassVar[str]
+    """What it is asked for, as in ``specs.catalogue.TASKS``."""
+    does: ClassVar[str]
+    """What it does with texts."""
+    path: ClassVar[str]
+    """Where it is asked to."""
+    trained: ClassVar[str]
+    """What makes such a run."""
+    translates: ClassVar[bool] = False
+    """Whether it is chosen by the languages of a text."""
+    has_figures: ClassVar[bool] = True
+    """Whether the figures of the book can be made of it: of what writes or fills in."""
+
+    def __init__(
+        self,
+        name: str,
+        engine: Engine,
+        settings: ServeSettings,
+        run: Run | None = None,
+        predictor: Predictor | None = None,
+    ) -> None:
+        """``run``: its folder, for what is told of it. ``predictor``: who reads its text as one."""
+        self.name = name
+        self.engine = engine
+        self.settings = settings
+        self.run = run
+        self.knowledge = NOTHING_KNOWN if run is None else knowledge_of(run, self.examples)
+        self.source = engine.source.language
+        has_language = engine.target.vocabulary is not None
+        self.target = engine.target.language if has_language else self.source
+        has_inside = predictor is None or predictor.has_inside
+        self._inspector = Inspector(engine, predictor) if has_inside else None
+        self.aligning = FairExecutor("align")
+        self._executors = [self.aligning]
+        spare = max(1, settings.rows // SPARE)
+        self.queue = SearchQueue(
+            lambda: engine.scheduler(spare),
+            spare=spare,
+            name=name,
+            eos=engine.target.eos,
+            waiting=settings.limits.waiting,
+            workers=engine.workers,
+        )
+
+    @classmethod
+    @abstractmethod
+    def open(cls, run: Run, settings: ServeSettings, name: str) -> Self:
+        """Load a run for serving. Errors: ``RunError``."""
+
+    @staticmethod
+    @abstractmethod
+    def examples(run: Run) -> list[str]:
+        """Some short texts to try, such as it was measured on. Errors: ``RunError``."""
+
+    def start(self) -> None:
+        self.queue.start()
+
+    async def close(self) -> None:
+        """Finish what was taken."""
+        await self.queue.close()
+        for executor in self._executors:
+            executor.close()
+        if self._inspector is not None:
+            self._inspector.close()
+
+    def executor(self, kind: str) -> FairExecutor:
+        """A thread for one kind of work, until the run is closed."""
+        self._executors.append(FairExecutor(kind, of_client=OF_CLIENT, of_all=OF_ALL))
+        return self._executors[-1]
+
+    async def align(self, pairs: Sequence[TokenPair], client: str) -> list[Alignment]:
+        """How much each token of an output looked at each token of its source."""
+        batches = await self.aligning.all(client, self.engine.attention.align(pairs))
+        return [alignment for batch in batches for alignment in batch]
+
+    # ---- looking inside
+
+    @property
+    def can_be_looked_into(self) -> bool:
+        """Whether ``inspector`` is there."""
+        return self._inspector is not None
+
+    @property
+    def inspector(self) -> Inspector:
+        """Who looks inside. Raises Refusal 400 where that is not served."""
+        if self._inspector is None:
+            raise Refusal(
+                "cannot_look",
+                f"{self.name} cannot be looked into: it goes over a text from left to right to "
+                "label it, and has no encoder.",
+                run=self.name,
+            )
+        return self._inspector
+
+    def look_cut(self, request: Asked) -> Cut[Asked]:
+        """What is looked at of a text. Raises Refusal for what cannot be."""
+        cut = self.inspector.cut(request, self.settings.look_longest)
+        if self.engine.writes and not cut.request.given:  # the search is what costs
+            asked, search = cut.request, self.engine.search_settings
+            rows = asked.beam or search.beam
+            length = asked.max_length or len(cut.ids) + search.max_extra
+            self.check_cost(
+                rows * length * LOOKING,
+                "look",
+                f"{plural(length, 'token')} at most, with "
+                f"{plural(rows, 'hypothesis', 'hypotheses')}, each step recorded",
+                "Look at one sentence of the text (sentence), or take a narrower beam.",
+            )
+        return cut
+
+    def look_answer(
+        self, cut: Cut[LookRequest], seen: Inspection, detected: DetectedLanguage | None
+    ) -> LookAnswer:
+        """What was seen, as the API tells it."""
+        target = self.engine.target
+        (text,) = texts_of(target, [seen.best])
+        best = hypothesis_message(target, seen.best, text)
+        return look_answer(cut, seen, best, run=self.name, engine=self.engine, detected=detected)
+
+    # ---- limits: each raises Refusal 400 for more than one request may ask for
+
+    def check_search(self, settings: SearchSettings) -> None:
+        """A search may not be wider than this server allows."""
+        self.check_width(settings.beam, settings.n_best)
+        several = settings.alternatives or settings.sampling is not None
+        rows = (
+            settings.n_best * (1 if settings.sampling else settings.beam)
+            if several
+            else settings.beam
+        )
+        if rows > self.settings.rows:
+            raise Refusal(
+                "too_many_hypotheses",
+                f"{settings.n_best} alternatives with beam {settings.beam} take {rows} places; "
+                f"this server has {self.settings.rows}. Ask for fewer, or a narrower beam.",
+                n_best=settings.n_best,
+                beam=settings.beam,
+                hypotheses=rows,
+                most=self.settings.rows,
+            )
+
+    def check_width(self, *asked: int) -> None:
+        """``asked``: beams, and numbers of translations of one text."""
+        limit = self.settings.limits.beam
+        if max(asked) > limit:
+            raise Refusal(
+                "beam_too_wide",
+                f"This server searches with a beam of at most {limit} and gives at most {limit} "
+                f"translations of one text; {max(asked):,} were asked for.",
+                asked=max(asked),
+                most=limit,
+            )
+
+    def check_searches(self, wanted: Sequence[Request]) -> None:
+        """What all searches of one request may cost together."""
+        by_kernels = self.engine.path.whole_steps
+        longest = max((one.limit for one in wanted), default=0)
+        widest = max((one.rows for one in wanted), default=0)
+        self.check_cost(
+            search_cost(wanted, 1 if by_kernels else ON_TORCH),
+            "search",
+            f"{plural(len(wanted), 'sentence')} of up to {plural(longest, 'token')}, with up to "
+            f"{plural(widest, 'hypothesis', 'hypotheses')} each",
+            "Send fewer or shorter sentences at once, take a narrower beam, or a smaller "
+            "max_length or min_length.",
+        )
+
+    def check_cost(self, cost: int, work: Work, how_much: str, change: str) -> None:
+        """``how_much`` of ``work`` costs so many token steps; ``change``: what would cost less."""
+        most = self.settings.limits.token_steps
+        if cost > most:
+            raise Refusal(
+                "too_costly",
+                f"This request may take {cost:,} token steps ({how_much}); this server allows "
+                f"{most:,} in one request. {change}",
+                cost=cost,
+                most=most,
+                work=work,
+            )
+
+
+def bad_field(error: ValidationError, begin: str = "") -> Refusal:
+    """For the first thing that is wrong with some settings, in one line after ``begin``."""
+    problem = error.errors()[0]
+    where = ".".join(str(part) for part in problem["loc"])
+    message = problem["msg"].removeprefix("Value error, ")
+    told = f"{where}: {message}" if where else message
+    return Refusal("bad_field", f"{begin}{told}", field=where, problem=message)

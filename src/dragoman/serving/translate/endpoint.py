@@ -1,0 +1,256 @@
+"""Our own interface: translations with all that the model can tell of them, streamed if wanted."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import AsyncGenerator, Iterator, Sequence
+from contextlib import AsyncExitStack, aclosing
+from functools import partial
+
+from fastapi import Request
+from starlette.responses import Response
+
+from dragoman.forms.form import Form
+from dragoman.forms.passage import Passage, Piece
+from dragoman.search.hypothesis import Hypothesis
+from dragoman.serving.http.openapi import REFUSALS, json_response
+from dragoman.serving.http.refusals import Refusal
+from dragoman.serving.http.stream import event, event_of, event_stream, json_stream, until
+from dragoman.serving.outputs.hypothesis import hypothesis_message, texts_of
+from dragoman.serving.queue.queue import Answer, Draft
+from dragoman.serving.service.endpoints import Endpoints
+from dragoman.serving.service.service import Service
+from dragoman.serving.translate import schema
+from dragoman.serving.translate.served_translator import (
+    Choice,
+    ServedTranslator,
+    TranslationOptions,
+    search_texts,
+)
+from dragoman.tasks.translation.proofreading.proofreader import Proof
+
+
+def endpoints(service: Service) -> Endpoints:
+    """The endpoint over one server."""
+    routes = Endpoints(service)
+
+    @routes.post(
+        "/translate",
+        summary="Translate, and tell what the model knows of its translation",
+        responses={
+            200: {
+                "model": schema.TranslateAnswer,
+                "description": "The translations; with `stream` the events start, draft, "
+                "sentence, warnings, done and error",
+                "content": {"text/event-stream": {}},
+            },
+            **REFUSALS,
+        },
+        openapi_extra=routes.reads(schema.TranslateRequest),
+    )
+    async def translate(http: Request) -> Response:
+        """Scores, the probability of every token and word, n-best lists, forced beginnings,
+        sampling.
+
+        With `stream` the answer is server-sent events: `start` (the texts as they are cut into
+        sentences), `draft` (a sentence as it grows: with a beam it may change until it is done),
+        `sentence` (a sentence that is done), `warnings` (if asked for: what is doubtful about the
+        best translation of a sentence, and its words with where they come from), `done`, or
+        `error`.
+        """
+        async with AsyncExitStack() as held:
+            request, client = await held.enter_async_context(
+                service.receive(http, schema.TranslateRequest)
+            )
+            texts = service.check_texts(request.text, client)
+            service.check_texts(request.prefix, client)
+            runs = service.catalogue.every(ServedTranslator, request.run)
+            choices = await service.choose(runs, texts, client, request.source, request.target)
+            seconds = 2 * service.settings.limits.seconds
+            if request.stream:
+                if len(texts) != 1:
+                    raise Refusal(
+                        "one_text_streamed",
+                        "A stream translates one text; its sentences come as they go.",
+                        texts=len(texts),
+                    )
+                (choice,) = choices
+                options = await service.texts.do(client, partial(choice.run.options, request))
+                parts, leave = _events(service, choice, texts[0], options, client), held.pop_all()
+                return event_stream(parts, leave.aclose, seconds, service.too_slow())
+            answer = _parts(service, choices, texts, request, client)
+            first, is_last = await service.finish(http, _first_of(answer))
+            if is_last:
+                await answer.aclose()
+                return json_response(first)
+            return json_stream(_after(first, answer), held.pop_all().aclose, seconds)
+
+    return routes
+
+
+Parts = AsyncGenerator[tuple[bytes, bool], None]
+"""Parts of an answer, and whether each is the last."""
+
+
+async def _parts(
+    service: Service,
+    choices: list[Choice],
+    texts: list[str],
+    request: schema.TranslateRequest,
+    client: str,
+) -> Parts:
+    """The translations as JSON; all of it at once unless it is long."""
+    options = partial(ServedTranslator.options, request=request)
+    every = await search_texts(service, choices, texts, options, client)
+    proofs: list[list[Proof] | None] = [None] * len(texts)
+    if request.warnings:
+        for number, one in enumerate(every):
+            best = [some[0] for some in one.found]
+            pairs = list(zip(one.passage.pieces, best, strict=True))
+            proofs[number] = await one.choice.run.proofs(pairs, client)
+
+    def parts() -> Iterator[bytes]:
+        yield b'{"translations":['
+        for number, one in enumerate(every):
+            yield b"," if number else b""
+            run = one.choice.run
+            head = run.head(one.passage, one.choice.detected)
+            yield from translation_message(
+                head, run.engine.target, one.passage, one.found, proofs[number]
+            )
+        yield b"]}"
+
+    async for some, is_last in service.texts.each(client, parts()):
+        yield b"".join(some), is_last
+
+
+async def _first_of(parts: Parts) -> tuple[bytes, bool]:
+    return await anext(parts)
+
+
+async def _after(first: bytes, rest: Parts) -> AsyncGenerator[bytes, None]:
+    yield first
+    async with aclosing(rest):
+        async for part, _ in rest:
+            yield part
+
+
+async def _events(
+    service: Service, choice: Choice, text: str, options: TranslationOptions, client: str
+) -> AsyncGenerator[bytes, None]:
+    """A translation as events."""
+    run, began = choice.run, time.monotonic()
+    reading: list[asyncio.Task[bytes]] = []
+    deadline = asyncio.get_running_loop().time() + service.settings.limits.seconds
+    try:
+        plan = await service.texts.do(client, partial(run.plan, [text], options))
+        (passage,) = plan.passages
+        yield await service.texts.do(client, partial(_start, choice, passage))
+        async with aclosing(until(deadline, run.queue.watch(plan.requests, client))) as watched:
+            async for news in watched:
+                told = (_told(run, passage.pieces[one.number], one) for one in news)
+                async for some, _ in service.texts.each(client, told):
+                    yield b"".join(some)
+                if options.warnings:
+                    reading += [
+                        asyncio.create_task(
+                            _proof(service, run, passage.pieces[one.number], one, client)
+                        )
+                        for one in news
+                        if isinstance(one, Answer)
+                    ]
+                while reading and reading[0].done():
+                    yield await reading.pop(0)
+        async with asyncio.timeout_at(deadline):
+            proofs = await asyncio.gather(*reading)
+        for proof in proofs:
+            yield proof
+        service.meters.count_characters(run.name, client, len(text))
+        yield event_of("done", {"seconds": round(time.monotonic() - began, 4)})
+    finally:
+        for task in reading:
+            task.cancel()
+
+
+def _start(choice: Choice, passage: Passage) -> bytes:
+    """The event that tells how a text was cut."""
+    target = choice.run.engine.target
+    sentences = [sentence_message(target, piece) for piece in passage.pieces]
+    start = choice.run.head(passage, choice.detected).model_copy(update={"sentences": sentences})
+    return event("start", start.model_dump_json(exclude_none=True))
+
+
+def _told(run: ServedTranslator, piece: Piece, news: Draft | Answer) -> bytes:
+    """The event that tells how a sentence stands."""
+    if isinstance(news, Draft):
+        (text,) = texts_of(run.engine.target, [news.hypothesis])
+        return event_of("draft", {"sentence": news.number, "text": text})
+    hypotheses = sentence_message(run.engine.target, piece, news.hypotheses).hypotheses
+    dumped = [one.model_dump(mode="json", exclude_none=True) for one in hypotheses]
+    return event_of("sentence", {"sentence": news.number, "hypotheses": dumped})
+
+
+async def _proof(
+    service: Service, run: ServedTranslator, piece: Piece, answer: Answer, client: str
+) -> bytes:
+    """The event that tells what is doubtful about a sentence that is done."""
+    best = answer.hypotheses[0]
+    (proof,) = await run.proofs([(piece, best)], client)
+
+    def told() -> bytes:
+        target = run.engine.target
+        (text,) = texts_of(target, [best])
+        found = hypothesis_message(target, best, text, proof)
+        shown = found.model_dump(mode="json", include={"warnings", "words"})
+        return event_of("warnings", {"sentence": answer.number, **shown})
+
+    return await service.texts.do(client, told)
+
+
+# ---- what was found for a text, as the API tells it
+
+
+def sentence_message(
+    target: Form, piece: Piece, hypotheses: Sequence[Hypothesis] = ()
+) -> schema.Sentence:
+    """A sentence with all that is known of its translations."""
+    texts = texts_of(target, hypotheses)
+    return schema.Sentence(
+        source=piece.text,
+        behind=piece.behind,
+        hypotheses=[
+            hypothesis_message(target, *both) for both in zip(hypotheses, texts, strict=True)
+        ],
+    )
+
+
+def translation_message(
+    head: schema.Translation,
+    target: Form,
+    passage: Passage,
+    found: Sequence[Sequence[Hypothesis]],
+    proofs: Sequence[Proof] | None = None,
+) -> Iterator[bytes]:
+    """A whole text with all that is known of its translation: JSON, part by part. ``head``: the
+    same without its text and sentences; ``proofs``: of the best translation of each sentence."""
+    texts = []
+    for hypotheses in found:
+        texts.append(texts_of(target, hypotheses))
+        yield b""
+    text = passage.join([best for best, *_ in texts])
+    whole = head.model_copy(update={"text": text}).model_dump_json(exclude_none=True)
+    assert whole.endswith("]}"), "the sentences stand last"
+    yield whole[:-2].encode()
+    for number, (piece, hypotheses) in enumerate(zip(passage.pieces, found, strict=True)):
+        comma = "," if number else ""
+        sentence = sentence_message(target, piece).model_dump_json(exclude_none=True)
+        assert sentence.endswith("[]}"), "the hypotheses stand last"
+        yield (comma + sentence[:-2]).encode()
+        for rank, hypothesis in enumerate(hypotheses):
+            proof = proofs[number] if proofs and rank == 0 else None
+            told = hypothesis_message(target, hypothesis, texts[number][rank], proof)
+            comma = "," if rank else ""
+            yield (comma + told.model_dump_json(exclude_none=True)).encode()
+        yield b"]}"
+    yield b"]}"

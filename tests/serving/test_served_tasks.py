@@ -1,0 +1,68 @@
+"""What is served of every task, and that the way of a translation does nothing twice."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import pytest
+from serving_echo import TEXT, client_of, detector, echo_run, post
+
+from dragoman.forms.form import Form
+from dragoman.forms.text_form import TextForm
+from dragoman.search.request import Request
+from dragoman.serving.app import create_app
+from dragoman.serving.operate.settings import ServeSettings
+from dragoman.serving.served_tasks import TASKS
+from dragoman.specs.catalogue import TASKS as EVERY_TASK
+
+
+def test_every_task_is_served_and_asked_where_it_says() -> None:
+    assert {kind.task for kind, _ in TASKS} == set(EVERY_TASK)
+    assert len(TASKS) == len(EVERY_TASK)
+    described = create_app([echo_run()], ServeSettings(), detector()).openapi()
+    for kind, _ in TASKS:
+        assert "post" in described["paths"][kind.path], kind.task
+    told = described["components"]["schemas"]["RunInfo"]["properties"]["task"]
+    assert told["enum"] == [kind.task for kind, _ in TASKS]
+
+
+def test_a_translation_is_cut_checked_and_detokenised_once(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    cut: list[str] = []
+    checked: list[Request] = []
+    detokenised: list[tuple[int, ...]] = []
+    form_cut, check, raw = TextForm.cut, Request.check, TextForm.raw
+
+    def cut_once(self: TextForm, raws: Sequence[str], into: Form, **how: Any) -> Any:
+        cut.extend(raws)
+        return form_cut(self, raws, into, **how)
+
+    def check_once(self: Request, eos: int) -> None:
+        checked.append(self)
+        check(self, eos)
+
+    def raw_once(self: TextForm, outputs: Sequence[Iterable[int]]) -> list[str]:
+        detokenised.extend(map(tuple, outputs))
+        return raw(self, outputs)
+
+    monkeypatch.setattr(TextForm, "cut", cut_once)
+    monkeypatch.setattr(Request, "check", check_once)
+    monkeypatch.setattr(TextForm, "raw", raw_once)
+    text = "Das Brot. Wo ist es?"
+
+    async def check_all() -> None:
+        async with client_of() as client:
+            answer = await post(client, "/v1/translate", text=text, n_best=2)
+            sentences = answer["translations"][0]["sentences"]
+            assert cut == [text]
+            assert len(checked) == len(set(checked)) == len(sentences) == 2
+            hypotheses = [one for each in sentences for one in each["hypotheses"]]
+            assert len(hypotheses) == 4
+            outputs = [tuple(token["id"] for token in one["tokens"]) for one in hypotheses]
+            assert sorted(detokenised) == sorted(outputs)
+            assert hypotheses[0]["text"] == TEXT.decode(outputs[0])
+
+    asyncio.run(check_all())
