@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
-
-import typer
+from typing import TYPE_CHECKING
 
 from dragoman.cli.demo_fill import fill
 from dragoman.cli.demo_parse import parse
+from dragoman.cli.options import arguments, option
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -25,26 +24,21 @@ RECIPES = {
 """What each demo learns by."""
 
 
-def demo(
-    to: Annotated[
-        Path | None,
-        typer.Option(
-            help="The run folder; runs/demo if not given, or runs/demo-TASK. An older demo there "
-            "is replaced."
-        ),
-    ] = None,
-    task: Annotated[
-        str,
-        typer.Option(
-            help="translate; write: a language model; fill: blanks in sentences; classify: labels "
-            "for sentences; parse: the trees of sentences.",
-            metavar="TASK",
-        ),
-    ] = "translate",
-    set_: Annotated[
-        list[str] | None, typer.Option("--set", help="Any setting of the recipe.")
-    ] = None,
-) -> None:
+@arguments
+class DemoArguments:
+    """What ``dragoman demo`` takes."""
+
+    to: Path | None = None
+    """The run folder; runs/demo if not given, or runs/demo-TASK. An older demo there is
+    replaced."""
+    task: str = option("translate", metavar="TASK")
+    """translate; write: a language model; fill: blanks in sentences; classify: labels for
+    sentences; parse: the trees of sentences."""
+    set_: list[str] = option()
+    """Any setting of the recipe."""
+
+
+def demo(args: DemoArguments) -> None:
     """Train a small translator on the embedded corpus, measure it, and look inside it.
 
     With --task classify a smaller model learns from the English side alone which German pronoun an
@@ -74,18 +68,18 @@ def demo(
     console = Console(highlight=False)
     if not console.is_terminal:
         console = Console(highlight=False, width=100)
-    if task not in RECIPES:
-        raise RecipeError(f"--task {task}: the demo is one of {', '.join(RECIPES)}")
-    recipe = Recipe.load(RECIPES[task], set_ or [])
-    to = to or Path("runs") / ("demo" if task == "translate" else f"demo-{task}")
+    if args.task not in RECIPES:
+        raise RecipeError(f"--task {args.task}: the demo is one of {', '.join(RECIPES)}")
+    recipe = Recipe.load(RECIPES[args.task], args.set_)
+    to = args.to or Path("runs") / ("demo" if args.task == "translate" else f"demo-{args.task}")
     if to.exists():
         if not (to / RECIPE).is_file() or Recipe.load(to / RECIPE).data.embedded is None:
             raise RunError(f"{to} exists and is not a demo; choose another folder: --to FOLDER")
         with locked(to):
             shutil.rmtree(to)
     others = {"classify": classify, "fill": fill, "parse": parse, "write": write}
-    if task in others:
-        others[task](recipe, to, console)
+    if args.task in others:
+        others[args.task](recipe, to, console)
         return
     # Here, so that what is wrong with the arguments is said at once: they import torch.
     from dragoman.insight.pronoun import look_at, pronoun_hops, pronoun_sentences

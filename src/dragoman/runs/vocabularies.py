@@ -107,7 +107,7 @@ def check_labels(recipe: Recipe, labels: Labels, learned: Path) -> None:
             raise DataError(
                 f"{name}, line {pair.line}: {pair.target[:60]!r} is no label of {learned}, which "
                 f"knows {labels.in_words()}. To begin with what it makes of text, and labels of "
-                "your own: --take encoder or --take decoder, whichever its model is"
+                "your own: --init-part encoder or --init-part decoder, whichever its model is"
             )
 
 

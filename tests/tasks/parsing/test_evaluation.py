@@ -169,7 +169,9 @@ def test_a_parser_goes_on_with_other_trees(toy: Run, tmp_path: Path) -> None:
     tuned = trained_run(recipe, tmp_path / "run", start_from=toy)
     assert tuned.target.fingerprint == toy.target.fingerprint
     assert evaluate_run(tuned, [other]).scores["f1"] > 60, "it has not begun anew"
-    with pytest.raises(RecipeError, match="--take encoder: a parser goes on from all of another"):
+    with pytest.raises(
+        RecipeError, match="--init-part encoder: a parser goes on from all of another"
+    ):
         recipe_of([str(other)], task="parsing", start_from=toy, take="encoder")
 
 
