@@ -251,9 +251,14 @@ class Recipe(Settings):
                 "data.moses is of texts and their translations: leave it out of a "
                 f"{TASKS[self.task].called}"
             )
-        if self.search.min_length or self.search.no_repeat_ngram:
+        self.check_search(self.search)
+
+    def check_search(self, search: SearchSettings) -> None:
+        """Errors: ``ValueError`` for what the outputs of the task do not allow."""
+        if TASKS[self.task].target == "tree" and (search.min_length or search.no_repeat_ngram):
             raise ValueError(
-                "a parse has its own rules: set search.min_length = 0, search.no_repeat_ngram = 0"
+                "a parse has its own rules, and search.min_length and search.no_repeat_ngram could "
+                "leave nothing that obeys them: set both to 0"
             )
 
     def _check_windows(self) -> None:

@@ -56,7 +56,7 @@ def parse(args: ParseArguments) -> None:
 
     from dragoman.cli.console import log_to_stderr
     from dragoman.decimals import decimals
-    from dragoman.engine.search_settings import parse_search, with_beams
+    from dragoman.engine.search_settings import search_of, with_beams
     from dragoman.errors import DragomanError, FileError
     from dragoman.runs.run import Run
 
@@ -77,8 +77,7 @@ def parse(args: ParseArguments) -> None:
         )
     log_to_stderr()
     opened = Run.open(args.run)
-    search = parse_search(opened.recipe.search, args.set_)
-    search = with_beams(search, args.beam, args.n_best)
+    search = with_beams(search_of(opened.recipe, args.set_), args.beam, args.n_best)
     from dragoman.pictures.tree import tree_text
     from dragoman.tasks.parsing.parser import Parser
 

@@ -122,7 +122,7 @@ def translate(args: TranslateArguments) -> None:
     helps = ("--to", "--text", "--ensemble")
     files = [] if args.text else files_among(args.given, "translate", *helps, quiet=args.quiet)
 
-    from dragoman.engine.search_settings import parse_search, with_beams
+    from dragoman.engine.search_settings import search_of, with_beams
     from dragoman.engine.settings import TranslatorSettings
     from dragoman.engine.streaming import windows
     from dragoman.tasks.translation.result import Translation
@@ -136,7 +136,7 @@ def translate(args: TranslateArguments) -> None:
         from dragoman.tasks.translation.reranking import CANDIDATES
 
         beam = candidates = max(candidates or 0, beam or 0, CANDIDATES)
-    search = with_beams(parse_search(opened.recipe.search, changes), beam, candidates)
+    search = with_beams(search_of(opened.recipe, changes), beam, candidates)
     settings = TranslatorSettings.check(**values_of(args, translator_settings))
     translator = Translator(opened, settings, search, others)
     in_order = None

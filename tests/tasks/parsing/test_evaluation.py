@@ -287,6 +287,15 @@ def test_the_command_line_knows_the_task(toy: Run, dragoman: Dragoman, tmp_path:
         assert words in refused.err and "Traceback" not in refused.err, (wrong, refused)
 
 
+@pytest.mark.parametrize("verb", ["parse", "evaluate"])
+def test_settings_that_a_parse_does_not_allow_are_told_at_once(
+    toy: Run, dragoman: Dragoman, monkeypatch: pytest.MonkeyPatch, verb: str
+) -> None:
+    monkeypatch.setattr("dragoman.engine.engine.Engine.open", None)
+    said = dragoman(verb, toy.folder, "--set", "min_length=5")
+    assert said.code == 1 and "how to search: a parse has its own rules" in said.err
+
+
 def test_other_runs_do_not_parse(parallel_text: tuple[Path, Path]) -> None:
     run = Run(Path("runs/x"), Recipe())
     with pytest.raises(RunError, match="is a translation, which does not parse"):
