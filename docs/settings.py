@@ -10,11 +10,11 @@ from typing import Any, Literal, get_args, get_origin
 from pydantic import BaseModel
 from pydantic.fields import FieldInfo
 
+from dragoman.help_texts import help_texts
 from dragoman.models.kinds import KINDS
 from dragoman.models.settings import ModelSettings
 from dragoman.recipe import Recipe
 from dragoman.recipe_text import settings_in
-from dragoman.settings import help_texts
 
 _HEAD = """\
 # Settings

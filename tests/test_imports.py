@@ -21,7 +21,7 @@ SOURCE = ROOT / "src" / "dragoman"
 
 # Lowest first. Imports point down only; what stands on one level does not import each other.
 LEVELS = (
-    {"decimals", "errors", "plural", "settings", "shortened"},
+    {"decimals", "errors", "help_texts", "plural", "settings", "shortened"},
     {"measure"},
     {"atomic", "memory", "reading", "task", "tree"},
     {"tensor_file"},
@@ -265,8 +265,8 @@ translate run --ensemble nowhere
 train my.en my.de --seeds 1,x
 train my.en my.de --seeds 1 --seed 2
 sweep no-recipe
-sweep demo --over model.dropout=1
-sweep demo --over model.dropuot=0.1,0.2
+sweep demo --search-space model.dropout=1
+sweep demo --search-space model.dropuot=0.1,0.2
 sweep demo --to run
 ablate demo --rows no-row
 compare run run --to r.pdf
@@ -337,7 +337,7 @@ print(json.dumps(ends))
     assert {line: end for line, end in ends.items() if end not in expected[line]} == {}
 
 
-HEAVY = ("torch", "matplotlib", "sentencepiece", "sacrebleu", "fastapi", "transformers")
+HEAVY = ("pydantic", "torch", "matplotlib", "sentencepiece", "sacrebleu", "fastapi", "transformers")
 
 
 @pytest.mark.parametrize(

@@ -18,9 +18,10 @@ from pydantic.fields import FieldInfo
 
 import dragoman
 from dragoman.errors import RecipeError
+from dragoman.help_texts import help_texts
 from dragoman.recipe import Recipe
 from dragoman.recipe_text import settings_in
-from dragoman.settings import Settings, help_texts
+from dragoman.settings import Settings
 
 ROOT = Path(__file__).parents[2]
 

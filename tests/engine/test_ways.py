@@ -125,8 +125,8 @@ def test_trials_of_a_sweep_share_one_choice(
 ) -> None:
     recipe.save(tmp_path / "recipe.toml")
     dragoman(  # which finds none best: they have learned nothing
-        "sweep", tmp_path / "recipe.toml", "--over", "model.dropout=0.1,0.2", "--trials", "3",
-        "--to", tmp_path / "sweep", "--keep",
+        "sweep", tmp_path / "recipe.toml", "--search-space", "model.dropout=0.1,0.2",
+        "--trials", "3", "--to", tmp_path / "sweep", "--keep",
     )  # fmt: skip
     assert len(choices) == 1
     assert Recipe.load(tmp_path / "sweep" / BASE).training.way == choices[0]

@@ -28,7 +28,7 @@ def test_a_sweep_of_every_task(dragoman: Dragoman, recipe: Path, tmp_path: Path)
     """Only labels are learned so soon; of others no trial is the best."""
     folder, task = tmp_path / "sweep", TASKS[Recipe.load(recipe).task]
     said = dragoman(
-        "sweep", recipe, "--over", "training.schedule.peak=5e-3,1e-3", "--trials", "2",
+        "sweep", recipe, "--search-space", "training.schedule.peak=5e-3,1e-3", "--trials", "2",
         "--to", folder,
     )  # fmt: skip
     learned = task.name == "classification"
@@ -75,7 +75,7 @@ def test_trainings_are_of_equal_length(dragoman: Dragoman, tmp_path: Path) -> No
     recipe.save(tmp_path / "tiny.toml")
     assert recipe.training.patience == 1
     for verb, options in (
-        ("sweep", ("--over", "training.schedule.peak=0.1,1e-9", "--trials", "3")),
+        ("sweep", ("--search-space", "training.schedule.peak=0.1,1e-9", "--trials", "3")),
         ("ablate", ("--rows", "dropout-0", "--seeds", "1,2")),
     ):
         said = dragoman(verb, tmp_path / "tiny.toml", *options, "--to", tmp_path / verb)

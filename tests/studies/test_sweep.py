@@ -116,7 +116,7 @@ def test_what_is_usual_suits_the_kind() -> None:
 def test_what_cannot_be_searched_is_said_before_anything_is_made(
     dragoman: Dragoman, wrong: str, told: str
 ) -> None:
-    said = dragoman("sweep", "demo", "--over", wrong, "--to", "x")
+    said = dragoman("sweep", "demo", "--search-space", wrong, "--to", "x")
     assert said.code == 1 and told in said.err and not Path("x").exists()
 
 
@@ -139,7 +139,7 @@ def test_what_cannot_be_searched_is_said_before_anything_is_made(
 def test_what_changes_the_measure_is_refused(
     dragoman: Dragoman, demo: str, setting: str, told: str
 ) -> None:
-    said = dragoman("sweep", demo, "--over", setting, "--to", "x")
+    said = dragoman("sweep", demo, "--search-space", setting, "--to", "x")
     assert said.code == 1 and told in said.err and not Path("x").exists()
     assert len(said.err.splitlines()) == 1
 
@@ -190,7 +190,7 @@ def test_trials_one_of_which_diverges(
     dragoman: Dragoman, recipe: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     folder = tmp_path / "sweep"
-    words = ("sweep", recipe, "--over", "training.schedule.peak=2e-3,100", "--to", folder)
+    words = ("sweep", recipe, "--search-space", "training.schedule.peak=2e-3,100", "--to", folder)
     said = dragoman(*words, "--trials", "2")
     assert said.code == 0, said.err
     said = dragoman(*words, "--trials", "3")  # the two that are there stay as they are

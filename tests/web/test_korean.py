@@ -7,12 +7,12 @@ import re
 from pathlib import Path
 
 import pytest
-from dragoman.tasks.shared.learned import _below
 from every_view import with_charts
 from opening import Open
 from playwright.sync_api import expect
 
 from dragoman.measure import BLEU
+from dragoman.tasks.shared.progress_made import below
 
 ROOT = Path(__file__).parents[2]
 MENDED = (
@@ -49,7 +49,7 @@ NOTICE = (
     "works, nothing about real text."
 )
 SAID = {
-    f"This run has hardly learned to translate: {_below(BLEU, 10.0, 3.25, None)}. About 7 more "
+    f"This run has hardly learned to translate: {below(BLEU, 10.0, 3.25, None)}. About 7 more "
     "minutes of training would help: train anew with --minutes 9, or raise training.updates in its "
     "recipe.toml and resume it.": (
         "번역을 거의 배우지 못했습니다", "BLEU 점수가 3.25", "--minutes 9",

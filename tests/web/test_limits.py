@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from dragoman.serving.look import schema
-from dragoman.tasks.masked.evaluation import filler
+from dragoman.tasks.masked import filler
 
 SOURCES = Path(__file__).parents[2] / "web" / "src"
 

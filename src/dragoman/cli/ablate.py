@@ -3,49 +3,42 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING
 
 import typer
+
+from dragoman.cli.options import argument, arguments, option
 
 if TYPE_CHECKING:
     from dragoman.studies.ablation import Ablation
 
 
-def ablate(
-    recipe: Annotated[
-        str,
-        typer.Argument(help="A .toml file, or the name of a recipe that ships.", metavar="RECIPE"),
-    ],
-    rows: Annotated[
-        str | None,
-        typer.Option(
-            help="Groups of rows or single ones, commas between: heads, key-width, layers, width, "
-            "feed-forward, dropout, smoothing, positions, scaling, slices, warm-up, norm; or "
-            "heads-1, positions-learned. All if not given; the recipe as it is always.",
-        ),
-    ] = None,
-    seeds: Annotated[str, typer.Option(help="Each row is trained once with each.")] = "1,2,3",
-    minutes: Annotated[
-        float | None,
-        typer.Option(
-            min=0.1,
-            help="For all trainings together: each gets the updates that fit into its share, "
-            "counted once with the recipe as it is. Without it each is as long as the recipe says.",
-        ),
-    ] = None,
-    to: Annotated[
-        Path | None, typer.Option(help="The folder to make; runs/NAME-ablation if not given.")
-    ] = None,
-    set_: Annotated[
-        list[str] | None, typer.Option("--set", help="Any setting, for all rows.")
-    ] = None,
-    keep: Annotated[
-        bool, typer.Option("--keep", help="Keep the runs, not their records alone.")
-    ] = False,
-    list_: Annotated[
-        bool, typer.Option("--list", help="Name the rows of this recipe, and train nothing.")
-    ] = False,
-) -> None:
+@arguments
+class AblateArguments:
+    """What ``dragoman ablate`` takes."""
+
+    recipe: str = argument("RECIPE")
+    """A .toml file, or the name of a recipe that ships."""
+    rows: str | None = None
+    """Groups of rows or single ones, commas between: heads, key-width, layers, width,
+    feed-forward, dropout, smoothing, positions, scaling, slices, warm-up, norm; or heads-1,
+    positions-learned. All if not given; the recipe as it is always."""
+    seeds: str = "1,2,3"
+    """Each row is trained once with each."""
+    minutes: float | None = option(ge=0.1)
+    """For all trainings together: each gets the updates that fit into its share, counted once
+    with the recipe as it is. Without it each is as long as the recipe says."""
+    to: Path | None = None
+    """The folder to make; runs/NAME-ablation if not given."""
+    set_: list[str] = option()
+    """Any setting, for all rows."""
+    keep: bool = False
+    """Keep the runs, not their records alone."""
+    list_: bool = False
+    """Name the rows of this recipe, and train nothing."""
+
+
+def ablate(args: AblateArguments) -> None:
     """Change one thing at a time and train: the paper's table 3 for a recipe of any size.
 
     Rows are scaled to the recipe: where the paper takes 1, 4, 16 and 32 heads in place of 8, a
@@ -79,18 +72,19 @@ def ablate(
     from dragoman.studies.seeds import parse_seeds
 
     log_to_stderr()
-    wanted = [name.strip() for name in rows.split(",") if name.strip()] if rows else []
-    loaded = Recipe.load(recipe, set_ or [])
-    if list_:
+    wanted = [name.strip() for name in args.rows.split(",") if name.strip()] if args.rows else []
+    loaded = Recipe.load(args.recipe, args.set_)
+    if args.list_:
         for row in chosen(rows_of(loaded), wanted):
             told = f"not possible: {row.cannot}" if row.cannot else row.what
             typer.echo(f"{row.part:<2}{row.name:<22}{told}")
         return
     refuse_processes("the rows of an ablation are")
-    folder = to or Path("runs") / f"{loaded.name}-ablation"
+    folder = args.to or Path("runs") / f"{loaded.name}-ablation"
     begun = begin_ablation(
-        folder, loaded, wanted, parse_seeds(seeds), minutes=minutes, keep=keep, say=say
-    )
+        folder, loaded, wanted, parse_seeds(args.seeds),
+        minutes=args.minutes, keep=args.keep, say=say,
+    )  # fmt: skip
     go_on(begun)
 
 

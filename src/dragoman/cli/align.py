@@ -5,10 +5,11 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING
 
 import typer
 
+from dragoman.cli.options import Quiet, RunFolder, argument, arguments, option
 from dragoman.plural import plural
 from dragoman.reading import readable
 from dragoman.shortened import shortened
@@ -18,66 +19,37 @@ if TYPE_CHECKING:
     from dragoman.tasks.translation.aligner import Aligner, TextAligner, TextPair
 
 
-def align(
-    run: Annotated[Path, typer.Argument(help="A run folder.", metavar="RUN")],
-    files: Annotated[
-        list[Path] | None,
-        typer.Argument(
-            help="Source sentences and their translations, line by line; or one file with both "
-            "(.tsv, .jsonl). Standard input if not given: a tab or ||| between the two.",
-            metavar="[SOURCE TARGET | FILE]",
-        ),
-    ] = None,
-    head: Annotated[
-        str | None,
-        typer.Option(
-            help="Align by this layer and head of the cross-attention, counted from 1: 2.1; 2.* is "
-            "the mean of the heads of layer 2."
-        ),
-    ] = None,
-    step: Annotated[
-        str | None,
-        typer.Option(
-            help="Where --head looked in the step that has read a word (reading, the default), or "
-            "in the step that chose it (choosing)."
-        ),
-    ] = None,
-    statistical: Annotated[
-        bool,
-        typer.Option(
-            "--statistical",
-            help="Align by an HMM that learns from the run's training text, not by its model.",
-        ),
-    ] = False,
-    gold: Annotated[
-        Path | None,
-        typer.Option(
-            help="Links made by people, in Pharaoh format (0-0 1-2 2?1, a line a pair) or NAACL's: "
-            "gives the alignment error rate."
-        ),
-    ] = None,
-    gold_base: Annotated[
-        int | None,
-        typer.Option(min=0, max=1, help="What its first word is counted as: 0 (if not said), 1."),
-    ] = None,
-    gold_dev: Annotated[
-        int | None,
-        typer.Option(
-            min=1, help="Pairs, the first ones, that choose layer, head and step; else half."
-        ),
-    ] = None,
-    oracle: Annotated[
-        bool,
-        typer.Option(
-            "--oracle", help="Choose by all links of --gold, and measure on the same: too good."
-        ),
-    ] = False,
-    to: Annotated[
-        Path | None,
-        typer.Option("--to", help="Write the links to this file, whole or not at all."),
-    ] = None,
-    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Say nothing but errors.")] = False,
-) -> None:
+@arguments
+class AlignArguments:
+    """What ``dragoman align`` takes."""
+
+    run: RunFolder = argument("RUN")
+    files: list[Path] = argument("[SOURCE TARGET | FILE]", None)
+    """Source sentences and their translations, line by line; or one file with both (.tsv,
+    .jsonl). Standard input if not given: a tab or ||| between the two."""
+    head: str | None = None
+    """Align by this layer and head of the cross-attention, counted from 1: 2.1; 2.* is the mean
+    of the heads of layer 2."""
+    step: str | None = None
+    """Where --head looked in the step that has read a word (reading, the default), or in the
+    step that chose it (choosing)."""
+    statistical: bool = False
+    """Align by an HMM that learns from the run's training text, not by its model."""
+    gold: Path | None = None
+    """Links made by people, in Pharaoh format (0-0 1-2 2?1, a line a pair) or NAACL's: gives
+    the alignment error rate."""
+    gold_base: int | None = option(ge=0, le=1)
+    """What its first word is counted as: 0 (if not said), 1."""
+    gold_dev: int | None = option(ge=1)
+    """Pairs, the first ones, that choose layer, head and step; else half."""
+    oracle: bool = False
+    """Choose by all links of --gold, and measure on the same: too good."""
+    to: Path | None = None
+    """Write the links to this file, whole or not at all."""
+    quiet: Quiet = option(False, "-q")
+
+
+def align(args: AlignArguments) -> None:
     """Align given translations word by word: one line of links for one line, in Pharaoh format.
 
     0-0 1-2: the first word of the source with the first of the translation, the second with the
@@ -104,54 +76,55 @@ def align(
     from dragoman.metrics.alignment import check_gold, pharaoh, read_gold
     from dragoman.runs.run import Run
 
-    log_to_stderr(quiet)
+    log_to_stderr(args.quiet)
     # What is wrong with the arguments is said before torch is imported.
-    opened = Run.open(run)
+    opened = Run.open(args.run)
     if len(opened.task.texts) < 2:
-        raise DragomanError(f"{run} is a {opened.task.called}: there is nothing to align")
-    if (gold_dev is not None or oracle) and (head is not None or statistical or gold is None):
+        raise DragomanError(f"{args.run} is a {opened.task.called}: there is nothing to align")
+    if (args.gold_dev is not None or args.oracle) and (
+        args.head is not None or args.statistical or args.gold is None
+    ):
         raise DragomanError(
             "--gold-dev and --oracle have a head chosen by the links of --gold: leave --head and "
             "--statistical out, and name the file"
         )
-    if head is not None and statistical:
+    if args.head is not None and args.statistical:
         raise DragomanError("--head is of the model, and --statistical does without: give one")
-    if head is None and step is not None:
+    if args.head is None and args.step is not None:
         raise DragomanError("--step says when a head looked: name one with --head")
-    pairs = _pairs(files or [])
+    pairs = _pairs(args.files)
     links: list[Gold] = []
-    if gold is not None:
-        links, listed = read_gold(gold, first=gold_base), list(pairs)
-        check_gold(links, [(len(s.split()), len(t.split())) for s, t in listed], str(gold))
-        if gold_dev is not None and gold_dev >= len(links):
+    if args.gold is not None:
+        links, listed = read_gold(args.gold, first=args.gold_base), list(pairs)
+        check_gold(links, [(len(s.split()), len(t.split())) for s, t in listed], str(args.gold))
+        if args.gold_dev is not None and args.gold_dev >= len(links):
             raise DragomanError(
-                f"--gold-dev {gold_dev}: {gold} has {plural(len(links), 'line')}; some must be "
-                "left to "
-                "measure on"
+                f"--gold-dev {args.gold_dev}: {args.gold} has {plural(len(links), 'line')}; some "
+                "must be left to measure on"
             )
     from dragoman.engine.alignment_head import AligningHead
     from dragoman.engine.streaming import windows
     from dragoman.tasks.translation.aligner import Aligner, TextAligner, better_aligner
 
     def tell(text: str) -> None:
-        if not quiet:
+        if not args.quiet:
             typer.echo(text, err=True)
 
     aligner: Aligner | TextAligner
-    if statistical:
+    if args.statistical:
         aligner = by_text = TextAligner(opened, tell)
         measure = by_text.measure
-    elif head is None and gold is None:
+    elif args.head is None and args.gold is None:
         aligner = better_aligner(opened, tell)
     else:
-        named = None if head is None else AligningHead.parse(head, step or "reading")
+        named = None if args.head is None else AligningHead.parse(args.head, args.step or "reading")
         aligner = by_head = Aligner.open(opened, named)
-        if gold_dev is not None or oracle:
+        if args.gold_dev is not None or args.oracle:
             by_head.head = None  # a run's own, if it was taught one, is not chosen
-        development = 0 if oracle else gold_dev or len(links) // 2
+        development = 0 if args.oracle else args.gold_dev or len(links) // 2
         measure = partial(by_head.measure, development=development)
-    with output_to(to) as out:
-        if gold is not None:
+    with output_to(args.to) as out:
+        if args.gold is not None:
             measured = measure(listed, links)
             out.writelines(f"{pharaoh(one)}\n" for one in measured.links)
             typer.echo(str(measured), err=True)

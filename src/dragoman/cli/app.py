@@ -38,29 +38,46 @@ from dragoman.cli import (
     write,
 )
 from dragoman.cli.console import UNREADABLE
-from dragoman.cli.one_or_two import OneOrTwo
+from dragoman.cli.options import commands
 from dragoman.errors import DragomanError
 from dragoman.training.speed.waiting import keep_to_quota
 
+PANELS: dict[str, dict[str, Any]] = {
+    "Train": commands(
+        demo.demo, train.train, train.resume, sweep.sweep, ablate.ablate, average.average,
+        shortlist.shortlist,
+    ),
+    "Use": commands(
+        translate.translate, write.write, classify.classify, fill.fill, parse.parse, serve.serve,
+        align.align,
+    ),
+    "Measure": commands(evaluate.evaluate, score.score, compare.compare),
+    "Look inside": commands(look.look, figure.figure),
+    "Data and machine": {**commands(doctor.doctor), "data": data.GROUP},
+}  # fmt: skip
+"""The verbs by what they are for."""
 
-class Verbs(TyperGroup):
-    """The verbs in panels, by what they are for: in plain text, as all that this program prints."""
+
+class VerbGroup(TyperGroup):
+    """The verbs in their panels: in plain text, as all that this program prints."""
+
+    def __init__(self, **given: Any) -> None:
+        super().__init__(**given)
+        for verbs in PANELS.values():
+            self.commands.update(verbs)
 
     def format_commands(self, ctx: Any, formatter: Any) -> None:
         width = max(map(len, self.commands))
-        panels: dict[Any, list[tuple[str, str]]] = {}
-        for name, verb in self.commands.items():
-            about = verb.get_short_help_str(formatter.width - 6 - width)
-            panel = getattr(verb, "rich_help_panel", None)
-            panels.setdefault(panel, []).append((name.ljust(width), about))
-        for panel, rows in panels.items():
+        for panel, verbs in PANELS.items():
             with formatter.section(panel):
-                formatter.write_dl(rows)
+                room = formatter.width - 6 - width
+                rows = {n.ljust(width): verb.get_short_help_str(room) for n, verb in verbs.items()}
+                formatter.write_dl(list(rows.items()))
 
 
 app = typer.Typer(
     name="dragoman",
-    cls=Verbs,
+    cls=VerbGroup,
     help="Train a translator on your own pairs of sentences, measure it, use it, see inside it.",
     epilog="Begin with: dragoman demo. Your own text: dragoman train my.en my.de",
     add_completion=False,
@@ -68,27 +85,6 @@ app = typer.Typer(
     rich_markup_mode=None,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-app.command("demo", rich_help_panel="Train")(demo.demo)
-app.command("train", cls=OneOrTwo, rich_help_panel="Train")(train.train)
-app.command("resume", rich_help_panel="Train")(train.resume)
-app.command("sweep", rich_help_panel="Train")(sweep.sweep)
-app.command("ablate", rich_help_panel="Train")(ablate.ablate)
-app.command("average", rich_help_panel="Train")(average.average)
-app.command("shortlist", rich_help_panel="Train")(shortlist.shortlist)
-app.command("translate", rich_help_panel="Use")(translate.translate)
-app.command("write", rich_help_panel="Use")(write.write)
-app.command("classify", rich_help_panel="Use")(classify.classify)
-app.command("fill", rich_help_panel="Use")(fill.fill)
-app.command("parse", rich_help_panel="Use")(parse.parse)
-app.command("serve", rich_help_panel="Use")(serve.serve)
-app.command("align", rich_help_panel="Use")(align.align)
-app.command("evaluate", rich_help_panel="Measure")(evaluate.evaluate)
-app.command("score", rich_help_panel="Measure")(score.score)
-app.command("compare", rich_help_panel="Measure")(compare.compare)
-app.command("look", rich_help_panel="Look inside")(look.look)
-app.command("figure", rich_help_panel="Look inside")(figure.figure)
-app.add_typer(data.app, name="data", rich_help_panel="Data and machine")
-app.command("doctor", rich_help_panel="Data and machine")(doctor.doctor)
 
 
 @app.callback(invoke_without_command=True)

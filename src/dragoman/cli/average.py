@@ -3,18 +3,24 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
 
 import typer
 
+from dragoman.cli.options import RunFolder, argument, arguments, option
 
-def average(
-    run: Annotated[Path, typer.Argument(help="A run folder.", metavar="RUN")],
-    last: Annotated[int, typer.Option(min=1, help="How many of the last snapshots.")] = 10,
-    to: Annotated[
-        Path | None, typer.Option(help="Write to this file; the run's own weights if not given.")
-    ] = None,
-) -> None:
+
+@arguments
+class AverageArguments:
+    """What ``dragoman average`` takes."""
+
+    run: RunFolder = argument("RUN")
+    last: int = option(10, ge=1)
+    """How many of the last snapshots."""
+    to: Path | None = None
+    """Write to this file; the run's own weights if not given."""
+
+
+def average(args: AverageArguments) -> None:
     """Average the weights of the last snapshots (paper, section 6.1).
 
     The run's weights are replaced, in one step, by their mean; the snapshots stay where they are.
@@ -22,10 +28,10 @@ def average(
     from dragoman.cli.console import program
     from dragoman.runs.run import Run
 
-    Run.open(run)  # a wrong folder is said before torch is imported
+    Run.open(args.run)  # a wrong folder is said before torch is imported
     from dragoman.tasks.averaging import average_run
 
-    path, used = average_run(run, last, to)
+    path, used = average_run(args.run, args.last, args.to)
     typer.echo(f"{path} now holds the mean of updates {', '.join(f'{u:,}' for u in used)}")
-    if to is None:
-        typer.echo(f"How good it is: {program()} evaluate {run}")
+    if args.to is None:
+        typer.echo(f"How good it is: {program()} evaluate {args.run}")

@@ -4,45 +4,40 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING
 
 import typer
+
+from dragoman.cli.options import AsJson, argument, arguments, option
 
 if TYPE_CHECKING:
     from dragoman.studies.catalogue import Comparison
 
 
-def compare(
-    systems: Annotated[
-        list[Path],
-        typer.Argument(
-            help="Run folders, folders of runs that differ by their seed (train --seeds), or files "
-            "of translations; the first is the baseline."
-        ),
-    ],
-    source: Annotated[
-        Path | None, typer.Option(help="Source sentences to translate; labelled texts; trees.")
-    ] = None,
-    reference: Annotated[
-        list[Path] | None,
-        typer.Option(help="Their references; may be given again for further ones."),
-    ] = None,
-    test: Annotated[
-        str, typer.Option(help="bootstrap (paired, Koehn 2004) or randomisation (Riezler 2005).")
-    ] = "bootstrap",
-    samples: Annotated[
-        int | None, typer.Option(min=1, help="Resamplings; 1,000 (bootstrap) or 10,000.")
-    ] = None,
-    seed: Annotated[int, typer.Option(help="Of the resampling.")] = 12345,
-    as_json: Annotated[bool, typer.Option("--json", help="JSON in place of a table.")] = False,
-    to: Annotated[
-        Path | None,
-        typer.Option(
-            help="Write a report of runs as one page, FILE.html, and its numbers beside it, "
-            "FILE.json: what they cost to train, how fast they translate, what the paper has."
-        ),
-    ] = None,
-) -> None:
+@arguments
+class CompareArguments:
+    """What ``dragoman compare`` takes."""
+
+    systems: list[Path] = argument()
+    """Run folders, folders of runs that differ by their seed (train --seeds), or files of
+    translations; the first is the baseline."""
+    source: Path | None = None
+    """Source sentences to translate; labelled texts; trees."""
+    reference: list[Path] = option()
+    """Their references; may be given again for further ones."""
+    test: str = "bootstrap"
+    """bootstrap (paired, Koehn 2004) or randomisation (Riezler 2005)."""
+    samples: int | None = option(ge=1)
+    """Resamplings; 1,000 (bootstrap) or 10,000."""
+    seed: int = 12345
+    """Of the resampling."""
+    json: AsJson = False
+    to: Path | None = None
+    """Write a report of runs as one page, FILE.html, and its numbers beside it, FILE.json: what
+    they cost to train, how fast they translate, what the paper has."""
+
+
+def compare(args: CompareArguments) -> None:
     """Compare systems on the same sentences, with significance.
 
     Without --source and --reference the test set of the first run's recipe is used. The score of a
@@ -75,26 +70,27 @@ def compare(
 
     prepare_process()
     log_to_stderr()
-    if to is not None and to.suffix != ".html":
-        raise DragomanError(f"--to {to}: the report is a page, and its name ends in .html")
-    if to is not None and not to.parent.is_dir():
-        raise DragomanError(f"--to {to}: there is no folder {to.parent}")
-    for path in systems if to is not None else ():
+    if args.to is not None and args.to.suffix != ".html":
+        raise DragomanError(f"--to {args.to}: the report is a page, and its name ends in .html")
+    if args.to is not None and not args.to.parent.is_dir():
+        raise DragomanError(f"--to {args.to}: there is no folder {args.to.parent}")
+    for path in args.systems if args.to is not None else ():
         if path.is_file():
             raise DragomanError(
                 f"{path} is a file of translations, and a report (--to) is about runs, their "
                 "training and their speed: leave one of the two out"
             )
+    texts, how = (args.systems, args.source, args.reference), (args.test, args.samples, args.seed)
     compared: Comparison
-    if (compare_task := compare_by(task_of(systems))) is not None:
-        if to is not None:
+    if (compare_task := compare_by(task_of(args.systems))) is not None:
+        if args.to is not None:
             raise DragomanError("--to is a report of runs that translate: leave it out")
-        compared = compare_task(systems, source, reference or (), test, samples, seed)
+        compared = compare_task(*texts, *how)
     else:
-        translated = compare_systems(systems, source, reference or (), test, samples, seed)
+        translated = compare_systems(*texts, *how)
         compared = translated.compared
-    typer.echo(json.dumps(compared.to_dict(), indent=2) if as_json else compared.table())
-    if to is not None:
+    typer.echo(json.dumps(compared.to_dict(), indent=2) if args.json else compared.table())
+    if args.to is not None:
         from dragoman.atomic import write_text
         from dragoman.pictures.pages.comparison import comparison_html
         from dragoman.studies.report import report
@@ -103,12 +99,12 @@ def compare(
 
         found = report(translated, lambda text: typer.echo(text, err=True))
         numbers = json.dumps(found.to_dict(), indent=2, ensure_ascii=False)
-        write_text(to, comparison_html(report_page(found)))
-        write_text(to.with_suffix(".json"), numbers + "\n")
-        files = [to.with_suffix(".json")]
+        write_text(args.to, comparison_html(report_page(found)))
+        write_text(args.to.with_suffix(".json"), numbers + "\n")
+        files = [args.to.with_suffix(".json")]
         if found.lengths.bins:
-            figure = found.lengths.figure(f"{to.stem}-by-length", found.compared.test)
-            files += write_figure(to.parent, figure)
-        if not as_json:
+            figure = found.lengths.figure(f"{args.to.stem}-by-length", found.compared.test)
+            files += write_figure(args.to.parent, figure)
+        if not args.json:
             say("\n" + "\n".join(found.verdict))
-            say(f"\nreport: {to}, numbers: {', '.join(map(str, files))}")
+            say(f"\nreport: {args.to}, numbers: {', '.join(map(str, files))}")

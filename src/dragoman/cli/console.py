@@ -16,10 +16,6 @@ from typing import TYPE_CHECKING, TextIO
 import typer
 
 if TYPE_CHECKING:
-    from rich.console import Console
-
-    from dragoman.recipe import Recipe
-    from dragoman.runs.run import Run
     from dragoman.training.trainer import Outcome
 
 
@@ -86,20 +82,6 @@ def program() -> str:
 def command(*words: object) -> str:
     """A command line of this program that can be pasted into a shell."""
     return f"{program()} {shlex.join(map(str, words))}"
-
-
-def train_demo(recipe: Recipe, to: Path, console: Console, what: str) -> Run:
-    """Train a demo, said to be ``what``, and open it. Whoever stops it has left the program."""
-    from dragoman.demo.corpus import NOTICE
-    from dragoman.runs.run import Run
-    from dragoman.tasks.training import train
-
-    console.print(NOTICE, style="bold")
-    console.print(f"Training into {to}: {what}.\n")
-    outcome = train(recipe, to, say=console.print, resume_command=command("resume", to))
-    if outcome.reason == "interrupted":
-        raise typer.Exit(130)
-    return Run.open(to)
 
 
 def prepare_process() -> None:

@@ -3,68 +3,28 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
 
 import typer
+from typer.core import TyperGroup
 
+from dragoman.cli.options import argument, arguments, commands, option
+from dragoman.cli.train import FilesArguments
 from dragoman.plural import plural
 
-app = typer.Typer(
-    help="Look at parallel text, or fetch some that is public.",
-    no_args_is_help=True,
-    rich_markup_mode=None,
-)
+
+@arguments
+class ShowArguments(FilesArguments):
+    """What ``dragoman data show`` takes."""
+
+    inputs: list[str] = argument("FILES")
+    """Whatever train takes: two files, one .tsv or .jsonl file, texts, trees or a recipe."""
+    set_: list[str] = option()
+    """Any setting: data.cleaning.max_length=500"""
+    json: bool = False
+    """JSON in place of text."""
 
 
-@app.command("show")
-def show(
-    inputs: Annotated[
-        list[str],
-        typer.Argument(
-            help="Whatever train takes: two files, one .tsv or .jsonl file, texts, trees or a "
-            "recipe.",
-            metavar="FILES",
-        ),
-    ],
-    task: Annotated[
-        str | None,
-        typer.Option(
-            help="What to learn from the files, as for train: translation (the default), "
-            "language-model, masked, classification or parsing."
-        ),
-    ] = None,
-    texts: Annotated[
-        str | None,
-        typer.Option(
-            help="For a language model or masked model, what a text is: text, documents or file."
-        ),
-    ] = None,
-    set_: Annotated[
-        list[str] | None, typer.Option("--set", help="Any setting: data.cleaning.max_length=500")
-    ] = None,
-    keys: Annotated[
-        tuple[str, str] | None,
-        typer.Option(help="Of a .jsonl file, where the sides are: translation.en translation.de"),
-    ] = None,
-    columns: Annotated[
-        str | None,
-        typer.Option(
-            help="Columns of source and target, or of text and label, in a tab-separated file: "
-            "2,3; for labelled texts also label,text or text,label."
-        ),
-    ] = None,
-    label_ends: Annotated[
-        str | None,
-        typer.Option(
-            help="The characters at which a label of a tree ends, as for train.",
-            metavar="CHARACTERS",
-        ),
-    ] = None,
-    languages: Annotated[
-        str | None, typer.Option(help="Such as en-de; guessed from file names if not given.")
-    ] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="JSON in place of text.")] = False,
-) -> None:
+def show(args: ShowArguments) -> None:
     """Look at text before training: what cleaning drops, lengths, and what looks wrong.
 
     Each filter of the cleaning is named with how many pairs it drops and the first of them. At the
@@ -88,25 +48,29 @@ def show(
     from dragoman.tasks.inspection import inspect_data
 
     recipe, _ = recipe_of(
-        inputs, task=task, texts=texts, keys=keys, columns=columns, label_ends=label_ends,
-        languages=languages, changes=set_ or [], learns=False,
+        args.inputs, task=args.task, texts=args.texts, keys=args.keys, columns=args.columns,
+        label_ends=args.label_ends, languages=args.languages, changes=args.set_, learns=False,
     )  # fmt: skip
     found = inspect_data(recipe)
-    if as_json:
+    if args.json:
         typer.echo(json.dumps(found.to_dict(), indent=2, ensure_ascii=False))
     else:
         say(found.text())
 
 
-@app.command("get")
-def get(
-    name: Annotated[str, typer.Argument(help="What to fetch; dragoman data list names them.")],
-    to: Annotated[Path | None, typer.Option(help="Where to; data/NAME if not given.")] = None,
-    source: Annotated[
-        Path | None,
-        typer.Option("--from", help="Take the files from this folder, not from the network."),
-    ] = None,
-) -> None:
+@arguments
+class GetArguments:
+    """What ``dragoman data get`` takes."""
+
+    name: str = argument()
+    """What to fetch; dragoman data list names them."""
+    to: Path | None = None
+    """Where to; data/NAME if not given."""
+    from_: Path | None = None
+    """Take the files from this folder, not from the network."""
+
+
+def get(args: GetArguments) -> None:
     """Fetch public data: every file is checked by size and SHA-256 before it is put in place.
 
     Examples:
@@ -122,8 +86,8 @@ def get(
     from dragoman.data.download import fetch, named_download
     from dragoman.recipe_text import shipped_recipes
 
-    download = named_download(name)
-    folder = to or Path("data") / name
+    download = named_download(args.name)
+    folder = args.to or Path("data") / args.name
     columns = (TextColumn("{task.description}"), BarColumn(), DownloadColumn())
     with Progress(*columns, console=Console(stderr=True)) as progress:
         tasks = {
@@ -132,21 +96,34 @@ def get(
         paths = fetch(
             download,
             folder,
-            source,
+            args.from_,
             lambda file, done, total: progress.update(tasks[file], completed=done, total=total),
         )
     typer.echo(f"{plural(len(paths), 'file')} in {folder}, each of the right size and SHA-256")
     typer.echo(f"licence: {download.licence}")
-    recipes = [recipe for recipe in shipped_recipes() if recipe.startswith(name)]
-    if to is None and recipes:  # a recipe that ships looks for its text there
+    recipes = [recipe for recipe in shipped_recipes() if recipe.startswith(args.name)]
+    if args.to is None and recipes:  # a recipe that ships looks for its text there
         typer.echo(f"\nNext:\n  {command('train', recipes[0])}")
 
 
-@app.command("list")
-def list_() -> None:
+@arguments
+class ListArguments:
+    """``dragoman data list`` takes nothing."""
+
+
+def list_(args: ListArguments) -> None:
     """Name what `data get` can fetch, with its size and terms."""
     from dragoman.data.download import DOWNLOADS
 
     for download in DOWNLOADS.values():
         typer.echo(f"{download.name}: {download.description} ({download.size / 1e6:.1f} MB)")
         typer.echo(f"  licence: {download.licence}")
+
+
+GROUP = TyperGroup(
+    name="data",
+    help="Look at parallel text, or fetch some that is public.",
+    commands=commands(show, get, list_),
+    no_args_is_help=True,
+    rich_markup_mode=None,
+)

@@ -1,50 +1,51 @@
-"""``dragoman demo``: a translator in some minutes, from nothing."""
+"""``dragoman demo``: a model of each task in some minutes, from nothing."""
 
 from __future__ import annotations
 
+import shlex
+from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, NamedTuple
 
 import typer
 
-from dragoman.cli.demo_fill import fill
-from dragoman.cli.demo_parse import parse
+from dragoman.cli.demo_parse import show_trees
+from dragoman.cli.options import arguments, option
 
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from dragoman.recipe import Recipe
+    from dragoman.runs.run import Run
 
-RECIPES = {
-    "translate": "demo",
-    "write": "demo-letters",
-    "fill": "demo-masked",
-    "classify": "demo-labels",
-    "parse": "demo-trees",
-}
-"""What each demo learns by."""
+_BLANKS = (
+    "The ___ didn't cross the street because it was too tired.",
+    "The animal didn't cross the street because it was too ___.",
+    "The ___ eats the ___.",
+)
+_BEGINNINGS = ("Das Tier", "Der kleine Mann", "Wir sehen")
+_PAIR = (
+    "Das Tier überquerte die Straße nicht, weil es zu müde war.",
+    "Das Tier überquerte die Straße nicht, weil sie zu müde war.",
+)
+"""“es” is the animal and “sie” the street, which nothing tires."""
+PICTURE = "surprise.svg"
 
 
-def demo(
-    to: Annotated[
-        Path | None,
-        typer.Option(
-            help="The run folder; runs/demo if not given, or runs/demo-TASK. An older demo there "
-            "is replaced."
-        ),
-    ] = None,
-    task: Annotated[
-        str,
-        typer.Option(
-            help="translate; write: a language model; fill: blanks in sentences; classify: labels "
-            "for sentences; parse: the trees of sentences.",
-            metavar="TASK",
-        ),
-    ] = "translate",
-    set_: Annotated[
-        list[str] | None, typer.Option("--set", help="Any setting of the recipe.")
-    ] = None,
-) -> None:
+@arguments
+class DemoArguments:
+    """What ``dragoman demo`` takes."""
+
+    to: Path | None = None
+    """The run folder; runs/demo if not given, or runs/demo-TASK. An older demo there is
+    replaced."""
+    task: str = option("translate", metavar="TASK")
+    """translate; write: a language model; fill: blanks in sentences; classify: labels for
+    sentences; parse: the trees of sentences."""
+    set_: list[str] = option()
+    """Any setting of the recipe."""
+
+
+def demo(args: DemoArguments) -> None:
     """Train a small translator on the embedded corpus, measure it, and look inside it.
 
     With --task classify a smaller model learns from the English side alone which German pronoun an
@@ -56,45 +57,56 @@ def demo(
     It downloads nothing and asks nothing. On two processor cores it takes about two minutes with
     AVX-512 and over three with AVX2 alone; how long here, it measures and says before it trains.
     """
-    from dragoman.cli.console import log_to_stderr, prepare_process, program, train_demo
+    from dragoman.cli.console import command, log_to_stderr, prepare_process, program
 
     prepare_process()
     import shutil
 
     from rich.console import Console
 
-    from dragoman.cli.demo_write import write
-    from dragoman.demo.corpus import pronoun_probes
+    from dragoman.demo.corpus import NOTICE
     from dragoman.errors import RecipeError, RunError
     from dragoman.recipe import Recipe
     from dragoman.runs.lock import locked
-    from dragoman.runs.run import RECIPE
+    from dragoman.runs.run import RECIPE, Run
 
     log_to_stderr(quiet=True)
     console = Console(highlight=False)
     if not console.is_terminal:
         console = Console(highlight=False, width=100)
-    if task not in RECIPES:
-        raise RecipeError(f"--task {task}: the demo is one of {', '.join(RECIPES)}")
-    recipe = Recipe.load(RECIPES[task], set_ or [])
-    to = to or Path("runs") / ("demo" if task == "translate" else f"demo-{task}")
+    if args.task not in DEMOS:
+        raise RecipeError(f"--task {args.task}: the demo is one of {', '.join(DEMOS)}")
+    chosen = DEMOS[args.task]
+    recipe = Recipe.load(chosen.recipe, args.set_)
+    to = args.to or Path("runs") / ("demo" if args.task == "translate" else f"demo-{args.task}")
     if to.exists():
         if not (to / RECIPE).is_file() or Recipe.load(to / RECIPE).data.embedded is None:
             raise RunError(f"{to} exists and is not a demo; choose another folder: --to FOLDER")
         with locked(to):
             shutil.rmtree(to)
-    others = {"classify": classify, "fill": fill, "parse": parse, "write": write}
-    if task in others:
-        others[task](recipe, to, console)
-        return
-    # Here, so that what is wrong with the arguments is said at once: they import torch.
+    # Here, so that what is wrong with the arguments is said at once: it imports torch.
+    from dragoman.tasks.training import train
+
+    console.print(NOTICE, style="bold")
+    console.print(f"Training into {to}: {chosen.about}.\n")
+    outcome = train(recipe, to, say=console.print, resume_command=command("resume", to))
+    if outcome.reason == "interrupted":
+        raise typer.Exit(130)
+    console.print(f"{chosen.show(Run.open(to), console)}\n\nNext:")
+    for step in chosen.steps:
+        line = step.format(to=shlex.quote(str(to)))
+        console.print(f"  {program()} {line}", markup=False, soft_wrap=True)
+
+
+def show_translations(run: Run, console: Console) -> str:
+    """Sentences that one word or the order decides, and how attention tells."""
+    from dragoman.demo.corpus import pronoun_probes
     from dragoman.insight.pronoun import look_at, pronoun_hops, pronoun_sentences
     from dragoman.pictures.terminal import hops_text
     from dragoman.tasks.report import write_report
     from dragoman.tasks.translation.evaluation import evaluate_run
     from dragoman.tasks.translation.translator import Translator
 
-    run = train_demo(recipe, to, console, "a Transformer, English to German")
     result = evaluate_run(run)
     console.print(f"\nTest: {len(result.pairs):,} sentences whose combinations were held out")
     console.print(f"BLEU {result.scores['BLEU']:.1f}, chrF {result.scores['chrF']:.1f}")
@@ -114,24 +126,17 @@ def demo(
         console.print(hops_text(hop, min(console.width, 100)))
     attention = [look_at(translator, probe) for probe in pronoun_probes()[0]]
     page = write_report(run, hops=hops, attention=attention)
-    console.print(f"The whole report, with every layer and head: {page}\n")
-    console.print("Next:")
-    console.print(f'  {program()} translate {to} "The small cat eats the old bear."')
-    console.print(f"  {program()} train my.en my.de          # your own two files of sentences")
-    console.print(f"  {program()} evaluate {to}         # all scores, with signatures")
+    return f"The whole report, with every layer and head: {page}"
 
 
-def classify(recipe: Recipe, to: Path, console: Console) -> None:
-    """Which German pronoun an English "it" becomes: trained, measured, drawn."""
-    from dragoman.cli.console import command, train_demo
+def show_labels(run: Run, console: Console) -> str:
+    """Which German pronoun an English "it" becomes, and what is taken for what."""
     from dragoman.pictures.terminal import heatmap_text
     from dragoman.tasks.classification.confusions import drawn
     from dragoman.tasks.classification.evaluation import evaluate_run
     from dragoman.tasks.classification.labeller import Labeller
     from dragoman.tasks.report import write_report
 
-    what = "an encoder, which gives each English sentence a label, the\nGerman pronoun"
-    run = train_demo(recipe, to, console, f"{what} (er, sie or es) that its “it” becomes")
     found = evaluate_run(run)
     scores = found.scores
     console.print(
@@ -149,8 +154,121 @@ def classify(recipe: Recipe, to: Path, console: Console) -> None:
     ):
         told = ", ".join(f"{name} {100 * share:.0f} %" for name, share in one.ranked)
         console.print(f"  {one.text}\n  [bold]{one.label}[/bold]  ({told})\n")
-    console.print(f"The whole report: {write_report(run)}\n")
-    console.print("Next:")
-    sentence = "The dog ate the soup although it was very hot."
-    console.print(f"  {command('classify', to, sentence, '--all')}", soft_wrap=True)
-    console.print(f"  {command('train', 'my.tsv', '--task', 'classification')}  # your own texts")
+    return f"The whole report: {write_report(run)}"
+
+
+def show_blanks(run: Run, console: Console) -> str:
+    """What may stand in the blanks of English sentences, and where each word looks."""
+    from dragoman.pictures.plain_table import plain_table
+    from dragoman.pictures.terminal import heatmap_text
+    from dragoman.pictures.words import in_words
+    from dragoman.tasks.masked.evaluation import evaluate_run
+    from dragoman.tasks.masked.filler import Filler
+    from dragoman.tasks.report import write_report
+
+    console.print(f"\n{evaluate_run(run).table()}\n", markup=False)
+    filler = Filler(run)
+    console.print("What may stand in a blank, by the text on both sides of it:\n")
+    for text in _BLANKS:
+        found = filler(text)
+        console.print(f"  {text}\n  [bold]{found}[/bold]\n")
+        for candidates in found.blanks:
+            rows = [(one.text, f"{one.probability:.3f}") for one in candidates]
+            table = plain_table(("candidate", "probability"), rows)
+            console.print("\n".join(f"    {line}" for line in table.splitlines()) + "\n")
+    record = in_words(filler.look(_BLANKS[0], ()))
+    console.print("Where each word looks, the blank as <mask> (percent of attention)\n")
+    last = len(record.encoder) - 1
+    console.print(heatmap_text(record.heatmap("encoder", last), min(console.width, 100)))
+    return f"The whole report: {write_report(run)}"
+
+
+def show_texts(run: Run, console: Console) -> str:
+    """What a language model over letters writes, and what surprises it."""
+    from rich.text import Text
+
+    from dragoman.atomic import write_text
+    from dragoman.cli.score_texts import LEGEND, coloured
+    from dragoman.pictures.surprise import surprise_svg
+    from dragoman.search.settings import SamplingSettings, SearchSettings
+    from dragoman.tasks.language_model.evaluation import evaluate_run, windows_of
+    from dragoman.tasks.language_model.surprisal import Scorer
+    from dragoman.tasks.language_model.writer import Writer
+    from dragoman.tasks.report import write_report
+
+    measured = evaluate_run(run)
+    console.print(f"\nTest: {measured.texts:,} sentences whose combinations were held out")
+    scores = measured.scores
+    console.print(
+        f"perplexity {scores['perplexity']:.2f} per letter, "
+        f"{scores['bits_per_byte']:.2f} bits per byte\n"
+    )
+    console.print("It goes on, letter by letter (what was given is bold):\n")
+    writer = Writer(run)
+    for seed, begin in enumerate(_BEGINNINGS):
+        sampling = SamplingSettings(temperature=0.7, seed=seed)
+        written = "".join(writer.stream(begin, SearchSettings(sampling=sampling), longest=120))
+        console.print(Text.assemble("  ", (begin, "bold"), written), soft_wrap=True)
+    console.print("\nWhat surprises it. Only one of these makes sense to a reader:\n")
+    found = list(Scorer(run, *windows_of(run))(_PAIR))
+    plain = console.color_system is None
+    for surprise in found:
+        console.print("  ", coloured(surprise.words[:-1], plain=plain), soft_wrap=True, sep="")
+    first, second = (sum(word.bits for word in one.words) for one in found)
+    console.print(f"\n  {first:.1f} and {second:.1f} bits in all; {LEGEND}\n", style="dim")
+    texts = [("", [(word.text, word.bits) for word in one.words[:-1]]) for one in found]
+    picture = run.folder / PICTURE
+    write_text(picture, surprise_svg(texts))
+    return f"The picture: {picture}; the whole report: {write_report(run)}"
+
+
+class Demo(NamedTuple):
+    """What a demo trains, and what it shows of it."""
+
+    recipe: str
+    about: str
+    """What is trained."""
+    show: Callable[[Run, Console], str]
+    """Measures and prints. -> Where its pictures and its report are."""
+    steps: tuple[str, ...]
+    """What to do next, behind the name of the program."""
+
+
+DEMOS = {
+    "translate": Demo(
+        "demo", "a Transformer, English to German", show_translations, (
+            'translate {to} "The small cat eats the old bear."',
+            "train my.en my.de          # your own two files of sentences",
+            "evaluate {to}         # all scores, with signatures",
+        ),
+    ),
+    "write": Demo(
+        "demo-letters", "a decoder-only Transformer over the letters of German", show_texts, (
+            'write {to} "Die Katze" --temperature 0.7',
+            "serve {to}            # write on in the browser",
+            "train my.txt --task language-model   # your own text",
+        ),
+    ),
+    "fill": Demo(
+        "demo-masked", "an encoder, which fills in blanks of English sentences", show_blanks, (
+            f"fill {{to}} {shlex.quote(_BLANKS[2])} --best 10",
+            f"look {{to}} {shlex.quote(_BLANKS[0])} --to look.html",
+            "train my.txt --task masked  # your own text",
+        ),
+    ),
+    "classify": Demo(
+        "demo-labels", "an encoder, which gives each English sentence a label, the\nGerman pronoun "
+        "(er, sie or es) that its “it” becomes", show_labels, (
+            "classify {to} 'The dog ate the soup although it was very hot.' --all",
+            "train my.tsv --task classification  # your own texts",
+        ),
+    ),
+    "parse": Demo(
+        "demo-trees", "a Transformer, English sentences to their trees", show_trees, (
+            "parse {to} 'The old queen likes the cat that sleeps .' --draw",
+            "evaluate {to}  # by length and by label",
+            "train my.mrg --task parsing  # your own trees",
+        ),
+    ),
+}  # fmt: skip
+"""What ``--task`` names."""

@@ -1,24 +1,22 @@
-"""``dragoman demo --task parse``: a parser in some minutes, from nothing."""
+"""What ``dragoman demo --task parse`` shows of its parser."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from dragoman.recipe import Recipe
+    from dragoman.runs.run import Run
     from dragoman.tree import Tree
 
 PICTURES = ("tree-1.svg", "tree-2.svg")
 
 
-def parse(recipe: Recipe, to: Path, console: Console) -> None:
-    """Constituency trees of English sentences: trained, measured, drawn."""
+def show_trees(run: Run, console: Console) -> str:
+    """Constituency trees of English sentences, drawn."""
     from dragoman.atomic import write_text
-    from dragoman.cli.console import command, train_demo
     from dragoman.demo.trees import SHOWN, demo_trees
     from dragoman.metrics.parseval import Parseval, score_parse
     from dragoman.metrics.right_branching import RightBranching
@@ -28,7 +26,6 @@ def parse(recipe: Recipe, to: Path, console: Console) -> None:
     from dragoman.tasks.parsing.parser import Parser
     from dragoman.tasks.report import write_report
 
-    run = train_demo(recipe, to, console, "a Transformer, English sentences to their trees")
     found = evaluate_run(run)
     references = demo_trees().test
     branching = RightBranching(demo_trees().train)
@@ -60,16 +57,9 @@ def parse(recipe: Recipe, to: Path, console: Console) -> None:
         drawn = tree_text(tree, parser.no_tag).splitlines()
         console.print("\n".join(f"  {line}" for line in drawn) + "\n", markup=False)
     for name, tree in zip(PICTURES, trees, strict=False):
-        write_text(to / name, tree_svg(tree, parser.no_tag))
-    pictures = " and ".join(str(to / name) for name in PICTURES)
-    console.print(f"The pictures: {pictures}; the whole report: {write_report(run)}\n")
-    console.print("Next:")
-    for step in (
-        command("parse", to, "The old queen likes the cat that sleeps .", "--draw"),
-        f"{command('evaluate', to)}  # by length and by label",
-        f"{command('train', 'my.mrg', '--task', 'parsing')}  # your own trees",
-    ):
-        console.print(f"  {step}", markup=False, soft_wrap=True)
+        write_text(run.folder / name, tree_svg(tree, parser.no_tag))
+    pictures = " and ".join(str(run.folder / name) for name in PICTURES)
+    return f"The pictures: {pictures}; the whole report: {write_report(run)}"
 
 
 def attached(references: Sequence[Tree], parses: Sequence[Tree]) -> tuple[int, int, int]:

@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
-from typing import Annotated
-
 import typer
 
+from dragoman.cli.options import arguments
 
-def doctor(
-    measure: Annotated[
-        bool,
-        typer.Option("--measure", help="Time every way to train and to translate on this machine."),
-    ] = False,
-) -> None:
+
+@arguments
+class DoctorArguments:
+    """What ``dragoman doctor`` takes."""
+
+    measure: bool = False
+    """Time every way to train and to translate on this machine."""
+
+
+def doctor(args: DoctorArguments) -> None:
     """Say what this machine can do: threads, vector and matrix units, GPU, precision, versions.
 
     Also why the native kernels are used or not; put its output into any report of a fault. With
@@ -28,7 +31,7 @@ def doctor(
     width = max(len(name) for name, _ in facts)
     for name, value in facts:
         typer.echo(f"{name:<{width}}  {value}")
-    if not measure:
+    if not args.measure:
         return
     from dragoman.engine.ways import (
         SHAPES,

@@ -4,59 +4,50 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Any
 
 import typer
 
+from dragoman.cli.options import (
+    AsJson,
+    RunFolder,
+    argument,
+    arguments,
+    option,
+    search_settings,
+    setting,
+    translator_settings,
+    values_of,
+)
 
-def evaluate(
-    run: Annotated[Path, typer.Argument(help="A run folder.", metavar="RUN")],
-    files: Annotated[
-        list[Path] | None,
-        typer.Argument(
-            help="What is measured on: sentences to translate and their references, in several "
-            "files where each has several; or texts, labelled texts, bracketed trees.",
-            metavar="[FILE]...",
-        ),
-    ] = None,
-    beam: Annotated[int | None, typer.Option(min=1, help="Beam width.")] = None,
-    set_: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--set",
-            help="Any search setting: length_penalty=1.0; of a language model "
-            "window=512 or stride=64.",
-        ),
-    ] = None,
-    mbr: Annotated[
-        int,
-        typer.Option(min=0, metavar="N", help="Choose among N candidates; see dragoman translate."),
-    ] = 0,
-    precision: Annotated[str, typer.Option(help="auto, int8, bf16 or fp32.")] = "auto",
-    shortlist: Annotated[
-        bool,
-        typer.Option("--shortlist", help="Score likely words alone; see dragoman shortlist."),
-    ] = False,
-    ensemble: Annotated[
-        list[Path] | None,
-        typer.Option(help="A run that translates together with RUN; may be given again."),
-    ] = None,
-    columns: Annotated[
-        str | None,
-        typer.Option(
-            help="Columns of source and reference, or of text and label, in a tab-separated file: "
-            "2,3; for labelled texts also label,text or text,label. As in training if not given."
-        ),
-    ] = None,
-    keys: Annotated[
-        tuple[str, str] | None,
-        typer.Option(help="Of a .jsonl file, where the sides are: translation.en translation.de"),
-    ] = None,
-    output: Annotated[
-        Path | None, typer.Option(help="Also write the translations or parses to this file.")
-    ] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="JSON in place of a table.")] = False,
-) -> None:
+
+@arguments
+class EvaluateArguments:
+    """What ``dragoman evaluate`` takes."""
+
+    run: RunFolder = argument("RUN")
+    files: list[Path] = argument("[FILE]...", None)
+    """What is measured on: sentences to translate and their references, in several files where
+    each has several; or texts, labelled texts, bracketed trees."""
+    beam: int | None = setting(search_settings, default=None)
+    set_: list[str] = option()
+    """Any search setting: length_penalty=1.0; of a language model window=512 or stride=64."""
+    mbr: int = setting(translator_settings, metavar="N", le=None)
+    precision: str = setting(translator_settings)
+    shortlist: bool = setting(translator_settings)
+    ensemble: list[Path] = option()
+    """A run that translates together with RUN; may be given again."""
+    columns: str | None = None
+    """Columns of source and reference, or of text and label, in a tab-separated file: 2,3; for
+    labelled texts also label,text or text,label. As in training if not given."""
+    keys: tuple[str, str] | None = None
+    """Of a .jsonl file, where the sides are: translation.en translation.de"""
+    output: Path | None = None
+    """Also write the translations or parses to this file."""
+    json: AsJson = False
+
+
+def evaluate(args: EvaluateArguments) -> None:
     """Translate a test set and score it: BLEU, chrF, chrF++ and TER with sacreBLEU's signatures; of
     a language model, the perplexity and the bits per byte of a file (or folder) of texts; of a
     masked model, loss and accuracy of masked tokens, and the pseudo-perplexity; of a run that
@@ -78,31 +69,31 @@ def evaluate(
     from dragoman.runs.run import Run
     from dragoman.tasks.catalogue import runtime_of
 
-    if output is not None:  # before minutes of translating
-        check_is_file(output)
-        if not output.parent.is_dir():
-            raise FileError(f"cannot write {output}: there is no folder {output.parent}")
+    if args.output is not None:  # before minutes of translating
+        check_is_file(args.output)
+        if not args.output.parent.is_dir():
+            raise FileError(f"cannot write {args.output}: there is no folder {args.output.parent}")
     log_to_stderr()
-    opened = Run.open(run)
+    opened = Run.open(args.run)
     given: dict[str, Any] = {
-        "beam": beam, "mbr": mbr, "precision": None if precision == "auto" else precision,
-        "shortlist": shortlist, "ensemble": ensemble, "output": output, "columns": columns,
-        "keys": keys,
+        "beam": args.beam, **values_of(args, translator_settings),
+        "ensemble": args.ensemble, "output": args.output, "columns": args.columns,
+        "keys": args.keys,
     }  # fmt: skip
-    options = {name: value for name, value in given.items() if value}
+    options = {name: value for name, value in given.items() if value and value != "auto"}
     for name in options:
         if name not in opened.task.evaluation_options:
             raise DragomanError(
-                f"--{name}: {run} is a {opened.task.called}, which has no use for it"
+                f"--{name}: {args.run} is a {opened.task.called}, which has no use for it"
             )
-    changes = [*(set_ or []), *([f"beam={options.pop('beam')}"] if beam is not None else [])]
+    changes = [*args.set_, *([f"beam={options.pop('beam')}"] if args.beam is not None else [])]
     options.pop("output", None)
-    if ensemble:
-        options["ensemble"] = [Run.open(one) for one in ensemble]
-    result = runtime_of(opened.task).evaluate(opened, files or (), changes, **options)
-    if output is not None:
-        write_text(output, "".join(f"{h}\n" for h in result.outputs()))
-    if as_json:
+    if args.ensemble:
+        options["ensemble"] = [Run.open(one) for one in args.ensemble]
+    result = runtime_of(opened.task).evaluate(opened, args.files, changes, **options)
+    if args.output is not None:
+        write_text(args.output, "".join(f"{h}\n" for h in result.outputs()))
+    if args.json:
         typer.echo(json.dumps(result.to_dict(), indent=2, ensure_ascii=False))
     else:
         typer.echo(result.table())

@@ -4,40 +4,34 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
-from typing import Annotated
 
 import typer
 
+from dragoman.cli.options import argument, arguments, option
 
-def figure(
-    name: Annotated[
-        str | None, typer.Argument(help="Which figure; all names: --list.", metavar="NAME")
-    ] = None,
-    run: Annotated[
-        Path, typer.Option(help="The trained run that figures look into.", metavar="RUN")
-    ] = Path("runs/demo"),
-    sentence: Annotated[
-        str | None, typer.Option(help="The sentence to show, where a figure shows one.")
-    ] = None,
-    to: Annotated[
-        Path | None,
-        typer.Option(
-            help="A file that ends in .svg or .png; the numbers are written beside it as CSV. "
-            "NAME.svg in this folder unless given."
-        ),
-    ] = None,
-    set_: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--set", metavar="SLIDER=VALUE", help="What the page has as a slider: dimension=64."
-        ),
-    ] = None,
-    list_: Annotated[bool, typer.Option("--list", help="Name every figure.")] = False,
-    all_: Annotated[
-        Path | None,
-        typer.Option("--all", help="Write all of them, and a book of them, into a folder."),
-    ] = None,
-) -> None:
+
+@arguments
+class FigureArguments:
+    """What ``dragoman figure`` takes."""
+
+    name: str | None = argument("NAME", None)
+    """Which figure; all names: --list."""
+    run: Path = option(Path("runs/demo"), metavar="RUN")
+    """The trained run that figures look into."""
+    sentence: str | None = None
+    """The sentence to show, where a figure shows one."""
+    to: Path | None = None
+    """A file that ends in .svg or .png; the numbers are written beside it as CSV. NAME.svg in
+    this folder unless given."""
+    set_: list[str] = option(metavar="SLIDER=VALUE")
+    """What the page has as a slider: dimension=64."""
+    list_: bool = False
+    """Name every figure."""
+    all_: Path | None = None
+    """Write all of them, and a book of them, into a folder."""
+
+
+def figure(args: FigureArguments) -> None:
     """Compute a figure of the paper: picture (SVG or PNG), numbers (CSV) and a caption.
 
     Some figures need nothing; the others look into a trained run, the demo's unless told otherwise.
@@ -50,16 +44,16 @@ def figure(
     from dragoman.errors import DragomanError
 
     log_to_stderr(quiet=True)
-    if sentence is not None and not sentence.strip():
+    if args.sentence is not None and not args.sentence.strip():
         raise DragomanError("--sentence is empty")
-    if set_ and (list_ or all_ is not None):
+    if args.set_ and (args.list_ or args.all_ is not None):
         raise DragomanError("--set goes with the NAME of one figure; leave it out here")
-    if list_:
+    if args.list_:
         _list()
-    elif all_ is not None:
-        _write_all(all_, run, sentence)
-    elif name is not None:
-        _write_one(name, run, sentence, to, set_ or [])
+    elif args.all_ is not None:
+        _write_all(args.all_, args.run, args.sentence)
+    elif args.name is not None:
+        _write_one(args.name, args.run, args.sentence, args.to, args.set_)
     else:
         typer.echo(
             "Name a figure, or use --list or --all DIR. See dragoman figure --help", err=True

@@ -3,44 +3,37 @@
 from __future__ import annotations
 
 import json
-from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING
 
 import typer
 
 from dragoman.cli.given import Plain, files_among, lines_given
+from dragoman.cli.options import RunFolder, argument, arguments, option
 
 if TYPE_CHECKING:
     from dragoman.tasks.masked.filler import Filled
 
 
-def fill(
-    run: Annotated[Path, typer.Argument(help="A run folder.", metavar="RUN")],
-    texts: Annotated[
-        list[str] | None,
-        typer.Argument(
-            help="Texts with blanks (___ where a word is missing), or files with one such text per "
-            "line; standard input if not given.",
-            metavar="TEXT",
-        ),
-    ] = None,
-    plain: Plain = False,
-    best: Annotated[
-        int, typer.Option("--best", "-n", min=1, max=1000, help="So many candidates of each blank.")
-    ] = 5,
-    pieces: Annotated[
-        int,
-        typer.Option(
-            min=1, max=8, help="Tokens of a blank, for words that the vocabulary has not whole."
-        ),
-    ] = 1,
-    text_only: Annotated[
-        bool, typer.Option("--text", help="Write the filled texts alone, a line each.")
-    ] = False,
-    as_json: Annotated[
-        bool, typer.Option("--json", help="Write a line of JSON for each text.")
-    ] = False,
-) -> None:
+@arguments
+class FillArguments:
+    """What ``dragoman fill`` takes."""
+
+    run: RunFolder = argument("RUN")
+    texts: list[str] = argument("TEXT", None)
+    """Texts with blanks (___ where a word is missing), or files with one such text per line;
+    standard input if not given."""
+    plain: Plain = False
+    best: int = option(5, "-n", ge=1, le=1000)
+    """So many candidates of each blank."""
+    pieces: int = option(1, ge=1, le=8)
+    """Tokens of a blank, for words that the vocabulary has not whole."""
+    text: bool = False
+    """Write the filled texts alone, a line each."""
+    json: bool = False
+    """Write a line of JSON for each text."""
+
+
+def fill(args: FillArguments) -> None:
     """Fill in the blanks of texts with a masked model, and say how probable each candidate is.
 
     A blank is three underscores or more. The candidates of a blank are given the text around it,
@@ -63,25 +56,25 @@ def fill(
     from dragoman.runs.run import Run
 
     log_to_stderr()
-    if text_only and as_json:
+    if args.text and args.json:
         raise DragomanError("--text and --json: choose one")
-    opened = Run.open(run)
-    files = files_among(texts or (), "fill")
+    opened = Run.open(args.run)
+    files = files_among(args.texts, "fill")
     from dragoman.tasks.masked.filler import Filled, Filler
 
     filler = Filler(opened)
-    single = bool(texts) and not files  # a text, and no line of several
-    lines = lines_given(files, texts or (), opened.recipe.languages.target, plain=plain)
+    single = bool(args.texts) and not files  # a text, and no line of several
+    lines = lines_given(files, args.texts, opened.recipe.languages.target, plain=args.plain)
     for number, text in enumerate(lines):
         try:
             # An empty line stays one, so that the lines of a file and of what is written agree.
             empty = not single and not text.strip()
-            found = Filled(text, (), (), 0.0) if empty else filler(text, best, pieces)
+            found = Filled(text, (), (), 0.0) if empty else filler(text, args.best, args.pieces)
         except DragomanError as error:
             raise error if single else DragomanError(f"line {number + 1}: {error}") from error
-        if text_only:
+        if args.text:
             typer.echo(found.text)
-        elif as_json:
+        elif args.json:
             typer.echo(json.dumps(_plain(found), ensure_ascii=False))
         else:
             typer.echo(("\n" if number else "") + _shown(found))

@@ -10,8 +10,6 @@ from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-import typer
-
 from dragoman.reading import NOT_UTF8
 
 if TYPE_CHECKING:
@@ -19,16 +17,11 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger("dragoman")
 
-AsText = Annotated[
-    bool, typer.Option("--text", help="Take TEXT as text even where a file has that name.")
-]
+AsText = Annotated[bool, "Take TEXT as text even where a file has that name."]
 Plain = Annotated[
     bool,
-    typer.Option(
-        "--plain",
-        help="Read every line as it is, even if the input looks like subtitles, markup or an "
-        "encoding other than UTF-8.",
-    ),
+    "Read every line as it is, even if the input looks like subtitles, markup or an encoding other "
+    "than UTF-8.",
 ]
 """Options of the verbs that read lines."""
 

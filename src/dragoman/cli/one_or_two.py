@@ -3,31 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
-
-from typer.core import TyperCommand
-
-_NAMES = ("--dev", "--test")
 
 
-class OneOrTwo(TyperCommand):
-    """A verb whose ``--dev`` and ``--test`` name one file or two."""
-
-    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
-        return super().parse_args(ctx, filled(args))
-
-
-def filled(args: Sequence[str]) -> list[str]:
-    """``args`` with an empty second value behind each of these options that has one: where the next
+def filled(args: Sequence[str], names: Sequence[str]) -> list[str]:
+    """``args`` with an empty second value behind each option that has one: where the next
     word is an option or none, or where the first names a file that holds all there is."""
     found: list[str] = []
-    waiting = [word for arg in args for word in _parted(arg)]
+    waiting = [word for arg in args for word in _parted(arg, names)]
     while waiting:
         word = waiting.pop(0)
         found.append(word)
         if word == "--":
             return found + waiting
-        if word not in _NAMES or not waiting or _is_option(waiting[0]):
+        if word not in names or not waiting or _is_option(waiting[0]):
             continue
         first = waiting.pop(0)
         found.append(first)
@@ -36,10 +24,10 @@ def filled(args: Sequence[str]) -> list[str]:
     return found
 
 
-def _parted(arg: str) -> list[str]:
+def _parted(arg: str, names: Sequence[str]) -> list[str]:
     """``--dev=FILE`` as two words."""
     name, equals, value = arg.partition("=")
-    return [name, value] if equals and name in _NAMES else [arg]
+    return [name, value] if equals and name in names else [arg]
 
 
 def _is_option(word: str) -> bool:

@@ -3,45 +3,42 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING
 
 import typer
 
 from dragoman.cli.given import AsText, Plain, files_among, lines_given
+from dragoman.cli.options import RunFolder, argument, arguments, option, search_settings, setting
 
 if TYPE_CHECKING:
     from dragoman.tree import Tree
 
 
-def parse(
-    run: Annotated[Path, typer.Argument(help="A run folder.", metavar="RUN")],
-    sentence: Annotated[
-        str | None,
-        typer.Argument(
-            help="A sentence with its words separated by spaces, or a file with one sentence per "
-            "line; standard input if not given.",
-            metavar="SENTENCE | FILE",
-        ),
-    ] = None,
-    as_text: AsText = False,
-    plain: Plain = False,
-    beam: Annotated[int | None, typer.Option(min=1, help="Beam width.")] = None,
-    n_best: Annotated[int, typer.Option("--n-best", "-n", min=1, help="So many of each.")] = 1,
-    draw: Annotated[
-        bool, typer.Option("--draw", help="Draw each tree with lines, in place of brackets.")
-    ] = False,
-    svg: Annotated[
-        Path | None,
-        typer.Option(help="Also draw the tree into this file; of standard input, or if it is a "
-                     "folder, into files 1.svg, 2.svg, ... of it."),
-    ] = None,
-    scores: Annotated[
-        bool, typer.Option("--scores", help="Write the score and a tab before each tree.")
-    ] = False,
-    set_: Annotated[
-        list[str] | None, typer.Option("--set", help="Any search setting: length_penalty=0.5")
-    ] = None,
-) -> None:  # fmt: skip
+@arguments
+class ParseArguments:
+    """What ``dragoman parse`` takes."""
+
+    run: RunFolder = argument("RUN")
+    sentence: str | None = argument("SENTENCE | FILE", None)
+    """A sentence with its words separated by spaces, or a file with one sentence per line;
+    standard input if not given."""
+    text: AsText = False
+    plain: Plain = False
+    beam: int | None = setting(search_settings, default=None)
+    n_best: int = setting(search_settings, "-n")
+    """So many trees of each sentence, best first."""
+    draw: bool = False
+    """Draw each tree with lines, in place of brackets."""
+    svg: Path | None = None
+    """Also draw the tree into this file; of standard input, or if it is a folder, into files
+    1.svg, 2.svg, ... of it."""
+    scores: bool = False
+    """Write the score and a tab before each tree."""
+    set_: list[str] = option()
+    """Any search setting: length_penalty=0.5"""
+
+
+def parse(args: ParseArguments) -> None:
     """Parse sentences: one line in, one tree in brackets out.
 
     Words are cut as in the treebank that the run has learned from; the Penn Treebank writes "It
@@ -59,41 +56,41 @@ def parse(
 
     from dragoman.cli.console import log_to_stderr
     from dragoman.decimals import decimals
-    from dragoman.engine.search_settings import parse_search, with_beams
+    from dragoman.engine.search_settings import search_of, with_beams
     from dragoman.errors import DragomanError, FileError
     from dragoman.runs.run import Run
 
-    if draw and scores:
+    if args.draw and args.scores:
         raise DragomanError("--scores stand before brackets: leave --draw out")
-    if svg is not None and n_best > 1:
+    svg = args.svg
+    if svg is not None and args.n_best > 1:
         raise DragomanError("--svg draws the best tree: leave --n-best out")
     if svg is not None and not svg.parent.is_dir():
         raise FileError(f"cannot write {svg}: there is no folder {svg.parent}")
-    given = [] if sentence is None else [sentence]
-    files = [] if as_text else files_among(given, "parse", "--text")
-    into_folder = svg is not None and (sentence is None or bool(files) or svg.is_dir())
+    given = [] if args.sentence is None else [args.sentence]
+    files = [] if args.text else files_among(given, "parse", "--text")
+    into_folder = svg is not None and (args.sentence is None or bool(files) or svg.is_dir())
     if svg is not None and into_folder and not svg.is_dir() and (svg.suffix or svg.exists()):
         raise FileError(
             f"--svg {svg}: trees from a file or from standard input are drawn into a folder, one "
             "file each; name a folder, or give the sentence as an argument"
         )
     log_to_stderr()
-    opened = Run.open(run)
-    search = parse_search(opened.recipe.search, set_ or ())
-    search = with_beams(search, beam, n_best)
+    opened = Run.open(args.run)
+    search = with_beams(search_of(opened.recipe, args.set_), args.beam, args.n_best)
     from dragoman.pictures.tree import tree_text
     from dragoman.tasks.parsing.parser import Parser
 
     parser = Parser(opened, search_settings=search)
-    lines = lines_given(files, given, opened.recipe.languages.source, plain=plain)
+    lines = lines_given(files, given, opened.recipe.languages.source, plain=args.plain)
     for number, parses in enumerate(parser.stream(lines), 1):
         if not parses:
             typer.echo()
         for one in parses:
-            if draw:
+            if args.draw:
                 typer.echo(tree_text(one.tree, parser.no_tag) + "\n")
             else:
-                typer.echo((f"{decimals(one.score, 4)}\t" if scores else "") + one.text)
+                typer.echo((f"{decimals(one.score, 4)}\t" if args.scores else "") + one.text)
         if svg is not None and parses:
             _draw(svg, number if into_folder else None, parses[0].tree, parser.no_tag)
 

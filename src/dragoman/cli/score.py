@@ -5,34 +5,30 @@ from __future__ import annotations
 import math
 from itertools import chain
 from pathlib import Path
-from typing import Annotated
 
 import typer
 
+from dragoman.cli.options import RunFolder, argument, arguments
 from dragoman.decimals import decimals
 from dragoman.plural import plural
 
 
-def score(
-    run: Annotated[Path, typer.Argument(help="A run folder.", metavar="RUN")],
-    source: Annotated[
-        Path, typer.Argument(help="Source sentences, one a line; of a language model, texts.")
-    ],
-    target: Annotated[
-        Path | None,
-        typer.Argument(help="Their translations, line by line; a language model has none."),
-    ] = None,
-    tokens: Annotated[
-        bool, typer.Option("--tokens", help="Also the log-probability of every token.")
-    ] = False,
-    words: Annotated[
-        bool,
-        typer.Option(
-            "--words",
-            help="Of a language model: the text itself, each word by how much it surprised.",
-        ),
-    ] = False,
-) -> None:
+@arguments
+class ScoreArguments:
+    """What ``dragoman score`` takes."""
+
+    run: RunFolder = argument("RUN")
+    source: Path = argument()
+    """Source sentences, one a line; of a language model, texts."""
+    target: Path | None = argument(None, None)
+    """Their translations, line by line; a language model has none."""
+    tokens: bool = False
+    """Also the log-probability of every token."""
+    words: bool = False
+    """Of a language model: the text itself, each word by how much it surprised."""
+
+
+def score(args: ScoreArguments) -> None:
     """Write log P(target | source) for each pair, or log P of each text by a language model, and
     the perplexity of all to standard error.
 
@@ -45,21 +41,26 @@ def score(
     from dragoman.runs.run import Run
 
     # What is wrong with the arguments is said before torch is imported.
-    opened = Run.open(run)
+    opened = Run.open(args.run)
     if opened.task.has_head:
         raise DragomanError(
-            f"{run} is a {opened.task.name}: how probable a label is, dragoman classify --all says"
+            f"{args.run} is a {opened.task.name}: how probable a label is, dragoman classify "
+            "--all says"
         )
     if len(opened.task.sides) == 1:
-        if target is not None:
-            raise DragomanError(f"{run} is a {opened.task.called}: it scores one file of texts")
-        score_texts(opened, source, tokens, words)
+        if args.target is not None:
+            raise DragomanError(
+                f"{args.run} is a {opened.task.called}: it scores one file of texts"
+            )
+        score_texts(opened, args.source, args.tokens, args.words)
         return
-    if target is None or words:
+    if args.target is None or args.words:
         raise DragomanError(
-            f"{run} translates: give the sources and their translations, without --words"
+            f"{args.run} translates: give the sources and their translations, without --words"
         )
-    pairs = read_pairs(CorpusSettings(source=str(source), target=str(target), format="lines"))
+    pairs = read_pairs(
+        CorpusSettings(source=str(args.source), target=str(args.target), format="lines")
+    )
     first = next(pairs)
     from dragoman.engine.settings import TranslatorSettings
     from dragoman.tasks.translation.given_pairs import score_pairs
@@ -74,7 +75,7 @@ def score(
         total, count = total + log_probability, count + length
         perplexity = math.exp(-log_probability / length)
         line = f"{decimals(log_probability, 4)}\t{length}\t{perplexity:.3f}"
-        if tokens:
+        if args.tokens:
             every = zip((*result.tokens, "</s>"), result.token_log_probabilities, strict=True)
             line += "\t" + " ".join(f"{token}:{decimals(value, 3)}" for token, value in every)
         typer.echo(line)

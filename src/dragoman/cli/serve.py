@@ -3,30 +3,38 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING
 
-import typer
+from dragoman.cli.options import Quiet, argument, arguments, option, setting, values_of
+
+if TYPE_CHECKING:
+    from dragoman.serving.operate.settings import ServeSettings
 
 
-def serve(
-    runs: Annotated[list[Path], typer.Argument(help="Run folders.", metavar="RUN…")],
-    host: Annotated[
-        str, typer.Option(help="Address to listen on; 0.0.0.0 lets other machines in.")
-    ] = "127.0.0.1",
-    port: Annotated[int, typer.Option(help="Port to listen on; 0 takes a free one.")] = 5050,
-    api_keys: Annotated[
-        Path | None, typer.Option(help="File with the keys that may use it, one a line.")
-    ] = None,
-    precision: Annotated[
-        str, typer.Option(help="auto (the fastest here), int8, bf16 or fp32 (the reference).")
-    ] = "auto",
-    page: Annotated[bool, typer.Option(help="Serve the page, or the API alone.")] = True,
-    set_: Annotated[
-        list[str] | None,
-        typer.Option("--set", help="Any setting: limits.characters=50000 (see docs/serve.md)"),
-    ] = None,
-    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Say nothing but errors.")] = False,
-) -> None:
+def serve_settings() -> type[ServeSettings]:
+    """Where a server listens, who may use it, how it runs its models."""
+    from dragoman.serving.operate.settings import ServeSettings
+
+    return ServeSettings
+
+
+@arguments
+class ServeArguments:
+    """What ``dragoman serve`` takes."""
+
+    runs: list[Path] = argument("RUN…")
+    """Run folders."""
+    host: str = setting(serve_settings)
+    port: int = setting(serve_settings)
+    api_keys: Path | None = setting(serve_settings)
+    precision: str = setting(serve_settings)
+    page: bool = setting(serve_settings)
+    set_: list[str] = option()
+    """Any setting: limits.characters=50000 (see docs/serve.md)"""
+    quiet: Quiet = option(False, "-q")
+
+
+def serve(args: ServeArguments) -> None:
     """Serve runs: a page, and an API that LibreTranslate's clients know.
 
     Each run has the view and the endpoints of its task: to translate, to go on with a text, to fill
@@ -37,24 +45,15 @@ def serve(
     """
     from dragoman.runs.run import Run
 
-    for run in runs:  # a wrong folder is said before torch is imported
+    for run in args.runs:  # a wrong folder is said before torch is imported
         Run.open(run)
     from dragoman.cli.console import log_to_stderr
     from dragoman.serving.http.limits import ApiKeys
     from dragoman.serving.operate.listening import bind
     from dragoman.serving.operate.settings import parse_settings
 
-    log_to_stderr(quiet)
-    settings = parse_settings(
-        {
-            "host": host,
-            "port": port,
-            "api_keys": api_keys,
-            "precision": precision,
-            "page": page,
-        },
-        set_ or [],
-    )
+    log_to_stderr(args.quiet)
+    settings = parse_settings(values_of(args, serve_settings), args.set_)
     # What may be wrong is tried before anything that takes long.
     ApiKeys.load(settings.api_keys, settings.limits)
     with bind(settings) as listener:
@@ -68,4 +67,4 @@ def serve(
             raise DragomanError(
                 f"Serving needs the package {error.name}: pip install 'dragoman[serve]'"
             ) from error
-        serve_runs(runs, settings, listener)
+        serve_runs(args.runs, settings, listener)

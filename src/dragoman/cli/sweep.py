@@ -3,53 +3,45 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING
 
 import typer
+
+from dragoman.cli.options import argument, arguments, option
 
 if TYPE_CHECKING:
     from dragoman.studies.sweep import Sweep
 
 
-def sweep(
-    recipe: Annotated[
-        str,
-        typer.Argument(help="A .toml file, or the name of a recipe that ships.", metavar="RECIPE"),
-    ],
-    over: Annotated[
-        list[str] | None,
-        typer.Option(
-            help="A setting and its values: key=LOW..HIGH, key=LOW..HIGH:log (evenly by the "
-            "logarithm; whole numbers if both ends are), or key=A,B,C. May be given again.",
-        ),
-    ] = None,
-    trials: Annotated[
-        int, typer.Option(min=2, max=10_000, help="How many; the first is the recipe as it is.")
-    ] = 8,
-    minutes: Annotated[
-        float | None,
-        typer.Option(
-            min=0.1,
-            help="For all trials together: each gets the updates that fit into its share, counted "
-            "once, as fast as this machine is. Without it each is as long as the recipe says.",
-        ),
-    ] = None,
-    seed: Annotated[int, typer.Option(min=0, help="Of the search; it decides the trials.")] = 1,
-    to: Annotated[
-        Path | None, typer.Option(help="The folder to make; runs/NAME-sweep if not given.")
-    ] = None,
-    set_: Annotated[
-        list[str] | None,
-        typer.Option("--set", help="Any setting, for all trials: plan.tokens_per_update=2048"),
-    ] = None,
-    keep: Annotated[
-        bool, typer.Option("--keep", help="Keep the run of each trial, not its record alone.")
-    ] = False,
-) -> None:
+@arguments
+class SweepArguments:
+    """What ``dragoman sweep`` takes."""
+
+    recipe: str = argument("RECIPE")
+    """A .toml file, or the name of a recipe that ships."""
+    search_space: list[str] = option(was="--over")
+    """A setting and its values: key=LOW..HIGH, key=LOW..HIGH:log (evenly by the logarithm;
+    whole numbers if both ends are), or key=A,B,C. May be given again."""
+    trials: int = option(8, ge=2, le=10_000)
+    """How many; the first is the recipe as it is."""
+    minutes: float | None = option(ge=0.1)
+    """For all trials together: each gets the updates that fit into its share, counted once, as
+    fast as this machine is. Without it each is as long as the recipe says."""
+    seed: int = option(1, ge=0)
+    """Of the search; it decides the trials."""
+    to: Path | None = None
+    """The folder to make; runs/NAME-sweep if not given."""
+    set_: list[str] = option()
+    """Any setting, for all trials: plan.tokens_per_update=2048"""
+    keep: bool = False
+    """Keep the run of each trial, not its record alone."""
+
+
+def sweep(args: SweepArguments) -> None:
     """Search settings at random: trials of equal cost, a table, a picture, the best recipe.
 
-    Without --over: the learning rate, from a quarter of the recipe's to four times it, and the
-    dropout that is usual for the kind of model. Trials are judged on dev, by training.metric,
+    Without --search-space: the learning rate, from a quarter of the recipe's to four times it, and
+    the dropout that is usual for the kind of model. Trials are judged on dev, by training.metric,
     language models by bits per byte, which compares across vocabularies; the test set is not looked
     at. All have equal updates, whatever training.patience or training.minutes say, and the same
     text and seed. What diverges is a row of the table. best.toml, at the end, is the recipe with
@@ -65,7 +57,9 @@ def sweep(
 
       dragoman sweep demo --trials 4 --minutes 4
 
-      dragoman sweep demo --over training.schedule.peak=1e-4..3e-3:log --over model.dropout=0.1,0.3
+      dragoman sweep demo --search-space training.schedule.peak=1e-4..3e-3:log
+
+      dragoman sweep demo --search-space model.dropout=0.1,0.3 --search-space model.ffn_dim=256,512
     """
     from dragoman.cli.console import log_to_stderr, prepare_process, refuse_processes, say
 
@@ -75,11 +69,12 @@ def sweep(
 
     log_to_stderr()
     refuse_processes("the trials of a sweep are")
-    chosen = Recipe.load(recipe, set_ or [])
-    folder = to or Path("runs") / f"{chosen.name}-sweep"
+    chosen = Recipe.load(args.recipe, args.set_)
+    folder = args.to or Path("runs") / f"{chosen.name}-sweep"
     begun = begin_sweep(
-        folder, chosen, over or [], trials=trials, seed=seed, minutes=minutes, keep=keep, say=say
-    )
+        folder, chosen, args.search_space, trials=args.trials, seed=args.seed,
+        minutes=args.minutes, keep=args.keep, say=say,
+    )  # fmt: skip
     go_on(begun)
 
 

@@ -4,130 +4,81 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING
 
 import typer
+
+from dragoman.cli.options import argument, arguments, option
 
 if TYPE_CHECKING:
     from dragoman.studies.seeds import Seeds
 
 
-def train(
-    inputs: Annotated[
-        list[str],
-        typer.Argument(
-            help="Two files of parallel text, one file with both sides (.tsv, .jsonl), or a recipe "
-            "(a .toml file, or the name of one that ships); for a language model or a masked one "
-            "one file of text, for a parser one of bracketed trees (.mrg), or a folder of them.",
-            metavar="SOURCE TARGET | RECIPE",
-        ),
-    ],
-    task: Annotated[
-        str | None,
-        typer.Option(
-            help="What to learn from files of text: translation (the default); language-model, "
-            "which learns to write such text; masked, which learns to fill in blanks; "
-            "classification, from texts and their labels; or parsing, from bracketed trees."
-        ),
-    ] = None,
-    texts: Annotated[
-        str | None,
-        typer.Option(
-            help="What a text is in the file of a language or masked model: text (a line), "
-            "documents (between blank lines) or file (all of it); detected if not given."
-        ),
-    ] = None,
-    to: Annotated[
-        Path | None, typer.Option(help="The run folder to make; runs/NAME if not given.")
-    ] = None,
-    minutes: Annotated[
-        float | None,
-        typer.Option(
-            min=0.05,
-            help="Train about so long: size, updates and validations follow from it and from how "
-            "fast this machine is, and are counted again once, after the first minute.",
-        ),
-    ] = None,
-    epochs: Annotated[float | None, typer.Option(min=0.01, help="Train so many epochs.")] = None,
-    recipe: Annotated[
-        str | None,
-        typer.Option(
-            help="For files of text: take everything from this recipe (sizes, schedule, cleaning, "
-            "Moses tokens, languages that the files' names do not tell) but its own text."
-        ),
-    ] = None,
-    dev: Annotated[
-        tuple[str, str] | None,
-        typer.Option(
-            help="What to validate on: two files, or one, as those to train on are. Of one name it "
-            "behind these.",
-            metavar="SOURCE TARGET | FILE",
-        ),
-    ] = None,
-    test: Annotated[
-        tuple[str, str] | None,
-        typer.Option(
-            help="What to measure on at the end, likewise.", metavar="SOURCE TARGET | FILE"
-        ),
-    ] = None,
-    languages: Annotated[
-        str | None,
-        typer.Option(help="Such as en-de; guessed from file names if not given. Of a text: en."),
-    ] = None,
-    keys: Annotated[
-        tuple[str, str] | None,
-        typer.Option(help="Of a .jsonl file, where the sides are: translation.en translation.de"),
-    ] = None,
-    columns: Annotated[
-        str | None,
-        typer.Option(
-            help="Columns of source and target, or of text and label, in a tab-separated file: "
-            "2,3; for labelled texts also label,text or text,label; detected if not given."
-        ),
-    ] = None,
-    label_ends: Annotated[
-        str | None,
-        typer.Option(
-            help="How fine the labels of trees are: the characters at which a label ends. With -= "
-            "(the default) NP-SBJ-1 is learned as NP; with -=. grup.nom.ms is learned as grup; "
-            'with "" labels stay whole. Fewer labels need fewer trees.',
-            metavar="CHARACTERS",
-        ),
-    ] = None,
-    model: Annotated[
-        str | None,
-        typer.Option(
-            help="The family of model to train on files of text, in the size that the text and the "
-            "minutes allow: transformer (the default), lstm, or conv (translation only).",
-            metavar="transformer|lstm|conv",
-        ),
-    ] = None,
-    start_from: Annotated[
-        Path | None,
-        typer.Option(
-            "--from", help="Fine-tune this run: its weights, the best so far, and its vocabulary."
-        ),
-    ] = None,
-    take: Annotated[
-        str | None,
-        typer.Option(
-            help="Of the run that --from names only its encoder or its decoder, for a task of "
-            "another kind; what does not fit begins anew.",
-            metavar="encoder|decoder",
-        ),
-    ] = None,
-    seed: Annotated[int | None, typer.Option(help="Every random draw follows from it.")] = None,
-    seeds: Annotated[
-        str | None,
-        typer.Option(
-            help="Several runs that differ by their seed alone, as 1,2,3: one after another, in "
-            "folders of their own within the run folder, with as many updates as the first."
-        ),
-    ] = None,
-    set_: Annotated[
-        list[str] | None, typer.Option("--set", help="Any setting: model.dropout=0.2")
-    ] = None,
-) -> None:
+@arguments
+class FilesArguments:
+    """How files of text are read."""
+
+    task: str | None = None
+    """What to learn from files of text: translation (the default); language-model, which learns
+    to write such text; masked, which learns to fill in blanks; classification, from texts and
+    their labels; or parsing, from bracketed trees."""
+    texts: str | None = None
+    """What a text is in the file of a language or masked model: text (a line), documents
+    (between blank lines) or file (all of it); detected if not given."""
+    languages: str | None = None
+    """Such as en-de; guessed from file names if not given. Of a text: en."""
+    keys: tuple[str, str] | None = None
+    """Of a .jsonl file, where the sides are: translation.en translation.de"""
+    columns: str | None = None
+    """Columns of source and target, or of text and label, in a tab-separated file: 2,3; for
+    labelled texts also label,text or text,label; detected if not given."""
+    label_ends: str | None = option(metavar="CHARACTERS")
+    """How fine the labels of trees are: the characters at which a label ends. With -= (the
+    default) NP-SBJ-1 is learned as NP; with -=. grup.nom.ms is learned as grup; with "" labels
+    stay whole. Fewer labels need fewer trees."""
+
+
+@arguments
+class TrainArguments(FilesArguments):
+    """What ``dragoman train`` takes."""
+
+    inputs: list[str] = argument("SOURCE TARGET | RECIPE")
+    """Two files of parallel text, one file with both sides (.tsv, .jsonl), or a recipe (a .toml
+    file, or the name of one that ships); for a language model or a masked one one file of text,
+    for a parser one of bracketed trees (.mrg), or a folder of them."""
+    to: Path | None = None
+    """The run folder to make; runs/NAME if not given."""
+    minutes: float | None = option(ge=0.05)
+    """Train about so long: size, updates and validations follow from it and from how fast this
+    machine is, and are counted again once, after the first minute."""
+    epochs: float | None = option(ge=0.01)
+    """Train so many epochs."""
+    recipe: str | None = None
+    """For files of text: take everything from this recipe (sizes, schedule, cleaning, Moses
+    tokens, languages that the files' names do not tell) but its own text."""
+    dev: tuple[str, str] | None = option(metavar="SOURCE TARGET | FILE", may_be_one=True)
+    """What to validate on: two files, or one, as those to train on are. If you give one file, put
+    it after the training files."""
+    test: tuple[str, str] | None = option(metavar="SOURCE TARGET | FILE", may_be_one=True)
+    """What to measure on at the end, likewise."""
+    model: str | None = option(metavar="transformer|lstm|conv")
+    """The family of model to train on files of text, in the size that the text and the minutes
+    allow: transformer (the default), lstm, or conv (translation only)."""
+    from_: Path | None = None
+    """Fine-tune this run: its weights, the best so far, and its vocabulary."""
+    init_part: str | None = option(metavar="encoder|decoder", was="--take")
+    """Of the run that --from names only its encoder or its decoder, for a task of another kind;
+    what does not fit begins anew."""
+    seed: int | None = None
+    """Every random draw follows from it."""
+    seeds: str | None = None
+    """Several runs that differ by their seed alone, as 1,2,3: one after another, in folders of
+    their own within the run folder, with as many updates as the first."""
+    set_: list[str] = option()
+    """Any setting: model.dropout=0.2"""
+
+
+def train(args: TrainArguments) -> None:
     """Train a translator on your own pairs of sentences.
 
     Without dev and test files, some pairs are held out. The size of the model follows from the
@@ -173,35 +124,37 @@ def train(
     from dragoman.studies.seeds import Seeds, begin_seeds, parse_seeds, seed_folder
 
     log_to_stderr()
-    part = taken(take, start_from is not None)
-    group = None
-    if seeds is not None:
-        if seed is not None:
+    part = taken(args.init_part, args.from_ is not None)
+    group, seed = None, args.seed
+    if args.seeds is not None:
+        if args.seed is not None:
             raise typer.BadParameter("give --seed or --seeds, not both")
-        begun = str(start_from) if start_from else None
-        group = Seeds(seeds=parse_seeds(seeds), start_from=begun, take=part)
+        begun = str(args.from_) if args.from_ else None
+        group = Seeds(seeds=parse_seeds(args.seeds), start_from=begun, take=part)
         refuse_processes("several seeds are")
         seed = group.seeds[0]
-    if minutes is not None and epochs is not None:
+    if args.minutes is not None and args.epochs is not None:
         raise typer.BadParameter("give --minutes or --epochs, not both")
     # Before text is read and this machine is measured, which takes some seconds.
-    if to is not None:
-        refuse_run(to)
-    elif not (start_from or recipe or any(change.startswith("name=") for change in set_ or ())):
-        name = name_of(inputs, task, languages)
+    if args.to is not None:
+        refuse_run(args.to)
+    elif not (args.from_ or args.recipe or any(change.startswith("name=") for change in args.set_)):
+        name = name_of(args.inputs, args.task, args.languages)
         if name is not None:
             refuse_run(Path("runs") / name)
-    changes = [*(set_ or []), *([f"seed={seed}"] if seed is not None else [])]
-    base = Run.open(start_from) if start_from else None
+    changes = [*args.set_, *([f"seed={seed}"] if seed is not None else [])]
+    base = Run.open(args.from_) if args.from_ else None
     chosen, default_epochs = recipe_of(
-        inputs, task=task, texts=texts, base=recipe, dev=dev, test=test,
-        languages=languages, keys=keys, columns=columns, label_ends=label_ends, start_from=base,
-        take=part, changes=changes, minutes=minutes, model=model, say=say,
+        args.inputs, task=args.task, texts=args.texts, base=args.recipe, dev=args.dev,
+        test=args.test, languages=args.languages, keys=args.keys, columns=args.columns,
+        label_ends=args.label_ends, start_from=base, take=part, changes=changes,
+        minutes=args.minutes, model=args.model, say=say,
     )  # fmt: skip
     if base is not None:
         part = part or part_to_take(chosen.task, base.recipe)
-    if minutes is None and epochs is None and not any("training.updates" in c for c in changes):
-        epochs = default_epochs
+    epochs = args.epochs
+    if args.minutes is None and not any("training.updates" in change for change in changes):
+        epochs = epochs or default_epochs
     sides = chosen.spec.texts
     if len(sides) == 1:
         if getattr(chosen.languages, sides[0]) == "und":
@@ -216,7 +169,7 @@ def train(
                 else "--languages SOURCE-TARGET names them"
             )
         )
-    folder = to or Path("runs") / chosen.name
+    folder = args.to or Path("runs") / chosen.name
     refuse_run(folder)
     if group is not None:
         begin_seeds(folder, group)
@@ -225,7 +178,7 @@ def train(
     from dragoman.tasks.training import train as train_run
 
     outcome = train_run(
-        chosen, first, start_from=base, take=part, minutes=minutes, epochs=epochs,
+        chosen, first, start_from=base, take=part, minutes=args.minutes, epochs=epochs,
         say=say, resume_command=command("resume", folder),
     )  # fmt: skip
     finish_run(first, outcome)
@@ -233,22 +186,18 @@ def train(
         _go_on(folder, group, group.seeds[1:])
 
 
-def resume(
-    run: Annotated[
-        Path,
-        typer.Argument(
-            help="A run folder, or a folder of train --seeds, sweep or ablate.", metavar="RUN"
-        ),
-    ],
-    text: Annotated[
-        list[Path] | None,
-        typer.Option(
-            help="Where the text of a run that was moved is now: a file, or a folder that has its "
-            "files; may be given again.",
-            metavar="FILE|FOLDER",
-        ),
-    ] = None,
-) -> None:
+@arguments
+class ResumeArguments:
+    """What ``dragoman resume`` takes."""
+
+    run: Path = argument("RUN")
+    """A run folder, or a folder of train --seeds, sweep or ablate."""
+    text: list[Path] = option(metavar="FILE|FOLDER")
+    """Where the text of a run that was moved is now: a file, or a folder that has its files;
+    may be given again."""
+
+
+def resume(args: ResumeArguments) -> None:
     """Go on with a training that was stopped or killed; it ends as if it had not been.
 
     A finished one goes on after training.updates in its recipe.toml was raised. Of several seeds
@@ -268,20 +217,21 @@ def resume(
     from dragoman.studies.seeds import seeds_in
 
     log_to_stderr()
-    if text and run.is_dir() and not (run / RECIPE).is_file():
+    if args.text and args.run.is_dir() and not (args.run / RECIPE).is_file():
         raise typer.BadParameter("--text is for one run: resume each with it")
-    if _is_several(run):
+    if _is_several(args.run):
         return
-    group = seeds_in(run)
+    group = seeds_in(args.run)
     if group is not None:
         refuse_processes("several seeds are")
-        _go_on(run, group, group.seeds)
+        _go_on(args.run, group, group.seeds)
         return
-    Run.open(run)  # a wrong folder is said before torch is imported
+    Run.open(args.run)  # a wrong folder is said before torch is imported
     from dragoman.tasks.training import resume as resume_run
 
     finish_run(
-        run, resume_run(run, text=text or (), say=say, resume_command=command("resume", run))
+        args.run,
+        resume_run(args.run, text=args.text, say=say, resume_command=command("resume", args.run)),
     )
 
 

@@ -3,18 +3,44 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
+
+from pydantic import ValidationError
 
 from dragoman.errors import RecipeError
 from dragoman.recipe import Recipe
+from dragoman.recipe_text import explain, merge
 from dragoman.search.settings import SearchSettings
+from dragoman.settings import Settings
+
+_WHERE = "how to search"
 
 
-def for_test_set(settings: SearchSettings, changes: Sequence[str] = ()) -> SearchSettings:
+class _Section(Settings):
+    """``search`` as it stands in a recipe, so that mistakes are told as those of recipes are."""
+
+    search: SearchSettings
+
+
+def search_of(recipe: Recipe, changes: Sequence[str]) -> SearchSettings:
+    """How a run searches, with ``key=value`` merged in, as its task allows it.
+
+    Errors: ``RecipeError``.
+    """
+    found = parse_search(recipe.search, changes)
+    try:
+        recipe.spec.check_search(found)
+    except ValueError as error:
+        raise RecipeError(f"{_WHERE}: {error}") from None
+    return found
+
+
+def for_test_set(recipe: Recipe, changes: Sequence[str] = ()) -> SearchSettings:
     """How a test set is searched: for the best output alone, with ``key=value`` merged in.
 
     Errors: ``RecipeError``.
     """
-    return parse_search(settings, [*changes, "n_best=1"])
+    return search_of(recipe, [*changes, "n_best=1"])
 
 
 def with_beams(settings: SearchSettings, beam: int | None, n_best: int | None) -> SearchSettings:
@@ -32,8 +58,12 @@ def with_beams(settings: SearchSettings, beam: int | None, n_best: int | None) -
 
 def parse_search(settings: SearchSettings, changes: Sequence[str]) -> SearchSettings:
     """Search settings with ``key=value`` merged in. Errors: ``RecipeError``."""
+    merged: dict[str, Any] = {"search": settings.model_dump(exclude_none=True)}
     for change in changes:
         if "=" not in change:
             raise RecipeError(f"--set {change!r} is not of the form key=value: beam=8, say")
-    given = Recipe(search=settings).model_dump(mode="json", exclude_none=True)
-    return Recipe.parse(given, [f"search.{change}" for change in changes], "how to search").search
+        merged = merge(merged, f"search.{change}")
+    try:
+        return _Section.model_validate(merged).search
+    except ValidationError as error:
+        raise RecipeError(explain(error, _Section, _WHERE)) from None

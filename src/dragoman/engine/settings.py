@@ -15,7 +15,7 @@ class EngineSettings(Settings):
     """How an engine runs its model: what a translator and a server have in common."""
 
     precision: Precision = "auto"
-    """auto: the fastest that this machine can run with the quality kept; or int8, bf16, fp32."""
+    """auto: the fastest that this machine can run with the quality kept; fp32 is the reference."""
     rows: int = Field(64, ge=1, le=65_536)
     """Hypotheses under way at once in each worker: sentences x beam. Left out, texts and files are
     translated with more where that is faster (LSTMs and convolutional models: 256)."""
@@ -29,18 +29,19 @@ class TranslatorSettings(EngineSettings):
     """How a translator treats its input and this machine."""
 
     long_lines: Literal["split", "cut"] = "split"
-    """What happens to longer lines: split into sentences and pieces, or cut off at the end."""
+    """What happens to lines that are too long: they are split into sentences and pieces, or cut off
+    at the end."""
     whole: bool = False
     """Translate a line as one also where it has several sentences and the run has learned from
     single ones. Otherwise they are translated one by one: such a model tends to stop after the
     first."""
     mbr: int = Field(0, ge=0, le=1024)
-    """So many candidates are searched for, or drawn where the search samples, and that one is given
-    whose expected chrF against all of them is highest (minimum Bayes risk). 0: the most probable.
+    """Of so many candidates (the best of a beam, or samples where the search draws) give the one
+    that agrees best with all of them, by expected chrF (minimum Bayes risk). 0: the most probable.
     """
     shortlist: bool = False
-    """Choose among the words that a source can lead to (``dragoman shortlist`` learns them), not
-    among all: faster, with int8. Probabilities are then relative to that choice."""
+    """Score only the words that a source can lead to (``dragoman shortlist`` learns them): faster,
+    with int8. Probabilities are then relative to that choice."""
 
     @classmethod
     def check(cls, **values: object) -> Self:

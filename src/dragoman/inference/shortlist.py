@@ -16,11 +16,11 @@ class ShortlistSettings(Settings):
     """How long a shortlist is."""
 
     always: int = Field(256, ge=1, le=1_000_000)
-    """Most frequent target tokens, which every sentence may use."""
+    """So many of the most frequent target tokens, which every sentence may use."""
     per_token: int = Field(64, ge=1, le=1_000_000)
-    """Most candidates of one source token."""
+    """At most so many target tokens for each source token."""
     least: float = Field(0.0003, ge=0, le=1)
-    """Candidates less probable than this are left out."""
+    """Target tokens less probable than this are left out."""
     rounds: int = Field(4, ge=1, le=1000)
     """Rounds of expectation maximisation."""
     cells: int = Field(12_000_000, ge=1, le=1_000_000_000)

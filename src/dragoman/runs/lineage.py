@@ -1,9 +1,9 @@
 """What a run has learned from, and what the runs that it was begun from have.
 
-A run begun from another one (``--from``, ``--take``) knows the other's training text too, and that
-of all before it. Each run keeps hashes of its training texts, and takes over those of the run that
-it begins from, so that test texts are looked for in all of them when no text and no other run is
-there any more. Sentences are compared but for case, spaces and stops (``data/split.py``).
+A run begun from another one (``--from``, ``--init-part``) knows the other's training text too, and
+that of all before it. Each run keeps hashes of its training texts, and takes over those of the run
+that it begins from, so that test texts are looked for in all of them when no text and no other run
+is there any more. Sentences are compared but for case, spaces and stops (``data/split.py``).
 
     data.json          "bases": the runs before this one, the nearest first, by name and fingerprint
     learned/0-source   sorted hashes of what this run reads, 8 bytes each

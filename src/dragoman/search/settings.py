@@ -16,7 +16,8 @@ class SamplingSettings(Settings):
     model_config = ConfigDict(use_attribute_docstrings=True)
 
     temperature: float = Field(default=1.0, ge=1e-5, le=1000)
-    """Log-probabilities are divided by it: below 1 is sharper, above 1 flatter."""
+    """Log-probabilities are divided by it: below 1 favours the likely tokens, above 1 gives the
+    others a better chance."""
     top_k: int = Field(default=0, ge=0, le=1_000_000)
     """Draw among the k most probable tokens only; 0: among all."""
     top_p: float = Field(default=1.0, gt=0, le=1)

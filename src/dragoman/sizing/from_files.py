@@ -137,7 +137,8 @@ def recipe_of(
             )
         if take is not None:
             raise RecipeError(
-                f"--take {take}: a parser goes on from all of another (--from RUN), or from nothing"
+                f"--init-part {take}: a parser goes on from all of another (--from RUN), or from "
+                "nothing"
             )
         if label_ends is None:
             learned = Recipe.load(base) if base else start_from.recipe if start_from else None
@@ -335,16 +336,16 @@ def _labelled_held(
 
 
 def taken(part: str | None, begins: bool) -> ModelPart | None:
-    """``--take`` as it was given. ``begins``: whether there is a run to take it of.
+    """``--init-part`` as it was given. ``begins``: whether there is a run to take it of.
 
     Errors: ``RecipeError``.
     """
     if part is None:
         return None
     if not begins:
-        raise RecipeError(f"--take {part} goes with --from RUN")
+        raise RecipeError(f"--init-part {part} goes with --from RUN")
     if part not in ("encoder", "decoder"):
-        raise RecipeError(f"--take {part}: it is encoder or decoder")
+        raise RecipeError(f"--init-part {part}: it is encoder or decoder")
     return "encoder" if part == "encoder" else "decoder"
 
 

@@ -71,14 +71,14 @@ def for_part(recipe: Recipe, learned: Recipe, take: ModelPart) -> Recipe:
     if model.reads and model.writes:
         if take == "decoder" or not isinstance(model, TransformerSettings):
             raise RecipeError(
-                f"--take {take}: of a model of kind {model.kind} a {task.name} cannot take that; "
-                "it takes the encoder of a transformer, or a model that is one stack"
+                f"--init-part {take}: of a model of kind {model.kind} a {task.name} cannot take "
+                "that; it takes the encoder of a transformer, or a model that is one stack"
             )
         model = encoder_of(model)
     elif take != part_of(model):
         raise RecipeError(
-            f"--take {take}: {learned.name} has a model of kind {model.kind}, whose only part is "
-            f"its {part_of(model)}"
+            f"--init-part {take}: {learned.name} has a model of kind {model.kind}, whose only part "
+            f"is its {part_of(model)}"
         )
     languages = recipe.languages
     if languages.source == "und":
@@ -126,7 +126,7 @@ def check_apart(recipe: Recipe, learned: Recipe, take: ModelPart, run: Path) -> 
     """
     if recipe.text.shared and recipe.spec.translates and not shares_with(recipe, learned):
         raise RecipeError(
-            f"--take {take}: the {take} of {run} brings a vocabulary of its own, and recipe "
+            f"--init-part {take}: the {take} of {run} brings a vocabulary of its own, and recipe "
             f"{recipe.name} has one for both sides: --set text.shared=false --set model.tie=target"
         )
 

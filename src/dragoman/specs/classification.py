@@ -69,7 +69,8 @@ class ClassificationSpec(Spec):
                 raise DataError(
                     f"{name}, line {pair.line}: {pair.target[:60]!r} is no label of {run}, which "
                     f"knows {labels.in_words()}. To begin with what it makes of text, and labels "
-                    "of your own: --take encoder or --take decoder, whichever its model is"
+                    "of your own: --init-part encoder or --init-part decoder, whichever its "
+                    "model is"
                 )
 
     def for_overlap(self, pair: Pair) -> Pair:

@@ -13,6 +13,7 @@ from dragoman.forms.text_form import TextForm
 from dragoman.forms.tree_form import TreeForm, tree_of
 from dragoman.forms.tree_symbols import TreeSymbols
 from dragoman.measure import LOSS, PERPLEXITY, percent
+from dragoman.search.settings import SearchSettings
 from dragoman.specs.demo import fingerprint_of_trees, trees_of_demo
 from dragoman.specs.sections import Sections
 from dragoman.specs.spec import Examples, Spec
@@ -48,9 +49,13 @@ class ParsingSpec(Spec):
             raise ValueError(
                 f"data.moses is of texts and their translations: leave it out of a {self.called}"
             )
-        if recipe.search.min_length or recipe.search.no_repeat_ngram:
+        self.check_search(recipe.search)
+
+    def check_search(self, search: SearchSettings) -> None:
+        if search.min_length or search.no_repeat_ngram:
             raise ValueError(
-                "a parse has its own rules: set search.min_length = 0, search.no_repeat_ngram = 0"
+                "a parse has its own rules, and search.min_length and search.no_repeat_ngram could "
+                "leave nothing that obeys them: set both to 0"
             )
 
     def forms(self, texts: Mapping[Side, TextForm], folder: Path, longest: int) -> Forms:

@@ -17,6 +17,7 @@ from dragoman.forms.sides import Forms
 from dragoman.forms.text_form import TextForm
 from dragoman.models.kinds import KINDS
 from dragoman.models.settings import TransformerSettings
+from dragoman.search.settings import SearchSettings
 from dragoman.specs.demo import fingerprint_of_pairs, pairs_of_demo
 from dragoman.specs.sections import Sections
 from dragoman.task import Side, Task
@@ -126,6 +127,9 @@ class Spec(Task):
                 "model.next_word is for outputs that keep the order of the words that were read, "
                 f"and a {self.called} writes others: leave it out"
             )
+
+    def check_search(self, search: SearchSettings) -> None:
+        """Whether the task's outputs allow such a search. Errors: ``ValueError``."""
 
     def check_rest(self, recipe: Sections) -> None:
         """What else the task refuses. Errors: ``ValueError``."""

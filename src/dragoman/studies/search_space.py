@@ -1,4 +1,4 @@
-"""What a random search draws from: ``--over section.key=RANGE``.
+"""What a random search draws from: ``--search-space section.key=RANGE``.
 
 Each draw is owned by the seed, the number of the trial and the key (``data/hashing.py``), so a
 trial is the same however many there are, and what is drawn for one setting does not depend on which
@@ -53,8 +53,8 @@ _FIXED = {
 cost the same."""
 
 _HOW = (
-    "write --over training.schedule.peak=1e-4..3e-3:log for a range, "
-    "--over model.dropout=0.1,0.2,0.3 for a choice"
+    "write --search-space training.schedule.peak=1e-4..3e-3:log for a range, "
+    "--search-space model.dropout=0.1,0.2,0.3 for a choice"
 )
 
 
@@ -113,7 +113,7 @@ class Choice:
 def parse_over(text: str) -> Over:
     """``key=1e-4..3e-3:log`` or ``key=0.1,0.2``. Errors: ``DragomanError``."""
     key, equals, values = (part.strip() for part in text.partition("="))
-    where = f"--over {text}"
+    where = f"--search-space {text}"
     if not equals or not key or not values:
         raise DragomanError(f"{where} is not of the form section.key=VALUES: {_HOW}")
     if ".." not in values:
@@ -160,18 +160,18 @@ def check_space(space: Sequence[Over], recipe: Recipe) -> None:
             if why == _TOKEN and "bleu" in recipe.spec.metrics:
                 instead = "; or judge them by BLEU: --set training.metric=bleu"
             raise DragomanError(
-                f"--over {over}: {over.key} is {why}, which all trials share{instead}"
+                f"--search-space {over}: {over.key} is {why}, which all trials share{instead}"
             )
     keys = [over.key for over in space]
     if len(set(keys)) < len(keys):
         twice = next(key for key in keys if keys.count(key) > 1)
-        raise DragomanError(f"--over {twice} is given twice: name each setting once")
+        raise DragomanError(f"--search-space {twice} is given twice: name each setting once")
     kind = recipe.training.schedule.kind
     dead = "training.schedule.peak" if kind == "noam" else "training.schedule.factor"
     if dead in keys:
         live = "factor" if kind == "noam" else "peak"
         raise DragomanError(
-            f'--over {dead} does nothing with training.schedule.kind = "{kind}": search '
+            f'--search-space {dead} does nothing with training.schedule.kind = "{kind}": search '
             f"training.schedule.{live}"
         )
 

@@ -295,7 +295,7 @@ def _same(found: Sweep, plan: SweepPlan, recipe: Recipe) -> Sweep:
     """The search that lies there. Errors: ``RunError`` if another one is asked for."""
     pairs: dict[str, tuple[Any, Any]] = {
         "the recipe": (found.given, recipe),
-        "--over": (found.plan.over, plan.over),
+        "--search-space": (found.plan.over, plan.over),
         "--seed": (found.plan.seed, plan.seed),
         "--minutes": (found.plan.minutes, plan.minutes),
     }

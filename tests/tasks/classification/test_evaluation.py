@@ -317,16 +317,18 @@ def test_a_part_without_positions_for_all_of_it_is_said_or_refused(
 
 
 def test_a_part_that_is_not_there_is_said(writer: Run, labelled: Path, dragoman: Dragoman) -> None:
-    with pytest.raises(RecipeError, match=r"--take encoder: .* whose only part is its decoder"):
+    with pytest.raises(
+        RecipeError, match=r"--init-part encoder: .* whose only part is its decoder"
+    ):
         recipe_of([str(labelled)], task="classification", start_from=writer, take="encoder")
-    said = dragoman("train", labelled, "--task", "classification", "--take", "encoder")
-    assert said.code == 1 and "--take encoder goes with --from RUN" in said.err
+    said = dragoman("train", labelled, "--task", "classification", "--init-part", "encoder")
+    assert said.code == 1 and "--init-part encoder goes with --from RUN" in said.err
 
 
 def test_other_labels_are_not_learned_by_the_same_head(topics: Run, tmp_path: Path) -> None:
     other = as_tsv(tmp_path / "other.tsv", [*sentences(20, 7), *[("music", "a song")] * 5])
     recipe, _ = recipe_of([str(other)], start_from=topics, changes=["data.split.test=0.0"])
-    with pytest.raises(DataError, match=r"'music' is no label of .*--take encoder"):
+    with pytest.raises(DataError, match=r"'music' is no label of .*--init-part encoder"):
         train(recipe, tmp_path / "run", start_from=topics, say=lambda _: None, display=False)
     assert not (tmp_path / "run").exists()
 
@@ -415,7 +417,7 @@ def test_a_translation_begins_with_an_encoder(
     to = tmp_path / "run"
     said = dragoman(
         "train", *parallel_text, "--task", "translation", "--from", topics.folder,
-        "--take", "encoder", "--to", to, *options,
+        "--init-part", "encoder", "--to", to, *options,
     )  # fmt: skip
     assert said.code == 0, said.err
     run = Run.open(to)

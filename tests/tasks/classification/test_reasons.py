@@ -131,7 +131,7 @@ def test_a_gradient_that_is_small_is_not_shown_as_nothing() -> None:
 
 
 def test_the_verb_warns_that_they_differ(run: Run, dragoman: Dragoman, tmp_path: Path) -> None:
-    said = dragoman("classify", run.folder, "dog barks", "", "snow", "--why")
+    said = dragoman("classify", run.folder, "dog barks", "", "snow", "--explain")
     assert said.code == 0, said.err
     assert WARNING in said.err
     lines = said.out.splitlines()

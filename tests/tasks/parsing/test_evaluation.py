@@ -169,7 +169,9 @@ def test_a_parser_goes_on_with_other_trees(toy: Run, tmp_path: Path) -> None:
     tuned = trained_run(recipe, tmp_path / "run", start_from=toy)
     assert tuned.target.fingerprint == toy.target.fingerprint
     assert evaluate_run(tuned, [other]).scores["f1"] > 60, "it has not begun anew"
-    with pytest.raises(RecipeError, match="--take encoder: a parser goes on from all of another"):
+    with pytest.raises(
+        RecipeError, match="--init-part encoder: a parser goes on from all of another"
+    ):
         recipe_of([str(other)], task="parsing", start_from=toy, take="encoder")
 
 
@@ -283,6 +285,15 @@ def test_the_command_line_knows_the_task(toy: Run, dragoman: Dragoman, tmp_path:
         refused = dragoman(*wrong)
         assert refused.code == (1 if words else 0), (wrong, refused)
         assert words in refused.err and "Traceback" not in refused.err, (wrong, refused)
+
+
+@pytest.mark.parametrize("verb", ["parse", "evaluate"])
+def test_settings_that_a_parse_does_not_allow_are_told_at_once(
+    toy: Run, dragoman: Dragoman, monkeypatch: pytest.MonkeyPatch, verb: str
+) -> None:
+    monkeypatch.setattr("dragoman.engine.engine.Engine.open", None)
+    said = dragoman(verb, toy.folder, "--set", "min_length=5")
+    assert said.code == 1 and "how to search: a parse has its own rules" in said.err
 
 
 def test_other_runs_do_not_parse(parallel_text: tuple[Path, Path]) -> None:

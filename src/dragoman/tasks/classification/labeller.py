@@ -172,7 +172,7 @@ class Labeller(Predictor):
         if not self.has_inside:
             raise DragomanError(
                 f"{self.run.folder} goes over a text from left to right, and has no encoder to "
-                f"look into: dragoman classify {self.run.folder} --why tells what each word got"
+                f"look into: dragoman classify {self.run.folder} --explain tells what each word got"
             )
         return super().look(source, target_ids, through)
 

@@ -166,7 +166,7 @@ def evaluate_run(
     warn_of_learned(opened, pairs)
     result = evaluate_on(opened, pairs, test, changes, precision)
     if keep and not files:
-        own = for_test_set(opened.recipe.search, changes) == for_test_set(opened.recipe.search)
+        own = for_test_set(opened.recipe, changes) == for_test_set(opened.recipe)
         found = result.to_dict() | samples(opened, pairs, result.hypotheses)
         keep_scores(opened, found, own=own and precision == "auto")
     return result
@@ -183,7 +183,7 @@ def evaluate_on(
     run: Run, pairs: Sequence[Pair], test: str, changes: Sequence[str] = (), precision: str = "auto"
 ) -> ParsingReport:
     """As ``evaluate_run``, on trees that are read already; ``test``: what they are called."""
-    search = for_test_set(run.recipe.search, changes)
+    search = for_test_set(run.recipe, changes)
     settings = EngineSettings.model_validate({"precision": precision, "longest": _LONGEST})
     parser = Parser(run, settings, search)
     logger.info("%s parses %s: %s", run.folder, plural(len(pairs), "sentence"), parser.description)

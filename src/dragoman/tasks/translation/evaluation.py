@@ -121,7 +121,7 @@ def evaluate_run(
     from dragoman.engine.settings import TranslatorSettings
     from dragoman.tasks.translation.translator import Translator
 
-    search = for_test_set(recipe.search, changes)
+    search = for_test_set(recipe, changes)
     settings = TranslatorSettings.check(precision=precision, shortlist=shortlist, mbr=mbr)
     translator = Translator(opened, settings, search, ensemble)
     logger.info("translating %s sentences: %s", f"{len(pairs):,}", translator.description)
@@ -164,7 +164,7 @@ def evaluate_run(
         markup, pairs, hypotheses,
     )  # fmt: skip
     if keep and not files:
-        own = search == for_test_set(recipe.search) and settings == TranslatorSettings()
+        own = search == for_test_set(recipe) and settings == TranslatorSettings()
         found = result.to_dict() | samples(opened, pairs, hypotheses)
         keep_scores(opened, found, own=own and not ensemble)
     return result

@@ -1,0 +1,225 @@
+"""The arguments and options of a verb, from the fields of a class: each is declared once.
+
+A verb is a function of one class of ``arguments``. A field is an option of its name (``set_`` is
+``--set``), its default the option's, and the docstring under it the help text; a text that several
+verbs share stands in ``Annotated[type, text]``. ``argument``, ``option`` and ``setting`` say what
+type and default do not; ``setting`` takes bounds, default and help from a field of ``Settings``.
+
+Nothing of it is made before the verb is called, and help is read when it is asked for: a program of
+twenty verbs starts as quickly as one of a single verb.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import Field, dataclass, field, fields
+from pathlib import Path
+from typing import (
+    TYPE_CHECKING,
+    Annotated,
+    Any,
+    Literal,
+    TypeVar,
+    dataclass_transform,
+    get_args,
+    get_origin,
+    get_type_hints,
+)
+
+import typer
+from typer.core import TyperCommand
+from typer.main import get_command
+
+from dragoman.cli.one_or_two import filled
+from dragoman.help_texts import help_texts
+
+if TYPE_CHECKING:
+    from pydantic.fields import FieldInfo
+
+    from dragoman.engine.settings import TranslatorSettings
+    from dragoman.search.settings import SamplingSettings, SearchSettings
+    from dragoman.settings import Settings
+
+T = TypeVar("T")
+
+
+@dataclass_transform(kw_only_default=True, frozen_default=True)
+def arguments(kind: type[T]) -> type[T]:
+    """A frozen dataclass whose fields are given by name."""
+    return dataclass(frozen=True, kw_only=True)(kind)
+
+
+RunFolder = Annotated[Path, "A run folder."]
+Quiet = Annotated[bool, "Say nothing but errors."]
+AsJson = Annotated[bool, "JSON in place of a table."]
+
+
+def argument(metavar: str | None = None, default: Any = ...) -> Any:
+    """A field that is given by its place, and must be unless it has a default."""
+    return field(metadata={"is_argument": True, "default": default, "metavar": metavar})
+
+
+def option(
+    default: Any = None,
+    *short: str,
+    ge: float | None = None,
+    le: float | None = None,
+    metavar: str | None = None,
+    was: str | None = None,
+    may_be_one: bool = False,
+) -> Any:
+    """A field with a short name, bounds or another placeholder.
+
+    ``was``: its old name, which goes on working. ``may_be_one``: of two values the second may be
+    missing (``cli/one_or_two.py``).
+    """
+    about = {"ge": ge, "le": le, "metavar": metavar, "was": was, "may_be_one": may_be_one}
+    return field(metadata={"default": default, "short": short, **about})
+
+
+def setting(of: Callable[[], type[Settings]], *short: str, **changed: Any) -> Any:
+    """A field that is the setting of this name in ``of()``, but for what is ``changed`` of it."""
+    return field(metadata={"of": of, "short": short, **changed})
+
+
+def values_of(args: Any, of: Callable[[], type[Settings]]) -> dict[str, Any]:
+    """What is given of the settings ``of()``."""
+    return {
+        one.name: getattr(args, one.name) for one in fields(args) if one.metadata.get("of") is of
+    }
+
+
+def translator_settings() -> type[TranslatorSettings]:
+    """How a translator treats its input and this machine."""
+    from dragoman.engine.settings import TranslatorSettings
+
+    return TranslatorSettings
+
+
+def search_settings() -> type[SearchSettings]:
+    """How it searches."""
+    from dragoman.search.settings import SearchSettings
+
+    return SearchSettings
+
+
+def sampling_settings() -> type[SamplingSettings]:
+    """How it draws."""
+    from dragoman.search.settings import SamplingSettings
+
+    return SamplingSettings
+
+
+class VerbCommand(TyperCommand):
+    """A verb: its name is that of its function, its help the docstring."""
+
+    def __init__(self, verb: Callable[[Any], None]) -> None:
+        name = verb.__name__.strip("_")
+        super().__init__(name, help=inspect.getdoc(verb), rich_markup_mode=None)
+        self.verb = verb
+
+    def get_params(self, ctx: Any) -> Any:
+        if not self.params:
+            app = typer.Typer(add_completion=False, rich_markup_mode=None)
+            app.command()(self._for_typer())
+            made = get_command(app)
+            self.params, self.callback = made.params, made.callback
+        return super().get_params(ctx)
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        known = fields(self._arguments)
+        renamed = {one.metadata["was"]: _long(one) for one in known if one.metadata.get("was")}
+        may_be_one = [_long(one) for one in known if one.metadata.get("may_be_one")]
+        return super().parse_args(ctx, filled(_by_new_names(args, renamed), may_be_one))
+
+    def format_help(self, ctx: Any, formatter: Any) -> None:
+        texts = self.help_of_fields()
+        for param in self.get_params(ctx):
+            if param.name in texts:
+                param.help = texts[param.name]
+        super().format_help(ctx, formatter)
+
+    @property
+    def _arguments(self) -> Any:
+        """The dataclass that it takes."""
+        return next(iter(get_type_hints(self.verb).values()))
+
+    def _for_typer(self) -> Callable[..., None]:
+        """The verb as typer reads one: with a parameter for each field."""
+        kind = self._arguments
+        hints = get_type_hints(kind)
+        lists = {name for name, hint in hints.items() if get_origin(hint) is list}
+
+        def call(**given: Any) -> None:
+            self.verb(kind(**{k: [] if v is None and k in lists else v for k, v in given.items()}))
+
+        signature = inspect.Signature([_parameter(one, hints[one.name]) for one in fields(kind)])
+        call.__signature__ = signature  # type: ignore[attr-defined]
+        return call
+
+    def help_of_fields(self) -> dict[str, str]:
+        """The help text of every field."""
+        kind = self._arguments
+        texts = {
+            name: text
+            for name, hint in get_type_hints(kind, include_extras=True).items()
+            for text in getattr(hint, "__metadata__", ())
+        }
+        for one in fields(kind):
+            if "of" in one.metadata:
+                texts[one.name] = help_texts(one.metadata["of"]())[one.name]
+        texts |= help_texts(kind)
+        return {name: " ".join(text.replace("``", "").split()) for name, text in texts.items()}
+
+
+def commands(*verbs: Callable[[Any], None]) -> dict[str, Any]:
+    """Verbs by their names."""
+    made = map(VerbCommand, verbs)
+    return {str(one.name): one for one in made}
+
+
+def _long(one: Field[Any]) -> str:
+    return "--" + one.name.strip("_").replace("_", "-")
+
+
+def _by_new_names(args: Sequence[str], renamed: Mapping[str, str]) -> list[str]:
+    """Old names of options become the new ones, each with a line on standard error."""
+    found = list(args)
+    for place, word in enumerate(args):
+        name, equals, value = word.partition("=")
+        if word == "--":
+            break
+        if name in renamed:
+            typer.echo(f"{name} is now called {renamed[name]}", err=True)
+            found[place] = f"{renamed[name]}{equals}{value}"
+    return found
+
+
+def _parameter(one: Field[Any], hint: Any) -> inspect.Parameter:
+    """A field as typer reads a parameter."""
+    told = {"default": one.default, **one.metadata}
+    if "of" in told:
+        told = {**_of_setting(told["of"]().model_fields[one.name]), **one.metadata}
+    default, metavar = told["default"], told.get("metavar")
+    about: Any = typer.Argument(metavar=metavar)
+    if "is_argument" not in told:
+        name = _long(one)
+        names = (f"{name}/--no-{name[2:]}" if default is True else name, *told.get("short", ()))
+        about = typer.Option(*names, min=told.get("ge"), max=told.get("le"), metavar=metavar)
+    return inspect.Parameter(
+        one.name,
+        inspect.Parameter.KEYWORD_ONLY,
+        default=inspect.Parameter.empty if default is ... else default,
+        annotation=Annotated[hint, about],
+    )
+
+
+def _of_setting(setting: FieldInfo) -> dict[str, Any]:
+    """What an option of it has: default, bounds, and its choices as the placeholder."""
+    found: dict[str, Any] = {"default": setting.default}
+    for bound in setting.metadata:
+        found |= {key: getattr(bound, key) for key in ("ge", "le") if hasattr(bound, key)}
+    if get_origin(setting.annotation) is Literal:
+        found["metavar"] = "|".join(get_args(setting.annotation))
+    return found

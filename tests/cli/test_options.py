@@ -1,0 +1,121 @@
+"""What verbs take: one declaration an option, with its help, its bounds and its old name."""
+
+from __future__ import annotations
+
+from dataclasses import fields
+from types import NoneType
+from typing import Any, Literal, get_args, get_origin, get_type_hints
+
+import pytest
+from command_line import Dragoman
+
+from dragoman.cli.app import PANELS
+from dragoman.cli.data import GROUP
+from dragoman.cli.options import (
+    VerbCommand,
+    arguments,
+    option,
+    setting,
+    translator_settings,
+    values_of,
+)
+
+VERBS = [one for verbs in PANELS.values() for one in verbs.values() if one is not GROUP]
+VERBS += GROUP.commands.values()
+
+
+def taken(verb: VerbCommand) -> type[Any]:
+    (kind,) = (hint for name, hint in get_type_hints(verb.verb).items() if name != "return")
+    return kind  # type: ignore[no-any-return]
+
+
+@pytest.mark.parametrize("verb", VERBS, ids=lambda verb: str(verb.name))
+def test_every_option_has_help(verb: VerbCommand) -> None:
+    helps = verb.help_of_fields()
+    assert {one.name for one in fields(taken(verb)) if len(helps.get(one.name, "")) < 4} == set()
+
+
+def plain(annotation: Any) -> Any:
+    """``str`` of a choice, and what may be missing without None."""
+    if get_origin(annotation) is Literal:
+        return str
+    one, *others = (part for part in get_args(annotation) or (annotation,) if part is not NoneType)
+    return annotation if others else one
+
+
+@pytest.mark.parametrize("verb", VERBS, ids=lambda verb: str(verb.name))
+def test_an_option_that_is_a_setting_is_of_its_type(verb: VerbCommand) -> None:
+    hints = get_type_hints(taken(verb))
+    for one in fields(taken(verb)):
+        if "of" in one.metadata:
+            of = one.metadata["of"]().model_fields[one.name]
+            assert plain(hints[one.name]) is plain(of.annotation), one.name
+            may_be_none = NoneType in get_args(hints[one.name])
+            assert may_be_none == (one.metadata.get("default", of.default) is None), one.name
+
+
+@arguments
+class DigArguments:
+    """What a verb of this test takes."""
+
+    depth: int = option(3, "-d", ge=1, was="--deep")
+    """How deep."""
+    mbr: int = setting(translator_settings)
+    whole: bool = setting(translator_settings)
+    """The whole garden."""
+
+
+def test_an_option_is_declared_once(capsys: pytest.CaptureFixture[str]) -> None:
+    given: list[DigArguments] = []
+
+    def dig(args: DigArguments) -> None:
+        """Dig."""
+        given.append(args)
+
+    dig.__annotations__["args"] = DigArguments
+
+    def call(*words: str) -> int:
+        with pytest.raises(SystemExit) as end:
+            VerbCommand(dig)(list(words))
+        return int(str(end.value.code))
+
+    assert call("-d", "4", "--whole") == 0
+    assert (given[-1].depth, given[-1].mbr, given[-1].whole) == (4, 0, True)
+    assert values_of(given[-1], translator_settings) == {"mbr": 0, "whole": True}
+    assert call("--deep=5") == 0 and given[-1].depth == 5
+    assert capsys.readouterr().err == "--deep is now called --depth\n"
+    assert call("--depth", "0") == call("--mbr", "2000") == 2
+    err = capsys.readouterr().err
+    assert "'--mbr'" in err and "1024" in err and len(given) == 2
+    assert call("--help") == 0
+    told = " ".join(capsys.readouterr().out.split())
+    assert (
+        "-d, --depth" in told and "How deep. [default: 3; x>=1]" in told and "--deep " not in told
+    )
+    assert "expected chrF (minimum Bayes risk)" in told and "0<=x<=1024" in told
+    assert "The whole garden." in told and "single ones" not in told  # what stands here goes first
+
+
+@pytest.mark.parametrize(
+    ("line", "old", "new"),
+    [
+        (("classify", "nowhere", "--why"), "--why", "--explain"),
+        (("sweep", "demo", "--over", "model.dropout=1"), "--over", "--search-space"),
+        (("sweep", "demo", "--over=model.dropout=1"), "--over", "--search-space"),
+        (("train", "my.en", "my.de", "--take", "encoder"), "--take", "--init-part"),
+    ],
+)
+def test_an_old_name_works_and_names_the_new_one(
+    dragoman: Dragoman, line: tuple[str, ...], old: str, new: str
+) -> None:
+    first, *others = dragoman(*line).err.splitlines()
+    assert first == f"{old} is now called {new}"
+    renamed = dragoman(*(word.replace(old, new) for word in line))
+    assert renamed.code == 1 and renamed.err.splitlines() == others
+    told = dragoman(line[0], "--help").out
+    assert f"{new} " in told and f"{old} " not in told
+
+
+def test_what_follows_two_dashes_is_no_option(dragoman: Dragoman) -> None:
+    said = dragoman("classify", "nowhere", "--", "--why")
+    assert said.code == 1 and "is now called" not in said.err
