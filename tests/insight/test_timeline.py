@@ -37,6 +37,6 @@ def test_a_run_stands_beside_what_was_published(tmp_path: Path) -> None:
     assert [float(row["days"]) for row in rows.values()] == [1, 240, 256, 2048, 1]
     assert all(row["source"] for row in rows.values())
     sizes = sum(one.numel() for one in subject.predictor.plain.parameters())
-    assert float(rows["demo-letters"]["parameters"]) == sizes
+    assert float(rows[folder.name]["parameters"]) == sizes
     assert "trained for 1440.0 minutes" in figure.notes[0].english
     assert "1 times as long" in figure.notes[0].english

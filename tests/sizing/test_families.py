@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from command_line import Dragoman
 from tiny_treebank import treebank, write_treebank
 
 from dragoman.errors import RecipeError
+from dragoman.forms.sides import Forms
 from dragoman.sizing import budget
 from dragoman.sizing.families import FAMILIES, settings_of
 from dragoman.sizing.from_files import recipe_of
@@ -75,7 +77,8 @@ def test_families_are_of_one_size() -> None:
         sizes = []
         for family in FAMILIES:
             settings = settings_of(family, task, row)
-            network = task.new_network(settings, 1_000, 1_000)
+            sides = SimpleNamespace(size=1_000)
+            network = task.new_network(settings, Forms(sides, sides))  # type: ignore[arg-type]
             sizes.append(sum(p.numel() for p in network.parameters()) - 1_000 * row.model_dim)
             assert settings.model_dim == row.model_dim
         assert max(sizes) < 2.5 * min(sizes)
