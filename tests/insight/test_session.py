@@ -50,10 +50,16 @@ def test_what_is_seen_is_what_is_translated(
             assert torch.equal(weights, torch.from_numpy(record.weights(part)).half())
         assert seen.target == list(record.target)
         believed = session.believed(SENTENCE, seen.source_ids, seen.best.tokens, under)
-        if seen.best.finished:
-            assert believed == pytest.approx(seen.best.log_probability, abs=1e-3)
+        with under.probe():
+            (scored,) = translator.score_ids([SENTENCE], [seen.best.tokens])
+        assert believed == pytest.approx(scored.log_probability, abs=1e-3)
         seen_texts.add((seen.best.tokens, round(believed, 4)))
     assert len(seen_texts) == 3, "an intervention changes something"
+
+
+def test_heads_are_switched_off_one_after_the_other() -> None:
+    under = Intervention(hidden=(1,)).without("a", 0).without("b", 1)
+    assert under.heads_off == {("a", 0), ("b", 1)} and under.hidden == (1,)
 
 
 def test_each_head_is_off_once(translator: Translator, session: InspectionSession) -> None:
