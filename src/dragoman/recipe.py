@@ -9,6 +9,7 @@ is run.
 from __future__ import annotations
 
 import os
+import re
 import tomllib
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -63,6 +64,20 @@ class Recipe(Settings):
     search: SearchSettings = SearchSettings()
     evaluation: EvaluationSettings = EvaluationSettings()
 
+    @model_validator(mode="before")
+    @classmethod
+    def _sections_of_task(cls, values: Any) -> Any:
+        """Recipes of earlier versions have all sections: those of other tasks are passed over."""
+        spec = (
+            TASKS.get(str(values.get("task", "translation")))
+            if isinstance(values, Mapping)
+            else None
+        )
+        if spec is None:
+            return values
+        others = {name for name in OPTIONAL if name not in spec.sections}
+        return {name: value for name, value in values.items() if name not in others}
+
     @field_validator("task")
     @classmethod
     def _is_known(cls, task: str) -> str:
@@ -89,14 +104,6 @@ class Recipe(Settings):
                 f'training.metric = "{self.training.metric}" is not measured of a {spec.called}; '
                 f"it is one of {', '.join(spec.metrics)}"
             )
-        for name in OPTIONAL:
-            # Recipes of earlier versions have all sections, of which these are as they were.
-            if name not in spec.sections and getattr(self, name) != type(getattr(self, name))():
-                tasks = [other.name for other in TASKS.values() if name in other.sections]
-                raise ValueError(
-                    f"a {spec.called} has no section {name} (it is of {', '.join(tasks)}): "
-                    "leave it out"
-                )
         spec.check(self)
         return self
 
@@ -145,6 +152,7 @@ class Recipe(Settings):
         merged = dict(values)
         for change in changes:
             merged = merge(merged, change)
+        _check_sections(str(merged.get("task", "translation")), changes)
         try:
             return cls.model_validate(merged)
         except ValidationError as error:
@@ -163,3 +171,18 @@ class Recipe(Settings):
     def save(self, path: Path) -> None:
         """Write ``to_toml`` for the folder of ``path``, whole or not at all."""
         write_text(path, self.to_toml(path.resolve().parent))
+
+
+def _check_sections(task: str, changes: Sequence[str]) -> None:
+    """Errors: ``RecipeError`` for a change of a section that the task does not have."""
+    spec = TASKS.get(task)
+    if spec is None:
+        return  # which is told where the recipe is checked
+    for name in OPTIONAL:
+        if name not in spec.sections and any(
+            re.match(rf"\s*{name}\b", change) for change in changes
+        ):
+            tasks = ", ".join(other.name for other in TASKS.values() if name in other.sections)
+            raise RecipeError(
+                f"a {spec.called} has no section {name} (it is of {tasks}): leave it out of --set"
+            )

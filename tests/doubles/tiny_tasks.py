@@ -28,7 +28,9 @@ def tiny_recipe_of(task: str, folder: Path, *changes: str) -> Recipe:
     """For a text that is written to ``folder``."""
     sizes = _BOTH if task in ("translation", "parsing") else _ONE
     if task in ("classification", "parsing"):  # whose words are few
-        sizes = (*sizes, "text.kind=word", "text.byte_fallback=false", "trees.chain=1")
+        sizes = (*sizes, "text.kind=word", "text.byte_fallback=false")
+    if task == "parsing":
+        sizes = (*sizes, "trees.chain=1")
     given = [str(path) for path in _write_text(task, folder)]
     base = "wsj-sample" if task == "parsing" else None
     return recipe_of(given, task=task, base=base, changes=[*sizes, *changes])[0]

@@ -125,8 +125,7 @@ def test_one_report_of_two_kinds(
     "kind", [kind for kind, settings in KINDS.items() if settings.reads and settings.writes]
 )
 def test_every_kind_that_translates_has_words_and_a_layer(kind: str) -> None:
-    settings, _ = KINDS[kind]
-    cost = LAYER_OF[kind](20, settings(kind=kind, model_dim=64))
+    cost = LAYER_OF[kind](20, KINDS[kind](kind=kind, model_dim=64))
     assert cost.core > 0 and kind in FAMILIES and kind in {layer.kind for layer in LAYERS}
     assert cost.sequential == (20 if kind == "recurrent" else 1)
 

@@ -77,7 +77,7 @@ def test_a_gradient_that_is_small_is_not_shown_as_nothing(opened: Open) -> None:
         label(page, TEXT)
         words = page.locator(".words .word")
         expect(words.nth(0)).to_have_attribute("title", "−0.00016")
-        expect(words.nth(1)).to_have_attribute("title", "+0.00000")
+        expect(words.nth(1)).to_have_attribute("title", "0.00000")
         expect(words.nth(0)).not_to_have_attribute("style", re.compile("color-mix"))
         expect(page.get_by_text("the deepest colour stands for 0.10 nats")).to_be_visible()
 

@@ -14,7 +14,7 @@ const REASONS: [RegExp, (...found: string[]) => string][] = [
   [
     /^(.+?) ([\d.,]+(?:\s?%)?) on (dev|the test set), below the (.+) of a model that has begun to learn$/,
     (name, value, where, least) =>
-      `${where === "dev" ? "검증" : "테스트"} 데이터의 ${name} 점수가 ${value}로, 학습이 시작된 모델의 ${least}에 못 미칩니다`,
+      `${where === "dev" ? "검증" : "테스트"} 데이터의 ${name} 점수는 ${value}입니다. 학습이 시작된 모델이라면 적어도 ${least}입니다`,
   ],
   [
     /^its loss on dev is (\S+) nats a token, and token frequencies alone give (\S+)$/,
