@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 
 from dragoman.plural import plural
+from dragoman.task import LEARNED
 
 app = typer.Typer(
     help="Look at parallel text, or fetch some that is public.",
@@ -29,8 +30,8 @@ def show(
     task: Annotated[
         str | None,
         typer.Option(
-            help="What to learn from the files, as for train: translation (the default), "
-            "language-model, masked, classification or parsing."
+            help="What to learn from the files, as for train: "
+            f"{', '.join(LEARNED)}; translation if not given."
         ),
     ] = None,
     texts: Annotated[

@@ -48,7 +48,8 @@ def score(
     opened = Run.open(run)
     if opened.task.has_head:
         raise DragomanError(
-            f"{run} is a {opened.task.name}: how probable a label is, dragoman classify --all says"
+            f"{run} is a {opened.task.name}: how probable a label is, dragoman "
+            f"{opened.task.verbs[0][0]} --all says"
         )
     if len(opened.task.sides) == 1:
         if target is not None:

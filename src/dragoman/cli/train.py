@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from dragoman.task import LEARNED
+
 if TYPE_CHECKING:
     from dragoman.studies.seeds import Seeds
 
@@ -25,9 +27,9 @@ def train(
     task: Annotated[
         str | None,
         typer.Option(
-            help="What to learn from files of text: translation (the default); language-model, "
-            "which learns to write such text; masked, which learns to fill in blanks; "
-            "classification, from texts and their labels; or parsing, from bracketed trees."
+            help="What to learn from files of text: "
+            + "; ".join(f"{name}, {learned}" for name, learned in LEARNED.items())
+            + "."
         ),
     ] = None,
     texts: Annotated[
