@@ -24,6 +24,7 @@ LEARNED: dict[str, str] = {
     "masked": "which learns to fill in blanks",
     "classification": "from texts and their labels",
     "parsing": "from bracketed trees",
+    "tagging": "from words and their tags",
 }
 """The tasks by the names that ``--task`` takes, and what each learns, in words."""
 

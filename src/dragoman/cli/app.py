@@ -33,6 +33,7 @@ from dragoman.cli import (
     serve,
     shortlist,
     sweep,
+    tag,
     train,
     translate,
     write,
@@ -78,6 +79,7 @@ app.command("shortlist", rich_help_panel="Train")(shortlist.shortlist)
 app.command("translate", rich_help_panel="Use")(translate.translate)
 app.command("write", rich_help_panel="Use")(write.write)
 app.command("classify", rich_help_panel="Use")(classify.classify)
+app.command("tag", rich_help_panel="Use")(tag.tag)
 app.command("fill", rich_help_panel="Use")(fill.fill)
 app.command("parse", rich_help_panel="Use")(parse.parse)
 app.command("serve", rich_help_panel="Use")(serve.serve)

@@ -28,6 +28,7 @@ from pydantic import Field, model_validator
 from dragoman.data.documents import By, Section, read_texts
 from dragoman.data.file_kinds import check_is_text
 from dragoman.data.lines import LOOKED_AT, Check, decode_lines
+from dragoman.data.tagged import read_tagged
 from dragoman.data.trees import read_examples
 from dragoman.errors import DataError
 from dragoman.plural import plural
@@ -47,10 +48,10 @@ _ONE_FILE = (".tsv", ".tab", ".jsonl", ".ndjson", ".json")
 CORPUS_FILES = ("source", "target", "links")
 """The settings of a corpus that name a file."""
 
-Format = Literal["auto", "lines", "tsv", "jsonl", "text", "documents", "file", "trees"]
+Format = Literal["auto", "lines", "tsv", "jsonl", "text", "documents", "file", "trees", "tags"]
 """How the files of a corpus are laid out."""
 
-TASK_OF_FORMAT = {"trees": "parsing"}
+TASK_OF_FORMAT = {"trees": "parsing", "tags": "tagging"}
 """The only task that learns from a format, where there is but one."""
 
 BY: dict[str, By] = {"text": "line", "documents": "blank", "file": "file"}
@@ -68,7 +69,8 @@ class CorpusSettings(Settings):
     """auto: lines for two files; for one file, tsv or jsonl by its name. For a task whose examples
     have one side, where ``source`` may be a folder of files: text, a text a line; documents, blank
     lines between texts; file, each file is one text. trees: bracketed trees, in a file or a folder
-    of files (task parsing)."""
+    of files (task parsing). tags: words and their tags, as columns, ``word_TAG`` or trees (task
+    tagging)."""
     section: int = Field(_SECTION, ge=100, le=100_000_000)
     """Characters of a text that stands alone; a longer one is read as several, cut at the end of a
     line or a word."""
@@ -142,6 +144,10 @@ def read_pairs(corpus: CorpusSettings) -> Iterator[Pair]:
             return _read_alone(Path(corpus.source), BY[how], corpus.section)
         case "trees":
             return starmap(Pair, read_examples(_lines_of_files(corpus.source), corpus.label_ends))
+        case "tags":
+            columns = corpus.source_column, corpus.target_column
+            files = _lines_of_files(corpus.source)
+            return starmap(Pair, read_tagged(files, columns, corpus.label_ends))
         case _:
             return _read_jsonl(Path(corpus.source), corpus.source_key, corpus.target_key)
 

@@ -37,6 +37,7 @@ from dragoman.sizing.pairs import (
     row_for,
     serve_context,
 )
+from dragoman.sizing.tags import recipe_for_tags, tagged_corpus
 from dragoman.sizing.texts import largest, recipe_for_texts
 from dragoman.sizing.trees import label_ends_of, recipe_for_trees
 from dragoman.sizing.vocabulary_size import fit_vocabulary
@@ -286,7 +287,10 @@ def _begun(
     return gently(tuned, start_from.recipe), epochs / FINE_TUNING
 
 
-_WITH_HEAD = {"classification": (labelled_corpus, recipe_for_labels, "labelled texts")}
+_WITH_HEAD = {
+    "classification": (labelled_corpus, recipe_for_labels, "labelled texts"),
+    "tagging": (tagged_corpus, recipe_for_tags, "tagged sentences"),
+}
 """Of each task with a head: from a file and what is said of it to its corpus, from corpora to a
 recipe, and what examples are called beside those of other tasks."""
 
