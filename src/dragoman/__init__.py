@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from dragoman.runs.run import Run
     from dragoman.search.settings import SamplingSettings, SearchSettings
     from dragoman.tasks.masked.filler import Filled, Filler
+    from dragoman.tasks.tagging.tagger import Tagger
     from dragoman.tasks.translation.result import Translation
     from dragoman.tasks.translation.translator import Translator
     from dragoman.training.trainer import Outcome
@@ -36,6 +37,7 @@ __all__ = [
     "Run",
     "SamplingSettings",
     "SearchSettings",
+    "Tagger",
     "Translation",
     "Translator",
     "TranslatorSettings",
@@ -52,6 +54,7 @@ _HOME = {
     "Run": "dragoman.runs.run",
     "SamplingSettings": "dragoman.search.settings",
     "SearchSettings": "dragoman.search.settings",
+    "Tagger": "dragoman.tasks.tagging.tagger",
     "Translation": "dragoman.tasks.translation.result",
     "Translator": "dragoman.tasks.translation.translator",
     "TranslatorSettings": "dragoman.engine.settings",

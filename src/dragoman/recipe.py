@@ -50,7 +50,7 @@ class Recipe(Settings):
     name: str = "translator"
     """What the run is called."""
     task: str = "translation"
-    """What the model is for: translation, language-model, masked, classification or parsing."""
+    """What the model is for: a task, which ``dragoman train --help`` names."""
     seed: int = Field(1, ge=0, lt=2**63)
     """Every random draw of the run follows from it."""
     languages: LanguageSettings = LanguageSettings()

@@ -18,6 +18,17 @@ ModelPart = Literal["encoder", "decoder"]
 """A part of a model that another model can begin with (``tasks/transfer.py``)."""
 
 
+LEARNED: dict[str, str] = {
+    "translation": "the default",
+    "language-model": "which learns to write such text",
+    "masked": "which learns to fill in blanks",
+    "classification": "from texts and their labels",
+    "parsing": "from bracketed trees",
+    "tagging": "from words and their tags",
+}
+"""The tasks by the names that ``--task`` takes, and what each learns, in words."""
+
+
 @dataclass(frozen=True)
 class Task:
     """A task, as far as it is data."""

@@ -27,13 +27,24 @@ _WORDS = {"animals": ("dog", "cat", "horse"), "food": ("bread", "soup", "apple")
 def tiny_recipe_of(task: str, folder: Path, *changes: str) -> Recipe:
     """For a text that is written to ``folder``."""
     sizes = _BOTH if task in ("translation", "parsing") else _ONE
-    if task in ("classification", "parsing"):  # whose words are few
-        sizes = (*sizes, "text.kind=word", "text.byte_fallback=false")
+    if task in ("classification", "parsing", "tagging"):  # whose words are few
+        sizes = (*sizes, "text.kind=word", "text.byte_fallback=false", "text.sampling=0")
     if task == "parsing":
         sizes = (*sizes, "trees.chain=1")
     given = [str(path) for path in _write_text(task, folder)]
     base = "wsj-sample" if task == "parsing" else None
     return recipe_of(given, task=task, base=base, changes=[*sizes, *changes])[0]
+
+
+def tagged_line(draw: random.Random) -> str:
+    """Words of two kinds; one behind another of its kind goes on with its span."""
+    kinds = draw.choices(sorted(_WORDS), k=6)
+    marks = [
+        "I" if kind == before else "B"
+        for kind, before in zip(kinds, ["", *kinds[:-1]], strict=True)
+    ]
+    marked = zip(kinds, marks, strict=True)
+    return " ".join(f"{draw.choice(_WORDS[kind])}_{mark}-{kind}" for kind, mark in marked)
 
 
 def _write_text(task: str, folder: Path) -> list[Path]:
@@ -48,6 +59,8 @@ def _write_text(task: str, folder: Path) -> list[Path]:
             for label in draw.choices(sorted(_WORDS), k=120)
         ]
         sides = {"my.tsv": labelled}
+    elif task == "tagging":
+        sides = {"my.txt": [tagged_line(draw) for draw in map(random.Random, range(160))]}
     elif task != "translation":
         sides = {"my.txt": sides["my.en"]}
     for name, lines in sides.items():

@@ -28,6 +28,8 @@ KINDS = {
     ("masked", "transformer"): "encoder",
     ("classification", "transformer"): "encoder",
     ("classification", "lstm"): "recurrent-decoder",
+    ("tagging", "transformer"): "encoder",
+    ("tagging", "lstm"): "recurrent-decoder",
     ("parsing", "transformer"): "transformer",
     ("parsing", "lstm"): "recurrent",
 }
@@ -48,6 +50,7 @@ def files(
     return {
         "translation": [source, target], "language-model": alone, "masked": alone,
         "classification": [str(folder / "my.tsv")], "parsing": [str(folder / "my.mrg")],
+        "tagging": [str(folder / "my.mrg")],
     }  # fmt: skip
 
 

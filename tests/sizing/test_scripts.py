@@ -30,6 +30,8 @@ def files_of(task: str, name: str, folder: Path, sentences: int = SENTENCES) -> 
     elif task == "classification":
         labels = ("odd" if sentence[0] % 2 else "even" for sentence in drawn)
         named = {"my.tsv": [f"{label}\t{line}" for label, line in zip(labels, lines, strict=True)]}
+    elif task == "tagging":
+        named = {"my.txt": [" ".join(f"{w}_{len(w)}" for w in line.split()) for line in lines]}
     elif task == "parsing":
         named = {"my.mrg": [tree(script, sentence) for sentence in drawn]}
     for file, content in named.items():
@@ -92,7 +94,7 @@ def test_a_minute_on_a_slow_machine(name: str, task: str, tmp_path: Path) -> Non
 @pytest.mark.parametrize("task", TASKS)
 @pytest.mark.parametrize("name", SCRIPTS)
 def test_the_vocabulary_of_few_sentences(name: str, task: str, tmp_path: Path) -> None:
-    for sentences in (40,) if task == "classification" else (1, 4, 40):
+    for sentences in (40,) if task in ("classification", "tagging") else (1, 4, 40):
         files = files_of(task, name, tmp_path, sentences)
         recipe, _ = recipe_of(files, task=task, say=lambda _: None, columns=COLUMNS.get(task))
         learn_vocabularies(recipe, tmp_path, lambda _: None)

@@ -33,6 +33,7 @@ from dragoman.cli import (
     serve,
     shortlist,
     sweep,
+    tag,
     train,
     translate,
     write,
@@ -48,8 +49,8 @@ PANELS: dict[str, dict[str, Any]] = {
         shortlist.shortlist,
     ),
     "Use": commands(
-        translate.translate, write.write, classify.classify, fill.fill, parse.parse, serve.serve,
-        align.align,
+        translate.translate, write.write, classify.classify, tag.tag, fill.fill, parse.parse,
+        serve.serve, align.align,
     ),
     "Measure": commands(evaluate.evaluate, score.score, compare.compare),
     "Look inside": commands(look.look, figure.figure),

@@ -4,24 +4,30 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from dragoman.cli.options import argument, arguments, option
+from dragoman.task import LEARNED
 
 if TYPE_CHECKING:
     from dragoman.studies.seeds import Seeds
+
+
+TaskName = Annotated[
+    str | None,
+    "What to learn from files of text: "
+    + "; ".join(f"{name}, {learned}" for name, learned in LEARNED.items())
+    + ".",
+]
 
 
 @arguments
 class FilesArguments:
     """How files of text are read."""
 
-    task: str | None = None
-    """What to learn from files of text: translation (the default); language-model, which learns
-    to write such text; masked, which learns to fill in blanks; classification, from texts and
-    their labels; or parsing, from bracketed trees."""
+    task: TaskName = None
     texts: str | None = None
     """What a text is in the file of a language or masked model: text (a line), documents
     (between blank lines) or file (all of it); detected if not given."""

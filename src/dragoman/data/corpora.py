@@ -19,7 +19,7 @@ import zlib
 from collections.abc import Generator, Iterator
 from contextlib import closing, contextmanager
 from io import BufferedReader
-from itertools import chain
+from itertools import chain, starmap
 from pathlib import Path
 from typing import BinaryIO, Literal, NamedTuple, Self, cast
 
@@ -28,7 +28,8 @@ from pydantic import Field, model_validator
 from dragoman.data.documents import By, Section, read_texts
 from dragoman.data.file_kinds import check_is_text
 from dragoman.data.lines import LOOKED_AT, Check, decode_lines
-from dragoman.data.trees import plain_trees
+from dragoman.data.tagged import read_tagged
+from dragoman.data.trees import read_examples
 from dragoman.errors import DataError
 from dragoman.plural import plural
 from dragoman.reading import readable
@@ -48,6 +49,12 @@ _ONE_FILE = (".tsv", ".tab", ".jsonl", ".ndjson", ".json")
 CORPUS_FILES = ("source", "target", "links")
 """The settings of a corpus that name a file."""
 
+Format = Literal["auto", "lines", "tsv", "jsonl", "text", "documents", "file", "trees", "tags"]
+"""How the files of a corpus are laid out."""
+
+TASK_OF_FORMAT = {"trees": "parsing", "tags": "tagging"}
+"""The only task that learns from a format, where there is but one."""
+
 BY: dict[str, By] = {"text": "line", "documents": "blank", "file": "file"}
 """What ends a text that stands alone, by the format of its corpus."""
 
@@ -59,11 +66,12 @@ class CorpusSettings(Settings):
     """File of source sentences, or the one file that holds all there is. May be gzip."""
     target: str | None = None
     """File of target sentences; left out when ``source`` holds all there is."""
-    format: Literal["auto", "lines", "tsv", "jsonl", "text", "documents", "file", "trees"] = "auto"
+    format: Format = "auto"
     """auto: lines for two files; for one file, tsv or jsonl by its name. For a task whose examples
     have one side, where ``source`` may be a folder of files: text, a text a line; documents, blank
     lines between texts; file, each file is one text. trees: bracketed trees, in a file or a folder
-    of files (task parsing)."""
+    of files (task parsing). tags: words and their tags, as columns, ``word_TAG`` or trees (task
+    tagging)."""
     section: int = Field(_SECTION, ge=100, le=100_000_000)
     """Characters of a text that stands alone; a longer one is read as several, cut at the end of a
     line or a word."""
@@ -136,7 +144,11 @@ def read_pairs(corpus: CorpusSettings) -> Iterator[Pair]:
         case "text" | "documents" | "file" as how:
             return _read_alone(Path(corpus.source), BY[how], corpus.section)
         case "trees":
-            return _read_trees(Path(corpus.source), corpus.label_ends)
+            return starmap(Pair, read_examples(_lines_of_files(corpus.source), corpus.label_ends))
+        case "tags":
+            columns = corpus.source_column, corpus.target_column
+            files = _lines_of_files(corpus.source)
+            return starmap(Pair, read_tagged(files, columns, corpus.label_ends))
         case _:
             return _read_jsonl(Path(corpus.source), corpus.source_key, corpus.target_key)
 
@@ -171,9 +183,9 @@ def corpus_fingerprint(corpus: CorpusSettings) -> str:
     how: list[str | int] = [_format(corpus), corpus.source_key, corpus.target_key]
     if corpus.is_alone and corpus.section != _SECTION:
         how.append(corpus.section)
-    if _format(corpus) == "tsv" and (corpus.source_column, corpus.target_column) != (1, 2):
+    if (corpus.source_column, corpus.target_column) != (1, 2):
         how += [corpus.source_column, corpus.target_column]
-    if corpus.format == "trees" and corpus.label_ends != LABEL_ENDS:
+    if corpus.label_ends != LABEL_ENDS:
         how.append(corpus.label_ends)
     digest.update(json.dumps(how).encode())
     return digest.hexdigest()
@@ -201,7 +213,7 @@ def files_of(name: str | None) -> list[Path]:
 
 def _format(
     corpus: CorpusSettings,
-) -> Literal["lines", "tsv", "jsonl", "text", "documents", "file", "trees"]:
+) -> Format:
     if corpus.format != "auto":
         return corpus.format
     if corpus.target is not None:
@@ -255,12 +267,11 @@ def _named(sections: Iterator[Section], by: By) -> Iterator[Pair]:
     yield from told()
 
 
-def _read_trees(path: Path, ends: str) -> Iterator[Pair]:
-    """The words of each tree, and the tree on one line."""
-    for one in files_of(str(path)):
+def _lines_of_files(source: str) -> Iterator[tuple[Path, Iterator[str]]]:
+    """Of a file, or of each of a folder: its path and its lines, which are read before the next."""
+    for one in files_of(source):
         with _opened(one) as file:
-            for line, tree in plain_trees(decode_lines(file, str(one)), one, ends):
-                yield Pair(line, " ".join(tree.words), str(tree))
+            yield one, decode_lines(file, str(one))
 
 
 def _read_parallel(source: Path, target: Path) -> Iterator[Pair]:

@@ -13,6 +13,16 @@ from dragoman.errors import DataError
 from dragoman.tree import LABEL_ENDS, Tree, TreeError, plain, read_trees
 
 
+def read_examples(
+    files: Iterable[tuple[Path, Iterator[str]]], ends: str
+) -> Iterator[tuple[int, str, str]]:
+    """Of the trees of some files, each with its lines: the line that one begins on, its words, and
+    the tree itself on one line. Errors: as ``plain_trees``."""
+    for path, lines in files:
+        for line, tree in plain_trees(lines, path, ends):
+            yield line, " ".join(tree.words), str(tree)
+
+
 def plain_trees(
     lines: Iterable[str], path: Path, ends: str = LABEL_ENDS
 ) -> Iterator[tuple[int, Tree]]:

@@ -34,10 +34,12 @@ from dragoman.sizing.start_from import (
     part_to_take,
     serve_context,
 )
+from dragoman.sizing.tags import recipe_for_tags, tagged_corpus
 from dragoman.sizing.texts import largest, recipe_for_texts
 from dragoman.sizing.trees import label_ends_of, recipe_for_trees
 from dragoman.sizing.vocabulary_size import fit_vocabulary
 from dragoman.specs.catalogue import TASKS
+from dragoman.specs.spec import Spec
 from dragoman.task import ModelPart
 
 _LINES_READ = 400
@@ -167,7 +169,7 @@ def recipe_of(
         if texts is not None:
             raise RecipeError("--texts is for texts that stand alone: --task language-model")
         recipe, epochs = _labelled(
-            inputs, base, dev, test, languages, keys, columns, start_from, take, family
+            chosen, inputs, base, dev, test, languages, keys, columns, start_from, take, family
         )
         return finished(recipe), epochs
     if start_from is not None and base is None and task is None and not _is_text(inputs[0]):
@@ -283,7 +285,16 @@ def _begun(
     return gently(tuned, start_from.recipe), epochs / FINE_TUNING
 
 
+_WITH_HEAD = {
+    "classification": (labelled_corpus, recipe_for_labels, "labelled texts"),
+    "tagging": (tagged_corpus, recipe_for_tags, "tagged sentences"),
+}
+"""Of each task with a head: from a file and what is said of it to its corpus, from corpora to a
+recipe, and what examples are called beside those of other tasks."""
+
+
 def _labelled(
+    task: Spec,
     inputs: Sequence[str],
     base: str | None,
     dev: Sequence[str] | None,
@@ -296,18 +307,22 @@ def _labelled(
     family: str,
 ) -> tuple[Recipe, float | None]:
     """``recipe_of`` for texts and their labels, without ``changes``."""
+    corpus_of, recipe_for_task, noun = _WITH_HEAD[task.name]
+
+    def held(option: str, files: Sequence[str] | None) -> CorpusSettings | None:
+        """A file of another kind than the training file's has its own columns or keys."""
+        named, like = [name for name in files or () if name], corpus
+        if len(named) == 1 and (like.target or is_tabbed(named[0]) != is_tabbed(like.source)):
+            like = corpus_of(_absolute(named[0]), columns, keys)
+        return held_corpus(option, files, like, noun)
+
     if len(inputs) == 2:
         corpus = _corpus(inputs, keys)
     else:
-        corpus = labelled_corpus(_absolute(inputs[0]), columns, keys)
+        corpus = corpus_of(_absolute(inputs[0]), columns, keys)
     language = _language(languages, inputs[0]) if languages else "und"
-    recipe, epochs = recipe_for_labels(
-        corpus,
-        _labelled_held("--dev", dev, corpus, columns, keys),
-        _labelled_held("--test", test, corpus, columns, keys),
-        language,
-        base,
-        family,
+    recipe, epochs = recipe_for_task(
+        corpus, held("--dev", dev), held("--test", test), language, base, family
     )
     if start_from is None:
         return recipe, epochs
@@ -319,20 +334,6 @@ def _labelled(
     if base is None:
         recipe, epochs = gently(recipe, start_from.recipe), EPOCHS_FROM
     return recipe, epochs
-
-
-def _labelled_held(
-    option: str,
-    files: Sequence[str] | None,
-    train: CorpusSettings,
-    columns: str | None,
-    keys: tuple[str, str] | None,
-) -> CorpusSettings | None:
-    """A file of another kind than the training file's has its own columns or keys."""
-    named = [name for name in files or () if name]
-    if len(named) == 1 and (train.target or is_tabbed(named[0]) != is_tabbed(train.source)):
-        train = labelled_corpus(_absolute(named[0]), columns, keys)
-    return held_corpus(option, files, train, "labelled texts")
 
 
 def taken(part: str | None, begins: bool) -> ModelPart | None:

@@ -7,8 +7,10 @@ from dragoman.specs.language_model import LANGUAGE_MODEL
 from dragoman.specs.masked import MASKED
 from dragoman.specs.parsing import PARSING
 from dragoman.specs.spec import Spec
+from dragoman.specs.tagging import TAGGING
 from dragoman.specs.translation import TRANSLATION
 
 TASKS: dict[str, Spec] = {
-    spec.name: spec for spec in (TRANSLATION, LANGUAGE_MODEL, MASKED, CLASSIFICATION, PARSING)
+    spec.name: spec
+    for spec in (TRANSLATION, LANGUAGE_MODEL, MASKED, CLASSIFICATION, PARSING, TAGGING)
 }

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar
 
-from dragoman.data.corpora import CorpusSettings, Pair
+from dragoman.data.corpora import TASK_OF_FORMAT, CorpusSettings, Pair
 from dragoman.forms.sides import Forms
 from dragoman.forms.text_form import TextForm
 from dragoman.models.kinds import KINDS
@@ -103,9 +103,10 @@ class Spec(Task):
 
     def check_trees(self, corpus: CorpusSettings) -> None:
         """Whether a corpus is of trees where it must be. Errors: ``ValueError``."""
-        if corpus.format == "trees":
+        task = TASK_OF_FORMAT.get(corpus.format, self.name)
+        if task != self.name:
             raise ValueError(
-                f"{corpus.name}: format trees is for parsing, and this is a {self.called}"
+                f"{corpus.name}: format {corpus.format} is for {task}, and this is a {self.called}"
             )
 
     def check_model(self, recipe: Sections) -> None:

@@ -67,4 +67,19 @@ def _parses(
     return compare_parsers(systems, source, test, samples, seed)
 
 
-_COMPARED: dict[str, Compare] = {"classification": _labels, "parsing": _parses}
+def _tags(
+    systems: Sequence[Path],
+    source: Path | None,
+    references: Sequence[Path],
+    test: str,
+    samples: int | None,
+    seed: int,
+) -> Comparison:
+    from dragoman.studies.tag_comparison import compare_taggers  # imports torch
+
+    return compare_taggers(systems, source, references, test, samples, seed)
+
+
+_COMPARED: dict[str, Compare] = {
+    "classification": _labels, "parsing": _parses, "tagging": _tags
+}  # fmt: skip

@@ -8,6 +8,7 @@ from dragoman.tasks.language_model.runtime import LanguageModelRuntime
 from dragoman.tasks.masked.runtime import MaskedRuntime
 from dragoman.tasks.parsing.runtime import ParsingRuntime
 from dragoman.tasks.shared.runtime import Runtime
+from dragoman.tasks.tagging.runtime import TaggingRuntime
 from dragoman.tasks.translation.runtime import TranslationRuntime
 
 RUNTIMES: dict[str, Runtime] = {
@@ -18,6 +19,7 @@ RUNTIMES: dict[str, Runtime] = {
         MaskedRuntime(),
         ClassificationRuntime(),
         ParsingRuntime(),
+        TaggingRuntime(),
     )
 }
 

@@ -35,8 +35,8 @@ _SPACELESS = 0.2
 """Share of characters of a script without spaces from which on there are no words to count."""
 
 
-_KEYS = {"labels": "labels", "labels of constituents": "constituents"}
-"""What is counted, as JSON names it."""
+_KEYS = {"labels of constituents": "constituents"}
+"""What is counted, as JSON names it where it has another name."""
 
 
 class SideStatistics:
@@ -175,7 +175,11 @@ class DataStatistics:
             "cleaning": self.report.to_dict(),
             "parts": dict(self.parts),
             "doubts": [doubt.to_dict() for doubt in self.doubts],
-            **({_KEYS[self.counted]: dict(self.counts.most_common())} if self.counts else {}),
+            **(
+                {_KEYS.get(self.counted, self.counted): dict(self.counts.most_common())}
+                if self.counts
+                else {}
+            ),
             **{
                 name: {
                     "words": side.words,

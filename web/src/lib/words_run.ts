@@ -190,6 +190,14 @@ const NAMED: Record<string, string> = {
     "학습한 글에서 그럴듯한 내용으로 빈칸을 채웁니다. 사실인지는 가리지 않습니다.",
   "It chooses among the labels that it was trained on, also where none of them fits.":
     "학습한 레이블 가운데에서만 고르며, 알맞은 것이 없어도 하나를 고릅니다.",
+  "It chooses among the tags that it was trained on, also where none of them fits.":
+    "학습한 태그 가운데에서만 고르며, 알맞은 것이 없어도 하나를 고릅니다.",
+  "It tags words as its training text cuts them: what stands between spaces.":
+    "학습 데이터와 같은 방식으로, 공백으로 나눈 단어에 태그를 붙입니다.",
+  "accuracy (known words)": "정확도 (학습한 단어)",
+  "accuracy (unknown words)": "정확도 (처음 보는 단어)",
+  "nats per word": "단어당 nat",
+  "words per second": "초당 단어",
   precision: "정밀도",
   "precision, %": "정밀도, %",
   recall: "재현율",

@@ -1,0 +1,100 @@
+"""``dragoman tag``: sentences in, a tag for each of their words out."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal
+
+import typer
+
+from dragoman.cli.given import AsText, Plain, files_among, lines_given
+from dragoman.cli.options import RunFolder, argument, arguments
+from dragoman.plural import plural
+
+if TYPE_CHECKING:
+    from dragoman.tasks.tagging.tagger import Tagged
+
+
+@arguments
+class TagArguments:
+    """What ``dragoman tag`` takes."""
+
+    run: RunFolder = argument("RUN")
+    given: list[str] = argument("TEXT", None)
+    """Sentences, or files with one sentence per line; standard input if not given."""
+    to: Path | None = None
+    """Write to this file, whole or not at all."""
+    text: AsText = False
+    plain: Plain = False
+    format: Literal["underscore", "tsv", "json"] = "underscore"
+    """underscore: word_TAG word_TAG, a line each; tsv: a word, a tab and its tag, blank lines
+    between sentences; json: a line with words, tags and probabilities."""
+    json: bool = False
+    """The same as --format json."""
+    all_: bool = False
+    """All tags of each word, the most probable first, each with its probability; as tsv or json."""
+
+
+def tag(args: TagArguments) -> None:
+    """Tag each word of each line: The_DT cat_NN sleeps_VBZ ._.
+
+    Words are what stands between spaces, as in the text that the run has learned from; of the Penn
+    Treebank "It does n't sleep ." One line comes out for each that goes in, an empty one too. The
+    model chooses among the tags that it was trained on.
+
+    Examples:
+
+      dragoman tag runs/wsj "The cat sleeps ."
+
+      dragoman tag runs/wsj < sentences.txt > tagged.txt
+
+      dragoman tag runs/wsj sentences.txt --format tsv --to tagged.tsv
+
+      dragoman tag runs/wsj "The cat sleeps ." --json
+    """
+    from dragoman.cli.console import output_to
+    from dragoman.errors import DragomanError
+    from dragoman.runs.run import Run
+
+    form = "json" if args.json else args.format
+    if args.all_ and form == "underscore":
+        raise DragomanError("--all has no place in word_TAG: add --format tsv, or --json")
+    opened = Run.open(args.run)
+    texts = args.given
+    files = [] if args.text else files_among(texts, "tag", "--to", "--text")
+    from dragoman.engine.streaming import windows
+    from dragoman.tasks.tagging.tagger import Tagger
+
+    tagger = Tagger(opened)
+    cut = 0
+    lines = lines_given(files, texts, opened.recipe.languages.source, plain=args.plain)
+    with output_to(args.to) as out:
+        for window in windows(lines):
+            for found in tagger(window):
+                cut += found.parts > 1
+                out.write(f"{_written(found, form, args.all_)}\n")
+            out.flush()
+    if cut:
+        typer.echo(
+            f"{plural(cut, 'line is', 'lines are')} longer than the {tagger.longest:,} tokens that "
+            "the model reads at once, and was read in parts.",
+            err=True,
+        )
+
+
+def _written(found: Tagged, form: str, every: bool) -> str:
+    """One sentence; of a table its last line end is left to the caller."""
+    if form == "underscore":
+        return str(found)
+    ranked = [found.ranked(word) for word in range(len(found.words))] if every else []
+    if form == "json":
+        plain: dict[str, object] = {
+            "words": found.words, "tags": found.tags, "probabilities": found.probabilities
+        }  # fmt: skip
+        return json.dumps(plain | ({"all": list(map(dict, ranked))} if every else {}),
+                          ensure_ascii=False)  # fmt: skip
+    columns = (
+        ["\t".join(f"{tag}\t{p:.4f}" for tag, p in one) for one in ranked] if every else found.tags
+    )
+    return "".join(f"{word}\t{one}\n" for word, one in zip(found.words, columns, strict=True))

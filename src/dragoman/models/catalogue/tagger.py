@@ -1,0 +1,46 @@
+"""A tag for each word: what any stack of layers makes of its tokens, averaged, and a linear layer
+over the word and its two neighbours.
+
+    m_w = mean_{p of w} x_p                     x (P, D) the rows of the last layer
+    logits_w = W [m_{w-1}; m_w; m_{w+1}] + b    zeros before and behind a sentence
+
+Devlin et al. (2019, §5.3) read the row of a word's first token. The mean is taken here because it
+serves all stacks: an LSTM or a decoder goes from left to right, and has seen of a word's ending
+nothing in its first row. It also reaches every token of the word, of which the last ones tell most
+about new words. The neighbours (the window of Collobert et al., 2011, §3.3.1) show such a stack the
+next word, and any stack which rows are near, which one without training has to learn.
+
+Shapes: P packed rows, W words, D width, K tags.
+"""
+
+from __future__ import annotations
+
+from dragoman.models.catalogue.classifier import Classifier, Head
+from dragoman.models.catalogue.networks import new_network
+from dragoman.models.interface import Memory, Network, writing
+from dragoman.models.settings import ModelSettings
+from dragoman.nn.layout import Sequences
+
+
+class WordTagger(Classifier):
+    """A body, which is a network of any kind that is one stack, and a head over it.
+
+    ``encode`` gives the rows of all tokens; ``project`` takes those of words (W, 3 D), which
+    ``data.tagged_batches.WordRows`` makes of them, to logits (W, K).
+    """
+
+    def __init__(self, body: Network, labels: int) -> None:
+        super().__init__(body, labels)
+        self.head = Head(3 * body.settings.model_dim, labels)
+
+    def encode(self, source: Sequences) -> Memory:
+        memory = self.body.encode(source)
+        if self.settings.reads:
+            return memory
+        # What it is given it takes for what it has written.
+        return Memory(writing(self.body).decode(source, memory), source.layout)
+
+
+def new_tagger(settings: ModelSettings, vocabulary: int, tags: int) -> WordTagger:
+    """One with fresh weights, drawn from torch's generator."""
+    return WordTagger(new_network(settings, vocabulary, vocabulary), tags)

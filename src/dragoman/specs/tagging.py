@@ -1,0 +1,130 @@
+"""Tagging: a sentence is read, and a tag chosen for each of its words."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, ClassVar
+
+from dragoman.data.corpora import Pair
+from dragoman.errors import DataError
+from dragoman.forms.sides import Forms
+from dragoman.forms.tags import Tags, tags_of
+from dragoman.forms.text_form import TextForm
+from dragoman.measure import LOSS, percent
+from dragoman.metrics.tagging import is_iob
+from dragoman.models.kinds import KINDS
+from dragoman.plural import plural
+from dragoman.specs.sections import Sections
+from dragoman.specs.spec import Examples, Spec
+from dragoman.task import Side
+
+if TYPE_CHECKING:
+    from dragoman.models.interface import Network
+    from dragoman.models.settings import ModelSettings
+
+
+@dataclass(frozen=True)
+class TaggingSpec(Spec):
+    """The words of a sentence, and a tag for each."""
+
+    target_file: ClassVar[str | None] = "tags.txt"
+    has_head: ClassVar[bool] = True
+
+    def check(self, recipe: Sections) -> None:
+        if recipe.data.embedded is not None:
+            raise ValueError("the program generates no tagged words: name files in data.train")
+        super().check(recipe)
+
+    def check_model(self, recipe: Sections) -> None:
+        stacks = [kind for kind, known in KINDS.items() if not (known.reads and known.writes)]
+        if recipe.model.kind not in stacks:
+            raise ValueError(
+                f'model.kind = "{recipe.model.kind}" reads one text and writes another, and a '
+                f"{self.called} reads alone: choose one of {', '.join(stacks)}"
+            )
+        self.check_next_word(recipe.model)
+
+    def check_rest(self, recipe: Sections) -> None:
+        if recipe.data.moses:
+            raise ValueError(
+                f"data.moses cuts words into others, and a {self.called} learns a tag for each "
+                "that is given: leave it out"
+            )
+
+    def forms(self, texts: Mapping[Side, TextForm], folder: Path, longest: int) -> Forms:
+        assert self.target_file is not None
+        return Forms(texts["source"], Tags.load(folder / self.target_file))
+
+    def learn_target(self, recipe: Sections, examples: Examples, folder: Path) -> list[str]:
+        assert self.target_file is not None
+        found = Tags.learn(words_and_tags(pair, name) for name, pair in examples())
+        if recipe.training.metric not in ("accuracy", "loss") and not is_iob(found.counts):
+            raise DataError(
+                f"training.metric = {recipe.training.metric} is of spans, and the tags are not of "
+                f"the kinds B-X, I-X and O: {found.labels.in_words()}"
+            )
+        found.save(folder / self.target_file)
+        return [f"{plural(found.size, 'tag')}: {found.labels.in_words()}"]
+
+    def check_target(self, examples: Examples, learned: Forms, run: Path) -> None:
+        tags = tags_of(learned).labels
+        for name, pair in examples():
+            for tag in words_and_tags(pair, name)[1]:
+                if tags.value(tag) is None:
+                    raise DataError(
+                        f"{name}, line {pair.line}: {tag[:60]!r} is no tag of {run}, which knows "
+                        f"{tags.in_words()}. To begin with what it makes of text, and tags of your "
+                        "own: --take encoder or --take decoder, whichever its model is"
+                    )
+
+    def for_overlap(self, pair: Pair) -> Pair:
+        """The words alone: tags overlap."""
+        return Pair(pair.line, "", pair.source, pair.whole)
+
+    def embedded_pairs(self, recipe: Sections, part: str) -> Iterator[Pair]:
+        raise AssertionError("a recipe of tagged words has no embedded corpus")
+
+    def new_network(self, settings: ModelSettings, forms: Forms) -> Network:
+        from dragoman.models.catalogue.tagger import new_tagger
+
+        return new_tagger(settings, forms.source.size, forms.target.size)
+
+
+def words_and_tags(pair: Pair, name: str) -> tuple[Sequence[str], Sequence[str]]:
+    """Of an example. Errors: ``DataError`` where there are not as many tags as words."""
+    words, tags = pair.source.split(), pair.target.split()
+    if len(words) != len(tags):
+        raise DataError(
+            f"{name}, line {pair.line}: {plural(len(words), 'word')} and "
+            f"{plural(len(tags), 'tag')}: each word has one tag"
+        )
+    return words, tags
+
+
+TAGGING = TaggingSpec(
+    name="tagging",
+    called="tagger",
+    sides=("source", "target"),
+    texts=("source",),
+    reads=True,
+    writes=False,
+    noun="sentences",
+    counted="words",
+    metrics={"accuracy": percent("accuracy"), "f1": percent("F1"), "loss": LOSS},
+    finished={
+        "known": percent("accuracy (known words)"),
+        "unknown": percent("accuracy (unknown words)"),
+        "precision": percent("precision"),
+        "recall": percent("recall"),
+    },
+    evaluation_options=("output",),
+    begins=(0, 0),
+    verbs=(("tag", "< lines.txt"),),
+    hub_tag="token-classification",
+    limits=(
+        "It chooses among the tags that it was trained on, also where none of them fits.",
+        "It tags words as its training text cuts them: what stands between spaces.",
+    ),
+)

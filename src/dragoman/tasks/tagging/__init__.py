@@ -1,0 +1,1 @@
+"""Tagging: one tag for each word."""

@@ -1,0 +1,306 @@
+"""What is measured of a finished run that tags: accuracy over all words, over those that training
+has read and over new ones, F1 of spans where tags are IOB, which tag is taken for which, and the
+surest mistakes. The loss is -log P of the right tag, in nats a word.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from dragoman.data.corpora import CorpusSettings, Pair, read_pairs
+from dragoman.errors import DragomanError
+from dragoman.forms.tags import Tags
+from dragoman.measure import percent
+from dragoman.metrics.classification import Confusion
+from dragoman.metrics.tagging import TagScores, is_iob
+from dragoman.pictures.plain_table import plain_table
+from dragoman.plural import plural
+from dragoman.runs.evaluation_set import nothing_to_measure, own_test_set
+from dragoman.runs.lineage import warn_of_learned
+from dragoman.runs.run import Run
+from dragoman.runs.scores import keep_scores, samples, scores_of, signed
+from dragoman.sizing.tags import tagged_corpus
+from dragoman.specs.tagging import TAGGING, words_and_tags
+from dragoman.tasks.classification.confusions import MOST_DRAWN
+from dragoman.tasks.shared.evaluation_report import EvaluationReport
+from dragoman.tasks.tagging.chance import usual_scores
+from dragoman.tasks.tagging.tagger import Tagged, Tagger, underscored
+
+_SHARE = percent("", share=True)
+_WORST = 10
+_MOST_CONFUSED = 10
+_AROUND = 4
+"""Words that are shown before and behind a mistake."""
+
+
+@dataclass(frozen=True)
+class Mistake:
+    """A word for which another tag than its own was chosen."""
+
+    line: int
+    text: str
+    """The word in brackets, between some of those around it."""
+    true: str
+    chosen: str
+    probability: float
+    """The probability of the tag that was chosen."""
+    of_true: float
+    """The probability of its own tag; 0 of one that training had not."""
+
+    def in_words(self) -> str:
+        """One line."""
+        return (
+            f"line {self.line}: {self.true}, taken for {self.chosen} "
+            f"({_SHARE.written(self.probability)} against {_SHARE.written(self.of_true)}): "
+            f"{self.text}"
+        )
+
+
+@dataclass(frozen=True)
+class TaggingReport(EvaluationReport):
+    """How a run tags some sentences."""
+
+    pairs: Sequence[Pair]
+    tagged: Sequence[Tagged]
+    names: tuple[str, ...]
+    """All tags, those behind them that the sentences have and training had not."""
+    confusion: Confusion
+    found: TagScores
+    usual: TagScores
+    """Of the most frequent tag of each word."""
+    nll: float
+    """-log P of the right tags, in nats."""
+    worst: tuple[Mistake, ...]
+    """The mistakes of which the model was surest."""
+    new: int
+    """Words whose tag training had not."""
+    shown: dict[str, Any]
+    """Samples, for reports."""
+
+    @property
+    def scores(self) -> dict[str, float]:
+        """By name."""
+        return self.found.figures() | {"loss": self.nll / max(self.found.words - self.new, 1)}
+
+    def table(self) -> str:
+        """Plain text."""
+        read = (
+            f"{plural(len(self.pairs), 'sentence')}, {plural(self.found.words, 'word')}, "
+            f"{self.found.unknown[1]:,} of them not in the training text; {self.seconds:.1f} s"
+        )
+        figures = self.usual.figures()
+        guess = ", ".join(
+            f"{TAGGING.measure(name).called} {TAGGING.measure(name).written(value)}"
+            for name, value in figures.items()
+            if name in ("accuracy", "f1")
+        )
+        parts = [
+            f"{self.head}\n{read}",
+            scores_of(TAGGING, self.scores),
+            f"Always the most frequent tag of each word: {guess}",
+            self._by_tag(),
+        ]
+        if self.found.spans is not None:
+            parts.append(self._by_kind())
+        if often := self.confusion.mistaken()[:_MOST_CONFUSED]:
+            told = [f"  {self.names[t]} for {self.names[c]}: {n:,}" for t, c, n in often]
+            parts.append("\n".join(["Taken for another most often, the right tag first:", *told]))
+        if self.worst:
+            told = [f"  {mistake.in_words()}" for mistake in self.worst]
+            parts.append("\n".join(["Surest mistakes:", *told]))
+        return "\n\n".join([*parts, *self._notes()])
+
+    def _by_tag(self) -> str:
+        rows: list[list[str | int | float]] = [
+            [one["label"], *(_SHARE.number(one[s]) for s in ("precision", "recall", "f1")),
+             one["texts"]]
+            for one in self._tags() if one["texts"] or one["precision"]
+        ]  # fmt: skip
+        return plain_table(("tag", "precision, %", "recall, %", "F1, %", "words"), rows)
+
+    def _by_kind(self) -> str:
+        assert self.found.spans is not None
+        rows: list[list[str | int | float]] = [
+            [kind, *map(_SHARE.number, (one.precision, one.recall, one.f1)), one.there]
+            for kind, one in self.found.spans.by_kind()
+        ]
+        return plain_table(("span", "precision, %", "recall, %", "F1, %", "spans"), rows)
+
+    def _notes(self) -> Iterator[str]:
+        cut = sum(one.parts > 1 for one in self.tagged)
+        if cut:
+            yield (
+                f"{plural(cut, 'sentence is', 'sentences are')} longer than what is read at once "
+                "(plan.context) and read in parts."
+            )
+        if self.new:
+            yield (
+                f"{plural(self.new, 'word has', 'words have')} a tag that no training text has: "
+                "counted as mistakes, and left out of the loss."
+            )
+
+    def _tags(self) -> list[dict[str, Any]]:
+        """A record for each tag, as reports read it back."""
+        confusion = self.confusion
+        return [
+            {
+                "label": name,
+                "texts": int(confusion.support[k]),
+                "precision": float(confusion.precision[k]),
+                "recall": float(confusion.recall[k]),
+                "f1": float(confusion.f1[k]),
+            }
+            for k, name in enumerate(self.names)
+        ]
+
+    def details(self) -> dict[str, Any]:
+        signature = (
+            f"words:{self.found.words}|unknown:{self.found.unknown[1]}|tags:{len(self.names)}"
+            + ("|spans:conlleval" if self.found.spans is not None else "")
+        )
+        spans = self.found.spans
+        return {
+            "sentences": len(self.pairs),
+            "scores": signed(self.scores, signature),
+            "usual": self.usual.figures(),
+            "labels": self._tags(),
+            "spans": {} if spans is None else {kind: vars(one) for kind, one in spans.by_kind()},
+            # Of more tags nothing draws it, and the file would be larger than is read again.
+            "confusion": self.confusion.counts.tolist() if len(self.names) <= MOST_DRAWN else [],
+            "worst": [vars(mistake) for mistake in self.worst],
+            **self.shown,
+        }
+
+    def outputs(self) -> Sequence[str]:
+        return [str(one) for one in self.tagged]
+
+
+def evaluate_run(
+    run: str | Path | Run,
+    files: Sequence[Path] = (),
+    changes: Sequence[str] = (),
+    *,
+    keep: bool = True,
+) -> TaggingReport:
+    """Measure a run on tagged sentences.
+
+    ``files``: one like those that it has learned from, or one of sentences and one of tags; without
+    them it is the recipe's test set. ``changes``: there are none. With ``keep``, what was found on
+    the recipe's own test set is written to the run's scores.json.
+    Errors: ``RunError`` for a run; ``DataError`` for files that cannot be used; ``DragomanError``
+    for changes and further files.
+    """
+    opened = run if isinstance(run, Run) else Run.open(run)
+    if changes:
+        raise DragomanError(
+            f"{changes[0]}: {opened.folder} is a {opened.task.called} and is measured without a "
+            "search; nothing can be set"
+        )
+    measured = tagged_set(opened, files)
+    tagger = Tagger(opened)
+    warn_of_learned(opened, measured.pairs)
+    began = time.perf_counter()
+    tagged = tagger([pair.source for pair in measured.pairs])
+    seconds = time.perf_counter() - began
+    result = TaggingReport(
+        opened.folder.name, opened.weights_in_words, measured.name, seconds,
+        *_judged(opened, measured.pairs, tagged, tagger.tags),
+    )  # fmt: skip
+    if keep and not files:
+        keep_scores(opened, result.to_dict(), own=True)
+    return result
+
+
+class TaggedSet(NamedTuple):
+    """The sentences that runs are measured on."""
+
+    pairs: Sequence[Pair]
+    name: str
+
+
+def tagged_set(run: Run, files: Sequence[Path] = ()) -> TaggedSet:
+    """The sentences of a file (and a file of tags); without one, the test set of the run's recipe.
+
+    Errors: as ``evaluate_run``.
+    """
+    if len(files) > 2:
+        raise DragomanError(
+            f"a {run.task.called} is measured on one file of tagged words, or one of sentences and "
+            f"one of tags; what is {files[2]}?"
+        )
+    if files:
+        pairs, name = list(read_like(run, files)), files[0].name
+    else:
+        pairs, name = own_test_set(run)
+    pairs = [pair for pair in pairs if words_and_tags(pair, name)[0]]
+    if not pairs:
+        raise nothing_to_measure(run, "is no sentence", "a file of tagged words", "test.tsv")
+    return TaggedSet(pairs, name)
+
+
+def read_like(run: Run, files: Sequence[Path]) -> Iterator[Pair]:
+    """The sentences of a file in the format of those that a run has learned from, or of a file of
+    sentences and one of tags."""
+    source, *tags = map(str, files)
+    if tags:
+        return read_pairs(CorpusSettings(source=source, target=tags[0], format="lines"))
+    learned = [corpus for corpus in run.recipe.data.train if corpus.target is None]
+    like = learned[0] if learned else tagged_corpus(source, None, None)
+    return read_pairs(like.model_copy(update={"source": source, "weight": 1.0}))
+
+
+def _judged(run: Run, pairs: Sequence[Pair], tagged: Sequence[Tagged], tags: Tags) -> Any:
+    """What a report holds of them, in its order."""
+    iob = is_iob(tags.counts)
+    true = [pair.target.split() for pair in pairs]
+    new = sorted({tag for own in true for tag in own} - tags.counts.keys())
+    names = (*tags.labels.names, *new)
+    value = {name: number for number, name in enumerate(names)}
+    own = [value[tag] for line in true for tag in line]
+    chosen = [number for one in tagged for number in one.values]
+    known = [[tags.knows(word) for word in one.words] for one in tagged]
+    scores = TagScores.of(true, [one.tags for one in tagged], known, iob)
+    nll, of_new, mistakes = 0.0, 0, list[Mistake]()
+    for pair, one, line in zip(pairs, tagged, true, strict=True):
+        numbers = np.array([value[tag] for tag in line])
+        taken, has_one = np.array(one.values), numbers < tags.size
+        of_new += int((~has_one).sum())
+        rows = np.arange(len(line))
+        own_scores = np.full(len(line), -np.inf)
+        own_scores[has_one] = one.log_probabilities[rows[has_one], numbers[has_one]]
+        nll -= float(own_scores[has_one].sum())
+        for place in np.flatnonzero(taken != numbers).tolist():
+            mistakes.append(
+                Mistake(
+                    pair.line,
+                    _around(one.words, place),
+                    line[place],
+                    names[taken[place]],
+                    one.probabilities[place],
+                    float(np.exp(own_scores[place])),
+                )
+            )
+    mistakes.sort(key=lambda mistake: (-mistake.probability, mistake.line))
+    shown = samples(
+        run,
+        [pair._replace(target=underscored(pair.source.split(), pair.target.split()))
+         for pair in pairs],
+        [str(one) for one in tagged],
+    )  # fmt: skip
+    return (
+        pairs, tagged, names, Confusion.of(own, chosen, len(names)), scores,
+        usual_scores(tags, pairs), nll, tuple(mistakes[:_WORST]), of_new, shown,
+    )  # fmt: skip
+
+
+def _around(words: Sequence[str], place: int) -> str:
+    """A word in brackets, between some of those around it."""
+    begin, end = max(0, place - _AROUND), place + 1 + _AROUND
+    shown = [*words[begin:place], f"[{words[place]}]", *words[place + 1 : end]]
+    return " ".join(word[:40] for word in shown)

@@ -1,0 +1,64 @@
+"""What a tagger learns from at once, and what is minimised: -log P of the tag of each word."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from dragoman.data.store import Store
+from dragoman.data.tagged_batches import TaggedBatch, WordCutter, tagged_batch
+from dragoman.forms.sides import Forms
+from dragoman.models.interface import Network
+from dragoman.recipe import Recipe
+from dragoman.tasks.shared.examples import reading_of
+from dragoman.training.loss import smoothed_cross_entropy
+from dragoman.training.objectives import Sums
+from dragoman.training.seeding import key
+
+_STREAM = 6
+"""Which random numbers the sampling of pieces takes (``tasks/shared/examples.py`` has others)."""
+
+
+class TaggedSentences:
+    """Sentences, each read whole up to ``plan.context``, and the tags of their words."""
+
+    def __init__(self, store: Store, recipe: Recipe, forms: Forms) -> None:
+        self.corpora = store.corpora
+        self._store = store
+        self._reading = reading_of(recipe, forms)
+        self._cut = WordCutter(forms.source)
+        self._seed = recipe.seed if recipe.text.sampling else None
+        # None is too long: what lies behind is not read. So a plan counts tokens that are read.
+        read = np.minimum(store.lengths["source"], self._reading.longest - 1)
+        self.lengths = {"target": read.astype(np.int32)}
+
+    def batch(self, update: int, examples: Sequence[int]) -> TaggedBatch:
+        """The examples with these numbers, as a batch of update ``update``."""
+        sentences = [self._store.text("source", one).split() for one in examples]
+        if self._seed is None:
+            pieces = self._cut(sentences)
+        else:
+            pieces = [
+                self._cut.sampled(words, key(self._seed, _STREAM, update, int(one)))
+                for one, words in zip(examples, sentences, strict=True)
+            ]
+        tags = [self._store.tokens("target", one).tolist() for one in examples]
+        return tagged_batch(pieces, tags, self._reading, examples)
+
+
+class TagOfEachWord:
+    """The tag of each word; what is counted are words."""
+
+    asks_autograd = False
+
+    def __init__(self, network: Network, smoothing: float) -> None:
+        """``network``: a ``models.tagger.WordTagger``, whose logits are few: no kernel is
+        needed."""
+        self._smoothing = smoothing
+
+    def __call__(self, model: Network, batch: TaggedBatch) -> Sums:
+        rows = model.encode(batch.read.source).rows  # (P, D)
+        logits = model.project(batch.read.windows(rows))  # (W, K)
+        loss, nll = smoothed_cross_entropy(logits, batch.tags, self._smoothing)
+        return Sums(loss, nll, len(batch.tags))

@@ -1,0 +1,217 @@
+"""The predictor of a run that tags: sentences in, a tag and its probability for each word out.
+
+Nothing is searched for: all tags of a word are scored at once, by the model as it is, in fp32.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+import torch
+
+from dragoman.data.tagged_batches import Pieces, WordCutter, WordRows
+from dragoman.engine.engine import Engine
+from dragoman.engine.predictor import Predictor, require_task
+from dragoman.engine.settings import EngineSettings
+from dragoman.errors import DragomanError
+from dragoman.forms.tags import tags_of
+from dragoman.models.interface import Network
+from dragoman.nn.probes import Probe
+from dragoman.pictures.records import AttentionRecord
+from dragoman.runs.run import Run
+from dragoman.search.hypothesis import Hypothesis, hypothesis_of
+from dragoman.tasks.shared.examples import reading_of
+
+_TOKENS_AT_ONCE = 8192
+
+LogProbabilities = npt.NDArray[np.float32]
+
+
+@dataclass(frozen=True)
+class Tagged:
+    """One sentence. ``str(tagged)`` is it with its tags: ``word_TAG word_TAG``."""
+
+    words: tuple[str, ...]
+    """What stands between its spaces."""
+    names: tuple[str, ...]
+    """The names of all tags."""
+    log_probabilities: LogProbabilities
+    """(words, K) log P of each tag, in nats."""
+    parts: int
+    """In how many parts it was read: a sentence with more tokens than are read at once in
+    several, each without what stands around it."""
+
+    @property
+    def values(self) -> list[int]:
+        """The number of the most probable tag of each word."""
+        found: list[int] = self.log_probabilities.argmax(axis=1).tolist()
+        return found
+
+    @property
+    def tags(self) -> tuple[str, ...]:
+        """The most probable tag of each word."""
+        return tuple(self.names[value] for value in self.values)
+
+    @property
+    def probabilities(self) -> tuple[float, ...]:
+        """How probable the tag of each word is."""
+        return tuple(np.exp(self.log_probabilities.max(axis=1)).tolist())
+
+    def ranked(self, word: int) -> list[tuple[str, float]]:
+        """Every tag of a word and its probability, the most probable first."""
+        scores = self.log_probabilities[word]
+        order = np.argsort(-scores, kind="stable")
+        return [(self.names[k], float(np.exp(scores[k]))) for k in order]
+
+    def __str__(self) -> str:
+        return underscored(self.words, self.tags)
+
+
+def underscored(words: Iterable[str], tags: Iterable[str]) -> str:
+    """``word_TAG word_TAG``."""
+    return " ".join(f"{word}_{tag}" for word, tag in zip(words, tags, strict=True))
+
+
+@dataclass(frozen=True)
+class ShownTags:
+    """What is shown of a sentence that is looked into."""
+
+    text: str
+    """Its words with their tags."""
+    ids: tuple[int, ...]
+    """The numbers of the tags."""
+    score: float
+    """log P of all of them, in nats."""
+
+
+class Tagger(Predictor):
+    """A trained model, ready to tag. Not for several threads at once.
+
+    ::
+
+        tagger = dragoman.Tagger(dragoman.Run.open("runs/wsj"))
+        (tagged,) = tagger(["The cat sleeps ."])
+        print(tagged, tagged.tags, tagged.probabilities)
+    """
+
+    def __init__(self, run: Run, settings: EngineSettings | None = None) -> None:
+        """Errors: ``RunError``, also for a run that does something else."""
+        require_task(run, "tagging", "which does not tag words")
+        super().__init__(run, Engine.reading(run, settings or EngineSettings(precision="fp32")))
+        self.network: Network = self.engine.network
+        self.tags = tags_of(run.forms)
+        self.reading = reading_of(run.recipe, run.forms)
+        self._cut = WordCutter(run.source)
+
+    @property
+    def longest(self) -> int:
+        """Tokens that are read at once, a symbol before or behind them counted."""
+        return self.reading.longest
+
+    def __call__(self, texts: Iterable[str]) -> list[Tagged]:
+        """Each text with a tag for each of its words, in their order; one without words has
+        none."""
+        sentences = [text.split() for text in texts]
+        parts = [self._parts(pieces) for pieces in self._cut(sentences)]
+        flat = [part for one in parts for part in one]
+        found: list[LogProbabilities] = [np.zeros((0, self.tags.size), np.float32)] * len(flat)
+        for numbers in self._batches(flat):
+            for number, scores in zip(
+                numbers, self._scored([flat[number] for number in numbers]), strict=True
+            ):
+                found[number] = scores
+        scores_of, names = iter(found), self.tags.labels.names
+        nothing = np.zeros((0, self.tags.size), np.float32)
+        return [
+            Tagged(
+                tuple(words), names, np.concatenate([nothing, *(next(scores_of) for _ in one)]),
+                len(one),
+            )
+            for words, one in zip(sentences, parts, strict=True)
+        ]  # fmt: skip
+
+    def _parts(self, pieces: Pieces) -> list[Pieces]:
+        """A sentence in parts that are read at once; a word alone may be too long, and is then read
+        from its beginning."""
+        parts: list[list[Sequence[int]]] = []
+        room, most = 0, self.longest - 1
+        for word in pieces:
+            cut = word[:most]
+            if len(cut) > room:
+                parts.append([])
+                room = most
+            parts[-1].append(cut)
+            room -= len(cut)
+        return list(parts)
+
+    def _batches(self, parts: Sequence[Pieces]) -> Iterator[list[int]]:
+        """The numbers of ``parts`` in batches, the shortest first."""
+        sizes = [1 + sum(map(len, part)) for part in parts]
+        batch: list[int] = []
+        size = 0
+        for number in sorted(range(len(parts)), key=sizes.__getitem__):
+            if batch and size + sizes[number] > _TOKENS_AT_ONCE:
+                yield batch
+                batch, size = [], 0
+            batch.append(number)
+            size += sizes[number]
+        if batch:
+            yield batch
+
+    def _scored(self, parts: Sequence[Pieces]) -> list[LogProbabilities]:
+        read = WordRows.of(parts, self.reading)
+        with torch.inference_mode():
+            logits = self.network.project(read.windows(self.network.encode(read.source).rows))
+            every: LogProbabilities = torch.log_softmax(logits.double(), dim=-1).float().numpy()
+        return np.split(every, np.cumsum(read.counts)[:-1])
+
+    # ---- looking
+
+    def shown(self, text: str, prefix: str = "") -> ShownTags:
+        """Its tags. Errors: ``DragomanError`` for a prefix."""
+        if prefix:
+            raise DragomanError("tags are given no beginning: leave the prefix out")
+        (found,) = self([text])
+        score = float(found.log_probabilities.max(axis=1).sum())
+        return ShownTags(str(found), tuple(found.values), score)
+
+    def source_ids(self, text: str) -> list[int]:
+        """What the model reads of a text: the tokens of its words, up to what is read at once, and
+        a symbol before or behind them."""
+        (pieces,) = self._cut([text.split()])
+        read: list[int] = WordRows.of([pieces], self.reading).source.values.tolist()
+        return read
+
+    def score_ids(
+        self, sources: Sequence[str], targets: Sequence[Sequence[int]]
+    ) -> list[Hypothesis]:
+        """log P of the tags of each sentence, given by their values."""
+        return [
+            hypothesis_of(
+                target,
+                [float(row[tag]) for row, tag in zip(one.log_probabilities, target, strict=True)],
+                0.0,
+                finished=False,
+            )
+            for one, target in zip(self(sources), targets, strict=True)
+        ]
+
+    @property
+    def has_inside(self) -> bool:
+        """Not of a model that goes over a text from left to right: it has no encoder."""
+        return not self.reading.before
+
+    def look(
+        self, source: str, target_ids: Sequence[int], through: Probe | None = None
+    ) -> AttentionRecord:
+        """Where the encoder looked. Errors: ``DragomanError`` for a model that goes over a text
+        from left to right, which has no encoder."""
+        if not self.has_inside:
+            raise DragomanError(
+                f"{self.run.folder} goes over a text from left to right, and has no encoder to "
+                "look into"
+            )
+        return super().look(source, target_ids, through)

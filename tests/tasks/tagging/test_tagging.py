@@ -1,0 +1,289 @@
+"""Words and their tags: the same trainer, another head and other figures."""
+
+from __future__ import annotations
+
+import json
+import random
+from pathlib import Path
+
+import pytest
+import torch
+from command_line import Dragoman
+from tiny_tasks import tiny_recipe_of
+from trained_run import trained_run
+
+import dragoman as package
+from dragoman.data.corpora import Pair
+from dragoman.data.tagged_batches import WordCutter
+from dragoman.errors import DataError, DragomanError, RecipeError, RunError
+from dragoman.metrics.tagging import TagScores
+from dragoman.recipe import Recipe
+from dragoman.runs.run import Run
+from dragoman.sizing.from_files import recipe_of
+from dragoman.specs.tagging import words_and_tags
+from dragoman.studies.tag_comparison import compare_taggers
+from dragoman.tasks.catalogue import runtime_of
+from dragoman.tasks.classification.labeller import Labeller
+from dragoman.tasks.inspection import inspect_data
+from dragoman.tasks.report import write_report
+from dragoman.tasks.tagging.chance import usual_scores
+from dragoman.tasks.tagging.evaluation import evaluate_run, tagged_set
+from dragoman.tasks.tagging.tagger import Tagger
+from dragoman.tasks.tagging.validation import TaggedValidation
+
+SMALL = (
+    "text.vocabulary=40", "text.byte_fallback=false", "model.model_dim=32", "model.ffn_dim=64",
+    "model.layers=1", "model.attention.num_heads=2", "model.dropout=0.0", "text.sampling=0",
+    "plan.tokens_per_update=512", "plan.context=64", "training.updates=100",
+    "training.validate_every=50", "training.schedule.warmup=10", "training.schedule.peak=1e-2",
+    "training.precision=fp32", "data.split.dev=0.1", "data.split.test=0.2",
+)  # fmt: skip
+NOUNS = ["the", "a", "unforgettable"]
+PEOPLE = ["they", "we", "you"]
+BOTH = ["run", "sleep", "walk", "drink"]
+
+
+def sentence(draw: random.Random) -> str:
+    """A word of ``BOTH`` is a noun behind one of ``NOUNS`` and a verb behind one of ``PEOPLE``."""
+    found = []
+    for _ in range(draw.randint(1, 3)):
+        first = draw.choice([*NOUNS, *PEOPLE])
+        tag = ("DT", "NN") if first in NOUNS else ("PRP", "VB")
+        found += [f"{first}_{tag[0]}", f"{draw.choice(BOTH)}_{tag[1]}"]
+    return " ".join(found)
+
+
+@pytest.fixture(scope="module")
+def tagged(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    draw = random.Random(1)
+    path = tmp_path_factory.mktemp("tagged") / "words.txt"
+    path.write_text("".join(f"{sentence(draw)}\n" for _ in range(400)), encoding="utf-8")
+    return path
+
+
+@pytest.fixture(scope="module")
+def words(tagged: Path, tmp_path_factory: pytest.TempPathFactory) -> Run:
+    recipe, _ = recipe_of([str(tagged)], task="tagging", changes=SMALL)
+    return trained_run(recipe, tmp_path_factory.mktemp("runs") / "words")
+
+
+def test_it_learns_what_words_alone_do_not_tell(words: Run) -> None:
+    validations = [line for line in words.metrics() if line["kind"] == "validation"]
+    assert set(validations[0]["scores"]) == {"accuracy", "loss"}
+    assert validations[-1]["scores"]["accuracy"] == 100
+    sample = validations[-1]["samples"][0]
+    assert sample["translation"] == sample["reference"] and "_" in sample["reference"]
+    found = evaluate_run(words)
+    assert found.scores["accuracy"] == 100 and found.scores["loss"] < 0.1
+    assert found.usual.accuracy < 0.9
+    assert words.scores()["scores"]["known"]["value"] == 100
+    assert words.scores()["usual"]["accuracy"] == pytest.approx(100 * found.usual.accuracy)
+    assert runtime_of(words.task).hardly_learned(words, None) is None  # type: ignore[arg-type]
+    page = write_report(words).read_text(encoding="utf-8")
+    assert "Tag by tag" in page and "tag by row, chosen by column" in page
+
+
+def test_words_of_several_pieces_get_one_tag_each(words: Run) -> None:
+    (pieces,) = WordCutter(words.source)([["unforgettable", "run", "zzz"]])
+    assert len(pieces[0]) > 1 and len(pieces) == 3 and all(map(len, pieces))
+    (found,) = Tagger(words)(["the  run they\trun unforgettable run"])
+    assert found.words == ("the", "run", "they", "run", "unforgettable", "run")
+    assert found.tags == ("DT", "NN", "PRP", "VB", "DT", "NN")
+    assert str(found) == "the_DT run_NN they_PRP run_VB unforgettable_DT run_NN"
+
+
+def test_words_are_cut_anew_as_a_draw_says(tagged: Path, tmp_path: Path) -> None:
+    """A pure function of the words and the draw, whatever was cut before."""
+    changes = (*SMALL, "text.sampling=0.3", "training.updates=1", "training.validate_every=0")
+    recipe, _ = recipe_of([str(tagged)], task="tagging", changes=changes)
+    form = trained_run(recipe, tmp_path / "run").source
+    words = ["unforgettable", "run", "they"] * 10
+    cutter = WordCutter(form)
+    drawn = [cutter.sampled(words, draw) for draw in range(20)]
+    assert [WordCutter(form).sampled(words, draw) for draw in reversed(range(20))][::-1] == drawn
+    assert len({str(one) for one in drawn}) > 10
+    for one in drawn:
+        assert form.raw([[token for word in one for token in word]]) == [" ".join(words)]
+
+
+def test_sentences_are_tagged_alike_in_any_company(words: Run) -> None:
+    tagger = Tagger(words)
+    texts = ["we walk", "", "zzz ☃ \u200b the", "they run the run " * 40, "a drink"]
+    together, alone = tagger(texts), [tagger([text])[0] for text in texts]
+    for text, one, other in zip(texts, together, alone, strict=True):
+        assert one.words == other.words == tuple(text.split()) and one.parts == other.parts
+        assert one.log_probabilities == pytest.approx(other.log_probabilities, abs=1e-5)
+        assert len(one.tags) == len(one.words)
+    assert together[3].parts > 1 and together[1].parts == 0
+    assert together[0].ranked(1)[0] == ("VB", pytest.approx(together[0].probabilities[1]))
+    assert sum(p for _, p in together[0].ranked(1)) == pytest.approx(1, abs=1e-5)
+
+
+def test_a_sentence_far_too_long_is_read_in_parts(words: Run) -> None:
+    (found,) = Tagger(words)(["they run " * 50_000])
+    assert len(found.tags) == 100_000 and found.parts > 1000
+    (word,) = Tagger(words)(["unforgettable" * 100])
+    assert len(word.tags) == 1
+
+
+def test_validation_measures_what_the_predictor_says(words: Run) -> None:
+    pairs = tagged_set(words).pairs
+    odd = [Pair(1, "they run", "PRP XX"), Pair(2, "", "")]
+    validation = TaggedValidation(
+        words.model(), words.recipe, words.forms, [*pairs, *odd], torch.device("cpu")
+    )
+    assert validation.left_out == 1
+    with torch.no_grad():
+        scores = validation(1).scores
+    count = sum(len(pair.source.split()) for pair in pairs)
+    assert scores["accuracy"] == pytest.approx(100 * (count + 1) / (count + 2))
+    with pytest.raises(DataError, match="dev, line 3: 2 words and 1 tag: each word has one tag"):
+        TaggedValidation(words.model(), words.recipe, words.forms, [Pair(3, "a b", "X")],
+                         torch.device("cpu"))  # fmt: skip
+
+
+def test_what_it_measures_is_what_it_answers(words: Run, tmp_path: Path) -> None:
+    path = tmp_path / "test.txt"
+    path.write_text("they_PRP run_NN\nnew_DT walk_NN\nwe_PRP sleep_XX\n", encoding="utf-8")
+    found = evaluate_run(words, [path])
+    answers = Tagger(words)(["they run", "new walk", "we sleep"])
+    true = [["PRP", "NN"], ["DT", "NN"], ["PRP", "XX"]]
+    known = [[True, True], [False, True], [True, True]]
+    expected = TagScores.of(true, [one.tags for one in answers], known, iob=False).figures()
+    assert {name: found.scores[name] for name in expected} == expected
+    assert {"they [run]", "we [sleep]"} <= {one.text for one in found.worst} and found.new == 1
+    table = found.table()
+    assert "6 words, 1 of them not in the training text" in table
+    assert "1 word has a tag that no training text has" in table
+    assert "line 1: NN, taken for VB" in table and "accuracy (unknown words)" in table
+    assert "Always the most frequent tag of each word: accuracy" in table
+    usual = usual_scores(Tagger(words).tags, tagged_set(words, [path]).pairs)
+    assert usual == found.usual
+
+
+def test_the_verb_gives_a_line_for_a_line(words: Run, dragoman: Dragoman, tmp_path: Path) -> None:
+    said = dragoman("tag", words.folder, "they run", "", "a run")
+    assert said.code == 0 and said.out == "they_PRP run_VB\n\na_DT run_NN\n", said.err
+    (tmp_path / "in.txt").write_text("they run\na run\n", encoding="utf-8")
+    said = dragoman("tag", words.folder, tmp_path / "in.txt", "--format", "tsv")
+    assert said.out == "they\tPRP\nrun\tVB\n\na\tDT\nrun\tNN\n\n"
+    said = dragoman("tag", words.folder, "--json", "--all", stdin=b"they run\n")
+    found = json.loads(said.out)
+    assert found["words"] == ["they", "run"] and found["tags"] == ["PRP", "VB"]
+    assert found["probabilities"][1] == pytest.approx(found["all"][1]["VB"])
+    said = dragoman("tag", words.folder, "they run", "--all", "--format", "tsv")
+    assert said.out.splitlines()[1].split("\t")[:2] == ["run", "VB"]
+    assert dragoman("tag", words.folder, "they run", "--all").code == 1
+    said = dragoman("tag", words.folder, "they run " * 30)
+    assert "1 line is longer than the 64 tokens" in said.err and said.code == 0
+    # What was written can be learned from and measured on.
+    (tmp_path / "out.txt").write_text(dragoman("tag", words.folder, "they run").out, "utf-8")
+    assert evaluate_run(words, [tmp_path / "out.txt"]).scores["accuracy"] == 100
+    said = dragoman("evaluate", words.folder, "--output", tmp_path / "tags.txt")
+    assert (tmp_path / "tags.txt").read_text(encoding="utf-8").count("_") > 100, said.err
+
+
+def test_other_verbs_and_servers_say_what_it_is(
+    words: Run, dragoman: Dragoman, tiny_run: Path, tmp_path: Path
+) -> None:
+    for verb in ("translate", "classify", "parse", "fill"):
+        said = dragoman(verb, words.folder, "they run")
+        assert said.code == 1 and "is a tagger" in said.err and "dragoman tag" in said.err, verb
+        assert "Traceback" not in said.err and said.err.count("\n") == 1
+    said = dragoman("tag", tiny_run, "they run")
+    assert said.code == 1 and "which does not tag words" in said.err
+    said = dragoman("score", words.folder, tmp_path / "none.txt")
+    assert said.code == 1 and "dragoman tag --all says" in said.err
+    said = dragoman("serve", words.folder, "--port", "0")
+    assert said.code == 1 and said.err.count("\n") == 1 and "dragoman tag" in said.err
+
+
+def test_it_can_be_looked_into(words: Run) -> None:
+    tagger = Tagger(words)
+    shown = tagger.shown("they run")
+    assert shown.text == "they_PRP run_VB"
+    (scored,) = tagger.score_ids(["they run"], [shown.ids])
+    assert scored.score == pytest.approx(shown.score, abs=1e-5)
+    record = tagger.look("they run", shown.ids)
+    assert len(record.source) == len(tagger.source_ids("they run"))
+    with pytest.raises(DragomanError, match="prefix"):
+        tagger.shown("they run", "a")
+
+
+def test_a_tagger_from_a_masked_model_and_from_a_tagger(
+    words: Run, tagged: Path, tmp_path: Path
+) -> None:
+    masked = trained_run(tiny_recipe_of("masked", tmp_path), tmp_path / "masked")
+    recipe, epochs = recipe_of([str(tagged)], task="tagging", start_from=masked, changes=(
+        "training.updates=2", "training.validate_every=0", "training.average_last=0"))  # fmt: skip
+    assert recipe.task == "tagging" and epochs == 4
+    assert recipe.model.model_dim == masked.recipe.model.model_dim
+    run = trained_run(recipe, tmp_path / "from", start_from=masked, take="encoder")
+    assert run.notes()["start"]["part"] == "encoder"
+    assert Tagger(run)(["they run"])[0].words == ("they", "run")
+    # A whole tagger goes on with the tags that it knows, and refuses others.
+    other = tmp_path / "other.txt"
+    brief = ("training.updates=2", "training.validate_every=0", "data.split.dev=0")
+    for text, fails in (("they_PRP run_VB\nwe_PRP run_VB\n", False), ("a_DT b_XX\n", True)):
+        other.write_text(text * 20, encoding="utf-8")
+        recipe, _ = recipe_of([str(other)], start_from=words, changes=brief)
+        if fails:
+            with pytest.raises(DataError, match="'XX' is no tag of"):
+                trained_run(recipe, tmp_path / "tuned-2", start_from=words)
+        else:
+            tuned = trained_run(recipe, tmp_path / "tuned", start_from=words)
+            assert Tagger(tuned).tags.labels.names == Tagger(words).tags.labels.names
+
+
+def test_two_are_compared_on_the_same_words(words: Run, tagged: Path, tmp_path: Path) -> None:
+    recipe, _ = recipe_of([str(tagged)], task="tagging", changes=(*SMALL, "training.updates=2"))
+    poor = trained_run(recipe, tmp_path / "poor")
+    found = compare_taggers([poor.folder, words.folder], samples=200)
+    assert "accuracy" in found.table() and "words" in found.table()
+    first, second = found.to_dict()["metrics"]["accuracy"]["systems"]
+    assert first["value"] < 60 and second["value"] == 100 and second["p_value"] < 0.05
+    evaluate_run(poor)
+    why = runtime_of(poor.task).hardly_learned(poor, None)  # type: ignore[arg-type]
+    assert why is not None and "the most frequent tag of each word gives" in why
+
+
+def test_spans_are_measured_where_tags_are_of_spans(tmp_path: Path) -> None:
+    recipe = tiny_recipe_of("tagging", tmp_path)
+    assert recipe.training.metric == "f1"
+    run = trained_run(recipe, tmp_path / "run")
+    found = evaluate_run(run)
+    assert {"f1", "precision", "recall"} <= set(found.scores) and "span" in found.table()
+    assert set(run.scores()["spans"]) == {"animals", "food"}
+    assert "Spans" in write_report(run).read_text(encoding="utf-8")
+
+
+def test_what_does_not_fit_is_refused(tagged: Path, tmp_path: Path) -> None:
+    run = tmp_path / "run"
+    recipe, _ = recipe_of([str(tagged)], task="tagging", changes=("training.metric=f1",))
+    with pytest.raises(DataError, match=r"training.metric = f1 is of spans"):
+        trained_run(recipe, run)
+    with pytest.raises(RecipeError, match=r"data\.moses cuts words"):
+        recipe_of([str(tagged)], task="tagging", changes=("data.moses=true",))
+    with pytest.raises(RecipeError, match="generates no tagged words"):
+        Recipe.parse({"name": "x", "task": "tagging", "model": {"kind": "encoder"},
+                      "data": {"embedded": "demo"}})  # fmt: skip
+    with pytest.raises(RecipeError, match="reads one text and writes another"):
+        Recipe.parse({"name": "x", "task": "tagging", "model": {"kind": "transformer"}})
+    with pytest.raises(DataError, match="my, line 4: 1 word and 0 tags"):
+        words_and_tags(Pair(4, "a", ""), "my")
+
+
+def test_two_files_of_words_and_of_tags(tmp_path: Path) -> None:
+    (tmp_path / "my.words").write_text("they run\n" * 5 + "a run\n" * 5, encoding="utf-8")
+    (tmp_path / "my.tags").write_text("PRP VB\n" * 5 + "DT NN\n" * 5, encoding="utf-8")
+    given = [str(tmp_path / name) for name in ("my.words", "my.tags")]
+    recipe, _ = recipe_of(given, task="tagging", changes=("data.cleaning.duplicates=false",))
+    found = inspect_data(recipe)
+    assert found.counts == {"PRP": 5, "VB": 5, "DT": 5, "NN": 5}
+    assert "tags: 4 different" in found.text() and found.to_dict()["tags"]["NN"] == 5
+
+
+def test_python_has_it_by_name(words: Run) -> None:
+    assert package.Tagger is Tagger
+    with pytest.raises(RunError, match="which does not label"):
+        Labeller(words)
